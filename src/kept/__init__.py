@@ -1,0 +1,1 @@
+"""Kept: a memory for AI agents that lasts."""
