@@ -1,0 +1,341 @@
+"""Find, read, merge and write the settings a person keeps in files and in the environment.
+
+The facade calls `load` once when it opens: defaults < user file < project file < environment < arguments.
+Rule: nothing inside a repository is read. Whoever clones one would let a stranger's file decide what their
+memory keeps, redacts and deletes; so the project file lies in the home, beside the project's database.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, MutableMapping
+from contextlib import suppress
+from pathlib import Path, PureWindowsPath
+from types import MappingProxyType
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from kept.errors import SettingsError
+from kept.settings import Resolved, Settings, as_mapping, fields, resolve, shown
+
+PREFIX = "KEPT_"
+# Names that belong to other parts of Kept; every other KEPT_… variable is a setting, or a mistake.
+RESERVED_VARIABLES = frozenset(
+    PREFIX + name for name in ("AGENT", "CONFIG", "DEBUG", "HOME", "PROJECT", "ROLE", "SESSION", "TOKEN")
+)
+MAX_FILE_BYTES = 256 * 1024  # a settings file of this size is some other file
+SWITCH_WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def user_settings_file(environ: Mapping[str, str]) -> Path:
+    """`$KEPT_CONFIG`, else `kept/config.toml` in the platform's folder for configuration. It need not exist."""
+    if named := environ.get("KEPT_CONFIG"):
+        with suppress(RuntimeError):  # ~nobody/config.toml
+            if (path := Path(named).expanduser()).is_absolute():
+                return path
+        # A relative name would find whatever lies in the repository that a hook happens to run in.
+        raise SettingsError(f"KEPT_CONFIG is {shown(named)}, which is no absolute path.", hint="Begin it with / or ~.")
+    from platformdirs import user_config_path
+
+    return user_config_path("kept", appauthor=False) / "config.toml"
+
+
+def load(
+    user_file: Path | None = None,
+    project_file: Path | None = None,
+    environ: Mapping[str, str] = _NOTHING,
+    arguments: Mapping[str, Any] = _NOTHING,
+) -> Resolved:
+    """The settings in force, and where each came from. A file that does not exist says nothing.
+
+    Raises SettingsError when a file can't be read, and as `resolve` does.
+    """
+    files = (("user file", user_file), ("project file", project_file))
+    layers = [(f"{label} {path}", _read(path)) for label, path in files if path is not None]
+    return resolve([*layers, *_environment_layers(environ), ("argument", arguments)])
+
+
+def _environment_layers(environ: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """One layer per variable, so that origins and errors name it. An empty variable counts as not set."""
+    for variable in sorted(environ):
+        if variable.startswith(PREFIX) and variable not in RESERVED_VARIABLES and environ[variable]:
+            name = variable.removeprefix(PREFIX).lower().replace("__", ".", 1)
+            yield f"environment {variable}", _layer(name, environ[variable])
+
+
+def _layer(name: str, text: str) -> dict[str, Any]:
+    """`shelf_life_days.warning` and `60` as the mapping that a file would give."""
+    table, _, row = name.partition(".")
+    value = parse_text(table, text)
+    return {table: {row: value}} if row else {table: value}
+
+
+def parse_text(name: str, text: str) -> Any:
+    """What a text stands for in the setting of that name, or the text itself where `resolve` has to refuse it."""
+    plain = next((field.plain_type for field in fields() if field.name == name), str)
+    if plain is bool:
+        return SWITCH_WORDS.get(text.strip().lower(), text)
+    try:
+        return plain(text)
+    except ValueError:
+        return text
+
+
+def _read(file: Path) -> dict[str, Any]:
+    text = _read_text(file)
+    if not text:
+        return {}
+    import tomllib  # most people have no file, and hooks start often
+
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # a TOMLDecodeError is a ValueError; so is a number too long for int
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise SettingsError(f"{file} is not valid TOML: {reason}.", hint="Correct it or move it away.") from None
+
+
+def _read_text(file: Path) -> str:
+    """The whole file as text; "" when there is none."""
+    try:
+        if not file.exists():
+            return ""
+        if not file.is_file():  # a pipe would wait for ever, a device never end
+            raise SettingsError(f"{file} is not a regular file.", hint="Settings are read from a TOML file.")
+        with file.open("rb") as stream:
+            content = stream.read(MAX_FILE_BYTES + 1)
+        if len(content) > MAX_FILE_BYTES:
+            raise SettingsError(f"{file} is larger than {MAX_FILE_BYTES // 1024} KB.", hint="Is it the right file?")
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{file} is not UTF-8 text (byte {error.start}).", hint="Save it as UTF-8.") from None
+    except OSError as error:
+        raise SettingsError(f"{file} can't be read: {_reason(error)}.", hint="Check its permissions.") from error
+
+
+def set_value(file: Path, name: str, text: str) -> None:
+    """Write one setting (`profile`, `shelf_life_days.warning`) to a TOML file, keeping its comments.
+
+    Raises SettingsError when the value would be refused, or the file can't be parsed or written; it is unchanged then.
+    """
+    layer = _layer(name, text)
+    resolve([(str(file), layer)])
+    document = _parse_keeping_comments(file)
+    [(table, value)] = layer.items()
+    if isinstance(value, dict) and isinstance(document.get(table), MutableMapping):
+        document[table].update(value)
+    else:
+        document[table] = value
+    resolve([(str(file), {table: document.unwrap()[table]})])  # the row may not go with those that are there
+    _write(file, document.as_string())
+
+
+def unset_value(file: Path, name: str) -> bool:
+    """Take one setting, or one row, or a whole table, out of a TOML file; False when it was not there.
+
+    Any name will do, so that a mistake can be taken out as well.
+    """
+    document = _parse_keeping_comments(file)
+    table, _, row = name.partition(".")
+    home = document.get(table) if row else document
+    if not isinstance(home, MutableMapping) or (row or table) not in home:
+        return False
+    del home[row or table]
+    if row and not home:
+        del document[table]
+    _write(file, document.as_string())
+    return True
+
+
+def _parse_keeping_comments(file: Path) -> Any:
+    try:
+        import tomlkit
+        from tomlkit.exceptions import TOMLKitError
+    except ImportError:
+        raise SettingsError("Writing settings needs tomlkit.", hint="Install it: pip install 'kept[cli]'") from None
+    _read(file)
+    try:
+        return tomlkit.parse(_read_text(file))
+    except TOMLKitError as error:
+        raise SettingsError(f"{file} can't be edited: {error}.", hint="Edit it by hand.") from None
+
+
+def _write(file: Path, text: str) -> None:
+    """Replace the file at once or not at all; readable by its owner alone."""
+    import tempfile  # most programs never write settings
+
+    temporary = None
+    try:
+        file = file.resolve()  # a link into a folder of dotfiles stays a link
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")  # made with mode 0600
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(text.encode())
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(temporary).replace(file)
+    except (OSError, RuntimeError) as error:  # RuntimeError: a link that leads to itself
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+        raise SettingsError(f"{file} can't be written: {_reason(error)}.", hint="It was left as it was.") from error
+    _sync_folder(file.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    # Windows and some network file systems can't; the new file is in place all the same.
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
+
+
+def example_toml(settings: Settings | None = None) -> str:
+    """The settings (the defaults, unless given) as a TOML file that explains every line."""
+    values = as_mapping(settings or Settings())
+    lines: list[str] = []
+    # A table swallows every line below it, so the tables come last.
+    for field in sorted(fields(), key=lambda field: field.is_table):
+        lines.append(f"# {field.help} [{field.group}; {field.allowed}]")
+        if field.is_table:
+            lines.append(f"[{field.name}]")
+            lines.extend(
+                f"{row if row.isascii() else _toml(row)} = {_toml(value)}" for row, value in values[field.name].items()
+            )
+        else:
+            lines.append(f"{field.name} = {_toml(values[field.name])}")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _toml(value: Any) -> str:
+    # Every allowed text is printable, and a JSON string of printable characters is a TOML string too.
+    return msgspec.json.encode("none" if value is None else value).decode()
+
+
+class NotTaken(Struct, frozen=True):
+    """A key of a foreign configuration that became no setting, or only in part, and why."""
+
+    key: str
+    reason: str
+
+
+class Imported(Struct, frozen=True):
+    """What a foreign configuration says in Kept's words: a layer for `resolve`, and what is missing from it."""
+
+    settings: Mapping[str, Any]
+    not_taken: tuple[NotTaken, ...]
+
+
+# Koshi's `memory:` block, Brain's MemoryConfig, and the metadata of a Praxis store.
+FOREIGN_NAMES = MappingProxyType(
+    {
+        "reinforceWeight": "reinforce_weight",
+        "demoteWeight": "demote_weight",
+        "maxSize": "max_size_bytes",
+        "pruneSchedule": "prune_schedule",
+        "prunePercent": "prune_percent",
+        "memoryPath": "memory_path",
+        "maxMemorySize": "max_memory_chars",
+        "sessionRetentionDays": "session_retention_days",
+        "compactionThreshold": "compaction_threshold_tokens",
+        "compactionKeepRecent": "compaction_keep_recent",
+        "flushEnabled": "flush_enabled",
+        "flushThreshold": "flush_threshold_tokens",
+        "searchProvider": "search_provider",
+        "vectorModel": "vector_model",
+        "vectorWeight": "vector_weight",
+        "textWeight": "text_weight",
+        "toolResultRetention": "tool_result_retention",
+        "configPreset": "preset",
+        "autoMemoryEnabled": "auto_memory",
+    }
+)
+
+
+def import_config(text: str, format: Literal["yaml", "json"]) -> Imported:  # noqa: A002
+    """Read the camelCase configuration ("yaml" or "json") of Koshi, Brain or Praxis.
+
+    The keys stand under `memory:`, in the `metadata` of a Praxis store, or at the top. What can't be taken is
+    listed with its reason; only a text that can't be read at all raises SettingsError.
+    """
+    document = _parse_foreign(text, format)
+    block = next((name for name in ("memory", "metadata") if isinstance(document.get(name), Mapping)), None)
+    not_taken = [NotTaken(_key(key), f"It stands outside `{block}`.") for key in document if block and key != block]
+    taken: dict[str, Any] = {}
+    for key, value in (document[block] if block else document).items():
+        settings, reason = _translate(key, value)
+        try:
+            resolve([(_key(key), settings)])
+            taken.update(settings)
+        except SettingsError as error:
+            reason = str(error)
+        if reason:
+            not_taken.append(NotTaken(_key(key), reason))
+    return Imported(MappingProxyType(taken), tuple(not_taken))
+
+
+def _translate(key: Any, value: Any) -> tuple[dict[str, Any], str]:
+    """One foreign key in Kept's words, and what of it is lost."""
+    name = FOREIGN_NAMES.get(key) if isinstance(key, str) else None
+    if key == "sessionsPath":
+        return {}, "Transcripts lie in sessions/ beside the database; their place is no setting."
+    if name is None:
+        return {}, "Kept has no such setting."
+    if isinstance(value, str):
+        value = parse_text(name, value)
+    if key == "memoryPath" and isinstance(value, str) and (file_name := PureWindowsPath(value).name) != value:
+        return {name: file_name}, "Only the file name was taken: the file lies in the folder of its space."
+    if key == "searchProvider" and value == "hybrid":
+        return {name: value, "profile": "hybrid"}, ""  # its hybrid search is also how it scores
+    return {name: value}, ""
+
+
+def _key(key: Any) -> str:
+    return key if isinstance(key, str) and key.isprintable() and len(key) <= 60 else shown(key)
+
+
+def _parse_foreign(text: str, language: str) -> Mapping[Any, Any]:
+    if len(text) > MAX_FILE_BYTES:
+        raise SettingsError(
+            f"The configuration is larger than {MAX_FILE_BYTES // 1024} KB.", hint="Is it the right file?"
+        )
+    if language == "json":
+        document = _parse_json(text)
+    elif language == "yaml":
+        document = _parse_yaml(text)
+    else:
+        raise SettingsError(f"A configuration can't be read as {shown(language)}.", hint="Say yaml or json.")
+    if document is None:
+        return {}
+    if not isinstance(document, Mapping):
+        raise SettingsError("The configuration is no table of names and values.", hint="Is it the right file?")
+    return document
+
+
+def _parse_json(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text.encode())
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+        raise SettingsError(f"The configuration is not valid JSON: {error}.", hint="Correct it.") from None
+
+
+def _parse_yaml(text: str) -> Any:
+    try:
+        from ruamel.yaml import YAML
+        from ruamel.yaml.error import YAMLError
+    except ImportError:
+        raise SettingsError("Reading YAML needs ruamel.yaml.", hint="Install it: pip install 'kept[files]'") from None
+    try:
+        return YAML(typ="safe", pure=True).load(text)
+    except (YAMLError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
+        # All but the first come through for malformed tagged values. The error itself quotes the text: not shown.
+        mark = getattr(error, "problem_mark", None)
+        place = f" (line {mark.line + 1})" if mark else ""
+        raise SettingsError(f"The configuration is not valid YAML{place}.", hint="Correct it.") from None

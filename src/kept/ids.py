@@ -1,0 +1,81 @@
+"""Ids, uids and refs: the names that a memory answers to.
+
+A memory has an id (an integer per space, never given twice, because agents read and type it),
+a uid (a UUIDv7 that survives export, import and merge) and a ref (`42`, or `g42` in the
+global space). Wherever a ref is taken, an int, `[id:42]` and a uid work too.
+"""
+
+import re
+from datetime import datetime
+
+from msgspec import Struct
+
+from kept.errors import InvalidInput
+from kept.model import GLOBAL
+
+UID_ENTROPY_BYTES = 10
+MAX_ID = 2**63 - 1  # what SQLite and PostgreSQL can hold
+
+_REF = re.compile(r"(?:\[id:\s*(g?)(\d{1,19})\]|(g?)(\d{1,19}))", re.ASCII | re.IGNORECASE)
+_UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.ASCII)
+_CONFLICT = re.compile(r"c(\d{1,19})", re.ASCII | re.IGNORECASE)
+
+
+class Ref(Struct, frozen=True):
+    """A parsed ref: a uid, or an id and whether it is meant in the global space."""
+
+    uid: str | None = None
+    id: int = 0
+    is_global: bool = False
+
+    def __str__(self) -> str:
+        return self.uid or (f"g{self.id}" if self.is_global else str(self.id))
+
+
+def parse_ref(ref: int | str) -> Ref:
+    """Read 42, "42", "g42", "[id:42]" or a uid. Raises InvalidInput for anything else."""
+    if isinstance(ref, int) and not isinstance(ref, bool):
+        if 0 < ref <= MAX_ID:
+            return Ref(id=ref)
+    elif isinstance(ref, str):
+        text = ref.strip()
+        if _UID.fullmatch(text.lower()):
+            return Ref(uid=text.lower())
+        if match := _REF.fullmatch(text):
+            letter, digits = match[1] or match[3], match[2] or match[4]
+            if 0 < int(digits) <= MAX_ID:
+                return Ref(id=int(digits), is_global=bool(letter))
+    raise InvalidInput(
+        f"{_short(ref)} is not the ref of a memory.",
+        hint="A ref looks like 42, g42 (global) or [id:42]. `kept list` shows them.",
+    )
+
+
+def parse_conflict_ref(ref: int | str) -> int:
+    """Read 7, "7" or "c7". Raises InvalidInput for anything else."""
+    text = str(ref).strip()
+    match = _CONFLICT.fullmatch(text if text[:1] in "cC" else f"c{text}")
+    if not match or not 0 < int(match[1]) <= MAX_ID:
+        raise InvalidInput(
+            f"{_short(ref)} is not the ref of a conflict.", hint="It looks like c7. `kept conflicts` shows them."
+        )
+    return int(match[1])
+
+
+def ref_of(space: str, memory_id: int) -> str:
+    """The ref of a memory from the space it lives in and its id there."""
+    return f"g{memory_id}" if space == GLOBAL else str(memory_id)
+
+
+def uuid7(at: datetime, entropy: bytes) -> str:
+    """A UUIDv7 for that moment: sorts by time, unique by `entropy` (ten random bytes)."""
+    milliseconds = int(at.timestamp() * 1000) & (2**48 - 1)
+    number = int.from_bytes(entropy[:UID_ENTROPY_BYTES], "big")
+    value = milliseconds << 80 | 0x7 << 76 | (number >> 62 & 0xFFF) << 64 | 0b10 << 62 | number & (2**62 - 1)
+    digits = f"{value:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"

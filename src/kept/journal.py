@@ -1,0 +1,201 @@
+"""The journal: what changed, sealed in a chain, and how to take it back.
+
+Noun layer: pure functions over events. Storages call `seal` for every change they make, the
+facade calls `plan_undo`, `doctor` calls `broken_links`. Rule: the chain runs over digests, not
+over payloads, so that erasing a payload (and its salt) leaves a chain that still verifies.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import msgspec
+
+from kept.errors import NotAllowed
+from kept.model import Alias, Conflict, Event, Memory, Record
+from kept.ports import Stamp
+
+FIRST_PREV = "0" * 32  # what the first event of a journal points back to
+SALT_BYTES = 16
+UPKEEP = "upkeep"  # the actor of what time does; `undo()` without an event leaves it alone
+
+# Undone by difference, so that what others added meanwhile stays.
+_COUNTERS: Mapping[str, tuple[float, float]] = {
+    "feedback": (-100, 100),
+    "use_count": (0, 2**63 - 1),
+    "importance": (0.0, 1.0),
+}
+# Put back when they still hold what the event wrote, left alone when a later event moved them on.
+_CLOCKS = frozenset({"updated_at", "last_hit_at", "last_used_at", "verified_at"})
+
+Changed = dict[str, tuple[Any, Any]]
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+def diff(before: Record | None, after: Record | None) -> Changed:
+    """Field → (before, after) in wire form, for the fields that differ. A side that is not there counts as None."""
+    old, new = _wire(before), _wire(after)
+    names = new if new else old
+    return {name: (old.get(name), new.get(name)) for name in names if old.get(name) != new.get(name)}
+
+
+def seal(stamp: Stamp, *, seq: int, action: str, subject: str, changed: Changed, prev: str, salt: str) -> Event:
+    """The next event of a chain whose last hash is `prev`."""
+    digest = _digest(salt, changed)
+    event = Event(
+        seq=seq,
+        group=stamp.group,
+        at=stamp.at.astimezone(UTC),
+        actor=stamp.actor,
+        action=action,
+        subject=subject,
+        undoes=stamp.undoes,
+        digest=digest,
+        prev=prev,
+        hash="",
+        salt=salt,
+        changed=changed,
+    )
+    return msgspec.structs.replace(event, hash=_hash(event))
+
+
+def broken_links(events: Iterable[Event]) -> list[str]:
+    """What is wrong with a chain read from its start, one sentence each. An erased payload is not wrong."""
+    wrong = []
+    prev = FIRST_PREV
+    for expected, event in enumerate(events, start=1):
+        if event.seq != expected:
+            wrong.append(f"event {expected} is missing (the next one found is {event.seq})")
+            return wrong
+        if event.prev != prev:
+            wrong.append(f"event {event.seq} does not follow from the one before it")
+        if _hash(event) != event.hash:
+            wrong.append(f"event {event.seq} was changed after it was written")
+        if event.changed is not None and event.digest != _digest(event.salt or "", event.changed):
+            wrong.append(f"the payload of event {event.seq} is not what was written")
+        prev = event.hash
+    return wrong
+
+
+def newest_undoable(events: Sequence[Event], actor: str) -> str | None:
+    """The newest group of this actor that stands: not an undo, and not undone (or undone and redone).
+
+    `events` is the journal, newest first.
+    """
+    undone: set[str] = set()
+    for event in events:
+        if event.undoes and event.group not in undone:
+            undone.add(event.undoes)
+        elif event.actor == actor and not event.undoes and event.group not in undone and event.action != "erase":
+            return event.group
+    return None
+
+
+class Revert(msgspec.Struct, frozen=True):
+    """One step of an undo: the record as it should be, or (None) that it should go; for a record of this class."""
+
+    noun: type[Record]
+    id: int
+    record: Record | None
+    is_new: bool = False
+
+
+def plan_undo(
+    group: Sequence[Event],
+    *,
+    current: Callable[[Event], Record | None],
+    later: Callable[[Event], Sequence[Event]],
+    at: datetime,
+) -> list[Revert]:
+    """What has to be written to take back one group of events, newest first.
+
+    `current` gives the record of an event as it is now, `later` the events after it on the same
+    subject. Raises NotAllowed, and nothing is planned, when a payload was erased or when a later
+    event changed a field that this group wrote.
+    """
+    drafts: dict[str, Record | None] = {}
+    steps: dict[str, Revert] = {}
+    own = {event.seq for event in group}
+    for event in sorted(group, key=lambda event: event.seq, reverse=True):
+        if event.changed is None or event.action == "erase":
+            raise NotAllowed(
+                f"Event {event.seq} cannot be undone: what it changed was erased.", hint="Erasing is for good."
+            )
+        record = drafts[event.subject] if event.subject in drafts else current(event)
+        noun = noun_of(event)
+        step = _revert(event, record, noun, [e for e in later(event) if e.seq not in own], at)
+        drafts[event.subject] = step.record
+        steps[event.subject] = step
+    return list(steps.values())
+
+
+def _revert(event: Event, record: Record | None, noun: type[Record], later: Sequence[Event], at: datetime) -> Revert:
+    changed = cast(Changed, event.changed)
+    record_id = changed["id"][0] or changed["id"][1] if "id" in changed else getattr(record, "id", 0)
+    if "id" in changed and changed["id"][1] is None:  # it had been removed: bring it back under its old id
+        fields = {name: old for name, (old, _) in changed.items()}
+        return Revert(noun, record_id, msgspec.convert(fields, noun), is_new=True)
+    if record is None:
+        raise NotAllowed(f"Event {event.seq} cannot be undone: {event.subject} is no longer there.")
+    if "id" in changed:
+        return Revert(noun, record_id, _unborn(record, at))
+    now = _wire(record)
+    for name, (old, new) in changed.items():
+        if name in _COUNTERS:
+            low, high = _COUNTERS[name]
+            now[name] = min(high, max(low, round(now[name] + (old or 0) - (new or 0), 9)))
+            now[name] = type(old or 0)(now[name])
+        elif now.get(name) == new:
+            now[name] = old
+        elif name not in _CLOCKS:
+            raise NotAllowed(
+                f"Event {event.seq} cannot be undone: {name} was changed again by {_names(later, name)}.",
+                hint="Undo the later ones first, or revise the memory instead.",
+            )
+    return Revert(noun, record_id, msgspec.convert(now, noun))
+
+
+def _unborn(record: Record, at: datetime) -> Record | None:
+    """The undo of adding: a memory goes to the archive as forgotten, a conflict is settled, an alias goes."""
+    if isinstance(record, Memory):
+        return msgspec.structs.replace(record, status="archived", reason="forgotten", archived_at=at, updated_at=at)
+    if isinstance(record, Conflict):
+        return msgspec.structs.replace(record, resolved_at=at)
+    return None
+
+
+def noun_of(event: Event) -> type[Record]:
+    """What the event is about, told by its subject."""
+    if event.subject.startswith("alias:"):
+        return Alias
+    return Conflict if event.subject.startswith("c") and event.subject[1:].isdigit() else Memory
+
+
+def _names(events: Sequence[Event], name: str) -> str:
+    seqs = [str(event.seq) for event in events if event.changed and name in event.changed]
+    return f"event {', '.join(seqs)}" if seqs else "a later event"
+
+
+def _wire(record: Record | None) -> dict[str, Any]:
+    """The fields as they stand in a payload, which is JSON: lists for tuples, text for moments."""
+    return {} if record is None else cast("dict[str, Any]", msgspec.json.decode(_encode(record)))
+
+
+def _digest(salt: str, changed: Changed) -> str:
+    return hashlib.blake2b(salt.encode() + _encode(changed), digest_size=16).hexdigest()
+
+
+def _hash(event: Event) -> str:
+    parts = (
+        event.prev,
+        event.seq,
+        event.group,
+        event.at,
+        event.actor,
+        event.action,
+        event.subject,
+        event.undoes,
+        event.digest,
+    )
+    return hashlib.blake2b(_encode(parts), digest_size=16).hexdigest()

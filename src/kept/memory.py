@@ -1,0 +1,508 @@
+"""Kept: the facade. Who may, in which order, one transaction each.
+
+Every public verb is a short method here: it finds the storage, asks access.py, lets the steps do
+the work, and emits the signal. Rule: one call is one group of events, undone as a whole.
+"""
+
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Literal
+
+from kept import access, ids, journal, text
+from kept.errors import InvalidInput, NotFound
+from kept.model import (
+    GLOBAL,
+    Actor,
+    Alias,
+    Conflict,
+    Draft,
+    Event,
+    Memory,
+    Origin,
+    Receipt,
+    Record,
+    Source,
+    Tier,
+    replace,
+)
+from kept.ports import ANYWHERE, Clock, Reader, Shelf, Stamp, Storage, Where
+from kept.settings import Settings
+from kept.signals import Signals, Subscriber
+from kept.spaces import Spaces
+from kept.writing import pipeline
+from kept.writing.check import MAX_TEXT_BYTES, check_text, clean_tags
+
+Ref = int | str
+# Named here, because inside the class `list` is one of our verbs.
+Memories = list[Memory]
+Events = list[Event]
+Storages = list[Storage]
+Confirm = Callable[[str], bool]
+ListStatus = Literal["candidate", "confirmed", "pinned", "archived", "forgotten"]
+
+BATCH = 500  # drafts a transaction in remember_many: long enough to be fast, short enough to let others have a turn
+MAX_FEEDBACK = 100
+FEEDBACK = ("reinforce", "demote")
+
+
+class Kept:
+    """A memory that was opened for one project, on behalf of one actor. Made by `kept.open`."""
+
+    def __init__(
+        self,
+        spaces: Spaces,
+        *,
+        actor: Actor,
+        settings: Settings,
+        clock: Clock,
+        confirm: Confirm | None = None,
+        origin: Origin = "agent",
+    ) -> None:
+        self._spaces = spaces
+        self._actor = actor
+        self._settings = settings
+        self._clock = clock
+        self._confirm = confirm
+        self._origin = origin
+        self._signals = Signals()
+
+    def __enter__(self) -> "Kept":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self._settings
+
+    # Writing
+
+    def remember(
+        self,
+        content: str,
+        *,
+        kind: str = "fact",
+        tags: Sequence[str] = (),
+        files: Sequence[str] = (),
+        importance: float | None = None,
+        pin: bool = False,
+        tier: Tier = "project",
+        topic: str | None = None,
+        source: Source | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """Keep one statement. The receipt says whether it was stored, strengthened one, or was refused, and why."""
+        draft = Draft(
+            content=content,
+            kind=kind,
+            tags=tuple(tags),
+            files=tuple(files),
+            importance=importance,
+            pin=pin,
+            tier=tier,
+            topic=topic,
+            source=source,
+            key=key,
+        )
+        return self.remember_many([draft])[0]
+
+    def remember_many(self, drafts: Iterable[Draft]) -> list[Receipt]:
+        """Keep many statements the same way, in batches; one receipt each, in order."""
+        receipts: list[Receipt] = []
+        for batch in _batches(drafts):
+            storage = self._writable(batch[0])
+            with storage.writing(self._stamp()) as tx:
+                circumstances = pipeline.Circumstances(
+                    space=storage.space,
+                    at=tx.stamp.at,
+                    source=Source(origin=self._origin, agent=self._actor.name),
+                    new_uid=lambda at=tx.stamp.at: ids.uuid7(at, secrets.token_bytes(ids.UID_ENTROPY_BYTES)),  # type: ignore[misc]
+                )
+                done = [pipeline.write(tx, draft, circumstances) for draft in batch]
+            receipts += done
+            self._tell_write(storage, sum(receipt.outcome in ("stored", "candidate") for receipt in done))
+        return receipts
+
+    def reinforce(self, ref: Ref) -> Memory:
+        """This one helped: feedback +3, and its recency starts anew."""
+        return self._revalue(ref, self._settings.reinforce_weight, "reinforce")
+
+    def demote(self, ref: Ref) -> Memory:
+        """This one was wrong, stale or beside the point: feedback −1."""
+        return self._revalue(ref, -self._settings.demote_weight, "demote")
+
+    def revise(self, ref: Ref, content: str, tags: Sequence[str] | None = None) -> Memory:
+        """Correct a memory in place. It keeps its id and its feedback and counts as verified now."""
+        storage, memory = self._find(ref)
+        check_text(content, "The text", MAX_TEXT_BYTES)
+        draft = Draft(content=content, kind=memory.kind, tier=memory.tier)
+        if not content.strip():
+            raise InvalidInput("A memory cannot be revised to nothing.", hint=f"`kept forget {memory.ref}` hides it.")
+        if sentence := pipeline.too_long(draft):
+            raise InvalidInput(sentence)
+
+        def change(memory: Memory, at: datetime) -> Memory:
+            return replace(
+                memory,
+                content=content,
+                fingerprint=text.fingerprint(content),
+                tags=memory.tags if tags is None else clean_tags(tuple(tags)),
+                updated_at=at,
+                last_hit_at=at,
+                verified_at=at,
+            )
+
+        return self._put(storage, memory, "revise", change)
+
+    def pin(self, ref: Ref) -> Memory:
+        """Always bring this one along."""
+        storage, memory = self._find_live(ref)
+        return self._put(storage, memory, "pin", lambda m, at: replace(m, status="pinned", updated_at=at))
+
+    def unpin(self, ref: Ref) -> Memory:
+        """No longer bring it along by itself; it stays confirmed."""
+        storage, memory = self._find_live(ref)
+        if memory.status != "pinned":
+            raise InvalidInput(f"Memory {memory.ref} is not pinned.")
+        return self._put(storage, memory, "unpin", lambda m, at: replace(m, status="confirmed", updated_at=at))
+
+    def forget(self, ref: Ref) -> Memory:
+        """Hide a memory from every search, scope and export. `restore` or `undo` brings it back."""
+        storage, memory = self._find(ref)
+        if memory.is_forgotten:
+            return memory
+
+        def change(memory: Memory, at: datetime) -> Memory:
+            return replace(memory, status="archived", reason="forgotten", archived_at=at, updated_at=at)
+
+        return self._put(storage, memory, "forget", change, urgent=True)
+
+    def restore(self, ref: Ref) -> Memory:
+        """Bring a memory back from the archive, or one that was forgotten, with the status it had."""
+        storage, memory = self._find(ref)
+        if not memory.is_archived:
+            return memory
+        with storage.reading() as reader:
+            events = reader.events(subject=memory.uid, newest_first=True)
+        status = next((status for event in events if (status := _status_before_archiving(event))), "candidate")
+
+        def change(memory: Memory, at: datetime) -> Memory:
+            return replace(memory, status=status, reason=None, archived_at=None, superseded_by=None, updated_at=at)
+
+        return self._put(storage, memory, "restore", change)
+
+    def erase(self, ref: Ref) -> Receipt:
+        """Remove a memory for good: no byte of it stays in the home. This cannot be undone."""
+        storage, memory = self._find(ref)
+        self._check_change(storage.space, memory.kind, f"Erase global memory {memory.ref} for good?")
+        with storage.writing(self._stamp(), urgent=True) as tx:
+            tx.erase(memory)
+        is_gone = storage.scrub()
+        self._tell_write(storage, -1)
+        return Receipt(
+            outcome="stored",
+            ref=memory.ref,
+            reason="erased" if is_gone else "pending",
+            message=(
+                f"Memory {memory.ref} is gone for good."
+                if is_gone
+                else f"Memory {memory.ref} is erased; another program still reads old pages of the file. "
+                "They are cleared as soon as it lets go, at the next opening."
+            ),
+        )
+
+    def undo(self, event: int | None = None) -> Events:
+        """Take back one call: the newest of this actor's that still stands, or the one that `event` belongs to.
+
+        Returns the events that did it. Undoing an undo redoes. Raises NotAllowed when a later change
+        is in the way (it names the events) or when what was changed has been erased.
+        """
+        storages = self._readable()
+        for storage in storages:
+            group = self._group_to_undo(storage, event)
+            if group is not None:
+                break
+        else:
+            if event is not None:
+                raise NotFound(f"There is no event {event}.", hint="`kept history` shows them.")
+            raise NotFound(
+                "There is nothing to undo.", hint="`kept undo EVENT` takes back one that `kept history` shows."
+            )
+        stamp = self._stamp(undoes=group)
+        done: Events = []
+        for storage in storages:
+            with storage.reading() as reader:
+                is_touched = bool(reader.events(group=group, limit=1))
+            if is_touched:
+                self._check_change(storage.space, "", "Undo a change to global memory?")
+                done += self._undo_in(storage, group, stamp)
+        return done
+
+    # Reading
+
+    def get(self, ref: Ref) -> Memory:
+        """The memory that answers to the ref, archived or not. Raises NotFound."""
+        storage, memory = self._find(ref)
+        self._signals.emit("memory:read", type="memory", path=storage.space, size=len(memory.content))
+        return memory
+
+    def list(
+        self,
+        *,
+        kinds: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        status: ListStatus | None = None,
+        limit: int = 50,
+        after: Ref | None = None,
+    ) -> Memories:
+        """Memories, newest first: the project's, then global ones. `after` is the last ref of the page before.
+
+        `status` None means live; "archived" and "forgotten" show what has left.
+        """
+        if limit < 0:
+            raise InvalidInput(f"A limit of {limit} makes no sense.", hint="Give 0 or more.")
+        shelf: Shelf = "live"
+        if status in ("archived", "forgotten"):
+            shelf = "archive" if status == "archived" else "forgotten"
+        elif status is not None and status not in ("candidate", "confirmed", "pinned"):
+            raise InvalidInput(
+                f"{status!r} is not a status.", hint="Choose candidate, confirmed, pinned, archived or forgotten."
+            )
+        where = Where(
+            shelf=shelf,
+            kinds=tuple(kinds),
+            tags=tuple(tags),
+            statuses=(status,) if status in ("candidate", "confirmed", "pinned") else (),  # type: ignore[arg-type]
+        )
+        position = None if after is None else ids.parse_ref(after)
+        found: Memories = []
+        for storage in self._readable():
+            is_global = storage.space == GLOBAL
+            if position is not None and position.is_global and not is_global:
+                continue
+            page_after = position.id if position is not None and position.is_global == is_global else None
+            with storage.reading() as reader:
+                found += reader.select(where, limit=limit - len(found), after=page_after)
+        self._signals.emit("memory:read", type="memory", path="list", size=len(found))
+        return found
+
+    def history(self, ref: Ref | None = None, *, limit: int = 50) -> Events:
+        """What happened to a memory, oldest first; without a ref, the newest events of the project."""
+        if ref is None:
+            storages = self._readable()[:1]
+            if not storages:
+                return []
+            with storages[0].reading() as reader:
+                return reader.events(newest_first=True, limit=limit)[::-1]
+        storage, memory = self._find(ref)
+        with storage.reading() as reader:
+            return reader.events(subject=memory.uid)
+
+    def status(self) -> dict[str, Any]:
+        """Numbers about what is kept: a dictionary for each readable space."""
+        spaces = []
+        for storage in self._readable():
+            with storage.reading() as reader:
+                counts = {
+                    "live": reader.count(),
+                    "pinned": reader.count(Where(statuses=("pinned",))),
+                    "candidates": reader.count(Where(statuses=("candidate",))),
+                    "archived": reader.count(Where(shelf="archive", scope=None)),
+                    "forgotten": reader.count(Where(shelf="forgotten", scope=None)),
+                }
+                newest = reader.events(newest_first=True, limit=1)
+            spaces.append(
+                {
+                    "space": storage.space,
+                    "memories": counts,
+                    "events": newest[0].seq if newest else 0,
+                    "last_change": newest[0].at if newest else None,
+                    **storage.describe(),
+                }
+            )
+        return {"actor": self._as_actor(), "spaces": spaces}
+
+    # Everything else
+
+    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
+        """Have `subscriber(signal)` called for every signal. Returns what ends that."""
+        return self._signals.subscribe(subscriber)
+
+    def close(self) -> None:
+        """Close the files. Closing twice is allowed."""
+        self._spaces.close()
+
+    # How it is done
+
+    def _as_actor(self) -> Actor:
+        """The actor, with the opened project as its own when it came without one."""
+        if self._actor.role == "project" and self._actor.project is None:
+            project = self._spaces.project()
+            return replace(self._actor, project=project.space if project else None)
+        return self._actor
+
+    def _readable(self) -> Storages:
+        """The storages there are, the project's first. Raises NotAllowed when the actor may read none at all."""
+        found = [storage for storage in (self._spaces.project(), self._spaces.shared()) if storage is not None]
+        actor = self._as_actor()
+        for storage in found:
+            access.check_read(actor, storage.space)
+        if actor.role == "skill":
+            access.check_read(actor, GLOBAL)
+        return found
+
+    def _writable(self, draft: Draft) -> Storage:
+        """The storage a draft goes to. Global preferences are asked about first."""
+        if self._actor.role == "skill":
+            access.check_write(self._actor, GLOBAL)
+        if draft.tier != "global":
+            storage = self._spaces.ensure_project()
+            access.check_write(self._as_actor(), storage.space)
+            return storage
+        self._check_change(GLOBAL, draft.kind, f"Remember this {draft.kind} in global memory, for all projects?")
+        return self._spaces.ensure_shared()
+
+    def _check_change(self, space: str, kind: str, question: str) -> None:
+        """Raise NotAllowed unless the actor may change this; into global only patterns go without a person's yes."""
+        consent = False
+        if space == GLOBAL and self._actor.role == "project":
+            consent = kind == "pattern" or (self._confirm is not None and self._confirm(question))
+        access.check_write(self._as_actor(), space, consent=consent)
+
+    def _find(self, ref: Ref) -> tuple[Storage, Memory]:
+        """The memory and its storage, behind the one check."""
+        wanted = ids.parse_ref(ref)
+        for storage in self._readable():
+            if wanted.uid is None and (storage.space == GLOBAL) != wanted.is_global:
+                continue
+            with storage.reading() as reader:
+                if wanted.uid is None:
+                    memory = reader.get(Memory, wanted.id)
+                else:
+                    memory = next(iter(reader.select(replace(ANYWHERE, uid=wanted.uid), limit=1)), None)
+            if memory is not None:
+                return storage, memory
+        raise NotFound(f"There is no memory {wanted}.", hint="`kept list` shows what there is.")
+
+    def _find_live(self, ref: Ref) -> tuple[Storage, Memory]:
+        storage, memory = self._find(ref)
+        if memory.is_archived:
+            raise InvalidInput(
+                f"Memory {memory.ref} is archived ({memory.reason}).",
+                hint=f"`kept restore {memory.ref}` brings it back.",
+            )
+        return storage, memory
+
+    def _revalue(self, ref: Ref, points: int, action: str) -> Memory:
+        storage, memory = self._find_live(ref)
+
+        def change(memory: Memory, at: datetime) -> Memory:
+            feedback = max(-MAX_FEEDBACK, min(MAX_FEEDBACK, memory.feedback + points))
+            if points < 0:
+                return replace(memory, feedback=feedback, updated_at=at)
+            return replace(
+                memory,
+                feedback=feedback,
+                use_count=memory.use_count + 1,
+                last_hit_at=at,
+                last_used_at=at,
+                verified_at=at,
+                updated_at=at,
+            )
+
+        return self._put(storage, memory, action, change)
+
+    def _put(
+        self,
+        storage: Storage,
+        memory: Memory,
+        action: str,
+        change: Callable[[Memory, datetime], Memory],
+        *,
+        urgent: bool = False,
+    ) -> Memory:
+        """Change one memory as it is now, inside the transaction, not as it was when we looked."""
+        if action in FEEDBACK:  # says something about a memory, changes nothing of what it says: nobody is asked
+            access.check_write(self._as_actor(), storage.space, consent=True)
+        else:
+            self._check_change(storage.space, memory.kind, f"{action.capitalize()} global memory {memory.ref}?")
+        with storage.writing(self._stamp(), urgent=urgent) as tx:
+            current = tx.get(Memory, memory.id)
+            if current is None:
+                raise NotFound(f"Memory {memory.ref} was erased meanwhile.")
+            changed = tx.put(change(current, tx.stamp.at), action)
+        self._tell_write(storage, 0)
+        return changed
+
+    def _stamp(self, undoes: str | None = None) -> Stamp:
+        return Stamp(group=secrets.token_hex(8), at=self._now(), actor=self._actor_name(), undoes=undoes)
+
+    def _actor_name(self) -> str:
+        return self._actor.name
+
+    def _now(self) -> datetime:
+        at = self._clock()
+        if at.tzinfo is None:
+            raise InvalidInput("The clock returned a time without a time zone.", hint="Use datetime.now(UTC).")
+        return at.astimezone(UTC)
+
+    def _group_to_undo(self, storage: Storage, event: int | None) -> str | None:
+        with storage.reading() as reader:
+            if event is None:
+                return journal.newest_undoable(reader.events(newest_first=True), self._actor_name())
+            found = reader.events(after=event - 1, limit=1)
+            return found[0].group if found and found[0].seq == event else None
+
+    def _undo_in(self, storage: Storage, group: str, stamp: Stamp) -> Events:
+        with storage.writing(stamp) as tx:
+            events = tx.events(group=group)
+            steps = journal.plan_undo(
+                events,
+                current=lambda event: _current(tx, event),
+                later=lambda event: tx.events(subject=event.subject, after=event.seq),
+                at=stamp.at,
+            )
+            for step in steps:
+                if step.is_new and step.record is not None:
+                    tx.add(step.record, "undo")
+                elif step.record is not None:
+                    tx.put(step.record, "undo")
+                elif (record := tx.get(step.noun, step.id)) is not None:
+                    tx.remove(record, "undo")
+            return tx.events(group=stamp.group)
+
+    def _tell_write(self, storage: Storage, delta: int) -> None:
+        self._signals.emit("memory:write", type="memory", path=storage.space, delta=delta)
+
+
+def _batches(drafts: Iterable[Draft]) -> Iterator[list[Draft]]:
+    """Drafts in order, in runs that go to the same space and are not too long for one transaction."""
+    batch: list[Draft] = []
+    for draft in drafts:
+        if batch and (len(batch) == BATCH or (draft.tier == "global") != (batch[0].tier == "global")):
+            yield batch
+            batch = []
+        batch.append(draft)
+    if batch:
+        yield batch
+
+
+def _status_before_archiving(event: Event) -> str | None:
+    before, after = (event.changed or {}).get("status", (None, None))
+    return before if after == "archived" else None
+
+
+def _current(reader: Reader, event: Event) -> Record | None:
+    """The record that an event is about, as it is now."""
+    noun = journal.noun_of(event)
+    if noun is Alias:
+        return next((alias for alias in reader.all(Alias) if alias.subject == event.subject), None)
+    if noun is Conflict:
+        return reader.get(Conflict, ids.parse_conflict_ref(event.subject))
+    return next(iter(reader.select(replace(ANYWHERE, uid=event.subject), limit=1)), None)

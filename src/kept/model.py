@@ -1,0 +1,242 @@
+"""The nouns of Kept: frozen values that every layer passes along.
+
+Lowest layer: no storage, no clock, no settings. One word for one idea; docs/architecture.md
+lists the words. Rule: a value never changes. `replace(memory, status="pinned")` makes a new
+one, and only a storage transaction makes that the truth.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, ClassVar, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace as replace
+
+Tier = Literal["task", "session", "project", "global"]
+Scope = Literal["memory", "items", "sources"]
+Status = Literal["candidate", "confirmed", "pinned", "archived"]
+Reason = Literal["expired", "evicted", "superseded", "forgotten"]
+Origin = Literal["user", "agent", "conversation", "tool", "import", "migration", "extraction", "narrative"]
+Outcome = Literal["stored", "strengthened", "candidate", "refused"]
+ConflictType = Literal["contradictory", "superseded", "ambiguous"]
+Role = Literal["admin", "project", "skill"]
+
+GLOBAL = "global"
+
+KINDS = (
+    "decision",
+    "architecture",
+    "pattern",
+    "convention",
+    "warning",
+    "discovery",
+    "error",
+    "preference",
+    "file_change",
+    "progress",
+    "summary",
+    "fact",
+    "reasoning",
+    "tool_output",
+)
+
+# Words that other systems use for our kinds. Any other word is a kind of its own: the vocabulary is open.
+KIND_ALIASES: Mapping[str, str] = {
+    "failure": "error",
+    "task_progress": "progress",
+    "claim": "fact",
+    "note": "fact",
+    "entity": "fact",
+    "task": "progress",
+}
+
+
+class Source(Struct, frozen=True, kw_only=True):
+    """Who said it, and where."""
+
+    origin: Origin = "agent"
+    agent: str | None = None
+    session: str | None = None
+    task: str | None = None
+    narrative: str | None = None
+    file: str | None = None
+    line: int | None = None
+
+
+class Draft(Struct, frozen=True, kw_only=True):
+    """What somebody wants remembered, before any rule has looked at it."""
+
+    content: str
+    kind: str = "fact"
+    tags: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    importance: float | None = None
+    confidence: float = 1.0
+    pin: bool = False
+    tier: Tier = "project"
+    topic: str | None = None
+    source: Source | None = None
+    key: str | None = None
+    scope: Scope = "memory"
+    item_type: str | None = None
+    title: str | None = None
+    data: dict[str, Any] | None = None
+
+
+class Memory(Struct, frozen=True, kw_only=True):
+    """One self-contained statement worth keeping.
+
+    `id` is 0 until a storage has given it one. `importance`, `confidence`, `feedback` and
+    `use_count` are what was recorded; what a memory is worth now is computed from them and
+    the clock, and never written back.
+    """
+
+    noun: ClassVar[str] = "memory"
+
+    id: int = 0
+    uid: str
+    space: str
+    content: str
+    fingerprint: str
+    kind: str = "fact"
+    tier: Tier = "project"
+    scope: Scope = "memory"
+    status: Status = "confirmed"
+    reason: Reason | None = None
+    importance: float = 0.5
+    confidence: float = 1.0
+    feedback: int = 0
+    use_count: int = 0
+    tags: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    topic: str | None = None
+    key: str | None = None
+    item_type: str | None = None
+    title: str | None = None
+    superseded_by: str | None = None
+    source: Source = Source()
+    data: dict[str, Any] | None = None
+    created_at: datetime
+    updated_at: datetime
+    last_hit_at: datetime | None = None
+    last_used_at: datetime | None = None
+    verified_at: datetime | None = None
+    archived_at: datetime | None = None
+
+    @property
+    def subject(self) -> str:
+        """What the journal calls this record: a name that survives export, import and merge."""
+        return self.uid
+
+    @property
+    def ref(self) -> str:
+        """What people and agents type: `42`, or `g42` in the global space."""
+        return f"g{self.id}" if self.space == GLOBAL else str(self.id)
+
+    @property
+    def is_archived(self) -> bool:
+        return self.status == "archived"
+
+    @property
+    def is_forgotten(self) -> bool:
+        return self.reason == "forgotten"
+
+
+class Conflict(Struct, frozen=True, kw_only=True):
+    """Two memories, by uid, that disagree."""
+
+    noun: ClassVar[str] = "conflict"
+
+    id: int = 0
+    left: str
+    right: str
+    type: ConflictType
+    detected_at: datetime
+    resolved_at: datetime | None = None
+
+    @property
+    def subject(self) -> str:
+        return f"c{self.id}"
+
+    @property
+    def ref(self) -> str:
+        return f"c{self.id}"
+
+
+class Alias(Struct, frozen=True, kw_only=True):
+    """A word, and what else to look for when somebody asks for it."""
+
+    noun: ClassVar[str] = "alias"
+
+    id: int = 0
+    word: str
+    expands_to: tuple[str, ...]
+
+    @property
+    def subject(self) -> str:
+        return f"alias:{self.word}"
+
+
+# What a storage keeps under one key space of its own, with every change in the journal.
+Record = Memory | Conflict | Alias
+
+
+class Event(Struct, frozen=True, kw_only=True):
+    """One line of the journal: who did what to which record.
+
+    `changed` maps a field to (before, after), in wire form. It is None once the payload was
+    erased; digest, prev and hash stay, so the chain still verifies.
+    """
+
+    seq: int
+    group: str
+    at: datetime
+    actor: str
+    action: str
+    subject: str
+    undoes: str | None = None
+    digest: str
+    prev: str
+    hash: str
+    salt: str | None = None
+    changed: dict[str, tuple[Any, Any]] | None = None
+
+
+class Actor(Struct, frozen=True, kw_only=True):
+    """Who is asking. `project` is the space that a project agent calls its own."""
+
+    role: Role = "project"
+    project: str | None = None
+    name: str = "agent"
+
+
+class Redaction(Struct, frozen=True, kw_only=True):
+    """How many secrets of a kind were taken out of a draft. Never the secret."""
+
+    kind: str
+    count: int
+
+
+class Receipt(Struct, frozen=True, kw_only=True):
+    """What a write did, and why."""
+
+    outcome: Outcome
+    ref: str | None = None
+    memory: Memory | None = None
+    reason: str | None = None
+    message: str = ""
+    redactions: tuple[Redaction, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+
+
+class Signal(Struct, frozen=True, kw_only=True):
+    """What subscribers hear: memory:read, :write, :flush, :compact, :search, with its payload."""
+
+    name: str
+    payload: dict[str, Any]
+
+
+def canonical_kind(kind: str) -> str:
+    """The kind under the name that Kept uses for it: `failure` is `error`, `Task Progress` is `progress`."""
+    word = "_".join(kind.lower().replace("-", " ").split())
+    return KIND_ALIASES.get(word, word)

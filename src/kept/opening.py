@@ -1,0 +1,84 @@
+"""`kept.open`: from what the caller says to an opened memory.
+
+Facade layer. The one place where a location, a project, a home and the settings meet; the clock and the
+environment come in here and are passed on as arguments.
+"""
+
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from kept import configuration
+from kept.errors import InvalidInput
+from kept.home import Home, default_home
+from kept.memory import Confirm, Kept
+from kept.model import Actor, Origin
+from kept.ports import Clock
+from kept.projects import Projects
+from kept.settings import Settings
+from kept.spaces import PORTABLE_SPACE, HomeSpaces, OneSpace, Spaces, open_file
+
+IN_MEMORY = ":memory:"
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def open(
+    location: str | os.PathLike[str] | None = None,
+    *,
+    project: str | os.PathLike[str] | None = None,
+    home: str | os.PathLike[str] | None = None,
+    actor: Actor | None = None,
+    confirm: Confirm | None = None,
+    settings: Settings | Mapping[str, Any] | None = None,
+    clock: Clock | None = None,
+    origin: Origin = "agent",
+) -> Kept:
+    """Open a memory: a project of the home (by default the current directory's), one file, or `:memory:`.
+
+    `location` is a file (`.json` for a JSON store, anything else is SQLite), `:memory:`, or None for
+    the home. `project` is a directory or a name. `confirm(question) -> bool` is asked before
+    global memory changes. `clock` returns an aware datetime. `origin` is who speaks when a draft does not say.
+    """
+    environ = os.environ
+    now = clock or utc_now
+    if location is not None and (project is not None or home is not None):
+        raise InvalidInput(
+            "A file and a project exclude each other.", hint="Give either `location`, or `project` and `home`."
+        )
+    if location is None:
+        root = Home(Path(home) if home is not None else default_home(environ))
+        projects = Projects(root, environ=environ, now=now)
+        located = projects.find(project)
+        project_file = None if located is None else root.files(located.folder).directory / "settings.toml"
+        chosen = _settings(settings, project_file, environ)
+        spaces: Spaces = HomeSpaces(root, projects, project, chosen, now)
+    else:
+        chosen = _settings(settings, None, environ)
+        spaces = _single(os.fspath(location), chosen, now)
+    return Kept(spaces, actor=actor or Actor(), settings=chosen, clock=now, confirm=confirm, origin=origin)
+
+
+def _single(location: str, settings: Settings, now: Clock) -> Spaces:
+    if location == IN_MEMORY:
+        from kept.storage.inmemory import InMemoryStorage
+
+        return OneSpace(InMemoryStorage(PORTABLE_SPACE, write_wait_s=settings.write_wait_s))
+    if location.startswith(("postgresql://", "postgres://")):
+        raise InvalidInput("PostgreSQL is not supported yet.", hint="Use a file, or the home.")
+    if not location or "\0" in location:
+        raise InvalidInput("That is not a file name.", hint="Give a path such as memory.db.")
+    return OneSpace(open_file(Path(location), None, settings, now))
+
+
+def _settings(
+    given: Settings | Mapping[str, Any] | None, project_file: Path | None, environ: Mapping[str, str]
+) -> Settings:
+    if isinstance(given, Settings):
+        return given
+    user_file = configuration.user_settings_file(environ)
+    return configuration.load(user_file, project_file, environ, given or {}).settings

@@ -1,0 +1,194 @@
+"""What can be plugged in: the shape of a storage, and of the few things a host may replace.
+
+A storage is opened for one space and never looks beyond it. It keeps rows and an index and
+holds no policy: which memory is worth keeping, who may see it, and what a change means are
+decided above. tests/contract is the full definition; a class that passes it is a storage.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import Any, Literal, Protocol, TypeVar
+
+from msgspec import Struct
+
+from kept.model import Event, Memory, Record, Scope, Status, Tier
+
+Shelf = Literal["live", "archive", "forgotten", "any"]
+R = TypeVar("R", bound=Record)
+
+
+class Stamp(Struct, frozen=True, kw_only=True):
+    """Who does something, when, and as part of what: the same for every event of one facade call."""
+
+    group: str
+    at: datetime
+    actor: str
+    undoes: str | None = None
+
+
+class Where(Struct, frozen=True, kw_only=True):
+    """Which memories are meant. Empty means "don't care"; several words in one field mean "any of them".
+
+    `shelf` is live (the default), archive, forgotten, or any. What was forgotten is in no
+    other shelf than its own and `any`.
+    """
+
+    shelf: Shelf = "live"
+    scope: Scope | None = "memory"
+    tiers: tuple[Tier, ...] = ()
+    kinds: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    statuses: tuple[Status, ...] = ()
+    uid: str | None = None
+    fingerprint: str | None = None
+    topic: str | None = None
+    key: str | None = None
+    session: str | None = None
+    task: str | None = None
+    narrative: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+LIVE = Where()
+ANYWHERE = Where(shelf="any", scope=None)
+
+
+class Prepared(Struct, frozen=True):
+    """The tokens of a memory as they stand in the index: one string for each column, and the length of its text."""
+
+    words: str
+    tag_words: str
+    file_words: str
+    source_words: str
+    kind_words: str
+    n_words: int
+
+
+class Found(Struct, frozen=True):
+    """A memory that matches, with its prepared tokens, so that the exact score can be computed anywhere."""
+
+    memory: Memory
+    prepared: Prepared
+
+
+class Statistics(Struct, frozen=True):
+    """What BM25 needs to know of a corpus. Statistics of two spaces add up to those of their union."""
+
+    rows: int = 0
+    words: int = 0
+    rows_with: Mapping[str, int] = {}
+
+    def __add__(self, other: "Statistics") -> "Statistics":
+        both = dict(self.rows_with)
+        for word, rows in other.rows_with.items():
+            both[word] = both.get(word, 0) + rows
+        return Statistics(self.rows + other.rows, self.words + other.words, both)
+
+
+class Reader(Protocol):
+    """A consistent look at one space: everything read through it is of one moment."""
+
+    space: str
+
+    def get(self, noun: type[R], id: int) -> R | None:
+        """The record with that id, archived or not, or None."""
+
+    def all(self, noun: type[R]) -> list[R]:
+        """Every record of a small noun (conflicts, aliases), by id. Memories are read through `select`."""
+
+    def select(
+        self, where: Where = LIVE, *, limit: int = 50, after: int | None = None, oldest_first: bool = False
+    ) -> list[Memory]:
+        """Memories by id, newest first; `after` is the last id of the page before."""
+
+    def count(self, where: Where = LIVE) -> int:
+        """How many memories `select` would find without a limit."""
+
+    def search(self, words: Sequence[str], where: Where = LIVE, *, limit: int) -> list[Found]:
+        """Memories that hold at least one of the prepared words, best BM25 first. Never the shelf `forgotten`."""
+
+    def statistics(self, words: Sequence[str], where: Where = LIVE) -> Statistics:
+        """Rows, words and rows-with-each-word of the shelf of `where` (its other fields are not looked at)."""
+
+    def events(
+        self,
+        *,
+        subject: str | None = None,
+        group: str | None = None,
+        after: int = 0,
+        limit: int | None = None,
+        newest_first: bool = False,
+    ) -> list[Event]:
+        """Events of the journal in order, with their payloads where these were not erased."""
+
+    def is_erased(self, fingerprint: str) -> bool:
+        """Whether a memory with this fingerprint was erased here, so that an import must not bring it back."""
+
+
+class Transaction(Reader, Protocol):
+    """A turn to write. All of it becomes true together when the block ends, or nothing does.
+
+    Every change appends its event to the journal in the same stroke; there is no way to
+    change a record without one.
+    """
+
+    stamp: Stamp
+
+    def add(self, record: R, action: str) -> R:
+        """Store a new record (id 0) and return it with its id. An id is never given twice."""
+
+    def put(self, record: R, action: str) -> R:
+        """Make `record` the truth for its id. Raises NotFound if the id is not there."""
+
+    def remove(self, record: Record, action: str) -> None:
+        """Take a small record (an alias) away. A memory is archived by `put` and leaves by `erase` only."""
+
+    def erase(self, memory: Memory, action: str = "erase") -> None:
+        """Leave no trace of the memory but the fact that it was erased: row, index, and every payload of its events."""
+
+
+class Bookkeeping(Protocol):
+    """Recall's own notes: cheap, not in the journal, and lost when the machine loses power at the wrong moment."""
+
+    def count_uses(self, ids: Sequence[int], at: datetime) -> None:
+        """One more use for each memory, now."""
+
+    def link(self, ids: Sequence[int], at: datetime) -> None:
+        """These were recalled together: strengthen the link between each two of them."""
+
+
+class Storage(Protocol):
+    """One space, durably or not, behind one small door."""
+
+    space: str
+
+    def reading(self) -> AbstractContextManager[Reader]:
+        """Look at one consistent state. Waits for no writer."""
+
+    def writing(self, stamp: Stamp, *, urgent: bool = False) -> AbstractContextManager[Transaction]:
+        """Take a turn to write. Raises Busy, naming the holder, if none was free within the time limit.
+
+        `urgent`: something is to go (forget, erase), which must work on a full disk, too.
+        """
+
+    def bookkeeping(self) -> AbstractContextManager[Bookkeeping | None]:
+        """Note usage without waiting: None when somebody else is writing, and then it is skipped."""
+
+    def links(self, id: int) -> list[tuple[int, float, datetime]]:
+        """The memories linked to this one, strongest first: (id, strength, last recalled together)."""
+
+    def scrub(self) -> bool:
+        """Finish what `erase` began: True when no byte is left, False when a reader still holds the old pages."""
+
+    def describe(self) -> dict[str, Any]:
+        """Facts about this storage for `kept status`: its kind, place, size in bytes, schema version."""
+
+    def close(self) -> None:
+        """Let go of files and connections. Closing twice is allowed."""
+
+
+Clock = Callable[[], datetime]
+TokenCounter = Callable[[str], int]

@@ -1,0 +1,136 @@
+"""Which storage holds what: the opened project's space, and the global one.
+
+Facade layer, below `memory.py`. Rule: looking creates nothing. A space comes into being, on disk and
+in the registry, with the first write to it.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from os import PathLike
+from pathlib import Path
+from typing import Protocol
+
+from kept.errors import NotAllowed
+from kept.home import Home
+from kept.model import GLOBAL
+from kept.ports import Storage
+from kept.projects import Projects
+from kept.settings import Settings
+
+
+class Spaces(Protocol):
+    """The storages that one opened memory works with."""
+
+    def project(self) -> Storage | None:
+        """The opened project's storage, or None while nothing was ever written to it."""
+
+    def ensure_project(self) -> Storage:
+        """The opened project's storage, made if need be. Raises NotAllowed where no project can be."""
+
+    def shared(self) -> Storage | None:
+        """The global storage, or None while nothing was ever written to it."""
+
+    def ensure_shared(self) -> Storage:
+        """The global storage, made if need be. Raises NotAllowed for a portable file, which has none."""
+
+    def close(self) -> None:
+        """Close what was opened."""
+
+
+class OneSpace:
+    """A portable file, or a store in memory: one space, no global."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+
+    def project(self) -> Storage | None:
+        return self._storage
+
+    def ensure_project(self) -> Storage:
+        return self._storage
+
+    def shared(self) -> Storage | None:
+        return None
+
+    def ensure_shared(self) -> Storage:
+        raise NotAllowed(
+            "A single memory file has no global space.",
+            hint="Store it with tier='project', or open a project: kept.open(project=…).",
+        )
+
+    def close(self) -> None:
+        self._storage.close()
+
+
+class HomeSpaces:
+    """A project of the home, and the home's global space."""
+
+    def __init__(
+        self,
+        home: Home,
+        projects: Projects,
+        target: str | PathLike[str] | None,
+        settings: Settings,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._home = home
+        self._projects = projects
+        self._target = target
+        self._settings = settings
+        self._now = now
+        self._open: dict[str, Storage] = {}
+        self._located = projects.locate(target)
+
+    @property
+    def refusal(self) -> str:
+        """Why nothing can be written to a project from here, or ''."""
+        return self._located.refusal
+
+    def project(self) -> Storage | None:
+        found = self._located.project
+        if found is None:
+            return None
+        return self._opened(found.space, self._home.files(found.folder).database, create=False)
+
+    def ensure_project(self) -> Storage:
+        if self._located.project is None or self._located.project.space not in self._open:
+            project = self._projects.ensure(self._target)
+            self._located = self._projects.locate(self._target)
+            return self._created(project.space, self._home.prepare(project.folder).database)
+        return self._open[self._located.project.space]
+
+    def shared(self) -> Storage | None:
+        return self._opened(GLOBAL, self._home.files().database, create=False)
+
+    def ensure_shared(self) -> Storage:
+        return self._created(GLOBAL, self._home.prepare().database)
+
+    def close(self) -> None:
+        for storage in self._open.values():
+            storage.close()
+
+    def _created(self, space: str, path: Path) -> Storage:
+        storage = self._opened(space, path, create=True)
+        assert storage is not None
+        return storage
+
+    def _opened(self, space: str, path: Path, *, create: bool) -> Storage | None:
+        if space not in self._open:
+            if not create and not path.exists():
+                return None
+            self._open[space] = open_file(path, space, self._settings, self._now)
+        return self._open[space]
+
+
+def open_file(path: Path, space: str | None, settings: Settings, now: Callable[[], datetime]) -> Storage:
+    """The storage in a file: JSON when it is called so, SQLite otherwise."""
+    if path.suffix == ".json":
+        from kept.storage.jsonfile import JsonFileStorage
+
+        return JsonFileStorage(path, space or PORTABLE_SPACE, write_wait_s=settings.write_wait_s)
+    from kept.storage.sqlite import SqliteStorage
+
+    return SqliteStorage(path, space, write_wait_s=settings.write_wait_s, now=now)
+
+
+PORTABLE_SPACE = "project/portable"

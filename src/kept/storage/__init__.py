@@ -1,0 +1,1 @@
+"""Storages: rows in, rows out. Each passes tests/contract; none holds a policy."""

@@ -1,0 +1,315 @@
+"""A storage in plain dictionaries: for tests, for one process, and as the heart of the JSON file.
+
+Each transaction works on its own copy of the state, which becomes the truth in one assignment,
+so a reader always holds one consistent moment. Rule: clarity over speed. It scans; a space of
+more than some ten thousand memories belongs into SQLite.
+"""
+
+import secrets
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from itertools import combinations
+from typing import Any, cast
+
+from msgspec import Struct, field
+
+from kept import bm25, journal
+from kept.errors import Busy, NotFound, StorageError
+from kept.model import Alias, Conflict, Event, Memory, Record, replace
+from kept.ports import LIVE, Found, Prepared, R, Stamp, Statistics, Where
+from kept.storage.prepare import prepare
+from kept.storage.shared import WRITE_WAIT_S, check_limit, index_of, indexes, matches, tombstone
+
+Salt = Callable[[int], str]
+
+
+class State(Struct):
+    """Everything a space holds. The values inside are frozen, so a copy need not go deeper than the containers."""
+
+    key: bytes = field(default_factory=lambda: secrets.token_bytes(32))  # of the tombstones
+    last_ids: dict[str, int] = {}
+    memories: dict[int, Memory] = {}
+    conflicts: dict[int, Conflict] = {}
+    aliases: dict[int, Alias] = {}
+    events: list[Event] = []
+    tombstones: set[str] = set()
+    links: dict[str, tuple[float, datetime]] = {}  # "3-7" → strength, last recalled together
+
+    def copy(self) -> "State":
+        return State(
+            key=self.key,
+            last_ids=dict(self.last_ids),
+            memories=dict(self.memories),
+            conflicts=dict(self.conflicts),
+            aliases=dict(self.aliases),
+            events=list(self.events),
+            tombstones=set(self.tombstones),
+            links=dict(self.links),
+        )
+
+    def table(self, noun: type[Record]) -> dict[int, Any]:
+        tables: dict[type[Record], dict[int, Any]] = {
+            Memory: self.memories,
+            Conflict: self.conflicts,
+            Alias: self.aliases,
+        }
+        return tables[noun]
+
+
+class InMemoryReader:
+    """Reads one state of one space."""
+
+    def __init__(self, space: str, state: State, prepared: dict[int, tuple[Memory, Prepared]]) -> None:
+        self.space = space
+        self._state = state
+        self._prepared = prepared
+
+    def get(self, noun: type[R], id: int) -> R | None:
+        return cast("R | None", self._state.table(noun).get(id))
+
+    def all(self, noun: type[R]) -> list[R]:
+        table = self._state.table(noun)
+        return [table[id] for id in sorted(table)]
+
+    def select(
+        self, where: Where = LIVE, *, limit: int = 50, after: int | None = None, oldest_first: bool = False
+    ) -> list[Memory]:
+        check_limit(limit)
+        found: list[Memory] = []
+        for id in sorted(self._state.memories, reverse=not oldest_first):
+            if len(found) == limit:
+                break
+            if after is not None and (id <= after if oldest_first else id >= after):
+                continue
+            if matches(self._state.memories[id], where):
+                found.append(self._state.memories[id])
+        return found
+
+    def count(self, where: Where = LIVE) -> int:
+        return sum(matches(memory, where) for memory in self._state.memories.values())
+
+    def search(self, words: Sequence[str], where: Where = LIVE, *, limit: int) -> list[Found]:
+        check_limit(limit)
+        statistics = self.statistics(words, where)
+        scored: list[tuple[float, int, Found]] = []
+        for memory in self._state.memories.values():
+            if memory.is_forgotten or not matches(memory, where):
+                continue
+            found = Found(memory, self._prepare(memory))
+            if relevance := bm25.score(found.prepared, words, statistics):
+                scored.append((-relevance, -memory.id, found))
+        scored.sort(key=lambda entry: entry[:2])
+        return [found for _, _, found in scored[:limit]]
+
+    def statistics(self, words: Sequence[str], where: Where = LIVE) -> Statistics:
+        rows = total = 0
+        rows_with = dict.fromkeys(words, 0)
+        wanted = indexes(where)
+        for memory in self._state.memories.values():
+            if index_of(memory) not in wanted:
+                continue
+            prepared = self._prepare(memory)
+            rows += 1
+            total += prepared.n_words
+            held = {token for column in bm25.COLUMNS for token in getattr(prepared, column).split(" ")}
+            for word in rows_with:
+                rows_with[word] += word in held
+        return Statistics(rows, total, rows_with)
+
+    def events(
+        self,
+        *,
+        subject: str | None = None,
+        group: str | None = None,
+        after: int = 0,
+        limit: int | None = None,
+        newest_first: bool = False,
+    ) -> list[Event]:
+        found = [
+            event
+            for event in self._state.events
+            if event.seq > after
+            and (subject is None or event.subject == subject)
+            and (group is None or event.group == group)
+        ]
+        if newest_first:
+            found.reverse()
+        return found[:limit]
+
+    def is_erased(self, fingerprint: str) -> bool:
+        return tombstone(self._state.key, fingerprint) in self._state.tombstones
+
+    def _prepare(self, memory: Memory) -> Prepared:
+        known = self._prepared.get(memory.id)
+        if known is None or known[0] is not memory:
+            known = self._prepared[memory.id] = (memory, prepare(memory))
+        return known[1]
+
+
+class InMemoryTransaction(InMemoryReader):
+    """Writes to a state that nobody else has seen yet."""
+
+    def __init__(
+        self, space: str, state: State, prepared: dict[int, tuple[Memory, Prepared]], stamp: Stamp, salt: Salt
+    ) -> None:
+        super().__init__(space, state, prepared)
+        self.stamp = stamp
+        self.has_erased = False
+        self._salt = salt
+
+    def add(self, record: R, action: str) -> R:
+        noun = type(record)
+        id = record.id or self._state.last_ids.get(noun.noun, 0) + 1
+        if id in self._state.table(noun):
+            raise StorageError(f"There is already a {noun.noun} with id {id}.")
+        self._state.last_ids[noun.noun] = max(id, self._state.last_ids.get(noun.noun, 0))
+        added = cast(R, replace(record, id=id))
+        self._state.table(noun)[id] = added
+        self._log(action, None, added)
+        return added
+
+    def put(self, record: R, action: str) -> R:
+        before = self.get(type(record), record.id)
+        if before is None:
+            raise NotFound(f"There is no {record.noun} with id {record.id} to change.")
+        self._state.table(type(record))[record.id] = record
+        self._log(action, before, record)
+        return record
+
+    def remove(self, record: Record, action: str) -> None:
+        before = self._state.table(type(record)).pop(record.id, None)
+        if before is None:
+            raise NotFound(f"There is no {record.noun} with id {record.id} to remove.")
+        self._log(action, before, None)
+
+    def erase(self, memory: Memory, action: str = "erase") -> None:
+        state = self._state
+        if state.memories.pop(memory.id, None) is None:
+            raise NotFound(f"There is no memory with id {memory.id} to erase.")
+        self._prepared.pop(memory.id, None)
+        touched = {memory.uid} | {c.subject for c in state.conflicts.values() if memory.uid in (c.left, c.right)}
+        state.conflicts = {id: c for id, c in state.conflicts.items() if c.subject not in touched}
+        state.links = {pair: link for pair, link in state.links.items() if str(memory.id) not in pair.split("-")}
+        state.events = [
+            replace(event, salt=None, changed=None) if event.subject in touched else event for event in state.events
+        ]
+        state.tombstones.add(tombstone(state.key, memory.fingerprint))
+        self.has_erased = True
+        self._append(action, memory.uid, {})
+
+    def _log(self, action: str, before: Record | None, after: Record | None) -> None:
+        record = after or before
+        assert record is not None
+        self._append(action, record.subject, journal.diff(before, after))
+
+    def _append(self, action: str, subject: str, changed: journal.Changed) -> None:
+        events = self._state.events
+        events.append(
+            journal.seal(
+                self.stamp,
+                seq=len(events) + 1,
+                action=action,
+                subject=subject,
+                changed=changed,
+                prev=events[-1].hash if events else journal.FIRST_PREV,
+                salt=self._salt(journal.SALT_BYTES),
+            )
+        )
+
+
+class InMemoryBookkeeping:
+    """Notes usage on a state of its own, outside the journal."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def count_uses(self, ids: Sequence[int], at: datetime) -> None:
+        for id in ids:
+            if memory := self._state.memories.get(id):
+                self._state.memories[id] = replace(memory, use_count=memory.use_count + 1, last_used_at=at)
+
+    def link(self, ids: Sequence[int], at: datetime) -> None:
+        for a, b in combinations(sorted(set(ids)), 2):
+            strength, _ = self._state.links.get(f"{a}-{b}", (0.0, at))
+            self._state.links[f"{a}-{b}"] = (strength + 1.0, at)
+
+
+class InMemoryStorage:
+    """One space in this process's memory. `state` is the truth; whoever holds an older one still reads it whole."""
+
+    def __init__(self, space: str, *, write_wait_s: float = WRITE_WAIT_S, salt: Salt = secrets.token_hex) -> None:
+        self.space = space
+        self.state = State()
+        self._prepared: dict[int, tuple[Memory, Prepared]] = {}
+        self._turn = threading.Lock()
+        self._write_wait_s = write_wait_s
+        self._salt = salt
+        self._is_closed = False
+
+    @contextmanager
+    def reading(self) -> Iterator[InMemoryReader]:
+        self._check_open()
+        yield InMemoryReader(self.space, self._refreshed(), self._prepared)
+
+    @contextmanager
+    def writing(self, stamp: Stamp, *, urgent: bool = False) -> Iterator[InMemoryTransaction]:
+        self._check_open()
+        self._take_turn(self._write_wait_s)
+        try:
+            state = self._refreshed().copy()
+            transaction = InMemoryTransaction(self.space, state, self._prepared, stamp, self._salt)
+            yield transaction
+            self._commit(state, has_erased=transaction.has_erased)
+        finally:
+            self._end_turn()
+
+    @contextmanager
+    def bookkeeping(self) -> Iterator[InMemoryBookkeeping | None]:
+        self._check_open()
+        try:
+            self._take_turn(0)
+        except Busy:
+            yield None
+            return
+        try:
+            state = self._refreshed().copy()
+            yield InMemoryBookkeeping(state)
+            self._commit(state)
+        finally:
+            self._end_turn()
+
+    def links(self, id: int) -> list[tuple[int, float, datetime]]:
+        found = []
+        for pair, (strength, at) in self._refreshed().links.items():
+            ends = [int(end) for end in pair.split("-")]
+            if id in ends:
+                found.append((ends[1] if ends[0] == id else ends[0], strength, at))
+        return sorted(found, key=lambda link: (-link[1], link[0]))
+
+    def scrub(self) -> bool:
+        return True
+
+    def describe(self) -> dict[str, Any]:
+        return {"storage": "in-memory", "place": ":memory:", "bytes": 0, "schema": 1}
+
+    def close(self) -> None:
+        self._is_closed = True
+
+    def _refreshed(self) -> State:
+        return self.state
+
+    def _commit(self, state: State, *, has_erased: bool = False) -> None:
+        self.state = state
+
+    def _take_turn(self, wait_s: float) -> None:
+        if not self._turn.acquire(timeout=wait_s):
+            raise Busy(f"Another thread has been writing to {self.space} for more than {wait_s:g} s.")
+
+    def _end_turn(self) -> None:
+        self._turn.release()
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise StorageError(f"The storage of {self.space} is closed.", hint="Open it again with kept.open().")

@@ -1,0 +1,63 @@
+"""What every storage needs and none should write again: filters in Python, tombstones, guards."""
+
+import hashlib
+
+from kept.errors import InvalidInput
+from kept.model import Memory
+from kept.ports import Shelf, Where
+
+WRITE_WAIT_S = 30.0  # the promise: no write is refused within this time because somebody else writes
+
+
+def shelf_of(memory: Memory) -> Shelf:
+    """Where a memory stands: live, archive or forgotten."""
+    if memory.status != "archived":
+        return "live"
+    return "forgotten" if memory.reason == "forgotten" else "archive"
+
+
+def matches(memory: Memory, where: Where) -> bool:
+    """Whether the memory is one of those that `where` means."""
+    return (
+        where.shelf in ("any", shelf_of(memory))
+        and where.scope in (None, memory.scope)
+        and (not where.tiers or memory.tier in where.tiers)
+        and (not where.kinds or memory.kind in where.kinds)
+        and (not where.statuses or memory.status in where.statuses)
+        and (not where.tags or not set(where.tags).isdisjoint(memory.tags))
+        and (not where.files or not set(where.files).isdisjoint(memory.files))
+        and where.uid in (None, memory.uid)
+        and where.fingerprint in (None, memory.fingerprint)
+        and where.topic in (None, memory.topic)
+        and where.key in (None, memory.key)
+        and where.session in (None, memory.source.session)
+        and where.task in (None, memory.source.task)
+        and where.narrative in (None, memory.source.narrative)
+        and (where.since is None or memory.created_at >= where.since)
+        and (where.until is None or memory.created_at < where.until)
+    )
+
+
+def indexes(where: Where) -> tuple[str, ...]:
+    """Which indexes hold what `where` means. What was forgotten is in none."""
+    live = {"memory": ("live",), "items": ("library",), "sources": ("library",), None: ("live", "library")}[where.scope]
+    return {"live": live, "archive": ("archive",), "any": (*live, "archive"), "forgotten": ()}[where.shelf]
+
+
+def index_of(memory: Memory) -> str | None:
+    """The index a memory is in, or None once it was forgotten."""
+    shelf = shelf_of(memory)
+    if shelf == "live":
+        return "live" if memory.scope == "memory" else "library"
+    return "archive" if shelf == "archive" else None
+
+
+def tombstone(key: bytes, fingerprint: str) -> str:
+    """What is left of an erased memory: a keyed hash, which says "this one" to nobody who lacks the key."""
+    return hashlib.blake2b(fingerprint.encode(), key=key, digest_size=16).hexdigest()
+
+
+def check_limit(limit: int) -> None:
+    """Raise InvalidInput for a limit that no answer can have."""
+    if limit < 0:
+        raise InvalidInput(f"A limit of {limit} makes no sense.", hint="Give 0 or more.")

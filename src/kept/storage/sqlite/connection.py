@@ -1,0 +1,141 @@
+"""Opening a SQLite file the way Kept needs it, and turning apsw's errors into ours.
+
+Rule: each pragma is a statement of its own (apsw stops a multi-statement string at the first row),
+has a reason, and is read back, because SQLite ignores a pragma it cannot honour.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from kept.errors import Busy, Corrupt, InvalidInput, KeptError, StorageError
+
+# Before 3.51.3 a WAL file can be corrupted when two connections write and checkpoint at the same moment,
+# which is what a hook, an MCP server and the CLI do. Two older branches got the fix, too.
+_FIXED_IN = (3, 51, 3)
+_ALSO_FIXED = ((3, 50, 7), (3, 44, 6))
+
+READ_WAIT_MS = 5_000  # a reader meets a lock only while a WAL is being recovered or a file is closed for good
+_WAL_LIMIT_BYTES = 64 * 1024 * 1024
+
+
+def check_library(version: str) -> None:
+    """Raise StorageError when apsw is linked to a SQLite that can damage files in WAL mode."""
+    number = tuple(int(part) for part in version.split(".")[:3])
+    if number >= _FIXED_IN or any(number[:2] == fixed[:2] and number >= fixed for fixed in _ALSO_FIXED):
+        return
+    raise StorageError(
+        f"This apsw brings SQLite {version}, which can corrupt a database that several processes write.",
+        hint="Upgrade it: pip install --upgrade apsw (SQLite 3.51.3 or newer).",
+    )
+
+
+def connect(path: Path, *, vfs: str | None = None, synchronous: str = "full") -> apsw.Connection:
+    """A connection with every pragma in force. Creates the file, readable by its owner only, if it is not there."""
+    check_library(apsw.sqlite_lib_version())
+    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    connection = apsw.Connection(str(path), flags=flags, vfs=vfs)
+    try:
+        connection.set_busy_timeout(READ_WAIT_MS)
+        _use_wal(connection)
+        _sync_fully(connection, synchronous)
+        _enforce_foreign_keys(connection)
+        _overwrite_what_is_deleted(connection)
+        _bound_the_wal(connection)
+        _distrust_the_schema(connection)
+        _read_without_mmap(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _use_wal(connection: apsw.Connection) -> None:
+    """Readers never wait for a writer, and a commit is one sequential write."""
+    if connection.pragma("journal_mode") != "wal":
+        _set(connection, "journal_mode", "wal", "wal")
+
+
+def _sync_fully(connection: apsw.Connection, level: str) -> None:
+    """Acknowledged means on disk: NORMAL syncs at checkpoints only and loses rows when the power fails."""
+    _set(connection, "synchronous", level, {"normal": 1, "full": 2}[level])
+    if sys.platform == "darwin":  # a plain fsync there stops at the drive's cache
+        _set(connection, "fullfsync", "on", 1)
+
+
+def _enforce_foreign_keys(connection: apsw.Connection) -> None:
+    """Links and payloads go with what they belong to."""
+    _set(connection, "foreign_keys", "on", 1)
+
+
+def _overwrite_what_is_deleted(connection: apsw.Connection) -> None:
+    """Erased text must not stay readable in free pages."""
+    _set(connection, "secure_delete", "on", 1)
+
+
+def _bound_the_wal(connection: apsw.Connection) -> None:
+    """One large import must not leave a large WAL behind for ever."""
+    _set(connection, "journal_size_limit", _WAL_LIMIT_BYTES, _WAL_LIMIT_BYTES)
+
+
+def _distrust_the_schema(connection: apsw.Connection) -> None:
+    """A file from a stranger must not run functions through its views and triggers."""
+    _set(connection, "trusted_schema", "off", 0)
+
+
+def _read_without_mmap(connection: apsw.Connection) -> None:
+    """With mmap an I/O error is a crash of the whole process instead of an error."""
+    _set(connection, "mmap_size", 0, 0)
+
+
+def _set(connection: apsw.Connection, name: str, value: object, expected: object) -> None:
+    connection.execute(f"pragma {name} = {value}").fetchall()
+    actual = connection.pragma(name)
+    if actual is not None and actual != expected:  # mmap_size answers nothing where mmap is compiled out
+        raise StorageError(
+            f"SQLite did not take the setting {name} = {value}; it says {actual}.",
+            hint="The file may be on a file system that cannot hold it safely (a network drive?). Move it to a local disk.",
+        )
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Turn what apsw raises inside into the errors of Kept."""
+    try:
+        yield
+    except apsw.Error as error:
+        raise _ours(error, path) from error
+
+
+def _ours(error: apsw.Error, path: Path) -> KeptError:
+    match error:
+        case apsw.BusyError() | apsw.LockedError():
+            return Busy(f"{path} is locked by another program.", hint="Try again; close other tools that have it open.")
+        case apsw.CorruptError():
+            return Corrupt(
+                f"{path} is damaged: what SQLite reads is not what was written.",
+                hint="Nothing was changed. `kept doctor` says what can be saved.",
+            )
+        case apsw.NotADBError():
+            return Corrupt(
+                f"{path} is not a SQLite database.",
+                hint="Nothing was changed. Give another file, or let `kept doctor` look at it.",
+            )
+        case apsw.FullError():
+            return StorageError(
+                f"The disk with {path} is full.", hint="Nothing was stored. Free some space and try again."
+            )
+        case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError():
+            if path.is_dir():
+                return InvalidInput(f"{path} is a directory, not a memory file.", hint="Give a file name inside it.")
+            return StorageError(
+                f"{path} cannot be opened for writing.",
+                hint="Check that its folder exists and that you may write there.",
+            )
+        case _:
+            return StorageError(
+                f"SQLite failed on {path}: {error}.", hint="Nothing was stored. Try again; then `kept doctor`."
+            )

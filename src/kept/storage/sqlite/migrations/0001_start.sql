@@ -1,0 +1,212 @@
+-- A space: its memories, what is known of them, and the journal of every change.
+
+create table meta (
+  name text primary key,
+  value text not null
+) without rowid;
+
+create table migrations (
+  version integer primary key,
+  checksum text not null,
+  applied_at text not null
+);
+
+create table memories (
+  id integer primary key autoincrement,  -- never given twice: agents read and type it
+  uid text not null unique,
+  content text not null,
+  fingerprint text not null,
+  kind text not null,
+  tier text not null,
+  scope text not null,
+  status text not null,
+  reason text,
+  importance real not null,
+  confidence real not null,
+  feedback integer not null,
+  use_count integer not null,
+  tags text not null,                    -- JSON list
+  files text not null,                   -- JSON list
+  topic text,
+  key text unique,                       -- idempotency
+  item_type text,
+  title text,
+  superseded_by text,
+  source text not null,                  -- provenance: user, agent, conversation, tool, import, …
+  agent text,
+  session_id text,
+  task_id text,
+  narrative_id text,
+  source_file text,
+  source_line integer,
+  data text,                             -- JSON object
+  created_at text not null,
+  updated_at text not null,
+  last_hit_at text,
+  last_used_at text,
+  verified_at text,
+  archived_at text,
+  words text not null,                   -- prepared tokens, one column of the index each
+  tag_words text not null,
+  file_words text not null,
+  source_words text not null,
+  kind_words text not null,
+  n_words integer not null,              -- words of the text itself
+  shelf text not null generated always as (
+    case
+      when reason = 'forgotten' then 'forgotten'
+      when status = 'archived' then 'archive'
+      when scope = 'memory' then 'live'
+      else 'library'
+    end
+  ) stored
+);
+
+create index memories_by_fingerprint on memories (fingerprint);                             -- is there a twin?
+create index memories_by_topic on memories (topic) where topic is not null;                 -- which one does a topic supersede?
+create index memories_by_session on memories (session_id) where session_id is not null;     -- what did this session write?
+create index memories_by_task on memories (task_id) where task_id is not null;              -- what belongs to this task?
+create index memories_by_narrative on memories (narrative_id) where narrative_id is not null;
+create index memories_off_the_shelf on memories (shelf, id) where shelf <> 'live';          -- the archive, page by page
+create index memories_pinned on memories (id) where status = 'pinned';                      -- what is always injected
+
+create view memories_archive as
+select *
+from memories
+where shelf = 'archive';
+
+-- One index a shelf, so that statistics and searches of one never see the words of another.
+create virtual table live_fts using fts5(
+  words, tag_words, file_words, source_words, kind_words,
+  content = 'memories', content_rowid = 'id', tokenize = $TOKENIZE
+);
+create virtual table library_fts using fts5(
+  words, tag_words, file_words, source_words, kind_words,
+  content = 'memories', content_rowid = 'id', tokenize = $TOKENIZE
+);
+create virtual table archive_fts using fts5(
+  words, tag_words, file_words, source_words, kind_words,
+  content = 'memories', content_rowid = 'id', tokenize = $TOKENIZE
+);
+create virtual table live_vocabulary using fts5vocab('live_fts', 'row');
+create virtual table library_vocabulary using fts5vocab('library_fts', 'row');
+create virtual table archive_vocabulary using fts5vocab('archive_fts', 'row');
+
+-- Deleted words are overwritten in the index, not only marked.
+insert into live_fts (live_fts, rank) values ('secure-delete', 1);
+insert into library_fts (library_fts, rank) values ('secure-delete', 1);
+insert into archive_fts (archive_fts, rank) values ('secure-delete', 1);
+
+-- Rows and words of each shelf, for BM25; summing them at each search would read every row.
+create table corpus (
+  shelf text primary key,
+  rows integer not null,
+  words integer not null
+) without rowid;
+insert into corpus (shelf, rows, words) values ('live', 0, 0), ('library', 0, 0), ('archive', 0, 0), ('forgotten', 0, 0);
+
+-- How many rows hold a word, for the words that many rows hold: counting those anew would read every posting.
+create table hot_words (
+  shelf text not null,
+  word text not null,
+  rows_with integer not null,
+  primary key (shelf, word)
+) without rowid;
+
+create trigger memories_added after insert on memories begin
+  update corpus set rows = rows + 1, words = words + new.n_words where shelf = new.shelf;
+  insert into live_fts (rowid, words, tag_words, file_words, source_words, kind_words)
+    select new.id, new.words, new.tag_words, new.file_words, new.source_words, new.kind_words where new.shelf = 'live';
+  insert into library_fts (rowid, words, tag_words, file_words, source_words, kind_words)
+    select new.id, new.words, new.tag_words, new.file_words, new.source_words, new.kind_words where new.shelf = 'library';
+  insert into archive_fts (rowid, words, tag_words, file_words, source_words, kind_words)
+    select new.id, new.words, new.tag_words, new.file_words, new.source_words, new.kind_words where new.shelf = 'archive';
+end;
+
+create trigger memories_removed after delete on memories begin
+  update corpus set rows = rows - 1, words = words - old.n_words where shelf = old.shelf;
+  insert into live_fts (live_fts, rowid, words, tag_words, file_words, source_words, kind_words)
+    select 'delete', old.id, old.words, old.tag_words, old.file_words, old.source_words, old.kind_words where old.shelf = 'live';
+  insert into library_fts (library_fts, rowid, words, tag_words, file_words, source_words, kind_words)
+    select 'delete', old.id, old.words, old.tag_words, old.file_words, old.source_words, old.kind_words where old.shelf = 'library';
+  insert into archive_fts (archive_fts, rowid, words, tag_words, file_words, source_words, kind_words)
+    select 'delete', old.id, old.words, old.tag_words, old.file_words, old.source_words, old.kind_words where old.shelf = 'archive';
+end;
+
+create trigger memories_changed after update of
+  status, reason, scope, words, tag_words, file_words, source_words, kind_words, n_words on memories
+when old.shelf <> new.shelf
+  or old.words <> new.words
+  or old.tag_words <> new.tag_words
+  or old.file_words <> new.file_words
+  or old.source_words <> new.source_words
+  or old.kind_words <> new.kind_words
+  or old.n_words <> new.n_words
+begin
+  update corpus set rows = rows - 1, words = words - old.n_words where shelf = old.shelf;
+  insert into live_fts (live_fts, rowid, words, tag_words, file_words, source_words, kind_words)
+    select 'delete', old.id, old.words, old.tag_words, old.file_words, old.source_words, old.kind_words where old.shelf = 'live';
+  insert into library_fts (library_fts, rowid, words, tag_words, file_words, source_words, kind_words)
+    select 'delete', old.id, old.words, old.tag_words, old.file_words, old.source_words, old.kind_words where old.shelf = 'library';
+  insert into archive_fts (archive_fts, rowid, words, tag_words, file_words, source_words, kind_words)
+    select 'delete', old.id, old.words, old.tag_words, old.file_words, old.source_words, old.kind_words where old.shelf = 'archive';
+  update corpus set rows = rows + 1, words = words + new.n_words where shelf = new.shelf;
+  insert into live_fts (rowid, words, tag_words, file_words, source_words, kind_words)
+    select new.id, new.words, new.tag_words, new.file_words, new.source_words, new.kind_words where new.shelf = 'live';
+  insert into library_fts (rowid, words, tag_words, file_words, source_words, kind_words)
+    select new.id, new.words, new.tag_words, new.file_words, new.source_words, new.kind_words where new.shelf = 'library';
+  insert into archive_fts (rowid, words, tag_words, file_words, source_words, kind_words)
+    select new.id, new.words, new.tag_words, new.file_words, new.source_words, new.kind_words where new.shelf = 'archive';
+end;
+
+create table conflicts (
+  id integer primary key autoincrement,
+  left text not null,
+  right text not null,
+  type text not null,
+  detected_at text not null,
+  resolved_at text
+);
+create index conflicts_by_left on conflicts (left);    -- which conflicts go when a memory is erased?
+create index conflicts_by_right on conflicts (right);
+
+create table aliases (
+  id integer primary key autoincrement,
+  word text not null unique,
+  expands_to text not null               -- JSON list
+);
+
+create table memory_links (
+  memory_id integer not null references memories (id) on delete cascade,
+  related_id integer not null references memories (id) on delete cascade,
+  strength real not null default 1.0,
+  at text not null,
+  primary key (memory_id, related_id)
+) without rowid;
+create index memory_links_back on memory_links (related_id);
+
+create table tombstones (
+  mark text primary key
+) without rowid;
+
+-- The journal. The chain runs over digests, so that a payload can be erased and the chain still verifies.
+create table events (
+  seq integer primary key,
+  "group" text not null,
+  at text not null,
+  actor text not null,
+  action text not null,
+  subject text not null,
+  undoes text,
+  digest text not null,
+  prev text not null,
+  hash text not null
+);
+create index events_by_subject on events (subject, seq);  -- the history of one memory
+create index events_by_group on events ("group");         -- what one undo takes back
+
+create table event_payloads (
+  seq integer primary key references events (seq),
+  salt text not null,
+  changed text not null                  -- JSON: field → [before, after]
+);

@@ -1,0 +1,103 @@
+"""Migrations: numbered SQL files, each applied once, in one transaction, after a backup.
+
+Rule: `user_version` is the number of the last one applied. It is read at the start of every
+transaction, so that a program that was running while another one upgraded the file notices.
+"""
+
+import hashlib
+from datetime import datetime
+from importlib import resources
+from pathlib import Path
+
+import apsw
+from msgspec import Struct
+
+from kept import text
+from kept.errors import Corrupt, InvalidInput, SchemaTooNew
+from kept.storage.sqlite.rows import clock
+
+APPLICATION_ID = 0x4B455054  # "KEPT", in the file's header: says whose database this is
+
+
+class Migration(Struct, frozen=True):
+    """One step of the schema: what it is called, and its SQL."""
+
+    version: int
+    name: str
+    sql: str
+
+    @property
+    def checksum(self) -> str:
+        return hashlib.blake2b(self.sql.encode(), digest_size=16).hexdigest()
+
+
+def migrations() -> list[Migration]:
+    """All steps this program knows, in order."""
+    folder = resources.files("kept.storage.sqlite") / "migrations"
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    return [
+        Migration(
+            int(name[:4]), name, (folder / name).read_text("utf-8").replace("$TOKENIZE", f'"{text.FTS_TOKENIZE}"')
+        )
+        for name in names
+    ]
+
+
+LATEST = 1  # tests check that this is the number of the newest file, so that opening need not list them
+
+
+def version_of(connection: apsw.Connection) -> int:
+    return int(connection.execute("pragma user_version").get)
+
+
+def check_version(connection: apsw.Connection, path: Path, latest: int = LATEST) -> int:
+    """The version of the file. Raises SchemaTooNew when it is not for this program."""
+    version = version_of(connection)
+    if version > latest:
+        raise SchemaTooNew(
+            f"{path} was written by a newer kept (schema {version}, this program knows {latest}).",
+            hint="Upgrade kept, or open a backup made by an older one.",
+        )
+    return version
+
+
+def check_ownership(connection: apsw.Connection, path: Path) -> None:
+    """Raise InvalidInput when the file is somebody else's database."""
+    application = int(connection.execute("pragma application_id").get)
+    has_tables = connection.execute("select count(*) from sqlite_schema").get
+    if application != APPLICATION_ID and (application or has_tables):
+        raise InvalidInput(
+            f"{path} is a database of another program.", hint="Kept leaves it alone. Give another file name."
+        )
+
+
+def migrate(connection: apsw.Connection, path: Path, steps: list[Migration], at: datetime) -> None:
+    """Bring the file up to date, one transaction a step. Call it in this process's turn to write."""
+    for step in steps:
+        connection.execute("begin immediate")
+        try:
+            version = version_of(connection)
+            if version < step.version:
+                connection.execute(step.sql)
+                connection.execute(
+                    "insert into migrations (version, checksum, applied_at) values (?, ?, ?)",
+                    (step.version, step.checksum, clock(at)),
+                )
+                connection.execute(f"pragma user_version = {step.version}")
+                if version == 0:
+                    connection.execute(f"pragma application_id = {APPLICATION_ID}")
+            connection.execute("commit")
+        except BaseException:
+            connection.execute("rollback")
+            raise
+
+
+def check_checksums(connection: apsw.Connection, path: Path, steps: list[Migration]) -> None:
+    """Raise Corrupt when the file was built by other steps than the ones this program knows."""
+    applied = dict(connection.execute("select version, checksum from migrations"))
+    for step in steps:
+        if step.version in applied and applied[step.version] != step.checksum:
+            raise Corrupt(
+                f"{path} was built by another step {step.version} than this program's ({step.name}).",
+                hint="Was it made by a development version? Export it with that one, and import it here.",
+            )

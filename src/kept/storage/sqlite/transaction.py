@@ -1,0 +1,163 @@
+"""Writing to a SQLite space: each change and its event in the same transaction.
+
+Triggers keep index and statistics in step with the rows (0001_start.sql). Rule: nothing here
+begins or ends a transaction; storage.py does, in this process's turn.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from itertools import combinations
+from typing import Any, cast
+
+import apsw
+
+from kept import journal
+from kept.errors import NotFound, StorageError
+from kept.model import Memory, Record, replace
+from kept.ports import R, Stamp
+from kept.storage.prepare import prepare
+from kept.storage.shared import tombstone
+from kept.storage.sqlite import rows
+from kept.storage.sqlite.reader import SqliteReader
+
+Salt = Callable[[int], str]
+
+
+class SqliteTransaction(SqliteReader):
+    """A turn to write."""
+
+    def __init__(self, space: str, connection: apsw.Connection, stamp: Stamp, salt: Salt) -> None:
+        super().__init__(space, connection)
+        self.stamp = stamp
+        self._salt = salt
+        self._last: tuple[int, str] | None = None
+
+    def add(self, record: R, action: str) -> R:
+        row = rows.to_row(record)
+        if not record.id:
+            del row["id"]
+        elif self.get(type(record), record.id) is not None:
+            raise StorageError(f"There is already a {record.noun} with id {record.id}.")
+        if isinstance(record, Memory):
+            row |= _prepared_columns(record)
+        columns, marks = ", ".join(row), ", ".join("?" * len(row))
+        self._connection.execute(
+            f"insert into {rows.table_of(type(record))} ({columns}) values ({marks})", tuple(row.values())
+        )
+        added = cast(R, replace(record, id=record.id or self._connection.last_insert_rowid()))
+        self._append(action, added.subject, journal.diff(None, added))
+        return added
+
+    def put(self, record: R, action: str) -> R:
+        before = self.get(type(record), record.id)
+        if before is None:
+            raise NotFound(f"There is no {record.noun} with id {record.id} to change.")
+        old, new = _full_row(before), _full_row(record)
+        changes = {column: value for column, value in new.items() if value != old[column]}
+        if changes:
+            assignments = ", ".join(f"{column} = ?" for column in changes)
+            self._connection.execute(
+                f"update {rows.table_of(type(record))} set {assignments} where id = ?", (*changes.values(), record.id)
+            )
+        self._append(action, record.subject, journal.diff(before, record))
+        return record
+
+    def remove(self, record: Record, action: str) -> None:
+        before = self.get(type(record), record.id)
+        if before is None:
+            raise NotFound(f"There is no {record.noun} with id {record.id} to remove.")
+        self._connection.execute(f"delete from {rows.table_of(type(record))} where id = ?", (record.id,))
+        self._append(action, before.subject, journal.diff(before, None))
+
+    def erase(self, memory: Memory, action: str = "erase") -> None:
+        if self.get(Memory, memory.id) is None:
+            raise NotFound(f"There is no memory with id {memory.id} to erase.")
+        key = bytes.fromhex(self.meta("tombstone_key") or "")
+        erase_rows(self._connection, memory.uid)
+        self._connection.execute(
+            "insert into tombstones (mark) values (?) on conflict do nothing", (tombstone(key, memory.fingerprint),)
+        )
+        # Stays until the bytes are gone from index and WAL; whoever opens the file next goes on with it.
+        self._connection.execute("insert into meta (name, value) values ('scrub', 'pending') on conflict do nothing")
+        self._append(action, memory.uid, {})
+
+    def _append(self, action: str, subject: str, changed: journal.Changed) -> None:
+        if self._last is None:
+            row = self._connection.execute("select seq, hash from events order by seq desc limit 1").fetchone()
+            self._last = row or (0, journal.FIRST_PREV)
+        seq, prev = self._last
+        event = journal.seal(
+            self.stamp,
+            seq=seq + 1,
+            action=action,
+            subject=subject,
+            changed=changed,
+            prev=prev,
+            salt=self._salt(journal.SALT_BYTES),
+        )
+        self._connection.execute(
+            f"insert into events ({', '.join(rows.EVENT_COLUMNS)}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                event.seq,
+                event.group,
+                rows.clock(event.at),
+                event.actor,
+                event.action,
+                event.subject,
+                event.undoes,
+                event.digest,
+                event.prev,
+                event.hash,
+            ),
+        )
+        self._connection.execute(
+            "insert into event_payloads (seq, salt, changed) values (?, ?, ?)",
+            (event.seq, event.salt, rows.json_text(changed)),
+        )
+        self._last = (event.seq, event.hash)
+
+
+class SqliteBookkeeping:
+    """Recall's own notes, in a transaction that is not synced and not in the journal."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def count_uses(self, ids: Sequence[int], at: datetime) -> None:
+        self._connection.executemany(
+            "update memories set use_count = use_count + 1, last_used_at = ? where id = ?",
+            [(rows.clock(at), id) for id in ids],
+        )
+
+    def link(self, ids: Sequence[int], at: datetime) -> None:
+        self._connection.executemany(
+            """
+            insert into memory_links (memory_id, related_id, strength, at)
+            select ?1, ?2, 1.0, ?3
+            where exists (select 1 from memories where id = ?1) and exists (select 1 from memories where id = ?2)
+            on conflict do update set strength = strength + 1.0, at = excluded.at""",
+            [(a, b, rows.clock(at)) for a, b in combinations(sorted(set(ids)), 2)],
+        )
+
+
+def erase_rows(connection: apsw.Connection, uid: str) -> None:
+    """Delete everything that holds a word of the memory: its row, its conflicts, the payloads of their events."""
+    subjects = [uid]
+    for (number,) in connection.execute("select id from conflicts where left = ?1 or right = ?1", (uid,)).fetchall():
+        subjects.append(f"c{number}")
+    for subject in subjects:
+        connection.execute(
+            "delete from event_payloads where seq in (select seq from events where subject = ?)", (subject,)
+        )
+    connection.execute("delete from conflicts where left = ?1 or right = ?1", (uid,))
+    connection.execute("delete from memories where uid = ?", (uid,))
+
+
+def _full_row(record: Record) -> dict[str, Any]:
+    row = rows.to_row(record)
+    return row | _prepared_columns(record) if isinstance(record, Memory) else row
+
+
+def _prepared_columns(memory: Memory) -> dict[str, Any]:
+    prepared = prepare(memory)
+    return {column: getattr(prepared, column) for column in rows.PREPARED}

@@ -1,0 +1,1 @@
+"""The write path: extract → redact → admit → duplicates → conflicts → store → journal."""

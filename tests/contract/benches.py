@@ -1,0 +1,56 @@
+"""How the contract gets at each storage."""
+
+from pathlib import Path
+
+from kept.ports import Storage
+from kept.storage.inmemory import InMemoryStorage
+from kept.storage.jsonfile import JsonFileStorage
+from kept.storage.sqlite import SqliteStorage
+
+
+class InMemoryBench:
+    """Spaces live as long as the bench; reopening gives the same object back."""
+
+    storage_class = InMemoryStorage
+
+    def __init__(self, folder: Path) -> None:
+        self._spaces: dict[str, InMemoryStorage] = {}
+
+    def open(self, space: str = "project/p1", *, write_wait_s: float = 30.0) -> Storage:
+        if space not in self._spaces:
+            self._spaces[space] = self.storage_class(space, write_wait_s=write_wait_s)
+        return self._spaces[space]
+
+    def reopen(self, storage: Storage) -> Storage:
+        return storage
+
+
+class FileBench:
+    """One file a space."""
+
+    storage_class: type[JsonFileStorage] | type[SqliteStorage]
+    suffix = ""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def open(self, space: str = "project/p1", *, write_wait_s: float = 30.0) -> Storage:
+        path = self._folder / (space.replace("/", "-") + self.suffix)
+        return self.storage_class(path, space, write_wait_s=write_wait_s)
+
+    def reopen(self, storage: Storage) -> Storage:
+        storage.close()
+        return self.open(storage.space)
+
+
+class JsonFileBench(FileBench):
+    storage_class = JsonFileStorage
+    suffix = ".json"
+
+
+class SqliteBench(FileBench):
+    storage_class = SqliteStorage
+    suffix = ".db"
+
+
+BENCHES = {"inmemory": InMemoryBench, "jsonfile": JsonFileBench, "sqlite": SqliteBench}

@@ -1,0 +1,627 @@
+"""What a storage promises: one function a promise, each given a `Bench` that can open the storage.
+
+This file is the definition. A class that keeps every promise is a storage; one that breaks a
+single one is not, and test_faults.py shows that each promise can be broken.
+"""
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, Protocol
+
+import pytest
+
+from kept import journal, text
+from kept.errors import Busy, InvalidInput, NotFound, StorageError
+from kept.model import Alias, Conflict, Memory, Source, replace
+from kept.ports import ANYWHERE, Statistics, Storage, Where
+from tests.builders import START, memory, stamp
+
+
+class Bench(Protocol):
+    """How a promise gets at the storage under test."""
+
+    def open(self, space: str = "project/p1", *, write_wait_s: float = 30.0) -> Storage:
+        """The storage of that space: the same data each time."""
+
+    def reopen(self, storage: Storage) -> Storage:
+        """Close it and open it again, as a new process would (in-memory: the same object)."""
+
+
+def add(storage: Storage, content: str, **fields: Any) -> Memory:
+    with storage.writing(stamp()) as tx:
+        return tx.add(memory(content, space=storage.space, **fields), "remember")
+
+
+def archived(m: Memory, reason: str) -> Memory:
+    return replace(m, status="archived", reason=reason, archived_at=START)
+
+
+def contents(found: list[Memory]) -> list[str]:
+    return [m.content for m in found]
+
+
+def found(storage: Storage, query: str, **where: Any) -> list[str]:
+    with storage.reading() as reader:
+        return [hit.memory.content for hit in reader.search(text.query_words(query), Where(**where), limit=50)]
+
+
+class Oops(Exception):
+    """What a test throws inside a transaction."""
+
+
+# Rows ---------------------------------------------------------------------------------------------
+
+
+def promise_what_is_added_is_there_as_it_was(bench: Bench) -> None:
+    """A2, A4, C6: every field of a memory comes back as it went in, also after reopening."""
+    original = memory(
+        "Use Fastify, not Express",
+        kind="decision",
+        tier="session",
+        scope="items",
+        status="pinned",
+        importance=0.9,
+        confidence=0.75,
+        feedback=-3,
+        use_count=7,
+        tags=("api", "web, mobile"),
+        files=("src/a b.py", "docs/Ünïcode.md"),
+        topic="framework",
+        key="k-1",
+        item_type="decision",
+        title="Framework",
+        superseded_by="018f0000-0000-7000-8000-000000000001",
+        source=Source(
+            origin="tool", agent="codex", session="s1", task="TASK-1", narrative="n1", file="docs/x.md", line=45
+        ),
+        data={"stage": "plan", "n": [1, 2.5, None, True], "nested": {"ä": "ö"}},
+        last_hit_at=START + timedelta(microseconds=1),
+        last_used_at=START + timedelta(days=1),
+        verified_at=START + timedelta(days=2),
+        archived_at=None,
+    )
+    storage = bench.open()
+    with storage.writing(stamp()) as tx:
+        added = tx.add(original, "remember")
+    assert added == replace(original, id=added.id)
+    assert added.id > 0
+    storage = bench.reopen(storage)
+    with storage.reading() as reader:
+        assert reader.get(Memory, added.id) == added
+
+
+def promise_odd_text_comes_back_unchanged(bench: Bench) -> None:
+    storage = bench.open()
+    odd = [
+        "'; drop table memories; --",
+        '"quoted" \\ back',
+        "名前は太郎です",
+        "e\u0301 vs é",
+        "\t tab\r\n line \x0b",
+        "🧠👩‍💻",
+        " pad ",
+    ]
+    ids = [add(storage, content).id for content in odd]
+    storage = bench.reopen(storage)
+    with storage.reading() as reader:
+        assert [reader.get(Memory, id).content for id in ids] == odd  # type: ignore[union-attr]
+
+
+def promise_unknown_ids_are_none(bench: Bench) -> None:
+    storage = bench.open()
+    with storage.reading() as reader:
+        assert reader.get(Memory, 1) is None
+        assert reader.get(Conflict, 1) is None
+        assert reader.select() == []
+        assert reader.count() == 0
+
+
+def promise_small_records_are_kept_too(bench: Bench) -> None:
+    """C10, C13: conflicts and aliases are records like memories, each with ids of its own."""
+    storage = bench.open()
+    with storage.writing(stamp()) as tx:
+        conflict = tx.add(Conflict(left="u1", right="u2", type="contradictory", detected_at=START), "conflict")
+        alias = tx.add(Alias(word="auth", expands_to=("login", "session")), "alias")
+        gone = tx.add(Alias(word="db", expands_to=("database",)), "alias")
+        settled = tx.put(replace(conflict, resolved_at=START), "resolve")
+        tx.remove(gone, "alias")
+    storage = bench.reopen(storage)
+    with storage.reading() as reader:
+        assert reader.all(Conflict) == [settled]
+        assert reader.all(Alias) == [alias]
+
+
+def promise_ids_are_never_given_twice(bench: Bench) -> None:
+    """Agents read and type ids, so an id must never come to mean another memory."""
+    storage = bench.open()
+    first = add(storage, "first")
+    second = add(storage, "second")
+    with storage.writing(stamp()) as tx:
+        tx.erase(second)
+    storage = bench.reopen(storage)
+    third = add(storage, "third")
+    assert first.id < second.id < third.id
+
+
+def promise_a_change_to_what_is_not_there_is_refused(bench: Bench) -> None:
+    storage = bench.open()
+    ghost = replace(memory("ghost"), id=99)
+    for attempt in ("put", "erase"):
+        with pytest.raises(NotFound), storage.writing(stamp()) as tx:
+            getattr(tx, attempt)(ghost, "try")
+    with pytest.raises(NotFound), storage.writing(stamp()) as tx:
+        tx.remove(Alias(id=5, word="x", expands_to=()), "alias")
+
+
+# Selecting ----------------------------------------------------------------------------------------
+
+
+def promise_select_finds_by_every_field(bench: Bench) -> None:
+    storage = bench.open()
+    wanted = add(
+        storage,
+        "wanted",
+        kind="warning",
+        tier="session",
+        tags=("auth", "a,b"),
+        files=("src/x.py",),
+        topic="t1",
+        key="k1",
+        source=Source(session="s1", task="T1", narrative="n1"),
+        at=START + timedelta(days=2),
+    )
+    add(storage, "other", tags=("auth2",), files=("src/x.pyc",))
+    item = add(storage, "an item", scope="items")
+    with storage.reading() as reader:
+        for where in (
+            Where(kinds=("warning", "nothing")),
+            Where(tiers=("session",)),
+            Where(tags=("nope", "auth")),
+            Where(tags=("a,b",)),
+            Where(files=("src/x.py",)),
+            Where(uid=wanted.uid),
+            Where(fingerprint=wanted.fingerprint),
+            Where(topic="t1"),
+            Where(key="k1"),
+            Where(session="s1"),
+            Where(task="T1"),
+            Where(narrative="n1"),
+            Where(since=START + timedelta(days=2)),
+        ):
+            assert reader.select(where) == [wanted], where
+            assert reader.count(where) == 1, where
+        assert contents(reader.select(Where(until=START + timedelta(days=2)))) == ["other"]
+        assert reader.select(Where(statuses=("pinned",))) == []
+        assert reader.select(Where(scope="items")) == [item]
+        assert reader.count(ANYWHERE) == 3
+        assert reader.select(Where(tags=("auth' or 1=1 --", '"', "%"))) == []
+
+
+def promise_pages_cover_everything_once(bench: Bench) -> None:
+    storage = bench.open()
+    with storage.writing(stamp()) as tx:
+        for number in range(7):
+            tx.add(memory(f"m{number}"), "remember")
+    for oldest_first in (False, True):
+        seen: list[str] = []
+        after = None
+        with storage.reading() as reader:
+            while page := reader.select(limit=3, after=after, oldest_first=oldest_first):
+                assert len(page) <= 3
+                seen += contents(page)
+                after = page[-1].id
+        expected = [f"m{number}" for number in range(7)]
+        assert seen == (expected if oldest_first else expected[::-1])
+    with storage.reading() as reader:
+        assert reader.select(limit=0) == []
+
+
+def promise_a_limit_below_zero_is_refused(bench: Bench) -> None:
+    storage = bench.open()
+    with storage.reading() as reader:
+        with pytest.raises(InvalidInput):
+            reader.select(limit=-1)
+        with pytest.raises(InvalidInput):
+            reader.search(["x"], limit=-1)
+
+
+# Searching ----------------------------------------------------------------------------------------
+
+
+def promise_search_finds_words_in_every_column_best_first(bench: Bench) -> None:
+    """A1, A3: one index over text, tags, files and source, always in step with the rows."""
+    storage = bench.open()
+    add(storage, "The login form posts to the auth middleware", tags=("security",))
+    add(storage, "Auth middleware: never edit the auth middleware directly")
+    add(storage, "Deploys run on Fridays", files=("ops/deploy.yml",), source=Source(origin="tool", agent="codex"))
+    assert found(storage, "auth middleware") == [
+        "Auth middleware: never edit the auth middleware directly",
+        "The login form posts to the auth middleware",
+    ]
+    assert found(storage, "security") == ["The login form posts to the auth middleware"]
+    assert found(storage, "deploy.yml") == ["Deploys run on Fridays"]
+    assert found(storage, "codex") == ["Deploys run on Fridays"]
+    assert found(storage, "kubernetes") == []
+    with storage.reading() as reader:
+        assert reader.search([], limit=5) == []
+        assert len(reader.search(text.query_words("auth"), limit=1)) == 1
+
+
+def promise_search_gives_the_tokens_that_were_indexed(bench: Bench) -> None:
+    storage = bench.open()
+    add(storage, "getUserById is slow", tags=("db",))
+    with storage.reading() as reader:
+        (hit,) = reader.search(text.query_words("slow"), limit=5)
+    assert hit.prepared.words.split() == text.words("getUserById is slow")
+    assert hit.prepared.tag_words.split() == text.words("db")
+    assert hit.prepared.n_words == text.count_words("getUserById is slow")
+
+
+def promise_search_heeds_the_filter_before_the_limit(bench: Bench) -> None:
+    storage = bench.open()
+    for number in range(5):
+        add(storage, f"cache cache cache {number}")
+    add(storage, "the cache is cold on Mondays, remember to warm it up", kind="warning")
+    with storage.reading() as reader:
+        (hit,) = reader.search(text.query_words("cache"), Where(kinds=("warning",)), limit=1)
+    assert hit.memory.kind == "warning"
+
+
+def promise_a_changed_memory_is_found_by_its_new_words_only(bench: Bench) -> None:
+    storage = bench.open()
+    old = add(storage, "We use Express", tags=("web",))
+    with storage.writing(stamp()) as tx:
+        tx.put(replace(old, content="We use Fastify", tags=("server",)), "revise")
+    assert found(storage, "express") == found(storage, "web") == []
+    assert found(storage, "fastify") == found(storage, "server") == ["We use Fastify"]
+    storage = bench.reopen(storage)
+    assert found(storage, "express") == []
+    assert found(storage, "fastify") == ["We use Fastify"]
+
+
+def promise_the_archive_is_searched_apart_and_the_forgotten_not_at_all(bench: Bench) -> None:
+    """A15: what leaves goes to the archive, still searchable there; what is forgotten is in no search."""
+    storage = bench.open()
+    expired, gone, live = (add(storage, f"cache note {name}") for name in ("expired", "gone", "live"))
+    with storage.writing(stamp()) as tx:
+        tx.put(archived(expired, "expired"), "archive")
+        tx.put(archived(gone, "forgotten"), "forget")
+    storage = bench.reopen(storage)
+    assert found(storage, "cache") == ["cache note live"]
+    assert found(storage, "cache", shelf="archive") == ["cache note expired"]
+    assert sorted(found(storage, "cache", shelf="any")) == ["cache note expired", "cache note live"]
+    assert found(storage, "cache", shelf="forgotten") == []
+    with storage.reading() as reader:
+        assert contents(reader.select(Where(shelf="forgotten"))) == ["cache note gone"]
+        assert contents(reader.select(Where(shelf="archive"))) == ["cache note expired"]
+        assert reader.select() == [live]
+    with storage.writing(stamp()) as tx:
+        tx.put(expired, "restore")
+        tx.put(gone, "restore")
+    assert len(found(storage, "cache")) == 3
+    assert found(storage, "cache", shelf="archive") == []
+
+
+def promise_statistics_add_up_over_two_spaces(bench: Bench) -> None:
+    ours, theirs = bench.open("project/p1"), bench.open("global")
+    add(ours, "alpha beta beta")
+    add(ours, "alpha gamma")
+    add(theirs, "alpha delta")
+    gone = add(theirs, "alpha forgotten text")
+    old = add(theirs, "alpha archived")
+    with theirs.writing(stamp()) as tx:
+        tx.put(archived(gone, "forgotten"), "forget")
+        tx.put(archived(old, "expired"), "archive")
+    words = text.query_words("alpha beta delta nowhere")
+    with ours.reading() as a, theirs.reading() as b:
+        both = a.statistics(words) + b.statistics(words)
+        assert b.statistics(words, Where(shelf="archive")).rows == 1
+    assert both == Statistics(3, 7, dict(zip(words, (3, 1, 1, 0), strict=True)))
+
+
+def promise_statistics_follow_every_change(bench: Bench) -> None:
+    storage = bench.open()
+    first = add(storage, "alpha beta")
+    second = add(storage, "alpha gamma delta")
+    with storage.writing(stamp()) as tx:
+        tx.put(replace(first, content="omega"), "revise")
+        tx.erase(second)
+    words = text.query_words("alpha omega")
+    with bench.reopen(storage).reading() as reader:
+        assert reader.statistics(words) == Statistics(1, 1, dict(zip(words, (0, 1), strict=True)))
+
+
+# Transactions -------------------------------------------------------------------------------------
+
+
+def promise_a_failed_transaction_leaves_nothing(bench: Bench) -> None:
+    storage = bench.open()
+    kept = add(storage, "kept words")
+    with pytest.raises(Oops), storage.writing(stamp()) as tx:
+        tx.add(memory("half a thought"), "remember")
+        tx.put(replace(kept, content="changed words", status="pinned"), "revise")
+        tx.add(Alias(word="a", expands_to=("b",)), "alias")
+        raise Oops
+    with pytest.raises(Oops), storage.writing(stamp()) as tx:
+        tx.erase(kept)
+        raise Oops
+    for _ in range(2):
+        with storage.reading() as reader:
+            assert reader.select(ANYWHERE) == [kept]
+            assert reader.all(Alias) == []
+            assert len(reader.events()) == 1
+            assert reader.events()[0].changed is not None
+            assert reader.statistics(["half"]).rows_with == {"half": 0}
+            assert not reader.is_erased(kept.fingerprint)
+        assert found(storage, "kept") == ["kept words"]
+        assert found(storage, "changed thought") == []
+        storage = bench.reopen(storage)
+
+
+def promise_an_error_inside_does_not_block_the_next_writer(bench: Bench) -> None:
+    storage = bench.open(write_wait_s=5)
+    with pytest.raises(Oops), storage.writing(stamp()):
+        raise Oops
+    assert add(storage, "afterwards").id > 0
+
+
+def promise_a_transaction_sees_its_own_changes(bench: Bench) -> None:
+    storage = bench.open()
+    with storage.writing(stamp()) as tx:
+        one = tx.add(memory("one fish"), "remember")
+        assert tx.get(Memory, one.id) == one
+        assert tx.select(Where(fingerprint=one.fingerprint)) == [one]
+        assert [hit.memory for hit in tx.search(text.query_words("fish"), limit=5)] == [one]
+        tx.put(replace(one, content="two birds"), "revise")
+        assert tx.search(text.query_words("fish"), limit=5) == []
+        assert len(tx.events()) == 2
+
+
+def promise_a_reader_holds_one_moment(bench: Bench) -> None:
+    storage = bench.open()
+    add(storage, "before")
+    with storage.reading() as reader:
+        assert reader.count() == 1
+        done = threading.Thread(target=add, args=(storage, "meanwhile"))
+        done.start()
+        done.join(10)
+        assert not done.is_alive(), "a reader made a writer wait"
+        assert reader.count() == 1
+        assert contents(reader.select()) == ["before"]
+    with storage.reading() as reader:
+        assert reader.count() == 2
+
+
+def promise_a_reader_sees_nothing_of_an_open_transaction(bench: Bench) -> None:
+    storage = bench.open()
+    counts: list[int] = []
+
+    def look() -> None:
+        with storage.reading() as reader:
+            counts.append(reader.count())
+
+    with storage.writing(stamp()) as tx:
+        tx.add(memory("not yet"), "remember")
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join(10)
+        assert not thread.is_alive(), "a writer made a reader wait"
+    look()
+    assert counts == [0, 1]
+
+
+def promise_writers_take_turns(bench: Bench) -> None:
+    storage = bench.open()
+    workers = [
+        threading.Thread(target=lambda n=n: [add(storage, f"w{n}-{i}") for i in range(5)])  # type: ignore[misc]
+        for n in range(4)
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    with storage.reading() as reader:
+        memories = reader.select(limit=100)
+        assert len({m.id for m in memories}) == len({m.content for m in memories}) == 20
+        assert journal.broken_links(reader.events()) == []
+
+
+def promise_a_writer_that_waits_too_long_is_told_so(bench: Bench) -> None:
+    storage = bench.open(write_wait_s=0.05)
+    errors: list[Exception] = []
+
+    def second() -> None:
+        try:
+            add(storage, "second")
+        except Busy as error:
+            errors.append(error)
+
+    with storage.writing(stamp()) as tx:
+        tx.add(memory("first"), "remember")
+        thread = threading.Thread(target=second)
+        thread.start()
+        thread.join(20)
+        assert not thread.is_alive()
+    assert len(errors) == 1
+    assert add(storage, "third").id > 0
+    with storage.reading() as reader:
+        assert sorted(contents(reader.select())) == ["first", "third"]
+
+
+def promise_a_closed_storage_says_so(bench: Bench) -> None:
+    storage = bench.open()
+    storage.close()
+    storage.close()
+    with pytest.raises(StorageError, match="closed"), storage.reading():
+        pass
+    with pytest.raises(StorageError, match="closed"), storage.writing(stamp()):
+        pass
+
+
+# Isolation ----------------------------------------------------------------------------------------
+
+
+def promise_spaces_know_nothing_of_each_other(bench: Bench) -> None:
+    """D1: nothing is read across the wall between two spaces."""
+    ours, theirs = bench.open("project/p1"), bench.open("project/p2")
+    mine = add(ours, "canary of the first")
+    with theirs.reading() as reader:
+        assert reader.space == "project/p2"
+        assert reader.select(ANYWHERE) == []
+        assert reader.get(Memory, mine.id) is None
+        assert reader.events() == []
+        assert reader.statistics(text.query_words("canary")).rows == 0
+    assert found(theirs, "canary") == []
+    yours = add(theirs, "canary of the second")
+    with ours.writing(stamp()) as tx:
+        tx.erase(mine)
+    with theirs.reading() as reader:
+        assert reader.select() == [yours]
+        assert not reader.is_erased(mine.fingerprint)
+
+
+# Journal ------------------------------------------------------------------------------------------
+
+
+def promise_every_change_has_its_event(bench: Bench) -> None:
+    """B1, B21, C30: the journal is in step with the rows; who, what, when, and what it was before."""
+    storage = bench.open()
+    with storage.writing(stamp("g1", actor="user")) as tx:
+        m = tx.add(memory("one"), "remember")
+        alias = tx.add(Alias(word="a", expands_to=("b",)), "alias")
+    with storage.writing(stamp("g2", at=START + timedelta(hours=1))) as tx:
+        tx.put(replace(m, content="two", feedback=3), "revise")
+        tx.remove(alias, "alias")
+    storage = bench.reopen(storage)
+    with storage.reading() as reader:
+        events = reader.events()
+        assert [(e.seq, e.group, e.actor, e.action, e.subject) for e in events] == [
+            (1, "g1", "user", "remember", m.uid),
+            (2, "g1", "user", "alias", "alias:a"),
+            (3, "g2", "agent", "revise", m.uid),
+            (4, "g2", "agent", "alias", "alias:a"),
+        ]
+        assert events[2].changed == {"content": ("one", "two"), "feedback": (0, 3)}
+        assert events[0].changed is not None
+        assert events[0].changed["content"] == (None, "one")
+        assert events[3].changed is not None
+        assert events[3].changed["word"] == ("a", None)
+        assert events[2].at == START + timedelta(hours=1)
+        assert journal.broken_links(events) == []
+        assert [e.seq for e in reader.events(subject=m.uid)] == [1, 3]
+        assert [e.seq for e in reader.events(group="g1")] == [1, 2]
+        assert [e.seq for e in reader.events(after=2)] == [3, 4]
+        assert [e.seq for e in reader.events(newest_first=True, limit=2)] == [4, 3]
+
+
+def promise_the_chain_notices_a_changed_event(bench: Bench) -> None:
+    storage = bench.open()
+    for number in range(3):
+        add(storage, f"m{number}")
+    with storage.reading() as reader:
+        events = reader.events()
+    assert journal.broken_links(events) == []
+    assert journal.broken_links([events[0], replace(events[1], actor="mallory"), events[2]])
+    assert journal.broken_links([events[0], events[2]])
+    assert journal.broken_links([replace(events[0], changed={"content": (None, "x")}), *events[1:]])
+
+
+def promise_a_group_can_be_taken_back_from_its_events(bench: Bench) -> None:
+    """Undo: the journal holds enough to put every field back."""
+    storage = bench.open()
+    m = add(storage, "original", feedback=1, tags=("a",), source=Source(session="s1"))
+    with storage.writing(stamp("oops")) as tx:
+        tx.put(replace(m, content="changed", feedback=4, tags=(), source=Source(), status="pinned"), "revise")
+    with bench.reopen(storage).reading() as reader:
+        steps = journal.plan_undo(
+            reader.events(group="oops"),
+            current=lambda event: reader.get(Memory, m.id),
+            later=lambda event: reader.events(subject=event.subject, after=event.seq),
+            at=START,
+        )
+    assert [step.record for step in steps] == [m]
+
+
+# Erasing ------------------------------------------------------------------------------------------
+
+
+def promise_erasing_leaves_only_the_fact(bench: Bench) -> None:
+    storage = bench.open()
+    secret = add(storage, "the launch code is swordfish", tags=("xyzzy",))
+    bystander = add(storage, "an innocent bystander")
+    with storage.writing(stamp()) as tx:
+        secret = tx.put(replace(secret, content="the launch code is plugh"), "revise")
+        tx.add(Conflict(left=secret.uid, right=bystander.uid, type="ambiguous", detected_at=START), "conflict")
+    with storage.bookkeeping() as notes:
+        assert notes is not None
+        notes.link([secret.id, bystander.id], START)
+    with storage.writing(stamp("the end")) as tx:
+        tx.erase(secret)
+    storage = bench.reopen(storage)
+    with storage.reading() as reader:
+        assert reader.get(Memory, secret.id) is None
+        assert reader.select(ANYWHERE) == [bystander]
+        assert reader.all(Conflict) == []
+        events = reader.events()
+        assert [e.changed is None for e in events] == [True, False, True, True, False]
+        assert (events[-1].action, events[-1].subject, events[-1].group) == ("erase", secret.uid, "the end")
+        assert journal.broken_links(events) == []
+        assert reader.is_erased(secret.fingerprint)
+        assert not reader.is_erased(bystander.fingerprint)
+        assert reader.statistics(text.query_words("launch swordfish plugh")).rows == 1
+    assert storage.links(bystander.id) == []
+    for word in ("launch", "swordfish", "plugh", "xyzzy"):
+        for shelf in ("live", "archive", "any"):
+            assert found(storage, word, shelf=shelf) == []
+
+
+# Bookkeeping --------------------------------------------------------------------------------------
+
+
+def promise_usage_is_noted_outside_the_journal(bench: Bench) -> None:
+    """A18: co-recalled memories are linked and the link grows."""
+    storage = bench.open()
+    a, b, c = (add(storage, name) for name in "abc")
+    later = START + timedelta(hours=5)
+    with storage.bookkeeping() as notes:
+        assert notes is not None
+        notes.count_uses([a.id, b.id, 999], later)
+        notes.link([b.id, a.id], START)
+        notes.link([a.id, b.id, c.id], later)
+    storage = bench.reopen(storage)
+    with storage.reading() as reader:
+        assert reader.get(Memory, a.id) == replace(a, use_count=1, last_used_at=later)
+        assert reader.get(Memory, c.id) == c
+        assert len(reader.events()) == 3
+    assert storage.links(a.id) == [(b.id, 2.0, later), (c.id, 1.0, later)]
+    assert storage.links(c.id) == [(a.id, 1.0, later), (b.id, 1.0, later)]
+
+
+def promise_bookkeeping_never_waits(bench: Bench) -> None:
+    storage = bench.open()
+    seen: list[object] = []
+
+    def note() -> None:
+        with storage.bookkeeping() as notes:
+            seen.append(notes)
+
+    with storage.writing(stamp()) as tx:
+        tx.add(memory("busy"), "remember")
+        thread = threading.Thread(target=note)
+        thread.start()
+        thread.join(10)
+        assert not thread.is_alive()
+    assert seen == [None]
+
+
+def promise_it_describes_itself(bench: Bench) -> None:
+    storage = bench.open()
+    add(storage, "something")
+    facts = storage.describe()
+    assert {"storage", "place", "bytes", "schema"} <= facts.keys()
+
+
+PROMISES: list[Callable[[Bench], None]] = [
+    promise for name, promise in list(globals().items()) if name.startswith("promise_")
+]
