@@ -1,5 +1,6 @@
 """Single files: replaced as a whole or not at all, and locked by one at a time."""
 
+import _thread
 import os
 import subprocess
 import sys
@@ -10,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from kept import disk
 from kept.disk import locked, shown, write_private_file
 from kept.errors import Busy, KeptError, StorageError
 from tests.folders import posix_only
@@ -33,7 +33,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(
     def full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(disk.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(StorageError, match="no space left") as caught:
         write_private_file(path, b"new")
     assert "nothing was changed" in caught.value.hint
@@ -89,6 +89,25 @@ def test_a_lock_ends_with_the_process_that_held_it(tmp_path: Path) -> None:
         kill()
         with locked(path, timeout_s=30):
             pass
+
+
+def test_who_is_interrupted_while_waiting_does_not_keep_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "lock"
+
+    def interrupted(*_: object) -> bool:
+        raise KeyboardInterrupt
+
+    with locked(path):
+        with monkeypatch.context() as ctrl_c:
+            ctrl_c.setattr(threading.Event, "wait", interrupted)
+            # The thread that waits is started by hand, since starting one waits for an event, too.
+            ctrl_c.setattr(threading.Thread, "start", lambda thread: _thread.start_new_thread(thread.run, ()))
+            with pytest.raises(KeyboardInterrupt), locked(path):
+                pass
+    with locked(path, timeout_s=30):
+        pass
 
 
 def test_one_thread_at_a_time_holds_a_lock_and_all_get_their_turn(tmp_path: Path) -> None:

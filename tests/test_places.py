@@ -182,8 +182,8 @@ def test_a_directory_outside_any_repository_is_its_own_place(here: Path) -> None
 
 def test_home_root_and_temporary_directories_are_no_projects_but_what_is_below_them_is(here: Path) -> None:
     ada, scratch = here / "ada", here / "scratch"
-    for directory in (ada / "notes", scratch / "job"):
-        directory.mkdir(parents=True)
+    directory(ada / "notes")
+    directory(scratch / "job")
     none = no_project_directories({"HOME": str(ada), "TMPDIR": str(scratch)})
     assert identify(ada, none).no_project == "your home directory"
     assert identify(scratch, none).no_project == "a directory for temporary files"

@@ -1,5 +1,6 @@
 """Projects: whose memory a directory's is, through moves, copies, renames, merges, damage and races."""
 
+import contextlib
 import itertools
 import json
 import os
@@ -40,6 +41,10 @@ def projects(here: Path) -> Projects:
 
 def open_projects(home: Path, user_home: Path) -> Projects:
     return Projects(Home(home), environ={"HOME": str(user_home / "ada")}, now=lambda: START)
+
+
+def full_disk(descriptor: int) -> None:
+    raise OSError(28, "No space left on device")
 
 
 def kept_id(repository: Path) -> str:
@@ -323,6 +328,28 @@ def test_a_read_only_copy_stays_itself_too() -> None:
 
 
 @posix_only
+@pytest.mark.parametrize("closed", ["disk", "disk/web/.git"])
+def test_an_original_that_we_may_not_look_at_is_not_taken_for_gone(closed: str) -> None:
+    with common_user() as own:
+        projects = open_projects(own / "home", own)
+        original = projects.ensure(make_repository(own / "disk/web"))
+        shutil.copytree(own / "disk/web", own / "copy")
+        (own / "disk/web/.git/kept-id").unlink()
+        (own / closed).chmod(0o500 if closed.endswith(".git") else 0)
+        assert projects.ensure(own / "copy").id != original.id
+
+
+def test_one_repository_by_two_paths_is_one_project(
+    projects: Projects, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bind mount shows one directory at two paths; no link tells so, but the file system does."""
+    made = projects.ensure(make_repository(here / "web"))
+    shutil.copytree(here / "web", here / "mounted")
+    monkeypatch.setattr(Path, "samefile", lambda *_: True)
+    assert projects.ensure(here / "mounted") == projects.ensure(here / "web") == made
+
+
+@posix_only
 def test_an_unreadable_directory_is_a_clear_error() -> None:
     with common_user() as own:
         projects = open_projects(own / "home", own)
@@ -419,7 +446,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("name", [*HOSTILE, "~no-such-user-here", "a\\b", "x" * 300 + "/y", "/\0", "c/\ud800"])
 def test_a_hostile_name_is_a_clear_error_and_makes_nothing(projects: Projects, here: Path, name: str) -> None:
-    with pytest.raises(KeptError) as caught:
+    with contextlib.chdir(here), pytest.raises(KeptError) as caught:
         projects.ensure(name)
     str(caught.value).encode()
     assert caught.value.hint or "no file can have that name" in caught.value.message
@@ -450,14 +477,14 @@ def test_any_text_as_a_project_is_a_project_or_a_clear_error(
 ) -> None:
     here = tmp_path_factory.mktemp("any")
     projects = open_projects(here / "home", here)
-    try:
-        made = projects.ensure(name)
-    except KeptError as error:
-        str(error).encode()
-        return
-    assert projects.find(name) == made
-    if made.root is None:
-        assert made.name == unicodedata.normalize("NFC", name.strip())
+    with contextlib.chdir(directory(here / "inside")):
+        try:
+            made = projects.ensure(name)
+        except KeptError as error:
+            str(error).encode()
+        else:
+            assert projects.find(name) == made
+            assert made.root or made.name == unicodedata.normalize("NFC", name.strip())
     shutil.rmtree(here)
 
 
@@ -698,7 +725,7 @@ def test_a_write_that_fails_leaves_the_registry_as_it_was(
 ) -> None:
     made = projects.ensure("web")
     with monkeypatch.context() as broken:
-        broken.setattr("kept.disk.os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+        broken.setattr("os.fsync", full_disk)
         with pytest.raises(StorageError, match="no space left"):
             projects.ensure("shop")
     assert open_projects(here / "home", here).list_projects() == [made]

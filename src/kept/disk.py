@@ -5,7 +5,6 @@ Rule: what is written here is on the disk when the call returns, and only its ow
 """
 
 import errno
-import logging
 import os
 import stat
 import sys
@@ -21,8 +20,6 @@ LOOSE_BITS = 0o077  # what others than the owner may do: nothing
 LOCK_TIMEOUT_S = 30.0  # the promise: no write is refused within 30 s because another process writes
 ANOTHER_HOME = "Choose another home with KEPT_HOME or --home, or make this one writable for you."
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
-
-log = logging.getLogger("kept")
 
 
 def shown(value: object) -> str:
@@ -189,4 +186,7 @@ def tighten(path: Path) -> None:
             try:
                 path.chmod(stat.S_IMODE(found.st_mode) & ~LOOSE_BITS)
             except OSError as error:
-                log.warning("%s is open to other users, and its mode can't be changed: %s", shown(path), error.strerror)
+                import logging
+
+                warn = logging.getLogger("kept").warning
+                warn("%s is open to other users, and its mode can't be changed: %s", shown(path), error.strerror)

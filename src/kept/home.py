@@ -188,7 +188,9 @@ def expanded(text: str, environ: Mapping[str, str]) -> Path:
 
 def slug(name: str) -> str:
     """A safe file name that still reads like `name`: `[a-z0-9-]`, 1 to 40 characters, no device name of Windows."""
-    letters = "".join(_plain(char) for char in unicodedata.normalize("NFC", name[:500]).casefold())
+    letters = "".join(
+        _plain(char) for char in unicodedata.normalize("NFC", name[:500]).replace("\ufffd", "-").casefold()
+    )
     short = re.sub(r"[^a-z0-9]+", "-", letters).strip("-")[:SLUG_CHARS].rstrip("-")
     if not short:
         return "project"

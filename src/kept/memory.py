@@ -278,7 +278,7 @@ class Kept:
             shelf=shelf,
             kinds=tuple(kinds),
             tags=tuple(tags),
-            statuses=(status,) if status in ("candidate", "confirmed", "pinned") else (),  # type: ignore[arg-type]
+            statuses=(status,) if status in ("candidate", "confirmed", "pinned") else (),
         )
         position = None if after is None else ids.parse_ref(after)
         found: Memories = []

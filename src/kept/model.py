@@ -83,17 +83,28 @@ class Draft(Struct, frozen=True, kw_only=True):
     data: dict[str, Any] | None = None
 
 
-class Memory(Struct, frozen=True, kw_only=True):
+class Record(Struct, frozen=True, kw_only=True):
+    """What a storage keeps under an id, with every change in the journal. `id` is 0 until a storage has given one."""
+
+    noun: ClassVar[str]
+
+    id: int = 0
+
+    @property
+    def subject(self) -> str:
+        """What the journal calls this record."""
+        raise NotImplementedError
+
+
+class Memory(Record, frozen=True, kw_only=True):
     """One self-contained statement worth keeping.
 
-    `id` is 0 until a storage has given it one. `importance`, `confidence`, `feedback` and
-    `use_count` are what was recorded; what a memory is worth now is computed from them and
-    the clock, and never written back.
+    `importance`, `confidence`, `feedback` and `use_count` are what was recorded; what a memory is
+    worth now is computed from them and the clock, and never written back.
     """
 
     noun: ClassVar[str] = "memory"
 
-    id: int = 0
     uid: str
     space: str
     content: str
@@ -125,7 +136,7 @@ class Memory(Struct, frozen=True, kw_only=True):
 
     @property
     def subject(self) -> str:
-        """What the journal calls this record: a name that survives export, import and merge."""
+        """The uid: a name that survives export, import and merge."""
         return self.uid
 
     @property
@@ -142,12 +153,11 @@ class Memory(Struct, frozen=True, kw_only=True):
         return self.reason == "forgotten"
 
 
-class Conflict(Struct, frozen=True, kw_only=True):
+class Conflict(Record, frozen=True, kw_only=True):
     """Two memories, by uid, that disagree."""
 
     noun: ClassVar[str] = "conflict"
 
-    id: int = 0
     left: str
     right: str
     type: ConflictType
@@ -163,22 +173,17 @@ class Conflict(Struct, frozen=True, kw_only=True):
         return f"c{self.id}"
 
 
-class Alias(Struct, frozen=True, kw_only=True):
+class Alias(Record, frozen=True, kw_only=True):
     """A word, and what else to look for when somebody asks for it."""
 
     noun: ClassVar[str] = "alias"
 
-    id: int = 0
     word: str
     expands_to: tuple[str, ...]
 
     @property
     def subject(self) -> str:
         return f"alias:{self.word}"
-
-
-# What a storage keeps under one key space of its own, with every change in the journal.
-Record = Memory | Conflict | Alias
 
 
 class Event(Struct, frozen=True, kw_only=True):

@@ -8,7 +8,6 @@ A plain directory is a project with all directories below it; a repository insid
 directory that has the name of a project, write `./name`.
 """
 
-import logging
 import os
 import re
 import unicodedata
@@ -34,13 +33,11 @@ from kept.places import (
     read_id,
     write_id,
 )
-from kept.registry import Project, Registry, folded, with_place, without
+from kept.registry import Project, Registry, folded, tidy, with_place, without
 
 REGISTRY_VERSION = 1
 HOW_TO_NAME_ONE = "cd into a project, or name one: --project NAME."
 HOW_TO_LIST = "`kept projects list` shows names and ids."
-
-log = logging.getLogger("kept")
 
 
 class Located(msgspec.Struct, frozen=True):
@@ -222,7 +219,7 @@ class Projects:
         """A new project for what was located. A repository that another home has named keeps that id."""
         place = located.place
         name = located.name or (place.name if place else "")
-        taken = {folder.name[-8:] for folder in self._folders()} | set(registry.projects)
+        taken = {folder[-8:] for folder in self._folders()} | set(registry.projects)
         project_id = located.kept_id or self._new_id()
         while project_id in taken:
             project_id = self._new_id()
@@ -268,11 +265,11 @@ class Projects:
             except (msgspec.DecodeError, UnicodeDecodeError):
                 damage = "is damaged"
         ids = {project.id for project in known}
-        lost = [folder for folder in folders if folder.name[-8:] not in ids]
+        lost = [folder for folder in folders if folder[-8:] not in ids]
         if lost and not damage:
             damage = f"does not know {len(lost)} of the folders beside it"
         taken = {key for project in known for key in (*project.places, project.root) if key}
-        found = (without(_from_card(folder), taken) for folder in lost)
+        found = (without(_from_card(self.home.projects_dir / folder), taken) for folder in lost)
         return Registry((*known, *found), damage and f"The registry of projects {shown(path)} {damage}.")
 
     def _decoded(self, raw: bytes) -> tuple[Project, ...]:
@@ -285,8 +282,8 @@ class Projects:
             )
         return msgspec.json.decode(raw, type=_File).projects
 
-    def _folders(self) -> list[Path]:
-        """The folders of all projects, registered or not."""
+    def _folders(self) -> list[str]:
+        """The names of the folders of all projects, registered or not."""
         root = self.home.projects_dir
         self.home.refuse_links(root)
         with explained("read", root):
@@ -295,7 +292,7 @@ class Projects:
                     names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
             except FileNotFoundError:
                 return []
-        return [root / name for name in sorted(names) if re.match(FOLDER_PATTERN, name)]
+        return [name for name in sorted(names) if re.match(FOLDER_PATTERN, name)]
 
     def _repaired(self, registry: Registry) -> Registry:
         """Write the registry anew from what could be read; the file as it was is kept beside it."""
@@ -334,9 +331,11 @@ class Projects:
         write_private_file(card, msgspec.json.format(msgspec.json.encode(project), indent=1))
 
     def _notice(self, text: str) -> None:
+        import logging  # costs more than all of this module, and is rarely needed
+
         if text not in self.notices:
             self.notices.append(text)
-            log.warning("%s", text)
+            logging.getLogger("kept").warning("%s", text)
 
 
 def _from_card(folder: Path) -> Project:
@@ -364,7 +363,7 @@ def _is_path(text: str) -> bool:
 
 def _checked_name(name: str) -> str:
     """The name in the form that is stored; raises InvalidInput if a project can't be called so."""
-    clean = unicodedata.normalize("NFC", name.strip())
+    clean = tidy(name)
     quoted = repr(shown(clean[:60]))
     if not clean:
         raise InvalidInput("The name of a project can't be empty.", hint=HOW_TO_NAME_ONE)

@@ -8,6 +8,7 @@ repository is a copy, which is so while the project is still found at every plac
 import unicodedata
 from collections.abc import Iterable
 from datetime import datetime
+from functools import cached_property
 from typing import Annotated
 
 import msgspec
@@ -56,7 +57,6 @@ class Registry:
         self.projects = {project.id: project for project in projects}
         self.damage = damage  # what is wrong with the file, if these projects had to be read from their folders
         self._owners = {key: p for p in self.projects.values() for key in (*p.places, p.root) if key}
-        self._folded_owners = {folded(key): (key, p) for key, p in self._owners.items()}
 
     def get(self, project_id: str | None) -> Project | None:
         """The project of that id; of a merged one, the project that answers for it."""
@@ -72,6 +72,7 @@ class Registry:
 
         Raises InvalidInput if several fit.
         """
+        name = tidy(name)
         for is_living in (True, False):
             for spelt in (str, folded):
                 fitting = [
@@ -92,8 +93,12 @@ class Registry:
         """The project that has exactly this place."""
         if key in self._owners:
             return self._owners[key]
-        text, owner = self._folded_owners.get(folded(key), ("", None))
-        return owner if owner and is_same(text, key) else None
+        text = self._keys_by_folded.get(folded(key))
+        return self._owners[text] if text and is_same(text, key) else None
+
+    @cached_property
+    def _keys_by_folded(self) -> dict[str, str]:
+        return {folded(key): key for key in self._owners}
 
     def at(self, place: Place) -> Project | None:
         """The project that this place belongs to by its path alone; a plain directory, also by one above it."""
@@ -160,6 +165,11 @@ def without(project: Project, keys: set[str]) -> Project:
     if keys & {project.root, project.git_common_dir}:
         return msgspec.structs.replace(project, links=links, root=None, git_common_dir=None)
     return project if links == project.links else msgspec.structs.replace(project, links=links)
+
+
+def tidy(name: str) -> str:
+    """The form in which names are stored and looked for."""
+    return unicodedata.normalize("NFC", name.strip())
 
 
 def folded(text: str) -> str:

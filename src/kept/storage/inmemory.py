@@ -165,7 +165,7 @@ class InMemoryTransaction(InMemoryReader):
         if id in self._state.table(noun):
             raise StorageError(f"There is already a {noun.noun} with id {id}.")
         self._state.last_ids[noun.noun] = max(id, self._state.last_ids.get(noun.noun, 0))
-        added = cast(R, replace(record, id=id))
+        added = replace(record, id=id)
         self._state.table(noun)[id] = added
         self._log(action, None, added)
         return added

@@ -66,9 +66,8 @@ def redact(text: str, *, email: bool = True, allow: Collection[str] = ()) -> Red
     written or as the hex of their SHA-256; a span is spared only if it is exactly such a value.
     Redacting a redacted text changes nothing. If a rule fails, the whole text is replaced by `[redacted:error]`.
     """
-    finders = (*FINDERS, secret_shapes.find_emails) if email else FINDERS
     try:
-        spans = _find_all(text, finders, allow)
+        spans = _find_all(text, allow, email)
     except Exception:  # whatever went wrong, the text has not been checked: fail closed
         return Redacted("[redacted:error]", (Found("error", 0, len(text)),))
     if not spans:
@@ -76,22 +75,27 @@ def redact(text: str, *, email: bool = True, allow: Collection[str] = ()) -> Red
     return Redacted(_replace(text, spans), tuple(Found(kind, start, end) for start, end, kind in spans))
 
 
-def _find_all(text: str, finders: tuple[Finder, ...], allow: Collection[str]) -> list[Span]:
-    """All secrets of the text as disjoint spans in order.
+def _find_all(text: str, allow: Collection[str], email: bool) -> list[Span]:
+    """All secrets of the text as disjoint spans in order; addresses last, since `me:secret@host` looks like one.
 
     Raises RuntimeError if new secrets keep turning up, which no ordinary text makes happen.
     """
     spans: list[Span] = []
     for _ in range(MAX_ROUNDS):
         view = _View(text, spans)
-        fresh = [span for find in finders for span in find(view.folded, view.small)]
-        fresh = [view.in_original(span) for span in fresh if not _is_masked(view.folded, span)]
-        if allow:
-            fresh = [span for span in fresh if not _is_allowed(text[span[0] : span[1]], allow)]
+        fresh = _find_in(view, FINDERS, text, allow)
+        if email and not fresh:
+            fresh = _find_in(view, (secret_shapes.find_emails,), text, allow)
         if not fresh:
             return spans
         spans = _merge([*spans, *fresh])
     raise RuntimeError("redaction does not settle")
+
+
+def _find_in(view: "_View", finders: tuple[Finder, ...], text: str, allow: Collection[str]) -> list[Span]:
+    found = [span for find in finders for span in find(view.folded, view.small)]
+    spans = [view.in_original(span) for span in found if not _is_masked(view.folded, span)]
+    return [span for span in spans if not _is_allowed(text[span[0] : span[1]], allow)] if allow else spans
 
 
 def _is_masked(folded: str, span: Span) -> bool:

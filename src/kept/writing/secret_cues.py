@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from kept.writing.secret_values import MIXED, NOTHING, OPAQUE, WORD, grade, is_opaque, is_passphrase, is_plain, is_stand_in
+from kept.writing.secret_values import MIXED, NOTHING, OPAQUE, WORD, grade, is_name, is_opaque, is_passphrase, is_plain
 from kept.writing.secrets_rules import (
     BENIGN_SUFFIXES,
     CUES,
@@ -23,6 +23,7 @@ from kept.writing.secrets_rules import (
     LINKS,
     LINKS_UNSPACED,
     NEUTRAL_SUFFIXES,
+    VERBS,
 )
 
 Span = tuple[int, int, str]
@@ -137,7 +138,8 @@ def _values(text: str, small: str, cue: Cue) -> Iterator[Value]:
     yield from _assigned(text, small, cue)
     if after in (" ", "\t", "\n", "\r", "'", "’", "`", '"', "*", ",", ")", "\\", "]", "/", "", "<", ">") or after > "\x7f":
         yield from _named_elsewhere(text, small, cue)
-        yield from _linked(text, small, cue)
+        if cue.family != "pass":
+            yield from _linked(text, small, cue)
         yield from _beside(text, small, cue)
     if after == "(" or after in "\"'" and after:
         yield from _argument(text, cue)
@@ -176,8 +178,9 @@ def _assigned(text: str, small: str, cue: Cue) -> Iterator[Value]:
 def _linked(text: str, small: str, cue: Cue) -> Iterator[Value]:
     """`password is value`, also with a phrase between: `password for the staging box is value`."""
     run = _links().match(small, cue.end)
-    if run and run.end() > cue.end:
-        yield from _read(text, cue, run.end(), "stated")
+    if run:
+        firm = not run.group(1) or any(word in VERBS for word in run.group(1).split())
+        yield from _read(text, cue, run.end(), "stated" if firm else "loose")
     opener = _pattern(r"[\"'`*)]{0,3}[ \t]{1,3}(\(|\[|[^\W\d_]{1,10})").match(small, cue.end)
     if opener and (opener.group(1) in GAP_OPENERS or opener.group(1) in "(["):
         gap = _gap().match(small, opener.start(1))
@@ -189,23 +192,24 @@ def _linked(text: str, small: str, cue: Cue) -> Iterator[Value]:
 def _links() -> re.Pattern[str]:
     words = "|".join(sorted(map(re.escape, LINKS), key=len, reverse=True))
     unspaced = "|".join(sorted(LINKS_UNSPACED, key=len, reverse=True))
-    return re.compile(rf"[\"'`*)]{{0,3}}(?:['’]s|{unspaced})?(?:[ \t\r\n]{{1,3}}(?:{words})(?![\w'])){{0,6}}+[ \t]{{0,3}}[:=]?[ \t\n]{{0,3}}")
+    return re.compile(
+        rf"[\"'`*)]{{0,3}}(?:['’]s(?=\s)|{unspaced}|((?:[ \t\r\n]{{1,3}}(?:{words})(?![\w'])){{1,6}}+))[ \t]{{0,3}}[:=]?[ \t\n]{{0,3}}"
+    )
 
 
 @cache
 def _gap() -> re.Pattern[str]:
     """Up to eight words, then a link that is a verb or a colon."""
-    verbs = "is was are ist war lautet lauten est es e era sera is ar er jest to je on это является set equals".split()
     words = "|".join(sorted(map(re.escape, LINKS), key=len, reverse=True))
     return re.compile(
-        rf"(?:[\w@.'’/&+#()\[\],-]{{1,32}}[ \t]{{1,2}}){{0,8}}?(?:(?:[\w@.'’/&+#()\[\]-]{{1,32}}[ \t]{{0,1}}(?::|=|->|=>|→)[ \t\n]{{1,2}})"
-        rf"|(?:{'|'.join(verbs)})(?:[ \t]{{1,2}}(?:{words})(?![\w'])){{0,4}}+:?[ \t]{{1,2}})"
+        rf"(?:[\w@.'’/&+#()\[\],-]{{1,32}}[ \t]{{1,2}}){{1,8}}?(?:(?:[\w@.'’/&+#()\[\]-]{{1,32}}[ \t]{{0,1}}(?::|=|->|=>|→)[ \t\n]{{1,2}})"
+        rf"|(?:{'|'.join(VERBS)})(?:[ \t]{{1,2}}(?:{words})(?![\w'])){{0,4}}+:?[ \t]{{1,2}})"
     )
 
 
 def _beside(text: str, small: str, cue: Cue) -> Iterator[Value]:
     """`password value`, `--password value`, `ENV NAME value`, `PASSWORD 'value'`."""
-    gap = _pattern(r"[\"'`*]{0,2},?[ \t]{1,8}").match(text, cue.end)
+    gap = _pattern(r"(?:[\"'`*]{1,2},?)?[ \t]{1,8}").match(text, cue.end)
     if not gap:
         return
     is_flag = cue.name.startswith("-") and text[cue.start - 1 : cue.start] in ("", " ", "\t", "\n", '"', "'", "[", "`")
@@ -231,7 +235,7 @@ def _named_elsewhere(text: str, small: str, cue: Cue) -> Iterator[Value]:
         r"""|\s{0,4}\{[^{}]{0,200}?\bdefault\s{0,12}=\s{0,4}"""
         r"""|</[a-z]{1,20}>\s{0,40}<[a-z]{1,20}>)"""
     ).match(small, cue.end)
-    if link:
+    if link and (link.group().endswith((":", ": ", ">")) or _quoted(text, link.end())):
         yield from _read(text, cue, link.end(), "tight")
 
 
@@ -271,7 +275,9 @@ def _read(text: str, cue: Cue, position: int, tie: str) -> Iterator[Value]:
             yield inner
             return
     if cue.family == "credentials":
-        value = _second_of_pair(text, value)
+        second = _second_of_pair(text, value)
+        if second:
+            cue, value = cue._replace(family="password"), second
     if value and _is_secret(text, cue, value, tie):
         yield value
     elif value and not value.quoted and cue.family in ("password", "pass") and tie in ("stated", "below"):
@@ -281,7 +287,7 @@ def _read(text: str, cue: Cue, position: int, tie: str) -> Iterator[Value]:
 
 
 def _quoted(text: str, position: int) -> Value | None:
-    opening = _pattern(r"""(?:[A-Za-z_][\w.:]{0,40}[(\[{]\s{0,2}){0,2}(?:[bBrRuUfFlL]{1,2}|@|\$)?(\\{0,3}\"{3}|\\{0,3}'{3}|\\{0,3}["'`]|[“‘«„]|\*\*)""").match(text, position)
+    opening = _pattern(r"""(?:(?:[A-Za-z_][\w.:]{0,40})?\(\s{0,2}|\[\s{0,2}){0,2}(?:[bBrRuUfFlL]{1,2}|@|\$)?(\\{0,3}\"{3}|\\{0,3}'{3}|\\{0,3}["'`]|[“‘«„]|\*\*)""").match(text, position)
     if not opening:
         return None
     mark = opening.group(1)
@@ -305,10 +311,12 @@ def _unquoted(text: str, position: int, tie: str) -> Value | None:
     if not match:
         return None
     value = match.group()
-    cut = _pattern(r"\\+[nrt\"']|[;&,](?=[\w. -]{1,40}[=:])|,$|'|\)[;,]?$|</|\\$").search(value, 1)
+    cut = _pattern(r"\\+[nrt\"']|[;&,](?=[\w. -]{1,40}[=:])|,$|'|</|\\$").search(value, 1)
     if cut:
         value = value[: cut.start()]
     value = value.rstrip(".,;:)]}*`") if tie not in ("tight", "flag") else value.rstrip(",;`")
+    if "(" not in value:
+        value = value.partition(")")[0] if tie in ("tight", "assigned") else value
     if value.startswith("(") and tie != "tight":
         position += 1
         value = value[1:]
@@ -317,12 +325,11 @@ def _unquoted(text: str, position: int, tie: str) -> Value | None:
 
 def _second_of_pair(text: str, value: Value) -> Value | None:
     """Of `me / value`, `me:value` and `("me", "value")`, the value."""
-    if value.quoted and not _pattern(r"[\w.@-]{1,64}[:/]").match(text, value.start):
-        pair = _pattern(r"""[\"'`]?[ \t]{0,2}(?:[,/:|]|and|und)[ \t]{0,2}(?=[\"'`])""").match(text, value.end)
-        return _quoted(text, pair.end()) if pair else value
-    pair = _pattern(r"[\w.@+-]{1,64}[\"'`]?(?:[ \t]{1,2}(?:/|\||and|und|et|with password)[ \t]{1,2}|:[ \t]?|/|,[ \t])[\"'`]?(?=([^\s\"'`]{3,128}))").match(text, value.start)
+    pair = _pattern(
+        r"""[\w.@+-]{1,64}["'`]?(?:[ \t]{1,2}(?:/|\||and|und|et)[ \t]{1,2}|:[ \t]?|/|,[ \t]{0,2})["'`]?(?=([^\s"'`]{3,128}))"""
+    ).match(text, value.start)
     if not pair:
-        return value
+        return None
     secret = pair.group(1).rstrip(".,;)")
     return Value(pair.end(), pair.end() + len(secret), True)
 
@@ -333,46 +340,48 @@ def _is_secret(text: str, cue: Cue, value: Value, tie: str) -> bool:
     if " " in content.strip():
         return cue.family in ("password", "pass", "secret") and value.quoted and not cue.is_weak and tie != "cell" and is_passphrase(content)
     literal = value.quoted or tie in ("tight", "flag")
-    level = grade(content, quoted=literal)
-    if level == NOTHING or len(content) < 4 or content.lower() == cue.name.lower():
+    level = grade(content, quoted=value.quoted)
+    if level == NOTHING or len(content) < 4 or content.lower() == cue.name.lower() or not literal and is_name(content):
         return False
     if content.isdigit():
         return _is_secret_number(content, cue, literal, tie)
     if cue.is_weak:
         return level == OPAQUE and len(content) >= 16 and not (cue.family == "key" and _is_hash(content))
     if cue.family in ("password", "pass"):
-        return _is_password(text, cue, value, content, level, literal, tie)
+        return _is_password(text, cue, value, level, tie)
     if cue.family == "pin":
-        return level >= MIXED and len(content) >= 6 and tie != "beside"
-    if cue.family == "credentials" and tie in ("beside", "cell"):
+        return level >= MIXED and len(content) >= 6 and tie not in ("beside", "loose")
+    if cue.family == "credentials" and tie in ("beside", "cell", "loose"):
         return level == OPAQUE and len(content) >= 12
     if level == OPAQUE:
-        return len(content) >= (12 if tie == "beside" else 8)
+        return len(content) >= (12 if tie in ("beside", "loose") else 8)
     return level == MIXED and len(content) >= 8 and (literal or tie == "stated") and not _is_numbered_name(content)
 
 
-def _is_password(text: str, cue: Cue, value: Value, content: str, level: int, literal: bool, tie: str) -> bool:
-    """Passwords may be words; a word counts where only a value can stand."""
+def _is_password(text: str, cue: Cue, value: Value, level: int, tie: str) -> bool:
+    """Passwords may be words; a word counts only where nothing but a value can stand."""
+    content = text[value.start : value.end]
     if level >= MIXED:
-        if tie == "beside" or cue.family == "pass" and tie in ("stated", "cell") and not literal:
-            return len(content) >= 6 and (level == OPAQUE or not _is_numbered_name(content)) and "/" not in content
-        return literal or not (tie == "assigned" and _is_numbered_name(content) and is_plain(content.rstrip("0123456789")))
-    compound = re.split(r"[-_.]", content)
-    if any(is_plain(part) for part in compound if part) or tie in ("beside", "cell", "gap", "assigned", "argument") and not value.quoted:
+        if tie in ("beside", "loose") or cue.family == "pass" and not value.quoted and tie in ("stated", "cell"):
+            return len(content) >= 6 and "/" not in content and "=" not in content and (level == OPAQUE or cue.family != "pass" or not _is_numbered_name(content))
+        return value.quoted or not (tie == "assigned" and _is_numbered_name(content) and is_plain(content.rstrip("0123456789")))
+    parts = [part for part in re.split(r"[-_.]", content) if part]
+    if cue.family == "pass" and not value.quoted and tie != "tight" or any(map(is_plain, parts)):
         return False
-    if tie in ("argument", "beside") or len(compound) > 1 and len(compound) < 4 and not value.quoted:
-        return False
-    if literal:
-        return not (tie == "tight" and not value.quoted and _pattern(r"[ \t]{0,2}[,)]").match(text, value.end) is not None)
-    # unquoted, "password is swordfish": only where the clause ends with it
-    return bool(_pattern(r"[.,;:!]?(?:\s{0,4}$|[ \t]{0,4}[\r\n]|[ \t]{1,2}(?:\(|and\b|for\b|on\b|but\b|und\b|et\b|y\b|e\b|btw\b|-)|[.,;!][ \t]|[\"')])").match(text, value.end)) and not content[1:] != content[1:].lower()
+    if value.quoted:
+        return tie not in ("argument", "beside", "cell")
+    if tie in ("tight", "flag"):
+        return len(parts) == 1 and not _pattern(r"[ \t]{0,2}[,)]").match(text, value.end)
+    # "the password is swordfish": unquoted, only where the clause ends with it
+    ends = _pattern(r"[.,;:!]?(?:\s{0,4}$|[ \t]{0,4}[\r\n]|[ \t]{1,2}(?:\(|and\b|for\b|on\b|but\b|und\b|et\b|y\b|e\b|btw\b|-)|[.,;!][ \t]|[\"')])")
+    return tie in ("stated", "below") and len(parts) in (1, 4, 5) and content[1:].islower() and ends.match(text, value.end) is not None
 
 
 def _is_secret_number(digits: str, cue: Cue, literal: bool, tie: str) -> bool:
     if cue.family == "pin":
-        return 4 <= len(digits) <= 8 and tie != "beside"
+        return 4 <= len(digits) <= 8 and tie not in ("beside", "loose")
     if cue.family in ("password", "pass"):
-        return len(digits) >= (4 if literal else 6) and tie not in ("beside", "cell", "argument")
+        return len(digits) >= (4 if literal else 6) and tie not in ("beside", "loose", "cell", "argument")
     return len(digits) >= 16 and literal
 
 
@@ -395,4 +404,5 @@ def _seed_phrases(text: str, small: str) -> Iterator[Span]:
         phrase = words.match(small, match.end())
         if phrase:
             group = 1 if phrase.group(1) else 2
-            yield phrase.start(group), phrase.end(group), "seed-phrase"
+            if not {"the", "and", "for", "are", "from", "your"} & set(re.split(r"[^a-z]+", phrase.group(group))):
+                yield phrase.start(group), phrase.end(group), "seed-phrase"

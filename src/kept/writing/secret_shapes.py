@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from kept.writing.secret_values import is_opaque, is_stand_in
+from kept.writing.secret_values import is_code, is_opaque, is_stand_in
 from kept.writing.secrets_rules import COMMANDS, SHAPES, TOKEN_MARKS, TOKEN_MARKS_FOR_HEX, VENDORS
 
 Span = tuple[int, int, str]
@@ -232,7 +232,7 @@ def find_headers(text: str, small: str) -> Iterator[Span]:
                     end = _pattern(r"[^\"'\n]{1,600}").match(text, end).end()  # type: ignore[union-attr]
                 yield match.start(1), end, "authorization"
     if "cookie" in small:
-        for match in _pattern(r"\bset-cookie[\"']?\s{0,3}[:,=]\s{0,3}[\"']?[\w.-]{1,80}=([^\s;\"',\ue000]{4,4096})").finditer(small):
+        for match in _pattern(r"\bset-cookie[\"']?\s{0,3}[:,=]\s{0,3}[\"']?[\w.-]{1,80}=([^\s;\"',\\\ue000]{4,4096})").finditer(small):
             if not is_stand_in(text[match.start(1) : match.end(1)]):
                 yield match.start(1), match.end(1), "cookie"
         for match in _pattern(r"(?<![\w-])(?:cookies?|--cookie)[\"']?\s{0,3}[:=, ]\s{0,3}[\"']?([\w.-]{1,80}=[^\s\"',;]{6,4096}(?:;\s?[\w.-]{1,80}=[^\s\"',;]{0,4096}){0,60})").finditer(small):

@@ -32,7 +32,7 @@ def _pattern(source: str) -> re.Pattern[str]:
 
 def grade(value: str, *, quoted: bool) -> int:
     """How much the value looks like a secret: NOTHING, a plain WORD, MIXED (words with digits or symbols), OPAQUE."""
-    if is_stand_in(value) or _is_location(value) or _is_measure(value) or (not quoted and _is_reference(value)):
+    if is_stand_in(value) or _is_location(value) or _is_measure(value) or (not quoted and is_code(value)):
         return NOTHING
     if value.isalpha():
         return OPAQUE if _is_garbled(value) else WORD
@@ -71,13 +71,13 @@ def is_passphrase(value: str) -> bool:
     if any(word.strip(".,!?:;'").lower() in SENTENCE_WORDS for word in words):
         return False
     if all(word.isalpha() for word in words):
-        return len(words) >= 3 and not any(is_plain(word) for word in words) and (value.islower() or len(words) == 4)
+        return len(words) >= 3 and sum(map(is_plain, words)) <= len(words) // 4
     return any(map(str.isdigit, value)) and not _pattern(r"[(){}<>=%]|\d\d:\d\d|://").search(value)
 
 
 def is_stand_in(value: str) -> bool:
     """A mask, a template, a variable or a word that only says that a secret belongs here."""
-    if not value or "\ue000" in value or len(set(value)) < 3:
+    if not value or "\ue000" in value or len(set(value)) < 3 or _pattern(r"%[sdr](?!\w)|\{\w{0,40}\}|<\w").search(value):
         return True
     if _pattern(
         r"\$[A-Za-z_{(]|\$\$?\{|%[A-Za-z_]\w*%$|%[sdr]$|%\(|\{[^}]{0,80}\}$|\{\{|<[^>]{0,120}>?$|\[[^\]]{0,80}\]$|#\{|@[\w.]+@$|@Microsoft|!(?:vault|Ref|Sub|secret|env)|ENC\[|"
@@ -101,16 +101,24 @@ def is_wordy(words: list[str]) -> bool:
     return all(len(word) < 14 for word in words)
 
 
-def _is_reference(value: str) -> bool:
-    """Code that names or fetches a value: `os.environ["X"]`, `get_token()`, `self.password`, `DB_PASSWORD`."""
+def is_code(value: str) -> bool:
+    """Code that fetches or makes a value: `os.environ["X"]`, `get_token()`, `self.password`, `.split(`."""
     return bool(
         _pattern(
             r"(?:await |new )?[A-Za-z_$&*!][\w$]*(?:(?:\.|::|->|\?\.|!\.)[A-Za-z_$]\w*)*(?:\(|\[|\{|<)"  # f( x[ T<
             r"|[A-Za-z_$][A-Za-z_$]*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+[;,)]*$"  # a.b.c
-            r"|[A-Z][A-Z_]*_[A-Z_]+$"  # CONSTANT_NAME
-            r"|[a-z]+(?:_[a-z]+)+$"  # snake_name
+            r"|[\])}.,;:(\[{]"
+        ).match(value)
+    )
+
+
+def is_name(value: str) -> bool:
+    """The name of a variable, a constant or a type."""
+    return bool(
+        _pattern(
+            r"[A-Z][A-Z_]*_[A-Z_]+$"  # CONSTANT_NAME
+            r"|_*[a-z]+(?:_[a-z]+)+$"  # snake_name
             r"|[a-z]+(?:[A-Z][a-z]+)+$|(?:[A-Z][a-z]+){2,}$"  # camelName, TypeName
-            r"|[&*]"
         ).match(value)
     )
 

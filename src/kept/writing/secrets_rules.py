@@ -247,6 +247,10 @@ BENIGN_SUFFIXES = frozenset(
 LINKS = frozenset(
     ["is", "was", "are", "were", "be", "been", "being", "has", "have", "had", "will", "would", "should", "shall", "must", "can", "may", "might", "became", "become", "becomes", "remains", "remain", "stays", "equals", "equal", "reads", "means", "now", "still", "currently", "just", "simply", "only", "probably", "actually", "literally", "temporarily", "set", "reset", "changed", "updated", "rotated", "to", "as", "follows", "following", "the", "this", "that", "here", "called", "value", "string", "it's", "its", "it", "again", "always", "exactly", "ist", "war", "sind", "waren", "wird", "wurde", "lautet", "lauten", "sei", "heisst", "heißt", "jetzt", "nun", "noch", "aktuell", "auf", "gesetzt", "geandert", "und", "hier", "est", "sont", "etait", "sera", "devient", "maintenant", "toujours", "defini", "sur", "voici", "le", "la", "es", "son", "era", "sera", "sigue", "siendo", "ahora", "aqui", "e", "sao", "foi", "agora", "aqui", "continua", "ainda", "e", "sono", "era", "adesso", "is", "zijn", "wordt", "werd", "nu", "ar", "blev", "er", "var", "blir", "nyt", "nyt", "on", "jest", "to", "sa", "byl", "bylo", "bude", "je", "byla", "bu", "simdi", "olarak", "это", "является", "теперь", "был", "сейчас", "такой", "вот", "adalah", "la", "bang"]
 )
+VERBS = frozenset(
+    """is was are be equals reads changed rotated ist war lautet lauten sei heisst heißt est sera es era e ar er jest je on
+    это является adalah""".split()
+)
 LINKS_UNSPACED = ["是", "为", "為", "就是", "改为", "改成", "設定為", "设置为", "は", "が", "を는", "은", "이", "가", "를", "을"]
 
 # Words that may open a phrase between the cue and its link: "password *for* the staging box is …".

@@ -5,6 +5,8 @@ rows. So the words that more than 2 % of the rows hold are counted once and look
 scaled by how much the shelf has grown since. Small shelves are always counted exactly.
 """
 
+from typing import Any
+
 import apsw
 
 from kept.storage.sqlite.reader import EXACT_UP_TO_ROWS
@@ -15,9 +17,9 @@ _GROWTH = 1.5  # count anew when a shelf has grown by half: the work stays propo
 
 def refresh_if_grown(connection: apsw.Connection) -> None:
     """Count the common words of shelves that have outgrown their last count. Call it inside a transaction."""
-    for shelf, n_rows in connection.execute(
-        "select shelf, rows from corpus where rows > ? and shelf <> 'forgotten'", (EXACT_UP_TO_ROWS,)
-    ).fetchall():
+    sql = "select shelf, rows from corpus where rows > ? and shelf <> 'forgotten'"
+    grown: list[Any] = connection.execute(sql, (EXACT_UP_TO_ROWS,)).fetchall()
+    for shelf, n_rows in grown:
         name = f"hot_words_at_{shelf}"
         row = connection.execute("select value from meta where name = ?", (name,)).fetchone()
         if row is not None and n_rows < int(row[0]) * _GROWTH:

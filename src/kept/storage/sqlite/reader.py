@@ -129,7 +129,7 @@ class SqliteReader:
             sql = "select rows_with from hot_words where shelf = ? and word = ?"
             if row := self._connection.execute(sql, (shelf, word)).fetchone():
                 counted_at = int(self.meta(f"hot_words_at_{shelf}") or n_rows)
-                return round(row[0] * n_rows / counted_at)
+                return round(int(row[0]) * n_rows / counted_at)
         row = self._connection.execute(f"select doc from {shelf}_vocabulary where term = ?", (word,)).fetchone()
         return 0 if row is None else int(row[0])
 

@@ -84,6 +84,7 @@ def to_row(record: Record) -> dict[str, Any]:
     if isinstance(record, Conflict):
         row = {column: getattr(record, column) for column in columns_of(Conflict)}
         return row | {"detected_at": clock(record.detected_at), "resolved_at": clock(record.resolved_at)}
+    assert isinstance(record, Alias)
     return {"id": record.id, "word": record.word, "expands_to": _encode(record.expands_to).decode()}
 
 
@@ -114,7 +115,7 @@ def to_record(noun: type[R], row: Sequence[Any], space: str) -> R:
         fields |= {"detected_at": moment(fields["detected_at"]), "resolved_at": moment(fields["resolved_at"])}
     else:
         fields["expands_to"] = _decode_strings(fields["expands_to"])
-    return cast(R, noun(**fields))
+    return noun(**fields)
 
 
 def to_event(row: Sequence[Any]) -> Event:

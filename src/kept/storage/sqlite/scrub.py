@@ -47,7 +47,7 @@ def has_stray_words(connection: apsw.Connection, shelf: str) -> bool:
 def _empty_the_wal(connection: apsw.Connection) -> bool:
     connection.set_busy_timeout(0)  # a paused reader would make us wait for nothing
     try:
-        busy, _, _ = connection.execute("pragma wal_checkpoint(truncate)").fetchone()
+        (busy, _, _), *_ = connection.execute("pragma wal_checkpoint(truncate)").fetchall()
     finally:
         connection.set_busy_timeout(READ_WAIT_MS)
     return not busy

@@ -115,7 +115,8 @@ class SqliteStorage:
             select memory_id, strength, at from memory_links where related_id = ?1
             order by strength desc, 1"""
         with translated(self.path), self._connection() as connection:
-            return [(id, strength, rows.moment(at)) for id, strength, at in connection.execute(sql, (id,)).fetchall()]  # type: ignore[misc]
+            linked: list[Any] = connection.execute(sql, (id,)).fetchall()
+            return [(related, strength, datetime.fromisoformat(at)) for related, strength, at in linked]
 
     def scrub(self) -> bool:
         """Finish what erasing began. False: another process still reads the old pages; the next open goes on."""

@@ -44,7 +44,7 @@ class SqliteTransaction(SqliteReader):
         self._connection.execute(
             f"insert into {rows.table_of(type(record))} ({columns}) values ({marks})", tuple(row.values())
         )
-        added = cast(R, replace(record, id=record.id or self._connection.last_insert_rowid()))
+        added = replace(record, id=record.id or self._connection.last_insert_rowid())
         self._append(action, added.subject, journal.diff(None, added))
         return added
 

@@ -1,0 +1,45 @@
+# Everything a developer does. Each target sets up what it needs: Python 3.11 or newer, pip and make are enough.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: run test test-long lint bench docs clean
+
+run: $(READY)  ## Walk through what Kept does, in a scratch home
+	$(BIN)/kept tour
+
+test: $(READY)  ## All tests, the short versions of the long suites included
+	$(BIN)/python -m pytest -n 2 -q
+
+test-long: $(READY)  ## The long versions: storms, power cuts, canaries, byte flips
+	$(BIN)/python -m tests.crash.kills --kills 1000
+	$(BIN)/python -m tests.crash.powercut
+	$(BIN)/python -m tests.crash.storm
+	$(BIN)/python -m tests.storage.erase_canaries
+	$(BIN)/python -m tests.storage.byte_flips --flips 10000
+	KEPT_TEST_LONG=1 $(BIN)/python -m pytest -n 2 -q tests/properties
+
+lint: $(READY)  ## Style, types, layers, generated pages
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python docs/generate.py --check
+
+bench: $(READY)  ## Speed, as ratios within one run
+	$(BIN)/python -m bench.cold_start
+	$(BIN)/python -m bench.storage
+
+docs: $(READY)  ## Write the generated pages anew
+	$(BIN)/python docs/generate.py
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Kept needs Python 3.11 or newer; this is " + sys.version)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $(READY)
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .coverage*
