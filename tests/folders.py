@@ -68,6 +68,12 @@ def common_user() -> Iterator[Path]:
     finally:
         if is_root:
             os.seteuid(0)
-        for folder, _, _ in os.walk(own):  # from the top, so that each is open before it is entered
-            Path(folder).chmod(0o700)
+        _open_up(own)
         shutil.rmtree(own)
+
+
+def _open_up(folder: Path) -> None:
+    folder.chmod(0o700)
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            _open_up(path)

@@ -99,13 +99,12 @@ def test_who_is_interrupted_while_waiting_does_not_keep_the_lock(
     def interrupted(*_: object) -> bool:
         raise KeyboardInterrupt
 
-    with locked(path):
-        with monkeypatch.context() as ctrl_c:
-            ctrl_c.setattr(threading.Event, "wait", interrupted)
-            # The thread that waits is started by hand, since starting one waits for an event, too.
-            ctrl_c.setattr(threading.Thread, "start", lambda thread: _thread.start_new_thread(thread.run, ()))
-            with pytest.raises(KeyboardInterrupt), locked(path):
-                pass
+    with locked(path), monkeypatch.context() as ctrl_c:
+        ctrl_c.setattr(threading.Event, "wait", interrupted)
+        # The thread that waits is started by hand, since starting one waits for an event, too.
+        ctrl_c.setattr(threading.Thread, "start", lambda thread: _thread.start_new_thread(thread.run, ()))
+        with pytest.raises(KeyboardInterrupt), locked(path):
+            pass
     with locked(path, timeout_s=30):
         pass
 

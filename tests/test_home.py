@@ -75,15 +75,16 @@ def test_a_hostile_folder_name_never_becomes_a_path(home: Home, folder: str) -> 
 
 
 @posix_only
-def test_directories_are_0700_and_files_0600_whatever_the_umask(home: Home) -> None:
+def test_directories_are_0700_and_files_0600_whatever_the_umask(tmp_path: Path) -> None:
+    home = Home(tmp_path / "data/home")
     with umask(0):
         files = home.prepare(FOLDER)
         create_private_file(files.database)
         write_private_file(files.memory_md, b"# Memory\n")
         with locked(home.registry_lock):
             pass
-    found = {path: mode(path) for path in (home.root, *everything_below(home.root))}
-    assert len(found) == 6
+    found = {path: mode(path) for path in everything_below(tmp_path)}
+    assert len(found) == 7
     assert all(is_mode == (0o700 if path.is_dir() else 0o600) for path, is_mode in found.items())
 
 

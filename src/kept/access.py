@@ -32,7 +32,7 @@ def check_write(actor: Actor, space: str, *, consent: bool = False) -> None:
     if not may_write(actor, space, consent=consent):
         hint = _hint(actor)
         if actor.role == "project" and space == GLOBAL:
-            hint = "Global memory is shared by all projects: a person has to agree (`confirm=`, or `--yes`), or act `--as admin`."
+            hint = "All projects share it: a person has to agree (`confirm=`, or `--yes`), or act `--as admin`."
         raise NotAllowed(f"{_who(actor)} may not write {space}.", hint=hint)
 
 

@@ -25,19 +25,34 @@ def idf(rows: int, rows_with: int) -> float:
 
 def score(
     prepared: Prepared,
-    words: Sequence[str],
+    words: Mapping[str, float] | Sequence[str],
     statistics: Statistics,
     weights: Mapping[str, float] = EVEN_WEIGHTS,
+    *,
+    by_tokens: bool = False,
 ) -> float:
-    """The relevance of one memory to the words; 0.0 when it holds none of them."""
+    """The relevance of one memory to the words; 0.0 when it holds none of them.
+
+    `words` may carry a weight each. `by_tokens` measures length as FTS5 does, by all tokens of all columns;
+    otherwise by the words of the text, so that an identifier's parts do not make a text long.
+    """
     if not statistics.rows:
         return 0.0
-    average = statistics.words / statistics.rows or 1.0
-    norm = K1 * (1 - B + B * prepared.n_words / average)
-    columns = [(weights.get(name, 0.0), getattr(prepared, name).split(" ")) for name in COLUMNS]
-    total = 0.0
-    for word in dict.fromkeys(words):
-        tf = sum(weight * tokens.count(word) for weight, tokens in columns if weight)
+    length, total = (prepared.n_tokens, statistics.tokens) if by_tokens else (prepared.n_words, statistics.words)
+    norm = K1 * (1 - B + B * length * statistics.rows / (total or 1))
+    columns = [(weight, tokens) for name, weight in weights.items() if weight and (tokens := getattr(prepared, name))]
+    asked = words.items() if isinstance(words, Mapping) else dict.fromkeys(words, 1.0).items()
+    relevance = 0.0
+    for word, importance in asked:
+        tf = sum(weight * count for weight, tokens in columns if (count := _count(word, tokens)))
         if tf:
-            total += idf(statistics.rows, statistics.rows_with.get(word, 0)) * tf * (K1 + 1) / (tf + norm)
-    return total
+            rarity = idf(statistics.rows, statistics.rows_with.get(word, 0))
+            relevance += importance * rarity * tf * (K1 + 1) / (tf + norm)
+    return relevance
+
+
+def _count(word: str, tokens: str) -> int:
+    """How often the word stands among tokens joined by blanks."""
+    if word not in tokens:  # most are not, and a look at the string is far cheaper than splitting it
+        return 0
+    return tokens.split(" ").count(word)

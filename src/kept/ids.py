@@ -62,6 +62,19 @@ def parse_conflict_ref(ref: int | str) -> int:
     return int(match[1])
 
 
+def parse_event_ref(event: int | str) -> Ref:
+    """Read 12, "12" or "g12": the number of an event in the project's journal, or in the global one."""
+    try:
+        wanted = parse_ref(event)
+    except InvalidInput:
+        wanted = Ref()
+    if not wanted.id:
+        raise InvalidInput(
+            f"{_short(event)} is not an event.", hint="It looks like 12, or g12 (global). `kept history` shows them."
+        )
+    return wanted
+
+
 def ref_of(space: str, memory_id: int) -> str:
     """The ref of a memory from the space it lives in and its id there."""
     return f"g{memory_id}" if space == GLOBAL else str(memory_id)

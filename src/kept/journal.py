@@ -42,7 +42,6 @@ def diff(before: Record | None, after: Record | None) -> Changed:
 
 def seal(stamp: Stamp, *, seq: int, action: str, subject: str, changed: Changed, prev: str, salt: str) -> Event:
     """The next event of a chain whose last hash is `prev`."""
-    digest = _digest(salt, changed)
     event = Event(
         seq=seq,
         group=stamp.group,
@@ -51,13 +50,24 @@ def seal(stamp: Stamp, *, seq: int, action: str, subject: str, changed: Changed,
         action=action,
         subject=subject,
         undoes=stamp.undoes,
-        digest=digest,
+        digest=_digest(salt, payload(changed)),
         prev=prev,
         hash="",
         salt=salt,
         changed=changed,
     )
     return msgspec.structs.replace(event, hash=_hash(event))
+
+
+def payload(changed: Changed) -> bytes:
+    """What an event changed, in the bytes that its digest covers. A storage keeps exactly these."""
+    return _encode(changed)
+
+
+def is_as_sealed(event: Event, payload: bytes | None) -> bool:
+    """Whether an event and the stored bytes of its payload (None: erased) are what was written."""
+    is_whole = payload is None or _digest(event.salt or "", payload) == event.digest
+    return is_whole and _hash(event) == event.hash
 
 
 def broken_links(events: Iterable[Event]) -> list[str]:
@@ -72,7 +82,7 @@ def broken_links(events: Iterable[Event]) -> list[str]:
             wrong.append(f"event {event.seq} does not follow from the one before it")
         if _hash(event) != event.hash:
             wrong.append(f"event {event.seq} was changed after it was written")
-        if event.changed is not None and event.digest != _digest(event.salt or "", event.changed):
+        if event.changed is not None and event.digest != _digest(event.salt or "", payload(event.changed)):
             wrong.append(f"the payload of event {event.seq} is not what was written")
         prev = event.hash
     return wrong
@@ -182,8 +192,8 @@ def _wire(record: Record | None) -> dict[str, Any]:
     return {} if record is None else cast("dict[str, Any]", msgspec.json.decode(_encode(record)))
 
 
-def _digest(salt: str, changed: Changed) -> str:
-    return hashlib.blake2b(salt.encode() + _encode(changed), digest_size=16).hexdigest()
+def _digest(salt: str, payload: bytes) -> str:
+    return hashlib.blake2b(salt.encode() + payload, digest_size=16).hexdigest()
 
 
 def _hash(event: Event) -> str:

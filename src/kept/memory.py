@@ -5,12 +5,13 @@ the work, and emits the signal. Rule: one call is one group of events, undone as
 """
 
 import secrets
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Literal
 
-from kept import access, ids, journal, text
+from kept import access, ids, journal, recalling, text
 from kept.errors import InvalidInput, NotFound
 from kept.model import (
     GLOBAL,
@@ -21,6 +22,7 @@ from kept.model import (
     Event,
     Memory,
     Origin,
+    Recalled,
     Receipt,
     Record,
     Source,
@@ -28,6 +30,9 @@ from kept.model import (
     replace,
 )
 from kept.ports import ANYWHERE, Clock, Reader, Shelf, Stamp, Storage, Where
+from kept.recall.latency import Latencies
+from kept.recall.rerank import Reranker
+from kept.recalling import Explained, Question, RecallScope
 from kept.settings import Settings
 from kept.signals import Signals, Subscriber
 from kept.spaces import Spaces
@@ -59,6 +64,8 @@ class Kept:
         clock: Clock,
         confirm: Confirm | None = None,
         origin: Origin = "agent",
+        timer: Callable[[], float] = time.perf_counter,
+        reranker: Reranker | None = None,
     ) -> None:
         self._spaces = spaces
         self._actor = actor
@@ -67,6 +74,9 @@ class Kept:
         self._confirm = confirm
         self._origin = origin
         self._signals = Signals()
+        self._timer = timer
+        self._reranker = reranker
+        self._latencies = Latencies()
 
     def __enter__(self) -> "Kept":
         return self
@@ -217,23 +227,15 @@ class Kept:
             ),
         )
 
-    def undo(self, event: int | None = None) -> Events:
+    def undo(self, event: Ref | None = None) -> Events:
         """Take back one call: the newest of this actor's that still stands, or the one that `event` belongs to.
 
-        Returns the events that did it. Undoing an undo redoes. Raises NotAllowed when a later change
-        is in the way (it names the events) or when what was changed has been erased.
+        An event is its number in the project's journal, or `g12` in the global one. Returns the events that did it.
+        Undoing an undo redoes. Raises NotAllowed when a later change is in the way (it names the events) or when
+        what was changed has been erased.
         """
         storages = self._readable()
-        for storage in storages:
-            group = self._group_to_undo(storage, event)
-            if group is not None:
-                break
-        else:
-            if event is not None:
-                raise NotFound(f"There is no event {event}.", hint="`kept history` shows them.")
-            raise NotFound(
-                "There is nothing to undo.", hint="`kept undo EVENT` takes back one that `kept history` shows."
-            )
+        group = self._newest_group(storages) if event is None else self._group_of(storages, event)
         stamp = self._stamp(undoes=group)
         done: Events = []
         for storage in storages:
@@ -245,6 +247,51 @@ class Kept:
         return done
 
     # Reading
+
+    def recall(
+        self,
+        query: str,
+        *,
+        limit: int = 5,
+        profile: str | None = None,
+        kinds: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        files: Sequence[str] = (),
+        since: datetime | None = None,
+        until: datetime | None = None,
+        scope: RecallScope = "memory",
+        follow: bool = False,
+    ) -> Recalled:
+        """The memories that fit a few key words best, with scores and reasons. No query raises for what it says.
+
+        `files` are the files at hand: memories about them rank higher. `follow` also brings what was recalled
+        together with the hits before. `scope` "archive" searches what has left.
+        """
+        question = Question(
+            query=query,
+            limit=limit,
+            profile=profile,
+            kinds=tuple(kinds),
+            tags=tuple(tags),
+            files=tuple(files),
+            since=since,
+            until=until,
+            scope=scope,
+            follow=follow,
+        )
+        storages, now = self._readable(), self._now()
+        recalled = recalling.note(question, self._answer(question, storages, now), storages, now)
+        self._signals.emit("memory:search", query=query, results=len(recalled.hits))
+        return recalled
+
+    def why(self, receipt: Ref | None = None) -> Explained:
+        """What a recall returned, what just missed, and the numbers behind it: the last one, or the receipt's."""
+        return recalling.explain(receipt, self._readable())
+
+    def replay(self, receipt: Ref | None = None) -> Recalled:
+        """Ask a receipt's question again, as of its moment, noting nothing. The same store gives the same answer."""
+        explained = self.why(receipt)
+        return self._answer(explained.question, self._readable(), explained.at)
 
     def get(self, ref: Ref) -> Memory:
         """The memory that answers to the ref, archived or not. Raises NotFound."""
@@ -280,7 +327,7 @@ class Kept:
             tags=tuple(tags),
             statuses=(status,) if status in ("candidate", "confirmed", "pinned") else (),
         )
-        position = None if after is None else ids.parse_ref(after)
+        position = None if after is None else self._position(after)
         found: Memories = []
         for storage in self._readable():
             is_global = storage.space == GLOBAL
@@ -292,14 +339,14 @@ class Kept:
         self._signals.emit("memory:read", type="memory", path="list", size=len(found))
         return found
 
-    def history(self, ref: Ref | None = None, *, limit: int = 50) -> Events:
-        """What happened to a memory, oldest first; without a ref, the newest events of the project."""
+    def history(self, ref: Ref | None = None, *, limit: int = 50, tier: Tier = "project") -> Events:
+        """What happened to a memory, oldest first; without a ref, the newest events of the project (or of global)."""
         if ref is None:
-            storages = self._readable()[:1]
-            if not storages:
-                return []
-            with storages[0].reading() as reader:
-                return reader.events(newest_first=True, limit=limit)[::-1]
+            for storage in self._readable():
+                if (storage.space == GLOBAL) == (tier == "global"):
+                    with storage.reading() as reader:
+                        return reader.events(newest_first=True, limit=limit)[::-1]
+            return []
         storage, memory = self._find(ref)
         with storage.reading() as reader:
             return reader.events(subject=memory.uid)
@@ -339,6 +386,17 @@ class Kept:
         self._spaces.close()
 
     # How it is done
+
+    def _answer(self, question: Question, storages: Storages, now: datetime) -> Recalled:
+        return recalling.answer(
+            question,
+            storages,
+            settings=self._settings,
+            now=now,
+            timer=self._timer,
+            latencies=self._latencies,
+            reranker=self._reranker,
+        )
 
     def _as_actor(self) -> Actor:
         """The actor, with the opened project as its own when it came without one."""
@@ -389,6 +447,11 @@ class Kept:
             if memory is not None:
                 return storage, memory
         raise NotFound(f"There is no memory {wanted}.", hint="`kept list` shows what there is.")
+
+    def _position(self, after: Ref) -> ids.Ref:
+        """The id where a page ended, also of a memory that is no longer there."""
+        position = ids.parse_ref(after)
+        return position if position.uid is None else ids.parse_ref(self._find(after)[1].ref)
 
     def _find_live(self, ref: Ref) -> tuple[Storage, Memory]:
         storage, memory = self._find(ref)
@@ -452,12 +515,28 @@ class Kept:
             raise InvalidInput("The clock returned a time without a time zone.", hint="Use datetime.now(UTC).")
         return at.astimezone(UTC)
 
-    def _group_to_undo(self, storage: Storage, event: int | None) -> str | None:
-        with storage.reading() as reader:
-            if event is None:
-                return journal.newest_undoable(reader.events(newest_first=True), self._actor_name())
-            found = reader.events(after=event - 1, limit=1)
-            return found[0].group if found and found[0].seq == event else None
+    def _newest_group(self, storages: Storages) -> str:
+        newest: list[tuple[datetime, str]] = []
+        for storage in storages:
+            with storage.reading() as reader:
+                group = journal.newest_undoable(reader.events(newest_first=True), self._actor_name())
+                if group is not None:
+                    newest.append((reader.events(group=group, limit=1)[0].at, group))
+        if not newest:
+            raise NotFound(
+                "There is nothing to undo.", hint="`kept undo EVENT` takes back one that `kept history` shows."
+            )
+        return max(newest)[1]
+
+    def _group_of(self, storages: Storages, event: Ref) -> str:
+        wanted = ids.parse_event_ref(event)
+        for storage in storages:
+            if (storage.space == GLOBAL) == wanted.is_global:
+                with storage.reading() as reader:
+                    found = reader.events(after=wanted.id - 1, limit=1)
+                if found and found[0].seq == wanted.id:
+                    return found[0].group
+        raise NotFound(f"There is no event {wanted}.", hint="`kept history` shows them.")
 
     def _undo_in(self, storage: Storage, group: str, stamp: Stamp) -> Events:
         with storage.writing(stamp) as tx:

@@ -5,7 +5,7 @@ lists the words. Rule: a value never changes. `replace(memory, status="pinned")`
 one, and only a storage transaction makes that the truth.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, ClassVar, Literal
 
@@ -232,6 +232,53 @@ class Receipt(Struct, frozen=True, kw_only=True):
     message: str = ""
     redactions: tuple[Redaction, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
+
+
+class Hit(Struct, frozen=True, kw_only=True):
+    """A memory that answers a query, with its score and why.
+
+    `why` maps each factor to its number; they multiply out to `score`. `matched` says which words of the
+    query were found, and how each that was not found literally came in ("alias of auth", "near middelware").
+    """
+
+    memory: Memory
+    score: float
+    why: dict[str, float]
+    matched: dict[str, str] = {}
+    parts: dict[str, float] = {}
+
+    @property
+    def ref(self) -> str:
+        return self.memory.ref
+
+
+class Miss(Struct, frozen=True, kw_only=True):
+    """A memory that was considered and not returned, and for which reason."""
+
+    hit: Hit
+    reason: str
+
+
+class Recalled(Struct, frozen=True, kw_only=True):
+    """The answer to a query: hits best first, what is pinned, what contradicts, and what just missed.
+
+    `degraded` is None, or a sentence that says what was cut short.
+    """
+
+    hits: tuple[Hit, ...] = ()
+    pinned: tuple[Memory, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    misses: tuple[Miss, ...] = ()
+    words: tuple[str, ...] = ()
+    degraded: str | None = None
+    took_ms: float = 0.0
+    receipt: str | None = None
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
 
 
 class Signal(Struct, frozen=True, kw_only=True):

@@ -12,11 +12,12 @@ from typing import Any
 
 from kept import configuration
 from kept.errors import InvalidInput
-from kept.home import Home, default_home
+from kept.home import Home, default_home, expanded
 from kept.memory import Confirm, Kept
 from kept.model import Actor, Origin
 from kept.ports import Clock
 from kept.projects import Projects
+from kept.registry import Project
 from kept.settings import Settings
 from kept.spaces import PORTABLE_SPACE, HomeSpaces, OneSpace, Spaces, open_file
 
@@ -51,16 +52,34 @@ def open(
             "A file and a project exclude each other.", hint="Give either `location`, or `project` and `home`."
         )
     if location is None:
-        root = Home(Path(home) if home is not None else default_home(environ))
-        projects = Projects(root, environ=environ, now=now)
-        located = projects.find(project)
-        project_file = None if located is None else root.files(located.folder).directory / "settings.toml"
+        projects = open_projects(home, clock=now)
+        found = projects.find(project)
+        project_file = None if found is None else project_settings_file(projects.home, found)
         chosen = _settings(settings, project_file, environ)
-        spaces: Spaces = HomeSpaces(root, projects, project, chosen, now)
+        spaces: Spaces = HomeSpaces(projects.home, projects, project, chosen, now)
     else:
         chosen = _settings(settings, None, environ)
         spaces = _single(os.fspath(location), chosen, now)
     return Kept(spaces, actor=actor or Actor(), settings=chosen, clock=now, confirm=confirm, origin=origin)
+
+
+def open_projects(home: str | os.PathLike[str] | None = None, *, clock: Clock | None = None) -> Projects:
+    """The registry of projects in a home: the one given, else `$KEPT_HOME`, else the platform's place for it."""
+    environ = os.environ
+    if home is None:
+        root = default_home(environ)
+    elif isinstance(home, str):
+        if not home:
+            raise InvalidInput("The home is an empty path.", hint="Give a directory, or leave it out.")
+        root = expanded(home, environ)
+    else:
+        root = Path(home)
+    return Projects(Home(root), environ=environ, now=clock or utc_now)
+
+
+def project_settings_file(home: Home, project: Project) -> Path:
+    """Where the settings of one project are. It lies in the home: nothing inside a repository is read."""
+    return home.files(project.folder).directory / "settings.toml"
 
 
 def _single(location: str, settings: Settings, now: Clock) -> Spaces:

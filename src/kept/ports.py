@@ -56,8 +56,16 @@ LIVE = Where()
 ANYWHERE = Where(shelf="any", scope=None)
 
 
+class TooLate(Exception):
+    """A search was given up because `is_late` said so. Never leaves the read path."""
+
+
 class Prepared(Struct, frozen=True):
-    """The tokens of a memory as they stand in the index: one string for each column, and the length of its text."""
+    """The tokens of a memory as they stand in the index: one string for each column.
+
+    `n_words` is the length of the text itself; `n_tokens` counts the tokens of all columns, in which an
+    identifier stands whole and in parts.
+    """
 
     words: str
     tag_words: str
@@ -65,6 +73,7 @@ class Prepared(Struct, frozen=True):
     source_words: str
     kind_words: str
     n_words: int
+    n_tokens: int
 
 
 class Found(Struct, frozen=True):
@@ -79,13 +88,21 @@ class Statistics(Struct, frozen=True):
 
     rows: int = 0
     words: int = 0
+    tokens: int = 0
     rows_with: Mapping[str, int] = {}
+    top_feedback: int = 0
 
     def __add__(self, other: "Statistics") -> "Statistics":
         both = dict(self.rows_with)
         for word, rows in other.rows_with.items():
             both[word] = both.get(word, 0) + rows
-        return Statistics(self.rows + other.rows, self.words + other.words, both)
+        return Statistics(
+            self.rows + other.rows,
+            self.words + other.words,
+            self.tokens + other.tokens,
+            both,
+            max(self.top_feedback, other.top_feedback),
+        )
 
 
 class Reader(Protocol):
@@ -107,11 +124,35 @@ class Reader(Protocol):
     def count(self, where: Where = LIVE) -> int:
         """How many memories `select` would find without a limit."""
 
-    def search(self, words: Sequence[str], where: Where = LIVE, *, limit: int) -> list[Found]:
-        """Memories that hold at least one of the prepared words, best BM25 first. Never the shelf `forgotten`."""
+    def search(
+        self,
+        words: Sequence[str],
+        where: Where = LIVE,
+        *,
+        limit: int,
+        newest: bool = False,
+        is_late: Callable[[], bool] | None = None,
+    ) -> list[Found]:
+        """Memories that hold at least one of the prepared words, best BM25 first. Never the shelf `forgotten`.
+
+        `newest`: the latest ones first instead, whatever their score: cheap for the commonest word.
+        `is_late` is asked from time to time; when it says yes, the search ends with TooLate.
+        """
+
+    def vocabulary(self, beginning: str, where: Where = LIVE, *, limit: int) -> list[str]:
+        """Words of the index that begin so, in order: what a misspelt or unfinished word could have meant."""
 
     def statistics(self, words: Sequence[str], where: Where = LIVE) -> Statistics:
-        """Rows, words and rows-with-each-word of the shelf of `where` (its other fields are not looked at)."""
+        """Rows, words, tokens, rows with each word, and the highest feedback of the shelf and scope of `where`.
+
+        Its other fields are not looked at. Exact for small spaces; an estimate for the common words of large ones.
+        """
+
+    def links(self, id: int) -> list[tuple[int, float, datetime]]:
+        """The memories linked to this one, strongest first: (id, strength, last recalled together)."""
+
+    def receipt(self, id: int | None = None) -> tuple[int, datetime, dict[str, Any]] | None:
+        """What a recall noted about itself: (id, when, body); the newest when no id is given."""
 
     def events(
         self,
@@ -159,6 +200,12 @@ class Bookkeeping(Protocol):
     def link(self, ids: Sequence[int], at: datetime) -> None:
         """These were recalled together: strengthen the link between each two of them."""
 
+    def save_receipt(self, body: dict[str, Any], uids: Sequence[str], at: datetime) -> int:
+        """Note what was asked and answered; `uids` are the memories it speaks of, with which it will be erased.
+
+        Only the newest some hundred are kept.
+        """
+
 
 class Storage(Protocol):
     """One space, durably or not, behind one small door."""
@@ -176,9 +223,6 @@ class Storage(Protocol):
 
     def bookkeeping(self) -> AbstractContextManager[Bookkeeping | None]:
         """Note usage without waiting: None when somebody else is writing, and then it is skipped."""
-
-    def links(self, id: int) -> list[tuple[int, float, datetime]]:
-        """The memories linked to this one, strongest first: (id, strength, last recalled together)."""
 
     def scrub(self) -> bool:
         """Finish what `erase` began: True when no byte is left, False when a reader still holds the old pages."""

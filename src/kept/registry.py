@@ -104,12 +104,8 @@ class Registry:
         """The project that this place belongs to by its path alone; a plain directory, also by one above it."""
         if place.git_common_dir is not None:
             return self.at_path(place.key) or self._before_git(place)
-        for folder in (place.directory, *place.directory.parents):
-            key = path_text(folder)
-            owner = self.at_path(key)
-            if owner and (folder == place.directory or key in owner.places):
-                return owner
-        return None
+        above = (self.at_path(path_text(folder)) for folder in (place.directory, *place.directory.parents))
+        return next((owner for owner in above if owner), None)
 
     def _before_git(self, place: Place) -> Project | None:
         """The project that this repository was while it was a plain directory."""

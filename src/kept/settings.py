@@ -34,6 +34,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     fuzzy_share: float = 0.2  # edits allowed, as a share of a word's length; 0: words match exactly
     threshold_share: float = 0.3  # hits below this share of the best score are dropped; 0: none
     max_per_session: int | None = 2  # hits from one source session
+    by_tokens: bool = False  # a text's length is counted in tokens, as FTS5 does, instead of in its words
     vectors: bool = False  # `match` joins cosine and BM25 by `vector_weight` and `text_weight`
 
 
@@ -73,6 +74,7 @@ PROFILES: Mapping[str, Profile] = _frozen(
             fuzzy_share=0.0,
             threshold_share=0.0,
             max_per_session=None,
+            by_tokens=True,
         ),
         "praxis": Profile(
             factors=("match", "kind", "recency", "use", "files", "status"),

@@ -1,25 +1,377 @@
-"""PLACEHOLDER, to be overwritten by the real tokenizer (same names)."""
-import hashlib
+"""Read text: its normal form, its fingerprint, the tokens that search works with, and a form that is safe to show.
+
+The only tokenizer, for every storage: `words` is what an index holds, `query_words` is what is asked of it.
+Rule: a token depends on the unbroken run of characters it stands in and on nothing else. No language is guessed and
+nothing is remembered, so that what was written years ago is found by whatever asks today.
+
+A run is read as *units*: a word, an identifier, a path, a version, a stretch of Chinese. A unit with parts is indexed
+whole, in its parts, and at every level between: `src/app/getUserById.py` is found by `getUserById.py`, by `getuserbyid`
+and by `user id`. The whole is written without its separators, so that `node.js` and `nodejs`, `SHA-256` and `sha256`,
+`get_user_by_id` and `getUserById` are one; only between digits a `_` remains, so that 3.11 is not 311.
+
+SQLite's `unicode61` knows an older Unicode than Python does, and each Python knows another. So a token holds only
+letters and digits that Unicode 3.2 had, in folded case, and `_`; a younger letter, a vowel sign or an emoji is written
+as `u` and its number in hexadecimal. On such tokens all agree: the index holds exactly what `words` returned.
+"""
+
 import re
+import unicodedata
+from functools import lru_cache
+from itertools import pairwise
+from typing import Literal
 
-FTS_TOKENIZE = "unicode61 remove_diacritics 0"
+TOKEN_CHARS = "_"
+"""What a token may hold beside letters and digits."""
 
+FTS_TOKENIZE = f"unicode61 remove_diacritics 0 tokenchars '{TOKEN_CHARS}'"
+"""The `tokenize=` of every FTS5 table over prepared words. It contains single quotes: put it in double quotes."""
 
-def words(text: str) -> list[str]:
-    return re.findall(r"[a-z0-9]+", text.lower())
+MAX_TOKEN_CHARS = 64  # longer is a blob and no name; FTS5 would keep every byte of it as a key
+MAX_QUERY_WORDS = 32  # FTS5 takes seconds for hundreds of words on some ten thousand rows
+MAX_HUMPS = 10  # a name in camel case with more parts is base64
 
+_Reading = tuple[tuple[str, ...], tuple[str, ...], int]  # tokens to index, tokens to ask for, words of the text itself
 
-def count_words(text: str) -> int:
-    return len(words(text))
+# Scripts written without blanks, and Korean, which glues particles to its words: read by characters and bigrams.
+# Each of their characters is marked before the units are found; a regular expression over such classes takes 4 ms.
+_UNSPACED = (
+    ("\u0e00", "\u0eff"),  # Thai, Lao
+    ("\u1000", "\u109f"),  # Burmese
+    ("\u1100", "\u11ff"),  # Korean, single letters
+    ("\u1780", "\u17ff"),  # Khmer
+    ("\u3005", "\u3007"),  # Chinese repetition marks and zero
+    ("\u3041", "\u9fff"),  # Japanese, Bopomofo, Chinese
+    ("\uac00", "\ud7a3"),  # Korean
+    ("\uf900", "\ufaff"),  # Chinese, compatibility
+    ("\U00020000", "\U0003ffff"),  # Chinese, rare
+)
+_MARK = "\ue000"  # private use: `_plain` gives no other
+_NAME = r"[^\W_]+"
+_SEPARATOR = r"(?:_*+(?:::|[/\\]\.?|[-.:@'])_*|_+)"
+_UNIT = re.compile(rf"(?:{_MARK}.)+|{_NAME}(?:{_SEPARATOR}{_NAME})*")
 
+_LEVELS = (re.compile(r"[/\\:@]+"), re.compile(r"\."), re.compile(r"[-_']+"))  # of a path, of a file name, of a name
+_SEPARATORS = re.compile(r"[-_./\\:@']+")
+_BETWEEN_DIGITS = re.compile(r"(?<=[0-9])[-_./\\:@']+(?=[0-9])")
+_NUMBER = re.compile(r"[0-9]+(?:[-_./:][0-9]+)+")  # versions, dates, addresses
+_HUMP = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+|[^A-Za-z0-9]+")
+_NAME_AND_NUMBER = re.compile(r"([a-z]{2,})([0-9]+)|([0-9]+)([a-z]{2,})")
 
-def query_words(text: str, limit: int = 32) -> list[str]:
-    return list(dict.fromkeys(words(text)))[:limit]
+_CLITIC = re.compile(r"(?<=[A-Za-z])'(?:(?:s|re|ve|ll|d|m)(?![A-Za-z0-9])|(?=t(?![A-Za-z0-9])))", re.IGNORECASE | re.ASCII)
+_SCHEME = re.compile(r"(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9+.-]{1,20}://")
+_URL = re.compile(r"(?<![A-Za-z0-9])(?:[A-Za-z][A-Za-z0-9+.-]{1,20}://|www\.)\S+", re.IGNORECASE | re.ASCII)
+_PLUS_PLUS = re.compile(r"(?<![A-Za-z0-9])([A-Za-z])\+\+")
+_SHARP = re.compile(r"(?<![A-Za-z0-9])([A-Za-z])#(?![A-Za-z])")
+_DOT_NET = re.compile(r"(?<![A-Za-z0-9])\.NET(?![A-Za-z0-9])", re.IGNORECASE | re.ASCII)
+_TIME_MARK = re.compile(r"(?<=[0-9])(?:T(?=[0-9]{2}:)|Z$)")
+_OPERATORS = frozenset({"AND", "OR", "NOT", "NEAR"})
+_ONE_LETTER_LANGUAGES = frozenset("cdr")
+
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "Ø": "Oe"})
+_UMLAUT = re.compile("[äöüøÄÖÜØ]")
+# Latin letters that Unicode does not take apart, and the hyphen and apostrophe of typesetters.
+_PLAIN = {
+    **{"ß": "ss", "ẞ": "SS", "ø": "o", "Ø": "O", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ł": "l", "Ł": "L"},
+    **{"đ": "d", "Đ": "D", "ð": "d", "Ð": "D", "þ": "th", "Þ": "Th", "ı": "i", "\u2010": "-", "’": "'", "ʼ": "'"},
+}
+_GERMAN = re.compile(r"[a-z]{4,}(?:ung|[hk]eit|schaft|nis|lich|isch)(?:e|er|es|em|s|se)?|[a-z]{5,}en")
+
+# What Unicode calls default-ignorable: invisible, and good only for hiding something.
+_IGNORABLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_INVISIBLE = re.compile(f"[{_IGNORABLE}]")
+_UNSAFE = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufff9-\ufffb{_IGNORABLE}]")
+_MARKS = re.compile(r"([^\w\x00-\x7f]{30})(?=[^\w\x00-\x7f])")
 
 
 def normalise(text: str) -> str:
-    return " ".join(text.lower().split())
+    """The form in which two texts are the same memory: lower case, single blanks, nothing invisible.
+
+    Composed and decomposed accents are one (NFC). Not NFKC and not casefold, which would also make one of
+    "10² rows" and "102 rows", of "Maße" and "Masse".
+    """
+    if not text.isascii():
+        text = _compose("NFC", _compose("NFC", _INVISIBLE.sub("", text)).lower())
+    else:
+        text = text.lower()
+    return " ".join(text.split())
 
 
 def fingerprint(text: str) -> str:
-    return hashlib.blake2b(normalise(text).encode(), digest_size=16).hexdigest()
+    """A strong hash (BLAKE2b, 32 hexadecimal digits) of the normalised text. Equal means duplicate."""
+    from hashlib import blake2b  # pulls in OpenSSL, 4 ms that a process which only reads need not spend
+
+    return blake2b(normalise(text).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def djb2_fingerprint(text: str) -> str:
+    """C23: the fingerprint of Praxis, for its import format only. Weak: never decide by it what a duplicate is.
+
+    Bernstein's `hash * 33 + unit`, in unsigned 32 bits, over the UTF-16 units of the text in lower case with white
+    space collapsed and trimmed as JavaScript does it; once from each seed, written as 8 + 8 hexadecimal digits.
+    """
+    blanks = "\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+    units = re.sub(f"[{blanks}]+", " ", text.lower()).strip(" ").encode("utf-16-le", "surrogatepass")
+    first, second = 0xDEADBEEF, 0x41C6CE57
+    for low, high in zip(units[::2], units[1::2], strict=True):
+        unit = low | high << 8
+        first = (first * 33 + unit) & 0xFFFFFFFF
+        second = (second * 33 + unit) & 0xFFFFFFFF
+    return f"{first:08x}{second:08x}"
+
+
+def words(text: str) -> list[str]:
+    """The tokens to index, in the order of the text; joined by blanks, FTS_TOKENIZE gives back exactly these."""
+    tokens: list[str] = []
+    for run in text.split():
+        tokens += _read(run)[0]
+    return tokens
+
+
+def count_words(text: str) -> int:
+    """How long the text is in words: an identifier or a path is one, a Chinese character is one."""
+    return sum(_read(run)[2] for run in text.split())
+
+
+def query_words(text: str, limit: int = MAX_QUERY_WORDS) -> list[str]:
+    """A19: what to ask the index for: at most `limit` distinct tokens in the order of the text. Never fails.
+
+    URLs, operators (AND, OR, NOT, NEAR and all punctuation) and single letters are left out, except the names of
+    languages; what was left out is used if nothing else is left, so that only a query without any letter, digit or
+    emoji is empty. Each token is one that `words` makes of the same text.
+    """
+    kept: dict[str, None] = {}
+    spare: dict[str, None] = {}
+    for match in re.finditer(r"\S+", text):
+        run = match[0]
+        without_url = _URL.sub(" ", run) if "://" in run or "www." in run.lower() else run
+        if without_url != run:
+            spare |= dict.fromkeys(_read(run)[1])
+        for token in _read(without_url)[1]:
+            (kept if run not in _OPERATORS and _says_something(token) else spare)[token] = None
+        if len(kept) >= limit:
+            break
+    return list(kept or spare)[: max(limit, 0)]
+
+
+def visible(text: str, *, keep_newlines: bool = True) -> str:
+    r"""The text with everything that could deceive a reader or steer a terminal written out, as `\x1b` or `\u202e`.
+
+    That is control, bidi, zero-width and other invisible characters and lone surrogates. Accents stay, and so do the
+    joiners inside an emoji. Newlines and tabs are kept or, for one line of output, written out too.
+    """
+    text = text.replace("\r\n", "\n")
+    if not keep_newlines:
+        text = text.replace("\n", r"\n").replace("\t", r"\t")
+    return _UNSAFE.sub(_written_out, text)
+
+
+def _written_out(match: re.Match[str]) -> str:
+    character = match[0]
+    start, end = match.span()
+    before, after = match.string[max(start - 1, 0) : start], match.string[end : end + 1]
+    if character == "\ufe0f" and (_is_pictograph(before) or after == "\u20e3"):
+        return character
+    if character == "\u200d" and (_is_pictograph(before) or before == "\ufe0f") and _is_pictograph(after):
+        return character
+    number = ord(character)
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
+def _is_pictograph(character: str) -> bool:
+    return "\u2190" <= character <= "\u2bff" or "\U0001f000" <= character <= "\U0001faff"
+
+
+def _is_unspaced(character: str) -> bool:
+    return any(first <= character <= last for first, last in _UNSPACED)
+
+
+def _says_something(token: str) -> bool:
+    return len(token) > 1 or token.isdigit() or token in _ONE_LETTER_LANGUAGES or _is_unspaced(token)
+
+
+def _read(run: str) -> _Reading:
+    return _read_short(run) if len(run) <= MAX_TOKEN_CHARS else _read_any(run)
+
+
+def _read_any(run: str) -> _Reading:
+    index: list[str] = []
+    ask: list[str] = []
+    count = 0
+    plain, respelled = _spellings(run)
+    for unit in _UNIT.findall(plain):
+        if unit[0] == _MARK:
+            characters = unit[1::2]
+            index += _characters_and_bigrams(characters)
+            ask += _asked_of_unspaced(characters)
+            count += len(characters)
+        else:
+            tokens = _tokens(unit)
+            index += tokens
+            ask += [token for token, is_asked in tokens.items() if is_asked]
+            count += 1
+    if respelled != plain:
+        seen = set(index)
+        for unit in _UNIT.findall(respelled):
+            tokens = {} if unit[0] == _MARK else _tokens(unit)
+            index += [token for token in tokens if token not in seen]
+            ask += [token for token, is_asked in tokens.items() if is_asked and token not in seen]
+    return tuple(index), tuple(ask), count
+
+
+_read_short = lru_cache(maxsize=8192)(_read_any)  # text repeats its words: a run that was seen costs 0.1 µs, not 3
+
+
+def _tokens(unit: str) -> dict[str, bool]:
+    """The tokens of a word or of something with parts; true if a query asks for it too.
+
+    A query for 3.11 does not ask for 3 and 11: the numbers of a version or date say nothing apart.
+    """
+    if unit.isalnum():
+        return _name_tokens(unit)
+    found: dict[str, bool] = {}
+    parts = [unit]
+    for level in _LEVELS:
+        finer: list[str] = []
+        for part in parts:
+            pieces = [piece for piece in level.split(part) if piece]
+            if len(pieces) > 1:
+                found[_joined(part)] = True
+            finer += pieces
+        parts = finer
+    numbers = _NUMBER.findall(unit)
+    for number in numbers:
+        pieces = _SEPARATORS.split(number)
+        for length in (len(pieces), 2, 3):  # 3.11.7 is also 3.11, 2026-02-05 is also 2026-02
+            found["_".join(pieces[:length])[:MAX_TOKEN_CHARS]] = True
+    for part in parts:
+        if part.isdigit() and numbers:
+            found.setdefault(part[:MAX_TOKEN_CHARS], False)
+        else:
+            found |= _name_tokens(part)
+    return found
+
+
+def _joined(part: str) -> str:
+    whole = _SEPARATORS.sub("", _BETWEEN_DIGITS.sub(" ", part)).replace(" ", "_").casefold()
+    return _stem(whole[-MAX_TOKEN_CHARS:])  # the end of a long path tells more than its beginning
+
+
+def _name_tokens(name: str) -> dict[str, bool]:
+    """A run of letters and digits: itself, the humps of camel case, and letters apart from digits (sha256)."""
+    if len(name) > MAX_TOKEN_CHARS:
+        return {name[at : at + MAX_TOKEN_CHARS].casefold(): True for at in range(0, len(name), MAX_TOKEN_CHARS)}
+    whole = name.casefold()
+    found = {_stem(whole): True}
+    names = [whole]
+    if name != whole and len(humps := _HUMP.findall(name)) in range(2, MAX_HUMPS + 1):
+        names += [hump.casefold() for hump in humps]
+        found |= {_stem(hump): True for hump in names[1:]}
+    for each in names:
+        if match := _NAME_AND_NUMBER.fullmatch(each):
+            found |= {_stem(piece): True for piece in match.groups() if piece}
+    return found
+
+
+def _characters_and_bigrams(run: str) -> list[str]:
+    return [run[0], *(token for left, right in pairwise(run) for token in (left + right, right))]
+
+
+def _asked_of_unspaced(run: str) -> list[str]:
+    """Bigrams, because single characters are in everything; but a Han character among kana is a word's stem."""
+    if len(run) == 1:
+        return [run]
+    han = [False, *("\u3400" <= character <= "\u9fff" for character in run), False]
+    lone = [run[at] for at in range(len(run)) if han[at : at + 3] == [False, True, False]]
+    return lone + [left + right for left, right in pairwise(run)]
+
+
+def _stem(word: str) -> str:
+    """The Snowball stem of a Latin word; anything else as it is.
+
+    English, except where the word itself is shaped as German (-ung, -keit, -nis, a long word in -en): there German,
+    so that Datenbank and Datenbanken, Entscheidung and Entscheidungen meet. It is asked of the word and again of its
+    English stem, so that strengthen and strengthened stay together. A stemmer object must not be shared by threads;
+    a new one costs 0.3 µs.
+    """
+    if len(word) < 3 or not (word.isalpha() and word.isascii()):
+        return word
+    from Stemmer import Stemmer  # a C extension; what only shows or fingerprints text need not load it
+
+    if not _GERMAN.fullmatch(word):
+        word = str(Stemmer("english", 0).stemWord(word))
+        if not _GERMAN.fullmatch(word):
+            return word
+    return str(Stemmer("german", 0).stemWord(word))
+
+
+def _spellings(run: str) -> tuple[str, str]:
+    """The run in plain letters twice: with ä as a and with ä as ae (twice the same if it has no umlaut).
+
+    Both are indexed and both are asked for: Größe is found by Groesse, by Grosse and by Größe, without touching the
+    ue of a queue.
+    """
+    if run.isascii():
+        plain = _tidy(run)
+        return plain, plain
+    run = _compose("NFKC", run.replace("™", " "))
+    plain = _tidy("".join(map(_plain, run)))
+    if not _UMLAUT.search(run):
+        return plain, plain
+    spelled = run.translate(_UMLAUTS)
+    return plain, _tidy("".join(map(_plain, spelled.upper() if run.isupper() else spelled)))
+
+
+def _tidy(run: str) -> str:
+    """Give names to what punctuation means: C++ is cpp, C# is csharp, .NET is dot-net; drop 's and https://."""
+    if "'" in run:
+        run = _CLITIC.sub("", run)
+    if "+" in run or "#" in run:
+        run = _SHARP.sub(r"\1sharp", _PLUS_PLUS.sub(r"\1pp", run))
+    if ":" in run:
+        run = _TIME_MARK.sub(" ", run)
+    if "." in run:
+        run = _DOT_NET.sub("dot-net", run)
+    if "://" in run:
+        run = _SCHEME.sub("", run)
+    return run
+
+
+@lru_cache(maxsize=8192)
+def _plain(character: str) -> str:
+    """What a character is within a token: itself, a plainer one, its number, nothing, or a blank that ends the unit."""
+    if character < "\x80":
+        return character
+    if character in _PLAIN:
+        return _PLAIN[character]
+    category = unicodedata.category(character)
+    if category == "Nd":
+        return str(unicodedata.decimal(character))
+    if category[0] in "LN":
+        letters = [c for c in unicodedata.normalize("NFKD", character) if unicodedata.combining(c) < 200]
+        stored = "".join(map(_storable, unicodedata.normalize("NFC", "".join(letters))))
+        return _MARK + stored if len(stored) == 1 and _is_unspaced(stored) else stored
+    if category in ("Mn", "Mc"):  # an accent falls away; a vowel sign, which has no combining class, is a letter
+        is_sign = unicodedata.combining(character) in (0, 9) and not _INVISIBLE.match(character)
+        return f"u{ord(character):x}" if is_sign and not _is_unspaced(character) else ""
+    if category == "Cf":
+        return ""
+    if _is_pictograph(character) and (category == "So" or character > "\uffff"):
+        return f" u{ord(character):x} "
+    return " "
+
+
+def _storable(letter: str) -> str:
+    if letter < "\x80":
+        return letter
+    known = [c for c in letter.casefold() if unicodedata.ucd_3_2_0.category(c)[0] in "LN"]
+    return "".join(known) if len(known) == len(letter.casefold()) else f"u{ord(letter):x}"
+
+
+def _compose(form: Literal["NFC", "NFKC"], text: str) -> str:
+    """Unicode's normal form in linear time: Python sorts a run of marks by insertion, so no run may be long."""
+    if len(text) > 30:
+        text = _MARKS.sub("\\1\u034f", text)
+    return _INVISIBLE.sub("", unicodedata.normalize(form, text))

@@ -222,21 +222,21 @@ def prepare_once(self: InMemoryReader, memory: Memory) -> Any:
     return self._prepared[memory.id][1]
 
 
-def search_also_the_forgotten(self: InMemoryReader, words: Any, where: Where = LIVE, *, limit: int) -> list[Found]:
-    found = InMemoryReader.search(self, words, where, limit=limit)
+def search_also_the_forgotten(self: InMemoryReader, words: Any, where: Where = LIVE, **how: Any) -> list[Found]:
+    found = InMemoryReader.search(self, words, where, **how)
     gone = [m for m in self._state.memories.values() if m.is_forgotten]
     return found + [
-        Found(m, self._prepare(m)) for m in gone if bm25.score(self._prepare(m), words, Statistics(1, 1, {}))
+        Found(m, self._prepare(m)) for m in gone if bm25.score(self._prepare(m), words, Statistics(1, 1, 1, {}))
     ]
 
 
-def search_with_the_limit_first(self: InMemoryReader, words: Any, where: Where = LIVE, *, limit: int) -> list[Found]:
-    found = InMemoryReader.search(self, words, Where(shelf=where.shelf), limit=limit)
+def search_with_the_limit_first(self: InMemoryReader, words: Any, where: Where = LIVE, **how: Any) -> list[Found]:
+    found = InMemoryReader.search(self, words, Where(shelf=where.shelf), **how)
     return [hit for hit in found if matches(hit.memory, where)]
 
 
-def search_oldest_first(self: InMemoryReader, words: Any, where: Where = LIVE, *, limit: int) -> list[Found]:
-    return sorted(InMemoryReader.search(self, words, where, limit=limit), key=lambda hit: hit.memory.id)
+def search_oldest_first(self: InMemoryReader, words: Any, where: Where = LIVE, **how: Any) -> list[Found]:
+    return sorted(InMemoryReader.search(self, words, where, **how), key=lambda hit: hit.memory.id)
 
 
 def statistics_of_everything(self: InMemoryReader, words: Any, where: Where = LIVE) -> Statistics:

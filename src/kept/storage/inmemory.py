@@ -18,11 +18,19 @@ from msgspec import Struct, field
 from kept import bm25, journal
 from kept.errors import Busy, NotFound, StorageError
 from kept.model import Alias, Conflict, Event, Memory, Record, replace
-from kept.ports import LIVE, Found, Prepared, R, Stamp, Statistics, Where
+from kept.ports import LIVE, Found, Prepared, R, Stamp, Statistics, TooLate, Where
 from kept.storage.prepare import prepare
-from kept.storage.shared import WRITE_WAIT_S, check_limit, index_of, indexes, matches, tombstone
+from kept.storage.shared import RECEIPTS_KEPT, WRITE_WAIT_S, check_limit, index_of, indexes, matches, tombstone
 
 Salt = Callable[[int], str]
+
+
+class SavedReceipt(Struct, frozen=True):
+    """What a recall noted about itself."""
+
+    at: datetime
+    body: dict[str, Any]
+    uids: tuple[str, ...]
 
 
 class State(Struct):
@@ -36,6 +44,7 @@ class State(Struct):
     events: list[Event] = []
     tombstones: set[str] = set()
     links: dict[str, tuple[float, datetime]] = {}  # "3-7" → strength, last recalled together
+    receipts: dict[int, SavedReceipt] = {}
 
     def copy(self) -> "State":
         return State(
@@ -47,6 +56,7 @@ class State(Struct):
             events=list(self.events),
             tombstones=set(self.tombstones),
             links=dict(self.links),
+            receipts=dict(self.receipts),
         )
 
     def table(self, noun: type[Record]) -> dict[int, Any]:
@@ -90,21 +100,31 @@ class InMemoryReader:
     def count(self, where: Where = LIVE) -> int:
         return sum(matches(memory, where) for memory in self._state.memories.values())
 
-    def search(self, words: Sequence[str], where: Where = LIVE, *, limit: int) -> list[Found]:
+    def search(
+        self,
+        words: Sequence[str],
+        where: Where = LIVE,
+        *,
+        limit: int,
+        newest: bool = False,
+        is_late: Callable[[], bool] | None = None,
+    ) -> list[Found]:
         check_limit(limit)
         statistics = self.statistics(words, where)
         scored: list[tuple[float, int, Found]] = []
         for memory in self._state.memories.values():
+            if is_late is not None and is_late():
+                raise TooLate
             if memory.is_forgotten or not matches(memory, where):
                 continue
             found = Found(memory, self._prepare(memory))
             if relevance := bm25.score(found.prepared, words, statistics):
-                scored.append((-relevance, -memory.id, found))
+                scored.append((0.0 if newest else -relevance, -memory.id, found))
         scored.sort(key=lambda entry: entry[:2])
         return [found for _, _, found in scored[:limit]]
 
     def statistics(self, words: Sequence[str], where: Where = LIVE) -> Statistics:
-        rows = total = 0
+        rows = n_words = n_tokens = top_feedback = 0
         rows_with = dict.fromkeys(words, 0)
         wanted = indexes(where)
         for memory in self._state.memories.values():
@@ -112,11 +132,19 @@ class InMemoryReader:
                 continue
             prepared = self._prepare(memory)
             rows += 1
-            total += prepared.n_words
-            held = {token for column in bm25.COLUMNS for token in getattr(prepared, column).split(" ")}
+            n_words += prepared.n_words
+            n_tokens += prepared.n_tokens
+            top_feedback = max(top_feedback, memory.feedback)
+            held = _tokens(prepared)
             for word in rows_with:
                 rows_with[word] += word in held
-        return Statistics(rows, total, rows_with)
+        return Statistics(rows, n_words, n_tokens, rows_with, top_feedback)
+
+    def vocabulary(self, beginning: str, where: Where = LIVE, *, limit: int) -> list[str]:
+        check_limit(limit)
+        wanted = indexes(where)
+        held = (_tokens(self._prepare(m)) for m in self._state.memories.values() if index_of(m) in wanted)
+        return sorted({token for tokens in held for token in tokens if token.startswith(beginning)})[:limit]
 
     def events(
         self,
@@ -137,6 +165,19 @@ class InMemoryReader:
         if newest_first:
             found.reverse()
         return found[:limit]
+
+    def links(self, id: int) -> list[tuple[int, float, datetime]]:
+        found = []
+        for pair, (strength, at) in self._state.links.items():
+            ends = [int(end) for end in pair.split("-")]
+            if id in ends:
+                found.append((ends[1] if ends[0] == id else ends[0], strength, at))
+        return sorted(found, key=lambda link: (-link[1], link[0]))
+
+    def receipt(self, id: int | None = None) -> tuple[int, datetime, dict[str, Any]] | None:
+        number = max(self._state.receipts, default=0) if id is None else id
+        receipt = self._state.receipts.get(number)
+        return None if receipt is None else (number, receipt.at, receipt.body)
 
     def is_erased(self, fingerprint: str) -> bool:
         return tombstone(self._state.key, fingerprint) in self._state.tombstones
@@ -195,6 +236,7 @@ class InMemoryTransaction(InMemoryReader):
         state.events = [
             replace(event, salt=None, changed=None) if event.subject in touched else event for event in state.events
         ]
+        state.receipts = {id: receipt for id, receipt in state.receipts.items() if memory.uid not in receipt.uids}
         state.tombstones.add(tombstone(state.key, memory.fingerprint))
         self.has_erased = True
         self._append(action, memory.uid, {})
@@ -234,6 +276,13 @@ class InMemoryBookkeeping:
         for a, b in combinations(sorted(set(ids)), 2):
             strength, _ = self._state.links.get(f"{a}-{b}", (0.0, at))
             self._state.links[f"{a}-{b}"] = (strength + 1.0, at)
+
+    def save_receipt(self, body: dict[str, Any], uids: Sequence[str], at: datetime) -> int:
+        number = self._state.last_ids.get("receipt", 0) + 1
+        self._state.last_ids["receipt"] = number
+        self._state.receipts[number] = SavedReceipt(at, body, tuple(uids))
+        self._state.receipts.pop(number - RECEIPTS_KEPT, None)
+        return number
 
 
 class InMemoryStorage:
@@ -280,14 +329,6 @@ class InMemoryStorage:
         finally:
             self._end_turn()
 
-    def links(self, id: int) -> list[tuple[int, float, datetime]]:
-        found = []
-        for pair, (strength, at) in self._refreshed().links.items():
-            ends = [int(end) for end in pair.split("-")]
-            if id in ends:
-                found.append((ends[1] if ends[0] == id else ends[0], strength, at))
-        return sorted(found, key=lambda link: (-link[1], link[0]))
-
     def scrub(self) -> bool:
         return True
 
@@ -313,3 +354,7 @@ class InMemoryStorage:
     def _check_open(self) -> None:
         if self._is_closed:
             raise StorageError(f"The storage of {self.space} is closed.", hint="Open it again with kept.open().")
+
+
+def _tokens(prepared: Prepared) -> set[str]:
+    return {token for column in bm25.COLUMNS for token in getattr(prepared, column).split()}

@@ -12,11 +12,13 @@ def prepare(memory: Memory) -> Prepared:
     """The prepared tokens of a memory. Pure: the same memory gives the same tokens on every storage."""
     content = f"{memory.title} {memory.content}" if memory.title else memory.content
     source = memory.source
-    return Prepared(
-        words=" ".join(text.words(content)),
-        tag_words=" ".join(text.words(" ".join(memory.tags))),
-        file_words=" ".join(word for path in memory.files for word in text.words(path)),
-        source_words=" ".join(text.words(f"{source.origin} {source.agent or ''}")),
-        kind_words=" ".join(text.words(memory.kind)),
-        n_words=text.count_words(content),
+    columns = (
+        text.words(content),
+        [word for tag in memory.tags for word in text.words(tag)],
+        [word for path in memory.files for word in text.words(path)],
+        text.words(f"{source.origin} {source.agent or ''}"),
+        text.words(memory.kind),
     )
+    words, tag_words, file_words, source_words, kind_words = (" ".join(column) for column in columns)
+    n_tokens = sum(len(column) for column in columns)
+    return Prepared(words, tag_words, file_words, source_words, kind_words, text.count_words(content), n_tokens)

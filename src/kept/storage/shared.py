@@ -8,6 +8,8 @@ from kept.ports import Shelf, Where
 
 WRITE_WAIT_S = 30.0  # the promise: no write is refused within this time because somebody else writes
 
+RECEIPTS_KEPT = 500  # of recalls; enough to ask "why?" about the last days
+
 
 def shelf_of(memory: Memory) -> Shelf:
     """Where a memory stands: live, archive or forgotten."""

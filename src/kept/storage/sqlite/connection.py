@@ -97,7 +97,7 @@ def _set(connection: apsw.Connection, name: str, value: object, expected: object
     if actual is not None and actual != expected:  # mmap_size answers nothing where mmap is compiled out
         raise StorageError(
             f"SQLite did not take the setting {name} = {value}; it says {actual}.",
-            hint="The file may be on a file system that cannot hold it safely (a network drive?). Move it to a local disk.",
+            hint="Is it on a network drive? Move it to a local disk, which can hold it safely.",
         )
 
 

@@ -3,19 +3,22 @@
 SQL text is assembled from constants of this file and of rows.py; values are always bound.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 import apsw
 
 from kept import bm25
 from kept.model import Event, Memory
-from kept.ports import LIVE, Found, R, Statistics, Where
+from kept.ports import LIVE, Found, R, Statistics, TooLate, Where
 from kept.storage.shared import check_limit, indexes, tombstone
 from kept.storage.sqlite import rows
 
 # Below this many rows every document frequency is counted; above, the commonest words are looked up in hot_words.
 EXACT_UP_TO_ROWS = 20_000
+PROGRESS_STEPS = 2_000  # virtual machine steps between two looks at the clock: some tens of microseconds
 
 
 class SqliteReader:
@@ -56,25 +59,35 @@ class SqliteReader:
         sql = f"select count(*) from memories m where {' and '.join(clauses)}"
         return int(self._connection.execute(sql, tuple(values)).get)
 
-    def search(self, words: Sequence[str], where: Where = LIVE, *, limit: int) -> list[Found]:
+    def search(
+        self,
+        words: Sequence[str],
+        where: Where = LIVE,
+        *,
+        limit: int,
+        newest: bool = False,
+        is_late: Callable[[], bool] | None = None,
+    ) -> list[Found]:
         check_limit(limit)
         if not words:
             return []
         shelves = indexes(where)
-        found = [hit for shelf in shelves for hit in self._search_shelf(shelf, words, where, limit)]
-        if len(shelves) > 1:  # each shelf has its own statistics: only a common measure makes one order of them
+        with self._interrupted_when(is_late):
+            found = [hit for shelf in shelves for hit in self._search_shelf(shelf, words, where, limit, newest)]
+        if newest:
+            found.sort(key=lambda hit: -hit.memory.id)
+        elif len(shelves) > 1:  # each shelf has its own statistics: only a common measure makes one order of them
             statistics = self.statistics(words, where)
             found.sort(key=lambda hit: (-bm25.score(hit.prepared, words, statistics), -hit.memory.id))
         return found[:limit]
 
     def statistics(self, words: Sequence[str], where: Where = LIVE) -> Statistics:
-        total = Statistics(0, 0, dict.fromkeys(words, 0))
+        total = Statistics(rows_with=dict.fromkeys(words, 0))
         for shelf in indexes(where):
-            n_rows, n_words = self._connection.execute(
-                "select rows, words from corpus where shelf = ?", (shelf,)
-            ).fetchone() or (0, 0)
+            sql = "select rows, words, tokens from corpus where shelf = ?"
+            n_rows, n_words, n_tokens = self._connection.execute(sql, (shelf,)).fetchone() or (0, 0, 0)
             rows_with = {word: self._rows_with(shelf, word, n_rows) for word in dict.fromkeys(words)}
-            total += Statistics(n_rows, n_words, rows_with)
+            total += Statistics(n_rows, n_words, n_tokens, rows_with, self._top_feedback(shelf))
         return total
 
     def events(
@@ -111,18 +124,58 @@ class SqliteReader:
         row = self._connection.execute("select value from meta where name = ?", (name,)).fetchone()
         return None if row is None else str(row[0])
 
-    def _search_shelf(self, shelf: str, words: Sequence[str], where: Where, limit: int) -> list[Found]:
+    def vocabulary(self, beginning: str, where: Where = LIVE, *, limit: int) -> list[str]:
+        check_limit(limit)
+        found: set[str] = set()
+        for shelf in indexes(where):
+            sql = f"select term from {shelf}_vocabulary where term >= ? and term < ? limit ?"
+            rows_found = self._connection.execute(sql, (beginning, beginning + "\U0010ffff", limit))
+            found.update(str(term) for (term,) in rows_found)
+        return sorted(found)[:limit]
+
+    def links(self, id: int) -> list[tuple[int, float, datetime]]:
+        sql = """
+            select related_id, strength, at from memory_links where memory_id = ?1
+            union all
+            select memory_id, strength, at from memory_links where related_id = ?1
+            order by strength desc, 1"""
+        linked: list[Any] = self._connection.execute(sql, (id,)).fetchall()
+        return [(related, strength, datetime.fromisoformat(at)) for related, strength, at in linked]
+
+    def receipt(self, id: int | None = None) -> tuple[int, datetime, dict[str, Any]] | None:
+        sql = "select id, at, body from receipts where ?1 is null or id = ?1 order by id desc limit 1"
+        row: Any = self._connection.execute(sql, (id,)).fetchone()
+        return None if row is None else (row[0], datetime.fromisoformat(row[1]), rows.from_json(row[2]))
+
+    @contextmanager
+    def _interrupted_when(self, is_late: Callable[[], bool] | None) -> Iterator[None]:
+        if is_late is None:
+            yield
+            return
+        self._connection.set_progress_handler(is_late, PROGRESS_STEPS)
+        try:
+            yield
+        except apsw.InterruptError as error:
+            raise TooLate from error
+        finally:
+            self._connection.set_progress_handler(None)
+
+    def _search_shelf(self, shelf: str, words: Sequence[str], where: Where, limit: int, newest: bool) -> list[Found]:
         clauses, values = _clauses(where)
         sql = f"""
-            select {rows.FOUND_SELECT}
+            select {rows.MEMORY_SELECT}
             from {shelf}_fts f
             join memories m on m.id = f.rowid
             where {shelf}_fts match ? and {" and ".join(clauses)}
-            order by bm25({shelf}_fts), m.id desc
+            order by {"f.rowid desc" if newest else f"bm25({shelf}_fts), m.id desc"}
             limit ?"""
         match = " OR ".join(f'"{word}"' for word in dict.fromkeys(words))
         found = self._connection.execute(sql, (match, *values, limit))
         return [Found(rows.to_memory(row, self.space), rows.to_prepared(row)) for row in found]
+
+    def _top_feedback(self, shelf: str) -> int:
+        sql = "select max(feedback) from memories where feedback > 0 and shelf = ?"
+        return int(self._connection.execute(sql, (shelf,)).get or 0)
 
     def _rows_with(self, shelf: str, word: str, n_rows: int) -> int:
         if n_rows > EXACT_UP_TO_ROWS:

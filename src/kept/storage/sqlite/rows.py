@@ -1,16 +1,23 @@
 """Records to rows and back: the one place that knows which column holds which field.
 
-SQL that names columns is assembled here, from these constants and nothing else.
+SQL that names columns is assembled here, from these constants and nothing else. SQLite keeps no checksums of its
+pages, so that a byte which changed on the disk would come back as an answer. Rule: every row carries a checksum of
+its values, and no record leaves this file unless it still matches.
 """
 
+import zlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 
 import msgspec
 
+from kept import journal
+from kept.errors import Corrupt
 from kept.model import Alias, Conflict, Event, Memory, Record, Source
 from kept.ports import Prepared, R
+from kept.storage.prepare import prepare
+from kept.storage.shared import index_of
 
 _SOURCE_COLUMNS = {
     "source": "origin",
@@ -43,20 +50,21 @@ _PLAIN = (
 )
 _JSON = ("tags", "files")
 _CLOCKS = ("created_at", "updated_at", "last_hit_at", "last_used_at", "verified_at", "archived_at")
-PREPARED = ("words", "tag_words", "file_words", "source_words", "kind_words", "n_words")
+PREPARED = ("words", "tag_words", "file_words", "source_words", "kind_words", "n_words", "n_tokens")
 
 MEMORY_COLUMNS = (*_PLAIN, *_JSON, *_SOURCE_COLUMNS, "data", *_CLOCKS)
-MEMORY_SELECT = ", ".join(f"m.{column}" for column in MEMORY_COLUMNS)
-FOUND_SELECT = f"{MEMORY_SELECT}, " + ", ".join(f"m.{column}" for column in PREPARED)
+_STORED = (*MEMORY_COLUMNS, *PREPARED, "shelf", "checksum")
+MEMORY_SELECT = ", ".join(f"m.{column}" for column in _STORED)
 
 _TABLES: Mapping[type[Record], tuple[str, tuple[str, ...]]] = {
-    Memory: ("memories", MEMORY_COLUMNS),
-    Conflict: ("conflicts", ("id", "left", "right", "type", "detected_at", "resolved_at")),
-    Alias: ("aliases", ("id", "word", "expands_to")),
+    Memory: ("memories", _STORED),
+    Conflict: ("conflicts", ("id", "left", "right", "type", "detected_at", "resolved_at", "checksum")),
+    Alias: ("aliases", ("id", "word", "expands_to", "checksum")),
 }
 EVENT_COLUMNS = ("seq", '"group"', "at", "actor", "action", "subject", "undoes", "digest", "prev", "hash")
 
 _encode = msgspec.json.Encoder().encode
+_pack = msgspec.msgpack.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 _decode_strings = msgspec.json.Decoder(tuple[str, ...]).decode
 _decode_changed = msgspec.json.Decoder(dict[str, tuple[Any, Any]]).decode
@@ -69,27 +77,53 @@ def table_of(noun: type[Record]) -> str:
 
 
 def columns_of(noun: type[Record]) -> tuple[str, ...]:
+    """Every column that is read, in the order in which `to_record` takes them; the last one is the checksum."""
     return _TABLES[noun][1]
 
 
+def checksum(values: Sequence[Any]) -> int:
+    """Differs for values that differ by a few bits, surely; for any others, but for one case in four billion."""
+    return zlib.crc32(_pack(values))
+
+
 def to_row(record: Record) -> dict[str, Any]:
-    """Column → value, for every column of the record's own."""
+    """Column → value, for every column that is written, in their order; the last one is the checksum."""
     if isinstance(record, Memory):
         row: dict[str, Any] = {column: getattr(record, column) for column in _PLAIN}
+        # As SQLite will give them back, or the checksum would not match: its reals know no -0.0.
+        row |= {"importance": record.importance + 0.0, "confidence": record.confidence + 0.0}
+        row |= {"feedback": int(record.feedback), "use_count": int(record.use_count)}
         row |= {column: _encode(getattr(record, column)).decode() for column in _JSON}
         row |= {column: getattr(record.source, field) for column, field in _SOURCE_COLUMNS.items()}
         row["data"] = None if record.data is None else _encode(record.data).decode()
         row |= {column: clock(getattr(record, column)) for column in _CLOCKS}
-        return row
+        row |= zip(PREPARED, msgspec.structs.astuple(prepare(record)), strict=True)
+        return row | {"checksum": checksum((*row.values(), index_of(record) or "forgotten"))}
     if isinstance(record, Conflict):
-        row = {column: getattr(record, column) for column in columns_of(Conflict)}
-        return row | {"detected_at": clock(record.detected_at), "resolved_at": clock(record.resolved_at)}
-    assert isinstance(record, Alias)
-    return {"id": record.id, "word": record.word, "expands_to": _encode(record.expands_to).decode()}
+        row = {"id": record.id, "left": record.left, "right": record.right, "type": record.type}
+        row |= {"detected_at": clock(record.detected_at), "resolved_at": clock(record.resolved_at)}
+    else:
+        row = {"id": record.id, "word": record.word, "expands_to": _encode(record.expands_to).decode()}
+    return row | {"checksum": checksum(tuple(row.values()))}
+
+
+def damaged(what: str) -> Corrupt:
+    """The error to raise when `what` is not as it was written."""
+    return Corrupt(
+        f"{what} is damaged: what the file holds is not what was written.",
+        hint="Nothing was changed. `kept doctor` says what can be saved.",
+    )
+
+
+def verify(noun: type[Record], row: Sequence[Any]) -> None:
+    """Raise Corrupt unless the row, in the order of `columns_of`, is as it was written."""
+    if checksum(row[:-1]) != row[-1]:
+        raise damaged(f"{noun.noun} {row[0]}")
 
 
 def to_memory(row: Sequence[Any], space: str) -> Memory:
-    """A memory from the columns of MEMORY_COLUMNS, in that order; columns after them are left alone."""
+    """A memory from its columns in order. Raises Corrupt when they are not what was written."""
+    verify(Memory, row)
     fields = dict(zip(_PLAIN, row, strict=False))
     for offset, column in enumerate(_JSON, _N_PLAIN):
         fields[column] = _decode_strings(row[offset])
@@ -102,15 +136,16 @@ def to_memory(row: Sequence[Any], space: str) -> Memory:
 
 
 def to_prepared(row: Sequence[Any]) -> Prepared:
-    """The prepared tokens from a row of FOUND_SELECT."""
-    return Prepared(*row[len(MEMORY_COLUMNS) :])
+    """The prepared tokens from a row of MEMORY_SELECT."""
+    return Prepared(*row[len(MEMORY_COLUMNS) : -2])
 
 
 def to_record(noun: type[R], row: Sequence[Any], space: str) -> R:
-    """A record of any noun from its columns in order."""
+    """A record of any noun from its columns in order. Raises Corrupt when they are not what was written."""
     if noun is Memory:
         return cast(R, to_memory(row, space))
-    fields = dict(zip(columns_of(noun), row, strict=True))
+    verify(noun, row)
+    fields = dict(zip(columns_of(noun), row[:-1], strict=False))
     if noun is Conflict:
         fields |= {"detected_at": moment(fields["detected_at"]), "resolved_at": moment(fields["resolved_at"])}
     else:
@@ -118,10 +153,18 @@ def to_record(noun: type[R], row: Sequence[Any], space: str) -> R:
     return noun(**fields)
 
 
+def after_use(row: Sequence[Any], at: datetime) -> dict[str, Any]:
+    """What one more use changes in the stored row of a memory. Raises Corrupt when that is not what was written."""
+    verify(Memory, row)
+    changes = {"use_count": row[_STORED.index("use_count")] + 1, "last_used_at": clock(at)}
+    values = [changes.get(column, value) for column, value in zip(_STORED[:-1], row, strict=False)]
+    return changes | {"checksum": checksum(values)}
+
+
 def to_event(row: Sequence[Any]) -> Event:
-    """An event from EVENT_COLUMNS followed by salt and changed."""
+    """An event from EVENT_COLUMNS followed by salt and changed. Raises Corrupt when it is not what was sealed."""
     seq, group, at, actor, action, subject, undoes, digest, prev, hash, salt, changed = row
-    return Event(
+    event = Event(
         seq=seq,
         group=group,
         at=cast(datetime, moment(at)),
@@ -135,6 +178,9 @@ def to_event(row: Sequence[Any]) -> Event:
         salt=salt,
         changed=None if changed is None else _decode_changed(changed),
     )
+    if not journal.is_as_sealed(event, None if changed is None else changed.encode()):
+        raise damaged(f"event {seq}")
+    return event
 
 
 def clock(at: datetime | None) -> str | None:
@@ -150,3 +196,7 @@ def moment(text: str | None) -> datetime | None:
 
 def json_text(value: object) -> str:
     return _encode(value).decode()
+
+
+def from_json(text: str) -> Any:
+    return _decode(text)

@@ -108,16 +108,6 @@ class SqliteStorage:
         finally:
             self._turns.end()
 
-    def links(self, id: int) -> list[tuple[int, float, datetime]]:
-        sql = """
-            select related_id, strength, at from memory_links where memory_id = ?1
-            union all
-            select memory_id, strength, at from memory_links where related_id = ?1
-            order by strength desc, 1"""
-        with translated(self.path), self._connection() as connection:
-            linked: list[Any] = connection.execute(sql, (id,)).fetchall()
-            return [(related, strength, datetime.fromisoformat(at)) for related, strength, at in linked]
-
     def scrub(self) -> bool:
         """Finish what erasing began. False: another process still reads the old pages; the next open goes on."""
         with translated(self.path), self._turn(self._write_wait_s), self._connection() as connection:

@@ -7,7 +7,7 @@ begins or ends a transaction; storage.py does, in this process's turn.
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from itertools import combinations
-from typing import Any, cast
+from typing import Any
 
 import apsw
 
@@ -15,8 +15,7 @@ from kept import journal
 from kept.errors import NotFound, StorageError
 from kept.model import Memory, Record, replace
 from kept.ports import R, Stamp
-from kept.storage.prepare import prepare
-from kept.storage.shared import tombstone
+from kept.storage.shared import RECEIPTS_KEPT, tombstone
 from kept.storage.sqlite import rows
 from kept.storage.sqlite.reader import SqliteReader
 
@@ -33,26 +32,23 @@ class SqliteTransaction(SqliteReader):
         self._last: tuple[int, str] | None = None
 
     def add(self, record: R, action: str) -> R:
-        row = rows.to_row(record)
+        table = rows.table_of(type(record))
         if not record.id:
-            del row["id"]
+            record = replace(record, id=self._next_id(table))
         elif self.get(type(record), record.id) is not None:
             raise StorageError(f"There is already a {record.noun} with id {record.id}.")
-        if isinstance(record, Memory):
-            row |= _prepared_columns(record)
-        columns, marks = ", ".join(row), ", ".join("?" * len(row))
+        row = rows.to_row(record)
         self._connection.execute(
-            f"insert into {rows.table_of(type(record))} ({columns}) values ({marks})", tuple(row.values())
+            f"insert into {table} ({', '.join(row)}) values ({', '.join('?' * len(row))})", tuple(row.values())
         )
-        added = replace(record, id=record.id or self._connection.last_insert_rowid())
-        self._append(action, added.subject, journal.diff(None, added))
-        return added
+        self._append(action, record.subject, journal.diff(None, record))
+        return record
 
     def put(self, record: R, action: str) -> R:
         before = self.get(type(record), record.id)
         if before is None:
             raise NotFound(f"There is no {record.noun} with id {record.id} to change.")
-        old, new = _full_row(before), _full_row(record)
+        old, new = rows.to_row(before), rows.to_row(record)
         changes = {column: value for column, value in new.items() if value != old[column]}
         if changes:
             assignments = ", ".join(f"{column} = ?" for column in changes)
@@ -80,6 +76,11 @@ class SqliteTransaction(SqliteReader):
         # Stays until the bytes are gone from index and WAL; whoever opens the file next goes on with it.
         self._connection.execute("insert into meta (name, value) values ('scrub', 'pending') on conflict do nothing")
         self._append(action, memory.uid, {})
+
+    def _next_id(self, table: str) -> int:
+        """The id that SQLite would give next, known before the row is written, because the row's checksum covers it."""
+        row = self._connection.execute("select seq from sqlite_sequence where name = ?", (table,)).fetchone()
+        return 1 if row is None else int(row[0]) + 1
 
     def _append(self, action: str, subject: str, changed: journal.Changed) -> None:
         if self._last is None:
@@ -112,7 +113,7 @@ class SqliteTransaction(SqliteReader):
         )
         self._connection.execute(
             "insert into event_payloads (seq, salt, changed) values (?, ?, ?)",
-            (event.seq, event.salt, rows.json_text(changed)),
+            (event.seq, event.salt, journal.payload(changed).decode()),
         )
         self._last = (event.seq, event.hash)
 
@@ -124,10 +125,14 @@ class SqliteBookkeeping:
         self._connection = connection
 
     def count_uses(self, ids: Sequence[int], at: datetime) -> None:
-        self._connection.executemany(
-            "update memories set use_count = use_count + 1, last_used_at = ? where id = ?",
-            [(rows.clock(at), id) for id in ids],
-        )
+        for id in ids:
+            row = self._connection.execute(
+                f"select {rows.MEMORY_SELECT} from memories m where id = ?", (id,)
+            ).fetchone()
+            if row is not None:
+                changes = rows.after_use(row, at)
+                assignments = ", ".join(f"{column} = ?" for column in changes)
+                self._connection.execute(f"update memories set {assignments} where id = ?", (*changes.values(), id))
 
     def link(self, ids: Sequence[int], at: datetime) -> None:
         self._connection.executemany(
@@ -139,6 +144,19 @@ class SqliteBookkeeping:
             [(a, b, rows.clock(at)) for a, b in combinations(sorted(set(ids)), 2)],
         )
 
+    def save_receipt(self, body: dict[str, Any], uids: Sequence[str], at: datetime) -> int:
+        self._connection.execute(
+            "insert into receipts (at, body, checksum) values (?, ?, ?)",
+            (rows.clock(at), text := rows.json_text(body), rows.checksum((rows.clock(at), text))),
+        )
+        number = self._connection.last_insert_rowid()
+        self._connection.executemany(
+            "insert into receipt_memories (uid, receipt_id) values (?, ?) on conflict do nothing",
+            [(uid, number) for uid in uids],
+        )
+        self._connection.execute("delete from receipts where id <= ?", (number - RECEIPTS_KEPT,))
+        return number
+
 
 def erase_rows(connection: apsw.Connection, uid: str) -> None:
     """Delete everything that holds a word of the memory: its row, its conflicts, the payloads of their events."""
@@ -149,15 +167,8 @@ def erase_rows(connection: apsw.Connection, uid: str) -> None:
         connection.execute(
             "delete from event_payloads where seq in (select seq from events where subject = ?)", (subject,)
         )
+    connection.execute(
+        "delete from receipts where id in (select receipt_id from receipt_memories where uid = ?)", (uid,)
+    )
     connection.execute("delete from conflicts where left = ?1 or right = ?1", (uid,))
     connection.execute("delete from memories where uid = ?", (uid,))
-
-
-def _full_row(record: Record) -> dict[str, Any]:
-    row = rows.to_row(record)
-    return row | _prepared_columns(record) if isinstance(record, Memory) else row
-
-
-def _prepared_columns(memory: Memory) -> dict[str, Any]:
-    prepared = prepare(memory)
-    return {column: getattr(prepared, column) for column in rows.PREPARED}

@@ -52,6 +52,8 @@ create table memories (
   source_words text not null,
   kind_words text not null,
   n_words integer not null,              -- words of the text itself
+  n_tokens integer not null,             -- tokens of all five columns
+  checksum integer not null,             -- of all the others: SQLite itself would not notice a changed byte
   shelf text not null generated always as (
     case
       when reason = 'forgotten' then 'forgotten'
@@ -70,23 +72,38 @@ create index memories_by_narrative on memories (narrative_id) where narrative_id
 create index memories_off_the_shelf on memories (shelf, id) where shelf <> 'live';          -- the archive, page by page
 create index memories_pinned on memories (id) where status = 'pinned';                      -- what is always injected
 
+create index memories_reinforced on memories (shelf, feedback) where feedback > 0;          -- how far can feedback lift a hit?
+
 create view memories_archive as
 select *
 from memories
 where shelf = 'archive';
 
--- One index a shelf, so that statistics and searches of one never see the words of another.
+-- One index a shelf, so that statistics and searches of one never see the words of another. Each gets its rows
+-- through a view of that shelf: 'rebuild' and 'integrity-check' read all rows that `content` names.
+create view live_rows as
+select id, words, tag_words, file_words, source_words, kind_words
+from memories
+where shelf = 'live';
+create view library_rows as
+select id, words, tag_words, file_words, source_words, kind_words
+from memories
+where shelf = 'library';
+create view archive_rows as
+select id, words, tag_words, file_words, source_words, kind_words
+from memories
+where shelf = 'archive';
 create virtual table live_fts using fts5(
   words, tag_words, file_words, source_words, kind_words,
-  content = 'memories', content_rowid = 'id', tokenize = $TOKENIZE
+  content = 'live_rows', content_rowid = 'id', tokenize = $TOKENIZE
 );
 create virtual table library_fts using fts5(
   words, tag_words, file_words, source_words, kind_words,
-  content = 'memories', content_rowid = 'id', tokenize = $TOKENIZE
+  content = 'library_rows', content_rowid = 'id', tokenize = $TOKENIZE
 );
 create virtual table archive_fts using fts5(
   words, tag_words, file_words, source_words, kind_words,
-  content = 'memories', content_rowid = 'id', tokenize = $TOKENIZE
+  content = 'archive_rows', content_rowid = 'id', tokenize = $TOKENIZE
 );
 create virtual table live_vocabulary using fts5vocab('live_fts', 'row');
 create virtual table library_vocabulary using fts5vocab('library_fts', 'row');
@@ -101,9 +118,12 @@ insert into archive_fts (archive_fts, rank) values ('secure-delete', 1);
 create table corpus (
   shelf text primary key,
   rows integer not null,
-  words integer not null
+  words integer not null,
+  tokens integer not null,
+  seal integer not null generated always as (rows * 1000003 + words * 1009 + tokens) stored  -- as a checksum
 ) without rowid;
-insert into corpus (shelf, rows, words) values ('live', 0, 0), ('library', 0, 0), ('archive', 0, 0), ('forgotten', 0, 0);
+insert into corpus (shelf, rows, words, tokens)
+  values ('live', 0, 0, 0), ('library', 0, 0, 0), ('archive', 0, 0, 0), ('forgotten', 0, 0, 0);
 
 -- How many rows hold a word, for the words that many rows hold: counting those anew would read every posting.
 create table hot_words (
@@ -114,7 +134,7 @@ create table hot_words (
 ) without rowid;
 
 create trigger memories_added after insert on memories begin
-  update corpus set rows = rows + 1, words = words + new.n_words where shelf = new.shelf;
+  update corpus set rows = rows + 1, words = words + new.n_words, tokens = tokens + new.n_tokens where shelf = new.shelf;
   insert into live_fts (rowid, words, tag_words, file_words, source_words, kind_words)
     select new.id, new.words, new.tag_words, new.file_words, new.source_words, new.kind_words where new.shelf = 'live';
   insert into library_fts (rowid, words, tag_words, file_words, source_words, kind_words)
@@ -124,7 +144,7 @@ create trigger memories_added after insert on memories begin
 end;
 
 create trigger memories_removed after delete on memories begin
-  update corpus set rows = rows - 1, words = words - old.n_words where shelf = old.shelf;
+  update corpus set rows = rows - 1, words = words - old.n_words, tokens = tokens - old.n_tokens where shelf = old.shelf;
   insert into live_fts (live_fts, rowid, words, tag_words, file_words, source_words, kind_words)
     select 'delete', old.id, old.words, old.tag_words, old.file_words, old.source_words, old.kind_words where old.shelf = 'live';
   insert into library_fts (library_fts, rowid, words, tag_words, file_words, source_words, kind_words)
@@ -134,7 +154,7 @@ create trigger memories_removed after delete on memories begin
 end;
 
 create trigger memories_changed after update of
-  status, reason, scope, words, tag_words, file_words, source_words, kind_words, n_words on memories
+  status, reason, scope, words, tag_words, file_words, source_words, kind_words, n_words, n_tokens on memories
 when old.shelf <> new.shelf
   or old.words <> new.words
   or old.tag_words <> new.tag_words
@@ -142,15 +162,16 @@ when old.shelf <> new.shelf
   or old.source_words <> new.source_words
   or old.kind_words <> new.kind_words
   or old.n_words <> new.n_words
+  or old.n_tokens <> new.n_tokens
 begin
-  update corpus set rows = rows - 1, words = words - old.n_words where shelf = old.shelf;
+  update corpus set rows = rows - 1, words = words - old.n_words, tokens = tokens - old.n_tokens where shelf = old.shelf;
   insert into live_fts (live_fts, rowid, words, tag_words, file_words, source_words, kind_words)
     select 'delete', old.id, old.words, old.tag_words, old.file_words, old.source_words, old.kind_words where old.shelf = 'live';
   insert into library_fts (library_fts, rowid, words, tag_words, file_words, source_words, kind_words)
     select 'delete', old.id, old.words, old.tag_words, old.file_words, old.source_words, old.kind_words where old.shelf = 'library';
   insert into archive_fts (archive_fts, rowid, words, tag_words, file_words, source_words, kind_words)
     select 'delete', old.id, old.words, old.tag_words, old.file_words, old.source_words, old.kind_words where old.shelf = 'archive';
-  update corpus set rows = rows + 1, words = words + new.n_words where shelf = new.shelf;
+  update corpus set rows = rows + 1, words = words + new.n_words, tokens = tokens + new.n_tokens where shelf = new.shelf;
   insert into live_fts (rowid, words, tag_words, file_words, source_words, kind_words)
     select new.id, new.words, new.tag_words, new.file_words, new.source_words, new.kind_words where new.shelf = 'live';
   insert into library_fts (rowid, words, tag_words, file_words, source_words, kind_words)
@@ -165,7 +186,8 @@ create table conflicts (
   right text not null,
   type text not null,
   detected_at text not null,
-  resolved_at text
+  resolved_at text,
+  checksum integer not null
 );
 create index conflicts_by_left on conflicts (left);    -- which conflicts go when a memory is erased?
 create index conflicts_by_right on conflicts (right);
@@ -173,7 +195,8 @@ create index conflicts_by_right on conflicts (right);
 create table aliases (
   id integer primary key autoincrement,
   word text not null unique,
-  expands_to text not null               -- JSON list
+  expands_to text not null,              -- JSON list
+  checksum integer not null
 );
 
 create table memory_links (
@@ -181,9 +204,26 @@ create table memory_links (
   related_id integer not null references memories (id) on delete cascade,
   strength real not null default 1.0,
   at text not null,
+  seal integer not null generated always as (         -- as a checksum
+    memory_id * 1000003 + related_id * 1009 + cast(strength * 1000 as integer) + unixepoch(at) + substr(at, 21, 6)
+  ) stored,
   primary key (memory_id, related_id)
 ) without rowid;
 create index memory_links_back on memory_links (related_id);
+
+-- What recall noted about itself, for `kept why`; not in the journal, and only the newest are kept.
+create table receipts (
+  id integer primary key autoincrement,
+  at text not null,
+  body text not null,                    -- JSON
+  checksum integer not null
+);
+create table receipt_memories (          -- which receipts go when a memory is erased?
+  uid text not null,
+  receipt_id integer not null references receipts (id) on delete cascade,
+  primary key (uid, receipt_id)
+) without rowid;
+create index receipt_memories_back on receipt_memories (receipt_id);
 
 create table tombstones (
   mark text primary key

@@ -1,0 +1,53 @@
+"""Which commands there are, what each is for, and where its code is.
+
+`kept --help` and shell completion are answered from this table alone, so that neither imports a command.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    """One command: the heading it stands under, its one line of help, and `module:attribute`."""
+
+    topic: str
+    line: str
+    target: str
+
+
+def _topic(name: str, module: str, lines: Mapping[str, str]) -> dict[str, Entry]:
+    return {command: Entry(name, line, f"{module}:{command}") for command, line in lines.items()}
+
+
+COMMANDS: Mapping[str, Entry] = {
+    **_topic("Writing", "writing", {"remember": "Keep one statement."}),
+    **_topic(
+        "Reading",
+        "reading",
+        {
+            "list": "Show what is kept, newest first.",
+            "show": "Show one memory in full.",
+            "history": "Show what happened to a memory, or in the project.",
+            "status": "Show which project this is, and how much is kept.",
+        },
+    ),
+    **_topic(
+        "Changing",
+        "changing",
+        {
+            "reinforce": "Say that a memory helped: it will rank higher.",
+            "demote": "Say that a memory was wrong or beside the point: it will rank lower.",
+            "revise": "Correct the text of a memory; its id and feedback stay.",
+            "pin": "Always bring this memory along.",
+            "unpin": "No longer bring it along by itself.",
+            "forget": "Hide a memory everywhere; it can be restored.",
+            "restore": "Bring back a memory, or the store from a backup file.",
+            "erase": "Remove a memory for good. This cannot be undone.",
+            "undo": "Take back the last change, or a certain one.",
+        },
+    ),
+    **_topic("Keeping house", "house", {"backup": "Write a verified copy of the store to a file."}),
+    "projects": Entry("Set-up", "List, link, rename and merge projects.", "projects:projects"),
+    "config": Entry("Set-up", "Show and change settings.", "config:config"),
+    "tour": Entry("Set-up", "See Kept at work, in a scratch home that is removed at the end.", "tour:tour"),
+}

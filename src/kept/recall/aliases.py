@@ -1,0 +1,77 @@
+"""Other words for the same thing, which people use without thinking.
+
+Some come with Kept (below), some a person adds (`kept alias add`). Rule: an alias only ever adds words, they
+weigh less than what was asked for, and a hit says by which alias it came.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from kept import text
+from kept.model import Alias
+
+# Each line is a group of words that stand for each other.
+_GROUPS = (
+    "auth authentication authorization login signin oauth",
+    "db database sql",
+    "api endpoint rest route",
+    "config configuration settings",
+    "env environment",
+    "repo repository",
+    "deps dependencies packages",
+    "docs documentation readme",
+    "ci pipeline build",
+    "deploy deployment release rollout",
+    "k8s kubernetes",
+    "infra infrastructure",
+    "perf performance speed latency",
+    "ui frontend interface",
+    "backend server",
+    "err error exception failure",
+    "test tests testing spec",
+    "js javascript",
+    "ts typescript",
+    "py python",
+    "pg postgres postgresql",
+    "msg message",
+    "fn function",
+    "dir directory folder",
+    "pkg package",
+    "perms permissions access",
+    "creds credentials",
+    "admin administrator",
+    "async asynchronous",
+    "sync synchronous",
+)
+
+
+def default_aliases() -> dict[str, tuple[str, ...]]:
+    """Word → the others of its group."""
+    table: dict[str, tuple[str, ...]] = {}
+    for line in _GROUPS:
+        group = line.split()
+        for word in group:
+            table[word] = tuple(other for other in group if other != word)
+    return table
+
+
+def expansions(words: Iterable[str], own: Iterable[Alias], *, with_defaults: bool = True) -> dict[str, str]:
+    """Prepared word to look for as well → the word of the query that brought it in. What was asked for is not in it."""
+    asked = list(words)
+    table: dict[str, dict[str, None]] = {}
+    sources: list[tuple[str, Iterable[str]]] = [(alias.word, alias.expands_to) for alias in own]
+    if with_defaults:
+        sources += default_aliases().items()
+    for word, others in sources:
+        for key in text.words(word):
+            table.setdefault(key, {}).update(dict.fromkeys(token for other in others for token in text.words(other)))
+    found: dict[str, str] = {}
+    for word in asked:
+        for other in table.get(word, ()):
+            if other not in asked:
+                found.setdefault(other, word)
+    return found
+
+
+def as_mapping(own: Iterable[Alias]) -> Mapping[str, tuple[str, ...]]:
+    """What is in force: the defaults, with a person's own lines in front."""
+    return default_aliases() | {alias.word: alias.expands_to for alias in own}

@@ -1,0 +1,76 @@
+"""The few memories worth scoring, out of all.
+
+FTS5 scores every row that holds any of the words, so a search costs what its commonest word costs. Here only
+the rarest words are searched, as many as fit a budget of postings; the exact score over all words is computed
+afterwards, on what they found. A space smaller than the budget is searched with every word, hence exactly.
+Rule: late is better than never, and said: what was found until the deadline is the answer.
+"""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from kept.ports import Found, Reader, Statistics, TooLate, Where
+
+SMALLEST_BUDGET = 8_000  # postings
+BUDGET_SHARE = 0.04  # of the rows
+CANDIDATES = 200
+WIDENED = 500
+DEGRADED_CANDIDATES = 100
+
+
+class Gathered(Struct, frozen=True):
+    """What was found in one space, whether something was cut off, and whether time ran out."""
+
+    found: list[Found]
+    is_cut: bool = False
+    is_late: bool = False
+
+
+def gather(
+    reader: Reader,
+    weights: dict[str, float],
+    statistics: Statistics,
+    where: Where,
+    *,
+    limit: int,
+    is_late: Callable[[], bool],
+) -> Gathered:
+    """The best `limit` memories of one space by the words that fit the budget; `statistics` are the space's own."""
+    rare, common = affordable(weights, statistics)
+    if not rare and not common:
+        return Gathered([])
+    try:
+        if rare:
+            found = reader.search(rare, where, limit=limit, is_late=is_late)
+            if len(found) >= limit or not common:
+                return Gathered(found, is_cut=len(found) >= limit)
+        else:
+            found = []
+        known = {hit.memory.id for hit in found}
+        for word in common:  # the rare words found too little: let the next one in, whatever it costs
+            more = reader.search([word], where, limit=limit, is_late=is_late)
+            found += [hit for hit in more if hit.memory.id not in known]
+            known.update(hit.memory.id for hit in more)
+            if len(found) >= limit:
+                break
+        return Gathered(found[:limit], is_cut=len(found) >= limit)
+    except TooLate:
+        pass
+    # Ranking the commonest words takes too long here. Their newest memories are had at once.
+    newest = reader.search([*rare, *common][:1], where, limit=limit, newest=True)
+    return Gathered(newest, is_cut=True, is_late=True)
+
+
+def affordable(weights: dict[str, float], statistics: Statistics) -> tuple[list[str], list[str]]:
+    """The words that some row holds, rarest first: those within the budget, and the rest."""
+    held = sorted((rows, word) for word in weights if (rows := statistics.rows_with.get(word, 0)))
+    budget = max(SMALLEST_BUDGET, BUDGET_SHARE * statistics.rows)
+    rare: list[str] = []
+    spent = 0
+    for rows, word in held:
+        spent += rows
+        if spent > budget and statistics.rows > budget:
+            break
+        rare.append(word)
+    return rare, [word for _, word in held[len(rare) :]]

@@ -1,0 +1,47 @@
+"""Which of the scored memories are the answer, and why the others are not.
+
+Fifth step of the read path. Rule: every memory that was scored and not returned can say why.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from kept.model import Hit, Miss
+from kept.settings import Profile
+
+AT_LEAST_KEPT = 15
+MOST_MISSES = 10  # shown by `kept why`; the rest is a number
+
+
+def in_order(hits: Sequence[Hit]) -> list[Hit]:
+    """Best first; of equals, the newer one."""
+    return sorted(hits, key=lambda hit: (-hit.score, -hit.memory.created_at.timestamp(), hit.memory.uid))
+
+
+def select(
+    hits: Sequence[Hit], profile: Profile, limit: int, *, top: int | None = None
+) -> tuple[list[Hit], list[Miss]]:
+    """The answer, and what just missed it. `hits` are in order; `top` is how many are looked at all."""
+    top = max(AT_LEAST_KEPT, 3 * limit) if top is None else top
+    chosen: list[Hit] = []
+    misses: list[Miss] = []
+    from_session: Counter[str] = Counter()
+    floor = profile.threshold_share * hits[0].score if hits else 0.0
+    for rank, hit in enumerate(hits):
+        session = hit.memory.source.session
+        if rank >= top:
+            reason = f"ranked {rank + 1}, beyond the first {top}"
+        elif hit.score < floor:
+            reason = f"scored below {profile.threshold_share:.0%} of the best"
+        elif profile.max_per_session and session and from_session[session] >= profile.max_per_session:
+            reason = f"already {profile.max_per_session} from session {session}"
+        elif len(chosen) >= limit:
+            reason = f"beyond the limit of {limit}"
+        else:
+            chosen.append(hit)
+            if session:
+                from_session[session] += 1
+            continue
+        if len(misses) < MOST_MISSES:
+            misses.append(Miss(hit=hit, reason=reason))
+    return chosen, misses

@@ -1,0 +1,172 @@
+"""Asking, from the facade's side: which spaces, which profile, and what is noted afterwards.
+
+Facade layer, below `memory.py`. The answer itself comes from `recall.pipeline`. Rule: noting (receipt, links, uses)
+comes after the answer, never waits, and never changes it.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from kept.errors import InvalidInput, NotFound
+from kept.model import Hit, Memory, Recalled, canonical_kind, replace
+from kept.ports import Storage, Where
+from kept.recall import pipeline
+from kept.recall.latency import Latencies
+from kept.recall.rerank import Reranker
+from kept.settings import PROFILES, Settings
+from kept.writing.redact import redact
+
+RecallScope = Literal["memory", "items", "sources", "archive"]
+SCOPES: tuple[RecallScope, ...] = ("memory", "items", "sources", "archive")
+MOST_HITS = 1_000
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """What was asked, in the caller's words: enough to ask it again."""
+
+    query: str
+    limit: int = 5
+    profile: str | None = None
+    kinds: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    scope: RecallScope = "memory"
+    follow: bool = False
+
+
+class Explained(Struct, frozen=True, kw_only=True):
+    """What a recall noted about itself: the question, when, and what was returned and missed, with the numbers."""
+
+    receipt: str
+    at: datetime
+    question: Question
+    words: tuple[str, ...] = ()
+    hits: tuple[dict[str, Any], ...] = ()
+    misses: tuple[dict[str, Any], ...] = ()
+    pinned: tuple[str, ...] = ()
+    degraded: str | None = None
+    took_ms: float = 0.0
+
+
+def answer(
+    question: Question,
+    storages: Sequence[Storage],
+    *,
+    settings: Settings,
+    now: datetime,
+    timer: Callable[[], float],
+    latencies: Latencies,
+    reranker: Reranker | None = None,
+) -> Recalled:
+    """Ask all the spaces at once, each at one moment."""
+    request = _request(question, settings, is_degraded=latencies.is_degraded)
+    with ExitStack() as stack:
+        readers = [stack.enter_context(storage.reading()) for storage in storages]
+        around = pipeline.Surroundings(readers=readers, settings=settings, now=now, timer=timer, reranker=reranker)
+        recalled = pipeline.recall(request, around)
+    latencies.note(recalled.took_ms)
+    return recalled
+
+
+def note(question: Question, recalled: Recalled, storages: Sequence[Storage], now: datetime) -> Recalled:
+    """Write down what was asked and answered, link what came together, count uses. Skipped while others write."""
+    receipt = None
+    for storage in storages:
+        returned = [hit.memory for hit in recalled.hits if hit.memory.space == storage.space]
+        is_first = storage is storages[0]
+        if not returned and not is_first:
+            continue
+        with storage.bookkeeping() as notes:
+            if notes is None:
+                continue
+            notes.link([memory.id for memory in returned], now)
+            notes.count_uses([memory.id for memory in returned if is_use(memory, now)], now)
+            if is_first:
+                spoken_of = [hit.memory.uid for hit in (*recalled.hits, *(miss.hit for miss in recalled.misses))]
+                spoken_of += [memory.uid for memory in recalled.pinned]
+                receipt = f"r{notes.save_receipt(_body(question, recalled), spoken_of, now)}"
+    return replace(recalled, receipt=receipt)
+
+
+def is_use(memory: Memory, now: datetime) -> bool:
+    """Whether being delivered now counts as a use: once a day, and not on the day it was written."""
+    today = now.date()
+    return memory.created_at.date() != today and (memory.last_used_at is None or memory.last_used_at.date() != today)
+
+
+def explain(receipt: str | int | None, storages: Sequence[Storage]) -> Explained:
+    """What a recall noted about itself; the newest one when none is named. Raises NotFound."""
+    number = None if receipt is None else _receipt_number(receipt)
+    if storages:
+        with storages[0].reading() as reader:
+            if found := reader.receipt(number):
+                number, at, body = found
+                return msgspec.convert(body | {"receipt": f"r{number}", "at": at}, Explained)
+    if receipt is None:
+        raise NotFound("Nothing has been recalled here yet.", hint="`kept recall WORDS` asks.")
+    raise NotFound(
+        f"There is no receipt r{number}.", hint="Only the newest are kept. `kept why` shows the last recall."
+    )
+
+
+def _request(question: Question, settings: Settings, *, is_degraded: bool) -> pipeline.Request:
+    name = question.profile or ("hybrid" if settings.search_provider == "hybrid" else settings.profile)
+    if name not in PROFILES:
+        raise InvalidInput(f"{name!r} is not a profile.", hint=f"Choose one of {', '.join(PROFILES)}.")
+    if not 0 <= question.limit <= MOST_HITS:
+        raise InvalidInput(f"A limit of {question.limit} makes no sense.", hint=f"Give 0 to {MOST_HITS:,}.")
+    if question.scope not in SCOPES:
+        raise InvalidInput(f"{question.scope!r} is not a scope.", hint=f"Choose one of {', '.join(SCOPES)}.")
+    for side, at in (("since", question.since), ("until", question.until)):
+        if at is not None and at.tzinfo is None:
+            raise InvalidInput(f"`{side}` has no time zone.", hint="Use datetime(…, tzinfo=UTC).")
+    return pipeline.Request(
+        query=question.query,
+        limit=question.limit,
+        profile=PROFILES[name],
+        where=Where(
+            shelf="archive" if question.scope == "archive" else "live",
+            scope=None if question.scope == "archive" else question.scope,
+            kinds=tuple(canonical_kind(kind) for kind in question.kinds),
+            tags=question.tags,
+            since=question.since,
+            until=question.until,
+        ),
+        files=question.files,
+        follow=question.follow,
+        is_degraded=is_degraded,
+    )
+
+
+def _body(question: Question, recalled: Recalled) -> dict[str, Any]:
+    """What a receipt holds: numbers and refs, never the text of a memory, and no secret of the query."""
+    asked = replace(question, query=redact(question.query).text)
+    return {
+        "question": msgspec.to_builtins(asked),
+        "words": [] if asked.query != question.query else list(recalled.words),
+        "hits": [_line(hit) for hit in recalled.hits],
+        "misses": [_line(miss.hit) | {"reason": miss.reason} for miss in recalled.misses],
+        "pinned": [memory.ref for memory in recalled.pinned],
+        "degraded": recalled.degraded,
+        "took_ms": round(recalled.took_ms, 3),
+    }
+
+
+def _line(hit: Hit) -> dict[str, Any]:
+    return {"ref": hit.ref, "uid": hit.memory.uid, "score": hit.score, "why": hit.why, "matched": hit.matched}
+
+
+def _receipt_number(receipt: str | int) -> int:
+    text = str(receipt).strip().lower().removeprefix("r")
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise InvalidInput(
+            f"{str(receipt)[:40]!r} is not a receipt.", hint="It looks like r17; every recall gives one."
+        )
+    return int(text)
