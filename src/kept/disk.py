@@ -18,7 +18,7 @@ DIRECTORY_MODE = 0o700
 FILE_MODE = 0o600
 LOOSE_BITS = 0o077  # what others than the owner may do: nothing
 LOCK_TIMEOUT_S = 30.0  # the promise: no write is refused within 30 s because another process writes
-ANOTHER_HOME = "Choose another home with KEPT_HOME or --home, or make this one writable for you."
+ANOTHER_HOME = "Choose another home with KEPT_HOME or --home."
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
 
 
@@ -153,27 +153,31 @@ else:
 
 
 @contextmanager
-def explained(doing: str, path: Path | str) -> Iterator[None]:
-    """Turn what the operating system says about `path` into an error with a next step."""
+def explained(doing: str, path: Path | str, hint: str = f"Make it yours to write. {ANOTHER_HOME}") -> Iterator[None]:
+    """Turn what the operating system says about `path` into an error with a next step.
+
+    `hint` is for what the user is not permitted to do there.
+    """
     try:
         yield
     except KeptError:
         raise
     except OSError as error:
-        raise _explain(error, f"Kept could not {doing} {shown(path)[:300]}") from error
+        raise _explain(error, f"Kept could not {doing} {shown(path)[:300]}", hint) from error
     except (ValueError, RuntimeError) as error:  # NUL, lone surrogates; a loop of links
-        raise InvalidInput(f"Kept could not {doing} {shown(path)[:300]!r}: no file can have that name.") from error
+        why = f"Kept could not {doing} {shown(path)[:300]!r}: no file can have that name."
+        raise InvalidInput(why, hint="Check the path.") from error
 
 
-def _explain(error: OSError, failed: str) -> KeptError:
+def _explain(error: OSError, failed: str, hint: str) -> KeptError:
     why = f"{failed}: {(error.strerror or type(error).__name__).lower()}."
     if error.errno in (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENOENT):
-        return InvalidInput(why, hint="Check the path, or choose another home with KEPT_HOME or --home.")
+        return InvalidInput(why, hint="Check the path.")
     if error.errno == errno.ELOOP:
         return NotAllowed(why, hint="Kept follows no symbolic link inside its home; put the file itself there.")
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return StorageError(why, hint="Free some space and try again; nothing was changed.")
-    return StorageError(why, hint=ANOTHER_HOME)
+    return StorageError(why, hint=hint)
 
 
 def tighten(path: Path) -> None:

@@ -6,7 +6,7 @@ over payloads, so that erasing a payload (and its salt) leaves a chain that stil
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -35,7 +35,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 def diff(before: Record | None, after: Record | None) -> Changed:
     """Field → (before, after) in wire form, for the fields that differ. A side that is not there counts as None."""
-    old, new = _wire(before), _wire(after)
+    old, new = wire(before), wire(after)
     names = new if new else old
     return {name: (old.get(name), new.get(name)) for name in names if old.get(name) != new.get(name)}
 
@@ -70,15 +70,21 @@ def is_as_sealed(event: Event, payload: bytes | None) -> bool:
     return is_whole and _hash(event) == event.hash
 
 
-def broken_links(events: Iterable[Event]) -> list[str]:
-    """What is wrong with a chain read from its start, one sentence each. An erased payload is not wrong."""
+def broken_links(events: Iterable[Event], lost: Container[int] = ()) -> list[str]:
+    """What is wrong with a chain read from its start, one sentence each. An erased payload is not wrong.
+
+    `lost` are the events that are known to be gone: no link leads over them, and that is not wrong, either.
+    """
     wrong = []
-    prev = FIRST_PREV
-    for expected, event in enumerate(events, start=1):
+    expected = 1
+    prev: str | None = FIRST_PREV
+    for event in events:
         if event.seq != expected:
-            wrong.append(f"event {expected} is missing (the next one found is {event.seq})")
-            return wrong
-        if event.prev != prev:
+            prev = None
+            if missing := next((seq for seq in range(expected, event.seq) if seq not in lost), 0):
+                wrong.append(f"event {missing} is missing (the next one found is {event.seq})")
+        expected = event.seq + 1
+        if prev is not None and event.prev != prev:
             wrong.append(f"event {event.seq} does not follow from the one before it")
         if _hash(event) != event.hash:
             wrong.append(f"event {event.seq} was changed after it was written")
@@ -86,6 +92,25 @@ def broken_links(events: Iterable[Event]) -> list[str]:
             wrong.append(f"the payload of event {event.seq} is not what was written")
         prev = event.hash
     return wrong
+
+
+def fingerprints(events: Iterable[Event]) -> set[str]:
+    """The fingerprints of every text that a memory ever had, from its events."""
+    found = {side for event in events for side in (event.changed or {}).get("fingerprint", ())}
+    return found - {None}
+
+
+def replay(events: Iterable[Event]) -> dict[str, Any]:
+    """The fields of one record as its events leave them, in wire form; empty when there is no such record (any more).
+
+    An event without a payload changes nothing here.
+    """
+    fields: dict[str, Any] = {}
+    for event in events:
+        fields |= {name: after for name, (_, after) in (event.changed or {}).items()}
+        if fields.get("id") is None:
+            fields = {}
+    return fields
 
 
 def newest_undoable(events: Sequence[Event], actor: str) -> str | None:
@@ -150,7 +175,7 @@ def _revert(event: Event, record: Record | None, noun: type[Record], later: Sequ
         raise NotAllowed(f"Event {event.seq} cannot be undone: {event.subject} is no longer there.")
     if "id" in changed:
         return Revert(noun, record_id, _unborn(record, at))
-    now = _wire(record)
+    now = wire(record)
     for name, (old, new) in changed.items():
         if name in _COUNTERS:
             low, high = _COUNTERS[name]
@@ -187,7 +212,7 @@ def _names(events: Sequence[Event], name: str) -> str:
     return f"event {', '.join(seqs)}" if seqs else "a later event"
 
 
-def _wire(record: Record | None) -> dict[str, Any]:
+def wire(record: Record | None) -> dict[str, Any]:
     """The fields as they stand in a payload, which is JSON: lists for tuples, text for moments."""
     return {} if record is None else cast("dict[str, Any]", msgspec.json.decode(_encode(record)))
 

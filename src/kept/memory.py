@@ -6,13 +6,16 @@ the work, and emits the signal. Rule: one call is one group of events, undone as
 
 import secrets
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
-from kept import access, ids, journal, recalling, text
-from kept.errors import InvalidInput, NotFound
+from kept import access, ids, journal, recalling
+from kept.disk import shown
+from kept.errors import Busy, Corrupt, InvalidInput, NotAllowed, NotFound
 from kept.model import (
     GLOBAL,
     Actor,
@@ -29,21 +32,22 @@ from kept.model import (
     Tier,
     replace,
 )
-from kept.ports import ANYWHERE, Clock, Reader, Shelf, Stamp, Storage, Where
+from kept.ports import ANYWHERE, BackedUp, Clock, Reader, Restored, Scrubbed, Shelf, Stamp, Storage, Where
 from kept.recall.latency import Latencies
 from kept.recall.rerank import Reranker
 from kept.recalling import Explained, Question, RecallScope
-from kept.settings import Settings
+from kept.settings import PRESETS, Settings
 from kept.signals import Signals, Subscriber
-from kept.spaces import Spaces
+from kept.spaces import Spaces, is_of_global
 from kept.writing import pipeline
-from kept.writing.check import MAX_TEXT_BYTES, check_text, clean_tags
 
 Ref = int | str
 # Named here, because inside the class `list` is one of our verbs.
 Memories = list[Memory]
 Events = list[Event]
 Storages = list[Storage]
+Receipts = list[Receipt]
+Batch = list[pipeline.Ready | Receipt]
 Confirm = Callable[[str], bool]
 ListStatus = Literal["candidate", "confirmed", "pinned", "archived", "forgotten"]
 
@@ -124,19 +128,12 @@ class Kept:
 
     def remember_many(self, drafts: Iterable[Draft]) -> list[Receipt]:
         """Keep many statements the same way, in batches; one receipt each, in order."""
+        rules = self._rules()
+        prepared = [pipeline.prepare(draft, rules) for draft in drafts]
         receipts: list[Receipt] = []
-        for batch in _batches(drafts):
-            storage = self._writable(batch[0])
-            with storage.writing(self._stamp()) as tx:
-                circumstances = pipeline.Circumstances(
-                    space=storage.space,
-                    at=tx.stamp.at,
-                    source=Source(origin=self._origin, agent=self._actor.name),
-                    new_uid=lambda at=tx.stamp.at: ids.uuid7(at, secrets.token_bytes(ids.UID_ENTROPY_BYTES)),  # type: ignore[misc]
-                )
-                done = [pipeline.write(tx, draft, circumstances) for draft in batch]
-            receipts += done
-            self._tell_write(storage, sum(receipt.outcome in ("stored", "candidate") for receipt in done))
+        for batch in _batches(prepared):
+            receipts += self._store(batch)
+        self._count_reasons(receipts)
         return receipts
 
     def reinforce(self, ref: Ref) -> Memory:
@@ -150,25 +147,8 @@ class Kept:
     def revise(self, ref: Ref, content: str, tags: Sequence[str] | None = None) -> Memory:
         """Correct a memory in place. It keeps its id and its feedback and counts as verified now."""
         storage, memory = self._find(ref)
-        check_text(content, "The text", MAX_TEXT_BYTES)
-        draft = Draft(content=content, kind=memory.kind, tier=memory.tier)
-        if not content.strip():
-            raise InvalidInput("A memory cannot be revised to nothing.", hint=f"`kept forget {memory.ref}` hides it.")
-        if sentence := pipeline.too_long(draft):
-            raise InvalidInput(sentence)
-
-        def change(memory: Memory, at: datetime) -> Memory:
-            return replace(
-                memory,
-                content=content,
-                fingerprint=text.fingerprint(content),
-                tags=memory.tags if tags is None else clean_tags(tuple(tags)),
-                updated_at=at,
-                last_hit_at=at,
-                verified_at=at,
-            )
-
-        return self._put(storage, memory, "revise", change)
+        rules = self._rules()
+        return self._put(storage, memory, "revise", lambda m, at: pipeline.revise(m, content, tags, rules, at))
 
     def pin(self, ref: Ref) -> Memory:
         """Always bring this one along."""
@@ -209,23 +189,27 @@ class Kept:
 
     def erase(self, ref: Ref) -> Receipt:
         """Remove a memory for good: no byte of it stays in the home. This cannot be undone."""
-        storage, memory = self._find(ref)
-        self._check_change(storage.space, memory.kind, f"Erase global memory {memory.ref} for good?")
-        with storage.writing(self._stamp(), urgent=True) as tx:
-            tx.erase(memory)
-        is_gone = storage.scrub()
-        self._tell_write(storage, -1)
-        return Receipt(
-            outcome="stored",
-            ref=memory.ref,
-            reason="erased" if is_gone else "pending",
-            message=(
-                f"Memory {memory.ref} is gone for good."
-                if is_gone
-                else f"Memory {memory.ref} is erased; another program still reads old pages of the file. "
-                "They are cleared as soon as it lets go, at the next opening."
-            ),
-        )
+        return self.erase_many([ref])[0]
+
+    def erase_many(self, refs: Iterable[Ref]) -> Receipts:
+        """Remove memories for good, as one call and with one cleaning of the files; a receipt each, in order."""
+        found = [self._find(ref) for ref in refs]
+        for storage, memory in found:
+            self._check_change(storage.space, memory.kind, f"Erase global memory {memory.ref} for good?")
+        stamp = self._stamp()
+        scrubbed: dict[str, Scrubbed] = {}
+        for storage in {storage.space: storage for storage, _ in found}.values():
+            memories = list({memory.uid: memory for owner, memory in found if owner is storage}.values())
+            for start in range(0, len(memories), BATCH):
+                with storage.writing(stamp, urgent=True) as tx:
+                    for memory in memories[start : start + BATCH]:
+                        tx.erase(memory)
+            try:
+                scrubbed[storage.space] = storage.scrub()
+            except Busy:  # they are erased; only the cleaning has to wait
+                scrubbed[storage.space] = Scrubbed(is_done=False)
+            self._tell_write(storage, -len(memories))
+        return [_erased(memory, scrubbed[storage.space]) for storage, memory in found]
 
     def undo(self, event: Ref | None = None) -> Events:
         """Take back one call: the newest of this actor's that still stands, or the one that `event` belongs to.
@@ -364,16 +348,55 @@ class Kept:
                     "forgotten": reader.count(Where(shelf="forgotten", scope=None)),
                 }
                 newest = reader.events(newest_first=True, limit=1)
+                counters = reader.counters()
             spaces.append(
                 {
                     "space": storage.space,
                     "memories": counts,
+                    "refused": {
+                        name.removeprefix("refused:"): number
+                        for name, number in sorted(counters.items())
+                        if name.startswith("refused:")
+                    },
                     "events": newest[0].seq if newest else 0,
                     "last_change": newest[0].at if newest else None,
                     **storage.describe(),
                 }
             )
         return {"actor": self._as_actor(), "spaces": spaces}
+
+    # Backups
+
+    def backup(self, target: Path, *, tier: Tier = "project") -> BackedUp:
+        """Write a verified copy of the project's store (or of the global one) to a new file, while others go on."""
+        storage = next((one for one in self._readable() if (one.space == GLOBAL) == (tier == "global")), None)
+        if storage is None:
+            raise NotFound("Nothing is kept here yet, so there is nothing to back up.")
+        return storage.back_up(target)
+
+    def restore_backup(self, source: Path, *, overwrite_newer: bool = False) -> Restored:
+        """Let the store hold what the backup holds. Asks first when that would lose changes, or is another project's.
+
+        The backup says whether it is of global memory; otherwise it is put in the place of the opened project. What
+        the store held before is kept beside it, and what was erased since the backup was made stays erased.
+        """
+        is_global = is_of_global(source)
+        if is_global:
+            self._check_change(GLOBAL, "", f"Put global memory back as it is in {shown(source)}?")
+        try:
+            storage = self._spaces.ensure_shared() if is_global else self._spaces.ensure_project()
+        except Corrupt as damage:
+            self._agree(f"{damage.message} Put {shown(source)} in its place, and keep the damaged file beside it?")
+            return self._spaces.replace_damaged(source, shared=is_global)
+        if not is_global:
+            access.check_write(self._as_actor(), storage.space)
+        try:
+            restored = storage.restore_from(source, overwrite_newer=overwrite_newer)
+        except NotAllowed as refusal:
+            self._agree(f"{refusal.message} Restore it all the same?")
+            restored = storage.restore_from(source, overwrite_newer=True)
+        self._tell_write(storage, 0)
+        return restored
 
     # Everything else
 
@@ -386,6 +409,41 @@ class Kept:
         self._spaces.close()
 
     # How it is done
+
+    def _rules(self) -> pipeline.Rules:
+        return pipeline.Rules(
+            preset=PRESETS[self._settings.preset],
+            source=Source(origin=self._origin, agent=self._actor.name),
+            redact_email=self._settings.redact_email,
+        )
+
+    def _store(self, batch: Batch) -> Receipts:
+        """One transaction for drafts that go to the same space; refusals pass through in their places."""
+        first = next((ready.draft for ready in batch if isinstance(ready, pipeline.Ready)), None)
+        if first is None:
+            return [refusal for refusal in batch if isinstance(refusal, Receipt)]
+        storage = self._writable(first)
+        with storage.writing(self._stamp()) as tx:
+            at = tx.stamp.at
+            place = pipeline.Place(
+                space=storage.space,
+                at=at,
+                new_uid=lambda: ids.uuid7(at, secrets.token_bytes(ids.UID_ENTROPY_BYTES)),
+            )
+            receipts = [
+                pipeline.store(tx, ready, place) if isinstance(ready, pipeline.Ready) else ready for ready in batch
+            ]
+        self._tell_write(storage, sum(receipt.outcome in ("stored", "candidate") for receipt in receipts))
+        return receipts
+
+    def _count_reasons(self, receipts: Sequence[Receipt]) -> None:
+        """Count what was refused, and why, so that a person sees how much junk was kept out."""
+        reasons = Counter(receipt.reason for receipt in receipts if receipt.outcome == "refused" and receipt.reason)
+        storage = self._spaces.project()
+        if reasons and storage is not None:
+            with storage.bookkeeping() as notes:
+                if notes is not None:
+                    notes.count({f"refused:{reason}": number for reason, number in reasons.items()})
 
     def _answer(self, question: Question, storages: Storages, now: datetime) -> Recalled:
         return recalling.answer(
@@ -432,6 +490,11 @@ class Kept:
         if space == GLOBAL and self._actor.role == "project":
             consent = kind == "pattern" or (self._confirm is not None and self._confirm(question))
         access.check_write(self._as_actor(), space, consent=consent)
+
+    def _agree(self, question: str) -> None:
+        """Raise NotAllowed unless a person says yes."""
+        if self._confirm is None or not self._confirm(question):
+            raise NotAllowed(f"This needs a yes: {question}", hint="Give `confirm=` to kept.open, or `--yes`.")
 
     def _find(self, ref: Ref) -> tuple[Storage, Memory]:
         """The memory and its storage, behind the one check."""
@@ -560,16 +623,39 @@ class Kept:
         self._signals.emit("memory:write", type="memory", path=storage.space, delta=delta)
 
 
-def _batches(drafts: Iterable[Draft]) -> Iterator[list[Draft]]:
+def _batches(prepared: Iterable[pipeline.Ready | Receipt]) -> Iterator[Batch]:
     """Drafts in order, in runs that go to the same space and are not too long for one transaction."""
-    batch: list[Draft] = []
-    for draft in drafts:
-        if batch and (len(batch) == BATCH or (draft.tier == "global") != (batch[0].tier == "global")):
+    batch: Batch = []
+    is_global: bool | None = None
+    for ready in prepared:
+        wants_global = ready.draft.tier == "global" if isinstance(ready, pipeline.Ready) else is_global
+        if batch and (len(batch) == BATCH or (is_global is not None and wants_global != is_global)):
             yield batch
             batch = []
-        batch.append(draft)
+        batch.append(ready)
+        is_global = wants_global
     if batch:
         yield batch
+
+
+def _erased(memory: Memory, scrubbed: Scrubbed) -> Receipt:
+    """What is left of an erased memory, and where a person has to look."""
+    sentences = [f"Memory {memory.ref} is gone for good."]
+    if not scrubbed.is_done:
+        sentences = [
+            f"Memory {memory.ref} is erased; another program still reads old pages of the file, or the disk is full.",
+            "What is left of it is cleared as soon as that is over, at the next opening.",
+        ]
+    if scrubbed.backups:
+        sentences.append(f"It was taken out of {scrubbed.backups} backup{'s' if scrubbed.backups > 1 else ''}, too.")
+    if scrubbed.elsewhere:
+        sentences.append(f"Backups that Kept cannot reach may still hold it: {', '.join(scrubbed.elsewhere)}.")
+    return Receipt(
+        outcome="stored",
+        ref=memory.ref,
+        reason="erased" if scrubbed.is_done else "pending",
+        message=" ".join(sentences),
+    )
 
 
 def _status_before_archiving(event: Event) -> str | None:

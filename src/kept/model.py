@@ -20,6 +20,7 @@ Origin = Literal["user", "agent", "conversation", "tool", "import", "migration",
 Outcome = Literal["stored", "strengthened", "candidate", "refused"]
 ConflictType = Literal["contradictory", "superseded", "ambiguous"]
 Role = Literal["admin", "project", "skill"]
+MessageRole = Literal["user", "assistant", "tool_call", "tool_result"]
 
 GLOBAL = "global"
 
@@ -232,6 +233,20 @@ class Receipt(Struct, frozen=True, kw_only=True):
     message: str = ""
     redactions: tuple[Redaction, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
+    near: tuple[str, ...] = ()  # refs of memories that say nearly the same
+    superseded: tuple[str, ...] = ()  # refs of those whose place it took
+
+
+class Message(Struct, frozen=True, kw_only=True):
+    """One message of a conversation, as it was said. A tool call has a name and an input, a tool result a content."""
+
+    id: str
+    role: MessageRole
+    content: str = ""
+    name: str | None = None
+    input: dict[str, Any] | None = None
+    at: datetime | None = None
+    speaker: str | None = None
 
 
 class Hit(Struct, frozen=True, kw_only=True):

@@ -45,7 +45,6 @@ def open(
     the home. `project` is a directory or a name. `confirm(question) -> bool` is asked before
     global memory changes. `clock` returns an aware datetime. `origin` is who speaks when a draft does not say.
     """
-    environ = os.environ
     now = clock or utc_now
     if location is not None and (project is not None or home is not None):
         raise InvalidInput(
@@ -55,10 +54,10 @@ def open(
         projects = open_projects(home, clock=now)
         found = projects.find(project)
         project_file = None if found is None else project_settings_file(projects.home, found)
-        chosen = _settings(settings, project_file, environ)
+        chosen = settings_in_force(settings, project_file)
         spaces: Spaces = HomeSpaces(projects.home, projects, project, chosen, now)
     else:
-        chosen = _settings(settings, None, environ)
+        chosen = settings_in_force(settings)
         spaces = _single(os.fspath(location), chosen, now)
     return Kept(spaces, actor=actor or Actor(), settings=chosen, clock=now, confirm=confirm, origin=origin)
 
@@ -94,10 +93,9 @@ def _single(location: str, settings: Settings, now: Clock) -> Spaces:
     return OneSpace(open_file(Path(location), None, settings, now))
 
 
-def _settings(
-    given: Settings | Mapping[str, Any] | None, project_file: Path | None, environ: Mapping[str, str]
-) -> Settings:
+def settings_in_force(given: Settings | Mapping[str, Any] | None = None, project_file: Path | None = None) -> Settings:
+    """The settings given, or those of the user's file, the project's file and the environment, with these on top."""
     if isinstance(given, Settings):
         return given
-    user_file = configuration.user_settings_file(environ)
-    return configuration.load(user_file, project_file, environ, given or {}).settings
+    user_file = configuration.user_settings_file(os.environ)
+    return configuration.load(user_file, project_file, os.environ, given or {}).settings

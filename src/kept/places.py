@@ -57,7 +57,7 @@ def identify(path: Path, no_projects: Mapping[Path, str]) -> Place:
 
     Raises NotFound where nothing is, InvalidInput for a file.
     """
-    with explained("look into", path):
+    with explained("look into", path, hint="Go where you may read, or name a project: --project NAME."):
         here = _real_directory(path)
         for folder in (here, *here.parents):
             if folder in no_projects:  # also ends the search: a repository of dot-files does not own all of $HOME
@@ -82,7 +82,7 @@ def _real_directory(path: Path) -> Path:
         is_directory = stat.S_ISDIR(real.stat().st_mode)
     except FileNotFoundError as error:
         raise NotFound(
-            f"There is no directory {shown(path)}.", hint="Check the path, or name a project: --project NAME."
+            f"There is no directory {shown(real)}.", hint="Check the path, or name a project: --project NAME."
         ) from error
     if not is_directory:
         raise InvalidInput(f"{shown(path)} is a file, not a directory.", hint="Give the directory of the project.")

@@ -8,6 +8,7 @@ decided above. tests/contract is the full definition; a class that passes it is 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
 from msgspec import Struct
@@ -105,6 +106,34 @@ class Statistics(Struct, frozen=True):
         )
 
 
+class Scrubbed(Struct, frozen=True, kw_only=True):
+    """How far an erasure got. Not done: another program still reads old pages, or the disk is full."""
+
+    is_done: bool = True
+    backups: int = (
+        0  # of those that Kept keeps by itself: how many were rewritten, or dropped because they could not be
+    )
+    elsewhere: tuple[str, ...] = ()  # backups that somebody asked for, which are theirs to delete
+
+
+class BackedUp(Struct, frozen=True, kw_only=True):
+    """What a backup holds, counted in the backup itself."""
+
+    path: str
+    memories: int
+    events: int
+    bytes: int
+
+
+class Restored(Struct, frozen=True, kw_only=True):
+    """What is there after going back to a backup, and where the state before it was kept."""
+
+    memories: int
+    events: int
+    left_out: int = 0  # of the backup's memories: how many were erased since it was made
+    replaced: str | None = None
+
+
 class Reader(Protocol):
     """A consistent look at one space: everything read through it is of one moment."""
 
@@ -147,6 +176,9 @@ class Reader(Protocol):
 
         Its other fields are not looked at. Exact for small spaces; an estimate for the common words of large ones.
         """
+
+    def counters(self) -> dict[str, int]:
+        """What bookkeeping has counted, by name."""
 
     def links(self, id: int) -> list[tuple[int, float, datetime]]:
         """The memories linked to this one, strongest first: (id, strength, last recalled together)."""
@@ -200,6 +232,9 @@ class Bookkeeping(Protocol):
     def link(self, ids: Sequence[int], at: datetime) -> None:
         """These were recalled together: strengthen the link between each two of them."""
 
+    def count(self, counters: Mapping[str, int]) -> None:
+        """Add to named counters, such as `refused:chatter`."""
+
     def save_receipt(self, body: dict[str, Any], uids: Sequence[str], at: datetime) -> int:
         """Note what was asked and answered; `uids` are the memories it speaks of, with which it will be erased.
 
@@ -224,8 +259,17 @@ class Storage(Protocol):
     def bookkeeping(self) -> AbstractContextManager[Bookkeeping | None]:
         """Note usage without waiting: None when somebody else is writing, and then it is skipped."""
 
-    def scrub(self) -> bool:
-        """Finish what `erase` began: True when no byte is left, False when a reader still holds the old pages."""
+    def scrub(self) -> Scrubbed:
+        """Finish what `erase` began, in the files of the storage and in the backups it keeps of them."""
+
+    def back_up(self, target: Path) -> BackedUp:
+        """Write a checked copy of this moment to a new file, while others read and write. Never overwrites one."""
+
+    def restore_from(self, source: Path, *, overwrite_newer: bool = False) -> Restored:
+        """Go back to what a backup holds; what was there is kept as a file, and what was erased stays erased.
+
+        Raises NotAllowed when the storage has changed since the backup was made, unless `overwrite_newer`.
+        """
 
     def describe(self) -> dict[str, Any]:
         """Facts about this storage for `kept status`: its kind, place, size in bytes, schema version."""

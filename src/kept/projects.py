@@ -204,7 +204,7 @@ class Projects:
     def _get(self, registry: Registry, name_or_id: str) -> Project:
         project = registry.get(name_or_id.removeprefix("project/")) or registry.named(name_or_id)
         if project is None:
-            raise NotFound(f"No project is called {shown(name_or_id)!r}.", hint=HOW_TO_LIST)
+            raise NotFound(f"No project has the name or id {shown(name_or_id)!r}.", hint=HOW_TO_LIST)
         return project
 
     def _free_name(self, registry: Registry, name: str, besides: Project | None = None) -> str:

@@ -13,7 +13,7 @@ from typing import Protocol
 from kept.errors import NotAllowed
 from kept.home import Home
 from kept.model import GLOBAL
-from kept.ports import Storage
+from kept.ports import Restored, Storage
 from kept.projects import Projects
 from kept.settings import Settings
 
@@ -32,6 +32,9 @@ class Spaces(Protocol):
 
     def ensure_shared(self) -> Storage:
         """The global storage, made if need be. Raises NotAllowed for a portable file, which has none."""
+
+    def replace_damaged(self, source: Path, *, shared: bool) -> Restored:
+        """Put a backup in the place of a store that can no longer be opened, which is kept beside it."""
 
     def close(self) -> None:
         """Close what was opened."""
@@ -57,6 +60,9 @@ class OneSpace:
             "A single memory file has no global space.",
             hint="Store it with tier='project', or open a project: kept.open(project=…).",
         )
+
+    def replace_damaged(self, source: Path, *, shared: bool) -> Restored:
+        raise NotAllowed("A single memory file that is damaged cannot be opened.", hint="Copy the backup to its place.")
 
     def close(self) -> None:
         self._storage.close()
@@ -105,6 +111,18 @@ class HomeSpaces:
     def ensure_shared(self) -> Storage:
         return self._created(GLOBAL, self._home.prepare().database)
 
+    def replace_damaged(self, source: Path, *, shared: bool) -> Restored:
+        from kept.storage.sqlite.restore import replace_damaged
+
+        project = None if shared else self._projects.ensure(self._target)
+        return replace_damaged(
+            self._home.files(None if project is None else project.folder).database,
+            source,
+            space=GLOBAL if project is None else project.space,
+            wait_s=self._settings.write_wait_s,
+            now=self._now(),
+        )
+
     def close(self) -> None:
         for storage in self._open.values():
             storage.close()
@@ -118,11 +136,23 @@ class HomeSpaces:
         if space not in self._open:
             if not create and not path.exists():
                 return None
-            self._open[space] = open_file(path, space, self._settings, self._now)
+            daily = self._settings.backups_kept if self._settings.backup_daily else 0
+            self._open[space] = open_file(path, space, self._settings, self._now, daily_backups=daily)
         return self._open[space]
 
 
-def open_file(path: Path, space: str | None, settings: Settings, now: Callable[[], datetime]) -> Storage:
+def is_of_global(backup: Path) -> bool:
+    """Whether a backup is of the global space. Raises NotFound, Corrupt or SchemaTooNew when it is none."""
+    if backup.suffix == ".json":
+        return False  # only portable files are kept as JSON
+    from kept.storage.sqlite.restore import space_of
+
+    return space_of(backup) == GLOBAL
+
+
+def open_file(
+    path: Path, space: str | None, settings: Settings, now: Callable[[], datetime], *, daily_backups: int = 0
+) -> Storage:
     """The storage in a file: JSON when it is called so, SQLite otherwise."""
     if path.suffix == ".json":
         from kept.storage.jsonfile import JsonFileStorage
@@ -130,7 +160,7 @@ def open_file(path: Path, space: str | None, settings: Settings, now: Callable[[
         return JsonFileStorage(path, space or PORTABLE_SPACE, write_wait_s=settings.write_wait_s)
     from kept.storage.sqlite import SqliteStorage
 
-    return SqliteStorage(path, space, write_wait_s=settings.write_wait_s, now=now)
+    return SqliteStorage(path, space, write_wait_s=settings.write_wait_s, now=now, daily_backups=daily_backups)
 
 
 PORTABLE_SPACE = "project/portable"

@@ -17,7 +17,7 @@ as `u` and its number in hexadecimal. On such tokens all agree: the index holds 
 import re
 import unicodedata
 from functools import lru_cache
-from itertools import pairwise
+from operator import add
 from typing import Literal
 
 TOKEN_CHARS = "_"
@@ -45,6 +45,7 @@ _UNSPACED = (
     ("\uf900", "\ufaff"),  # Chinese, compatibility
     ("\U00020000", "\U0003ffff"),  # Chinese, rare
 )
+_HAN = ("\u3400", "\u9fff")
 _MARK = "\ue000"  # private use: `_plain` gives no other
 _NAME = r"[^\W_]+"
 _SEPARATOR = r"(?:_*+(?:::|[/\\]\.?|[-.:@'])_*|_+)"
@@ -53,11 +54,14 @@ _UNIT = re.compile(rf"(?:{_MARK}.)+|{_NAME}(?:{_SEPARATOR}{_NAME})*")
 _LEVELS = (re.compile(r"[/\\:@]+"), re.compile(r"\."), re.compile(r"[-_']+"))  # of a path, of a file name, of a name
 _SEPARATORS = re.compile(r"[-_./\\:@']+")
 _BETWEEN_DIGITS = re.compile(r"(?<=[0-9])[-_./\\:@']+(?=[0-9])")
-_NUMBER = re.compile(r"[0-9]+(?:[-_./:][0-9]+)+")  # versions, dates, addresses
-_HUMP = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+|[^A-Za-z0-9]+")
+_NUMBER = re.compile(r"(?<![0-9])[0-9]++(?:[-_./:][0-9]++)+")  # versions, dates, addresses
+_HUMP = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+|[^A-Za-z0-9]+")
+_PLURAL_OF_CAPITALS = re.compile(r"([A-Z]{2,})s(?![a-z])")  # GPUs; the stemmer does not see a plural there
 _NAME_AND_NUMBER = re.compile(r"([a-z]{2,})([0-9]+)|([0-9]+)([a-z]{2,})")
 
-_CLITIC = re.compile(r"(?<=[A-Za-z])'(?:(?:s|re|ve|ll|d|m)(?![A-Za-z0-9])|(?=t(?![A-Za-z0-9])))", re.IGNORECASE | re.ASCII)
+_CLITIC = re.compile(
+    r"(?<=[A-Za-z])'(?:(?:s|re|ve|ll|d|m)(?![A-Za-z0-9])|(?=t(?![A-Za-z0-9])))", re.IGNORECASE | re.ASCII
+)
 _SCHEME = re.compile(r"(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9+.-]{1,20}://")
 _URL = re.compile(r"(?<![A-Za-z0-9])(?:[A-Za-z][A-Za-z0-9+.-]{1,20}://|www\.)\S+", re.IGNORECASE | re.ASCII)
 _PLUS_PLUS = re.compile(r"(?<![A-Za-z0-9])([A-Za-z])\+\+")
@@ -69,11 +73,10 @@ _ONE_LETTER_LANGUAGES = frozenset("cdr")
 
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "Ø": "Oe"})
 _UMLAUT = re.compile("[äöüøÄÖÜØ]")
-# Latin letters that Unicode does not take apart, and the hyphen and apostrophe of typesetters.
-_PLAIN = {
-    **{"ß": "ss", "ẞ": "SS", "ø": "o", "Ø": "O", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ł": "l", "Ł": "L"},
-    **{"đ": "d", "Đ": "D", "ð": "d", "Ð": "D", "þ": "th", "Þ": "Th", "ı": "i", "\u2010": "-", "’": "'", "ʼ": "'"},
-}
+# Latin letters that Unicode does not take apart, and the typesetter's hyphen, apostrophe and trade mark.
+_PLAIN = dict(
+    zip("ßẞøØæÆœŒłŁđĐðÐþÞı\u2010’ʼ™", "ss SS o O ae Ae oe Oe l L d D d D th Th i - ' ' ".split(" "), strict=True)
+)
 _GERMAN = re.compile(r"[a-z]{4,}(?:ung|[hk]eit|schaft|nis|lich|isch)(?:e|er|es|em|s|se)?|[a-z]{5,}en")
 
 # What Unicode calls default-ignorable: invisible, and good only for hiding something.
@@ -93,10 +96,9 @@ def normalise(text: str) -> str:
     "10² rows" and "102 rows", of "Maße" and "Masse".
     """
     if not text.isascii():
-        text = _compose("NFC", _compose("NFC", _INVISIBLE.sub("", text)).lower())
-    else:
-        text = text.lower()
-    return " ".join(text.split())
+        text = _compose("NFC", _INVISIBLE.sub("", text)).lower()
+        text = _INVISIBLE.sub("", _compose("NFC", text))
+    return " ".join(text.lower().split())
 
 
 def fingerprint(text: str) -> str:
@@ -193,7 +195,8 @@ def _says_something(token: str) -> bool:
 
 
 def _read(run: str) -> _Reading:
-    return _read_short(run) if len(run) <= MAX_TOKEN_CHARS else _read_any(run)
+    # A long run seldom comes again, and one of Chinese has two tokens a character: not worth the memory.
+    return _read_short(run) if len(run) <= (MAX_TOKEN_CHARS if run.isascii() else 16) else _read_any(run)
 
 
 def _read_any(run: str) -> _Reading:
@@ -204,8 +207,8 @@ def _read_any(run: str) -> _Reading:
     for unit in _UNIT.findall(plain):
         if unit[0] == _MARK:
             characters = unit[1::2]
-            index += _characters_and_bigrams(characters)
-            ask += _asked_of_unspaced(characters)
+            index += (in_turn := _characters_and_bigrams(characters))
+            ask += [*_lone_han(characters), *in_turn[1::2]] if len(characters) > 1 else characters
             count += len(characters)
         else:
             tokens = _tokens(unit)
@@ -266,7 +269,7 @@ def _name_tokens(name: str) -> dict[str, bool]:
     whole = name.casefold()
     found = {_stem(whole): True}
     names = [whole]
-    if name != whole and len(humps := _HUMP.findall(name)) in range(2, MAX_HUMPS + 1):
+    if name != whole and len(humps := _HUMP.findall(_PLURAL_OF_CAPITALS.sub(r"\1", name))) <= MAX_HUMPS:
         names += [hump.casefold() for hump in humps]
         found |= {_stem(hump): True for hump in names[1:]}
     for each in names:
@@ -276,16 +279,18 @@ def _name_tokens(name: str) -> dict[str, bool]:
 
 
 def _characters_and_bigrams(run: str) -> list[str]:
-    return [run[0], *(token for left, right in pairwise(run) for token in (left + right, right))]
+    tokens = [""] * (2 * len(run) - 1)
+    tokens[::2] = run
+    tokens[1::2] = map(add, run, run[1:])
+    return tokens
 
 
-def _asked_of_unspaced(run: str) -> list[str]:
-    """Bigrams, because single characters are in everything; but a Han character among kana is a word's stem."""
-    if len(run) == 1:
-        return [run]
-    han = [False, *("\u3400" <= character <= "\u9fff" for character in run), False]
-    lone = [run[at] for at in range(len(run)) if han[at : at + 3] == [False, True, False]]
-    return lone + [left + right for left, right in pairwise(run)]
+def _lone_han(run: str) -> list[str]:
+    """The Han characters among kana: each is the stem of a word, 食 of 食べる, and tells enough to be asked for."""
+    if min(run) >= _HAN[0]:
+        return []
+    is_han = [False, *(_HAN[0] <= character <= _HAN[1] for character in run), False]
+    return [run[at] for at in range(len(run)) if is_han[at : at + 3] == [False, True, False]]
 
 
 def _stem(word: str) -> str:
@@ -316,7 +321,7 @@ def _spellings(run: str) -> tuple[str, str]:
     if run.isascii():
         plain = _tidy(run)
         return plain, plain
-    run = _compose("NFKC", run.replace("™", " "))
+    run = _compose("NFKC" if "\uff9e" in run or "\uff9f" in run else "NFC", run)  # ﾞ and ﾟ join the kana before them
     plain = _tidy("".join(map(_plain, run)))
     if not _UMLAUT.search(run):
         return plain, plain
@@ -346,6 +351,10 @@ def _plain(character: str) -> str:
         return character
     if character in _PLAIN:
         return _PLAIN[character]
+    if _INVISIBLE.match(character):
+        return ""
+    if (simpler := unicodedata.normalize("NFKC", character)) != character:
+        return "".join(map(_plain, simpler))
     category = unicodedata.category(character)
     if category == "Nd":
         return str(unicodedata.decimal(character))
@@ -354,10 +363,8 @@ def _plain(character: str) -> str:
         stored = "".join(map(_storable, unicodedata.normalize("NFC", "".join(letters))))
         return _MARK + stored if len(stored) == 1 and _is_unspaced(stored) else stored
     if category in ("Mn", "Mc"):  # an accent falls away; a vowel sign, which has no combining class, is a letter
-        is_sign = unicodedata.combining(character) in (0, 9) and not _INVISIBLE.match(character)
-        return f"u{ord(character):x}" if is_sign and not _is_unspaced(character) else ""
-    if category == "Cf":
-        return ""
+        is_sign = unicodedata.combining(character) in (0, 9) and not _is_unspaced(character)
+        return f"u{ord(character):x}" if is_sign else ""
     if _is_pictograph(character) and (category == "So" or character > "\uffff"):
         return f" u{ord(character):x} "
     return " "
@@ -372,6 +379,4 @@ def _storable(letter: str) -> str:
 
 def _compose(form: Literal["NFC", "NFKC"], text: str) -> str:
     """Unicode's normal form in linear time: Python sorts a run of marks by insertion, so no run may be long."""
-    if len(text) > 30:
-        text = _MARKS.sub("\\1\u034f", text)
-    return _INVISIBLE.sub("", unicodedata.normalize(form, text))
+    return unicodedata.normalize(form, _MARKS.sub("\\1\u034f", text))

@@ -7,13 +7,11 @@ common vocabularies takes the most tokens for German and Chinese; o200k_base tak
 """
 
 import re
-from functools import lru_cache
 from math import ceil
 
 # What a byte-pair vocabulary usually takes as one token: a word of up to ten letters (or a hump of camel case, or four
 # capitals), three digits and the blank before them, four punctuation marks, a line break with its indentation.
 _PIECE = re.compile(r"[A-Z]{2,4}(?![a-z])|[A-Za-z][a-z]{0,9}| (?=[0-9])|[0-9]{1,3}|[!-/:-@\[-`{-~]{1,4}|\s{2,}|\n")
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
 # Vocabularies are made of English: a German word takes two tokens on average. Its commonest words, a third of all,
 # each pay for the longer words around them.
@@ -24,30 +22,26 @@ _GERMAN = frozenset(
 )
 _GERMAN_EXTRA = 1.2
 
-_WEIGHTS = (  # first code point after the block, tokens a character
-    (0xC0, 1.0),  # signs of Latin-1
-    (0x250, 2.0),  # Latin letters with accents: they cut their word in two
-    (0x370, 1.0),
-    (0x400, 1.1),  # Greek
-    (0x530, 0.5),  # Cyrillic
-    (0x600, 1.2),  # Hebrew, Armenian
-    (0x780, 0.9),  # Arabic
-    (0x980, 1.3),  # Devanagari
-    (0xE00, 1.9),  # other scripts of India
-    (0xE80, 1.0),  # Thai
-    (0x1E00, 2.1),
-    (0x2600, 1.1),  # Vietnamese, punctuation, arrows, frames
-    (0x3000, 2.0),  # symbols
-    (0x3040, 1.0),  # Chinese punctuation
-    (0x3100, 0.95),  # kana
-    (0xA000, 1.1),  # Chinese
-    (0xAC00, 2.5),
-    (0xD7B0, 1.15),  # Korean
-    (0xF900, 3.0),  # surrogates and private use
-    (0xFF00, 2.0),
-    (0x10000, 1.0),  # full width
-    (0x110000, 3.0),  # emoji and rare characters
+# Tokens a character beyond ASCII takes, by the first byte of its UTF-8 form, which tells the script.
+_SCRIPTS = (
+    (0xC2, 0xC2, 1.0),  # signs of Latin-1
+    (0xC3, 0xCB, 2.0),  # Latin letters with accents: they cut their word in two
+    (0xCC, 0xCF, 1.1),  # combining marks, Greek
+    (0xD0, 0xD4, 0.5),  # Cyrillic
+    (0xD5, 0xD7, 1.2),  # Armenian, Hebrew
+    (0xD8, 0xDF, 0.9),  # Arabic
+    (0xE0, 0xE0, 1.3),  # scripts of India, Thai
+    (0xE1, 0xE1, 1.5),  # Georgian, Khmer, Vietnamese
+    (0xE2, 0xE2, 1.1),  # punctuation, arrows, symbols
+    (0xE3, 0xE3, 1.0),  # kana, Chinese punctuation
+    (0xE4, 0xE9, 1.1),  # Chinese
+    (0xEA, 0xED, 1.15),  # Korean; lone surrogates
+    (0xEE, 0xEE, 3.0),  # private use
+    (0xEF, 0xEF, 1.0),  # full width
+    (0xF0, 0xFF, 3.0),  # emoji, rare characters
 )
+_WEIGHTS = [0.0] * 0xC2 + [weight for first, last, weight in _SCRIPTS for _ in range(first, last + 1)]
+_NOT_FIRST = bytes(range(0xC2))
 
 
 def estimate(text: str) -> int:
@@ -60,10 +54,6 @@ def estimate(text: str) -> int:
     pieces = _PIECE.findall(text)
     tokens = len(pieces) + _GERMAN_EXTRA * sum(map(_GERMAN.__contains__, pieces))
     if not text.isascii():
-        tokens += sum(map(_weight, _NOT_ASCII.findall(text)))
+        first_bytes = text.encode("utf-8", "surrogatepass").translate(None, _NOT_FIRST)
+        tokens += sum(map(_WEIGHTS.__getitem__, first_bytes))
     return max(1, ceil(tokens))
-
-
-@lru_cache(maxsize=4096)
-def _weight(character: str) -> float:
-    return next(weight for end, weight in _WEIGHTS if ord(character) < end)

@@ -658,6 +658,16 @@ def promise_receipts_are_kept_and_go_with_what_they_speak_of(bench: Bench) -> No
         assert reader.receipt(second) is not None
 
 
+def promise_counters_add_up(bench: Bench) -> None:
+    storage = bench.open()
+    for counters in ({"refused:echo": 2, "x": 1}, {"refused:echo": 3}):
+        with storage.bookkeeping() as notes:
+            assert notes is not None
+            notes.count(counters)
+    with bench.reopen(storage).reading() as reader:
+        assert reader.counters() == {"refused:echo": 5, "x": 1}
+
+
 def promise_bookkeeping_never_waits(bench: Bench) -> None:
     storage = bench.open()
     seen: list[object] = []

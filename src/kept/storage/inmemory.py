@@ -7,18 +7,19 @@ more than some ten thousand memories belongs into SQLite.
 
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from itertools import combinations
+from pathlib import Path
 from typing import Any, cast
 
 from msgspec import Struct, field
 
 from kept import bm25, journal
-from kept.errors import Busy, NotFound, StorageError
+from kept.errors import Busy, NotAllowed, NotFound, StorageError
 from kept.model import Alias, Conflict, Event, Memory, Record, replace
-from kept.ports import LIVE, Found, Prepared, R, Stamp, Statistics, TooLate, Where
+from kept.ports import LIVE, BackedUp, Found, Prepared, R, Restored, Scrubbed, Stamp, Statistics, TooLate, Where
 from kept.storage.prepare import prepare
 from kept.storage.shared import RECEIPTS_KEPT, WRITE_WAIT_S, check_limit, index_of, indexes, matches, tombstone
 
@@ -45,6 +46,7 @@ class State(Struct):
     tombstones: set[str] = set()
     links: dict[str, tuple[float, datetime]] = {}  # "3-7" → strength, last recalled together
     receipts: dict[int, SavedReceipt] = {}
+    counters: dict[str, int] = {}
 
     def copy(self) -> "State":
         return State(
@@ -57,6 +59,7 @@ class State(Struct):
             tombstones=set(self.tombstones),
             links=dict(self.links),
             receipts=dict(self.receipts),
+            counters=dict(self.counters),
         )
 
     def table(self, noun: type[Record]) -> dict[int, Any]:
@@ -166,6 +169,9 @@ class InMemoryReader:
             found.reverse()
         return found[:limit]
 
+    def counters(self) -> dict[str, int]:
+        return dict(self._state.counters)
+
     def links(self, id: int) -> list[tuple[int, float, datetime]]:
         found = []
         for pair, (strength, at) in self._state.links.items():
@@ -230,6 +236,7 @@ class InMemoryTransaction(InMemoryReader):
         if state.memories.pop(memory.id, None) is None:
             raise NotFound(f"There is no memory with id {memory.id} to erase.")
         self._prepared.pop(memory.id, None)
+        fingerprints = journal.fingerprints(self.events(subject=memory.uid)) | {memory.fingerprint}
         touched = {memory.uid} | {c.subject for c in state.conflicts.values() if memory.uid in (c.left, c.right)}
         state.conflicts = {id: c for id, c in state.conflicts.items() if c.subject not in touched}
         state.links = {pair: link for pair, link in state.links.items() if str(memory.id) not in pair.split("-")}
@@ -237,7 +244,7 @@ class InMemoryTransaction(InMemoryReader):
             replace(event, salt=None, changed=None) if event.subject in touched else event for event in state.events
         ]
         state.receipts = {id: receipt for id, receipt in state.receipts.items() if memory.uid not in receipt.uids}
-        state.tombstones.add(tombstone(state.key, memory.fingerprint))
+        state.tombstones |= {tombstone(state.key, fingerprint) for fingerprint in fingerprints}
         self.has_erased = True
         self._append(action, memory.uid, {})
 
@@ -276,6 +283,10 @@ class InMemoryBookkeeping:
         for a, b in combinations(sorted(set(ids)), 2):
             strength, _ = self._state.links.get(f"{a}-{b}", (0.0, at))
             self._state.links[f"{a}-{b}"] = (strength + 1.0, at)
+
+    def count(self, counters: Mapping[str, int]) -> None:
+        for name, number in counters.items():
+            self._state.counters[name] = self._state.counters.get(name, 0) + number
 
     def save_receipt(self, body: dict[str, Any], uids: Sequence[str], at: datetime) -> int:
         number = self._state.last_ids.get("receipt", 0) + 1
@@ -329,8 +340,14 @@ class InMemoryStorage:
         finally:
             self._end_turn()
 
-    def scrub(self) -> bool:
-        return True
+    def scrub(self) -> Scrubbed:
+        return Scrubbed()
+
+    def back_up(self, target: Path) -> BackedUp:
+        raise NotAllowed("A store in memory has no file to back up.", hint="Open a file, or export what it holds.")
+
+    def restore_from(self, source: Path, *, overwrite_newer: bool = False) -> Restored:
+        raise NotAllowed("A store in memory cannot be restored from a backup.", hint="Open a file instead.")
 
     def describe(self) -> dict[str, Any]:
         return {"storage": "in-memory", "place": ":memory:", "bytes": 0, "schema": 1}

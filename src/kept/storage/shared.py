@@ -1,6 +1,7 @@
 """What every storage needs and none should write again: filters in Python, tombstones, guards."""
 
 import hashlib
+import zlib
 
 from kept.errors import InvalidInput
 from kept.model import Memory
@@ -55,8 +56,17 @@ def index_of(memory: Memory) -> str | None:
 
 
 def tombstone(key: bytes, fingerprint: str) -> str:
-    """What is left of an erased memory: a keyed hash, which says "this one" to nobody who lacks the key."""
-    return hashlib.blake2b(fingerprint.encode(), key=key, digest_size=16).hexdigest()
+    """What is left of an erased memory: a keyed hash, which says "this one" to nobody who lacks the key.
+
+    It ends with a checksum of itself: a mark that changed on the disk would say nothing, and nobody would know.
+    """
+    mark = hashlib.blake2b(fingerprint.encode(), key=key, digest_size=16).hexdigest()
+    return f"{mark}{zlib.crc32(mark.encode()):08x}"
+
+
+def is_tombstone(mark: str) -> bool:
+    """Whether the mark is still as `tombstone` made it."""
+    return len(mark) == 40 and mark[32:] == f"{zlib.crc32(mark[:32].encode()):08x}"
 
 
 def check_limit(limit: int) -> None:

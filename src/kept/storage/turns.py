@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 from kept.errors import Busy, StorageError
+from kept.storage import forks
 
 _PID_DIGITS = 20
 
@@ -23,27 +24,44 @@ class Turns:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._threads = threading.Lock()
-        self._fd: int | None = None
+        self._fd: int | None = None  # ours, unless a waiter has it
+        self._waiter: _Waiter | None = None
         self._pid = os.getpid()
+        self._taken_by: int | None = None
+        self._is_closed = False
+        forks.watch(self)
 
     def take(self, wait_s: float) -> None:
         """Wait for the turn, at most `wait_s` seconds (0: not at all). Raises Busy, naming the holder."""
-        if os.getpid() != self._pid:
-            self._start_anew_after_fork()
+        if os.getpid() != self._pid:  # forked by something that tells nobody
+            self.after_fork(in_child=True)
         deadline = time.monotonic() + wait_s
         if not self._threads.acquire(timeout=wait_s):
             raise self._busy(wait_s)
         try:
-            self._lock(deadline, wait_s)
+            if not self._lock(deadline):
+                raise self._busy(wait_s)
+            self._taken_by = self._pid
+        except OSError as error:
+            self._threads.release()
+            raise StorageError(
+                f"The lock file {self.path} cannot be used: {error.strerror}.",
+                hint="Check that its folder exists and that you may write there.",
+            ) from error
         except BaseException:
             self._threads.release()
             raise
 
     def end(self) -> None:
         """Let the next one have its turn."""
+        if self._taken_by != os.getpid():
+            return  # a child that was forked inside the turn: it is the parent's to end
+        self._taken_by = None
         try:
             if self._fd is not None:
                 _unlock(self._fd)
+            if self._is_closed:
+                self._drop()
         finally:
             self._threads.release()
 
@@ -65,57 +83,78 @@ class Turns:
         return False
 
     def close(self) -> None:
-        """Close the lock file. Closing twice is allowed."""
-        if os.getpid() == self._pid and self._fd is not None:
-            os.close(self._fd)
-            self._fd = None
-
-    def _lock(self, deadline: float, wait_s: float) -> None:
-        while True:
-            fd = self._open()
-            if not _try_lock(fd) and not self._wait(fd, deadline):
-                raise self._busy(wait_s)
-            if self._is_current(fd):
-                break
-            # Somebody deleted the lock file while we waited for it: what we hold guards nothing.
-            os.close(fd)
-            self._fd = None
-        os.pwrite(fd, f"{self._pid:<{_PID_DIGITS}}".encode(), 0)
-
-    def _wait(self, fd: int, deadline: float) -> bool:
-        """Block in a thread of its own, so that the caller can stop waiting although flock cannot."""
-        remaining = deadline - time.monotonic()
-        if remaining <= 0:
-            return False
-        waiter = _Waiter(fd)
-        waiter.start()
-        if waiter.wait(remaining):
-            return True
-        self._fd = None  # belongs to the waiter now, which closes it when its turn comes at last
-        return False
-
-    def _open(self) -> int:
-        if self._fd is None:
+        """Close the lock file, at the end of the turn if a thread is in one. Closing twice is allowed."""
+        self._is_closed = True
+        if self._threads.acquire(blocking=False):
             try:
-                self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            except OSError as error:
-                raise StorageError(
-                    f"The lock file {self.path} cannot be opened: {error.strerror}.",
-                    hint="Check that its folder exists and that you may write there.",
-                ) from error
-        return self._fd
+                self._drop()
+            finally:
+                self._threads.release()
+
+    def before_fork(self) -> None:
+        """Nothing to do: a child may inherit the lock file, because it closes its copy."""
+
+    def after_fork(self, *, in_child: bool) -> None:
+        if in_child:
+            # The child's copy is the parent's lock: kept open, it would outlive a parent that is killed in its turn.
+            # Not unlocked, only closed, which the parent's own copy survives. A waiter's thread is not in the child.
+            with contextlib.suppress(OSError):
+                if self._fd is not None:
+                    os.close(self._fd)
+                if self._waiter is not None:
+                    os.close(self._waiter.fd)
+            self._fd = self._waiter = None
+            self._threads = threading.Lock()
+            self._pid = os.getpid()
+
+    def _lock(self, deadline: float) -> bool:
+        """Hold the lock on the file that has the name now, or give up at the deadline."""
+        while True:
+            fd = self._lock_some_file(deadline)
+            if fd is None:
+                return False
+            if self._is_current(fd):
+                _note_pid(fd, self._pid)
+                return True
+            # Somebody deleted the lock file while we waited for it: what we hold guards nothing.
+            _unlock(fd)
+            self._drop()
+
+    def _lock_some_file(self, deadline: float) -> int | None:
+        while True:
+            if self._waiter is None:
+                if self._fd is None:
+                    self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                if _try_lock(self._fd):
+                    return self._fd
+                if time.monotonic() >= deadline:
+                    return None
+                waiter = _Waiter(self._fd)
+                try:
+                    waiter.start()
+                except RuntimeError:  # no more threads, or the interpreter is shutting down: nobody can wait
+                    return None
+                self._fd, self._waiter = None, waiter
+            # An earlier caller may have given up on this waiter; it has kept its place in the queue.
+            if not self._waiter.wait(deadline):
+                return None
+            waiter, self._waiter = self._waiter, None
+            self._fd = waiter.fd
+            if waiter.is_ours:
+                return self._fd
+
+    def _drop(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+        if self._waiter is not None:
+            self._waiter.leave()
+        self._fd = self._waiter = None
 
     def _is_current(self, fd: int) -> bool:
         try:
             return os.path.samestat(os.fstat(fd), self.path.stat())
         except FileNotFoundError:
             return False
-
-    def _start_anew_after_fork(self) -> None:
-        # The child shares the parent's open file, and with it the parent's lock. Only a new one is its own.
-        self._fd = None
-        self._threads = threading.Lock()
-        self._pid = os.getpid()
 
     def _busy(self, wait_s: float) -> Busy:
         holder = self.holder()
@@ -127,31 +166,61 @@ class Turns:
 
 
 class _Waiter(threading.Thread):
-    """Waits in a blocking flock. When nobody wants the lock any more by the time it is ours, lets it go again."""
+    """Waits in a blocking flock, which nothing can call off.
+
+    Whoever asked may give up and ask again later: one waiter is enough for all of them, so that a store
+    that stays locked costs one thread and not one a try. A lock that comes when nobody wants it is let go.
+    """
 
     def __init__(self, fd: int) -> None:
         super().__init__(daemon=True, name="kept-turn")
-        self._fd = fd
-        self._state = threading.Lock()
-        self._is_ours = threading.Event()
-        self._is_abandoned = False
+        self.fd = fd
+        self.is_ours = False
+        self._state = threading.Condition()
+        self._is_wanted = False
+        self._is_over = False
+        self._is_left = False
 
     def run(self) -> None:
-        _lock_blocking(self._fd)
+        try:
+            _lock_blocking(self.fd)
+            is_locked = True
+        except OSError:
+            is_locked = False
         with self._state:
-            if self._is_abandoned:
-                os.close(self._fd)
-            else:
-                self._is_ours.set()
+            self.is_ours = is_locked and self._is_wanted
+            if is_locked and not self.is_ours:
+                _unlock(self.fd)  # closing is not enough: a forked child may have a copy
+            if self._is_left:
+                os.close(self.fd)
+            self._is_over = True
+            self._state.notify_all()
 
-    def wait(self, timeout_s: float) -> bool:
-        if self._is_ours.wait(timeout_s):
-            return True
+    def wait(self, deadline: float) -> bool:
+        """Whether flock has returned before the deadline. Whoever gives up, or is interrupted, holds no lock."""
         with self._state:
-            if self._is_ours.is_set():
-                return True
-            self._is_abandoned = True
-            return False
+            self._is_wanted = True
+            try:
+                return self._state.wait_for(lambda: self._is_over, max(0.0, deadline - time.monotonic()))
+            except BaseException:
+                if self.is_ours:
+                    _unlock(self.fd)
+                    self.is_ours = False
+                raise
+            finally:
+                self._is_wanted = False
+
+    def leave(self) -> None:
+        """Nobody will come back for the lock file: close it as soon as that is possible."""
+        with self._state:
+            if self._is_over:
+                os.close(self.fd)
+            self._is_left = True
+
+
+def _note_pid(fd: int, pid: int) -> None:
+    with contextlib.suppress(OSError):  # on a full disk a Busy error names somebody else; no reason to fail
+        os.pwrite(fd, f"{pid:<{_PID_DIGITS}}".encode(), 0)
 
 
 if sys.platform == "win32":  # pragma: no cover

@@ -1,7 +1,7 @@
 """The same statement again: strengthen what is there instead of storing it twice.
 
-Rule: only what is the same but for case and spacing is the same. Anything less alike is never
-merged silently.
+Rule: only what is the same but for case and spacing is the same. What is nearly the same is reported, and never merged
+silently. A topic is the writer's own word that a new statement takes the place of the old one.
 """
 
 from datetime import datetime
@@ -9,9 +9,12 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from kept.model import Memory
-from kept.ports import Reader, Transaction, Where
+from kept.ports import Found, Reader, Transaction, Where
 
 STRENGTHEN_BY = 0.1
+NEAR_RATIO = 85.0  # per cent of the letters, in order, that two texts share
+_RAREST_WORDS = 6
+_CANDIDATES = 20
 
 
 def find_twin(reader: Reader, draft: Memory) -> Memory | None:
@@ -26,10 +29,8 @@ def strengthen(tx: Transaction, twin: Memory, again: Memory, at: datetime) -> Me
     Said on purpose, it confirms a candidate; said with a pin, it pins; new tags and files are added.
     """
     status = twin.status
-    if status == "candidate" and again.status != "candidate":
+    if again.status == "pinned" or (again.status == "confirmed" and status == "candidate"):
         status = again.status
-    elif again.status == "pinned":
-        status = "pinned"
     return tx.put(
         replace(
             twin,
@@ -42,4 +43,39 @@ def strengthen(tx: Transaction, twin: Memory, again: Memory, at: datetime) -> Me
             updated_at=at,
         ),
         "strengthen",
+    )
+
+
+def find_near(reader: Reader, draft: Memory, words: list[str]) -> list[Memory]:
+    """Live memories that say nearly the same, nearest first. `words` are the draft's own."""
+    from rapidfuzz import fuzz
+
+    near = [
+        (fuzz.ratio(draft.content.lower(), found.memory.content.lower()), found.memory)
+        for found in alike(reader, draft, words)
+    ]
+    return [memory for ratio, memory in sorted(near, key=lambda pair: -pair[0]) if ratio >= NEAR_RATIO]
+
+
+def alike(reader: Reader, draft: Memory, words: list[str]) -> list[Found]:
+    """The live memories that share the draft's few rarest words: all that could be near to it."""
+    distinct = list(dict.fromkeys(words))
+    rows_with = reader.statistics(distinct, Where(scope=draft.scope)).rows_with
+    rare = sorted((rows_with[word], word) for word in distinct if rows_with[word])[:_RAREST_WORDS]
+    found = reader.search([word for _, word in rare], Where(scope=draft.scope), limit=_CANDIDATES)
+    return [candidate for candidate in found if candidate.memory.uid != draft.uid]
+
+
+def find_superseded(reader: Reader, draft: Memory) -> list[Memory]:
+    """The live memories of the same topic, whose place the draft takes."""
+    if draft.topic is None:
+        return []
+    return reader.select(Where(topic=draft.topic, scope=draft.scope), limit=100)
+
+
+def supersede(tx: Transaction, old: Memory, new: Memory, at: datetime) -> Memory:
+    """Archive the old one; its ref answers with the new one from now on."""
+    return tx.put(
+        replace(old, status="archived", reason="superseded", superseded_by=new.uid, archived_at=at, updated_at=at),
+        "supersede",
     )

@@ -1,61 +1,160 @@
-"""The write path: check → redact → admit → duplicates → store, each write with a receipt.
+"""The write path: check → redact → admit → duplicates → conflicts → store → journal.
 
-Every writer goes this one way. The storage appends the journal's event in the same stroke as the row.
-Rule: a draft becomes a memory, strengthens one, or is refused with a reason that a person can read.
+Every writer goes this one way, in two halves: `prepare` needs no storage and runs before the turn to write, `store`
+runs in it. Rule: a draft becomes a memory, strengthens one, or is refused with a reason that a person can read and count.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kept import text
-from kept.model import Draft, Memory, Receipt, Source
+from kept.errors import InvalidInput
+from kept.model import Conflict, Draft, Memory, Outcome, Receipt, Redaction, Source, Status
 from kept.ports import Transaction, Where
-from kept.settings import IMPORTANCE_BY_KIND, by_kind
+from kept.settings import IMPORTANCE_BY_KIND, Preset, by_kind
+from kept.writing.admit import BROUGHT_IN, DELIBERATE, INSTRUCTION_TAG, REASONS, admit, is_instruction_like
 from kept.writing.check import check
-from kept.writing.duplicates import find_twin, strengthen
+from kept.writing.conflicts import find_rivals
+from kept.writing.duplicates import find_near, find_superseded, find_twin, strengthen, supersede
+from kept.writing.echo import Echoes
+from kept.writing.redaction import is_only_redacted, redact_draft
 
 MAX_CHARS = 500
 MAX_SUMMARY_CHARS = 4_000
 MAX_TRANSIENT_BYTES = 64 * 1024
+UNTRUSTED_CONFIDENCE = 0.3
 
 
-class Circumstances(Struct, frozen=True, kw_only=True):
-    """What a write needs to know of the world: where, when, who, and where names come from."""
+class Rules(Struct, frozen=True, kw_only=True):
+    """What holds for the drafts of one call."""
+
+    preset: Preset
+    source: Source  # of a draft that names none
+    redact_email: bool = True
+    allow: Collection[str] = ()
+    echoes: Echoes = Echoes()
+    is_paused: bool = False
+
+
+class Ready(Struct, frozen=True, kw_only=True):
+    """A draft that may be stored, as what, and what was taken out of it."""
+
+    draft: Draft
+    source: Source
+    status: Status
+    redactions: tuple[Redaction, ...] = ()
+
+    @property
+    def is_deliberate(self) -> bool:
+        return self.source.origin in DELIBERATE
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """Where and when a draft becomes a memory, and where its uid comes from."""
 
     space: str
     at: datetime
-    source: Source
     new_uid: Callable[[], str]
 
 
-def write(tx: Transaction, draft: Draft, circumstances: Circumstances) -> Receipt:
-    """Take one draft all the way. Raises InvalidInput for what cannot be stored at all."""
-    draft = check(draft)
+def prepare(draft: Draft, rules: Rules) -> Ready | Receipt:
+    """Check, redact and judge a draft. A receipt is a refusal; what no storage could hold raises InvalidInput."""
+    draft = check(replace(draft, source=draft.source or rules.source))
+    source = draft.source or rules.source
+    safe = redact_draft(draft, email=rules.redact_email, allow=rules.allow)
+    draft = safe.draft
+    if draft.importance is None:
+        draft = replace(draft, importance=by_kind(IMPORTANCE_BY_KIND, draft.kind))
     if sentence := too_long(draft):
-        return Receipt(outcome="refused", reason="too_long", message=sentence)
+        return refused("too_long", sentence, safe.redactions)
+    if safe.redactions and is_only_redacted(draft.content):
+        return refused("only_a_secret", redactions=safe.redactions)
+    is_automatic = source.origin not in (*DELIBERATE, *BROUGHT_IN)
+    if rules.is_paused and is_automatic:
+        return refused("paused")
+    verdict = admit(draft, source.origin, rules.preset)
+    if verdict.status is None:
+        return refused(verdict.refusal or "", redactions=safe.redactions)
+    if is_automatic and rules.echoes.repeats(draft.content):
+        return refused("echo", redactions=safe.redactions)
+    if source.origin not in DELIBERATE and is_instruction_like(draft.content):
+        draft = replace(
+            draft, tags=(*draft.tags, INSTRUCTION_TAG), confidence=min(draft.confidence, UNTRUSTED_CONFIDENCE)
+        )
+    return Ready(draft=draft, source=draft.source or source, status=verdict.status, redactions=safe.redactions)
+
+
+def store(tx: Transaction, ready: Ready, place: Place) -> Receipt:
+    """Make a memory of the draft, or strengthen the one that says the same. The storage journals each change."""
+    draft = ready.draft
     if draft.key is not None and (known := tx.select(Where(key=draft.key, shelf="any", scope=None), limit=1)):
-        return _receipt("stored", known[0], reason="already_stored")
-    memory = to_memory(draft, circumstances)
+        return _receipt("stored", known[0], ready, reason="already_stored", message="It was stored before.")
+    memory = to_memory(ready, place)
+    if ready.source.origin in BROUGHT_IN and tx.is_erased(memory.fingerprint):
+        return refused("erased")
     if twin := find_twin(tx, memory):
-        return _receipt("strengthened", strengthen(tx, twin, memory, circumstances.at))
-    return _receipt("stored", tx.add(memory, "remember"))
+        return _receipt("strengthened", strengthen(tx, twin, memory, place.at), ready)
+    superseded = find_superseded(tx, memory)
+    near = find_near(tx, memory, text.words(memory.content))
+    near = [other for other in near if other not in superseded]
+    if near and not ready.is_deliberate and ready.source.origin not in BROUGHT_IN:
+        return refused("echo", f"Memory {near[0].ref} says nearly the same.", ready.redactions)
+    added = tx.add(memory, "remember")
+    for old in superseded:
+        supersede(tx, old, added, place.at)
+    conflicts = [
+        tx.add(Conflict(left=rival.memory.uid, right=added.uid, type=rival.type, detected_at=place.at), "conflict")
+        for rival in find_rivals(tx, added)
+        if rival.memory not in superseded
+    ]
+    return _receipt(
+        "candidate" if added.status == "candidate" else "stored",
+        added,
+        ready,
+        conflicts=tuple(conflicts),
+        near=tuple(other.ref for other in near),
+        superseded=tuple(old.ref for old in superseded),
+    )
 
 
-def to_memory(draft: Draft, circumstances: Circumstances) -> Memory:
-    """The memory that a checked draft would become."""
-    importance = draft.importance if draft.importance is not None else by_kind(IMPORTANCE_BY_KIND, draft.kind)
+def revise(memory: Memory, content: str, tags: Sequence[str] | None, rules: Rules, at: datetime) -> Memory:
+    """The memory with another text, and other tags if any are given; it counts as verified now.
+
+    Raises InvalidInput for what cannot stand in a memory.
+    """
+    draft = check(
+        Draft(content=content, kind=memory.kind, tier=memory.tier, tags=memory.tags if tags is None else tuple(tags))
+    )
+    draft = redact_draft(draft, email=rules.redact_email, allow=rules.allow).draft
+    if sentence := too_long(draft):
+        raise InvalidInput(sentence)
+    return replace(
+        memory,
+        content=draft.content,
+        fingerprint=text.fingerprint(draft.content),
+        tags=draft.tags,
+        updated_at=at,
+        last_hit_at=at,
+        verified_at=at,
+    )
+
+
+def to_memory(ready: Ready, place: Place) -> Memory:
+    """The memory that a draft becomes."""
+    draft = ready.draft
     return Memory(
-        uid=circumstances.new_uid(),
-        space=circumstances.space,
+        uid=place.new_uid(),
+        space=place.space,
         content=draft.content,
         fingerprint=text.fingerprint(draft.content),
         kind=draft.kind,
         tier=draft.tier,
         scope=draft.scope,
-        status="pinned" if draft.pin else "confirmed",
-        importance=importance,
+        status=ready.status,
+        importance=draft.importance if draft.importance is not None else by_kind(IMPORTANCE_BY_KIND, draft.kind),
         confidence=draft.confidence,
         tags=draft.tags,
         files=draft.files,
@@ -63,23 +162,20 @@ def to_memory(draft: Draft, circumstances: Circumstances) -> Memory:
         key=draft.key,
         item_type=draft.item_type,
         title=draft.title,
-        source=draft.source or circumstances.source,
+        source=ready.source,
         data=draft.data,
-        created_at=circumstances.at,
-        updated_at=circumstances.at,
+        created_at=place.at,
+        updated_at=place.at,
     )
 
 
 def too_long(draft: Draft) -> str | None:
     """Why the text is too long for its tier, with advice, or None."""
+    size, limit, unit = len(draft.content), MAX_CHARS, "characters"
     if draft.tier in ("session", "task"):
         size, limit, unit = len(draft.content.encode()), MAX_TRANSIENT_BYTES, "bytes"
-    else:
-        size, limit, unit = (
-            len(draft.content),
-            MAX_SUMMARY_CHARS if draft.kind == "summary" else MAX_CHARS,
-            "characters",
-        )
+    elif draft.kind == "summary":
+        limit = MAX_SUMMARY_CHARS
     if size <= limit:
         return None
     return (
@@ -88,5 +184,11 @@ def too_long(draft: Draft) -> str | None:
     )
 
 
-def _receipt(outcome: str, memory: Memory, reason: str | None = None) -> Receipt:
-    return Receipt(outcome=outcome, ref=memory.ref, memory=memory, reason=reason)  # type: ignore[arg-type]
+def refused(reason: str, sentence: str = "", redactions: tuple[Redaction, ...] = ()) -> Receipt:
+    """The receipt of a draft that did not get in."""
+    return Receipt(outcome="refused", reason=reason, message=sentence or REASONS[reason], redactions=redactions)
+
+
+def _receipt(outcome: Outcome, memory: Memory, ready: Ready, **more: object) -> Receipt:
+    receipt = Receipt(outcome=outcome, ref=memory.ref, memory=memory, redactions=ready.redactions)
+    return replace(receipt, **more)

@@ -3,12 +3,13 @@
 Redaction asks this about a value behind a cue ("the password is …", `API_KEY=…`) or in a place made for a secret
 (`user:…@host`). Pure judgement of one short string; what stands around it is the finders' business.
 
-Rule: the cue is the evidence and the value only a tie-break, so a hash or a UUID counts as opaque here.
+Rule: the cue is the evidence and the look of the value only a tie-break, so a hash or a UUID counts as opaque here.
 """
 
 import re
 from functools import cache
 
+from kept.writing.secret_view import MASK
 from kept.writing.secrets_rules import (
     DESCRIPTIVE_ENDINGS,
     FILLER_WORDS,
@@ -20,41 +21,39 @@ from kept.writing.secrets_rules import (
 
 NOTHING, WORD, MIXED, OPAQUE = range(4)  # how much a value looks like a secret
 
-# Random strings change between small letters, capitals and digits every one or two characters; names and words keep to
-# one for longer. Measured over identifiers and base62 strings of 12 to 40 characters: 4.6 and 1.5 on average.
-CHOPPY = 3.2
+# Random strings change between small letters, capitals, digits and symbols every one or two characters; names and words
+# keep to one for longer. Below this many characters a stretch, on average, nobody made it up to be read.
+OPAQUE_STRETCH = 3.2
+NAME_STRETCH = 2.5
 
 
 @cache
-def _pattern(source: str) -> re.Pattern[str]:
-    return re.compile(source)
+def compiled(source: str, flags: int = 0) -> re.Pattern[str]:
+    """The pattern, compiled when it is first needed. Sources are bounded; a test walks all of them."""
+    return re.compile(source, flags)
 
 
 def grade(value: str, *, quoted: bool) -> int:
     """How much the value looks like a secret: NOTHING, a plain WORD, MIXED (words with digits or symbols), OPAQUE."""
     if is_stand_in(value) or _is_location(value) or _is_measure(value) or (not quoted and is_code(value)):
         return NOTHING
-    if value.isalpha():
-        return OPAQUE if _is_garbled(value) else WORD
     if value.isdigit():
         return WORD
     words = [word.lower() for word in re.split(r"[-_.\s/+]", value) if word]
     if all(word in TERMS or word.isalpha() for word in words):
-        return NOTHING if any(word in TERMS for word in words) else OPAQUE if _is_garbled(value) else WORD
-    if is_opaque(value):
-        return OPAQUE
-    return MIXED
+        if any(word in TERMS for word in words):
+            return NOTHING
+        return OPAQUE if _is_garbled(value) else WORD
+    return OPAQUE if is_opaque(value) else MIXED
 
 
 def is_opaque(value: str) -> bool:
     """No word, name, path, version or measure: letters and digits in an order that nobody would type by heart."""
     if len(value) < 8 or is_stand_in(value) or _is_location(value) or _is_measure(value):
         return False
-    if value.isalpha():
-        return _is_garbled(value)
-    has_letters = any(map(str.isalpha, value))
-    has_digits = any(map(str.isdigit, value))
-    return has_letters and (has_digits or _is_garbled(value)) and _stretch(value) < CHOPPY
+    has_digit = compiled("[0-9]").search(value) is not None
+    has_letter = compiled("[A-Za-z]").search(value) is not None
+    return has_letter and (_is_garbled(value) or has_digit and _stretch(value) < OPAQUE_STRETCH)
 
 
 def is_plain(word: str) -> bool:
@@ -72,95 +71,107 @@ def is_passphrase(value: str) -> bool:
         return False
     if all(word.isalpha() for word in words):
         return len(words) >= 3 and sum(map(is_plain, words)) <= len(words) // 4
-    return any(map(str.isdigit, value)) and not _pattern(r"[(){}<>=%]|\d\d:\d\d|://").search(value)
+    has_digit = compiled("[0-9]").search(value) is not None
+    return has_digit and not compiled(r"[(){}<>=%]|[0-9][0-9]:[0-9][0-9]|://").search(value)
 
 
 def is_stand_in(value: str) -> bool:
     """A mask, a template, a variable or a word that only says that a secret belongs here."""
-    if not value or "\ue000" in value or len(set(value)) < 3 or _pattern(r"%[sdr](?!\w)|\{\w{0,40}\}|<\w").search(value):
+    if len(set(value)) < 3 or MASK in value or value.endswith(("...", "…")):
         return True
-    if _pattern(
-        r"\$[A-Za-z_{(]|\$\$?\{|%[A-Za-z_]\w*%$|%[sdr]$|%\(|\{[^}]{0,80}\}$|\{\{|<[^>]{0,120}>?$|\[[^\]]{0,80}\]$|#\{|@[\w.]+@$|@Microsoft|!(?:vault|Ref|Sub|secret|env)|ENC\[|"
-        r"(?:arn|vault|op|env|file|ssm|secretref|sops|aws|gcp|azure|keyring|awssm|gopass|bw):[^\s]{0,2}|(?:var|local|data|module|secrets|vars|steps|env|inputs|params|settings|config|self|this|process|os|import)\."
-    ).match(value):
-        # `$ecret!23` is a password and `$SECRET` is not
-        return not (value[0] == "$" and not _pattern(r"\$\w+$|\$+[{(]|\$\w+[:./@]").match(value))
-    words = [word.lower() for word in re.split(r"[^A-Za-z]+", value) if word]
-    if not words:
-        return not any(map(str.isdigit, value))
-    if value.strip("xX.*-_•…#?·") == "" or value.endswith("..."):
+    if _template().search(value):
         return True
-    if any(map(str.isdigit, value)) and not value.rstrip("0123456789").isalpha():
-        return any(word in PLACEHOLDER_WORDS for word in words if len(word) > 3) and len(words) > 1 and is_wordy(words)
-    return any(word in PLACEHOLDER_WORDS for word in words) or (
-        all(word in FILLER_WORDS for word in words) and not any(map(str.isdigit, value))
+    parts = [part.lower() for part in re.split(r"[^A-Za-z0-9]+", value) if part]
+    if not parts or any(part.isalpha() and not part.strip("x") and len(part) > 2 for part in parts):
+        return True
+    if not all(part.isalpha() or part.isdigit() for part in parts):
+        return False
+    words = [part for part in parts if part.isalpha()]
+    if any(word in PLACEHOLDER_WORDS for word in words):
+        return True
+    return bool(words) and len(words) == len(parts) and all(word in FILLER_WORDS for word in words)
+
+
+@cache
+def _template() -> re.Pattern[str]:
+    namespaces = (
+        "var local data module secrets vars steps env inputs params settings config self this process os import context "
+        "args opts options request req ctx state props app kwargs".replace(" ", "|")
     )
-
-
-def is_wordy(words: list[str]) -> bool:
-    return all(len(word) < 14 for word in words)
+    references = "arn|vault|op|ssm|env|file|secretref|sops|keyring|gopass|bw|awskms|gcpkms".replace(" ", "|")
+    return re.compile(
+        r"\$\{|\{\{|\$\(|%\(|^#\{|^<|^\{[^}]{0,80}+\}$|^\[[^\]]{0,80}+\]$|^ENC\[|^@Microsoft|\{[A-Za-z_][A-Za-z0-9_.]{0,40}+\}"
+        r"|^\$\$?[A-Za-z_][A-Za-z0-9_]*+(?:$|[:./@])|^%[A-Za-z_][A-Za-z0-9_]*+%$|^@[A-Za-z_.]++@$"
+        r"|(?:^|[^A-Za-z0-9])%[sdr](?![A-Za-z0-9])|([xX*.•#])\1{4}"
+        rf"|^!(?:vault|Ref|Sub|secret|env|ENV)$|^(?:{references}):|^(?:{namespaces})\.[A-Za-z_]"
+    )
 
 
 def is_code(value: str) -> bool:
     """Code that fetches or makes a value: `os.environ["X"]`, `get_token()`, `self.password`, `.split(`."""
-    return bool(
-        _pattern(
-            r"(?:await |new )?[A-Za-z_$&*!][\w$]*(?:(?:\.|::|->|\?\.|!\.)[A-Za-z_$]\w*)*(?:\(|\[|\{|<)"  # f( x[ T<
-            r"|[A-Za-z_$][A-Za-z_$]*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+[;,)]*$"  # a.b.c
-            r"|[\])}.,;:(\[{]"
-        ).match(value)
-    )
+    if value[0] in ")]}.,;:([{":
+        return True
+    chain = compiled(r"[&*!]?[A-Za-z_$][\w$]*+(?:(?:\.|::|->|\?\.|!\.)[A-Za-z_$][\w$]*+)*+").match(value)
+    if not chain:
+        return False
+    rest = value[chain.end() :]
+    if rest.startswith(("(", "[", "{", "<")):
+        return True
+    links = re.split(r"\.|::|->", chain.group())
+    return rest.strip(";,)") == "" and len(links) > 1 and all(_stretch(link) >= NAME_STRETCH for link in links)
 
 
 def is_name(value: str) -> bool:
-    """The name of a variable, a constant or a type."""
-    return bool(
-        _pattern(
-            r"[A-Z][A-Z_]*_[A-Z_]+$"  # CONSTANT_NAME
-            r"|_*[a-z]+(?:_[a-z]+)+$"  # snake_name
-            r"|[a-z]+(?:[A-Z][a-z]+)+$|(?:[A-Z][a-z]+){2,}$"  # camelName, TypeName
-        ).match(value)
+    """The name of a variable, a constant or a type, without digits."""
+    shape = compiled(
+        r"_*+[A-Z]++(?:_[A-Z]++)++$|_*+[a-z]++(?:_[a-z]++)++$|[a-z]++(?:[A-Z][a-z]++)++$|[A-Z][a-z]++(?:[A-Z][a-z]++)++$"
     )
+    return shape.match(value) is not None and _stretch(value) >= NAME_STRETCH
 
 
 def _is_location(value: str) -> bool:
     """A URL, a path, a file name, an e-mail address or a host."""
-    if "://" in value or _pattern(r"[\w.+-]+@[\w-]+\.[\w.]+$").match(value):
+    if "://" in value or compiled(r"[\w.+-]++@[\w-]++\.[\w.]++$").match(value):
         return True
-    if _pattern(r"(?:~|\.{1,2})?/[\w.-]+(?:/|$)|[A-Za-z]:[\\/]|\\\\").match(value) or "/" in value:
+    if "/" in value or "\\" in value:
         parts = [part for part in re.split(r"[\\/]", value) if part]
-        return bool(parts) and all(_is_name(part) for part in parts)
-    return bool(_pattern(r"[\w-]{1,40}(?:\.[\w-]{1,40}){0,4}\.(?:py|js|ts|tsx|jsx|json|ya?ml|toml|txt|md|env|pem|key|crt|cfg|ini|conf|log|go|rs|java|rb|sh|html|css|xml|sql|csv|lock|local|internal|com|org|net|io|dev)$").match(value))
+        if any(compiled(r"[^\w.@~+:$*-]").search(part) for part in parts):
+            return False
+        return _stretch("".join(parts)) >= NAME_STRETCH and all(
+            len(part) < 6 or part.isdigit() or _stretch(part) >= NAME_STRETCH for part in parts
+        )
+    name = compiled(r"[\w-]{1,60}+(?:\.[\w-]{1,60}+){1,6}+$").match(value)
+    return name is not None and value.rpartition(".")[2] in FILE_ENDINGS
 
 
-def _is_name(part: str) -> bool:
-    return bool(_pattern(r"[.@~$]?[A-Za-z]+\d{0,4}(?:[-_.]?[A-Za-z]+\d{0,4}|[-_.]\d+)*$|\d+$|[{$*<:%].*").match(part)) and (
-        len(part) < 8 or _stretch(part) >= 2.5 or part.isdigit()
-    )
+FILE_ENDINGS = frozenset(
+    "py js ts tsx jsx json yaml yml toml txt md env pem key crt cfg ini conf log go rs java rb sh html css xml sql csv lock "
+    "local internal com org net io dev test example".split()
+)
 
 
 def _is_measure(value: str) -> bool:
     """A version, a date, a time, an amount, an address: digits that count something."""
+    units = "ms|sec|secs|min|mins|hours?|days?|weeks?|months?|years?|bytes?|bits?|chars?|characters?|tokens?|kb|mb|gb|tb|th|px"
     return bool(
-        _pattern(
-            r"v?\d+(?:\.\d+){1,4}(?:[-+.]?(?:alpha|beta|rc|dev|post|a|b)[.-]?\d*)?$"
+        compiled(
+            r"[vV]?[0-9]++(?:\.[0-9]++)++(?:[-+.]?(?:alpha|beta|rc|dev|post|a|b)[.-]?[0-9]*+)?$"
             r"|[<>=~^]"
-            r"|\d{4}-\d\d(?:-\d\d)?(?:[T ].*)?$|\d{1,2}[:/]\d\d(?:[:/]\d{2,4})?$"
-            r"|[+-]?\d[\d.,_]*\s?-?(?:[a-zA-Z]{1,2}|ms|sec|secs|min|mins|hours?|days?|bytes?|bits?|chars?|characters?|tokens?|kb|mb|gb|tb|th|st|nd|rd|px|%)$"
-            r"|[$€£]\d|\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?$"
-            r"|[A-Z]{2,5}-\d{1,5}$|#\d+$|\d+[-x]\d+$|\d{1,3}-[a-z]+$|0x[0-9a-fA-F]{1,4}$"
+            r"|[0-9]{4}-[0-9][0-9](?:-[0-9][0-9])?(?:[T ][0-9:.,+Z-]*+)?$|[0-9]{1,2}[:/][0-9][0-9](?:[:/][0-9]{2,4})?$"
+            rf"|[+-]?[0-9][0-9.,_]*+\s?-?(?:[a-zA-Z]{{1,2}}|{units}|%)$"
+            r"|[$€£][0-9]|[A-Z]{2,5}-[0-9]{1,5}$|#[0-9]++$|[0-9]++[-x][0-9]++$|[0-9]{1,3}-[a-z]++$|0x[0-9a-fA-F]{1,4}$"
         ).match(value)
     )
 
 
 def _stretch(value: str) -> float:
     """How long the value stays with one sort of character, on average."""
-    return len(value) / max(1, len(_pattern(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^A-Za-z0-9]").findall(value)))
+    return len(value) / max(1, len(compiled(r"[A-Z]?[a-z]++|[A-Z]++|[0-9]++|[^A-Za-z0-9]").findall(value)))
 
 
-def _is_garbled(letters: str) -> bool:
-    """Letters only, but not a name: cases mixed at random, or too few vowels to be spoken."""
-    if len(letters) >= 8 and letters.lower() != letters != letters.upper() and _stretch(letters) < 2.5:
+def _is_garbled(value: str) -> bool:
+    """Letters, but not a name: cases mixed at random, or too few vowels to be spoken."""
+    letters = re.sub("[^A-Za-z]", "", value)
+    if len(letters) >= 8 and letters.lower() != letters != letters.upper() and _stretch(letters) < NAME_STRETCH - 0.3:
         return True
-    small = letters.lower()
-    return len(letters) >= 10 and bool(_pattern(r"[bcdfghjklmnpqrstvwxz]{6}").search(small))
+    return len(letters) >= 10 and compiled(r"[bcdfghjklmnpqrstvwxzBCDFGHJKLMNPQRSTVWXZ]{6}").search(value) is not None

@@ -16,11 +16,11 @@ aws            ABSK                                                 [B]{80,}
 aws            bedrock-api-key-                                     [B]{40,}
 google         AIza                                                 [D]{33,37}
 google         GOCSPX-                                              [D]{24,}
-google         ya29.                                                [D.]{20,}
+google         ya29.                                                [A-Za-z0-9_.-]{20,}
 google         AQ.                                                  [D]{40,}
-github         ghp_,gho_,ghu_,ghs_,ghr_                             [D.]{30,}
+github         ghp_,gho_,ghu_,ghs_,ghr_                             [A-Za-z0-9_.-]{30,}
 github         github_pat_                                          [D]{40,}
-gitlab         glpat-,gldt-,glrt-,glrtr-,glcbt-,glptt-,glft-,glimt-,glagent-,gloas-,glsoat-,glffct-,glwt-  [D.]{20,}
+gitlab         glpat-,gldt-,glrt-,glrtr-,glcbt-,glptt-,glft-,glimt-,glagent-,gloas-,glsoat-,glffct-,glwt-  [A-Za-z0-9_.-]{20,}
 gitlab         GR1348941                                            [D]{20,}
 bitbucket      ATBB                                                 [W]{28,}
 bitbucket      ATCTT3                                               [B]{50,}
@@ -70,14 +70,14 @@ netlify        nfp_,nfc_,nfo_,nfu_                                  [W]{30,}
 vercel         vcp_,vci_,vca_,vcr_,vck_                             [D]{24,}
 supabase       sbp_,sbp_v0_,sbp_oauth_                              [H]{40}
 supabase       sb_secret_,sb_publishable_                           [D]{20,}
-planetscale    pscale_tkn_,pscale_pw_,pscale_oauth_                 [D.=]{30,}
-doppler        dp.pt.,dp.st.,dp.ct.,dp.sa.,dp.scim.,dp.audit.       [D.]{30,}
+planetscale    pscale_tkn_,pscale_pw_,pscale_oauth_                 [A-Za-z0-9_.=-]{30,}
+doppler        dp.pt.,dp.st.,dp.ct.,dp.sa.,dp.scim.,dp.audit.       [A-Za-z0-9_.-]{30,}
 pulumi         pul-                                                 [H]{40}
 okta           00                                                   [D]{40}
 dropbox        sl.,sl.u.                                            [D]{100,}
 meta           EAA                                                  [W]{60,}
 meta           IGQV,IGAA                                            [D]{60,}
-linkedin       WPL_AP1.                                             [D.=]{10,}
+linkedin       WPL_AP1.                                             [A-Za-z0-9_.=-]{10,}
 linkedin       AQ                                                   [D]{200,}
 age            AGE-SECRET-KEY-1,AGE-SECRET-KEY-PQ-1,AGE-PLUGIN-     [A-Z0-9-]{50,}
 1password      ops_eyJ                                              [B]{60,}
@@ -135,7 +135,7 @@ readme         rdme_                                                [L]{60,}
 scalingo       tk-us-,tk-eu-                                        [D]{40,}
 infracost      ico-                                                 [W]{32}
 frameio        fio-u-                                               [D]{60,}
-duffel         duffel_live_,duffel_test_                            [D=]{40,}
+duffel         duffel_live_,duffel_test_                            [A-Za-z0-9_=-]{40,}
 clojars        CLOJARS_                                             [L]{60}
 alibaba        LTAI                                                 [W]{12,22}
 tencent        AKID                                                 [D]{32}
@@ -151,22 +151,21 @@ launchdarkly   sdk-,mob-,api-                                       [I]
 octopus        API-                                                 [U]{26,36}
 wakatime       waka_                                                [I]
 zuplo          zpka_                                                [W]{32}_[W]{8}
-dbt            dbtc_,dbtu_                                          [D=]{30,}
+dbt            dbtc_,dbtu_                                          [A-Za-z0-9_=-]{30,}
 neon           napi_                                                [W]{40,}
 mongodb        mdb_sa_sk_                                           [D]{30,}
 elastic        essu_                                                [B]{30,}
 honeycomb      hcaik_,hcaic_,hcalk_,hcxik_,hcxlk_,hcamk_,hcbik_     [W]{40,}
-n8n            n8n_api_                                             [D.]{30,}
+n8n            n8n_api_                                             [A-Za-z0-9_.-]{30,}
 gitea          gto_,gta_                                            [W]{40,}
 harness        pat.,sat.                                            [D]{20,24}\.[X]{24}\.[W]{18,22}
 infisical      st.                                                  [D]{16,40}\.[H]{32}\.[H]{32}
 settlemint     sm_pat_,sm_aat_,sm_sat_                              [W]{16,}
 boundary       at_                                                  [W]{10}_[W]{40,}
-ngrok          2                                                    [W]{26}_[W]{18,30}
 nostr          nsec1                                                [L]{58}
 bitcoin        xprv,yprv,zprv,tprv                                  [W]{100,112}
-paseto         v1.local.,v2.local.,v3.local.,v4.local.,v2.public.,v4.public.  [D.]{30,}
-jwt            eyJ                                                  [D]{8,}\.[D]{8,}[D.]{0,4000}
+paseto         v1.local.,v2.local.,v3.local.,v4.local.,v2.public.,v4.public.  [A-Za-z0-9_.-]{30,}
+jwt            eyJ                                                  [D]{8,}\.[D]{8,}[A-Za-z0-9_.-]{0,4000}+
 jwt            eyJhbGciOi,eyJ0eXAiOi,eyJraWQiOi                     [D]{20,}
 """
 
@@ -193,14 +192,15 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
     ("AAAAAAAAAAAAAAAAAAAA", "twitter", r"(?<![\w%+/])(A{19,24}[\w%]{20,60}%[\w%]{20,120})"),
     ("|", "meta", r"(?<![\w|])(\d{13,17}\|[A-Za-z0-9_-]{25,30})(?![\w-])"),
     ("/", "asana", r"(?<![\w/])(\d/\d{13,20}(?:/\d{13,20})?:[0-9a-f]{32})(?![0-9A-Za-z])"),
-    ("b3BlbnNzaC1rZXktdjE", "private-key", r"(b3BlbnNzaC1rZXktdjE[A-Za-z0-9+/=\s\\]{40,8000})"),
-    ("IBA", "private-key", r"(?<![A-Za-z0-9+/])(MII[A-Z][A-Za-z0-9+/]{2}IBA[AD][A-Za-z0-9+/=]{60,8000})"),
+    ("b3BlbnNzaC1rZXktdjE", "private-key", r"(b3BlbnNzaC1rZXktdjE[A-Za-z0-9+/=\s]{40,8000}+)"),
+    ("IBA", "private-key", r"(?<![A-Za-z0-9+/])(MII[A-Z][A-Za-z0-9+/]{2}IBA[AD][A-Za-z0-9+/=]{60,8000}+)"),
     ("$", "password-hash", r"(?<![\w$])(\$(?:1|5|6|7|y|2[abxy]|apr1|gy|sm3)\$[\w./,=$+-]{20,200})"),
     ("$argon2", "password-hash", r"(\$argon2(?:id|i|d)\$[\w./,=$+-]{20,300})"),
     ("$", "password-hash", r"(?<![\w])((?:pbkdf2_sha256|pbkdf2_sha1|scrypt|pbkdf2:sha\d{1,3}:\d{4,8})\$[\w./=$+-]{30,200})"),
     ("SSHA", "password-hash", r"(\{S?SHA(?:256|512)?\}[A-Za-z0-9+/=]{24,120})"),
-    ("secret key", "private-key", r"untrusted comment: [^\n]{0,80}secret key[^\n]{0,80}\n([A-Za-z0-9+/=]{40,400})"),
-    ("kty", "private-key", r"""["'](?:d|p|q|dp|dq|qi|k)\\?["']\s{0,4}:\s{0,4}\\?["']([\w-]{20,2000})"""),
+    ("secret key", "private-key", r"untrusted comment: [^\n]{0,80}?secret key[^\n]{0,80}+\n([A-Za-z0-9+/=]{40,400}+)"),
+    ("kty", "private-key", r"""["']\s{0,4}+(?:d|p|q|dp|dq|qi|k)["']\s{0,4}+:\s{0,4}+["']\s{0,4}+([\w-]{20,2000}+)"""),
+    (":", "password", r"^[ \t]{0,8}+[\w.*-]{1,255}+:(?:[0-9]{4,5}|\*):[\w.*-]{1,64}+:[\w.*@-]{1,64}+:(\S{3,128}+)[ \t]{0,8}+$"),  # .pgpass
 )  # fmt: skip
 
 # A token that no line above knows, but whose own prefix says what it is: acme_sk_live_…, foo-api-key-…, bar_pat_….
@@ -210,11 +210,11 @@ TOKEN_MARKS_FOR_HEX = ["sk", "pat", "apikey", "secret", "token"]  # `prod-<git h
 # Words before a secret, folded: small letters, accents dropped. `^`: only at the start of a word or hump of an
 # identifier (`dbPass`, not `compass`); `$`: only at its end (`pass`, not `passed`); `~`: a space, hyphen, dot or underscore.
 CUES: dict[str, str] = {
-    "password": r"""password passwort passwd passwrd passphrase pass~phrase passcode passord pass~word kennwort
+    "password": r"""password passwort passwd passwrd passphrase pass~phrase passcode passord(?:et)? pass~word kennwort
         pgpassword requirepass masterauth identified~by ^pwd$ ^pswd$ ^psw$ ^passw$ ^pw$ ^mdp$ mot~de~passe
-        contrasena contrasenia palavra~passe ^senha wachtwoord losenord adgangskode kodeord salasana ^haslo ^hasło
+        contrasena contrasenia palavra~passe ^senha wachtwoord losenord(?:et)? adgangskoden? kodeord salasana ^haslo ^hasło
         ^heslo$ ^parola$ jelszo ^sifre(?:si)?$ lozinka ^geslo$ kata~sandi mat~khau sandrasis slaptazodis
-        парол(?:ь|я|ю|ем|и)? 密码 密碼 口令 パスワート 비밀번호 패스워드 암호 كلمة~(?:ال)?(?:مرور|سر) סיסמ(?:ה|א|ת) รหัสผาน पासवरड κωδικος""",
+        парол(?:ь|я|ю|ем|и)? 密码 密碼 口令 パスワード 비밀번호 패스워드 암호 كلمة~(?:ال)?(?:مرور|سر) סיסמ(?:ה|א|ת) รหัสผ่าน पासवर्ड κωδικός""",
     "pass": r"""^pass$""",
     "secret": r"""client~?secret secret(?:s)?$ secret(?=[_.-]|key|access) geheimnis ^secreto$ ^segredo$ секрет
         シークレット 秘密""",
@@ -233,6 +233,13 @@ KEY_QUALIFIERS = frozenset(
     ["api", "access", "secret", "private", "priv", "encryption", "encrypt", "encrypting", "decryption", "signing", "sign", "signature", "master", "auth", "authorization", "account", "app", "application", "service", "client", "license", "licence", "product", "activation", "admin", "deploy", "storage", "shared", "preshared", "pre", "session", "webhook", "integration", "ingest", "ingestion", "write", "read", "server", "consumer", "subscription", "host", "vault", "unseal", "root", "crypto", "cipher", "aes", "hmac", "jwt", "ssh", "gpg", "pgp", "wireguard", "data", "rsa", "live", "prod", "production", "staging", "sandbox", "dev", "test", "my", "our", "your", "new", "old", "user", "project", "team", "org", "workspace", "personal", "bot", "billing", "payment", "backup", "recovery", "symmetric", "aws", "amazon", "gcp", "google", "azure", "openai", "anthropic", "claude", "gemini", "stripe", "twilio", "sendgrid", "mailgun", "mailchimp", "github", "gitlab", "slack", "discord", "telegram", "datadog", "newrelic", "sentry", "grafana", "cloudflare", "fastly", "heroku", "netlify", "vercel", "supabase", "firebase", "algolia", "mapbox", "maps", "airtable", "notion", "linear", "figma", "okta", "auth0", "shopify", "square", "paypal", "braintree", "plaid", "mistral", "cohere", "groq", "deepseek", "replicate", "perplexity", "huggingface", "pinecone", "langsmith", "openrouter", "together", "fireworks", "xai", "elevenlabs", "deepgram", "pagerduty", "opsgenie", "snyk", "sonar", "codecov", "circleci", "npm", "pypi", "docker", "digitalocean", "linode", "vultr", "hetzner", "confluent", "elastic", "mongodb", "atlas", "postmark", "resend", "brevo", "intercom", "zendesk", "hubspot", "segment", "mixpanel", "amplitude", "posthog", "geheimer", "privater", "api-", "secreta", "secrete", "privee"]
 )
 
+# … and none of these directly before it.
+OTHER_KEYS = frozenset(
+    """public primary foreign cache partition sort sorting unique group grouping row object dict map hash index lookup
+    idempotency composite natural surrogate shard routing query json yaml the a an this each no any which every first
+    last same missing""".split()
+)
+
 # What may follow the cue inside one identifier without making it something else: DB_PASSWORD_PROD, apiKeyValue.
 NEUTRAL_SUFFIXES = frozenset(
     ["value", "val", "string", "str", "raw", "plain", "plaintext", "text", "clear", "cleartext", "default", "prod", "production", "live", "test", "testing", "staging", "stage", "stg", "dev", "local", "old", "new", "current", "previous", "prev", "next", "primary", "secondary", "main", "backup", "base", "b64", "base64", "encoded", "enc", "admin", "root", "user", "db", "s"]
@@ -248,10 +255,10 @@ LINKS = frozenset(
     ["is", "was", "are", "were", "be", "been", "being", "has", "have", "had", "will", "would", "should", "shall", "must", "can", "may", "might", "became", "become", "becomes", "remains", "remain", "stays", "equals", "equal", "reads", "means", "now", "still", "currently", "just", "simply", "only", "probably", "actually", "literally", "temporarily", "set", "reset", "changed", "updated", "rotated", "to", "as", "follows", "following", "the", "this", "that", "here", "called", "value", "string", "it's", "its", "it", "again", "always", "exactly", "ist", "war", "sind", "waren", "wird", "wurde", "lautet", "lauten", "sei", "heisst", "heißt", "jetzt", "nun", "noch", "aktuell", "auf", "gesetzt", "geandert", "und", "hier", "est", "sont", "etait", "sera", "devient", "maintenant", "toujours", "defini", "sur", "voici", "le", "la", "es", "son", "era", "sera", "sigue", "siendo", "ahora", "aqui", "e", "sao", "foi", "agora", "aqui", "continua", "ainda", "e", "sono", "era", "adesso", "is", "zijn", "wordt", "werd", "nu", "ar", "blev", "er", "var", "blir", "nyt", "nyt", "on", "jest", "to", "sa", "byl", "bylo", "bude", "je", "byla", "bu", "simdi", "olarak", "это", "является", "теперь", "был", "сейчас", "такой", "вот", "adalah", "la", "bang"]
 )
 VERBS = frozenset(
-    """is was are be equals reads changed rotated ist war lautet lauten sei heisst heißt est sera es era e ar er jest je on
-    это является adalah""".split()
+    """is was are be equals reads changed rotated ist war lautet lauten sei heisst heißt est sera es era e ar er jest to je
+    on это является adalah""".split()
 )
-LINKS_UNSPACED = ["是", "为", "為", "就是", "改为", "改成", "設定為", "设置为", "は", "が", "を는", "은", "이", "가", "를", "을"]
+LINKS_UNSPACED = "是 为 為 就是 改为 改成 設定為 设置为 は が を 는 은 이 가 를 을".split()
 
 # Words that may open a phrase between the cue and its link: "password *for* the staging box is …".
 GAP_OPENERS = frozenset(
@@ -286,27 +293,30 @@ TERMS = frozenset(
 
 # Commands that take a secret in a place of their own: a word that must be in the text (small letters), the pattern.
 COMMANDS: tuple[tuple[str, str], ...] = (
-    ("curl", r"""\bcurl\b[^\n]{0,400}?\s(?:-u|--user|--proxy-user|-U)[ =]?["']?[^\s:"'$]{0,64}:(?P<v>[^\s"']{3,128})"""),
-    ("http", r"""\b(?:https?|xh|wget)\b[^\n]{0,200}?\s(?:-a|--auth|--http-password|--ftp-password)[ =]["']?(?:[^\s:"']{0,64}:)?(?P<v>[^\s"']{3,128})"""),
-    ("mysql", r"""\b(?:mysql\w{0,8}|mariadb\w{0,8})\b[^\n|;]{0,200}?\s-p["']?(?P<v>[^\s"'-][^\s"']{2,128})"""),
-    ("mariadb", r"""\bmariadb\w{0,8}\b[^\n|;]{0,200}?\s-p["']?(?P<v>[^\s"'-][^\s"']{2,128})"""),
-    ("sshpass", r"""\bsshpass\s{1,4}-p\s{0,4}["']?(?P<v>[^\s"']{3,128})"""),
-    ("redis-cli", r"""\bredis-cli\b[^\n|;]{0,200}?\s-a\s{1,4}["']?(?P<v>[^\s"']{3,128})"""),
-    (" login", r"""\b(?:docker|podman|helm|az|oc|nerdctl|buildah|skopeo|crane|mongo|cf)\b[^\n|;]{0,60}?\blogin\b[^\n|;]{0,200}?\s-p[ =]?["']?(?P<v>[^\s"'-][^\s"']{2,128})"""),
-    ("mongo", r"""\bmongo\w{0,8}\b[^\n|;]{0,200}?\s-p[ =]?["']?(?P<v>[^\s"'-][^\s"']{2,128})"""),
-    ("ldap", r"""\bldap\w{1,10}\b[^\n|;]{0,300}?\s-w\s{1,4}["']?(?P<v>[^\s"']{3,128})"""),
-    ("zip", r"""\b(?:un)?zip\b[^\n|;]{0,80}?\s-P\s{1,4}["']?(?P<v>[^\s"']{3,128})"""),
-    ("7z", r"""\b7z[a-z]{0,2}\b[^\n|;]{0,80}?\s-p["']?(?P<v>[^\s"']{3,128})"""),
-    ("pass:", r"""-(?:passin|passout|pass|k)\s{1,4}["']?pass:(?P<v>[^\s"']{3,128})"""),
-    ("openssl", r"""\bopenssl\b[^\n|;]{0,200}?\s-(?:k|password)\s{1,4}["']?(?!pass:|env:|file:|stdin)(?P<v>[^\s"']{3,128})"""),
-    ("%", r"""\b(?:smbclient|mount\.cifs|rpcclient|net)\b[^\n|;]{0,200}?\s-U\s{0,4}["']?[^\s%"']{1,64}%(?P<v>[^\s"']{3,128})"""),
-    ("htpasswd", r"""\bhtpasswd\s{1,4}(?:-\w{1,8}\s{1,4}){1,4}(?:[^\s-]\S{0,100}\s{1,4})?\S{1,64}\s{1,4}["']?(?P<v>[^\s"'-][^\s"']{2,128})[ \t]{0,8}$"""),
-    ("chpasswd", r"""\becho\s{1,4}(?:-\w\s{1,4})?["']?[\w.-]{1,64}:(?P<v>[^\s"']{3,128})["']?\s{0,4}\|\s{0,4}(?:sudo\s{1,4})?chpasswd"""),
-    ("--password-stdin", r"""\becho\s{1,4}(?:-\w\s{1,4})?["']?(?P<v>[^\s"']{3,512})["']?\s{0,4}\|[^\n]{0,120}--password-stdin"""),
-    ("sudo", r"""\becho\s{1,4}(?:-\w\s{1,4})?["']?(?P<v>[^\s"']{3,128})["']?\s{0,4}\|\s{0,4}sudo\s{1,4}(?:-\w{1,4}\s{1,4})?-S"""),
-    ("--from-literal", r"""--from-literal[= ]["']?[\w.-]{1,80}=["']?(?P<v>[^\s"']{3,512})"""),
-    ("net user", r"""\bnet\s{1,4}user\s{1,4}[\w.-]{1,40}\s{1,4}["']?(?P<v>[^\s"'/][^\s"']{2,128})"""),
-    ("vault", r"""\bvault\s{1,4}login\s{1,4}(?!-)["']?(?P<v>[^\s"'$=]{8,200})(?![\w=])"""),
-    ("keytool", r"""\b(?:keytool|jarsigner)\b[^\n]{0,400}?\s-(?:storepass|keypass)\s{1,4}["']?(?P<v>[^\s"']{3,128})"""),
-    ("ansible", r"""\bansible_(?:ssh_|become_|sudo_)?pass(?:word)?=["']?(?P<v>[^\s"']{3,128})"""),
+    ("curl", r"""\bcurl\b[^\n]{0,400}?\s(?:-u|--user|--proxy-user|-U)[ =]?["']?[^\s:"'$]{0,64}+:([^\s"']{3,128}+)"""),
+    ("--auth", r"""\s--auth[ =]["']?[^\s:"'$]{1,64}+:([^\s"']{3,128}+)"""),
+    ("http ", r"""\bhttps?\s[^\n]{0,200}?-a\s{1,4}+["']?[^\s:"'$]{1,64}+:([^\s"']{3,128}+)"""),
+    ("mysql", r"""\bmysql\w{0,8}+\b[^\n|;]{0,200}?\s-p["']?([^\s"'-][^\s"']{2,128}+)"""),
+    ("mariadb", r"""\bmariadb[\w-]{0,8}+\b[^\n|;]{0,200}?\s-p["']?([^\s"'-][^\s"']{2,128}+)"""),
+    ("sshpass", r"""\bsshpass\s{1,4}+-p\s{0,4}+["']?([^\s"']{3,128}+)"""),
+    ("redis-cli", r"""\bredis-cli\b[^\n|;]{0,200}?\s-a\s{1,4}+["']?([^\s"']{3,128}+)"""),
+    (" login", r"""\b(?:docker|podman|helm|az|oc|nerdctl|buildah|skopeo|crane|cf)\b[^\n|;]{0,30}?\blogin\b[^\n|;]{0,200}?\s-p[ =]?["']?([^\s"'-][^\s"']{2,128}+)"""),
+    ("mongo", r"""\bmongo\w{0,8}+\b[^\n|;]{0,200}?\s-p[ =]?["']?([^\s"'-][^\s"']{2,128}+)"""),
+    ("ldap", r"""\bldap\w{1,10}+\b[^\n|;]{0,300}?\s-w\s{1,4}+["']?([^\s"']{3,128}+)"""),
+    ("zip", r"""\b(?:un)?zip\b[^\n|;]{0,80}?\s-P\s{1,4}+["']?([^\s"']{3,128}+)"""),
+    ("7z", r"""\b7z[a-z]{0,2}+\b[^\n|;]{0,80}?\s-p["']?([^\s"']{3,128}+)"""),
+    ("pass:", r"""-(?:passin|passout|pass|k)\s{1,4}+["']?pass:([^\s"']{3,128}+)"""),
+    ("openssl", r"""\bopenssl\b[^\n|;]{0,200}?\s-(?:k|password)\s{1,4}+["']?(?!pass:|env:|file:|stdin)([^\s"']{3,128}+)"""),
+    ("smbclient", r"""\bsmbclient\b[^\n|;]{0,200}?\s-U\s{0,4}+["']?[^\s%"']{1,64}+%([^\s"']{3,128}+)"""),
+    ("htpasswd", r"""\bhtpasswd\s{1,4}+-\w{1,8}+\s{1,4}+(?:[^\s-][^\s]{0,100}+\s{1,4}+)?\S{1,64}+\s{1,4}+["']?([^\s"'-][^\s"']{2,128}+)[ \t]{0,8}+$"""),
+    ("chpasswd", r"""\becho\s{1,4}+(?:-\w\s{1,4}+)?["']?[\w.-]{1,64}+:([^\s"']{3,128}+)["']?\s{0,4}+\|\s{0,4}+(?:sudo\s{1,4}+)?chpasswd"""),
+    ("--password-stdin", r"""\becho\s{1,4}+(?:-\w\s{1,4}+)?["']?([^\s"']{3,512}+)["']?\s{0,4}+\|[^\n]{0,120}?--password-stdin"""),
+    ("sudo", r"""\becho\s{1,4}+(?:-\w\s{1,4}+)?["']?([^\s"']{3,128}+)["']?\s{0,4}+\|\s{0,4}+sudo\s{1,4}+(?:-\w{1,4}+\s{1,4}+){0,3}?-S"""),
+    ("--from-literal", r"""--from-literal[= ]["']?[\w.-]{1,80}+=["']?([^\s"']{3,512}+)"""),
+    ("net user", r"""\bnet\s{1,4}+user\s{1,4}+[\w.-]{1,40}+\s{1,4}+["']?([^\s"'/][^\s"']{2,128}+)"""),
+    ("vault login", r"""\bvault\s{1,4}+login\s{1,4}+(?!-)["']?([^\s"'$=]{8,200}+)"""),
+    ("storepass", r"""\s-(?:storepass|keypass)\s{1,4}+["']?([^\s"']{3,128}+)"""),
+    ("keypass", r"""\s-(?:storepass|keypass)\s{1,4}+["']?([^\s"']{3,128}+)"""),
+    ("cookie", r"""\bcurl\b[^\n]{0,400}?\s(?:-b|--cookie)[ =]?["']?[\w.-]{1,80}+=([^\s"']{6,2048}+)"""),
+    (" -b", r"""\bcurl\b[^\n]{0,400}?\s-b ?["']?[\w.-]{1,80}+=([^\s"']{6,2048}+)"""),
 )  # fmt: skip

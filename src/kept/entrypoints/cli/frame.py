@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import wraps
 from importlib import import_module
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -17,27 +18,25 @@ import click
 from click.shell_completion import CompletionItem
 
 from kept.entrypoints.cli.catalog import COMMANDS, Entry
-from kept.entrypoints.cli.invocation import Invocation, find_invocation
+from kept.entrypoints.cli.invocation import Invocation
 from kept.errors import KeptError
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 ROLES = ("admin", "project", "skill")
+GLOBAL_OPTIONS = ("home", "project", "role", "as_json", "show_help")
 FAILED, WRONG_USAGE, INTERRUPTED, READER_GONE = 1, 2, 130, 141
 
 
 def pass_invocation(function: Callable[..., T]) -> Callable[..., T]:
     """Give the command its Invocation as the first argument."""
 
-    def wrapped(*args: Any, **kwargs: Any) -> T:
-        return function(find_invocation(), *args, **kwargs)
+    @wraps(function)
+    def with_invocation(*args: Any, **kwargs: Any) -> T:
+        return function(find_invocation(click.get_current_context()), *args, **kwargs)
 
-    wrapped.__doc__ = function.__doc__
-    wrapped.__name__ = function.__name__
-    if hasattr(function, "__click_params__"):
-        wrapped.__click_params__ = function.__click_params__  # type: ignore[attr-defined]
-    return wrapped
+    return with_invocation
 
 
 def yes_option(function: Callable[P, T]) -> Callable[P, T]:
@@ -62,7 +61,7 @@ def _global_options() -> list[click.Parameter]:
 
     def note(ctx: click.Context, param: click.Parameter, value: Any) -> None:
         if value is not None and not ctx.resilient_parsing:
-            ctx.find_root().obj = replace(find_invocation_of(ctx), **{str(param.name): value})
+            ctx.find_root().obj = replace(find_invocation(ctx), **{str(param.name): value})
 
     def option(*names: str, **about: Any) -> click.Option:
         return click.Option(names, expose_value=False, **about)
@@ -82,7 +81,8 @@ def _global_options() -> list[click.Parameter]:
     ]
 
 
-def find_invocation_of(ctx: click.Context) -> Invocation:
+def find_invocation(ctx: click.Context) -> Invocation:
+    """The invocation, with all the global options that were read so far."""
     return cast(Invocation, ctx.find_root().obj)
 
 
@@ -94,7 +94,7 @@ def _help(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
 def show_help(ctx: click.Context) -> None:
     """Answer with the page of help of this command, and stop."""
     page = ctx.get_help()
-    find_invocation_of(ctx).answer({"help": page}, page.split("\n"))
+    find_invocation(ctx).answer({"help": page}, page.split("\n"))
     ctx.exit()
 
 
@@ -106,7 +106,7 @@ def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
             version = metadata.version("kept")
         except metadata.PackageNotFoundError:  # run from a checkout
             version = "(not installed)"
-        find_invocation_of(ctx).answer({"version": version}, [f"kept {version}"])
+        find_invocation(ctx).answer({"version": version}, [f"kept {version}"])
         ctx.exit()
 
 
@@ -118,21 +118,21 @@ class Command(click.Command):
         super().__init__(*args, params=[*(params or ()), *_global_options()], **attributes)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        own, common = _option_rows(self, ctx)
+        own, common = option_rows(self, ctx)
         for heading, rows in (("Options", own), ("Options of every command", common)):
             if rows:
                 with formatter.section(heading):
                     formatter.write_dl(rows)
 
 
-def _option_rows(command: click.Command, ctx: click.Context) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+def option_rows(command: click.Command, ctx: click.Context) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """The options of a command with their help: its own, and the global ones."""
     own: list[tuple[str, str]] = []
     common: list[tuple[str, str]] = []
     for param in command.get_params(ctx):
-        row = param.get_help_record(ctx)
+        row = param.get_help_record(ctx) if isinstance(param, click.Option) else None
         if row is not None:
-            (own if param.expose_value else common).append(row)
+            (common if param.name in GLOBAL_OPTIONS else own).append(row)
     return own, common
 
 
@@ -228,25 +228,19 @@ def _run(command: Root, arguments: list[str], invocation: Invocation) -> int:
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):  # a terminal that knows few characters gets escapes, not an error
                 stream.reconfigure(errors="backslashreplace")
-        try:
-            with _notices_told(invocation):
-                code = _invoke(command, arguments, invocation)
-            invocation.flush()
-            return code
-        except BrokenPipeError:
-            raise
-        except (KeyboardInterrupt, click.Abort):
-            invocation.tell("")  # the terminal has printed ^C
-            return INTERRUPTED
-        except Exception as error:
-            code = _report(error, invocation)
-            invocation.flush()
-            return code
+        with _notices_told(invocation):
+            code = _invoke(command, arguments, invocation)
+        invocation.flush()
+        return code
     except BrokenPipeError:
         _silence_output()
         return READER_GONE
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, click.Abort):
+        with suppress(OSError):
+            invocation.tell("")  # ends the line on which the terminal has printed ^C
         return INTERRUPTED
+    except Exception as error:
+        return _report(error, invocation)
 
 
 def _invoke(command: Root, arguments: list[str], invocation: Invocation) -> int:
@@ -259,7 +253,7 @@ def _invoke(command: Root, arguments: list[str], invocation: Invocation) -> int:
 
 
 def _report(error: Exception, invocation: Invocation) -> int:
-    """Say what went wrong and what to do; the exit code."""
+    """Say what went wrong and what to do, and give the exit code."""
     kind, message, hint, code = type(error).__name__, "", "", FAILED
     if isinstance(error, KeptError):
         message, hint = error.message, error.hint
@@ -277,11 +271,14 @@ def _report(error: Exception, invocation: Invocation) -> int:
         import traceback
 
         invocation.tell(*"".join(traceback.format_exception(error)).splitlines())
-    document = {"error": {"type": kind, "message": message, "hint": hint}}
-    if invocation.as_json:
-        invocation.answer(document, ())
-    else:
-        invocation.tell(f"{message} {hint}".rstrip())
+    try:
+        if invocation.as_json:
+            invocation.answer({"error": {"type": kind, "message": message, "hint": hint}}, ())
+        else:
+            invocation.tell(f"{message} {hint}".rstrip())
+        invocation.flush()
+    except OSError:  # a full disk or a closed pipe behind the output: nobody is left to be told
+        _silence_output()
     return code
 
 

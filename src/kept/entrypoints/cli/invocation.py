@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import tzinfo
-from typing import Any, TextIO
+from typing import TextIO
 
 import click
 
@@ -61,6 +61,10 @@ class Invocation:
             clock=self.clock,
             origin="user",
         )
+
+    def settings_in_force(self) -> Settings:
+        """What holds for all projects of this person."""
+        return opening.settings_in_force(self.settings)
 
     @property
     def actor(self) -> Actor:
@@ -143,9 +147,3 @@ def _styled(part: str) -> str:
 def _ask_at_terminal(question: str) -> bool:
     return click.confirm(question, default=False, err=True)
 
-
-def find_invocation() -> Invocation:
-    """The invocation of the running command, with all options that were read so far."""
-    found: Any = click.get_current_context().find_root().obj
-    assert isinstance(found, Invocation)
-    return found

@@ -4,14 +4,17 @@ Rule: each pragma is a statement of its own (apsw stops a multi-statement string
 has a reason, and is read back, because SQLite ignores a pragma it cannot honour.
 """
 
+import os
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
 
 from kept.errors import Busy, Corrupt, InvalidInput, KeptError, StorageError
+from kept.storage.sqlite import schema
 
 # Before 3.51.3 a WAL file can be corrupted when two connections write and checkpoint at the same moment,
 # which is what a hook, an MCP server and the CLI do. Two older branches got the fix, too.
@@ -36,11 +39,13 @@ def check_library(version: str) -> None:
 def connect(path: Path, *, vfs: str | None = None, synchronous: str = "full") -> apsw.Connection:
     """A connection with every pragma in force. Creates the file, readable by its owner only, if it is not there."""
     check_library(apsw.sqlite_lib_version())
+    with suppress(OSError):  # SQLite would give it the mode of the umask; if it can't be made, SQLite says why
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     connection = apsw.Connection(str(path), flags=flags, vfs=vfs)
     try:
         connection.set_busy_timeout(READ_WAIT_MS)
-        _use_wal(connection)
+        _use_wal(connection, path)
         _sync_fully(connection, synchronous)
         _enforce_foreign_keys(connection)
         _overwrite_what_is_deleted(connection)
@@ -53,10 +58,18 @@ def connect(path: Path, *, vfs: str | None = None, synchronous: str = "full") ->
     return connection
 
 
-def _use_wal(connection: apsw.Connection) -> None:
+def _use_wal(connection: apsw.Connection, path: Path) -> None:
     """Readers never wait for a writer, and a commit is one sequential write."""
-    if connection.pragma("journal_mode") != "wal":
-        _set(connection, "journal_mode", "wal", "wal")
+    deadline = time.monotonic() + READ_WAIT_MS / 1000
+    while connection.pragma("journal_mode") != "wal":
+        schema.check_ownership(connection, path)  # a stranger's file keeps its mode
+        try:
+            _set(connection, "journal_mode", "wal", "wal")
+        except apsw.BusyError:
+            # Several processes make the file at once; for this step SQLite does not ask its busy handler.
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.001)
 
 
 def _sync_fully(connection: apsw.Connection, level: str) -> None:
@@ -127,6 +140,11 @@ def _ours(error: apsw.Error, path: Path) -> KeptError:
         case apsw.FullError():
             return StorageError(
                 f"The disk with {path} is full.", hint="Nothing was stored. Free some space and try again."
+            )
+        case apsw.IOError():
+            return StorageError(
+                f"The disk failed while {path} was being read or written ({error}).",
+                hint="If this was a write, look whether it is there before you try again. Then `kept doctor`.",
             )
         case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError():
             if path.is_dir():

@@ -3,6 +3,7 @@
 SQL text is assembled from constants of this file and of rows.py; values are always bound.
 """
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -10,15 +11,18 @@ from typing import Any
 
 import apsw
 
-from kept import bm25
+from kept import bm25, text
 from kept.model import Event, Memory
-from kept.ports import LIVE, Found, R, Statistics, TooLate, Where
+from kept.ports import LIVE, Found, Prepared, R, Statistics, TooLate, Where
 from kept.storage.shared import check_limit, indexes, tombstone
 from kept.storage.sqlite import rows
 
 # Below this many rows every document frequency is counted; above, the commonest words are looked up in hot_words.
 EXACT_UP_TO_ROWS = 20_000
+COUNTER = "count:"  # how the names of counters begin among the facts about the file
 PROGRESS_STEPS = 2_000  # virtual machine steps between two looks at the clock: some tens of microseconds
+
+_STATUSES = {name: f"'{name}'" for name in ("candidate", "confirmed", "pinned", "archived")}
 
 
 class SqliteReader:
@@ -30,12 +34,12 @@ class SqliteReader:
 
     def get(self, noun: type[R], id: int) -> R | None:
         sql = f"select {', '.join(rows.columns_of(noun))} from {rows.table_of(noun)} where id = ?"
-        row = self._connection.execute(sql, (id,)).fetchone()
-        return None if row is None else rows.to_record(noun, row, self.space)
+        found = self._fetch(sql, (id,))
+        return rows.to_record(noun, found[0], self.space) if found else None
 
     def all(self, noun: type[R]) -> list[R]:
         sql = f"select {', '.join(rows.columns_of(noun))} from {rows.table_of(noun)} order by id"
-        return [rows.to_record(noun, row, self.space) for row in self._connection.execute(sql)]
+        return [rows.to_record(noun, row, self.space) for row in self._fetch(sql)]
 
     def select(
         self, where: Where = LIVE, *, limit: int = 50, after: int | None = None, oldest_first: bool = False
@@ -51,8 +55,7 @@ class SqliteReader:
             where {" and ".join(clauses)}
             order by m.id {"asc" if oldest_first else "desc"}
             limit ?"""
-        found = self._connection.execute(sql, (*values, limit))
-        return [rows.to_memory(row, self.space) for row in found]
+        return [rows.to_memory(row, self.space) for row in self._fetch(sql, (*values, limit))]
 
     def count(self, where: Where = LIVE) -> int:
         clauses, values = _clauses(where)
@@ -84,8 +87,11 @@ class SqliteReader:
     def statistics(self, words: Sequence[str], where: Where = LIVE) -> Statistics:
         total = Statistics(rows_with=dict.fromkeys(words, 0))
         for shelf in indexes(where):
-            sql = "select rows, words, tokens from corpus where shelf = ?"
-            n_rows, n_words, n_tokens = self._connection.execute(sql, (shelf,)).fetchone() or (0, 0, 0)
+            sql = f"select rows, words, tokens from corpus where shelf = ? and {rows.CORPUS_IS_SEALED}"
+            counts = self._fetch(sql, (shelf,))
+            if not counts:
+                raise rows.damaged(f"The word count of the shelf {shelf}")
+            n_rows, n_words, n_tokens = counts[0]
             rows_with = {word: self._rows_with(shelf, word, n_rows) for word in dict.fromkeys(words)}
             total += Statistics(n_rows, n_words, n_tokens, rows_with, self._top_feedback(shelf))
         return total
@@ -112,7 +118,7 @@ class SqliteReader:
             order by e.seq {"desc" if newest_first else "asc"}
             limit ?"""
         values.append(-1 if limit is None else limit)
-        return [rows.to_event(row) for row in self._connection.execute(sql, tuple(values))]
+        return [rows.to_event(row) for row in self._fetch(sql, tuple(values))]
 
     def is_erased(self, fingerprint: str) -> bool:
         key = bytes.fromhex(self.meta("tombstone_key") or "")
@@ -121,31 +127,48 @@ class SqliteReader:
 
     def meta(self, name: str) -> str | None:
         """A fact about the file itself."""
-        row = self._connection.execute("select value from meta where name = ?", (name,)).fetchone()
-        return None if row is None else str(row[0])
+        found = self._fetch("select value from meta where name = ?", (name,))
+        return str(found[0][0]) if found else None
 
     def vocabulary(self, beginning: str, where: Where = LIVE, *, limit: int) -> list[str]:
         check_limit(limit)
         found: set[str] = set()
         for shelf in indexes(where):
             sql = f"select term from {shelf}_vocabulary where term >= ? and term < ? limit ?"
-            rows_found = self._connection.execute(sql, (beginning, beginning + "\U0010ffff", limit))
-            found.update(str(term) for (term,) in rows_found)
+            terms = self._fetch(sql, (beginning, beginning + "\U0010ffff", limit))
+            found.update(str(term) for (term,) in terms)
         return sorted(found)[:limit]
 
+    def counters(self) -> dict[str, int]:
+        sql = "select name, value from meta where substr(name, 1, ?) = ?"
+        found = self._connection.execute(sql, (len(COUNTER), COUNTER))
+        return {str(name)[len(COUNTER) :]: int(str(value)) for name, value in found}
+
     def links(self, id: int) -> list[tuple[int, float, datetime]]:
-        sql = """
-            select related_id, strength, at from memory_links where memory_id = ?1
+        sql = f"""
+            select related_id, strength, at, {rows.LINK_IS_SEALED} from memory_links where memory_id = ?1
             union all
-            select memory_id, strength, at from memory_links where related_id = ?1
+            select memory_id, strength, at, {rows.LINK_IS_SEALED} from memory_links where related_id = ?1
             order by strength desc, 1"""
-        linked: list[Any] = self._connection.execute(sql, (id,)).fetchall()
-        return [(related, strength, datetime.fromisoformat(at)) for related, strength, at in linked]
+        linked = self._fetch(sql, (id,))
+        if not all(is_sealed for *_, is_sealed in linked):
+            raise rows.damaged(f"A link of memory {id}")
+        return [(related, strength, datetime.fromisoformat(at)) for related, strength, at, _ in linked]
 
     def receipt(self, id: int | None = None) -> tuple[int, datetime, dict[str, Any]] | None:
-        sql = "select id, at, body from receipts where ?1 is null or id = ?1 order by id desc limit 1"
-        row: Any = self._connection.execute(sql, (id,)).fetchone()
-        return None if row is None else (row[0], datetime.fromisoformat(row[1]), rows.from_json(row[2]))
+        sql = "select id, at, body, checksum from receipts where ?1 is null or id = ?1 order by id desc limit 1"
+        for number, at, body, checksum in self._fetch(sql, (id,)):
+            if rows.checksum((at, body)) != checksum:
+                raise rows.damaged(f"Receipt {number}")
+            return number, datetime.fromisoformat(at), rows.from_json(body)
+        return None
+
+    def _fetch(self, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        """All rows of a query."""
+        try:
+            return self._connection.execute(sql, values).fetchall()
+        except UnicodeDecodeError as error:
+            raise rows.damaged("A text of this file") from error
 
     @contextmanager
     def _interrupted_when(self, is_late: Callable[[], bool] | None) -> Iterator[None]:
@@ -170,8 +193,29 @@ class SqliteReader:
             order by {"f.rowid desc" if newest else f"bm25({shelf}_fts), m.id desc"}
             limit ?"""
         match = " OR ".join(f'"{word}"' for word in dict.fromkeys(words))
-        found = self._connection.execute(sql, (match, *values, limit))
-        return [Found(rows.to_memory(row, self.space), rows.to_prepared(row)) for row in found]
+        found = []
+        for row in self._fetch(sql, (match, *values, limit)):
+            hit = Found(rows.to_memory(row, self.space), rows.to_prepared(row))
+            if not self._holds_any(hit.prepared, words):
+                raise rows.damaged(f"The index of the shelf {shelf}, which says that memory {hit.memory.id} matches,")
+            found.append(hit)
+        return found
+
+    def _holds_any(self, prepared: Prepared, words: Sequence[str]) -> bool:
+        """Whether the tokens of a row, which its checksum covers, bear out what the index says of it."""
+        p = prepared
+        held = f" {p.words} {p.tag_words} {p.file_words} {p.source_words} {p.kind_words} "
+        if any(f" {word} " in held for word in words):
+            return True
+        # Not a prepared word, perhaps ("Auth", "a-b"): ask FTS5 how it reads it.
+        tokenizer, *arguments = shlex.split(text.FTS_TOKENIZE)
+        tokenize = self._connection.fts5_tokenizer(tokenizer, arguments)
+
+        def tokens(string: str, reason: int) -> set[Any]:
+            return set(tokenize(string.encode(), reason, None, include_offsets=False, include_colocated=False))
+
+        row_tokens = tokens(held, apsw.FTS5_TOKENIZE_DOCUMENT)
+        return any(tokens(word, apsw.FTS5_TOKENIZE_QUERY) <= row_tokens for word in words)
 
     def _top_feedback(self, shelf: str) -> int:
         sql = "select max(feedback) from memories where feedback > 0 and shelf = ?"
@@ -208,7 +252,10 @@ def _clauses(where: Where) -> tuple[list[str], list[Any]]:
     equals("m.scope", where.scope)
     any_of("m.tier", where.tiers)
     any_of("m.kind", where.kinds)
-    any_of("m.status", where.statuses)
+    if where.statuses:
+        # As text, not as bound values: only so can SQLite see that the index of pinned memories answers it.
+        wanted_statuses = [_STATUSES[status] for status in where.statuses]
+        clauses.append(f"({' or '.join(f'm.status = {status}' for status in wanted_statuses)})")
     for column, wanted in (("tags", where.tags), ("files", where.files)):
         if wanted:
             marks = ", ".join("?" * len(wanted))

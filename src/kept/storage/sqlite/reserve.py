@@ -17,17 +17,18 @@ def reserve_of(path: Path) -> Path:
 
 
 def free_if_disk_is_full(path: Path) -> None:
-    """Give the reserve back to the disk when there is less room left than it takes."""
-    if free_bytes(path) < RESERVE_BYTES:
-        reserve_of(path).unlink(missing_ok=True)
+    """Give the reserve back to the disk when there is less room left than it takes. Never fails, like `refill`."""
+    with contextlib.suppress(OSError):
+        if free_bytes(path) < RESERVE_BYTES:
+            reserve_of(path).unlink(missing_ok=True)
 
 
 def refill(path: Path) -> None:
     """Set the room aside (again) when there is plenty. Never fails: it is only a precaution."""
     reserve = reserve_of(path)
-    if reserve.exists() or free_bytes(path) < RESERVE_BYTES * _ROOM_FOR_COMFORT:
-        return
     with contextlib.suppress(OSError):
+        if reserve.exists() or free_bytes(path) < RESERVE_BYTES * _ROOM_FOR_COMFORT:
+            return
         fd = os.open(reserve, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             os.write(fd, bytes(RESERVE_BYTES))  # written, not seeked: a sparse file would reserve nothing

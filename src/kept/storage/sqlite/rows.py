@@ -7,6 +7,7 @@ its values, and no record leaves this file unless it still matches.
 
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -61,6 +62,10 @@ _TABLES: Mapping[type[Record], tuple[str, tuple[str, ...]]] = {
     Conflict: ("conflicts", ("id", "left", "right", "type", "detected_at", "resolved_at", "checksum")),
     Alias: ("aliases", ("id", "word", "expands_to", "checksum")),
 }
+# The same sums as in the schema, where they were stored with the row: no answer comes from a row that they do not fit.
+CORPUS_IS_SEALED = "seal = rows * 1000003 + words * 1009 + tokens"
+LINK_IS_SEALED = """seal = memory_id * 1000003 + related_id * 1009 + cast(strength * 1000 as integer)
+                    + unixepoch(at) + substr(at, 21, 6)"""
 EVENT_COLUMNS = ("seq", '"group"', "at", "actor", "action", "subject", "undoes", "digest", "prev", "hash")
 
 _encode = msgspec.json.Encoder().encode
@@ -102,7 +107,7 @@ def to_row(record: Record) -> dict[str, Any]:
     if isinstance(record, Conflict):
         row = {"id": record.id, "left": record.left, "right": record.right, "type": record.type}
         row |= {"detected_at": clock(record.detected_at), "resolved_at": clock(record.resolved_at)}
-    else:
+    elif isinstance(record, Alias):
         row = {"id": record.id, "word": record.word, "expands_to": _encode(record.expands_to).decode()}
     return row | {"checksum": checksum(tuple(row.values()))}
 
@@ -164,23 +169,24 @@ def after_use(row: Sequence[Any], at: datetime) -> dict[str, Any]:
 def to_event(row: Sequence[Any]) -> Event:
     """An event from EVENT_COLUMNS followed by salt and changed. Raises Corrupt when it is not what was sealed."""
     seq, group, at, actor, action, subject, undoes, digest, prev, hash, salt, changed = row
-    event = Event(
-        seq=seq,
-        group=group,
-        at=cast(datetime, moment(at)),
-        actor=actor,
-        action=action,
-        subject=subject,
-        undoes=undoes,
-        digest=digest,
-        prev=prev,
-        hash=hash,
-        salt=salt,
-        changed=None if changed is None else _decode_changed(changed),
-    )
-    if not journal.is_as_sealed(event, None if changed is None else changed.encode()):
-        raise damaged(f"event {seq}")
-    return event
+    with suppress(TypeError, ValueError, AttributeError, msgspec.MsgspecError):  # what damaged values lead to
+        event = Event(
+            seq=seq,
+            group=group,
+            at=datetime.fromisoformat(at),
+            actor=actor,
+            action=action,
+            subject=subject,
+            undoes=undoes,
+            digest=digest,
+            prev=prev,
+            hash=hash,
+            salt=salt,
+            changed=None if changed is None else _decode_changed(changed),
+        )
+        if journal.is_as_sealed(event, None if changed is None else changed.encode()):
+            return event
+    raise damaged(f"event {seq}")
 
 
 def clock(at: datetime | None) -> str | None:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from kept import text
 from kept.errors import Corrupt, InvalidInput, SchemaTooNew
-from kept.storage.sqlite.rows import clock
+from kept.storage.sqlite.rows import checksum, clock, damaged
 
 APPLICATION_ID = 0x4B455054  # "KEPT", in the file's header: says whose database this is
 
@@ -71,6 +71,29 @@ def check_ownership(connection: apsw.Connection, path: Path) -> None:
         )
 
 
+def facts_of(connection: apsw.Connection, path: Path) -> dict[str, str]:
+    """What was settled when the file was made: space, tombstone_key, created_at; nothing if it is just being made."""
+    sql = "select name, value from meta where name in ('space', 'tombstone_key', 'created_at', 'seal')"
+    try:
+        facts = {str(name): str(value) for name, value in connection.execute(sql)}
+    except UnicodeDecodeError as error:
+        raise damaged(f"The description of {path}") from error
+    is_new = not facts and connection.execute("select 1 from events limit 1").fetchone() is None
+    if not is_new and facts.pop("seal", "") != _seal(facts):
+        raise damaged(f"The description of {path}")
+    return facts
+
+
+def settle_facts(connection: apsw.Connection, facts: dict[str, str]) -> None:
+    """Write down, once and together, what `facts_of` reads. Call it in this process's turn to write."""
+    with connection:
+        connection.executemany("insert into meta (name, value) values (?, ?)", (facts | {"seal": _seal(facts)}).items())
+
+
+def _seal(facts: dict[str, str]) -> str:
+    return str(checksum(sorted(facts.items())))
+
+
 def migrate(connection: apsw.Connection, path: Path, steps: list[Migration], at: datetime) -> None:
     """Bring the file up to date, one transaction a step. Call it in this process's turn to write."""
     for step in steps:
@@ -87,9 +110,9 @@ def migrate(connection: apsw.Connection, path: Path, steps: list[Migration], at:
                 if version == 0:
                     connection.execute(f"pragma application_id = {APPLICATION_ID}")
             connection.execute("commit")
-        except BaseException:
-            connection.execute("rollback")
-            raise
+        finally:
+            if connection.in_transaction:
+                connection.execute("rollback")
 
 
 def check_checksums(connection: apsw.Connection, path: Path, steps: list[Migration]) -> None:

@@ -1,53 +1,153 @@
 """After erasing: no byte is left.
 
-SQLite overwrites deleted rows (`secure_delete`) and FTS5 deleted words, but three places remain: the
-WAL, which holds the pages as they were; the shared-memory index of the WAL; and `<index>_idx`, where
-FTS5 keeps whole words as separators between its pages. Rule: nothing is called gone that a look at
-the file could still find; when a reader of another process holds the old pages, the answer is
-"pending", and the next one who opens the file goes on.
+SQLite overwrites deleted rows (`secure_delete`) and FTS5 deleted words, but words remain in four places:
+`<index>_idx`, where FTS5 keeps (the beginnings of) words as separators between its pages; our own `hot_words`; the
+gaps inside pages (sweep.py); and the WAL, which holds the pages as they were. The first two are put right inside the
+erasing transaction, the others after it. Rule: nothing is called gone that a look at the file could still find; when
+a reader of another process holds the old pages, the answer is "pending", and the next one who opens the file goes on.
 """
 
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar
+
 import apsw
+import msgspec
 
 from kept.storage.sqlite.connection import READ_WAIT_MS
+from kept.storage.sqlite.sweep import sweep
 
+T = TypeVar("T")
 SHELVES = ("live", "library", "archive")
-# A separator shorter than this is a few letters that half the vocabulary begins with.
-_TELLING_LENGTH = 4
+_READERS_WAIT_MS = 500  # long enough for every reader that reads, short when one is paused
 
 
-def scrub(connection: apsw.Connection) -> bool:
-    """Finish pending erasures. Call it in this process's turn to write. False: a reader is in the way."""
+def cover_tracks(connection: apsw.Connection) -> None:
+    """Leave no word in the indexes that no memory holds any more. Call it inside the erasing transaction."""
     for shelf in SHELVES:
-        if has_stray_words(connection, shelf):
-            connection.execute(f"insert into {shelf}_fts ({shelf}_fts) values ('rebuild')")
+        replace_stray_separators(connection, shelf)
+        _drop_stray_hot_words(connection, shelf)
+
+
+def begin(connection: apsw.Connection, uids: Sequence[str]) -> None:
+    """Note, inside the erasing transaction, whose bytes are to be scrubbed from the files when it is over."""
+    cover_tracks(connection)
+    _set(connection, "scrub", [*pending(connection), *uids])
+
+
+def pending(connection: apsw.Connection) -> list[str]:
+    """The uids of erased memories of which bytes may be left: in this file, or in the backups beside it."""
+    return _get(connection, "scrub", list[str])
+
+
+def remember_backup(connection: apsw.Connection, target: Path) -> None:
+    """Note where somebody had a backup written, and up to which event, so that an erasure can name it."""
+    last = int(connection.execute("select max(seq) from events").get or 0)
+    known = [entry for entry in _elsewhere(connection) if entry[0] != str(target)]
+    _set(connection, "backups_elsewhere", [*known, (str(target), last)])
+
+
+def backups_elsewhere(connection: apsw.Connection, uids: Sequence[str]) -> tuple[str, ...]:
+    """The backups out of our reach that hold one of these memories, as far as they are still there."""
+    sql = "select min(seq) from events where subject = ?"
+    first = min((int(connection.execute(sql, (uid,)).get or 0) for uid in uids), default=0)
+    return tuple(path for path, last in _elsewhere(connection) if last >= first and _may_be_there(Path(path)))
+
+
+def finish(connection: apsw.Connection, path: Path, vfs: str | None = None) -> bool:
+    """Clean the file itself. Call it in this process's turn to write. False: a reader is in the way.
+
+    The connection must be closed afterwards: its cache may hold pages as they were.
+    """
+    seen = connection.pragma("data_version")
     if not _empty_the_wal(connection):
         return False
-    connection.execute("delete from meta where name = 'scrub'")
-    return True
+    connection.execute("begin immediate")  # from here on nobody writes, so the WAL stays empty
+    try:
+        if connection.pragma("data_version") != seen:
+            return False
+        sweep(path, vfs)
+        # Besides noting that it is done, this commit makes every other connection drop what it has read.
+        connection.execute("delete from meta where name = 'scrub'")
+        connection.execute("commit")
+        return True
+    finally:
+        if connection.in_transaction:
+            connection.execute("rollback")
 
 
-def is_pending(connection: apsw.Connection) -> bool:
-    """Whether an erasure still has bytes to remove."""
-    return connection.execute("select 1 from meta where name = 'scrub'").fetchone() is not None
+def replace_stray_separators(connection: apsw.Connection, shelf: str) -> None:
+    """Let no separator of the index be (the beginning of) a word that no memory holds any more.
 
-
-def has_stray_words(connection: apsw.Connection, shelf: str) -> bool:
-    """Whether the index keeps, as a separator, (the beginning of) a word that no memory holds any more."""
-    for (term,) in connection.execute(f"select term from {shelf}_fts_idx"):
-        word = bytes(term)[1:].decode("utf-8", "ignore")  # the first byte says which index: '0' is the words
-        if len(word) < _TELLING_LENGTH:
+    A separator stands for "words from here on are on this page": the next word that is still there says the same.
+    """
+    separators = connection.execute(f"select segid, term from {shelf}_fts_idx order by segid, term").fetchall()
+    for number, (segment, term) in enumerate(separators):
+        separator = _blob(term)[1:]  # the first byte says which index: '0' is the words
+        if not separator:
             continue
-        sql = f"select 1 from {shelf}_vocabulary where term >= ? and term < ? limit 1"
-        if connection.execute(sql, (word, word + "\U0010ffff")).fetchone() is None:
-            return True
-    return False
+        heir = first_word_from(connection, shelf, separator)
+        if heir is not None and heir.startswith(separator):
+            continue
+        following = separators[number + 1] if number + 1 < len(separators) else (None, b"")
+        if heir is None or (following[0] == segment and b"0" + heir >= _blob(following[1])):
+            # No word is left on that page; FTS5 has to lay out its pages anew.
+            connection.execute(f"insert into {shelf}_fts ({shelf}_fts) values ('rebuild')")
+            return
+        connection.execute(
+            f"update {shelf}_fts_idx set term = ? where segid = ? and term = ?", (b"0" + heir, segment, term)
+        )
+
+
+def first_word_from(connection: apsw.Connection, shelf: str, separator: bytes) -> bytes | None:
+    """The first word of the index that is not before the separator, which may end in the middle of a character."""
+    word = separator.decode("utf-8", "ignore")
+    while True:
+        # The table of instances answers at once; that of words would first count the rows that hold the word.
+        row = connection.execute(f"select term from {shelf}_instances where term >= ? limit 1", (word,)).fetchone()
+        if row is None:
+            return None
+        found = str(row[0]).encode()
+        if found >= separator:
+            return found
+        word = f"{row[0]}\0"
+
+
+def _drop_stray_hot_words(connection: apsw.Connection, shelf: str) -> None:
+    for (word,) in connection.execute("select word from hot_words where shelf = ?", (shelf,)).fetchall():
+        if first_word_from(connection, shelf, str(word).encode()) != str(word).encode():
+            connection.execute("delete from hot_words where shelf = ? and word = ?", (shelf, word))
+
+
+def _blob(value: object) -> bytes:
+    assert isinstance(value, bytes)
+    return value
+
+
+def _elsewhere(connection: apsw.Connection) -> list[tuple[str, int]]:
+    return _get(connection, "backups_elsewhere", list[tuple[str, int]])
+
+
+def _may_be_there(path: Path) -> bool:
+    return path.exists() or not path.parent.exists()  # a drive that is not plugged in
+
+
+def _get(connection: apsw.Connection, name: str, kind: type[T]) -> T:
+    row = connection.execute("select value from meta where name = ?", (name,)).fetchone()
+    return msgspec.json.decode("[]" if row is None else str(row[0]), type=kind)
+
+
+def _set(connection: apsw.Connection, name: str, value: object) -> None:
+    connection.execute(
+        "insert into meta (name, value) values (?, ?) on conflict do update set value = excluded.value",
+        (name, msgspec.json.encode(value).decode()),
+    )
 
 
 def _empty_the_wal(connection: apsw.Connection) -> bool:
-    connection.set_busy_timeout(0)  # a paused reader would make us wait for nothing
+    connection.set_busy_timeout(_READERS_WAIT_MS)
     try:
-        (busy, _, _), *_ = connection.execute("pragma wal_checkpoint(truncate)").fetchall()
+        busy = connection.execute("pragma wal_checkpoint(truncate)").fetchall()[0][0]
     finally:
         connection.set_busy_timeout(READ_WAIT_MS)
     return not busy

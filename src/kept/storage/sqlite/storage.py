@@ -7,7 +7,6 @@ with BUSY_SNAPSHOT at once. Rule: a commit that returned is on disk; a failed on
 
 import os
 import secrets
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -16,12 +15,13 @@ from typing import Any
 
 import apsw
 
-from kept.errors import Busy, InvalidInput, StorageError
-from kept.ports import Stamp
+from kept.errors import Busy, Corrupt, InvalidInput, StorageError
+from kept.ports import BackedUp, Restored, Scrubbed, Stamp
 from kept.storage.shared import WRITE_WAIT_S
-from kept.storage.sqlite import hotwords, reserve, rows, schema, scrub
-from kept.storage.sqlite.backup import back_up_before_migration
+from kept.storage.sqlite import acknowledged, backup, hotwords, reserve, restore, rows, schema, scrub
 from kept.storage.sqlite.connection import connect, translated
+from kept.storage.sqlite.daily import DailyBackups
+from kept.storage.sqlite.pool import Pool
 from kept.storage.sqlite.reader import SqliteReader
 from kept.storage.sqlite.transaction import Salt, SqliteBookkeeping, SqliteTransaction
 from kept.storage.turns import Turns
@@ -42,82 +42,96 @@ class SqliteStorage:
         synchronous: str = "full",
         salt: Salt = secrets.token_hex,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        daily_backups: int = 0,
     ) -> None:
-        """Open the file, creating or upgrading it if need be. `space` None: whichever it holds (a new one, if new)."""
+        """Open the file, creating or upgrading it if need be. `space` None: whichever it holds (a new one, if new).
+
+        `daily_backups`: how many to keep of those that the first write of a day makes; 0 for none.
+        """
         self.path = path
         self._write_wait_s = write_wait_s
         self._vfs = vfs
         self._synchronous = synchronous
+        self._now = now
         self._salt = salt
         self._turns = Turns(path.with_name(path.name + ".lock"))
-        self._idle: list[apsw.Connection] = []
-        self._guard = threading.Lock()
-        self._pid = os.getpid()
-        self._inherited: list[apsw.Connection] = []
+        self._pool = Pool(path, lambda: connect(path, vfs=vfs, synchronous=synchronous))
+        self._daily = DailyBackups(path, daily_backups, self._make_backup) if daily_backups else None
         self._is_closed = False
         if path.is_dir():
             raise InvalidInput(f"{path} is a directory, not a memory file.", hint="Give a file name inside it.")
-        with translated(path):
-            self.space = self._prepare_file(space, now)
+        try:
+            with translated(path):
+                self.space = self._prepare_file(space, now)
+                self._inode = path.stat().st_ino
+        except BaseException:
+            self._pool.close()
+            self._turns.close()
+            raise
 
     @contextmanager
     def reading(self) -> Iterator[SqliteReader]:
-        with translated(self.path), self._connection() as connection:
-            connection.execute("begin")
-            try:
-                schema.check_version(connection, self.path)  # the first read: from here on, one moment
-                yield SqliteReader(self.space, connection)
-            finally:
-                _end(connection)
+        with translated(self.path), self._pool.borrow() as connection, _transaction(connection, "begin"):
+            schema.check_version(connection, self.path)  # the first read: from here on, one moment
+            yield SqliteReader(self.space, connection)
 
     @contextmanager
     def writing(self, stamp: Stamp, *, urgent: bool = False) -> Iterator[SqliteTransaction]:
-        with translated(self.path), self._turn(self._write_wait_s), self._connection() as connection:
+        with translated(self.path), self._turn(self._write_wait_s), self._pool.borrow() as connection:
             if urgent:
                 reserve.free_if_disk_is_full(self.path)
-            connection.execute("begin immediate")
-            try:
+            with _transaction(connection, "begin immediate"):
                 schema.check_version(connection, self.path)
                 transaction = SqliteTransaction(self.space, connection, stamp, self._salt)
                 yield transaction
                 hotwords.refresh_if_grown(connection)
-                connection.execute("commit")
-            finally:
-                _end(connection)
+                if transaction.erased:
+                    scrub.begin(connection, transaction.erased)
+            if transaction.last_seq and self._synchronous == "full":
+                acknowledged.note(self.path, self._inode, transaction.last_seq)
             reserve.refill(self.path)
+        if self._daily is not None:
+            self._daily.after_write(stamp.at, self._created_at)
 
     @contextmanager
     def bookkeeping(self) -> Iterator[SqliteBookkeeping | None]:
+        self._pool.check_open()
         try:
             self._turns.take(0)
         except Busy:
             yield None
             return
         try:
-            with translated(self.path), self._connection() as connection:
+            with translated(self.path), self._pool.borrow() as connection:
                 # Usage counts may be lost with the power; they are not worth a sync at every recall.
                 connection.execute("pragma synchronous = normal")
                 try:
-                    connection.execute("begin immediate")
-                    schema.check_version(connection, self.path)
-                    yield SqliteBookkeeping(connection)
-                    connection.execute("commit")
-                finally:
-                    _end(connection)
+                    with _transaction(connection, "begin immediate"):
+                        schema.check_version(connection, self.path)
+                        yield SqliteBookkeeping(connection)
+                finally:  # if this fails, the pool does not take the connection back
                     connection.execute(f"pragma synchronous = {self._synchronous}")
         finally:
             self._turns.end()
 
-    def scrub(self) -> bool:
-        """Finish what erasing began. False: another process still reads the old pages; the next open goes on."""
-        with translated(self.path), self._turn(self._write_wait_s), self._connection() as connection:
-            reserve.free_if_disk_is_full(self.path)
-            done = not scrub.is_pending(connection) or scrub.scrub(connection)
-            reserve.refill(self.path)
-            return done
+    def scrub(self) -> Scrubbed:
+        """Finish what erasing began. Not done: another process still reads the old pages; the next open goes on."""
+        with translated(self.path), self._turn(self._write_wait_s):
+            return self._scrub()
+
+    def back_up(self, target: Path) -> BackedUp:
+        with translated(self.path), self._pool.borrow() as connection:
+            made = backup.back_up(connection, target, lambda: self._turn(self._write_wait_s))
+            with self._turn(self._write_wait_s), _transaction(connection, "begin immediate"):
+                scrub.remember_backup(connection, target.resolve())
+            return made
+
+    def restore_from(self, source: Path, *, overwrite_newer: bool = False) -> Restored:
+        with translated(self.path), self._turn(self._write_wait_s), self._pool.borrow() as connection:
+            return restore.restore(connection, self.path, source, overwrite_newer=overwrite_newer, now=self._now())
 
     def describe(self) -> dict[str, Any]:
-        with translated(self.path), self._connection() as connection:
+        with translated(self.path), self._pool.borrow() as connection:
             facts = {
                 "storage": "sqlite",
                 "place": str(self.path),
@@ -125,58 +139,107 @@ class SqliteStorage:
                 "schema": schema.version_of(connection),
                 "sqlite": apsw.sqlite_lib_version(),
             }
-            return facts | ({"erase": "pending"} if scrub.is_pending(connection) else {})
+            return facts | ({"erase": "pending"} if scrub.pending(connection) else {})
 
     def close(self) -> None:
         if self._is_closed:
             return
         self._is_closed = True
+        if self._daily is not None:
+            self._daily.close()
         # The last connection to close checkpoints the WAL: in our turn, unless somebody holds it for long.
         has_turn = False
         with suppress(StorageError):
             self._turns.take(_CLOSE_WAIT_S)
             has_turn = True
         try:
-            for connection in self._idle if os.getpid() == self._pid else ():
-                connection.close()
-            self._idle.clear()
+            self._pool.close()
         finally:
             if has_turn:
+                if not self._files()[1].exists():
+                    acknowledged.clear(self.path)
                 self._turns.end()
             self._turns.close()
 
     def _prepare_file(self, space: str | None, now: Callable[[], datetime]) -> str:
         """Create or upgrade the schema, and finish an erasure that was left pending."""
-        with self._connection() as connection:
+        with self._pool.borrow() as connection:
             schema.check_ownership(connection, self.path)
             if schema.check_version(connection, self.path) < schema.LATEST:
-                self._migrate(connection, space, now)
-            found = str(connection.execute("select value from meta where name = 'space'").get)
+                self._migrate(connection, now)
+            self._check_nothing_is_lost(connection)
+            facts = self._settle_facts(connection, space, now)
+            found, self._created_at = facts["space"], datetime.fromisoformat(facts["created_at"])
             if space is not None and space != found:
                 raise InvalidInput(f"{self.path} holds the space {found}, not {space}.")
-            if scrub.is_pending(connection):
-                with suppress(Busy), self._turn(0):
-                    scrub.scrub(connection)
-            return found
+            is_pending = bool(scrub.pending(connection))
+        if is_pending:
+            # Neither somebody else's turn nor a full disk is a reason not to open: it stays pending.
+            with suppress(Busy, apsw.BusyError), self._turn(0):
+                self._scrub()
+        return found
 
-    def _migrate(self, connection: apsw.Connection, space: str | None, now: Callable[[], datetime]) -> None:
+    def _scrub(self) -> Scrubbed:
+        """Clean this file and its backups of what was erased. Call it in this process's turn to write."""
+        reserve.free_if_disk_is_full(self.path)
+        try:
+            with self._pool.borrow() as connection:
+                uids = scrub.pending(connection)
+                if not uids:
+                    return Scrubbed()
+                elsewhere = scrub.backups_elsewhere(connection, uids)
+                changed = backup.erase_from_backups(self.path, uids)
+                is_done = scrub.finish(connection, self.path, self._vfs)
+            self._pool.drop_idle()  # their caches may hold pages as they were before
+            return Scrubbed(is_done=is_done, backups=changed, elsewhere=elsewhere)
+        except apsw.FullError:
+            return Scrubbed(is_done=False)
+        finally:
+            reserve.refill(self.path)
+
+    def _make_backup(self, target: Path, is_stopped: Callable[[], bool]) -> None:
+        with translated(self.path), self._pool.borrow() as connection:
+            backup.back_up(connection, target, lambda: self._turn(self._write_wait_s), is_stopped)
+
+    def _check_nothing_is_lost(self, connection: apsw.Connection) -> None:
+        noted = acknowledged.noted(self.path)  # read first: the journal can only have grown since
+        last = int(connection.execute("select max(seq) from events").get or 0)
+        if last < noted:
+            # The WAL may still hold the lost ones; closing the connection must not take it away.
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            raise Corrupt(
+                f"{self.path} ends with event {last}, but event {noted} was acknowledged. "
+                f"Its WAL file is damaged, or was taken away, or the file was replaced by an older one.",
+                hint="Nothing was changed. `kept doctor` says what can be saved; `kept doctor --fix` saves it.",
+            )
+
+    def _settle_facts(
+        self, connection: apsw.Connection, space: str | None, now: Callable[[], datetime]
+    ) -> dict[str, str]:
+        if facts := schema.facts_of(connection, self.path):
+            return facts
         with self._turn(self._write_wait_s):
-            version = schema.version_of(connection)
+            if facts := schema.facts_of(connection, self.path):  # a second process was first: what it wrote stays
+                return facts
+            facts = {
+                "space": space or f"project/{secrets.token_hex(4)}",
+                "tombstone_key": secrets.token_hex(32),
+                "created_at": str(rows.clock(now())),
+            }
+            schema.settle_facts(connection, facts)
+            return facts
+
+    def _migrate(self, connection: apsw.Connection, now: Callable[[], datetime]) -> None:
+        with self._turn(self._write_wait_s):
+            version = schema.check_version(connection, self.path)
+            if version == schema.LATEST:
+                return  # another process was first
             steps = schema.migrations()
             if version:
                 schema.check_checksums(connection, self.path, steps)
-                back_up_before_migration(connection, self.path, version)
+                backup.back_up_before_migration(connection, self.path, version)
             schema.migrate(connection, self.path, steps, now())
             if not version:
-                # A second process may have been first: what it wrote stays.
-                for name, value in (
-                    ("space", space or f"project/{secrets.token_hex(4)}"),
-                    ("tombstone_key", secrets.token_hex(32)),
-                    ("created_at", rows.clock(now())),
-                ):
-                    connection.execute(
-                        "insert into meta (name, value) values (?, ?) on conflict do nothing", (name, value)
-                    )
                 for part in self._files():
                     if part.exists():
                         part.chmod(0o600)
@@ -184,43 +247,31 @@ class SqliteStorage:
 
     @contextmanager
     def _turn(self, wait_s: float) -> Iterator[None]:
-        self._check_open()
+        self._pool.check_open()
         self._turns.take(wait_s)
         try:
             yield
         finally:
             self._turns.end()
 
-    @contextmanager
-    def _connection(self) -> Iterator[apsw.Connection]:
-        """A connection that nobody else uses meanwhile."""
-        self._check_open()
-        with self._guard:
-            if os.getpid() != self._pid:
-                # Inherited through fork: using or even closing them here would harm the parent's. Keep, untouched.
-                self._inherited += self._idle
-                self._idle = []
-                self._pid = os.getpid()
-            connection = self._idle.pop() if self._idle else None
-        if connection is None:
-            connection = connect(self.path, vfs=self._vfs, synchronous=self._synchronous)
-        try:
-            yield connection
-        finally:
-            if self._is_closed:
-                connection.close()
-            else:
-                self._idle.append(connection)
-
     def _files(self) -> tuple[Path, ...]:
         return tuple(self.path.with_name(self.path.name + suffix) for suffix in ("", "-wal", "-shm"))
 
-    def _check_open(self) -> None:
-        if self._is_closed:
-            raise StorageError(f"The storage of {self.path} is closed.", hint="Open it again with kept.open().")
 
-
-def _end(connection: apsw.Connection) -> None:
-    """Leave no transaction behind, whatever happened inside it."""
-    if connection.in_transaction:
-        connection.execute("rollback")
+@contextmanager
+def _transaction(connection: apsw.Connection, begin: str) -> Iterator[None]:
+    """All of the block becomes true together when it ends, or nothing of it does."""
+    process = os.getpid()
+    connection.execute(begin)
+    try:
+        yield
+        if os.getpid() != process:
+            raise StorageError(
+                "This process was forked inside a transaction, which only its parent can finish.",
+                hint="Fork before the transaction begins, or after it has ended.",
+            )
+        connection.execute("commit")
+    finally:
+        if os.getpid() == process and connection.in_transaction:
+            with suppress(apsw.Error):  # then the pool does not take the connection back
+                connection.execute("rollback")

@@ -4,7 +4,7 @@ Triggers keep index and statistics in step with the rows (0001_start.sql). Rule:
 begins or ends a transaction; storage.py does, in this process's turn.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from itertools import combinations
 from typing import Any
@@ -17,7 +17,7 @@ from kept.model import Memory, Record, replace
 from kept.ports import R, Stamp
 from kept.storage.shared import RECEIPTS_KEPT, tombstone
 from kept.storage.sqlite import rows
-from kept.storage.sqlite.reader import SqliteReader
+from kept.storage.sqlite.reader import COUNTER, SqliteReader
 
 Salt = Callable[[int], str]
 
@@ -30,6 +30,7 @@ class SqliteTransaction(SqliteReader):
         self.stamp = stamp
         self._salt = salt
         self._last: tuple[int, str] | None = None
+        self.erased: list[str] = []  # uids, of which storage.py sees to it that no byte is left
 
     def add(self, record: R, action: str) -> R:
         table = rows.table_of(type(record))
@@ -66,16 +67,23 @@ class SqliteTransaction(SqliteReader):
         self._append(action, before.subject, journal.diff(before, None))
 
     def erase(self, memory: Memory, action: str = "erase") -> None:
-        if self.get(Memory, memory.id) is None:
+        current = self.get(Memory, memory.id)
+        if current is None:
             raise NotFound(f"There is no memory with id {memory.id} to erase.")
         key = bytes.fromhex(self.meta("tombstone_key") or "")
-        erase_rows(self._connection, memory.uid)
-        self._connection.execute(
-            "insert into tombstones (mark) values (?) on conflict do nothing", (tombstone(key, memory.fingerprint),)
+        fingerprints = journal.fingerprints(self.events(subject=current.uid)) | {current.fingerprint}
+        erase_rows(self._connection, current.uid)
+        self._connection.executemany(
+            "insert into tombstones (mark) values (?) on conflict do nothing",
+            [(tombstone(key, fingerprint),) for fingerprint in fingerprints],
         )
-        # Stays until the bytes are gone from index and WAL; whoever opens the file next goes on with it.
-        self._connection.execute("insert into meta (name, value) values ('scrub', 'pending') on conflict do nothing")
-        self._append(action, memory.uid, {})
+        self.erased.append(current.uid)
+        self._append(action, current.uid, {})
+
+    @property
+    def last_seq(self) -> int:
+        """The number of the last event that this turn appended; 0 when there is none."""
+        return self._last[0] if self._last else 0
 
     def _next_id(self, table: str) -> int:
         """The id that SQLite would give next, known before the row is written, because the row's checksum covers it."""
@@ -142,6 +150,14 @@ class SqliteBookkeeping:
             where exists (select 1 from memories where id = ?1) and exists (select 1 from memories where id = ?2)
             on conflict do update set strength = strength + 1.0, at = excluded.at""",
             [(a, b, rows.clock(at)) for a, b in combinations(sorted(set(ids)), 2)],
+        )
+
+    def count(self, counters: Mapping[str, int]) -> None:
+        self._connection.executemany(
+            """
+            insert into meta (name, value) values (?, ?)
+            on conflict do update set value = cast(value as integer) + cast(excluded.value as integer)""",
+            [(COUNTER + name, str(number)) for name, number in counters.items()],
         )
 
     def save_receipt(self, body: dict[str, Any], uids: Sequence[str], at: datetime) -> int:

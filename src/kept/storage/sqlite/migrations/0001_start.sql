@@ -108,6 +108,10 @@ create virtual table archive_fts using fts5(
 create virtual table live_vocabulary using fts5vocab('live_fts', 'row');
 create virtual table library_vocabulary using fts5vocab('library_fts', 'row');
 create virtual table archive_vocabulary using fts5vocab('archive_fts', 'row');
+-- Is there still such a word? Answered without counting the rows that hold it.
+create virtual table live_instances using fts5vocab('live_fts', 'instance');
+create virtual table library_instances using fts5vocab('library_fts', 'instance');
+create virtual table archive_instances using fts5vocab('archive_fts', 'instance');
 
 -- Deleted words are overwritten in the index, not only marked.
 insert into live_fts (live_fts, rank) values ('secure-delete', 1);

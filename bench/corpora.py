@@ -1,0 +1,191 @@
+"""Spaces to measure on, and questions to ask of them: made-up words that follow Zipf's law, and real English prose.
+
+A corpus is built once, through the storage's own door, and kept in a cache folder under a name that says what is in
+it and for which schema. Rule: the same name is the same text, on every machine (Zipf) or on this one (docstrings).
+"""
+
+import ast
+import itertools
+import random
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from kept import text
+from kept.ids import uuid7
+from kept.model import KINDS, Memory
+from kept.ports import Stamp
+from kept.settings import IMPORTANCE_BY_KIND, by_kind
+from kept.storage.sqlite import SqliteStorage
+from kept.storage.sqlite.schema import migrations
+
+SPACE = "project/bench"
+START = datetime(2026, 1, 1, tzinfo=UTC)
+NOW = datetime(2026, 12, 31, tzinfo=UTC)  # recall's clock: later than every memory
+
+VOCABULARY = 50_000
+_SHIFT = 2.7  # Mandelbrot's: the commonest word stands in most memories, as "the" does
+_RARE_RANKS = range(2_000, 30_000)
+_BATCH = 5_000
+_LONGEST = 480  # characters of a paragraph that is a memory of its own
+
+_CONSONANTS, _VOWELS = "bdfgklmnprtvz", "aeiou"
+
+
+def word(rank: int) -> str:
+    """A word for each rank, like `badugo`, which no stemmer touches."""
+    syllables, number = "", rank + len(_CONSONANTS) * len(_VOWELS)
+    while number:
+        number, vowel = divmod(number, len(_VOWELS))
+        number, consonant = divmod(number, len(_CONSONANTS))
+        syllables = _CONSONANTS[consonant] + _VOWELS[vowel] + syllables
+    return syllables + "q"
+
+
+class Zipf:
+    """A language of 50,000 words, in which the word of rank r is said with a chance of 1 / (r + 2.7)."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        self._words = [word(rank) for rank in range(VOCABULARY)]
+        self._weights = list(itertools.accumulate(1 / (rank + 1 + _SHIFT) for rank in range(VOCABULARY)))
+
+    def say(self, n_words: int) -> str:
+        return " ".join(self._random.choices(self._words, cum_weights=self._weights, k=n_words))
+
+    def memories(self, count: int) -> Iterator[Memory]:
+        """Ten to sixty words each; kinds, tags, ages and feedback are mixed."""
+        chance = self._random
+        for number in range(count):
+            kind = chance.choice(KINDS)
+            at = START + timedelta(seconds=number * 300 * 86_400 // count)
+            yield _memory(
+                self.say(chance.randint(10, 60)),
+                uid=uuid7(at, chance.randbytes(10)),
+                at=at,
+                kind=kind,
+                tags=tuple(chance.sample(("auth", "api", "deploy", "test", "ui", "data"), chance.randint(0, 2))),
+                files=(f"src/part{chance.randint(1, 40)}/module{chance.randint(1, 9)}.py",)
+                if chance.random() < 0.3
+                else (),
+                feedback=chance.choice((0, 0, 0, 0, 0, 3, -1)),
+            )
+
+    def questions(self, count: int, *, common: bool) -> list[str]:
+        """Three to eight words: as people talk, or only such as are in few memories."""
+        if common:
+            return [self.say(self._random.randint(3, 8)) for _ in range(count)]
+        return [
+            " ".join(self._words[rank] for rank in self._random.sample(_RARE_RANKS, self._random.randint(3, 8)))
+            for _ in range(count)
+        ]
+
+
+def docstrings(count: int) -> Iterator[Memory]:
+    """Paragraphs of the documentation inside the standard library and the installed packages, mixed."""
+    paragraphs = sorted({paragraph for path in _sources() for paragraph in _paragraphs(path)})
+    chance = random.Random(5)
+    chance.shuffle(paragraphs)
+    for number, paragraph in enumerate(paragraphs[:count]):
+        at = START + timedelta(minutes=number)
+        yield _memory(paragraph, uid=uuid7(at, chance.randbytes(10)), at=at)
+
+
+def docstring_questions(memories: list[Memory], count: int, *, common: bool) -> list[tuple[str, str]]:
+    """(question, uid of the memory it is about): some words of a memory, in its order.
+
+    `common`: a third of its words, whichever they are; otherwise its three longest.
+    """
+    chance = random.Random(11)
+    asked = []
+    for memory in chance.sample([m for m in memories if len(m.content.split()) >= 12], count):
+        said = memory.content.split()
+        if common:
+            places = sorted(chance.sample(range(len(said)), min(8, max(4, len(said) // 3))))
+        else:
+            places = sorted(sorted(range(len(said)), key=lambda place: -len(said[place]))[:3])
+        asked.append((" ".join(said[place] for place in places), memory.uid))
+    return asked
+
+
+def zipf_space(rows: int, cache: Path) -> Path:
+    """The file of a Zipf corpus of so many memories."""
+    return _built(f"zipf-{rows}", cache, lambda: Zipf(7).memories(rows))
+
+
+def docstring_space(rows: int, cache: Path) -> Path:
+    """The file of a corpus of at most so many paragraphs."""
+    return _built(f"docstrings-{rows}", cache, lambda: docstrings(rows))
+
+
+def _built(name: str, cache: Path, memories: Callable[[], Iterator[Memory]]) -> Path:
+    schema = "-".join(migration.checksum[:8] for migration in migrations())
+    path = cache / f"kept-bench-{name}-{schema}.db"
+    done = path.with_suffix(".done")
+    if done.exists():
+        return path
+    cache.mkdir(parents=True, exist_ok=True)
+    for part in cache.glob(path.name + "*"):
+        part.unlink()
+    storage = SqliteStorage(path, SPACE, synchronous="normal")
+    written = 0
+    for batch in _batches(memories()):
+        with storage.writing(Stamp(group=f"build-{written}", at=START, actor="bench")) as tx:
+            for memory in batch:
+                tx.add(memory, "remember")
+        written += len(batch)
+        print(f"\r{name}: {written:,} memories", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    storage.close()
+    done.touch()
+    return path
+
+
+def _batches(memories: Iterator[Memory]) -> Iterator[list[Memory]]:
+    while batch := list(itertools.islice(memories, _BATCH)):
+        yield batch
+
+
+def _memory(
+    content: str,
+    *,
+    uid: str,
+    at: datetime,
+    kind: str = "fact",
+    tags: tuple[str, ...] = (),
+    files: tuple[str, ...] = (),
+    feedback: int = 0,
+) -> Memory:
+    return Memory(
+        uid=uid,
+        space=SPACE,
+        content=content,
+        fingerprint=text.fingerprint(content),
+        kind=kind,
+        tags=tags,
+        files=files,
+        feedback=feedback,
+        importance=by_kind(IMPORTANCE_BY_KIND, kind),
+        created_at=at,
+        updated_at=at,
+    )
+
+
+def _sources() -> list[Path]:
+    folders = {sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")}
+    return sorted({path for folder in folders for path in Path(folder).rglob("*.py")})
+
+
+def _paragraphs(path: Path) -> Iterator[str]:
+    try:
+        tree = ast.parse(path.read_text("utf-8"))
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            for paragraph in (ast.get_docstring(node) or "").split("\n\n"):
+                plain = " ".join(paragraph.split())
+                if 60 <= len(plain) <= _LONGEST:
+                    yield plain

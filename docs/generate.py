@@ -1,0 +1,137 @@
+"""Write the pages that would otherwise go stale: the command line and the settings, from the program itself.
+
+`python docs/generate.py` writes them; with `--check` it writes nothing and exits with 1 if one of them is out of date.
+"""
+
+import inspect
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kept.configuration import PREFIX
+from kept.entrypoints.cli.catalog import COMMANDS
+from kept.entrypoints.cli.frame import option_rows, root
+from kept.settings import fields
+
+DOCS = Path(__file__).parent
+NOTICE = "<!-- Written by docs/generate.py. Change the program, then run `make docs`. -->"
+
+
+def cli_page() -> str:
+    """Every command with its usage, its help and its options."""
+    ctx = click.Context(root, info_name="kept")
+    _, common = option_rows(root, ctx)
+    lines = [
+        "# The command line",
+        NOTICE,
+        "",
+        "`kept COMMAND --help` shows the same in the terminal. A REF names a memory: `42`, `g42` for a global one, or "
+        "`[id:42]`.",
+        "",
+        "These options work with every command, before it or after it:",
+        "",
+        *_options(common),
+        "",
+        "Exit codes: 0 done, 1 refused or failed, 2 used wrongly, 130 interrupted (Ctrl-C), 141 whoever read the output "
+        "has gone. With `--json` there is exactly one JSON document on standard output, also for an error: "
+        '`{"error": {"type", "message", "hint"}}`. `KEPT_DEBUG=1` adds the stack trace of an error, `NO_COLOR=1` takes '
+        "the colours away.",
+        "",
+        "`kept --version` shows which Kept it is. For completion in the shell put this into its start-up file: "
+        '`eval "$(_KEPT_COMPLETE=bash_source kept)"` (bash; `zsh_source` and `fish_source` for the others).',
+    ]
+    for topic in dict.fromkeys(entry.topic for entry in COMMANDS.values()):
+        lines += ["", f"## {topic}"]
+        for name in (name for name, entry in COMMANDS.items() if entry.topic == topic):
+            command = root.get_command(ctx, name)
+            assert command is not None
+            for path, one in _with_subcommands(f"kept {name}", command):
+                lines += ["", f"### {path}", "", *_command(path, one)]
+    return "\n".join(lines) + "\n"
+
+
+def _with_subcommands(path: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    yield path, command
+    if isinstance(command, click.Group):
+        for name, child in command.commands.items():
+            yield f"{path} {name}", child
+
+
+def _command(path: str, command: click.Command) -> Iterator[str]:
+    ctx = click.Context(command, info_name=path)
+    pieces = " ".join(piece for piece in command.collect_usage_pieces(ctx) if piece != "[OPTIONS]")
+    own, _ = option_rows(command, ctx)
+    yield from ("```sh", " ".join(word for word in (path, pieces, "[OPTIONS]" if own else "") if word), "```", "")
+    for number, paragraph in enumerate(inspect.cleandoc(command.help or "").split("\n\n")):
+        if number:
+            yield ""
+        if paragraph.startswith("\b"):  # click's mark for lines that must not be filled: examples
+            yield from ("```sh", *(line.strip() for line in paragraph.splitlines()[1:]), "```")
+        else:
+            yield paragraph
+    if own:
+        yield ""
+        yield from _options(own)
+
+
+def _options(rows: list[tuple[str, str]]) -> Iterator[str]:
+    for names, line in rows:
+        yield f"- `{names}`: {line}"
+
+
+def settings_page() -> str:
+    """Every setting with its default, what it may be, and what it is for."""
+    lines = [
+        "# Settings",
+        NOTICE,
+        "",
+        "`kept config show --origin` shows what is in force and why; `kept config set NAME VALUE` changes it for you, "
+        "and with `--project-only` for one project. The environment wins over both files: "
+        f"`{PREFIX}PROFILE=koshi`, and `{PREFIX}SHELF_LIFE_DAYS__WARNING=60` for a row of a table. Nothing inside a "
+        "repository is ever read.",
+    ]
+    for group in dict.fromkeys(field.group for field in fields()):
+        lines += ["", f"## {group.capitalize()}", "", "| Setting | Default | May be | |", "|---|---|---|---|"]
+        lines += [
+            f"| `{field.name}` | {_default(field.default)} | {field.allowed} | {field.help} |"
+            for field in fields()
+            if field.group == group
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _default(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{row} {_default(entry)}" for row, entry in value.items())
+    if value is None:
+        return "none"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+PAGES = {"cli.md": cli_page, "settings.md": settings_page}
+
+
+def stale_pages() -> list[str]:
+    """The pages that are missing, or that say something else than the program does."""
+    return [
+        name
+        for name, page in PAGES.items()
+        if not (DOCS / name).exists() or (DOCS / name).read_text("utf-8") != page()
+    ]
+
+
+def main(arguments: list[str]) -> int:
+    if "--check" in arguments:
+        for name in (stale := stale_pages()):
+            print(f"docs/{name} is out of date. `python docs/generate.py` writes it anew.", file=sys.stderr)
+        return 1 if stale else 0
+    for name, page in PAGES.items():
+        (DOCS / name).write_text(page(), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,102 @@
+"""`kept tour`: every command in it is really run, in a scratch home that is gone afterwards.
+
+The walk is data (`WALK`): whoever adds a feature adds its step here.
+"""
+
+import io
+import shlex
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from kept.entrypoints.cli.frame import Command, pass_invocation, root
+from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
+from kept.settings import Settings
+
+
+SCRATCH = "SCRATCH"  # stands in a command for the scratch directory
+
+
+class Step(NamedTuple):
+    """What is to be seen, the command that shows it, and in which of the two projects it is typed."""
+
+    say: str
+    command: str
+    project: str = "web-app"
+
+
+WALK = (
+    Step(
+        "A memory is one statement worth keeping. It belongs to the project that you are in.",
+        'remember "Never edit the auth middleware directly" --kind warning --tag auth --file src/auth.py',
+    ),
+    Step("Decisions, conventions, preferences: any kind.", 'remember "Use Fastify, not Express" --kind decision'),
+    Step("And a third one, by mistake.", 'remember "The API listens on port 8080"'),
+    Step("This is what is kept now, newest first. The number in brackets is its ref.", "list"),
+    Step(
+        "Saying the same again does not store it twice: it counts for more.",
+        'remember "use  fastify, NOT express" --kind decision',
+    ),
+    Step("A memory that helped is reinforced, and will rank higher.", "reinforce 1"),
+    Step("One that is not quite right is revised. It keeps its ref.", 'revise 3 "The API listens on port 3000"'),
+    Step("What should always be at hand is pinned.", "pin 1"),
+    Step("Forgetting hides a memory from everything.", "forget 2"),
+    Step("That was too quick. Every change can be taken back, whole.", "undo"),
+    Step("The journal has it all, and nothing is ever cut from it.", "history"),
+    Step("Only erasing is for good: no byte of it stays.", "erase 3 --yes"),
+    Step("Another project sees nothing of this one.", "list", "phone-app"),
+    Step("What holds for all projects is global, and needs a yes.", "remember --global --yes I like short answers --kind preference"),
+    Step("Global memory is there in every project.", "list", "phone-app"),
+    Step("A backup is a verified copy of the store.", "backup SCRATCH/web-app.db"),
+    Step("So much is kept, and here it is.", "status"),
+)
+
+
+@click.command("tour", cls=Command)
+@pass_invocation
+def tour_command(invocation: Invocation) -> None:
+    """See Kept at work, in a scratch home that is removed at the end.
+
+    Nothing of yours is read or changed. In a terminal it waits for Enter after each step.
+    """
+    is_paced = invocation.out is None and not invocation.as_json and sys.stdin is not None and sys.stdin.isatty()
+    with tempfile.TemporaryDirectory(prefix="kept-tour-") as folder:
+        seen = []
+        _say(invocation, f"A walk through Kept in {len(WALK)} steps, in a scratch home that is removed at the end.", "")
+        for step in WALK:
+            command = step.command.replace(SCRATCH, folder)
+            code, output = _run(command, step.project, Path(folder), invocation)
+            seen.append({"say": step.say, "command": f"kept {command}", "exit_code": code, "output": output})
+            _say(invocation, step.say, (Dim(f"{step.project} "), Strong(f"$ kept {command}")), *output.splitlines(), "")
+            if is_paced:
+                click.pause("Press a key to go on …", err=True)
+    if invocation.as_json:
+        invocation.answer({"steps": seen}, ())
+    _say(invocation, 'That was all. Now in a project of yours: kept remember "…", or kept --help.')
+
+
+def _say(invocation: Invocation, *lines: Line) -> None:
+    if not invocation.as_json:
+        invocation.answer(None, lines)
+
+
+def _run(command: str, name: str, folder: Path, invocation: Invocation) -> tuple[int, str]:
+    """Run one command as if it had been typed in that project; its exit code and all that it printed."""
+    project = folder / name
+    project.mkdir(exist_ok=True)
+    printed = io.StringIO()
+    own = replace(
+        invocation,
+        home=str(folder / "home"),
+        project=str(project),
+        role="project",
+        settings=Settings(),
+        out=printed,
+        err=printed,
+    )
+    code = root.main(shlex.split(command), standalone_mode=False, obj=own)
+    return code, printed.getvalue()

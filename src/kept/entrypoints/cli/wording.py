@@ -1,0 +1,107 @@
+"""How memories, events and moments are put into words, for people, and into plain values, for `--json`."""
+
+from collections.abc import Sequence
+from datetime import datetime, tzinfo
+from typing import Any
+
+import msgspec
+
+from kept.entrypoints.cli.invocation import Dim, Line, Strong
+from kept.model import Event, Memory
+
+_STEPS = (("minute", 60), ("hour", 60), ("day", 24), ("month", 30), ("year", 12))
+_TOLD = ("status", "reason", "feedback", "importance", "topic", "superseded_by")  # fields whose values history shows
+
+
+def as_document(memory: Memory) -> dict[str, Any]:
+    """The memory with all its fields, and its ref."""
+    return {"ref": memory.ref, **msgspec.to_builtins(memory)}
+
+
+def ago(at: datetime, now: datetime) -> str:
+    """How long ago, in the largest unit that fits: "just now", "5 minutes ago", "2 months ago"."""
+    amount = (now - at).total_seconds() / 60
+    unit = "minute"
+    if amount < 1:  # also when another machine's clock is ahead
+        return "just now"
+    for (unit, _), (larger, size) in zip(_STEPS, (*_STEPS[1:], ("", 0)), strict=True):
+        if not larger or amount < size:
+            break
+        amount /= size
+    return f"{counted(int(amount), unit)} ago"
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """"1 memory", "2 memories"."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def local(at: datetime, zone: tzinfo | None) -> str:
+    """The moment as a clock on the wall shows it."""
+    return f"{at.astimezone(zone):%Y-%m-%d %H:%M}"
+
+
+def size(n_bytes: int) -> str:
+    """A number of bytes for people."""
+    amount, unit = float(n_bytes), "bytes"
+    for unit in ("bytes", "KB", "MB", "GB", "TB"):
+        if amount < 1000 or unit == "TB":
+            break
+        amount /= 1000
+    return f"{amount:.0f} {unit}" if unit == "bytes" or amount >= 10 else f"{amount:.1f} {unit}"
+
+
+def state(memory: Memory) -> str:
+    """The status in words; "" for a memory that is simply there."""
+    if memory.is_archived:
+        return "forgotten" if memory.is_forgotten else f"archived, {memory.reason}"
+    return "" if memory.status == "confirmed" else memory.status
+
+
+def name_of(memory: Memory) -> Strong:
+    return Strong(f"[id:{memory.ref}]")
+
+
+def memory_lines(memory: Memory, now: datetime) -> list[Line]:
+    """A memory in a list: its ref and kind, its text, and one faint line of what else there is to know."""
+    # Every line but the first is indented, so that no text can pass for a memory of its own.
+    first, *rest = memory.content.replace("\r\n", "\n").split("\n")
+    about = [
+        " ".join(f"#{tag}" for tag in memory.tags),
+        ", ".join(memory.files),
+        ago(memory.created_at, now),
+        state(memory),
+        f"feedback {memory.feedback:+d}" if memory.feedback else "",
+    ]
+    return [
+        (name_of(memory), f" {memory.kind}: ", first),
+        *(("    ", line) for line in rest),
+        Dim("    " + " · ".join(part for part in about if part)),
+    ]
+
+
+def event_name(event: Event, *, is_global: bool) -> str:
+    """What `kept undo` takes: 12, or g12 for an event of global memory."""
+    return f"g{event.seq}" if is_global else str(event.seq)
+
+
+def what_changed(event: Event, events: Sequence[Event], *, is_global: bool) -> str:
+    """What an event did, in a few words and never in the words of a memory."""
+    if event.changed is None:
+        return "what it changed was erased later"
+    if event.undoes is not None:
+        undone = next((other for other in events if other.group == event.undoes), None)
+        return f"takes back {event_name(undone, is_global=is_global)}" if undone else "takes back an earlier event"
+    if "id" in event.changed:
+        return ""
+    told = [
+        f"{field} {_value(before)} → {_value(after)}"
+        for field, (before, after) in event.changed.items()
+        if field in _TOLD
+    ]
+    other = [field for field in event.changed if field not in _TOLD and not field.endswith("_at")]
+    return ", ".join([*told, *other])
+
+
+def _value(value: Any) -> str:
+    return "none" if value is None else str(value)

@@ -1,0 +1,203 @@
+"""The file as bytes: pages and records read without SQLite's help, from a database that SQLite no longer trusts.
+
+`doctor` uses it to say what a WAL holds, `repair` to save what can be saved. Rule: nothing read here is believed
+because of where it was found. Rows carry checksums, events carry hashes, and the caller checks them.
+"""
+
+import struct
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import apsw
+from msgspec import Struct
+
+_HEADER_BYTES = 100
+_DEFAULT_PAGE_SIZE = 4096
+_WAL_HEADER_BYTES = 32
+_FRAME_HEADER_BYTES = 24
+_INDEX_INTERIOR, _INDEX_LEAF, _TABLE_LEAF = 0x02, 0x0A, 0x0D
+_INTEGER_BYTES = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
+
+# What reading nonsense as a record leads to.
+_NONSENSE = (IndexError, ValueError, OverflowError)
+
+
+class Frame(Struct, frozen=True):
+    """One page in a WAL: where its bytes begin, which page it is, and whether a transaction ends with it."""
+
+    offset: int
+    page: int
+    ends_transaction: bool
+
+
+def open_file(path: Path) -> apsw.VFSFile:
+    """The database file, through SQLite's own file layer: one that was opened and closed beside it would drop the
+    locks that this process holds on it."""
+    return apsw.VFSFile("", str(path), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READWRITE, 0])
+
+
+class Image:
+    """The pages of a database as they stand on disk, with the frames of its WAL laid over them."""
+
+    def __init__(self, file: apsw.VFSFile, wal: Path, *, frames: int | None = None) -> None:
+        """`frames`: lay only so many over the database; None for all up to the last end of a transaction."""
+        self._file = file
+        self._size = file.xFileSize()
+        header = file.xRead(_HEADER_BYTES, 0)
+        self.page_size = _page_size(header[16:18])
+        self._usable = self.page_size - (header[20] if len(header) > 20 and header[20] < 32 else 0)
+        found = wal_frames(wal, self.page_size)
+        self._overlay = {frame.page: frame.offset for frame in found[: _last_end(found) if frames is None else frames]}
+        self._wal = wal.read_bytes() if self._overlay else b""
+        self._n_pages = max(-(-self._size // self.page_size), *self._overlay, 0)
+
+    def page(self, number: int) -> bytes:
+        """The bytes of a page, counted from 1; shorter than a page where the file ends."""
+        if number in self._overlay:
+            start = self._overlay[number]
+            return self._wal[start : start + self.page_size]
+        start = (number - 1) * self.page_size
+        return self._file.xRead(max(0, min(self.page_size, self._size - start)), start)
+
+    def rows(self) -> Iterator[tuple[int, list[Any]]]:
+        """Every (rowid, values) that can be read from a leaf of any table."""
+        for number in range(1, self._n_pages + 1):
+            page = self.page(number)
+            for cell in _cells(page, number, _TABLE_LEAF):
+                try:
+                    n_payload, at = _varint(page, cell)
+                    rowid, at = _varint(page, at)
+                    yield _signed(rowid), _record(self._payload(page, at, n_payload, self._usable - 35))
+                except _NONSENSE:
+                    continue
+
+    def keys(self) -> Iterator[list[Any]]:
+        """Every list of values in an index, or in a table without rowid, which is one."""
+        largest = (self._usable - 12) * 64 // 255 - 23
+        for number in range(1, self._n_pages + 1):
+            page = self.page(number)
+            for kind, child_bytes in ((_INDEX_LEAF, 0), (_INDEX_INTERIOR, 4)):
+                for cell in _cells(page, number, kind):
+                    try:
+                        n_payload, at = _varint(page, cell + child_bytes)
+                        yield _record(self._payload(page, at, n_payload, largest))
+                    except _NONSENSE:
+                        continue
+
+    def _payload(self, page: bytes, at: int, length: int, largest: int) -> bytes:
+        """The bytes of a record: those on its page and those in the chain of overflow pages."""
+        if length <= largest:
+            return page[at : at + length]
+        smallest = (self._usable - 12) * 32 // 255 - 23
+        local = smallest + (length - smallest) % (self._usable - 4)
+        local = local if local <= largest else smallest
+        parts, got = [page[at : at + local]], local
+        following = int.from_bytes(page[at + local : at + local + 4], "big")
+        while got < length:
+            if not 0 < following <= self._n_pages:
+                raise ValueError("the chain of overflow pages is broken")
+            overflow = self.page(following)
+            parts.append(overflow[4 : min(self._usable, 4 + length - got)])
+            got += self._usable - 4
+            following = int.from_bytes(overflow[:4], "big")
+        return b"".join(parts)
+
+
+def wal_frames(wal: Path, page_size: int | None = None) -> list[Frame]:
+    """The frames of the newest generation of a WAL, in order, whether or not their checksums fit.
+
+    A WAL is written over from its start, generation after generation, each with salts of its own.
+    """
+    if not wal.exists() or wal.stat().st_size < _WAL_HEADER_BYTES:
+        return []
+    with wal.open("rb") as file:
+        header = file.read(_WAL_HEADER_BYTES)
+        size = page_size or _page_size(header[10:12])
+        heads: list[tuple[int, bytes]] = []
+        offset = _WAL_HEADER_BYTES
+        while len(head := file.read(_FRAME_HEADER_BYTES)) == _FRAME_HEADER_BYTES:
+            heads.append((offset + _FRAME_HEADER_BYTES, head))
+            offset += _FRAME_HEADER_BYTES + size
+            file.seek(offset)
+    salts = [head[8:16] for _, head in heads]
+    # The header's own salts may be what was damaged: then the first two frames that agree name the generation.
+    agreed = next((one for one, two in pairwise(salts) if one == two), None)
+    current = header[16:24] if header[16:24] in salts[:2] else agreed
+    return [
+        Frame(start, int.from_bytes(head[:4], "big"), head[4:8] != b"\0\0\0\0")
+        for start, head in heads
+        if head[8:16] == current
+    ]
+
+
+def _last_end(frames: list[Frame]) -> int:
+    """How many frames there are up to the last one that ends a transaction."""
+    return max((number for number, frame in enumerate(frames, 1) if frame.ends_transaction), default=0)
+
+
+def _page_size(two_bytes: bytes) -> int:
+    size = int.from_bytes(two_bytes, "big")
+    size = 65536 if size == 1 else size
+    return size if size >= 512 and size & (size - 1) == 0 else _DEFAULT_PAGE_SIZE
+
+
+def _cells(page: bytes, number: int, kind: int) -> Iterator[int]:
+    """Where the cells of a page begin, if it is a page of this kind."""
+    start = _HEADER_BYTES if number == 1 else 0
+    if len(page) < start + 12 or page[start] != kind:
+        return
+    n_cells = int.from_bytes(page[start + 3 : start + 5], "big")
+    pointers = start + (12 if kind == _INDEX_INTERIOR else 8)
+    for at in range(pointers, min(pointers + 2 * n_cells, len(page) - 1), 2):
+        yield int.from_bytes(page[at : at + 2], "big")
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """SQLite's big-endian integer of one to nine bytes, and where it ends."""
+    value = 0
+    for length in range(8):
+        byte = data[at + length]
+        value = value << 7 | byte & 0x7F
+        if byte < 0x80:
+            return value, at + length + 1
+    return value << 8 | data[at + 8], at + 9
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+def _record(payload: bytes) -> list[Any]:
+    """The values of a record. Raises ValueError when the payload is none."""
+    header_end, at = _varint(payload, 0)
+    body = header_end
+    values: list[Any] = []
+    while at < header_end:
+        serial, at = _varint(payload, at)
+        length = _length(serial)
+        piece = payload[body : body + length]
+        if len(piece) != length:
+            raise ValueError("the record is cut short")
+        values.append(_value(serial, piece))
+        body += length
+    return values
+
+
+def _length(serial: int) -> int:
+    if serial >= 12:
+        return (serial - 12) // 2
+    return 8 if serial == 7 else _INTEGER_BYTES.get(serial, 0)
+
+
+def _value(serial: int, piece: bytes) -> Any:
+    if serial in _INTEGER_BYTES:
+        return int.from_bytes(piece, "big", signed=True)
+    if serial == 7:
+        return struct.unpack(">d", piece)[0]
+    if serial in (8, 9):
+        return serial - 8
+    if serial >= 12:
+        return piece.decode() if serial % 2 else piece
+    return None

@@ -1,0 +1,110 @@
+"""The connections of this process to one file: each lent to one user at a time, and never across a fork.
+
+Rule: a connection comes back into the pool only if nothing went wrong with it. One that failed is
+closed, and with it goes whatever the failure left behind: an open transaction, a changed pragma.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import apsw
+
+from kept.errors import StorageError
+from kept.storage import forks
+
+
+class Pool:
+    """Idle connections to one file, and those that are lent."""
+
+    def __init__(self, path: Path, connect: Callable[[], apsw.Connection]) -> None:
+        self._path = path
+        self._connect = connect
+        self._idle: list[apsw.Connection] = []
+        self._lent: dict[object, apsw.Connection | None] = {}  # None while it is being opened
+        self._guard = threading.RLock()
+        self._pid = os.getpid()
+        self._is_closed = False
+        forks.watch(self)
+
+    @contextmanager
+    def borrow(self) -> Iterator[apsw.Connection]:
+        """A connection that nobody else uses meanwhile."""
+        process, ticket = os.getpid(), object()
+        connection = self._lend(ticket)
+        is_sound = True
+        try:
+            yield connection
+        except BaseException as error:
+            is_sound = isinstance(error, Exception) and not isinstance(error, apsw.Error | MemoryError)
+            raise
+        finally:
+            if os.getpid() == process:
+                self._take_back(ticket, connection, is_sound and not connection.in_transaction)
+
+    def check_open(self) -> None:
+        if self._is_closed:
+            raise StorageError(f"The storage of {self._path} is closed.", hint="Open it again with kept.open().")
+
+    def close(self) -> None:
+        """Close every idle connection now, and each lent one when it comes back."""
+        if os.getpid() != self._pid:
+            self.after_fork(in_child=True)
+        with self._guard:
+            self._is_closed = True
+            self._close_idle()
+
+    def drop_idle(self) -> None:
+        """Close the connections that nobody uses, and forget with them what they have read."""
+        with self._guard:
+            self._close_idle()
+
+    def before_fork(self) -> None:
+        self._guard.acquire()
+        self._close_idle()
+
+    def after_fork(self, *, in_child: bool) -> None:
+        if not in_child:
+            self._guard.release()
+            return
+        if self._idle or self._lent:
+            forks.inherit(self._path, (self._idle, self._lent))
+            self._idle, self._lent = [], {}
+        self._guard = threading.RLock()
+        self._pid = os.getpid()
+
+    def _lend(self, ticket: object) -> apsw.Connection:
+        if os.getpid() != self._pid:  # forked by something that tells nobody
+            self.after_fork(in_child=True)
+        with self._guard:
+            self.check_open()
+            connection = self._lent[ticket] = self._idle.pop() if self._idle else None
+        if connection is not None:
+            return connection
+        try:
+            forks.check(self._path)
+            connection = self._lent[ticket] = self._connect()
+        except BaseException:
+            del self._lent[ticket]
+            raise
+        return connection
+
+    def _take_back(self, ticket: object, connection: apsw.Connection, is_sound: bool) -> None:
+        with self._guard:
+            del self._lent[ticket]
+            if is_sound and not self._is_closed:
+                self._idle.append(connection)
+                return
+        _close(connection)
+
+    def _close_idle(self) -> None:
+        while self._idle:
+            _close(self._idle.pop())
+
+
+def _close(connection: apsw.Connection) -> None:
+    # Nothing acknowledged depends on closing well: what is not in the database yet stays in the WAL.
+    with suppress(apsw.Error):
+        connection.close()

@@ -1,0 +1,80 @@
+"""Redact a whole draft: every field that a person, an agent or a tool filled in.
+
+The rules are in `redact.py`. Rule: one call covers everything that reaches a storage, so no writer can forget a field.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kept.model import Draft, Redaction, Source
+from kept.writing.redact import Redacted, redact
+
+
+class RedactedDraft(Struct, frozen=True):
+    """The draft that is safe to keep, and how many secrets of each kind were taken out of it."""
+
+    draft: Draft
+    redactions: tuple[Redaction, ...]
+
+
+def redact_draft(draft: Draft, *, email: bool, allow: Collection[str] = ()) -> RedactedDraft:
+    """Take the secrets out of every field."""
+    kinds: Counter[str] = Counter()
+
+    def clean(text: str) -> str:
+        redacted: Redacted = redact(text, email=email, allow=allow)
+        kinds.update(found.kind for found in redacted.found)
+        return redacted.text
+
+    def clean_if(text: str | None) -> str | None:
+        return None if text is None else clean(text)
+
+    safe = replace(
+        draft,
+        content=clean(draft.content),
+        tags=tuple(clean(tag) for tag in draft.tags),
+        files=tuple(clean(file) for file in draft.files),
+        topic=clean_if(draft.topic),
+        key=clean_if(draft.key),
+        title=clean_if(draft.title),
+        source=None if draft.source is None else _clean_source(draft.source, clean_if),
+        data=None if draft.data is None else _clean_data(draft.data, clean),
+    )
+    return RedactedDraft(safe, tuple(Redaction(kind=kind, count=count) for kind, count in sorted(kinds.items())))
+
+
+def is_only_redacted(text: str) -> bool:
+    """Whether nothing that could be read is left of a text."""
+    rest = text
+    while "[redacted:" in rest:
+        before, _, after = rest.partition("[redacted:")
+        rest = before + after.partition("]")[2]
+    return not any(character.isalnum() for character in rest)
+
+
+def _clean_source(source: Source, clean_if: Callable[[str | None], str | None]) -> Source:
+    return replace(
+        source,
+        agent=clean_if(source.agent),
+        session=clean_if(source.session),
+        task=clean_if(source.task),
+        narrative=clean_if(source.narrative),
+        file=clean_if(source.file),
+    )
+
+
+def _clean_data(data: dict[str, Any], clean: Callable[[str], str]) -> dict[str, Any]:
+    """The data as JSON text and back, so that a key can tell on its value: {"password": …}."""
+    text = msgspec.json.encode(data).decode()
+    cleaned = clean(text)
+    if cleaned == text:
+        return data
+    try:
+        return msgspec.json.decode(cleaned, type=dict[str, Any])
+    except msgspec.MsgspecError:  # a secret that ran over a quote: nothing of it is safe to keep
+        return {"redacted": "[redacted:error]"}

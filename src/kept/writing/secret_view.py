@@ -1,0 +1,118 @@
+"""A text as the finders of secrets see it.
+
+Redaction never matches on the raw text, because a key with a zero-width space in it, in full-width letters, in terminal
+colours or inside a JSON string is still a key. It matches on a view: compatibility forms made plain, accents and
+invisible characters dropped, one level of escaping undone, and every secret that was already found as a single MASK.
+
+Rule: a view knows where each of its characters came from, and folding looks at nothing but the piece between two masks.
+A redacted text therefore has the same view as the text whose spans were masked, which makes redaction idempotent.
+"""
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
+
+MASK = "\ue000"  # private use: what was already redacted
+STRAY_MASK = "\ue001"  # what a text that holds MASK itself gets instead
+BLANKS = "\u115f\u1160\u3164\uffa0\u2800"  # letters by category, invisible on the screen
+
+# Escapes of JSON, HTML and URLs. Each is replaced by its character and spaces, so that no position moves.
+ESCAPES = {
+    '\\\\\\"': '"', "\\\\n": "\n", "\\\\t": "\t", '\\"': '"', "\\'": "'", "\\n": "\n", "\\r": "\r", "\\t": "\t", "\\/": "/",
+    "\\u0022": '"', "\\u0026": "&", "\\u0027": "'", "\\u003c": "<", "\\u003e": ">", "\\u003d": "=",
+    "&quot;": '"', "&#34;": '"', "&#39;": "'", "&apos;": "'", "&lt;": "<", "&gt;": ">", "&amp;": "&",
+    "%22": '"', "%0A": "\n", "%0a": "\n", "%20": " ",
+}  # fmt: skip
+
+
+class View:
+    """The folded text, the same in small letters, and the way back to the original."""
+
+    def __init__(self, text: str, masked: Iterable[tuple[int, int]] = ()) -> None:
+        self._marks: list[tuple[int, int, int, bool]] = []  # folded start, original start and end, one to one
+        pieces: list[str] = []
+        length = 0
+        for start, end, piece, one_to_one in _pieces(text, masked):
+            self._marks.append((length, start, end, one_to_one))
+            pieces.append(piece)
+            length += len(piece)
+        self.folded = "".join(pieces)
+        self.small = self.folded.lower()
+        if len(self.small) != length:  # no folded character is known to do this; every finder relies on it
+            raise ValueError("lower case changes the length")
+
+    def original(self, start: int, end: int) -> tuple[int, int]:
+        """The span of the original that this span of the folded text came from."""
+        folded, first, _, one_to_one = self._mark_at(start)
+        first += start - folded if one_to_one else 0
+        folded, begin, last, one_to_one = self._mark_at(end - 1)
+        return first, begin + end - folded if one_to_one else last
+
+    def _mark_at(self, position: int) -> tuple[int, int, int, bool]:
+        return self._marks[bisect_right(self._marks, position, key=lambda mark: mark[0]) - 1]
+
+
+def fold(text: str) -> str:
+    """The text as a view would show it: for the words that views are searched for."""
+    return "".join(map(_fold_character, text))
+
+
+def _pieces(text: str, masked: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, str, bool]]:
+    """The view in pieces: where each came from, what it became, and whether character by character."""
+    position = 0
+    for start, end, replacement in _edits(text, masked):
+        yield from _folded_piece(text[position:start], position)
+        if replacement:
+            yield start, end, replacement, False
+        position = end
+    yield from _folded_piece(text[position:], position)
+
+
+def _edits(text: str, masked: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, str]]:
+    """What is not text: spans already found, redactions of an earlier run, terminal colour codes."""
+    noise = _noise() if "[" in text else None
+    position = 0
+    for start, end in (*masked, (len(text), len(text))):
+        if noise:
+            for match in noise.finditer(text, position, start):
+                yield match.start(), match.end(), MASK if match.group(1) else ""
+        if start < end:
+            yield start, end, MASK
+        position = end
+
+
+def _folded_piece(piece: str, start: int) -> Iterator[tuple[int, int, str, bool]]:
+    if "\\" in piece or "&" in piece or "%" in piece:
+        for escape, plain in ESCAPES.items():
+            piece = piece.replace(escape, plain.ljust(len(escape)))
+    if piece.isascii():
+        if piece:
+            yield start, start + len(piece), piece, True
+    elif all(len(_fold_character(character)) == 1 for character in set(piece)):
+        yield start, start + len(piece), fold(piece), True
+    else:
+        for position, character in enumerate(piece, start):
+            folded = _fold_character(character)
+            if folded:
+                yield position, position + 1, folded, len(folded) == 1
+
+
+@cache
+def _noise() -> re.Pattern[str]:
+    return re.compile(
+        r"(\[redacted:[a-z0-9-]{1,40}+\])|(?:\x1b|\\u001[bB]|\\x1[bB]|\\033|\\e|\u241b)\[[0-9;:?]{0,24}+[A-Za-z]"
+    )
+
+
+@lru_cache(maxsize=8192)
+def _fold_character(character: str) -> str:
+    if character < "\x80" or "\uac00" <= character <= "\ud7a3":  # Hangul stays in syllables
+        return character
+    if character == MASK:
+        return STRAY_MASK
+    if character in BLANKS:
+        return ""
+    plain = unicodedata.normalize("NFKD", character)
+    return "".join(part for part in plain if unicodedata.category(part) not in ("Mn", "Cf"))

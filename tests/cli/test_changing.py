@@ -1,0 +1,116 @@
+"""Changing a memory, and taking it back."""
+
+import pytest
+
+from tests.cli.shell import Shell
+
+
+@pytest.fixture
+def kept_one(shell: Shell) -> Shell:
+    shell("remember", "Use Fastify", "--kind", "decision", "--tag", "api")
+    return shell
+
+
+def test_feedback_goes_up_by_3_and_down_by_1(kept_one: Shell) -> None:
+    assert kept_one("reinforce", "1") == "[id:1] has feedback +3 now.\n"
+    assert kept_one("demote", "1") == "[id:1] has feedback +2 now.\n"
+    assert kept_one.json("show", "1")["feedback"] == 2
+
+
+def test_a_revised_memory_keeps_its_ref_and_unless_told_otherwise_its_tags(kept_one: Shell) -> None:
+    assert kept_one("revise", "1", "Use", "Fastify 5") == "[id:1] is revised.\n"
+    assert kept_one.json("show", "1")["content"] == "Use Fastify 5"
+    assert kept_one.json("show", "1")["tags"] == ["api"]
+    kept_one("revise", "1", "-", "--tag", "web", input="Use Fastify 6\n")
+    assert kept_one.json("show", "1")["content"] == "Use Fastify 6"
+    assert kept_one.json("show", "1")["tags"] == ["web"]
+    assert "cannot be revised to nothing" in kept_one.fails("revise", "1", " ")
+
+
+def test_pinned_and_no_longer(kept_one: Shell) -> None:
+    assert kept_one("pin", "1") == "[id:1] is pinned.\n"
+    assert kept_one("unpin", "1") == "[id:1] is no longer pinned.\n"
+    assert "Memory 1 is not pinned." in kept_one.fails("unpin", "1")
+
+
+def test_forgotten_is_hidden_until_it_is_restored(kept_one: Shell) -> None:
+    assert kept_one("forget", "1") == "[id:1] is forgotten. `kept restore 1` brings it back.\n"
+    assert kept_one.json("list")["memories"] == []
+    assert kept_one("restore", "1") == "[id:1] is back (confirmed).\n"
+    assert len(kept_one.json("list")["memories"]) == 1
+
+
+def test_undo_takes_back_the_last_change_and_names_the_one_that_makes_it_again(kept_one: Shell) -> None:
+    kept_one("forget", "1")
+    assert kept_one("undo") == (
+        "Taken back: forget (event 2).\n"
+        "[id:1] decision: Use Fastify\n"
+        "    #api · just now\n"
+        "`kept undo 3` makes it so again.\n"
+    )
+    assert "forgotten" in kept_one("undo", "3")
+    assert kept_one.json("list")["memories"] == []
+
+
+def test_undo_refuses_what_later_changes_build_on(kept_one: Shell) -> None:
+    kept_one("revise", "1", "Use Fastify 5")
+    kept_one("revise", "1", "Use Fastify 6")
+    assert "content was changed again by event 3" in kept_one.fails("undo", "2")
+
+
+def test_undo_without_anything_to_undo_says_so(shell: Shell) -> None:
+    assert shell.fails("undo").startswith("There is nothing to undo.")
+    shell("remember", "x")
+    assert "There is no event 99." in shell.fails("undo", "99")
+    assert "'soon' is not an event." in shell.fails("undo", "soon")
+
+
+def test_undo_takes_the_newest_change_wherever_it_was_made(kept_one: Shell) -> None:
+    kept_one.clock.advance(minutes=1)
+    kept_one("remember", "for all", "--global", "--yes")
+    assert "[id:g1] fact: for all" in kept_one("undo", "--yes")
+    assert [memory["ref"] for memory in kept_one.json("list")["memories"]] == ["1"]
+
+
+def test_events_of_the_project_and_of_global_memory_are_not_mixed_up(kept_one: Shell) -> None:
+    kept_one("remember", "for all", "--global", "--yes")
+    assert "There is no event g2." in kept_one.fails("undo", "g2", "--yes")
+    assert kept_one.json("undo", "g1", "--yes")["events"][0]["ref"] == "g1"
+    assert kept_one.json("undo", "1")["events"][0]["ref"] == "1"
+
+
+def test_an_erased_memory_is_gone_for_good(kept_one: Shell) -> None:
+    assert kept_one("erase", "1", "--yes") == "Memory 1 is gone for good.\n"
+    assert "There is no memory 1." in kept_one.fails("show", "1")
+    assert "cannot be undone" in kept_one.fails("undo", "1")
+    assert not [path for path in kept_one.home.rglob("*") if path.is_file() and b"Fastify" in path.read_bytes()]
+
+
+def test_erasing_asks_first_shows_what_and_takes_no_for_an_answer(kept_one: Shell) -> None:
+    assert "This cannot be undone. Add --yes to agree" in kept_one.fails("erase", "1")
+    kept_one.answers = [False, True]
+    result = kept_one.type("erase", "1")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("[id:1] decision: Use Fastify\n")
+    assert kept_one.json("show", "1")["ref"] == "1"
+    assert kept_one("erase", "1") == "Memory 1 is gone for good.\n"
+    assert kept_one.questions == ["Erase memory 1 for good? This cannot be undone."] * 2
+
+
+@pytest.mark.parametrize("command", [["revise", "g1", "y"], ["pin", "g1"], ["forget", "g1"], ["erase", "g1"]])
+def test_global_memory_changes_only_with_a_yes_and_is_asked_for_once(shell: Shell, command: list[str]) -> None:
+    shell("remember", "x", "--global", "--yes")
+    assert "This needs a yes" in shell.fails(*command)
+    shell.answers = [True]
+    shell(*command)
+    assert len(shell.questions) == 1
+    if command[0] != "erase":
+        shell.answers = None
+        assert "This needs a yes: Undo a change to global memory?" in shell.fails("undo")
+        shell("undo", "--yes")
+        assert shell.json("show", "g1")["content"] == "x"
+
+
+def test_feedback_on_global_memory_needs_no_yes(shell: Shell) -> None:
+    shell("remember", "x", "--global", "--yes")
+    assert shell("reinforce", "g1") == "[id:g1] has feedback +3 now.\n"

@@ -1,0 +1,136 @@
+"""`kept backup` and `kept restore FILE`."""
+
+import os
+
+import pytest
+
+from tests.cli.shell import Shell
+
+
+def contents(shell: Shell) -> list[str]:
+    return [memory["content"] for memory in shell.json("list")["memories"]]
+
+
+def test_a_backup_brings_everything_back(shell: Shell) -> None:
+    shell("remember", "one")
+    shell("remember", "two", "--pin")
+    assert "Backed up to b.db: 2 memories, 2 events" in shell("backup", "b.db")
+    for path in shell.home.rglob("kept.db*"):
+        if path.is_file():
+            path.unlink()
+    assert "Restored 2 memories and 2 events from b.db." in shell("restore", "b.db")
+    assert contents(shell) == ["two", "one"]
+    shell("undo")
+    shell("remember", "three")
+    assert contents(shell) == ["three", "one"]
+
+
+def test_a_store_with_newer_changes_is_replaced_only_after_a_yes_and_is_kept(shell: Shell) -> None:
+    shell("remember", "one")
+    shell("backup", "b.db")
+    shell("remember", "two")
+    assert "The store has changes that b.db does not know. Put the older state back?" in shell.fails("restore", "b.db")
+    assert contents(shell) == ["two", "one"]
+    restored = shell.json("restore", "b.db", "--yes")
+    assert contents(shell) == ["one"]
+    shell("restore", restored["replaced"], "--yes")
+    assert contents(shell) == ["two", "one"]
+
+
+def test_a_store_without_newer_changes_is_not_asked_about(shell: Shell) -> None:
+    shell("remember", "one")
+    shell("backup", "b.db")
+    assert "Restored 1 memory" in shell("restore", "b.db")
+
+
+def test_what_was_erased_does_not_come_back_from_a_backup(shell: Shell) -> None:
+    shell("remember", "one")
+    shell("remember", "the canary sings")
+    shell("backup", "b.db")
+    shell("erase", "2", "--yes")
+    assert shell.json("restore", "b.db", "--yes")["left_out"] == 1
+    assert contents(shell) == ["one"]
+    assert not [path for path in shell.home.rglob("*") if path.is_file() and b"canary" in path.read_bytes()]
+    shell("restore", "b.db", "--yes")
+    assert contents(shell) == ["one"], "a second time neither"
+
+
+def test_what_is_erased_leaves_the_backups_in_the_home_too(shell: Shell) -> None:
+    shell("remember", "the canary sings")
+    shell("backup", "b.db")
+    shell("remember", "one")
+    shell("restore", "b.db", "--yes")
+    shell("erase", "1", "--yes")
+    assert not [path for path in shell.home.rglob("*") if path.is_file() and b"canary" in path.read_bytes()]
+
+
+def test_a_backup_of_another_project_needs_a_yes(shell: Shell) -> None:
+    shell("remember", "one", "--project", "a")
+    shell("backup", "a.db", "--project", "a")
+    assert "a.db is a backup of another project." in shell.fails("restore", "a.db", "--project", "b")
+    shell("restore", "a.db", "--project", "b", "--yes")
+    assert [memory["content"] for memory in shell.json("list", "--project", "b")["memories"]] == ["one"]
+    shell("remember", "two", "--project", "b")
+
+
+def test_global_memory_has_backups_of_its_own(shell: Shell) -> None:
+    shell("remember", "for all", "--global", "--yes")
+    shell("backup", "g.db", "--global")
+    shell("erase", "g1", "--yes")
+    shell("remember", "another", "--global", "--yes")
+    assert "This needs a yes: Put global memory back" in shell.fails("restore", "g.db")
+    shell("restore", "g.db", "--yes")
+    assert contents(shell) == []
+
+
+def test_a_backup_overwrites_nothing(shell: Shell) -> None:
+    shell("remember", "one")
+    with open("b.db", "w") as file:
+        file.write("mine")
+    assert "b.db is already there." in shell.fails("backup", "b.db")
+    with open("b.db") as file:
+        assert file.read() == "mine"
+
+
+def test_a_file_called_like_a_ref_is_named_with_its_folder(shell: Shell) -> None:
+    shell("remember", "one")
+    shell("backup", "42")
+    assert "There is no memory 42." in shell.fails("restore", "42")
+    assert "Restored 1 memory" in shell("restore", "./42")
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (None, "There is no backup file x.db."),
+        (lambda: os.mkdir("x.db"), "There is no backup file x.db."),
+        (lambda: open("x.db", "w").close(), "x.db is not a backup made by kept."),
+        (lambda: os.rename("whole.db", "x.db") or os.truncate("x.db", 60_000), "x.db is damaged"),
+    ],
+)
+def test_what_is_no_backup_is_not_restored(shell: Shell, make: object, sentence: str) -> None:
+    shell("remember", "one")
+    shell("backup", "whole.db")
+    if callable(make):
+        make()
+    assert sentence in shell.fails("restore", "x.db", "--yes")
+    assert contents(shell) == ["one"]
+
+
+def test_a_backup_needs_a_store_and_a_directory(shell: Shell) -> None:
+    assert "Nothing is kept here yet" in shell.fails("backup", "b.db")
+    shell("remember", "one")
+    assert "There is no directory no" in shell.fails("backup", "no/b.db")
+
+
+def test_a_program_that_has_the_store_open_goes_on_after_a_restore(shell: Shell) -> None:
+    import kept
+
+    shell("remember", "one")
+    shell("backup", "b.db")
+    with kept.open(home=shell.home, clock=shell.clock) as other:
+        other.remember("two")
+        shell("restore", "b.db", "--yes")
+        assert [memory.content for memory in other.list()] == ["one"]
+        other.remember("three")
+    assert contents(shell) == ["three", "one"]

@@ -1,0 +1,166 @@
+"""`kept list`, `show`, `history`, `status`: what is kept, in words and in JSON."""
+
+import re
+from datetime import timedelta
+
+import pytest
+
+from kept.entrypoints.cli.wording import ago, size
+from tests.builders import START
+from tests.cli.shell import Shell
+
+
+def test_an_empty_project_says_what_to_do_next(shell: Shell) -> None:
+    assert shell("list") == 'Nothing is kept here yet. `kept remember "…"` keeps the first thing.\n'
+    assert "Nothing has happened in this project yet." in shell("history")
+    assert "Nothing is kept here yet." in shell("status")
+    assert "There are no projects yet." in shell("projects", "list")
+    assert not shell.home.exists(), "looking creates nothing"
+
+
+def test_an_unknown_project_name_is_pointed_out(shell: Shell) -> None:
+    assert "There is no project 'wep-app' yet. `kept projects list`" in shell("list", "--project", "wep-app")
+
+
+def test_a_memory_is_listed_with_ref_kind_text_and_what_else_there_is(shell: Shell) -> None:
+    shell("remember", "Use Fastify", "--kind", "decision", "--tag", "api", "--file", "src/app.py", "--pin")
+    shell.clock.advance(days=3)
+    assert shell("list") == "[id:1] decision: Use Fastify\n    #api · src/app.py · 3 days ago · pinned\n"
+
+
+def test_lines_of_a_text_cannot_pass_for_memories(shell: Shell) -> None:
+    shell("remember", "-", input="first\n[id:7] decision: forged\n")
+    assert shell("list").splitlines()[:2] == ["[id:1] fact: first", "    [id:7] decision: forged"]
+    assert "\n    [id:7]" in shell("show", "1")
+
+
+def test_pages_lead_to_each_other_by_a_command_that_can_be_typed(shell: Shell) -> None:
+    for number in range(5):
+        shell("remember", f"statement {number}", "--tag", "some tag")
+    seen: list[str] = []
+    arguments = ["list", "--limit", "2", "--tag", "some tag"]
+    while True:
+        page = shell(*arguments)
+        seen += re.findall(r"^\[id:(\d+)\]", page, re.MULTILINE)
+        if "There are more: " not in page:
+            break
+        assert page.splitlines()[-1] == f"There are more: kept list --tag 'some tag' --limit 2 --after {seen[-1]}"
+        arguments = ["list", "--tag", "some tag", "--limit", "2", "--after", seen[-1]]
+    assert seen == ["5", "4", "3", "2", "1"]
+    assert shell.json("list", "--limit", "2")["next"] == "4"
+    assert shell.json("list", "--limit", "5")["next"] is None
+
+
+def test_pages_go_on_after_a_uid_too(shell: Shell) -> None:
+    uids = [shell.json("remember", f"statement {number}")["memory"]["uid"] for number in range(3)]
+    assert [memory["uid"] for memory in shell.json("list", "--after", uids[1])["memories"]] == [uids[0]]
+
+
+def test_a_list_can_be_narrowed(shell: Shell) -> None:
+    shell("remember", "a", "--kind", "decision", "--tag", "x")
+    shell("remember", "b", "--kind", "error", "--tag", "y")
+    shell("remember", "c", "--pin")
+    shell("forget", "1")
+
+    def refs(*options: str) -> list[str]:
+        return [memory["ref"] for memory in shell.json("list", *options)["memories"]]
+
+    assert refs() == ["3", "2"]
+    assert refs("--kind", "failure") == ["2"], "an alias of the kind works, too"
+    assert refs("--tag", "y") == ["2"]
+    assert refs("--status", "pinned") == ["3"]
+    assert refs("--status", "forgotten") == ["1"]
+    assert shell("list", "--tag", "z") == "No memory fits.\n"
+
+
+@pytest.mark.parametrize("ref", ["1", "[id:1]"])
+def test_show_tells_everything_about_a_memory(shell: Shell, ref: str) -> None:
+    shell("remember", "Use Fastify", "--kind", "decision", "--tag", "api")
+    shell.clock.advance(hours=2)
+    shell("reinforce", "1")
+    assert shell("show", ref) == (
+        "[id:1] decision\n"
+        "    Use Fastify\n"
+        "status      confirmed\n"
+        "tags        api\n"
+        "importance  0.9\n"
+        "feedback    +3\n"
+        "used        1 time\n"
+        "written     2026-03-01 12:00, 2 hours ago, by user\n"
+        "changed     2026-03-01 14:00, just now\n"
+    )
+
+
+def test_history_shows_who_did_what_and_what_an_undo_took_back(shell: Shell) -> None:
+    shell("remember", "Use Fastify")
+    shell("reinforce", "1")
+    shell("revise", "1", "Use Fastify 5")
+    shell("undo")
+    assert shell("history", "1") == (
+        "    1  2026-03-01 12:00  user remember [id:1]\n"
+        "    2  2026-03-01 12:00  user reinforce [id:1]  feedback 0 → 3, use_count\n"
+        "    3  2026-03-01 12:00  user revise [id:1]  content, fingerprint\n"
+        "    4  2026-03-01 12:00  user undo [id:1]  takes back 3\n"
+    )
+    assert [event["event"] for event in shell.json("history", "--limit", "2")["events"]] == ["3", "4"]
+    assert "salt" not in shell.json("history")["events"][0]
+
+
+def test_events_of_global_memory_have_names_of_their_own(shell: Shell) -> None:
+    shell("remember", "mine")
+    shell("remember", "for all", "--global", "--yes")
+    assert [event["event"] for event in shell.json("history")["events"]] == ["1"]
+    assert [event["event"] for event in shell.json("history", "--global")["events"]] == ["g1"]
+    assert [event["event"] for event in shell.json("history", "g1")["events"]] == ["g1"]
+
+
+def test_history_does_not_repeat_what_was_erased(shell: Shell) -> None:
+    shell("remember", "the canary sings")
+    shell("erase", "1", "--yes")
+    said = shell("history") + str(shell.json("history"))
+    assert "what it changed was erased later" in said
+    assert "canary" not in said
+
+
+def test_status_counts_what_is_there(shell: Shell) -> None:
+    for text in ("a", "b", "c", "d"):
+        shell("remember", text)
+    shell("remember", "for all", "--global", "--yes")
+    shell("pin", "1")
+    shell("forget", "2")
+    shell.clock.advance(hours=5)
+    said = shell("status")
+    assert said.startswith("Project app")
+    assert "    3 memories, 1 pinned, 1 forgotten\n    6 events, the last one 5 hours ago\n" in said
+    assert "Global memory, for all projects\n    1 memory\n" in said
+    document = shell.json("status")
+    assert document["home"] == str(shell.home)
+    assert document["project"]["name"] == "app"
+    assert [space["memories"]["live"] for space in document["spaces"]] == [3, 1]
+
+
+@pytest.mark.parametrize(
+    ("delta", "words"),
+    [
+        (timedelta(seconds=-100), "just now"),
+        (timedelta(seconds=59), "just now"),
+        (timedelta(seconds=60), "1 minute ago"),
+        (timedelta(minutes=59, seconds=59), "59 minutes ago"),
+        (timedelta(hours=1), "1 hour ago"),
+        (timedelta(hours=23, minutes=59), "23 hours ago"),
+        (timedelta(days=1), "1 day ago"),
+        (timedelta(days=29), "29 days ago"),
+        (timedelta(days=30), "1 month ago"),
+        (timedelta(days=359), "11 months ago"),
+        (timedelta(days=3650), "10 years ago"),
+    ],
+)
+def test_ages_are_told_in_the_largest_unit_that_fits(delta: timedelta, words: str) -> None:
+    assert ago(START - delta, START) == words
+
+
+@pytest.mark.parametrize(
+    ("n_bytes", "words"), [(0, "0 bytes"), (999, "999 bytes"), (1500, "1.5 KB"), (229_376, "229 KB"), (10**13, "10 TB")]
+)
+def test_sizes_are_told_for_people(n_bytes: int, words: str) -> None:
+    assert size(n_bytes) == words

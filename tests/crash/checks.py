@@ -1,0 +1,125 @@
+"""Is a store whole? What has to be true of a SQLite file after any accident.
+
+SQLite's and FTS5's own checks, the chain, and one rule of ours: the journal, replayed from its first event, gives
+exactly the rows that are there. So a row without its event, an event without its row and half a group all show.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from kept import journal
+from kept.errors import KeptError
+from kept.model import Alias, Conflict, Event, Record
+from kept.ports import ANYWHERE
+from kept.storage.sqlite import SqliteStorage
+from kept.storage.sqlite.connection import connect
+
+SPACE = "project/p1"
+SHELVES = ("live", "library", "archive")
+_ALL = 10**9
+# Bookkeeping changes these without an event.
+_UNJOURNALED = {"use_count", "last_used_at"}
+
+
+def faults_of(path: Path) -> list[str]:
+    """Open the file as the program does, and say what is wrong with it, a sentence each. Empty: it is whole."""
+    try:
+        storage = SqliteStorage(path, SPACE, write_wait_s=5)
+    except KeptError as error:
+        return [f"it cannot be opened: {error}"]
+    try:
+        return [*_faults_of_file(path), *_faults_of_records(storage)]
+    except (KeptError, apsw.Error) as error:
+        return [f"it cannot be read: {error!r}"]
+    finally:
+        storage.close()
+
+
+def snapshot(path: Path, vfs: str | None = None) -> str:
+    """A digest of everything the file means: all rows of all tables but the index, which `faults_of` compares."""
+    digest = hashlib.blake2b(digest_size=16)
+    connection = connect(path, vfs=vfs)
+    try:
+        tables = connection.execute(
+            "select name from sqlite_schema where type = 'table' and sql not like '%virtual%'"
+            " and name not glob '*_fts_*' and name not in ('meta', 'migrations') order by name"
+        ).fetchall()
+        for (table,) in tables:
+            rows = sorted(map(repr, connection.execute(f'select * from "{table}"')))
+            digest.update(repr((table, rows)).encode())
+    finally:
+        connection.close()
+    return digest.hexdigest()
+
+
+def _faults_of_file(path: Path) -> Iterator[str]:
+    connection = connect(path)
+    try:
+        verdict = connection.execute("pragma integrity_check").get
+        if verdict != "ok":
+            yield f"SQLite finds: {verdict}"
+        if broken := connection.execute("pragma foreign_key_check").fetchall():
+            yield f"rows point to nothing: {broken[:3]}"
+        for shelf in SHELVES:
+            try:
+                connection.execute(f"insert into {shelf}_fts ({shelf}_fts, rank) values ('integrity-check', 1)")
+            except apsw.Error as error:
+                yield f"the index of {shelf} is not that of its rows: {error}"
+        counted = connection.execute(
+            "select c.shelf, c.rows, c.words, count(m.id), coalesce(sum(m.n_words), 0)"
+            " from corpus c left join memories m on m.shelf = c.shelf group by c.shelf"
+        )
+        for shelf, rows, words, actual_rows, actual_words in counted.fetchall():
+            if (rows, words) != (actual_rows, actual_words):
+                yield f"{shelf} counts {rows} rows and {words} words, and has {actual_rows} and {actual_words}"
+    finally:
+        connection.close()
+
+
+def _faults_of_records(storage: SqliteStorage) -> Iterator[str]:
+    with storage.reading() as reader:
+        events = reader.events()
+        records: list[Record] = [
+            *reader.select(ANYWHERE, limit=_ALL),
+            *reader.all(Conflict),
+            *reader.all(Alias),
+        ]
+    yield from journal.broken_links(events)
+    told = _replayed(events)
+    found = {record.subject: _fields(record) for record in records}
+    if len(found) != len(records):
+        yield "two rows have one name"
+    for subject in told.keys() | found.keys():
+        if subject not in found:
+            yield f"the journal tells of {subject}, which is not there"
+        elif subject not in told:
+            yield f"{subject} is there, but the journal does not know it"
+        elif told[subject] != found[subject]:
+            yield f"{subject} is not as the journal left it"
+
+
+def _replayed(events: list[Event]) -> dict[str, dict[str, Any]]:
+    """What should be there: subject → its fields, as the last event left them."""
+    state: dict[str, dict[str, Any]] = {}
+    for event in events:
+        if event.action == "erase" or event.changed is None:
+            state.pop(event.subject, None)
+            continue
+        fields = state.setdefault(event.subject, {})
+        for name, (_, new) in event.changed.items():
+            fields[name] = new
+        if fields.get("id") is None:
+            del state[event.subject]
+    return {subject: _without_empty(fields) for subject, fields in state.items()}
+
+
+def _fields(record: Record) -> dict[str, Any]:
+    return _without_empty({name: new for name, (_, new) in journal.diff(None, record).items()})
+
+
+def _without_empty(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None and name not in _UNJOURNALED}

@@ -1,0 +1,184 @@
+"""The power goes at every moment of a busy life: nothing acknowledged is lost (B21, C30).
+
+    python -m tests.crash.powercut [--operations 1000] [--outcomes 2] [--synchronous full]
+
+A storage lives on a recording disk (simulated_disk.py says what is modelled and what is not). Then the power is
+cut at every boundary of the recording: after each write, truncation, sync, creation and deletion. Each cut gives some
+images of the disk; the real storage opens each of them, and what it finds must be exactly the state after some
+operation: at least the last one that had returned before the cut, at most the one under way. Anything older is
+a lost acknowledgement, anything else is corruption. Words whose erasure was finished must be in no byte of the image.
+
+With `--synchronous normal` the same life does lose acknowledged rows; if it did not, the disk would prove nothing.
+"""
+
+import argparse
+import contextlib
+import multiprocessing
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import apsw
+from msgspec import Struct
+
+from tests.crash.checks import faults_of, snapshot
+from tests.crash.life import Life
+from tests.crash.simulated_disk import Happened, Media, RecordingDisk, on_connect, write_image
+
+OPERATIONS_A_LIFE = 50  # small databases, quickly examined; many lives
+_CHECKPOINT_PAGES = 40  # SQLite's 1,000 would mean a checkpoint every fifty operations
+
+
+class Moment(Struct):
+    """What holds from one acknowledgement to the next."""
+
+    state: str
+    is_durable: bool
+    scrubbed: frozenset[str]
+
+
+class Report(Struct):
+    """What the cuts of some lives did."""
+
+    operations: Counter[str] = Counter()
+    boundaries: int = 0
+    images: int = 0
+    lost: list[str] = []
+    corrupt: list[str] = []
+
+    def __add__(self, other: "Report") -> "Report":
+        return Report(
+            self.operations + other.operations,
+            self.boundaries + other.boundaries,
+            self.images + other.images,
+            self.lost + other.lost,
+            self.corrupt + other.corrupt,
+        )
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.operations.total()} operations: {', '.join(f'{n} {name}' for name, n in self.operations.items())}",
+            f"{self.boundaries} boundaries, {self.images} images",
+            f"{len(self.lost)} lost an acknowledged change, {len(self.corrupt)} were not whole",
+        ]
+        return "\n".join(lines + self.lost[:5] + self.corrupt[:10])
+
+
+def live(folder: Path, seed: int, operations: int, synchronous: str) -> tuple[list[Happened], list[Moment], Counter[str]]:
+    """Record one life: the log, in which mark number i means that moments[i] was acknowledged, and what was done."""
+    moments: list[Moment] = []
+    done: Counter[str] = Counter()
+    path = folder / "kept.db"
+    with RecordingDisk() as disk, on_connect(lambda connection: connection.wal_autocheckpoint(_CHECKPOINT_PAGES)):
+
+        def acknowledge(is_durable: bool) -> None:
+            # The observer comes and goes while the storage has the file open: it is never the last one to close it.
+            moments.append(Moment(snapshot(path), is_durable, frozenset(life.scrubbed)))
+            disk.mark(str(len(moments) - 1))
+
+        life = Life(path, seed, vfs=disk.vfs, synchronous=synchronous)
+        acknowledge(True)
+        for _ in range(operations):
+            name, is_durable = life.step()
+            done[name] += 1
+            acknowledge(is_durable)
+        life.close()
+    return disk.log, moments, done
+
+
+def cut(log: list[Happened], moments: list[Moment], folder: Path, rng: random.Random, outcomes: int, share: float) -> Report:
+    """Cut the power at a share of all boundaries, so many times each, and examine what is left."""
+    report = Report(lost=[], corrupt=[])
+    media = Media()
+    acknowledged = -1
+    image_folder = folder / "image"
+    for number, happened in enumerate(log):
+        if happened.kind == "mark":
+            acknowledged = int(happened.name)
+        else:
+            media.do(happened)
+        if rng.random() >= share:
+            continue
+        report.boundaries += 1
+        for _ in range(1 if media.is_all_durable else outcomes):
+            report.images += 1
+            write_image(media.cut(rng), image_folder)
+            verdict = _examine(image_folder / "kept.db", moments, acknowledged)
+            where = f"cut {number} of {len(log)} ({happened.kind} {happened.name}), acknowledged {acknowledged}"
+            for sentences, problem in zip((report.lost, report.corrupt), verdict, strict=True):
+                if problem:
+                    sentences.append(f"{where}: {problem}")
+    return report
+
+
+def _examine(path: Path, moments: list[Moment], acknowledged: int) -> tuple[str | None, str | None]:
+    """(what was lost, what is not whole), each None if all is well."""
+    scrubbed = moments[acknowledged].scrubbed if acknowledged >= 0 else ()
+    for part in path.parent.iterdir():
+        content = part.read_bytes()
+        if revived := [word for word in scrubbed if word.encode() in content]:
+            return None, f"{part.name} holds {len(revived)} erased words again, {revived[0]}"
+    if faults := faults_of(path):
+        return None, faults[0]
+    state = snapshot(path)
+    if acknowledged < 0:
+        return None, None if state == moments[0].state else "a store that was being made is not empty"
+    durable = max((n for n in range(acknowledged + 1) if moments[n].is_durable), default=0)
+    matching = [n for n, moment in enumerate(moments[: acknowledged + 2]) if moment.state == state]
+    if not matching:
+        return None, "it is in a state in which it never was"
+    return (f"it is as it was after operation {max(matching)}" if max(matching) < durable else None), None
+
+
+def run(folder: Path, *, seed: int, operations: int, synchronous: str = "full", outcomes: int = 1, share: float = 1.0) -> Report:
+    """Live one life in `folder` and cut the power at its boundaries."""
+    log, moments, done = live(folder, seed, operations, synchronous)
+    report = cut(log, moments, folder, random.Random(seed), outcomes, share)
+    return report + Report(operations=done)
+
+
+def _run_life(seed: int, synchronous: str, outcomes: int) -> Report:
+    with _scratch() as folder:
+        return run(folder, seed=seed, operations=OPERATIONS_A_LIFE, synchronous=synchronous, outcomes=outcomes)
+
+
+@contextlib.contextmanager
+def _scratch() -> Iterator[Path]:
+    memory_disk = Path("/dev/shm")
+    folder = Path(tempfile.mkdtemp(prefix="kept-powercut-", dir=memory_disk if memory_disk.is_dir() else None))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--operations", type=int, default=1000, help="how many in all")
+    parser.add_argument("--outcomes", type=int, default=1, help="images for each boundary")
+    parser.add_argument("--synchronous", choices=("full", "normal"), default="full")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=2)
+    options = parser.parse_args()
+    started = time.monotonic()
+    lives = -(-options.operations // OPERATIONS_A_LIFE)
+    job = partial(_run_life, synchronous=options.synchronous, outcomes=options.outcomes)
+    total = Report(lost=[], corrupt=[])
+    with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
+        for report in pool.imap_unordered(job, range(options.seed, options.seed + lives)):
+            total += report
+    print(f"power cuts, synchronous={options.synchronous}, SQLite {apsw.sqlite_lib_version()}")
+    print(total)
+    print(f"{time.monotonic() - started:.0f} s")
+    has_lost = bool(total.lost)
+    return int(bool(total.corrupt) or has_lost != (options.synchronous == "normal"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+"""Canaries: made-up words that occur nowhere else, and a way to find the least trace of one in a home.
+
+Six bytes of a canary in a row are a trace, wherever they stand: a beginning, an end, a stem. The letters are
+chosen so that nothing else makes such bytes: no vowel, none of hexadecimal; rare characters for Chinese.
+"""
+
+import random
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from kept import text
+from kept.model import Memory, Source
+from tests.builders import memory
+
+LETTERS = "ghjkmnpqrtvwxz"
+HAN = [chr(number) for number in range(0x3400, 0x4D00)]
+TRACE_BYTES = 6
+_RUN = re.compile(rb"[ghjkmnpqrtvwxz]{6,}|(?:[\xe3\xe4][\x80-\xbf]{2}){2,}")
+
+
+class Aviary:
+    """Makes memories full of canaries, and remembers the words."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        self._vocabulary = ["".join(self._random.choices("aeioubcdfls", k=self._random.randint(3, 9))) for _ in range(30_000)]
+        self.words: set[str] = set()
+
+    def word(self) -> str:
+        """A new canary, one in eight of them Chinese."""
+        letters, length = (HAN, 3) if self._random.random() < 1 / 8 else (LETTERS, self._random.randint(9, 14))
+        canary = "".join(self._random.choices(letters, k=length))
+        self.words.add(canary)
+        return canary
+
+    def prose(self, at_most: int = 40) -> str:
+        """Ordinary words, a few of them in most texts, most of them in few."""
+        count = self._random.randint(5, at_most)
+        last = len(self._vocabulary) - 1
+        return " ".join(self._vocabulary[min(int(self._random.paretovariate(0.7)), last)] for _ in range(count))
+
+    def canary(self) -> Memory:
+        """A memory with a canary in every field that takes a word."""
+        begin, end = self.word(), self.word()
+        return memory(
+            f"{begin.capitalize()} {self.prose()} {end}",
+            kind=self.word() if self._random.random() < 0.1 else "fact",
+            tags=(self.word(), "ordinary"),
+            files=(f"src/{self.word()}.py",),
+            topic=self.word(),
+            key=self.word(),
+            item_type=self.word(),
+            title=self.word(),
+            scope=self._random.choice(["memory", "memory", "memory", "items"]),
+            data={self.word(): [self.word(), 1]},
+            source=Source(
+                origin="tool",
+                agent=self.word(),
+                session=self.word(),
+                task=self.word(),
+                narrative=self.word(),
+                file=self.word(),
+            ),
+        )
+
+    def traces(self) -> set[bytes]:
+        """Every run of six bytes in a canary or in one of its stems."""
+        spellings = self.words | {stem for word in self.words for stem in text.words(word)}
+        return {
+            spelling[start : start + TRACE_BYTES]
+            for spelling in (word.encode() for word in spellings)
+            for start in range(len(spelling) - TRACE_BYTES + 1)
+        }
+
+
+def found_in(folder: Path, traces: set[bytes]) -> dict[str, set[bytes]]:
+    """File → the traces it holds. Nothing in this process may have the files open: reading would drop its locks."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and (hits := set(_hits(path.read_bytes().lower(), traces))):
+            found[str(path.relative_to(folder))] = hits
+    return found
+
+
+def _hits(data: bytes, traces: set[bytes]) -> Iterable[bytes]:
+    for match in _RUN.finditer(data):
+        run = match.group()
+        for start in range(len(run) - TRACE_BYTES + 1):
+            if run[start : start + TRACE_BYTES] in traces:
+                yield run[start : start + TRACE_BYTES]

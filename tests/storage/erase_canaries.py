@@ -1,0 +1,218 @@
+"""Erase thousands of canaries and look at the bytes of the whole home.
+
+`python -m tests.storage.erase_canaries` is the long version: 2,000 canaries among 20,000 other memories, three times:
+all at once, one by one, and with a reader of another process that is paused meanwhile. tests/storage/test_erase.py
+runs a short one.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import apsw
+from msgspec import Struct
+
+import kept
+from kept import journal
+from kept.model import Conflict, Memory, replace
+from kept.ports import ANYWHERE, Storage, Where
+from kept.storage.sqlite import SqliteStorage
+from kept.storage.sqlite.scrub import SHELVES
+from tests.builders import START, FakeClock, memory, stamp
+from tests.storage.canaries import Aviary, found_in
+
+
+class Report(Struct, kw_only=True):
+    """What one run saw."""
+
+    canaries: int
+    words: int
+    found_before: int
+    found_after: dict[str, int]
+    erase_s: float
+    pending: int
+    backups_rewritten: int
+
+
+def run(
+    folder: Path, *, canaries: int, others: int, one_by_one: bool = False, paused_reader: bool = False, seed: int = 1
+) -> Report:
+    """Fill a home, erase the canaries through the facade, and search every byte of it. Raises when a promise breaks."""
+    aviary, clock = Aviary(seed), FakeClock()
+    home = folder / "home"
+    with kept.open(project="aviary", home=home, clock=clock) as memory_:
+        memory_.remember("The first ordinary memory")
+    (database,) = home.glob("projects/*/kept.db")
+    uids = fill(database, aviary, canaries, others)
+    clock.advance(days=1)
+    with kept.open(project="aviary", home=home, clock=clock) as memory_:
+        memory_.remember("The first write of a day makes a backup")
+        undoable = memory_.reinforce(1)
+        memory_.backup(folder / "elsewhere.db")
+    optimize(database)
+    before = observe(database, uids)
+    traces = aviary.traces()
+    on_disk = set().union(*found_in(home, traces).values())
+    lost = traces - on_disk
+    assert not lost, f"{len(lost)} of {len(traces)} traces were not on disk in the first place"
+
+    with kept.open(project="aviary", home=home, clock=clock) as memory_, reader(database, is_there=paused_reader):
+        begun = time.perf_counter()
+        receipts = [memory_.erase(uid) for uid in uids] if one_by_one else memory_.erase_many(uids)
+        took = time.perf_counter() - begun
+        pending = sum(receipt.reason == "pending" for receipt in receipts)
+        assert pending == (len(uids) if paused_reader else 0)
+        assert str(folder / "elsewhere.db") in receipts[0].message
+    with kept.open(project="aviary", home=home, clock=clock) as memory_:  # opening goes on with what was pending
+        assert all("erase" not in space for space in memory_.status()["spaces"])
+        rewritten = 0 if paused_reader else int("taken out of 1 backup" in receipts[0].message)
+        memory_.undo()
+        assert memory_.get(1).feedback == undoable.feedback - memory_.settings.reinforce_weight
+        memory_.undo()
+        memory_.undo()
+    check_the_rest(database, before)
+    return Report(
+        canaries=len(uids),
+        words=len(aviary.words),
+        found_before=len(traces),
+        found_after={name: len(hits) for name, hits in found_in(home, traces).items()},
+        erase_s=took,
+        pending=pending,
+        backups_rewritten=rewritten,
+    )
+
+
+def fill(database: Path, aviary: Aviary, canaries: int, others: int) -> list[str]:
+    """Canaries and other memories, mixed, on every shelf, with a past, links, conflicts and receipts; the uids."""
+    storage = SqliteStorage(database)
+    added: list[Memory] = []
+    every = max(1, others // canaries)
+    for start in range(0, others, 500):
+        with storage.writing(stamp()) as tx:
+            for number in range(start, min(others, start + 500)):
+                tx.add(memory(aviary.prose()), "remember")
+                if number % every == 0 and len(added) < canaries:
+                    added.append(tx.add(aviary.canary(), "remember"))
+    with storage.writing(stamp(at=START + timedelta(hours=1))) as tx:
+        for number, canary in enumerate(added):
+            if number % 2:
+                longer = f"{aviary.word()} {canary.content} {aviary.prose(80)}"
+                canary = tx.put(replace(canary, content=longer, tags=(aviary.word(),)), "revise")
+            if number % 3 == 0:
+                reason = "forgotten" if number % 6 else "expired"
+                canary = tx.put(replace(canary, status="archived", reason=reason, archived_at=START), "archive")
+            if number % 10 == 0:
+                other = added[number - 1].uid
+                tx.add(Conflict(left=canary.uid, right=other, type="ambiguous", detected_at=START), "conflict")
+    for canary in added[:50]:
+        with storage.bookkeeping() as notes:
+            assert notes is not None
+            notes.count_uses([canary.id], START)
+            notes.link([canary.id, 1, 2], START)
+            notes.save_receipt({"query": aviary.word()}, [canary.uid], START)
+    storage.close()
+    return [canary.uid for canary in added]
+
+
+def optimize(database: Path) -> None:
+    """One large segment an index: the layout in which the most words are left behind."""
+    connection = apsw.Connection(str(database))
+    connection.pragma("secure_delete", True)
+    for shelf in SHELVES:
+        connection.execute(f"insert into {shelf}_fts ({shelf}_fts) values ('optimize')")
+    connection.close()
+
+
+class Observed(Struct):
+    """What must not change for the memories that stay."""
+
+    memories: list[Memory]
+    hits: dict[str, list[int]]
+
+
+def observe(database: Path, erased: list[str]) -> Observed:
+    storage = SqliteStorage(database)
+    gone = set(erased)
+    with storage.reading() as look:
+        memories = [m for m in look.select(ANYWHERE, limit=10**9) if m.uid not in gone]
+    hits = {word: found_by(storage, word, gone) for word in sorted({m.content.split()[0] for m in memories[:300]})}
+    storage.close()
+    return Observed(memories, hits)
+
+
+def found_by(storage: Storage, word: str, but: set[str]) -> list[int]:
+    with storage.reading() as look:
+        found = look.search([word], Where(shelf="any", scope=None), limit=10**6)
+        return sorted(hit.memory.id for hit in found if hit.memory.uid not in but)
+
+
+def check_the_rest(database: Path, before: Observed) -> None:
+    """Everything else is there, is found, and can be undone; the journal verifies; SQLite finds the file whole."""
+    storage = SqliteStorage(database)
+    with storage.reading() as look:
+        kept_ids = {m.id for m in before.memories}
+        assert [m for m in look.select(ANYWHERE, limit=10**9) if m.id in kept_ids][-100:] == before.memories[-100:]
+        assert look.count(ANYWHERE) == len(before.memories)
+        assert journal.broken_links(look.events()) == []
+    for word, ids in before.hits.items():
+        assert found_by(storage, word, set()) == ids
+    storage.close()
+    connection = apsw.Connection(str(database))
+    assert connection.pragma("integrity_check") == "ok"
+    for shelf in SHELVES:
+        connection.execute(f"insert into {shelf}_fts ({shelf}_fts, rank) values ('integrity-check', 1)")
+        assert stray_separators(connection, shelf) == []
+    connection.close()
+
+
+def stray_separators(connection: apsw.Connection, shelf: str) -> list[bytes]:
+    """Separators of an index that begin no word of its rows, told from the rows themselves."""
+    rows = connection.execute(f"select words, tag_words, file_words, source_words, kind_words from {shelf}_rows")
+    words = {word.encode() for row in rows for column in row for word in str(column).split()}
+    beginnings = {word[:end] for word in words for end in range(len(word) + 1)}
+    terms = [bytes(term)[1:] for (term,) in connection.execute(f"select term from {shelf}_fts_idx")]
+    return [term for term in terms if term not in beginnings]
+
+
+@contextmanager
+def reader(database: Path, *, is_there: bool) -> Iterator[None]:
+    if not is_there:
+        yield
+        return
+    command = [sys.executable, "-m", "tests.storage.paused_reader", str(database)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().strip().isdigit()
+        try:
+            yield
+        finally:
+            process.communicate()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--canaries", type=int, default=2_000)
+    parser.add_argument("--others", type=int, default=20_000)
+    options = parser.parse_args()
+    failed = False
+    for name, how in (("at once", {}), ("one by one", {"one_by_one": True}), ("paused reader", {"paused_reader": True})):
+        with tempfile.TemporaryDirectory() as folder:
+            report = run(Path(folder), canaries=options.canaries, others=options.others, **how)
+        print(
+            f"{name}: {report.canaries} canaries, {report.words} words, {report.found_before} traces found before, "
+            f"{sum(report.found_after.values())} after; erased in {report.erase_s:.2f} s, {report.pending} pending"
+        )
+        for file, traces in report.found_after.items():
+            failed = True
+            print(f"  {file}: {traces}")
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()

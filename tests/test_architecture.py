@@ -1,0 +1,69 @@
+"""D1, B20: the layers hold, and nothing below the facade reads the clock or the environment."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "kept"
+NOUNS = ("model", "ports", "errors", "settings", "access", "worth", "text", "tokens", "journal", "bm25", "ids")
+STEPS = ("writing", "recall", "storage")
+
+
+def modules_of(names: tuple[str, ...]) -> list[Path]:
+    found = []
+    for name in names:
+        path = SOURCE / name
+        found += sorted(path.rglob("*.py")) if path.is_dir() else [SOURCE / f"{name}.py"]
+    return found
+
+
+def test_layers_only_point_down() -> None:
+    done = subprocess.run(
+        [Path(sys.executable).with_name("lint-imports")], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("path", modules_of((*NOUNS, *STEPS)), ids=lambda path: path.relative_to(SOURCE).as_posix())
+def test_nothing_below_the_facade_reads_the_environment(path: Path) -> None:
+    names = {node.attr for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Attribute)}
+    assert not names & {"environ", "getenv"}
+
+
+@pytest.mark.parametrize("path", modules_of(NOUNS), ids=lambda path: path.stem)
+def test_nouns_do_no_input_or_output_and_read_no_clock(path: Path) -> None:
+    tree = ast.parse(path.read_text("utf-8"))
+    imported = {
+        name.split(".")[0]
+        for node in ast.walk(tree)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    assert not imported & {"os", "time", "socket", "subprocess", "apsw", "random", "secrets", "logging"}
+    called = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    assert not called & {"now", "utcnow", "today"}
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    for path in SOURCE.rglob("*.py"):
+        docstring = ast.get_docstring(ast.parse(path.read_text("utf-8")))
+        assert docstring, f"{path.relative_to(SOURCE)} has no docstring"
+
+
+def test_broad_excepts_are_few_and_explained() -> None:
+    """Catching everything is for boundaries; each place says why."""
+    for path in SOURCE.rglob("*.py"):
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            if "except Exception" in line or "except BaseException" in line or line.strip() == "except:":
+                following = path.read_text("utf-8").splitlines()[number : number + 8]
+                is_reraised = any(text.strip().startswith("raise") for text in following)
+                assert "#" in line or is_reraised, f"{path.relative_to(SOURCE)}:{number} swallows without a reason"

@@ -1,0 +1,72 @@
+"""The public names are exactly `kept.__all__`, and the face of DESIGN's §16 is there."""
+
+import inspect
+import types
+
+import pytest
+
+import kept
+
+
+def test_the_visible_names_are_the_promised_ones() -> None:
+    visible = {
+        name
+        for name, value in vars(kept).items()
+        if not name.startswith("_") and not isinstance(value, types.ModuleType)
+    }
+    assert visible == set(kept.__all__)
+    assert list(kept.__all__) == sorted(kept.__all__)
+
+
+@pytest.mark.parametrize("name", kept.__all__)
+def test_every_public_name_is_documented(name: str) -> None:
+    assert inspect.getdoc(getattr(kept, name))
+
+
+def test_every_public_method_is_documented() -> None:
+    for name, method in inspect.getmembers(kept.Kept, inspect.isfunction):
+        if not name.startswith("_"):
+            assert method.__doc__, name
+
+
+@pytest.mark.parametrize(
+    ("method", "parameters"),
+    [
+        ("remember", ["content", "kind", "tags", "files", "importance", "pin", "tier", "topic", "source", "key"]),
+        ("remember_many", ["drafts"]),
+        (
+            "recall",
+            ["query", "limit", "profile", "kinds", "tags", "files", "since", "until", "scope", "follow"],
+        ),
+        ("get", ["ref"]),
+        ("list", ["kinds", "tags", "status", "limit", "after"]),
+        ("history", ["ref"]),
+        ("why", ["receipt"]),
+        ("reinforce", ["ref"]),
+        ("demote", ["ref"]),
+        ("revise", ["ref", "content", "tags"]),
+        ("pin", ["ref"]),
+        ("unpin", ["ref"]),
+        ("forget", ["ref"]),
+        ("restore", ["ref"]),
+        ("erase", ["ref"]),
+        ("undo", ["event"]),
+        ("subscribe", ["subscriber"]),
+        ("status", []),
+    ],
+)
+def test_the_face_others_rely_on(method: str, parameters: list[str]) -> None:
+    found = list(inspect.signature(getattr(kept.Kept, method)).parameters)[1:]
+    assert found[: len(parameters)] == parameters
+
+
+def test_open_takes_what_it_promises() -> None:
+    wanted = ["location", "project", "home", "actor", "confirm", "settings", "clock"]
+    assert [name for name in inspect.signature(kept.open).parameters if name in wanted] == wanted
+
+
+def test_every_error_has_one_root() -> None:
+    errors = [getattr(kept, name) for name in kept.__all__ if isinstance(getattr(kept, name), type)]
+    ours = [error for error in errors if issubclass(error, Exception)]
+    assert len(ours) == 9
+    assert all(issubclass(error, kept.KeptError) for error in ours)
