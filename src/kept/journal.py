@@ -13,7 +13,7 @@ from typing import Any, cast
 import msgspec
 
 from kept.errors import NotAllowed
-from kept.model import Alias, Conflict, Event, Memory, Record
+from kept.model import Alias, Allowance, Conflict, Event, Memory, Pause, Record
 from kept.ports import Stamp
 
 FIRST_PREV = "0" * 32  # what the first event of a journal points back to
@@ -202,8 +202,9 @@ def _unborn(record: Record, at: datetime) -> Record | None:
 
 def noun_of(event: Event) -> type[Record]:
     """What the event is about, told by its subject."""
-    if event.subject.startswith("alias:"):
-        return Alias
+    for noun in (Alias, Pause, Allowance):
+        if event.subject.startswith(f"{noun.noun}:"):
+            return noun
     return Conflict if event.subject.startswith("c") and event.subject[1:].isdigit() else Memory
 
 

@@ -187,6 +187,37 @@ class Alias(Record, frozen=True, kw_only=True):
         return f"alias:{self.word}"
 
 
+class Pause(Record, frozen=True, kw_only=True):
+    """Nothing is captured or injected by itself: in the whole project, or in one session."""
+
+    noun: ClassVar[str] = "pause"
+
+    session: str | None = None
+    since: datetime
+
+    @property
+    def subject(self) -> str:
+        return f"pause:{self.session or ''}"
+
+
+class Allowance(Record, frozen=True, kw_only=True):
+    """A value that looks like a secret and is none, by the word of a person. Kept as a digest, never as itself."""
+
+    noun: ClassVar[str] = "allowance"
+
+    digest: str
+    note: str = ""
+
+    @property
+    def subject(self) -> str:
+        return f"allowance:{self.digest}"
+
+
+# Every noun but Memory: few enough to be read whole.
+SMALL_NOUNS: tuple[type[Record], ...] = (Conflict, Alias, Pause, Allowance)
+NOUNS: tuple[type[Record], ...] = (Memory, *SMALL_NOUNS)
+
+
 class Event(Struct, frozen=True, kw_only=True):
     """One line of the journal: who did what to which record.
 

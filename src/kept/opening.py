@@ -13,8 +13,9 @@ from typing import Any
 from kept import configuration
 from kept.errors import InvalidInput
 from kept.home import Home, default_home, expanded
-from kept.memory import Confirm, Kept
+from kept.memory import Kept
 from kept.model import Actor, Origin
+from kept.opened import Confirm
 from kept.ports import Clock
 from kept.projects import Projects
 from kept.registry import Project

@@ -14,7 +14,7 @@ import pytest
 
 from kept import journal, text
 from kept.errors import Busy, InvalidInput, NotFound, StorageError
-from kept.model import Alias, Conflict, Memory, Source, replace
+from kept.model import Alias, Allowance, Conflict, Memory, Pause, Source, replace
 from kept.ports import ANYWHERE, Statistics, Storage, TooLate, Where
 from tests.builders import START, memory, stamp
 
@@ -125,12 +125,22 @@ def promise_small_records_are_kept_too(bench: Bench) -> None:
         conflict = tx.add(Conflict(left="u1", right="u2", type="contradictory", detected_at=START), "conflict")
         alias = tx.add(Alias(word="auth", expands_to=("login", "session")), "alias")
         gone = tx.add(Alias(word="db", expands_to=("database",)), "alias")
+        pauses = [tx.add(Pause(session=session, since=START), "pause") for session in (None, "s1")]
+        allowed = tx.add(Allowance(digest="ab" * 32, note="a test key"), "allow")
         settled = tx.put(replace(conflict, resolved_at=START), "resolve")
         tx.remove(gone, "alias")
     storage = bench.reopen(storage)
     with storage.reading() as reader:
         assert reader.all(Conflict) == [settled]
         assert reader.all(Alias) == [alias]
+        assert reader.all(Pause) == pauses
+        assert reader.all(Allowance) == [allowed]
+        assert [reader.get(noun, 1) for noun in (Conflict, Alias, Pause, Allowance)] == [
+            settled,
+            alias,
+            pauses[0],
+            allowed,
+        ]
 
 
 def promise_ids_are_never_given_twice(bench: Bench) -> None:

@@ -6,6 +6,7 @@ exactly the rows that are there. So a row without its event, an event without it
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,66 +29,71 @@ _UNJOURNALED = {"use_count", "last_used_at"}
 def faults_of(path: Path) -> list[str]:
     """Open the file as the program does, and say what is wrong with it, a sentence each. Empty: it is whole."""
     try:
-        storage = SqliteStorage(path, SPACE, write_wait_s=5)
-    except KeptError as error:
-        return [f"it cannot be opened: {error}"]
-    try:
-        return [*_faults_of_file(path), *_faults_of_records(storage)]
+        with opened(path) as (storage, connection):
+            return [*faults_of_file(connection), *faults_of_records(storage)]
     except (KeptError, apsw.Error) as error:
-        return [f"it cannot be read: {error!r}"]
+        return [f"it cannot be opened or read: {error}"]
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[tuple[SqliteStorage, apsw.Connection]]:
+    """The storage, as the program opens it, and a connection beside it."""
+    storage = SqliteStorage(path, SPACE, write_wait_s=5)
+    try:
+        with looking_at(path) as connection:
+            yield storage, connection
     finally:
         storage.close()
 
 
-def snapshot(path: Path, vfs: str | None = None) -> str:
-    """A digest of everything the file means: all rows of all tables but the index, which `faults_of` compares."""
-    digest = hashlib.blake2b(digest_size=16)
-    connection = connect(path, vfs=vfs)
+@contextmanager
+def looking_at(path: Path) -> Iterator[apsw.Connection]:
+    """A connection of our own. If the storage is open meanwhile, this is not the last one to close the file."""
+    connection = connect(path)
     try:
-        tables = connection.execute(
-            "select name from sqlite_schema where type = 'table' and sql not like '%virtual%'"
-            " and name not glob '*_fts_*' and name not in ('meta', 'migrations') order by name"
-        ).fetchall()
-        for (table,) in tables:
-            rows = sorted(map(repr, connection.execute(f'select * from "{table}"')))
-            digest.update(repr((table, rows)).encode())
+        yield connection
     finally:
         connection.close()
+
+
+def snapshot(connection: apsw.Connection) -> str:
+    """A digest of everything the file means: all rows of all tables but the index, which has a check of its own."""
+    digest = hashlib.blake2b(digest_size=16)
+    tables = connection.execute(
+        "select name from sqlite_schema where type = 'table' and sql not like '%virtual%'"
+        " and name not glob '*_fts_*' and name not in ('meta', 'migrations') order by name"
+    ).fetchall()
+    for (table,) in tables:
+        digest.update(repr((table, sorted(map(repr, connection.execute(f'select * from "{table}"'))))).encode())
     return digest.hexdigest()
 
 
-def _faults_of_file(path: Path) -> Iterator[str]:
-    connection = connect(path)
-    try:
-        verdict = connection.execute("pragma integrity_check").get
-        if verdict != "ok":
-            yield f"SQLite finds: {verdict}"
-        if broken := connection.execute("pragma foreign_key_check").fetchall():
-            yield f"rows point to nothing: {broken[:3]}"
-        for shelf in SHELVES:
-            try:
-                connection.execute(f"insert into {shelf}_fts ({shelf}_fts, rank) values ('integrity-check', 1)")
-            except apsw.Error as error:
-                yield f"the index of {shelf} is not that of its rows: {error}"
-        counted = connection.execute(
-            "select c.shelf, c.rows, c.words, count(m.id), coalesce(sum(m.n_words), 0)"
-            " from corpus c left join memories m on m.shelf = c.shelf group by c.shelf"
-        )
-        for shelf, rows, words, actual_rows, actual_words in counted.fetchall():
-            if (rows, words) != (actual_rows, actual_words):
-                yield f"{shelf} counts {rows} rows and {words} words, and has {actual_rows} and {actual_words}"
-    finally:
-        connection.close()
+def faults_of_file(connection: apsw.Connection) -> Iterator[str]:
+    """What SQLite and FTS5 find wrong, and whether each index and each count is that of its rows."""
+    verdict = connection.execute("pragma integrity_check").get
+    if verdict != "ok":
+        yield f"SQLite finds: {verdict}"
+    if broken := connection.execute("pragma foreign_key_check").fetchall():
+        yield f"rows point to nothing: {broken[:3]}"
+    for shelf in SHELVES:
+        try:
+            connection.execute(f"insert into {shelf}_fts ({shelf}_fts, rank) values ('integrity-check', 1)")
+        except apsw.Error as error:
+            yield f"the index of {shelf} is not that of its rows: {error}"
+    counted = connection.execute(
+        "select c.shelf, c.rows, c.words, count(m.id), coalesce(sum(m.n_words), 0)"
+        " from corpus c left join memories m on m.shelf = c.shelf group by c.shelf"
+    )
+    for shelf, rows, words, actual_rows, actual_words in counted.fetchall():
+        if (rows, words) != (actual_rows, actual_words):
+            yield f"{shelf} counts {rows} rows and {words} words, and has {actual_rows} and {actual_words}"
 
 
-def _faults_of_records(storage: SqliteStorage) -> Iterator[str]:
+def faults_of_records(storage: SqliteStorage) -> Iterator[str]:
+    """Whether the chain holds, and whether the journal tells of exactly the records that are there."""
     with storage.reading() as reader:
         events = reader.events()
-        records: list[Record] = [
-            *reader.select(ANYWHERE, limit=_ALL),
-            *reader.all(Conflict),
-            *reader.all(Alias),
-        ]
+        records: list[Record] = [*reader.select(ANYWHERE, limit=_ALL), *reader.all(Conflict), *reader.all(Alias)]
     yield from journal.broken_links(events)
     told = _replayed(events)
     found = {record.subject: _fields(record) for record in records}

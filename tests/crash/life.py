@@ -39,7 +39,19 @@ class Life:
     def step(self) -> tuple[str, bool]:
         """Do something: (what it was, whether it must survive a power cut from now on)."""
         name = self._rng.choices(
-            ("add", "add_many", "change", "forget", "alias", "erase", "scrub", "note_use", "fail", "pause_reader", "reopen"),
+            (
+                "add",
+                "add_many",
+                "change",
+                "forget",
+                "alias",
+                "erase",
+                "scrub",
+                "note_use",
+                "fail",
+                "pause_reader",
+                "reopen",
+            ),
             (30, 8, 14, 8, 6, 9, 3, 14, 3, 4, 5),
         )[0]
         self._serial += 1
@@ -102,7 +114,7 @@ class Life:
             self._scrub()
 
     def _scrub(self) -> None:
-        if self.storage.scrub():
+        if self.storage.scrub().is_done:
             self.scrubbed |= self._erased
 
     def _note_use(self) -> None:

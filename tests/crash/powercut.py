@@ -27,7 +27,8 @@ from pathlib import Path
 import apsw
 from msgspec import Struct
 
-from tests.crash.checks import faults_of, snapshot
+from kept.errors import KeptError
+from tests.crash.checks import faults_of_file, faults_of_records, looking_at, opened, snapshot
 from tests.crash.life import Life
 from tests.crash.simulated_disk import Happened, Media, RecordingDisk, on_connect, write_image
 
@@ -70,7 +71,9 @@ class Report(Struct):
         return "\n".join(lines + self.lost[:5] + self.corrupt[:10])
 
 
-def live(folder: Path, seed: int, operations: int, synchronous: str) -> tuple[list[Happened], list[Moment], Counter[str]]:
+def live(
+    folder: Path, seed: int, operations: int, synchronous: str
+) -> tuple[list[Happened], list[Moment], Counter[str]]:
     """Record one life: the log, in which mark number i means that moments[i] was acknowledged, and what was done."""
     moments: list[Moment] = []
     done: Counter[str] = Counter()
@@ -78,8 +81,9 @@ def live(folder: Path, seed: int, operations: int, synchronous: str) -> tuple[li
     with RecordingDisk() as disk, on_connect(lambda connection: connection.wal_autocheckpoint(_CHECKPOINT_PAGES)):
 
         def acknowledge(is_durable: bool) -> None:
-            # The observer comes and goes while the storage has the file open: it is never the last one to close it.
-            moments.append(Moment(snapshot(path), is_durable, frozenset(life.scrubbed)))
+            assert not list(faults_of_records(life.storage))
+            with looking_at(path) as connection:
+                moments.append(Moment(snapshot(connection), is_durable, frozenset(life.scrubbed)))
             disk.mark(str(len(moments) - 1))
 
         life = Life(path, seed, vfs=disk.vfs, synchronous=synchronous)
@@ -92,7 +96,9 @@ def live(folder: Path, seed: int, operations: int, synchronous: str) -> tuple[li
     return disk.log, moments, done
 
 
-def cut(log: list[Happened], moments: list[Moment], folder: Path, rng: random.Random, outcomes: int, share: float) -> Report:
+def cut(
+    log: list[Happened], moments: list[Moment], folder: Path, rng: random.Random, outcomes: int, share: float
+) -> Report:
     """Cut the power at a share of all boundaries, so many times each, and examine what is left."""
     report = Report(lost=[], corrupt=[])
     media = Media()
@@ -124,19 +130,24 @@ def _examine(path: Path, moments: list[Moment], acknowledged: int) -> tuple[str 
         content = part.read_bytes()
         if revived := [word for word in scrubbed if word.encode() in content]:
             return None, f"{part.name} holds {len(revived)} erased words again, {revived[0]}"
-    if faults := faults_of(path):
+    try:
+        with opened(path) as (_, connection):
+            faults, state = list(faults_of_file(connection)), snapshot(connection)
+    except (KeptError, apsw.Error) as error:
+        return None, f"it cannot be opened or read: {error}"
+    if faults:
         return None, faults[0]
-    state = snapshot(path)
-    if acknowledged < 0:
-        return None, None if state == moments[0].state else "a store that was being made is not empty"
-    durable = max((n for n in range(acknowledged + 1) if moments[n].is_durable), default=0)
-    matching = [n for n, moment in enumerate(moments[: acknowledged + 2]) if moment.state == state]
-    if not matching:
+    # Equal states need no look at the chain and the records: they were examined when the state was recorded.
+    matching = [n for n, moment in enumerate(moments[: max(acknowledged, 0) + 2]) if moment.state == state]
+    if not matching or (acknowledged < 0 and 0 not in matching):
         return None, "it is in a state in which it never was"
+    durable = max((n for n in range(acknowledged + 1) if moments[n].is_durable), default=0)
     return (f"it is as it was after operation {max(matching)}" if max(matching) < durable else None), None
 
 
-def run(folder: Path, *, seed: int, operations: int, synchronous: str = "full", outcomes: int = 1, share: float = 1.0) -> Report:
+def run(
+    folder: Path, *, seed: int, operations: int, synchronous: str = "full", outcomes: int = 1, share: float = 1.0
+) -> Report:
     """Live one life in `folder` and cut the power at its boundaries."""
     log, moments, done = live(folder, seed, operations, synchronous)
     report = cut(log, moments, folder, random.Random(seed), outcomes, share)

@@ -401,7 +401,7 @@ def prose(seed: int, count: int = 1500) -> Iterator[Sample]:
 def human(seed: int, count: int = 1500) -> Iterator[Sample]:
     """Passwords that people make up, behind a cue that speaks of a password."""
     rng = Random(seed)
-    said = {k: v for k, v in PROSE_PLACES.items() if not any(w in v.lower() for w in ("token", "key", "secret"))}
+    said = {k: v for k, v in PROSE_PLACES.items() if not any(w in v.lower() for w in ("token", "key", "secret", "schlüssel"))}
     filed = {k: v for k, v in FILE_PLACES.items() if any(w in v.lower() for w in ("passw", "pwd"))}
     for _ in range(count):
         secret = rng.choice(HUMAN)
@@ -568,5 +568,5 @@ LOOKALIKES: tuple[Callable[[Random], str], ...] = (
     lambda rng: f"chunk-{_pick(rng, UPPER + DIGITS, 8)}.js  {rng.randint(1, 900)}.{rng.randint(10, 99)} kB",
     lambda rng: f"{_pick(rng, HEX, 12)}-{rng.choice(WORDS)}-{_pick(rng, LOWER + DIGITS, 5)}   1/1   Running   0   {rng.randint(1, 60)}d",
     lambda rng: f"https://internal.test/{rng.choice(WORDS)}/{_uuid(rng)}?v={_pick(rng, HEX, 8)}",
-    lambda rng: f"order {rng.randint(10**15, 10**16 - 1) // 10 * 10 + 10**15 % 7} shipped",
+    lambda rng: f"order {rng.randint(10**9, 10**12)} shipped, snowflake {rng.randint(10**17, 10**18)}",
 )  # fmt: skip

@@ -18,7 +18,7 @@ from msgspec import Struct, field
 
 from kept import bm25, journal
 from kept.errors import Busy, NotAllowed, NotFound, StorageError
-from kept.model import Alias, Conflict, Event, Memory, Record, replace
+from kept.model import Alias, Allowance, Conflict, Event, Memory, Pause, Record, replace
 from kept.ports import LIVE, BackedUp, Found, Prepared, R, Restored, Scrubbed, Stamp, Statistics, TooLate, Where
 from kept.storage.prepare import prepare
 from kept.storage.shared import RECEIPTS_KEPT, WRITE_WAIT_S, check_limit, index_of, indexes, matches, tombstone
@@ -42,6 +42,8 @@ class State(Struct):
     memories: dict[int, Memory] = {}
     conflicts: dict[int, Conflict] = {}
     aliases: dict[int, Alias] = {}
+    pauses: dict[int, Pause] = {}
+    allowances: dict[int, Allowance] = {}
     events: list[Event] = []
     tombstones: set[str] = set()
     links: dict[str, tuple[float, datetime]] = {}  # "3-7" → strength, last recalled together
@@ -55,6 +57,8 @@ class State(Struct):
             memories=dict(self.memories),
             conflicts=dict(self.conflicts),
             aliases=dict(self.aliases),
+            pauses=dict(self.pauses),
+            allowances=dict(self.allowances),
             events=list(self.events),
             tombstones=set(self.tombstones),
             links=dict(self.links),
@@ -67,6 +71,8 @@ class State(Struct):
             Memory: self.memories,
             Conflict: self.conflicts,
             Alias: self.aliases,
+            Pause: self.pauses,
+            Allowance: self.allowances,
         }
         return tables[noun]
 

@@ -15,7 +15,7 @@ from enum import Enum
 from functools import cache
 from typing import NamedTuple
 
-from kept.writing.secret_values import MIXED, NOTHING, OPAQUE, compiled, grade, is_name, is_opaque, is_passphrase, is_plain
+from kept.writing.secret_values import MIXED, NOTHING, OPAQUE, compiled, grade, is_constant, is_name, is_opaque, is_passphrase, is_plain
 from kept.writing.secret_view import fold
 from kept.writing.secrets_rules import (
     BENIGN_SUFFIXES,
@@ -106,7 +106,8 @@ def _cue(text: str, match: re.Match[str]) -> Cue | None:
     start, end = match.span()
     before = text[max(0, start - 48) : start]
     left = before[len(before.rstrip(IDENTIFIER)) :]
-    if left and left[-1].isalpha() and not (text[start].isupper() and left[-1].islower()) and _bound_words().fullmatch(match.group()):
+    is_bound = _bound_words().fullmatch(match.group()) is not None
+    if is_bound and left and left[-1].isalnum() and not (text[start].isupper() and left[-1].islower()):
         return None
     suffix = compiled(r"(?:[_.\-]?[A-Za-z0-9]{1,30}+){0,5}+").match(text, end).group()  # type: ignore[union-attr]
     family = match.lastgroup or ""
@@ -122,7 +123,7 @@ def _cue(text: str, match: re.Match[str]) -> Cue | None:
         if "." in suffix and not all(part in NEUTRAL_SUFFIXES for part in parts):
             suffix = suffix[: suffix.index(".")]
         elif not all(part in NEUTRAL_SUFFIXES or part.isdigit() for part in parts):
-            if "-" in suffix:
+            if "-" in suffix or is_bound:
                 return None
             is_weak = True
     if family == "key" and match.group() in ("key", "schlussel", "cle", "chave", "chiave", "klucz", "ключ"):
@@ -156,7 +157,7 @@ def _assigned(text: str, small: str, cue: Cue) -> Iterator[Value]:
     """`name = value`, `"name": value`, `name: type = value`, and the value on the next line."""
     link = compiled(
         r"""["'`”’»\])*]{0,4}+([ \t]{0,24}+)"""
-        r"""(:[ \t]{0,4}+[a-z_][\w.\[\]<>, |?]{0,40}+=(?!=)|:=|=>|-{1,2}>|→|⇒|\?=|\|\|=|\+=|={1,3}+|!={1,2}+|:{1,2}+|<-|\||%3d|%3a)"""
+        r"""(:[ \t]{0,4}+[a-z_.\[\]<>, |?]{1,40}+=(?!=)|:=|=>|-{1,2}>|→|⇒|\?=|\|\|=|\+=|={1,3}+|!={1,2}+|:{1,2}+|<-|\||%3d|%3a)"""
         r"""(?:\*\*|[\])])?([ \t]{0,40}+)"""
     ).match(small, cue.end)
     if not link:
@@ -207,7 +208,8 @@ def _linked(text: str, small: str, cue: Cue) -> Iterator[Value]:
     run = _links().match(small, cue.end)
     if run:
         words = (run.group(1) or "is").split()
-        yield from _read(text, cue, run.end(), Tie.STATED if any(word in VERBS and word != "to" for word in words) else Tie.LOOSE)
+        is_firm = any(word in VERBS and word != "to" for word in words) or "to" in words and _is_being_set(small, cue)
+        yield from _read(text, cue, run.end(), Tie.STATED if is_firm else Tie.LOOSE)
     opener = compiled(r"[\"'`*)]{0,3}+[ \t]{1,3}+([(\[]|[^\W\d_]{1,12}+)").match(small, cue.end)
     if opener and (opener.group(1) in GAP_OPENERS or opener.group(1) in ("(", "[")):
         line_end = small.find("\n", cue.end, cue.end + GAP)
@@ -216,6 +218,11 @@ def _linked(text: str, small: str, cue: Cue) -> Iterator[Value]:
             if link.group(1):
                 break  # the sentence ends
             yield from _read(text, cue, link.end(), Tie.APART)
+
+
+def _is_being_set(small: str, cue: Cue) -> bool:
+    before = small[max(0, cue.start - 48) : cue.start]
+    return compiled(r"(?<![a-z])(?:set|sets|setting|reset|change|changed|changing|update|updated|rotate|rotated)(?![a-z])").search(before) is not None
 
 
 @cache
@@ -244,7 +251,7 @@ def _beside(text: str, small: str, cue: Cue) -> Iterator[Value]:
         return
     is_flag = cue.name.startswith("-") and text[cue.start - 1 : cue.start] in ("", " ", "\t", "\n", '"', "'", "[", "`")
     before = small[max(0, cue.start - 80) : cue.start]
-    sets = compiled(r"(?:(?<![\w.])(?:env|arg|setx|set|setenv|export)(?:[ \t]-\w{1,3}+)?|login[ \t]\S{1,64}+|(?<!\w)user(?:name)? \S{1,64}+,?)\s{1,16}+(?:and[ \t]|with[ \t])?$")
+    sets = compiled(r"(?:(?<![\w.])(?:env|arg|setx|set|setenv|export)(?:[ \t]-\w{1,3}+)?|login[ \t]\S{1,64}+|(?<!\w)user(?:name)? (?!and\b|or\b)\S{1,64}+,?)\s{1,16}+(?:and[ \t]|with[ \t])?$")
     is_set = sets.search(before) is not None
     if cue.family != "pass" or is_flag or is_set:
         yield from _read(text, cue, gap.end(), Tie.LITERAL if is_flag or is_set else Tie.LOOSE)
@@ -261,7 +268,8 @@ def _stated_before(text: str, small: str, cue: Cue) -> Iterator[Value]:
         word = words[-1].strip("\"'`*,()“”«»")
         start = max(0, cue.start - GAP) + before.rindex(word, 0, link.start())
         value = Value(start, start + len(word), False)
-        if len(word) >= 6 and _is_secret(text, cue, value, Tie.LOOSE):
+        is_used = len(words) > 1 and words[-2] in ("use", "used", "try", "type", "enter", "with")
+        if len(word) >= 6 and _is_secret(text, cue, value, Tie.STATED if is_used else Tie.LOOSE):
             yield value
 
 
@@ -285,7 +293,7 @@ def _read(text: str, cue: Cue, position: int, tie: Tie) -> Iterator[Value]:
             cue, value = cue._replace(family="password"), second
     if _is_secret(text, cue, value, tie):
         yield value
-    elif not value.quoted and cue.family in ("password", "pass") and tie in (Tie.STATED, Tie.APART, Tie.LOOSE):
+    elif not value.quoted and cue.family == "password" and tie in (Tie.STATED, Tie.APART, Tie.ASSIGNED):
         phrase = compiled(r"[a-z]{3,12}+(?: [a-z]{3,12}+){3,7}+(?=[.,;:)]?(?:\s|$))").match(text, value.start)
         if phrase and is_passphrase(phrase.group()):
             yield Value(phrase.start(), phrase.end(), True)
@@ -345,9 +353,9 @@ def _second_of_pair(text: str, value: Value) -> Value | None:
 def _is_secret(text: str, cue: Cue, value: Value, tie: Tie) -> bool:
     content = text[value.start : value.end]
     if " " in content:
-        return cue.family in ("password", "pass", "secret") and value.quoted and not cue.is_weak and is_passphrase(content)
+        return cue.family in ("password", "secret") and value.quoted and not cue.is_weak and is_passphrase(content)
     literal = value.quoted or tie is Tie.LITERAL
-    level = grade(content, quoted=value.quoted)
+    level = grade(content if literal else content.rstrip("!?"), quoted=value.quoted)
     if level == NOTHING or len(content) < 4 or content.lower() == cue.name.lower() or not literal and is_name(content):
         return False
     if content.isdigit():
@@ -360,7 +368,9 @@ def _is_secret(text: str, cue: Cue, value: Value, tie: Tie) -> bool:
         return level >= MIXED and len(content) >= 6 and tie is not Tie.LOOSE
     if level == OPAQUE:
         return len(content) >= (12 if tie is Tie.LOOSE else 8)
-    return level == MIXED and len(content) >= 8 and (literal or tie in (Tie.STATED, Tie.APART)) and not _is_numbered_name(content)
+    if tie in (Tie.LOOSE, Tie.ARGUMENT) and not value.quoted or tie is Tie.ASSIGNED and not literal:
+        return False
+    return level == MIXED and len(content) >= 8 and not _is_numbered_name(content)
 
 
 def _is_mixed_password(content: str, cue: Cue, level: int, value: Value, tie: Tie) -> bool:
@@ -376,15 +386,21 @@ def _is_word_password(text: str, cue: Cue, value: Value, tie: Tie) -> bool:
     """A password may be a word, but a word counts only where nothing but a value can stand."""
     content = text[value.start : value.end]
     parts = [part for part in re.split(r"[-_.]", content) if part]
-    if any(map(is_plain, parts)) or tie in (Tie.ARGUMENT, Tie.LOOSE) or cue.family == "pass" and tie is Tie.STATED:
+    if sum(map(is_plain, parts)) > len(parts) // 4 or tie is Tie.LOOSE or cue.family == "pass" and tie is not Tie.LITERAL:
         return False
     if value.quoted:
-        return True
+        return tie is not Tie.ARGUMENT or len(parts) > 3 or is_constant(cue.name)
     if tie is Tie.LITERAL:
-        return len(parts) == 1 and not compiled(r"[ \t]{0,2}+[,)]").match(text, value.end)
+        return len(parts) in (1, 4, 5) and not compiled(r"[ \t]{0,2}+[,)]").match(text, value.end)
+    if tie is Tie.ASSIGNED:  # an ini file, not code: nothing else on the line, and no name of a variable
+        line = text.rfind("\n", 0, cue.start) + 1
+        if text[line : cue.start].strip() or not compiled(r"[ \t]{0,8}+(?:$|[\r\n])").match(text, value.end):
+            return False
     # "the password is swordfish": only where the clause ends with it
-    ends = compiled(r"[.,;:!]?(?:\s{0,4}+$|[ \t]{0,4}+[\r\n]|[ \t]{1,2}+(?:\(|-|(?:and|for|on|but|btw|und|et|y|e)\b)|[.,;!][ \t]|[\"')])")
-    return tie is Tie.STATED and len(parts) in (1, 4, 5) and content[1:].islower() and ends.match(text, value.end) is not None
+    ends = compiled(
+        r"[.,;:!]?(?:\s{0,4}+$|[ \t]{0,4}+[\r\n]|[ \t]{1,2}+(?:\(|-|(?:and|for|on|but|btw|now|as|this|und|et|y|e)\b)|[.,;!][ \t]|[\"')]|[ \t]{0,2}+[^\x00-\x7f])"
+    )
+    return len(parts) in (1, 4, 5) and len(content) > 4 and content[1:].islower() and ends.match(text, value.end) is not None
 
 
 def _is_secret_number(digits: str, cue: Cue, literal: bool, tie: Tie) -> bool:

@@ -35,7 +35,9 @@ def compiled(source: str, flags: int = 0) -> re.Pattern[str]:
 
 def grade(value: str, *, quoted: bool) -> int:
     """How much the value looks like a secret: NOTHING, a plain WORD, MIXED (words with digits or symbols), OPAQUE."""
-    if is_stand_in(value) or _is_location(value) or _is_measure(value) or (not quoted and is_code(value)):
+    if is_stand_in(value) or _is_location(value) or _is_measure(value):
+        return NOTHING
+    if is_code(value) if not quoted else value.endswith("()"):
         return NOTHING
     if value.isdigit():
         return WORD
@@ -103,13 +105,14 @@ def _template() -> re.Pattern[str]:
         r"\$\{|\{\{|\$\(|%\(|^#\{|^<|^\{[^}]{0,80}+\}$|^\[[^\]]{0,80}+\]$|^ENC\[|^@Microsoft|\{[A-Za-z_][A-Za-z0-9_.]{0,40}+\}"
         r"|^\$\$?[A-Za-z_][A-Za-z0-9_]*+(?:$|[:./@])|^%[A-Za-z_][A-Za-z0-9_]*+%$|^@[A-Za-z_.]++@$"
         r"|(?:^|[^A-Za-z0-9])%[sdr](?![A-Za-z0-9])|([xX*.•#])\1{4}"
+        r"|\\[wdsbWDSB](?![A-Za-z0-9])|\[\^|\(\?|\[[a-z-]{1,40}+="
         rf"|^!(?:vault|Ref|Sub|secret|env|ENV)$|^(?:{references}):|^(?:{namespaces})\.[A-Za-z_]"
     )
 
 
 def is_code(value: str) -> bool:
     """Code that fetches or makes a value: `os.environ["X"]`, `get_token()`, `self.password`, `.split(`."""
-    if value[0] in ")]}.,;:([{":
+    if value[0] in ")]}.,;:([{" or compiled(r"[A-Za-z0-9_]\(|=\{").search(value):
         return True
     chain = compiled(r"[&*!]?[A-Za-z_$][\w$]*+(?:(?:\.|::|->|\?\.|!\.)[A-Za-z_$][\w$]*+)*+").match(value)
     if not chain:
@@ -119,6 +122,11 @@ def is_code(value: str) -> bool:
         return True
     links = re.split(r"\.|::|->", chain.group())
     return rest.strip(";,)") == "" and len(links) > 1 and all(_stretch(link) >= NAME_STRETCH for link in links)
+
+
+def is_constant(name: str) -> bool:
+    """The name of an environment variable or a constant: `DB_PASSWORD`."""
+    return name.isupper()
 
 
 def is_name(value: str) -> bool:
@@ -174,4 +182,4 @@ def _is_garbled(value: str) -> bool:
     letters = re.sub("[^A-Za-z]", "", value)
     if len(letters) >= 8 and letters.lower() != letters != letters.upper() and _stretch(letters) < NAME_STRETCH - 0.3:
         return True
-    return len(letters) >= 10 and compiled(r"[bcdfghjklmnpqrstvwxzBCDFGHJKLMNPQRSTVWXZ]{6}").search(value) is not None
+    return len(letters) >= 10 and compiled(r"[bcdfghjklmnpqrstvwxz]{6}|[BCDFGHJKLMNPQRSTVWXZ]{8}").search(value) is not None

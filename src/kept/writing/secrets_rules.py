@@ -7,6 +7,12 @@ Rule: a new vendor is a new line in VENDORS. Patterns use bounded repeats only; 
 as far as it goes" and is bounded when it is compiled.
 """
 
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # vendor, prefixes (comma separated), what follows the prefix.
 # [W] letters and digits, [D] those and _ -, [U] capitals and digits, [L] small letters and digits, [H] hex in small
 # letters, [X] hex, [B] base64 of either alphabet, [I] a UUID.
@@ -204,8 +210,8 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
 )  # fmt: skip
 
 # A token that no line above knows, but whose own prefix says what it is: acme_sk_live_…, foo-api-key-…, bar_pat_….
-TOKEN_MARKS = ["sk", "pat", "key", "apikey", "api", "secret", "token", "tok", "live", "prod", "auth", "oauth", "access", "refresh", "bot", "svc", "webhook"]
-TOKEN_MARKS_FOR_HEX = ["sk", "pat", "apikey", "secret", "token"]  # `prod-<git hash>` is an image tag, not a key
+TOKEN_MARKS = _words("sk pat key apikey api secret token tok live prod auth oauth access refresh bot svc webhook")
+TOKEN_MARKS_FOR_HEX = _words("sk pat apikey secret token")  # `prod-<git hash>` is an image tag, not a key
 
 # Words before a secret, folded: small letters, accents dropped. `^`: only at the start of a word or hump of an
 # identifier (`dbPass`, not `compass`); `$`: only at its end (`pass`, not `passed`); `~`: a space, hyphen, dot or underscore.
@@ -219,7 +225,7 @@ CUES: dict[str, str] = {
     "secret": r"""client~?secret secret(?:s)?$ secret(?=[_.-]|key|access) geheimnis ^secreto$ ^segredo$ секрет
         シークレット 秘密""",
     "token": r"""authtoken _auth$ token jeton$ токен(?:а|ом)? 令牌 トークン 토큰 ^jwt$ ^bearer$ ^sas$
-        phpsessid jsessionid connect\.sid ^sessionid$ sharedaccesssignature""",
+        phpsessid jsessionid connect\.sid sharedaccesssignature""",
     "key": r"""apikey accountkey accesskey secretkey privatekey privkey sharedkey sharedaccesskey presharedkey ^psk$
         ^key$ schlussel(?!b) ^cle$ ^chave$ ^chiave$ ^klucz$ ключ(?:а|ом)? 密钥 密鑰 キー 키""",
     "credentials": r"""credentials? ^creds?$ zugangsdaten logindaten anmeldedaten identifiants credenciales credenziais
@@ -229,66 +235,172 @@ CUES: dict[str, str] = {
 }  # fmt: skip
 
 # `key` alone is no cue (dictionaries have keys); one of these must stand before it.
-KEY_QUALIFIERS = frozenset(
-    ["api", "access", "secret", "private", "priv", "encryption", "encrypt", "encrypting", "decryption", "signing", "sign", "signature", "master", "auth", "authorization", "account", "app", "application", "service", "client", "license", "licence", "product", "activation", "admin", "deploy", "storage", "shared", "preshared", "pre", "session", "webhook", "integration", "ingest", "ingestion", "write", "read", "server", "consumer", "subscription", "host", "vault", "unseal", "root", "crypto", "cipher", "aes", "hmac", "jwt", "ssh", "gpg", "pgp", "wireguard", "data", "rsa", "live", "prod", "production", "staging", "sandbox", "dev", "test", "my", "our", "your", "new", "old", "user", "project", "team", "org", "workspace", "personal", "bot", "billing", "payment", "backup", "recovery", "symmetric", "aws", "amazon", "gcp", "google", "azure", "openai", "anthropic", "claude", "gemini", "stripe", "twilio", "sendgrid", "mailgun", "mailchimp", "github", "gitlab", "slack", "discord", "telegram", "datadog", "newrelic", "sentry", "grafana", "cloudflare", "fastly", "heroku", "netlify", "vercel", "supabase", "firebase", "algolia", "mapbox", "maps", "airtable", "notion", "linear", "figma", "okta", "auth0", "shopify", "square", "paypal", "braintree", "plaid", "mistral", "cohere", "groq", "deepseek", "replicate", "perplexity", "huggingface", "pinecone", "langsmith", "openrouter", "together", "fireworks", "xai", "elevenlabs", "deepgram", "pagerduty", "opsgenie", "snyk", "sonar", "codecov", "circleci", "npm", "pypi", "docker", "digitalocean", "linode", "vultr", "hetzner", "confluent", "elastic", "mongodb", "atlas", "postmark", "resend", "brevo", "intercom", "zendesk", "hubspot", "segment", "mixpanel", "amplitude", "posthog", "geheimer", "privater", "api-", "secreta", "secrete", "privee"]
+KEY_QUALIFIERS = _words(
+    """
+    api access secret private priv encryption encrypt encrypting decryption signing sign signature master auth
+    authorization account app application service client license licence product activation admin deploy storage
+    shared preshared pre session webhook integration ingest ingestion write read server consumer subscription host
+    vault unseal root crypto cipher aes hmac jwt ssh gpg pgp wireguard data rsa live prod production staging sandbox
+    dev test my our your new old user project team org workspace personal bot billing payment backup recovery
+    symmetric aws amazon gcp google azure openai anthropic claude gemini stripe twilio sendgrid mailgun mailchimp
+    github gitlab slack discord telegram datadog newrelic sentry grafana cloudflare fastly heroku netlify vercel
+    supabase firebase algolia mapbox maps airtable notion linear figma okta auth0 shopify square paypal braintree
+    plaid mistral cohere groq deepseek replicate perplexity huggingface pinecone langsmith openrouter together
+    fireworks xai elevenlabs deepgram pagerduty opsgenie snyk sonar codecov circleci npm pypi docker digitalocean
+    linode vultr hetzner confluent elastic mongodb atlas postmark resend brevo intercom zendesk hubspot segment
+    mixpanel amplitude posthog geheimer privater api- secreta secrete privee
+    """
 )
 
 # … and none of these directly before it.
-OTHER_KEYS = frozenset(
-    """public primary foreign cache partition sort sorting unique group grouping row object dict map hash index lookup
-    idempotency composite natural surrogate shard routing query json yaml the a an this each no any which every first
-    last same missing""".split()
+OTHER_KEYS = _words(
+    """
+    public primary foreign cache partition sort sorting unique group grouping row object dict map hash index lookup
+    idempotency composite natural surrogate shard routing query json yaml the a an this each no any which every
+    first last same missing
+    """
 )
 
 # What may follow the cue inside one identifier without making it something else: DB_PASSWORD_PROD, apiKeyValue.
-NEUTRAL_SUFFIXES = frozenset(
-    ["value", "val", "string", "str", "raw", "plain", "plaintext", "text", "clear", "cleartext", "default", "prod", "production", "live", "test", "testing", "staging", "stage", "stg", "dev", "local", "old", "new", "current", "previous", "prev", "next", "primary", "secondary", "main", "backup", "base", "b64", "base64", "encoded", "enc", "admin", "root", "user", "db", "s"]
+NEUTRAL_SUFFIXES = _words(
+    """
+    value val string str raw plain plaintext text clear cleartext default prod production live test testing staging
+    stage stg dev local old new current previous prev next primary secondary main backup base b64 base64 encoded enc
+    admin root user db s key access hex bytes
+    """
 )
 # What follows the cue and makes the identifier name something that is not a secret.
-BENIGN_SUFFIXES = frozenset(
-    ["policy", "policies", "length", "len", "size", "count", "counts", "limit", "limits", "budget", "min", "max", "minimum", "maximum", "ttl", "expiry", "expires", "expired", "expiration", "expire", "age", "timeout", "lifetime", "interval", "duration", "rotation", "strength", "score", "rules", "rule", "hash", "hashes", "hashed", "hasher", "hashing", "sha", "sha1", "sha256", "sha512", "md5", "checksum", "digest", "fingerprint", "thumbprint", "id", "ids", "name", "names", "url", "uri", "urls", "endpoint", "path", "paths", "file", "files", "filename", "dir", "directory", "folder", "type", "types", "kind", "format", "version", "header", "headers", "field", "fields", "param", "params", "parameter", "argument", "prefix", "suffix", "regex", "pattern", "index", "idx", "position", "offset", "usage", "label", "title", "hint", "help", "prompt", "message", "messages", "msg", "error", "errors", "exception", "required", "enabled", "disabled", "env", "var", "variable", "store", "storage", "manager", "provider", "class", "cls", "func", "function", "factory", "builder", "validator", "validation", "input", "output", "placeholder", "arn", "region", "ref", "refs", "reference", "resource", "selector", "list", "map", "dict", "set", "cache", "helper", "util", "utils", "service", "client", "reset", "change", "changed", "update", "updated", "forgot", "confirm", "confirmation", "verify", "verification", "check", "checker", "callback", "handler", "mode", "algorithm", "alg", "algo", "cipher", "stream", "iterator", "generator", "parser", "lexer", "kwargs", "args", "getter", "setter", "command", "cmd", "column", "table", "schema", "model", "view", "form", "page", "screen", "button", "icon", "link", "route", "controller", "event", "events", "source", "visible", "visibility", "toggle", "show", "hidden", "tooltip", "description", "docs", "doc", "note", "notes", "example", "examples", "per", "price", "cost", "costs", "rate", "json", "yaml", "yml", "toml", "txt", "md", "py", "js", "ts", "go", "rs", "java", "rb", "sh", "html", "css", "pem", "crt", "csv", "log", "bucket", "mount", "volume", "issuer", "audience", "scope", "scopes", "owner", "holder", "address", "contract", "symbol", "decimals", "supply", "at", "by", "on", "in", "of", "for", "to", "is", "has", "was", "the", "and", "or"]
+BENIGN_SUFFIXES = _words(
+    """
+    policy policies length len size count counts limit limits budget min max minimum maximum ttl expiry expires
+    expired expiration expire age timeout lifetime interval duration rotation strength score rules rule hash hashes
+    hashed hasher hashing sha sha1 sha256 sha512 md5 checksum digest fingerprint thumbprint id ids name names url
+    uri urls endpoint path paths file files filename dir directory folder type types kind format version header
+    headers field fields param params parameter argument prefix suffix regex pattern index idx position offset usage
+    label title hint help prompt message messages msg error errors exception required enabled disabled env var
+    variable store storage manager provider class cls func function factory builder validator validation input
+    output placeholder arn region ref refs reference resource selector list map dict set cache helper util utils
+    service client reset change changed update updated forgot confirm confirmation verify verification check checker
+    callback handler mode algorithm alg algo cipher stream iterator generator parser lexer kwargs args getter setter
+    command cmd column table schema model view form page screen button icon link route controller event events
+    source visible visibility toggle show hidden tooltip description docs doc note notes example examples per price
+    cost costs rate json yaml yml toml txt md py js ts go rs java rb sh html css pem crt csv log bucket mount volume
+    issuer audience scope scopes owner holder address contract symbol decimals supply at by on in of for to is has
+    was the and or
+    """
 )
 
 # Between a cue and its value in prose: forms of "to be" and the small words around them, folded, in the languages
 # that CUES speaks. A run of up to six of these links a cue to the value that follows it.
-LINKS = frozenset(
-    ["is", "was", "are", "were", "be", "been", "being", "has", "have", "had", "will", "would", "should", "shall", "must", "can", "may", "might", "became", "become", "becomes", "remains", "remain", "stays", "equals", "equal", "reads", "means", "now", "still", "currently", "just", "simply", "only", "probably", "actually", "literally", "temporarily", "set", "reset", "changed", "updated", "rotated", "to", "as", "follows", "following", "the", "this", "that", "here", "called", "value", "string", "it's", "its", "it", "again", "always", "exactly", "ist", "war", "sind", "waren", "wird", "wurde", "lautet", "lauten", "sei", "heisst", "heißt", "jetzt", "nun", "noch", "aktuell", "auf", "gesetzt", "geandert", "und", "hier", "est", "sont", "etait", "sera", "devient", "maintenant", "toujours", "defini", "sur", "voici", "le", "la", "es", "son", "era", "sera", "sigue", "siendo", "ahora", "aqui", "e", "sao", "foi", "agora", "aqui", "continua", "ainda", "e", "sono", "era", "adesso", "is", "zijn", "wordt", "werd", "nu", "ar", "blev", "er", "var", "blir", "nyt", "nyt", "on", "jest", "to", "sa", "byl", "bylo", "bude", "je", "byla", "bu", "simdi", "olarak", "это", "является", "теперь", "был", "сейчас", "такой", "вот", "adalah", "la", "bang"]
+LINKS = _words(
+    """
+    is was are were be been being has have had will would should shall must can may might became become becomes
+    remains remain stays equals equal reads means now still currently just simply only probably actually literally
+    temporarily set reset changed updated rotated to as follows following the this that here called value string
+    it's its it again always exactly ist war sind waren wird wurde lautet lauten sei heisst heißt jetzt nun noch
+    aktuell auf gesetzt geandert und hier est sont etait sera devient maintenant toujours defini sur voici le la es
+    son era sigue siendo ahora aqui e sao foi agora continua ainda sono adesso zijn wordt werd nu ar blev er var
+    blir nyt on jest sa byl bylo bude je byla bu simdi olarak это является теперь был сейчас такой вот adalah bang
+    """
 )
-VERBS = frozenset(
-    """is was are be equals reads changed rotated ist war lautet lauten sei heisst heißt est sera es era e ar er jest to je
-    on это является adalah""".split()
+VERBS = _words(
+    """
+    is was are be equals reads changed rotated ist war lautet lauten sei heisst heißt est sera es era e ar er jest
+    to je on это является adalah
+    """
 )
-LINKS_UNSPACED = "是 为 為 就是 改为 改成 設定為 设置为 は が を 는 은 이 가 를 을".split()
+LINKS_UNSPACED = _words("是 为 為 就是 改为 改成 設定為 设置为 は が を 는 은 이 가 를 을")
 
 # Words that may open a phrase between the cue and its link: "password *for* the staging box is …".
-GAP_OPENERS = frozenset(
-    ["for", "of", "on", "to", "in", "at", "from", "by", "with", "i", "we", "you", "they", "he", "she", "that", "which", "who", "used", "using", "behind", "inside", "value", "fur", "der", "des", "von", "vom", "zum", "zur", "im", "am", "auf", "bei", "in", "aus", "de", "del", "des", "du", "d'acces", "para", "pour", "por", "no", "na", "do", "da", "dos", "das", "di", "della", "dello", "per", "sul", "van", "voor", "op", "til", "till", "pa", "for", "av", "dla", "do", "na", "z", "для", "от", "к", "на", "из", "у"]
+GAP_OPENERS = _words(
+    """
+    for of on to in at from by with i we you they he she that which who used using behind inside value fur der des
+    von vom zum zur im am auf bei aus de del du d'acces para pour por no na do da dos das di della dello per sul van
+    voor op til till pa av dla z для от к на из у
+    """
 )
 
 # Plain words that follow "password is" or "password:" in ordinary text and code and are no passwords.
-PLAIN_WORDS = frozenset(
-    ["a", "about", "above", "accepted", "access", "active", "added", "admin", "again", "all", "allowed", "alone", "also", "always", "an", "and", "any", "anyone", "anything", "applied", "are", "arg", "args", "argument", "as", "asked", "at", "attribute", "auto", "autocomplete", "available", "away", "back", "bad", "bare", "based", "because", "been", "before", "below", "best", "blank", "bool", "boolean", "both", "broken", "bytes", "cached", "called", "can", "cannot", "case", "change", "changed", "char", "chars", "check", "class", "clear", "client", "code", "column", "common", "compared", "complex", "compromised", "config", "configured", "confirm", "console", "copied", "correct", "could", "credentials", "current", "data", "database", "db", "decrypted", "default", "defined", "deprecated", "derived", "detected", "different", "digest", "disabled", "dict", "does", "done", "double", "dummy", "each", "easy", "either", "element", "else", "empty", "en", "encoded", "encrypted", "enough", "entered", "entropy", "entry", "environment", "equal", "error", "even", "ever", "every", "everywhere", "exactly", "example", "exists", "expected", "expired", "expires", "exposed", "external", "false", "field", "file", "fine", "first", "flag", "for", "form", "format", "forgotten", "found", "from", "full", "function", "generated", "get", "getpass", "given", "global", "going", "gone", "good", "group", "guess", "hard", "hash", "hashed", "have", "he", "header", "hello", "here", "hidden", "hint", "how", "i", "id", "identical", "if", "ignored", "in", "incorrect", "input", "inside", "instead", "int", "integer", "into", "invalid", "is", "issued", "it", "item", "itself", "json", "just", "kept", "key", "keyring", "known", "label", "last", "later", "leaked", "left", "legacy", "less", "like", "line", "local", "locked", "login", "logged", "long", "lost", "low", "made", "managed", "mandatory", "manual", "masked", "match", "matched", "matching", "maybe", "me", "mine", "min", "minimum", "missing", "mixed", "more", "most", "much", "must", "my", "name", "necessary", "needed", "never", "new", "next", "nil", "no", "none", "normal", "not", "nothing", "now", "null", "number", "object", "obj", "obsolete", "of", "off", "ok", "okay", "old", "on", "once", "one", "only", "open", "option", "optional", "or", "other", "otherwise", "our", "out", "output", "over", "own", "param", "parameter", "parsed", "part", "passed", "password", "passwd", "passphrase", "path", "pending", "per", "perfect", "personal", "plain", "plaintext", "please", "policy", "present", "printed", "private", "prompt", "prompted", "property", "protected", "provided", "public", "pw", "pwd", "quoted", "random", "raw", "read", "ready", "really", "redacted", "rejected", "removed", "required", "res", "reset", "result", "ret", "returned", "revoked", "right", "rotated", "row", "safe", "salted", "same", "saved", "scope", "secret", "secure", "security", "self", "sensitive", "sent", "server", "set", "sha", "shared", "short", "should", "shown", "simple", "since", "so", "some", "something", "somewhere", "static", "still", "stored", "str", "strict", "string", "strings", "strong", "stronger", "such", "symbol", "taken", "temp", "temporary", "test", "text", "that", "the", "their", "them", "then", "there", "these", "they", "thing", "this", "to", "too", "token", "tokens", "tried", "trimmed", "true", "try", "two", "txt", "type", "unchanged", "undefined", "unencrypted", "unique", "unknown", "unset", "unused", "up", "update", "updated", "upper", "url", "used", "useless", "user", "username", "usual", "valid", "value", "var", "variable", "varchar", "variant", "verified", "version", "very", "via", "void", "vulnerable", "was", "we", "weak", "what", "when", "where", "which", "who", "why", "will", "with", "within", "without", "word", "wrong", "yaml", "yes", "yet", "you", "your", "zero", "und", "oder", "nicht", "falsch", "richtig", "leer", "geheim", "sicher", "unsicher", "abgelaufen", "hier", "noch", "dort", "bekannt", "vide", "incorrect", "faux", "expire", "correcto", "incorrecta", "incorrecto", "vacia", "incorreta", "vazia", "errata", "vuota"]
+PLAIN_WORDS = _words(
+    """
+    a about above accepted access active added admin again all allowed alone also always an and any anyone anything
+    applied are arg args argument as asked at attribute auto autocomplete available away back bad bare based because
+    been before below best blank bool boolean both broken bytes cached called can cannot case change changed char
+    chars check class clear client code column common compared complex compromised config configured confirm console
+    copied correct could credentials current data database db decrypted default defined deprecated derived detected
+    different digest disabled dict does done double dummy each easy either element else empty en encoded encrypted
+    enough entered entropy entry environment equal error even ever every everywhere exactly example exists expected
+    expired expires exposed external false field file fine first flag for form format forgotten found from full
+    function generated get getpass given global going gone good group guess hard hash hashed have he header hello
+    here hidden hint how i id identical if ignored in incorrect input inside instead int integer into invalid is
+    issued it item itself json just kept key keyring known label last later leaked left legacy less like line local
+    locked login logged long lost low made managed mandatory manual masked match matched matching maybe me mine min
+    minimum missing mixed more most much must my name necessary needed never new next nil no none normal not nothing
+    now null number object obj obsolete of off ok okay old on once one only open option optional or other otherwise
+    our out output over own param parameter parsed part passed password passwd passphrase path pending per perfect
+    personal plain plaintext please policy present printed private prompt prompted property protected provided
+    public pw pwd quoted random raw read ready really redacted rejected removed required res reset result ret
+    returned revoked right rotated row safe salted same saved scope secret secure security self sensitive sent
+    server set sha shared short should shown simple since so some something somewhere static still stored str strict
+    string strings strong stronger such symbol taken temp temporary test text that the their them then there these
+    they thing this to too token tokens tried trimmed true try two txt type unchanged undefined unencrypted unique
+    unknown unset unused up update updated upper url used useless user username usual valid value var variable
+    varchar variant verified version very via void vulnerable was we weak what when where which who why will with
+    within without word wrong yaml yes yet you your zero und oder nicht falsch richtig leer geheim sicher unsicher
+    abgelaufen hier noch dort bekannt vide faux expire correcto incorrecta incorrecto vacia incorreta vazia errata
+    vuota options flags arguments parameters values fields setting settings switch manager generator hints rules
+    requirements ungultig notwendig vergessen oublie requis requise obligatoire incorrecte invalide obligatoria
+    obligatorio requerida necesaria olvidada correcta secreta obrigatoria necessaria richiesta obbligatoria
+    sbagliata verplicht onjuist leeg fel tomt wymagane puste
+    """
 )
 # Endings that mark an English word as describing the secret rather than being it.
 DESCRIPTIVE_ENDINGS = ("ed", "ing", "ly", "able", "ible", "ive", "ous", "ful", "less", "ment", "tion", "sion", "ity",
                        "ness", "ance", "ence", "ical", "ized", "ised", "ist", "isch", "lich")  # fmt: skip
 
 # Words of sentences: a quoted text with one of these is a sentence, not a passphrase.
-SENTENCE_WORDS = frozenset(
-    ["a", "an", "the", "is", "are", "was", "were", "be", "been", "to", "of", "in", "on", "at", "by", "for", "with", "from", "your", "you", "my", "our", "their", "this", "that", "these", "those", "it", "its", "not", "no", "or", "and", "if", "when", "must", "should", "can", "cannot", "will", "would", "may", "please", "enter", "type", "use", "using", "used", "need", "needs", "required", "invalid", "incorrect", "wrong", "missing", "least", "most", "more", "than", "characters", "character", "password", "passwords", "passphrase", "token", "tokens", "secret", "secrets", "key", "keys", "credentials", "field", "value", "user", "username", "account", "login", "forgot", "reset", "change", "confirm", "has", "have", "had", "do", "does", "did", "as", "via", "into", "per", "only", "how", "what", "which", "who", "here", "there", "so", "then"]
+SENTENCE_WORDS = _words(
+    """
+    a an the is are was were be been to of in on at by for with from your you my our their this that these those it
+    its not no or and if when must should can cannot will would may please enter type use using used need needs
+    required invalid incorrect wrong missing least most more than characters character password passwords passphrase
+    token tokens secret secrets key keys credentials field value user username account login forgot reset change
+    confirm has have had do does did as via into per only how what which who here there so then
+    """
 )
 
 # Values that stand for a secret, whole or as one of their words.
-PLACEHOLDER_WORDS = frozenset(
-    ["your", "yours", "yourself", "example", "examples", "placeholder", "redacted", "dummy", "sample", "changeme", "changeit", "replace", "replaceme", "insert", "here", "goes", "todo", "tbd", "fixme", "xxx", "xxxx", "xxxxx", "foobar", "foo", "bar", "baz", "qux", "none", "null", "nil", "undefined", "omitted", "masked", "hidden", "removed", "censored", "elided", "snip"]
+PLACEHOLDER_WORDS = _words(
+    """
+    your yours yourself example examples placeholder redacted dummy sample changeme changeit replace replaceme
+    insert here goes todo tbd fixme xxx xxxx xxxxx foobar foo bar baz qux none null nil undefined omitted masked
+    hidden removed censored elided snip
+    """
 )
-FILLER_WORDS = frozenset(
-    ["my", "the", "a", "an", "some", "this", "that", "api", "key", "keys", "token", "tokens", "secret", "secrets", "password", "passwd", "pass", "pwd", "pw", "passphrase", "credential", "credentials", "auth", "access", "private", "client", "app", "user", "username", "db", "database", "admin", "test", "fake", "mock", "value", "string", "id", "name", "code", "bearer", "jwt", "service", "account", "prod", "dev", "staging", "env", "var", "variable", "new", "old", "real", "actual", "super", "very", "long", "random", "type", "header", "param", "field", "text", "data", "generated", "session", "cookie", "csrf", "xsrf", "refresh", "oauth", "github", "openai", "aws", "google"]
+FILLER_WORDS = _words(
+    """
+    my the a an some this that api key keys token tokens secret secrets password passwd pass pwd pw passphrase
+    credential credentials auth access private client app user username db database admin test fake mock value
+    string id name code bearer jwt service account prod dev staging env var variable new old real actual super very
+    long random type header param field text data generated session cookie csrf xsrf refresh oauth github openai aws
+    google
+    """
 )
 
 # Things with digits in them that are names, not secrets.
-TERMS = frozenset(
-    ["sha1", "sha2", "sha3", "sha224", "sha256", "sha384", "sha512", "md4", "md5", "crc32", "blake2", "blake2b", "blake2s", "blake3", "oauth1", "oauth2", "http1", "http2", "http3", "h2", "base16", "base32", "base58", "base62", "base64", "base64url", "base85", "ascii85", "utf8", "utf16", "utf32", "latin1", "iso8859", "ipv4", "ipv6", "k8s", "i18n", "l10n", "a11y", "ec2", "s3", "r2", "d1", "b2", "x509", "x25519", "ed25519", "ed448", "p256", "p384", "secp256k1", "secp256r1", "rs256", "rs384", "rs512", "hs256", "hs384", "hs512", "es256", "es384", "es512", "ps256", "a128gcm", "a256gcm", "aes128", "aes192", "aes256", "rsa2048", "rsa4096", "argon2", "argon2i", "argon2id", "argon2d", "pbkdf2", "bcrypt2", "scrypt2", "python2", "python3", "py3", "node18", "node20", "gpt2", "gpt3", "gpt4", "gpt5", "o1", "o3", "erc20", "erc721", "erc1155", "bip32", "bip39", "bip44", "totp2", "fido2", "u2f", "web2", "web3", "v1", "v2", "v3", "v4", "tls1", "tls12", "tls13", "ssl2", "ssl3", "win32", "win64", "x86", "x64", "arm64", "amd64", "mp3", "mp4", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64", "i32", "i64", "u8", "u32", "u64", "f32", "f64", "char1", "postgres14", "postgres15", "postgres16", "mysql5", "mysql8", "neo4j", "log4j", "1password", "2fa", "mfa2", "auth0", "b64", "level1", "level2", "step1", "step2", "phase1", "phase2", "test1", "test2", "pass1", "pass2", "password1", "password2", "passwd2", "pwd1", "pwd2", "token1", "token2", "secret1", "secret2", "key1", "key2", "user1", "user2", "arg1", "arg2", "var1", "var2", "item1", "item2", "foo1", "foo2"]
+TERMS = _words(
+    """
+    sha1 sha2 sha3 sha224 sha256 sha384 sha512 md4 md5 crc32 blake2 blake2b blake2s blake3 oauth1 oauth2 http1 http2
+    http3 h2 base16 base32 base58 base62 base64 base64url base85 ascii85 utf8 utf16 utf32 latin1 iso8859 ipv4 ipv6
+    k8s i18n l10n a11y ec2 s3 r2 d1 b2 x509 x25519 ed25519 ed448 p256 p384 secp256k1 secp256r1 rs256 rs384 rs512
+    hs256 hs384 hs512 es256 es384 es512 ps256 a128gcm a256gcm aes128 aes192 aes256 rsa2048 rsa4096 argon2 argon2i
+    argon2id argon2d pbkdf2 bcrypt2 scrypt2 python2 python3 py3 node18 node20 gpt2 gpt3 gpt4 gpt5 o1 o3 erc20 erc721
+    erc1155 bip32 bip39 bip44 totp2 fido2 u2f web2 web3 v1 v2 v3 v4 tls1 tls12 tls13 ssl2 ssl3 win32 win64 x86 x64
+    arm64 amd64 mp3 mp4 int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 i32 i64 u8 u32 u64
+    f32 f64 char1 postgres14 postgres15 postgres16 mysql5 mysql8 neo4j log4j 1password 2fa mfa2 auth0 b64 level1
+    level2 step1 step2 phase1 phase2 test1 test2 pass1 pass2 password1 password2 passwd2 pwd1 pwd2 token1 token2
+    secret1 secret2 key1 key2 user1 user2 arg1 arg2 var1 var2 item1 item2 foo1 foo2
+    """
 )
 
 # Commands that take a secret in a place of their own: a word that must be in the text (small letters), the pattern.

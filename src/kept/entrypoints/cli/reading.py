@@ -22,7 +22,7 @@ from kept.entrypoints.cli.wording import (
     what_changed,
 )
 from kept.errors import NotFound
-from kept.memory import ListStatus
+from kept.asking import ListStatus
 from kept.model import GLOBAL, Event, Memory, canonical_kind
 
 PAGE = 50

@@ -38,9 +38,7 @@ def no_turn() -> AbstractContextManager[None]:
     return nullcontext()
 
 
-def back_up(
-    connection: apsw.Connection, target: Path, turn: Turn, is_stopped: Callable[[], bool] = never
-) -> BackedUp:
+def back_up(connection: apsw.Connection, target: Path, turn: Turn, is_stopped: Callable[[], bool] = never) -> BackedUp:
     """Copy the whole database into `target`. Raises NotAllowed when there is already a file of that name."""
     if target.exists():
         raise NotAllowed(f"{target} is already there.", hint="Backups never overwrite a file. Give another name.")

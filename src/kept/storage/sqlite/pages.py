@@ -73,7 +73,7 @@ class Image:
                 except _NONSENSE:
                     continue
 
-    def keys(self) -> Iterator[list[Any]]:
+    def entries(self) -> Iterator[list[Any]]:
         """Every list of values in an index, or in a table without rowid, which is one."""
         largest = (self._usable - 12) * 64 // 255 - 23
         for number in range(1, self._n_pages + 1):
@@ -103,6 +103,10 @@ class Image:
             got += self._usable - 4
             following = int.from_bytes(overflow[:4], "big")
         return b"".join(parts)
+
+
+def wal_of(path: Path) -> Path:
+    return path.with_name(path.name + "-wal")
 
 
 def wal_frames(wal: Path, page_size: int | None = None) -> list[Frame]:

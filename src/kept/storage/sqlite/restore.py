@@ -33,9 +33,7 @@ def space_of(source: Path) -> str:
         return _facts(original, source)["space"]
 
 
-def restore(
-    connection: apsw.Connection, path: Path, source: Path, *, overwrite_newer: bool, now: datetime
-) -> Restored:
+def restore(connection: apsw.Connection, path: Path, source: Path, *, overwrite_newer: bool, now: datetime) -> Restored:
     """Make the database what the backup holds. Call it in this process's turn to write."""
     with _staged(path, source, now) as staged, translated(path), _opened(staged) as copy:
         has_events = connection.execute("select 1 from events limit 1").fetchone() is not None

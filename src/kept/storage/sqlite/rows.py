@@ -15,7 +15,7 @@ import msgspec
 
 from kept import journal
 from kept.errors import Corrupt
-from kept.model import Alias, Conflict, Event, Memory, Record, Source
+from kept.model import Alias, Allowance, Conflict, Event, Memory, Pause, Record, Source
 from kept.ports import Prepared, R
 from kept.storage.prepare import prepare
 from kept.storage.shared import index_of
@@ -57,10 +57,17 @@ MEMORY_COLUMNS = (*_PLAIN, *_JSON, *_SOURCE_COLUMNS, "data", *_CLOCKS)
 _STORED = (*MEMORY_COLUMNS, *PREPARED, "shelf", "checksum")
 MEMORY_SELECT = ", ".join(f"m.{column}" for column in _STORED)
 
+_SMALL_TABLES: Mapping[type[Record], str] = {
+    Conflict: "conflicts",
+    Alias: "aliases",
+    Pause: "pauses",
+    Allowance: "allowances",
+}
+_LISTS = ("expands_to",)  # fields of small nouns that are lists, hence JSON
 _TABLES: Mapping[type[Record], tuple[str, tuple[str, ...]]] = {
     Memory: ("memories", _STORED),
-    Conflict: ("conflicts", ("id", "left", "right", "type", "detected_at", "resolved_at", "checksum")),
-    Alias: ("aliases", ("id", "word", "expands_to", "checksum")),
+    # The small nouns have a table with a column for each field.
+    **{noun: (table, (*noun.__struct_fields__, "checksum")) for noun, table in _SMALL_TABLES.items()},
 }
 # The same sums as in the schema, where they were stored with the row: no answer comes from a row that they do not fit.
 CORPUS_IS_SEALED = "seal = rows * 1000003 + words * 1009 + tokens"
@@ -104,11 +111,7 @@ def to_row(record: Record) -> dict[str, Any]:
         row |= {column: clock(getattr(record, column)) for column in _CLOCKS}
         row |= zip(PREPARED, msgspec.structs.astuple(prepare(record)), strict=True)
         return row | {"checksum": checksum((*row.values(), index_of(record) or "forgotten"))}
-    if isinstance(record, Conflict):
-        row = {"id": record.id, "left": record.left, "right": record.right, "type": record.type}
-        row |= {"detected_at": clock(record.detected_at), "resolved_at": clock(record.resolved_at)}
-    elif isinstance(record, Alias):
-        row = {"id": record.id, "word": record.word, "expands_to": _encode(record.expands_to).decode()}
+    row = {name: _plain(getattr(record, name)) for name in record.__struct_fields__}
     return row | {"checksum": checksum(tuple(row.values()))}
 
 
@@ -150,12 +153,16 @@ def to_record(noun: type[R], row: Sequence[Any], space: str) -> R:
     if noun is Memory:
         return cast(R, to_memory(row, space))
     verify(noun, row)
-    fields = dict(zip(columns_of(noun), row[:-1], strict=False))
-    if noun is Conflict:
-        fields |= {"detected_at": moment(fields["detected_at"]), "resolved_at": moment(fields["resolved_at"])}
-    else:
-        fields["expands_to"] = _decode_strings(fields["expands_to"])
-    return noun(**fields)
+    fields = dict(zip(noun.__struct_fields__, row, strict=False))
+    fields |= {name: _decode(fields[name]) for name in _LISTS if name in fields}
+    return msgspec.convert(fields, noun)  # which also makes moments of their texts
+
+
+def _plain(value: Any) -> Any:
+    """A field of a small noun as SQLite keeps it."""
+    if isinstance(value, datetime):
+        return clock(value)
+    return _encode(value).decode() if isinstance(value, tuple) else value
 
 
 def after_use(row: Sequence[Any], at: datetime) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def facts_of(connection: apsw.Connection, path: Path) -> dict[str, str]:
     except UnicodeDecodeError as error:
         raise damaged(f"The description of {path}") from error
     is_new = not facts and connection.execute("select 1 from events limit 1").fetchone() is None
-    if not is_new and facts.pop("seal", "") != _seal(facts):
+    if not is_new and facts.pop("seal", "") != seal_of(facts):
         raise damaged(f"The description of {path}")
     return facts
 
@@ -87,10 +87,13 @@ def facts_of(connection: apsw.Connection, path: Path) -> dict[str, str]:
 def settle_facts(connection: apsw.Connection, facts: dict[str, str]) -> None:
     """Write down, once and together, what `facts_of` reads. Call it in this process's turn to write."""
     with connection:
-        connection.executemany("insert into meta (name, value) values (?, ?)", (facts | {"seal": _seal(facts)}).items())
+        connection.executemany(
+            "insert into meta (name, value) values (?, ?)", (facts | {"seal": seal_of(facts)}).items()
+        )
 
 
-def _seal(facts: dict[str, str]) -> str:
+def seal_of(facts: dict[str, str]) -> str:
+    """What is stored beside the facts, so that a changed byte in them does not go unnoticed."""
     return str(checksum(sorted(facts.items())))
 
 

@@ -13,7 +13,7 @@ import apsw
 
 from kept import journal
 from kept.errors import NotFound, StorageError
-from kept.model import Memory, Record, replace
+from kept.model import Event, Memory, Record, replace
 from kept.ports import R, Stamp
 from kept.storage.shared import RECEIPTS_KEPT, tombstone
 from kept.storage.sqlite import rows
@@ -104,25 +104,7 @@ class SqliteTransaction(SqliteReader):
             prev=prev,
             salt=self._salt(journal.SALT_BYTES),
         )
-        self._connection.execute(
-            f"insert into events ({', '.join(rows.EVENT_COLUMNS)}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                event.seq,
-                event.group,
-                rows.clock(event.at),
-                event.actor,
-                event.action,
-                event.subject,
-                event.undoes,
-                event.digest,
-                event.prev,
-                event.hash,
-            ),
-        )
-        self._connection.execute(
-            "insert into event_payloads (seq, salt, changed) values (?, ?, ?)",
-            (event.seq, event.salt, journal.payload(changed).decode()),
-        )
+        insert_event(self._connection, event)
         self._last = (event.seq, event.hash)
 
 
@@ -172,6 +154,20 @@ class SqliteBookkeeping:
         )
         self._connection.execute("delete from receipts where id <= ?", (number - RECEIPTS_KEPT,))
         return number
+
+
+def insert_event(connection: apsw.Connection, event: Event) -> None:
+    """Write a sealed event, and its payload unless that was erased."""
+    values = (event.seq, event.group, rows.clock(event.at), event.actor, event.action, event.subject, event.undoes)
+    connection.execute(
+        f"insert into events ({', '.join(rows.EVENT_COLUMNS)}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (*values, event.digest, event.prev, event.hash),
+    )
+    if event.changed is not None:
+        connection.execute(
+            "insert into event_payloads (seq, salt, changed) values (?, ?, ?)",
+            (event.seq, event.salt, journal.payload(event.changed).decode()),
+        )
 
 
 def erase_rows(connection: apsw.Connection, uid: str) -> None:

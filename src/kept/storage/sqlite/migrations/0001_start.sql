@@ -203,6 +203,20 @@ create table aliases (
   checksum integer not null
 );
 
+create table pauses (
+  id integer primary key autoincrement,
+  session text unique,                   -- null: the whole project
+  since text not null,
+  checksum integer not null
+);
+
+create table allowances (
+  id integer primary key autoincrement,
+  digest text not null unique,           -- SHA-256 of a value that only looks like a secret
+  note text not null,
+  checksum integer not null
+);
+
 create table memory_links (
   memory_id integer not null references memories (id) on delete cascade,
   related_id integer not null references memories (id) on delete cascade,

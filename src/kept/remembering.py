@@ -1,0 +1,98 @@
+"""Remembering: drafts go the write path, in batches, each with a receipt."""
+
+import secrets
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from kept import ids
+from kept.model import Draft, Receipt, Source, Tier
+from kept.opened import BATCH, Opened, Receipts
+from kept.writing import pipeline
+
+Batch = list[pipeline.Ready | Receipt]
+
+
+class Remembering(Opened):
+    """What puts new memories in."""
+
+    def remember(
+        self,
+        content: str,
+        *,
+        kind: str = "fact",
+        tags: Sequence[str] = (),
+        files: Sequence[str] = (),
+        importance: float | None = None,
+        pin: bool = False,
+        tier: Tier = "project",
+        topic: str | None = None,
+        source: Source | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """Keep one statement. The receipt says whether it was stored, strengthened one, or was refused, and why."""
+        draft = Draft(
+            content=content,
+            kind=kind,
+            tags=tuple(tags),
+            files=tuple(files),
+            importance=importance,
+            pin=pin,
+            tier=tier,
+            topic=topic,
+            source=source,
+            key=key,
+        )
+        return self.remember_many([draft])[0]
+
+    def remember_many(self, drafts: Iterable[Draft]) -> list[Receipt]:
+        """Keep many statements the same way, in batches; one receipt each, in order."""
+        rules = self._rules()
+        prepared = [pipeline.prepare(draft, rules) for draft in drafts]
+        receipts: list[Receipt] = []
+        for batch in _batches(prepared):
+            receipts += self._store(batch)
+        self._count_reasons(receipts)
+        return receipts
+
+    def _store(self, batch: Batch) -> Receipts:
+        """One transaction for drafts that go to the same space; refusals pass through in their places."""
+        first = next((ready.draft for ready in batch if isinstance(ready, pipeline.Ready)), None)
+        if first is None:
+            return [refusal for refusal in batch if isinstance(refusal, Receipt)]
+        storage = self._writable(first)
+        with storage.writing(self._stamp()) as tx:
+            at = tx.stamp.at
+            place = pipeline.Place(
+                space=storage.space,
+                at=at,
+                new_uid=lambda: ids.uuid7(at, secrets.token_bytes(ids.UID_ENTROPY_BYTES)),
+            )
+            receipts = [
+                pipeline.store(tx, ready, place) if isinstance(ready, pipeline.Ready) else ready for ready in batch
+            ]
+        self._tell_write(storage, sum(receipt.outcome in ("stored", "candidate") for receipt in receipts))
+        return receipts
+
+    def _count_reasons(self, receipts: Sequence[Receipt]) -> None:
+        """Count what was refused, and why, so that a person sees how much junk was kept out."""
+        reasons = Counter(receipt.reason for receipt in receipts if receipt.outcome == "refused" and receipt.reason)
+        storage = self._spaces.project()
+        if reasons and storage is not None:
+            with storage.bookkeeping() as notes:
+                if notes is not None:
+                    notes.count({f"refused:{reason}": number for reason, number in reasons.items()})
+
+
+def _batches(prepared: Iterable[pipeline.Ready | Receipt]) -> Iterator[Batch]:
+    """Drafts in order, in runs that go to the same space and are not too long for one transaction."""
+    batch: Batch = []
+    is_global: bool | None = None
+    for ready in prepared:
+        wants_global = ready.draft.tier == "global" if isinstance(ready, pipeline.Ready) else is_global
+        if batch and (len(batch) == BATCH or (is_global is not None and wants_global != is_global)):
+            yield batch
+            batch = []
+        batch.append(ready)
+        is_global = wants_global
+    if batch:
+        yield batch

@@ -1,0 +1,277 @@
+"""Examine a SQLite space and say what is wrong with it, without changing anything.
+
+Second part, after surroundings.py: open the file and look. Rule: every byte that an answer could come from is looked
+at: rows and events against their checksums, indexes against rows, rows against the journal (histories.py). What is
+not looked at is said, too.
+"""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+
+import apsw
+import msgspec
+from msgspec import Struct
+
+from kept.errors import Busy, KeptError
+from kept.model import Alias, Conflict, Memory
+from kept.storage.prepare import prepare
+from kept.storage.shared import is_tombstone
+from kept.storage.sqlite import acknowledged, rows, schema
+from kept.storage.sqlite.connection import READ_WAIT_MS, translated
+from kept.storage.sqlite.findings import FIX, NAMED, REBUILD, Finding, named, size
+from kept.storage.sqlite.histories import check_journal, ids_of, sound_row
+from kept.storage.sqlite.pages import wal_frames, wal_of
+from kept.storage.sqlite.surroundings import look_around
+from kept.storage.turns import Turns
+
+SHELVES = ("live", "library", "archive")
+
+_SAMPLE = 200  # memories whose words are prepared anew, unless all are asked for
+_TURN_WAIT_S = 10.0  # indexes are compared in a turn of our own, so that no writer fails because of it
+_LARGE_WAL_BYTES = 128 * 1024 * 1024  # twice what is kept of it
+
+
+class Patient(Struct, frozen=True):
+    """What every check gets: the file, a connection that reads it, and how much to look at."""
+
+    path: Path
+    connection: apsw.Connection
+    is_deep: bool
+
+
+Check = Callable[[Patient], Iterator[Finding]]
+
+
+def examine(path: Path, *, now: datetime, deep: bool = False) -> list[Finding]:
+    """What is wrong with the file, and what is in order. Changes nothing.
+
+    `deep`: prepare the words of every memory anew, not of a sample, and compare each record with its whole history.
+    """
+    findings = list(look_around(path, now))
+    if not path.is_file():
+        return [*findings, Finding("problem", "file", f"There is no file {path}.", "`kept projects list` shows where.")]
+    try:
+        with translated(path):
+            connection = look(path)
+    except KeptError as error:
+        return [*findings, Finding("problem", "file", error.message, FIX)]
+    try:
+        for name, check in _CHECKS.items():
+            found = list(_guarded(name, check, Patient(path, connection, deep)))
+            findings += found
+            if name == "schema" and any(finding.level == "problem" for finding in found):
+                break  # of other tables nothing further down can be asked
+    finally:
+        connection.close()
+    return findings
+
+
+def look(path: Path) -> apsw.Connection:
+    """A connection that leaves the WAL as it is, so that nothing which could still be saved goes when it closes."""
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        if wal_of(path).exists() and wal_of(path).stat().st_size:
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        connection.set_busy_timeout(READ_WAIT_MS)
+        connection.execute("pragma query_only = on").fetchall()
+        connection.execute("select count(*) from sqlite_schema").fetchall()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _guarded(name: str, check: Check, patient: Patient) -> Iterator[Finding]:
+    try:
+        with translated(patient.path):
+            yield from check(patient)
+    except KeptError as error:
+        yield Finding("problem", name, error.message, FIX)
+    except (ValueError, TypeError, msgspec.MsgspecError):  # what damaged values lead to; UnicodeDecodeError is one
+        yield Finding("problem", name, f"What the file holds here ({name}) makes no sense.", FIX)
+
+
+def _check_schema(patient: Patient) -> Iterator[Finding]:
+    """Whose file it is, of which version, and whether tables and triggers are the ones that we made."""
+    if patient.connection.pragma("application_id") != schema.APPLICATION_ID:
+        yield Finding("problem", "schema", f"{patient.path.name} does not say that it is a file of Kept.", FIX)
+        return
+    version = schema.check_version(patient.connection, patient.path)
+    steps = [step for step in schema.migrations() if step.version <= version]
+    schema.check_checksums(patient.connection, patient.path, steps)
+    expected = apsw.Connection(":memory:")
+    try:
+        for step in steps:
+            expected.execute(step.sql)
+        wrong = _objects(expected) ^ _objects(patient.connection)
+    finally:
+        expected.close()
+    if wrong or not version:
+        names = ", ".join(sorted({name for name, _ in wrong})[:NAMED])
+        yield Finding("problem", "schema", f"Tables and triggers are not as they were made ({names}).", FIX)
+    else:
+        yield Finding("ok", "schema", f"Schema {version}.")
+
+
+def _objects(connection: apsw.Connection) -> set[tuple[str, str]]:
+    sql = "select name, coalesce(sql, '') from sqlite_schema where name not like 'sqlite_stat%'"
+    return {(str(name), str(text)) for name, text in connection.execute(sql)}
+
+
+def _check_pages(patient: Patient) -> Iterator[Finding]:
+    """SQLite's own look at its structures: pages, the order of rows, every index against its table."""
+    verdicts = [str(verdict) for (verdict,) in patient.connection.execute(f"pragma integrity_check({NAMED})")]
+    if verdicts == ["ok"]:
+        yield Finding("ok", "pages", "SQLite finds its structures whole.")
+    else:
+        first = verdicts[0].splitlines()[-1][:100]
+        yield Finding("problem", "pages", f"SQLite finds its structures damaged; the first place: {first}.", FIX)
+
+
+def _check_facts(patient: Patient) -> Iterator[Finding]:
+    facts = schema.facts_of(patient.connection, patient.path)
+    yield Finding("ok", "space", f"The space is {facts.get('space', 'a new one')}.")
+    marks = [str(mark) for (mark,) in patient.connection.execute("select mark from tombstones")]
+    if damaged := sum(not is_tombstone(mark) for mark in marks):
+        message = f"{damaged} of {len(marks)} marks of erased memories are damaged: an import could bring those back."
+        yield Finding("problem", "erase", message, FIX)
+    if patient.connection.execute("select 1 from meta where name = 'scrub'").fetchone():
+        yield Finding("note", "erase", "An erasure still has bytes to remove.", "The next open goes on with it.")
+
+
+def _check_wal(patient: Patient) -> Iterator[Finding]:
+    """Whether all that was acknowledged is there, and whether the WAL holds what SQLite does not read."""
+    wal = wal_of(patient.path)
+    noted = acknowledged.noted(patient.path)
+    ends = [number for number, frame in enumerate(wal_frames(wal), 1) if frame.ends_transaction]
+    last = int(patient.connection.execute("select max(seq) from events").get or 0)
+    accepted, _ = patient.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
+    unread = sum(number > accepted for number in ends)
+    if noted > last:
+        rest = f"The WAL holds {unread} transactions behind a damaged place." if unread else "The WAL is no help."
+        yield Finding("problem", "wal", f"Events {last + 1} to {noted} were acknowledged and are missing. {rest}", FIX)
+    elif unread:
+        message = f"The WAL holds {unread} transactions that SQLite does not read."
+        yield Finding("note", "wal", f"{message} A power cut in the middle of a write leaves that; or it is damaged.")
+    bytes_used = wal.stat().st_size if wal.exists() else 0
+    if bytes_used > _LARGE_WAL_BYTES:
+        hint = "Some program has been in the middle of reading for long; end it."
+        yield Finding("problem", "wal", f"The WAL has grown to {size(bytes_used)}.", hint)
+    elif noted <= last:
+        yield Finding("ok", "wal", f"All that was acknowledged is there; the WAL has {size(bytes_used)}.")
+
+
+def _check_records(patient: Patient) -> Iterator[Finding]:
+    """Every row against its checksum."""
+    connection = patient.connection
+    for noun in (Memory, Conflict, Alias):
+        ids = ids_of(connection, noun)
+        if damaged := [id for id in ids if sound_row(connection, noun, id) is None]:
+            yield Finding("problem", noun.noun, f"Not what was written: {named(noun.noun, damaged)}.", FIX)
+        elif noun is Memory:
+            yield Finding("ok", noun.noun, f"All {len(ids)} memories are what was written.")
+    links = int(connection.execute(f"select count(*) from memory_links where not ({rows.LINK_IS_SEALED})").get)
+    sql = "select at, body, checksum from receipts"
+    receipts = sum(rows.checksum(values) != checksum for *values, checksum in connection.execute(sql))
+    if links or receipts:
+        message = f"{links} links and {receipts} receipts of past recalls are not what was written."
+        yield Finding("problem", "notes", message, FIX)
+
+
+def _check_words(patient: Patient) -> Iterator[Finding]:
+    """Whether memories are indexed under the words that this version of Kept looks for."""
+    ids = ids_of(patient.connection, Memory)
+    chosen = ids if patient.is_deep else ids[:: max(1, len(ids) // _SAMPLE)]
+    stale = []
+    for id in chosen:
+        row = sound_row(patient.connection, Memory, id)
+        if row is not None and prepare(rows.to_memory(row, "")) != rows.to_prepared(row):
+            stale.append(id)
+    if stale:
+        yield Finding("problem", "words", f"Indexed by another version of Kept: {named('memory', stale)}.", REBUILD)
+    else:
+        yield Finding("ok", "words", f"The words of {len(chosen)} out of {len(ids)} memories were looked at.")
+
+
+def _check_index(patient: Patient) -> Iterator[Finding]:
+    """Each full-text index against the rows of its shelf, posting by posting. FTS5 wants a write lock for it."""
+    turns = Turns(patient.path.with_name(patient.path.name + ".lock"))
+    try:
+        turns.take(_TURN_WAIT_S)
+    except Busy:
+        yield Finding("note", "index", "Not looked at, because somebody is writing.", "Try again later.")
+        return
+    try:
+        damaged = [shelf for shelf in SHELVES if not _is_index_whole(patient.connection, shelf)]
+    finally:
+        turns.end()
+        turns.close()
+    if damaged:
+        message = f"The index of the shelf {' and '.join(damaged)} does not fit its rows: a search may miss some."
+        yield Finding("problem", "index", message, REBUILD)
+    else:
+        yield Finding("ok", "index", "Every index holds the words of its rows and no others.")
+
+
+def _is_index_whole(connection: apsw.Connection, shelf: str) -> bool:
+    connection.execute("pragma query_only = off").fetchall()
+    connection.execute("begin immediate")
+    try:
+        connection.execute(f"insert into {shelf}_fts ({shelf}_fts, rank) values ('integrity-check', 1)")
+    except apsw.CorruptError:
+        return False
+    finally:
+        connection.execute("rollback")
+        connection.execute("pragma query_only = on").fetchall()
+    return True
+
+
+def _check_statistics(patient: Patient) -> Iterator[Finding]:
+    connection = patient.connection
+    sql = "select shelf, count(*), sum(n_words), sum(n_tokens) from memories group by shelf"
+    counted = {shelf: numbers for shelf, *numbers in connection.execute(sql)}
+    sql = f"select shelf, rows, words, tokens from corpus where {rows.CORPUS_IS_SEALED}"
+    noted = {shelf: numbers for shelf, *numbers in connection.execute(sql)}
+    wrong = [shelf for shelf in (*SHELVES, "forgotten") if noted.get(shelf) != counted.get(shelf, [0, 0, 0])]
+    sql = "select count(*) from hot_words h join corpus c using (shelf) where h.rows_with not between 1 and c.rows"
+    if wrong or connection.execute(sql).get:
+        message = f"The words of the shelf {' and '.join(wrong)} are counted wrong: scores are off."
+        yield Finding("problem", "statistics", message if wrong else "Common words are counted wrong.", REBUILD)
+    else:
+        yield Finding("ok", "statistics", "Rows and words are counted right.")
+
+
+def _check_history(patient: Patient) -> Iterator[Finding]:
+    return check_journal(patient.connection, is_deep=patient.is_deep)
+
+
+def _check_orphans(patient: Patient) -> Iterator[Finding]:
+    broken = patient.connection.execute("pragma foreign_key_check").fetchall()
+    if broken:
+        tables = ", ".join(sorted({str(table) for table, *_ in broken}))
+        message = f"{len(broken)} rows of {tables} belong to something that is not there."
+        yield Finding("problem", "orphans", message, FIX)
+    sql = """
+        select id
+        from conflicts
+        where not exists (select 1 from memories where uid = conflicts.left)
+          or not exists (select 1 from memories where uid = conflicts.right)"""
+    if ids := [int(id) for (id,) in patient.connection.execute(sql)]:
+        yield Finding("note", "orphans", f"About a memory that is not here: {named('conflict', ids)}.")
+    if not broken and not ids:
+        yield Finding("ok", "orphans", "Nothing points to something that is not there.")
+
+
+_CHECKS: dict[str, Check] = {
+    "schema": _check_schema,
+    "pages": _check_pages,
+    "space": _check_facts,
+    "wal": _check_wal,
+    "memory": _check_records,
+    "words": _check_words,
+    "index": _check_index,
+    "statistics": _check_statistics,
+    "journal": _check_history,
+    "orphans": _check_orphans,
+}

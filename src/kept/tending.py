@@ -1,0 +1,77 @@
+"""Keeping house: numbers, backups, switches."""
+
+from pathlib import Path
+from typing import Any
+
+from kept import access
+from kept.disk import shown
+from kept.errors import Corrupt, NotAllowed, NotFound
+from kept.model import GLOBAL, Tier
+from kept.opened import Opened
+from kept.ports import BackedUp, Restored, Where
+from kept.spaces import is_of_global
+
+
+class Tending(Opened):
+    """What a person does now and then."""
+
+    def status(self) -> dict[str, Any]:
+        """Numbers about what is kept: a dictionary for each readable space."""
+        spaces = []
+        for storage in self._readable():
+            with storage.reading() as reader:
+                counts = {
+                    "live": reader.count(),
+                    "pinned": reader.count(Where(statuses=("pinned",))),
+                    "candidates": reader.count(Where(statuses=("candidate",))),
+                    "archived": reader.count(Where(shelf="archive", scope=None)),
+                    "forgotten": reader.count(Where(shelf="forgotten", scope=None)),
+                }
+                newest = reader.events(newest_first=True, limit=1)
+                counters = reader.counters()
+            spaces.append(
+                {
+                    "space": storage.space,
+                    "memories": counts,
+                    "refused": {
+                        name.removeprefix("refused:"): number
+                        for name, number in sorted(counters.items())
+                        if name.startswith("refused:")
+                    },
+                    "events": newest[0].seq if newest else 0,
+                    "last_change": newest[0].at if newest else None,
+                    **storage.describe(),
+                }
+            )
+        return {"actor": self._as_actor(), "spaces": spaces}
+
+    def backup(self, target: Path, *, tier: Tier = "project") -> BackedUp:
+        """Write a verified copy of the project's store (or of the global one) to a new file, while others go on."""
+        storage = next((one for one in self._readable() if (one.space == GLOBAL) == (tier == "global")), None)
+        if storage is None:
+            raise NotFound("Nothing is kept here yet, so there is nothing to back up.")
+        return storage.back_up(target)
+
+    def restore_backup(self, source: Path, *, overwrite_newer: bool = False) -> Restored:
+        """Let the store hold what the backup holds. Asks first when that would lose changes, or is another project's.
+
+        The backup says whether it is of global memory; otherwise it is put in the place of the opened project. What
+        the store held before is kept beside it, and what was erased since the backup was made stays erased.
+        """
+        is_global = is_of_global(source)
+        if is_global:
+            self._check_change(GLOBAL, "", f"Put global memory back as it is in {shown(source)}?")
+        try:
+            storage = self._spaces.ensure_shared() if is_global else self._spaces.ensure_project()
+        except Corrupt as damage:
+            self._agree(f"{damage.message} Put {shown(source)} in its place, and keep the damaged file beside it?")
+            return self._spaces.replace_damaged(source, shared=is_global)
+        if not is_global:
+            access.check_write(self._as_actor(), storage.space)
+        try:
+            restored = storage.restore_from(source, overwrite_newer=overwrite_newer)
+        except NotAllowed as refusal:
+            self._agree(f"{refusal.message} Restore it all the same?")
+            restored = storage.restore_from(source, overwrite_newer=True)
+        self._tell_write(storage, 0)
+        return restored

@@ -1,0 +1,93 @@
+"""The journal, read and taken back: history and undo."""
+
+from datetime import datetime
+
+from kept import ids, journal
+from kept.errors import NotFound
+from kept.model import GLOBAL, Event, Memory, Record, Tier, replace
+from kept.opened import Events, Opened, Ref, Storages
+from kept.ports import ANYWHERE, Reader, Stamp, Storage
+
+
+class Undoing(Opened):
+    """What looks back."""
+
+    def history(self, ref: Ref | None = None, *, limit: int = 50, tier: Tier = "project") -> Events:
+        """What happened to a memory, oldest first; without a ref, the newest events of the project (or of global)."""
+        if ref is None:
+            for storage in self._readable():
+                if (storage.space == GLOBAL) == (tier == "global"):
+                    with storage.reading() as reader:
+                        return reader.events(newest_first=True, limit=limit)[::-1]
+            return []
+        storage, memory = self._find(ref)
+        with storage.reading() as reader:
+            return reader.events(subject=memory.uid)
+
+    def undo(self, event: Ref | None = None) -> Events:
+        """Take back one call: the newest of this actor's that still stands, or the one that `event` belongs to.
+
+        An event is its number in the project's journal, or `g12` in the global one. Returns the events that did it.
+        Undoing an undo redoes. Raises NotAllowed when a later change is in the way (it names the events) or when
+        what was changed has been erased.
+        """
+        storages = self._readable()
+        group = self._newest_group(storages) if event is None else self._group_of(storages, event)
+        stamp = self._stamp(undoes=group)
+        done: Events = []
+        for storage in storages:
+            with storage.reading() as reader:
+                is_touched = bool(reader.events(group=group, limit=1))
+            if is_touched:
+                self._check_change(storage.space, "", "Undo a change to global memory?")
+                done += self._undo_in(storage, group, stamp)
+        return done
+
+    def _newest_group(self, storages: Storages) -> str:
+        newest: list[tuple[datetime, str]] = []
+        for storage in storages:
+            with storage.reading() as reader:
+                group = journal.newest_undoable(reader.events(newest_first=True), self._actor_name())
+                if group is not None:
+                    newest.append((reader.events(group=group, limit=1)[0].at, group))
+        if not newest:
+            raise NotFound(
+                "There is nothing to undo.", hint="`kept undo EVENT` takes back one that `kept history` shows."
+            )
+        return max(newest)[1]
+
+    def _group_of(self, storages: Storages, event: Ref) -> str:
+        wanted = ids.parse_event_ref(event)
+        for storage in storages:
+            if (storage.space == GLOBAL) == wanted.is_global:
+                with storage.reading() as reader:
+                    found = reader.events(after=wanted.id - 1, limit=1)
+                if found and found[0].seq == wanted.id:
+                    return found[0].group
+        raise NotFound(f"There is no event {wanted}.", hint="`kept history` shows them.")
+
+    def _undo_in(self, storage: Storage, group: str, stamp: Stamp) -> Events:
+        with storage.writing(stamp) as tx:
+            events = tx.events(group=group)
+            steps = journal.plan_undo(
+                events,
+                current=lambda event: _current(tx, event),
+                later=lambda event: tx.events(subject=event.subject, after=event.seq),
+                at=stamp.at,
+            )
+            for step in steps:
+                if step.is_new and step.record is not None:
+                    tx.add(step.record, "undo")
+                elif step.record is not None:
+                    tx.put(step.record, "undo")
+                elif (record := tx.get(step.noun, step.id)) is not None:
+                    tx.remove(record, "undo")
+            return tx.events(group=stamp.group)
+
+
+def _current(reader: Reader, event: Event) -> Record | None:
+    """The record that an event is about, as it is now."""
+    noun = journal.noun_of(event)
+    if noun is not Memory:
+        return next((record for record in reader.all(noun) if record.subject == event.subject), None)
+    return next(iter(reader.select(replace(ANYWHERE, uid=event.subject), limit=1)), None)
