@@ -4,6 +4,7 @@
     asking        recall, why, replay, get, list
     changing      reinforce, demote, revise, pin, unpin, forget, restore, erase
     undoing       history, undo
+    deciding      conflicts, resolve, aliases, pause, resume, allow, scan
     tending       status, backup, restore_backup
 
 They all stand on `opened.Opened`: who may, in which order, one transaction each.
@@ -11,10 +12,11 @@ They all stand on `opened.Opened`: who may, in which order, one transaction each
 
 from kept.asking import Asking
 from kept.changing import Changing
+from kept.deciding import Deciding
 from kept.remembering import Remembering
 from kept.tending import Tending
 from kept.undoing import Undoing
 
 
-class Kept(Remembering, Asking, Changing, Undoing, Tending):
+class Kept(Remembering, Asking, Changing, Undoing, Deciding, Tending):
     """A memory that was opened for one project, on behalf of one actor. Made by `kept.open`."""

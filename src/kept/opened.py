@@ -13,7 +13,19 @@ from typing import Self
 
 from kept import access, ids
 from kept.errors import InvalidInput, NotAllowed, NotFound
-from kept.model import GLOBAL, Actor, Draft, Event, Memory, Origin, Receipt, Source, replace
+from kept.model import (
+    GLOBAL,
+    Actor,
+    Allowance,
+    Draft,
+    Event,
+    Memory,
+    Origin,
+    Pause,
+    Receipt,
+    Source,
+    replace,
+)
 from kept.ports import ANYWHERE, Clock, Stamp, Storage
 from kept.recall.latency import Latencies
 from kept.recall.rerank import Reranker
@@ -86,10 +98,20 @@ class Opened:
     # How it is done
 
     def _rules(self) -> pipeline.Rules:
+        """What holds for a write right now; the echoes of the project's files are added where they matter."""
+        storage = self._spaces.project()
+        allow: list[str] = []
+        is_paused = False
+        if storage is not None:
+            with storage.reading() as reader:
+                allow = [allowance.digest for allowance in reader.all(Allowance)]
+                is_paused = any(pause.session is None for pause in reader.all(Pause))
         return pipeline.Rules(
             preset=PRESETS[self._settings.preset],
             source=Source(origin=self._origin, agent=self._actor.name),
             redact_email=self._settings.redact_email,
+            allow=allow,
+            is_paused=is_paused or not self._settings.auto_memory,
         )
 
     def _as_actor(self) -> Actor:

@@ -3,13 +3,18 @@
 import secrets
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from kept import ids
-from kept.model import Draft, Receipt, Source, Tier
+from kept.model import Draft, Receipt, Source, Tier, replace
 from kept.opened import BATCH, Opened, Receipts
 from kept.writing import pipeline
+from kept.writing.admit import DELIBERATE
+from kept.writing.echo import SOURCES, Echoes, echoes_of
 
 Batch = list[pipeline.Ready | Receipt]
+
+MAX_SOURCE_BYTES = 256 * 1024  # of a README: beyond that nobody reads it either
 
 
 class Remembering(Opened):
@@ -46,13 +51,28 @@ class Remembering(Opened):
 
     def remember_many(self, drafts: Iterable[Draft]) -> list[Receipt]:
         """Keep many statements the same way, in batches; one receipt each, in order."""
+        drafts = list(drafts)
         rules = self._rules()
+        if any(draft.source is not None and draft.source.origin not in DELIBERATE for draft in drafts):
+            rules = replace(rules, echoes=self._echoes())
         prepared = [pipeline.prepare(draft, rules) for draft in drafts]
         receipts: list[Receipt] = []
         for batch in _batches(prepared):
             receipts += self._store(batch)
         self._count_reasons(receipts)
         return receipts
+
+    def _echoes(self) -> Echoes:
+        """What the files say that the project keeps for its agents and readers."""
+        folder = self._spaces.folder()
+        if folder is None:
+            return Echoes()
+        texts = []
+        for name in SOURCES:
+            # No such file, or one we may not read: then nothing can echo it.
+            with suppress(OSError), (folder / name).open("rb") as file:
+                texts.append(file.read(MAX_SOURCE_BYTES).decode("utf-8", "replace"))
+        return echoes_of(texts)
 
     def _store(self, batch: Batch) -> Receipts:
         """One transaction for drafts that go to the same space; refusals pass through in their places."""

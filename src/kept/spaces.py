@@ -13,6 +13,7 @@ from typing import Protocol
 from kept.errors import NotAllowed
 from kept.home import Home
 from kept.model import GLOBAL
+from kept.places import text_path
 from kept.ports import Restored, Storage
 from kept.projects import Projects
 from kept.settings import Settings
@@ -35,6 +36,9 @@ class Spaces(Protocol):
 
     def replace_damaged(self, source: Path, *, shared: bool) -> Restored:
         """Put a backup in the place of a store that can no longer be opened, which is kept beside it."""
+
+    def folder(self) -> Path | None:
+        """The project's own directory, if it has one: what its README says need not be remembered again."""
 
     def close(self) -> None:
         """Close what was opened."""
@@ -63,6 +67,9 @@ class OneSpace:
 
     def replace_damaged(self, source: Path, *, shared: bool) -> Restored:
         raise NotAllowed("A single memory file that is damaged cannot be opened.", hint="Copy the backup to its place.")
+
+    def folder(self) -> Path | None:
+        return None
 
     def close(self) -> None:
         self._storage.close()
@@ -122,6 +129,12 @@ class HomeSpaces:
             wait_s=self._settings.write_wait_s,
             now=self._now(),
         )
+
+    def folder(self) -> Path | None:
+        if self._located.place is not None:
+            return self._located.place.directory
+        project = self._located.project
+        return text_path(project.root) if project is not None and project.root else None
 
     def close(self) -> None:
         for storage in self._open.values():

@@ -24,7 +24,7 @@ def test_a_revised_memory_keeps_its_ref_and_unless_told_otherwise_its_tags(kept_
     kept_one("revise", "1", "-", "--tag", "web", input="Use Fastify 6\n")
     assert kept_one.json("show", "1")["content"] == "Use Fastify 6"
     assert kept_one.json("show", "1")["tags"] == ["web"]
-    assert "cannot be revised to nothing" in kept_one.fails("revise", "1", " ")
+    assert "the text is empty" in kept_one.fails("revise", "1", " ")
 
 
 def test_pinned_and_no_longer(kept_one: Shell) -> None:

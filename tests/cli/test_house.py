@@ -1,5 +1,6 @@
-"""`kept backup` and `kept restore FILE`."""
+"""`kept backup`, `kept restore FILE` and `kept doctor`."""
 
+import json
 import os
 
 import pytest
@@ -29,10 +30,11 @@ def test_a_store_with_newer_changes_is_replaced_only_after_a_yes_and_is_kept(she
     shell("remember", "one")
     shell("backup", "b.db")
     shell("remember", "two")
-    assert "The store has changes that b.db does not know. Put the older state back?" in shell.fails("restore", "b.db")
+    assert "has changes that b.db does not know" in shell.fails("restore", "b.db")
     assert contents(shell) == ["two", "one"]
     restored = shell.json("restore", "b.db", "--yes")
     assert contents(shell) == ["one"]
+    shell.clock.advance(seconds=1)
     shell("restore", restored["replaced"], "--yes")
     assert contents(shell) == ["two", "one"]
 
@@ -51,6 +53,7 @@ def test_what_was_erased_does_not_come_back_from_a_backup(shell: Shell) -> None:
     assert shell.json("restore", "b.db", "--yes")["left_out"] == 1
     assert contents(shell) == ["one"]
     assert not [path for path in shell.home.rglob("*") if path.is_file() and b"canary" in path.read_bytes()]
+    shell.clock.advance(seconds=1)
     shell("restore", "b.db", "--yes")
     assert contents(shell) == ["one"], "a second time neither"
 
@@ -67,7 +70,8 @@ def test_what_is_erased_leaves_the_backups_in_the_home_too(shell: Shell) -> None
 def test_a_backup_of_another_project_needs_a_yes(shell: Shell) -> None:
     shell("remember", "one", "--project", "a")
     shell("backup", "a.db", "--project", "a")
-    assert "a.db is a backup of another project." in shell.fails("restore", "a.db", "--project", "b")
+    shell("remember", "zero", "--project", "b")
+    assert "a.db is a backup of another" in shell.fails("restore", "a.db", "--project", "b")
     shell("restore", "a.db", "--project", "b", "--yes")
     assert [memory["content"] for memory in shell.json("list", "--project", "b")["memories"]] == ["one"]
     shell("remember", "two", "--project", "b")
@@ -102,8 +106,8 @@ def test_a_file_called_like_a_ref_is_named_with_its_folder(shell: Shell) -> None
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (None, "There is no backup file x.db."),
-        (lambda: os.mkdir("x.db"), "There is no backup file x.db."),
+        (None, "There is no backup x.db."),
+        (lambda: os.mkdir("x.db"), "There is no backup x.db."),
         (lambda: open("x.db", "w").close(), "x.db is not a backup made by kept."),
         (lambda: os.rename("whole.db", "x.db") or os.truncate("x.db", 60_000), "x.db is damaged"),
     ],
@@ -120,7 +124,7 @@ def test_what_is_no_backup_is_not_restored(shell: Shell, make: object, sentence:
 def test_a_backup_needs_a_store_and_a_directory(shell: Shell) -> None:
     assert "Nothing is kept here yet" in shell.fails("backup", "b.db")
     shell("remember", "one")
-    assert "There is no directory no" in shell.fails("backup", "no/b.db")
+    assert "no/b.db cannot be written" in shell.fails("backup", "no/b.db")
 
 
 def test_a_program_that_has_the_store_open_goes_on_after_a_restore(shell: Shell) -> None:
@@ -134,3 +138,35 @@ def test_a_program_that_has_the_store_open_goes_on_after_a_restore(shell: Shell)
         assert [memory.content for memory in other.list()] == ["one"]
         other.remember("three")
     assert contents(shell) == ["three", "one"]
+
+
+def test_the_doctor_finds_a_healthy_store_well(shell: Shell) -> None:
+    assert "nothing to examine" in shell("doctor")
+    shell("remember", "one")
+    shell("remember", "for all", "--global", "--yes")
+    assert shell("doctor", "--deep").splitlines()[-1] == "All is well."
+    document = shell.json("doctor")
+    assert document["healthy"]
+    assert len(document["stores"]) == 2
+    assert {finding["level"] for store in document["stores"] for finding in store["findings"]} <= {"ok", "note"}
+
+
+def test_the_doctor_finds_damage_and_can_mend_it(shell: Shell) -> None:
+    for number in range(30):
+        shell("remember", f"The statement with number {number}")
+    [database] = shell.home.glob("projects/*/kept.db")
+    whole = database.read_bytes()
+    spot = whole.index(b"The statement with number 7")
+    database.write_bytes(whole[:spot] + b"X" + whole[spot + 1 :])
+    result = shell.type("doctor")
+    assert result.exit_code == 1
+    assert "problem" in result.stdout
+    assert not json.loads(shell.type("doctor", "--json").stdout)["healthy"]
+    shell("doctor", "--fix")
+    assert shell.json("doctor", "--deep")["healthy"]
+    assert len(contents(shell)) >= 29
+
+
+def test_a_skill_may_not_see_a_doctor(shell: Shell) -> None:
+    shell("remember", "one")
+    assert "may not read" in shell.fails("doctor", "--as", "skill")

@@ -5,30 +5,29 @@
 Each writer says through a pipe what it is about to do and, when the call has returned, that it was done; a pipe keeps
 what a dead process wrote. From that the oracle knows, for every memory, what must be there and, for the one
 operation that was under way, what may be. Half of the writers die at a random moment by the parent's hand, sometimes
-all at once; the others carry a countdown into SQLite's file layer and die before or in the middle of a certain write,
-sync or truncation: inside a commit, a checkpoint, the making of the file. In the end the file must be whole
-(checks.py), every acknowledged change there, every group whole, and no erased word in any byte.
+all at once; the others carry a countdown into SQLite's file layer and die before, or in the middle of, a certain
+write, sync or truncation: inside a commit, a checkpoint, a scrub. Another round kills the making of a new file at every
+such moment. In the end the file must be whole (checks.py), every acknowledged change there, every group
+whole, and no erased word in any byte.
 """
 
 import argparse
 import hashlib
-import multiprocessing
 import os
 import random
-import re
 import shutil
 import signal
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import msgspec
 
@@ -36,77 +35,357 @@ from kept import ids, text
 from kept.model import Memory, replace
 from kept.ports import ANYWHERE, Stamp
 from kept.storage.sqlite import SqliteStorage
+from tests.crash import processes
 from tests.crash.checks import SPACE, faults_of
-from tests.crash.simulated_disk import Happened, Refusal, TappedDisk
+from tests.crash.simulated_disk import Happened, Refusal, TappedDisk, on_connect
 
-_CANARY = re.compile(rb"canary[0-9a-f]{20}")
 _TOPICS = "auth login token cache index retry queue schema deploy budget parser socket mirror shard vector".split()
-_LONGEST_LIFE_S = 0.12
-_MASSACRE_EVERY = 40  # kills
+_PAUSE_S = 0.05  # between two kills by the parent's hand, at most
+_CHECKPOINT_PAGES = 100  # SQLite's 1,000 would be reached by few of these short lives
+_LOOK_EVERY = 200  # kills
+_MASSACRES = 0.02  # how often all are killed at once
+
+Contents = dict[str, str | None]  # uid → status and content; None: not there
 
 
 class Said(msgspec.Struct, array_like=True):
-    """What a writer says: that it is about to do something, or that it was done. Content None: erased."""
+    """What a writer says: that it is about to do something, or that it was done."""
 
     is_done: bool
     action: str
-    contents: dict[str, str | None]  # uid → content
+    contents: Contents
 
 
 class Oracle:
     """Knows what must be there."""
 
     def __init__(self) -> None:
-        self.acknowledged: dict[str, str | None] = {}
-        self._under_way: dict[str, Said] = {}  # by writer
-        self._uncertain: list[tuple[dict[str, str | None], dict[str, str | None]]] = []  # before and after, both possible
         self.actions: Counter[str] = Counter()
+        self.acknowledged: Contents = {}
+        self._under_way: dict[str, Said] = {}  # by writer
+        self._uncertain: list[tuple[Contents, Contents]] = []  # before and after: one of the two
 
     def hear(self, writer: str, said: Said) -> None:
         if said.is_done:
             self.acknowledged |= said.contents
             self.actions[said.action] += 1
-            self._under_way.pop(writer)
+            del self._under_way[writer]
         else:
             self._under_way[writer] = said
 
     def bury(self, writer: str) -> str:
-        """The writer is dead: what it was about to do may have happened or not. Says what that was."""
+        """The writer is dead: what it was doing (the answer) may have happened or not."""
         said = self._under_way.pop(writer, None)
         if said is None:
-            return "nothing"
-        before = {uid: self.acknowledged.pop(uid, None) for uid in said.contents}
-        self._uncertain.append((before, said.contents))
+            return "between two operations"
+        self._uncertain.append(({uid: self.acknowledged.pop(uid, None) for uid in said.contents}, said.contents))
         return said.action
 
     def verdict(self, found: Mapping[str, str]) -> list[str]:
-        """What is wrong with the memories that were found (uid → content), a sentence each."""
+        """What is wrong with what was found, a sentence each. Every writer must be dead."""
         wrong = []
-        known = set(self.acknowledged)
         for uid, content in self.acknowledged.items():
             if found.get(uid) != content:
-                wrong.append(f"{uid} was acknowledged, and is {'not there' if uid not in found else 'another'}")
+                wrong.append(f"{uid} was acknowledged, and is {'another' if uid in found else 'not there'}")
         for before, after in self._uncertain:
-            known |= after.keys()
-            now = {uid: found.get(uid) for uid in after}
-            if now not in (before, after):
-                wrong.append(f"a group was applied in part: {sorted(after)}")
-        wrong += [f"{uid} was never written by anybody" for uid in found.keys() - known]
-        return wrong
+            if {uid: found.get(uid) for uid in after} not in (before, after):
+                wrong.append(f"a group is there in part: {', '.join(after)}")
+        known = self.acknowledged.keys() | {uid for _, after in self._uncertain for uid in after}
+        return wrong + [f"{uid} was written by nobody" for uid in found.keys() - known]
 
-    def erased_words(self) -> set[bytes]:
-        """The words of acknowledged memories that were erased."""
-        return {word.encode() for word in self._words(None)} - {word.encode() for word in self._words("")}
+    def erased(self) -> list[str]:
+        return [uid for uid, content in self.acknowledged.items() if content is None]
 
-    def _words(self, content: str | None) -> list[str]:
-        raise NotImplementedError
+
+def canary(uid: str) -> str:
+    """A word that is in no memory but this one, whatever becomes of its text."""
+    return "canary" + hashlib.blake2b(uid.encode(), digest_size=10).hexdigest()
+
+
+class Writer:
+    """One writing process, until it is killed."""
+
+    def __init__(self, pipe: Connection, path: Path, seed: int, vfs: str | None) -> None:
+        self._pipe = pipe
+        self._rng = random.Random(seed)
+        self._open = lambda: SqliteStorage(path, SPACE, vfs=vfs)
+        self._storage = self._open()
+        self._mine: dict[str, Memory] = {}
+
+    def run(self) -> NoReturn:
+        while True:
+            action = self._rng.choices(
+                ("add", "revise", "archive", "erase", "note use", "reopen"), (40, 20, 10, 14, 14, 6)
+            )[0]
+            if action == "add":
+                self._write(action, [self._new() for _ in range(self._rng.choice((1, 1, 3)))])
+            elif action in ("note use", "reopen"):
+                with self._telling(action, {}):
+                    self._note_use() if action == "note use" else self._reopen()
+            elif self._mine:
+                memory = self._rng.choice(list(self._mine.values()))
+                if action == "erase":
+                    with self._telling(action, {memory.uid: None}):
+                        self._erase(memory)
+                elif action == "revise":
+                    self._write(action, [replace(memory, content=self._text(memory.uid))])
+                else:
+                    now = datetime.now(UTC)
+                    self._write(action, [replace(memory, status="archived", reason="expired", archived_at=now)])
+
+    def _write(self, action: str, memories: list[Memory]) -> None:
+        with self._telling(action, {memory.uid: said_of(memory) for memory in memories}):
+            with self._storage.writing(self._stamp()) as tx:
+                put = tx.add if action == "add" else tx.put
+                written = [put(memory, action) for memory in memories]
+        self._mine |= {memory.uid: memory for memory in written}
+
+    def _erase(self, memory: Memory) -> None:
+        with self._storage.writing(self._stamp(), urgent=True) as tx:
+            tx.erase(memory)
+        self._storage.scrub()
+        del self._mine[memory.uid]
+
+    def _note_use(self) -> None:
+        used = [memory.id for memory in self._mine.values()][:5]
+        with self._storage.bookkeeping() as notes:
+            if notes is not None:
+                notes.count_uses(used, datetime.now(UTC))
+                notes.link(used, datetime.now(UTC))
+
+    def _reopen(self) -> None:
+        self._storage.close()
+        self._storage = self._open()
+
+    @contextmanager
+    def _telling(self, action: str, contents: Contents) -> Iterator[None]:
+        self._pipe.send_bytes(msgspec.msgpack.encode(Said(False, action, contents)))
+        yield
+        self._pipe.send_bytes(msgspec.msgpack.encode(Said(True, action, contents)))
+
+    def _new(self) -> Memory:
+        now = datetime.now(UTC)
+        uid = ids.uuid7(now, self._rng.randbytes(ids.UID_ENTROPY_BYTES))
+        content = self._text(uid)
+        return Memory(
+            uid=uid,
+            space=SPACE,
+            content=content,
+            fingerprint=text.fingerprint(content),
+            created_at=now,
+            updated_at=now,
+        )
+
+    def _text(self, uid: str) -> str:
+        return f"{canary(uid)} {' '.join(self._rng.choices(_TOPICS, k=self._rng.choice((4, 8, 60))))}"
+
+    def _stamp(self) -> Stamp:
+        return Stamp(group=self._rng.randbytes(8).hex(), at=datetime.now(UTC), actor="writer")
+
+
+def said_of(memory: Memory) -> str:
+    return f"{memory.status}: {memory.content}"
+
+
+class Countdown:
+    """Counts what reaches the disk, and kills the process at a certain moment."""
+
+    def __init__(self, pipe: Connection, steps: int, *, is_torn: bool) -> None:
+        self._pipe = pipe
+        self._left = steps
+        self._is_torn = is_torn
+
+    def __call__(self, happened: Happened) -> Refusal | None:
+        self._left -= 1
+        if self._left > 0:
+            return None
+        part = {"-wal": "the WAL", "-journal": "the journal"}.get(happened.name[len("kept.db") :], "the database")
+        self._pipe.send_bytes(msgspec.msgpack.encode(f"{happened.kind} of {part}"))
+        half = len(happened.data) // 2 if self._is_torn else 0
+        return Refusal(_kill_this_process, half)
+
+
+def _kill_this_process() -> NoReturn:
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("still alive")
+
+
+def write(pipe: Connection, path: Path, seed: int) -> None:
+    """What a writer process does. Odd seeds die by countdown."""
+    rng = random.Random(seed)
+    countdown = Countdown(pipe, int(2 ** rng.uniform(0, 10)), is_torn=rng.random() < 0.3)
+    with on_connect(lambda connection: connection.wal_autocheckpoint(_CHECKPOINT_PAGES)):
+        if seed % 2:
+            with TappedDisk(countdown) as disk:
+                Writer(pipe, path, seed, disk.vfs).run()
+        Writer(pipe, path, seed, None).run()
+
+
+def make(pipe: Connection, path: Path, steps: int) -> None:
+    """Make a new file, and die at the given step of that."""
+    with TappedDisk(Countdown(pipe, steps, is_torn=bool(steps % 2))) as disk:
+        SqliteStorage(path, SPACE, vfs=disk.vfs).close()
+
+
+class Herd:
+    """The writers of one file, and who kills them."""
+
+    def __init__(self, path: Path, writers: int, seed: int) -> None:
+        self.oracle = Oracle()
+        self.died: Counter[str] = Counter()  # in the middle of what
+        self.countdowns: Counter[str] = Counter()  # of those: before what, in SQLite's file layer
+        self._path = path
+        self._writers = writers
+        self._rng = random.Random(seed)
+        self._seed = seed * 1_000_000
+        self._alive: dict[Connection, tuple[str, BaseProcess]] = {}
+
+    def run(self, kills: int) -> None:
+        """Kill so many, and leave none alive."""
+        goal = self.died.total() + kills
+        while self.died.total() < goal:
+            while len(self._alive) < self._writers:
+                self._seed += 1
+                process, pipe = processes.start(write, self._path, self._seed)
+                self._alive[pipe] = (str(self._seed), process)
+            self._listen(self._rng.uniform(0, _PAUSE_S))
+            victims = list(self._alive)
+            self._kill(victims if self._rng.random() < _MASSACRES else self._rng.sample(victims, min(1, len(victims))))
+        self._kill(list(self._alive))
+
+    def _listen(self, timeout_s: float) -> None:
+        until = time.monotonic() + timeout_s
+        while (left := until - time.monotonic()) > 0:
+            for pipe in wait(list(self._alive), left):
+                assert isinstance(pipe, Connection)
+                self._hear(pipe)
+
+    def _kill(self, pipes: list[Connection]) -> None:
+        for pipe in pipes:
+            self._alive[pipe][1].kill()
+        for pipe in pipes:
+            while self._hear(pipe):
+                pass
+
+    def _hear(self, pipe: Connection) -> bool:
+        """Take one message; False when the writer is dead and has said everything."""
+        writer, process = self._alive[pipe]
+        try:
+            said = msgspec.msgpack.decode(pipe.recv_bytes(), type=Said | str)
+        except EOFError:
+            self._bury(pipe, writer, process)
+            return False
+        if isinstance(said, str):
+            self.countdowns[said] += 1
+        else:
+            self.oracle.hear(writer, said)
+        return True
+
+    def _bury(self, pipe: Connection, writer: str, process: BaseProcess) -> None:
+        doing = self.oracle.bury(writer)
+        process.join()
+        if process.exitcode != -signal.SIGKILL:
+            raise AssertionError(f"a writer ended by itself, {doing}: exit code {process.exitcode}")
+        self.died[doing] += 1
+        del self._alive[pipe]
+        pipe.close()
+
+
+class Report(msgspec.Struct):
+    """What the kills did."""
+
+    died: Counter[str]
+    countdowns: Counter[str]
+    makings: int
+    acknowledged: Counter[str]
+    problems: list[str]
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [
+                f"{self.died.total()} writers killed, in: {_listed(self.died)}",
+                f"of these by countdown, before: {_listed(self.countdowns)}",
+                f"{self.makings} kills while a new file was being made",
+                f"{self.acknowledged.total()} operations were acknowledged: {_listed(self.acknowledged)}",
+                f"{len(self.problems)} problems",
+                *self.problems[:20],
+            ]
+        )
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{number} {name}" for name, number in counts.most_common())
+
+
+def run(folder: Path, *, kills: int, writers: int = 6, seed: int = 1, making_stride: int = 1) -> Report:
+    """Kill so many writers of a file in `folder`, and one maker of a new file at every so manyth step of that."""
+    path = folder / "kept.db"
+    herd = Herd(path, writers, seed)
+    problems = []
+    while (left := kills - herd.died.total()) > 0:
+        herd.run(min(left, _LOOK_EVERY))
+        problems += faults_of(path) + herd.oracle.verdict(contents_of(path))
+    problems += revived(path, herd.oracle.erased())
+    makings, unmade = kill_while_making(folder, making_stride)
+    return Report(herd.died, herd.countdowns, makings, herd.oracle.actions, problems + unmade)
 
 
 def contents_of(path: Path) -> dict[str, str]:
-    """uid → content of every memory in the file."""
+    """uid → status and content of every memory in the file."""
     storage = SqliteStorage(path, SPACE)
     try:
         with storage.reading() as reader:
-            return {memory.uid: memory.content for memory in reader.select(ANYWHERE, limit=10**9)}
+            return {memory.uid: said_of(memory) for memory in reader.select(ANYWHERE, limit=10**9)}
     finally:
         storage.close()
+
+
+def revived(path: Path, erased: list[str]) -> list[str]:
+    """Erased memories of which a byte is left, once whoever opened the file has finished what the dead began."""
+    storage = SqliteStorage(path, SPACE)
+    is_done = storage.scrub().is_done
+    storage.close()
+    content = b"".join(part.read_bytes() for part in path.parent.glob("kept.db*") if part.is_file())
+    left = [f"{uid} was erased, but its text is still there" for uid in erased if canary(uid).encode() in content]
+    return left if is_done else [*left, "the scrub did not come to its end"]
+
+
+def kill_while_making(folder: Path, stride: int) -> tuple[int, list[str]]:
+    """Kill the maker of a new file at its first, second, … step: what is left opens as an empty store."""
+    problems = []
+    for number in range(10_000):
+        place = folder / f"making-{number}"
+        place.mkdir()
+        process, pipe = processes.start(make, place / "kept.db", 1 + number * stride)
+        process.join()
+        pipe.close()
+        problems += [f"made up to step {1 + number * stride}: {fault}" for fault in faults_of(place / "kept.db")]
+        if (place / "kept.db").stat().st_mode & 0o077:
+            problems.append(f"made up to step {1 + number * stride}: others may read it")
+        shutil.rmtree(place)
+        if process.exitcode == 0:
+            return number, problems
+    raise AssertionError("making a file has no end")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=1000)
+    parser.add_argument("--writers", type=int, default=6)
+    parser.add_argument("--seed", type=int, default=int(time.time()) % 100_000)
+    options = parser.parse_args()
+    started = time.monotonic()
+    folder = Path(tempfile.mkdtemp(prefix="kept-kills-"))
+    report = run(folder, kills=options.kills, writers=options.writers, seed=options.seed)
+    print(f"kills, seed {options.seed}")
+    print(report)
+    print(f"{time.monotonic() - started:.0f} s")
+    if report.problems:
+        print(f"The file is kept in {folder}.")
+        return 1
+    shutil.rmtree(folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -104,18 +104,20 @@ def contradiction(left: Sequence[Claim], right: Sequence[Claim], rare: Collectio
 
 
 def _disagreement(a: Claim, b: Claim) -> ConflictType | None:
+    is_change = a.is_change or b.is_change
     if a.affirms == b.affirms:
         if a.value == b.value or a.subject != b.subject or a.is_number != b.is_number:
             return None
-        return "superseded" if a.is_change or b.is_change else "contradictory" if a.is_number else "ambiguous"
+        return "superseded" if is_change else "contradictory" if a.is_number else "ambiguous"
     small, large = (a, b) if len(a.stems) <= len(b.stems) else (b, a)
-    # "Never commit secrets", "Encrypt secrets before you commit them": the verb stands in a mere condition.
-    is_mentioned_only = not (small.stems - small.scope).isdisjoint(large.scope) and small.stems != large.stems
-    if not small.stems <= large.stems or is_mentioned_only:
-        return None
-    if a.is_change or b.is_change:
-        return "superseded"
-    return "contradictory" if a.scope == b.scope or a.stems == b.stems else "ambiguous"
+    if small.stems == large.stems:
+        return "superseded" if is_change else "contradictory"
+    if not small.stems <= large.stems or not (small.stems - small.scope).isdisjoint(large.scope):
+        return None  # "Never commit secrets", "Encrypt secrets before you commit them": there only a condition
+    is_elsewhere = small.scope != large.scope
+    if small.affirms and not (is_elsewhere and large.stems - small.stems <= large.scope):
+        return None  # "Send e-mails", "Never send e-mails synchronously": denies not this, but a manner of it
+    return "superseded" if is_change else "ambiguous" if is_elsewhere else "contradictory"
 
 
 # From here on: reading a text as claims.

@@ -132,7 +132,7 @@ def _cue(text: str, match: re.Match[str]) -> Cue | None:
         if near and near[-1] in OTHER_KEYS:
             return None
         is_weak = is_weak or not any(word in KEY_QUALIFIERS for word in near)
-    return Cue(family, start - len(left), end + len(suffix), left + match.group() + suffix, is_weak)
+    return Cue(family, start - len(left), end + len(suffix), left + text[start:end] + suffix, is_weak)
 
 
 # ---- from the cue to the value ----
@@ -355,7 +355,8 @@ def _is_secret(text: str, cue: Cue, value: Value, tie: Tie) -> bool:
     if " " in content:
         return cue.family in ("password", "secret") and value.quoted and not cue.is_weak and is_passphrase(content)
     literal = value.quoted or tie is Tie.LITERAL
-    level = grade(content if literal else content.rstrip("!?"), quoted=value.quoted)
+    bare = content.rstrip("!?")  # "is the secret exposed?" ends a sentence, "hunter2!" a password
+    level = grade(bare if bare.isalpha() and not literal else content, quoted=value.quoted)
     if level == NOTHING or len(content) < 4 or content.lower() == cue.name.lower() or not literal and is_name(content):
         return False
     if content.isdigit():

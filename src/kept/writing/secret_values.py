@@ -180,6 +180,6 @@ def _stretch(value: str) -> float:
 def _is_garbled(value: str) -> bool:
     """Letters, but not a name: cases mixed at random, or too few vowels to be spoken."""
     letters = re.sub("[^A-Za-z]", "", value)
-    if len(letters) >= 8 and letters.lower() != letters != letters.upper() and _stretch(letters) < NAME_STRETCH - 0.3:
-        return True
+    if letters.lower() != letters != letters.upper() and _stretch(letters) < (2.2 if len(letters) < 16 else 2.8):
+        return len(letters) >= 8
     return len(letters) >= 10 and compiled(r"[bcdfghjklmnpqrstvwxz]{6}|[BCDFGHJKLMNPQRSTVWXZ]{8}").search(value) is not None

@@ -23,6 +23,14 @@ COMMANDS: Mapping[str, Entry] = {
     **_topic("Writing", "writing", {"remember": "Keep one statement."}),
     **_topic(
         "Reading",
+        "asking",
+        {
+            "recall": "Find the memories that fit a few key words best.",
+            "why": "Show the last recall again: what was found, what just missed, and why.",
+        },
+    ),
+    **_topic(
+        "Reading",
         "reading",
         {
             "list": "Show what is kept, newest first.",
@@ -46,7 +54,14 @@ COMMANDS: Mapping[str, Entry] = {
             "undo": "Take back the last change, or a certain one.",
         },
     ),
-    **_topic("Keeping house", "house", {"backup": "Write a verified copy of the store to a file."}),
+    **_topic(
+        "Keeping house",
+        "house",
+        {
+            "backup": "Write a verified copy of the store to a file.",
+            "doctor": "Examine the stores of this project and of global memory.",
+        },
+    ),
     "projects": Entry("Set-up", "List, link, rename and merge projects.", "projects:projects"),
     "config": Entry("Set-up", "Show and change settings.", "config:config"),
     "tour": Entry("Set-up", "See Kept at work, in a scratch home that is removed at the end.", "tour:tour"),

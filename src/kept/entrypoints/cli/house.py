@@ -1,12 +1,20 @@
-"""`kept backup`: keeping the store in good order."""
+"""`kept backup` and `kept doctor`: keeping the store in good order."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
-from kept.entrypoints.cli.frame import Command, pass_invocation
-from kept.entrypoints.cli.invocation import Invocation
+from kept import access
+from kept.entrypoints.cli.frame import FAILED, Command, pass_invocation
+from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import counted, size
+from kept.model import GLOBAL, replace
+
+if TYPE_CHECKING:
+    from kept.storage.sqlite.doctor import Finding
 
 
 @click.command("backup", cls=Command)
@@ -23,3 +31,53 @@ def backup_command(invocation: Invocation, *, file: str, is_global: bool) -> Non
         made = memory.backup(Path(file), tier="global" if is_global else "project")
     counts = f"{counted(made.memories, 'memory', 'memories')}, {counted(made.events, 'event')}, {size(made.bytes)}"
     invocation.answer(made, [f"Backed up to {file}: {counts}. `kept restore {file}` puts it back."])
+
+
+@click.command("doctor", cls=Command)
+@click.option("--deep", is_flag=True, help="Compare every memory with its journal and its index; takes longer.")
+@click.option("--fix", is_flag=True, help="Repair what can be repaired; a damaged file is kept beside the new one.")
+@pass_invocation
+def doctor_command(invocation: Invocation, *, deep: bool, fix: bool) -> None:
+    """Examine the stores of this project and of global memory.
+
+    It looks at every byte that an answer could come from, and changes nothing. It ends with exit code 1 if there is a
+    problem. With --fix it saves what can be saved and says what is lost.
+    """
+    from kept.storage.sqlite.doctor import examine
+    from kept.storage.sqlite.repair import repair
+
+    now = invocation.clock()
+    stores: list[dict[str, Any]] = []
+    lines: list[Line] = []
+    for space, path in _stores(invocation):
+        repaired = repair(path, now=now) if fix else []
+        findings = examine(path, now=now, deep=deep)
+        name = "Global memory" if space == GLOBAL else "This project"
+        lines.append((Strong(name), Dim(f"  {path}")))
+        lines += [line for one in (*repaired, *findings) for line in _finding_lines(one)]
+        stores.append({"space": space, "path": str(path), "repaired": repaired, "findings": findings})
+    is_healthy = all(one.level != "problem" for store in stores for one in store["findings"])
+    if not stores:
+        lines.append("Nothing is kept here yet, so there is nothing to examine.")
+    elif is_healthy:
+        lines.append("All is well.")
+    invocation.answer(msgspec.to_builtins({"healthy": is_healthy, "stores": stores}), lines)
+    if not is_healthy:
+        click.get_current_context().exit(FAILED)
+
+
+def _stores(invocation: Invocation) -> Iterator[tuple[str, Path]]:
+    """The stores there are; none is opened, since one that is damaged could not be."""
+    projects = invocation.projects()
+    project = projects.find(invocation.project)
+    spaces = [] if project is None else [(project.space, projects.home.files(project.folder).database)]
+    actor = replace(invocation.actor, project=project.space if project else None)
+    for space, path in (*spaces, (GLOBAL, projects.home.files().database)):
+        access.check_read(actor, space)
+        if path.exists():
+            yield space, path
+
+
+def _finding_lines(finding: "Finding") -> list[Line]:
+    words = f"  {finding.level:<8} {finding.check}: {finding.message} {finding.hint if finding.level != 'ok' else ''}"
+    return [Dim(words.rstrip()) if finding.level == "ok" else words.rstrip()]

@@ -2,13 +2,14 @@
 
 import os
 import sys
+from collections.abc import Iterable
 
 import click
 import msgspec
 
 from kept.entrypoints.cli.frame import FAILED, Command, pass_invocation, yes_option
 from kept.entrypoints.cli.invocation import Invocation, Line
-from kept.entrypoints.cli.wording import as_document, counted, name_of
+from kept.entrypoints.cli.wording import as_document, name_of
 from kept.errors import InvalidInput
 from kept.model import KINDS, Receipt, Tier
 from kept.writing.check import MAX_TEXT_BYTES, TIERS
@@ -130,11 +131,16 @@ def _outcome(receipt: Receipt) -> list[Line]:
         first = ("Kept: ", name_of(memory), f" ({memory.kind}{', pinned' if memory.status == 'pinned' else ''}).")
     lines = [first]
     if receipt.redactions:
-        found = ", ".join(counted(redaction.count, redaction.kind) for redaction in receipt.redactions)
+        found = ", ".join(f"{redaction.count} × {redaction.kind}" for redaction in receipt.redactions)
         lines.append(f"Taken out before it was stored: {found}.")
+    if receipt.superseded:
+        lines.append(f"It takes the place of {_refs(receipt.superseded)}.")
+    if receipt.near:
+        lines.append(f"Nearly the same is kept already: {_refs(receipt.near)}.")
     if receipt.conflicts:
-        refs = ", ".join(conflict.ref for conflict in receipt.conflicts)
-        lines.append(f"It disagrees with what is kept already: {refs}.")
-    if receipt.message:
-        lines.append(receipt.message)
+        lines.append(f"It disagrees with what is kept already: {_refs(conflict.ref for conflict in receipt.conflicts)}.")
     return lines
+
+
+def _refs(refs: Iterable[str]) -> str:
+    return ", ".join(ref if ref.startswith("c") else f"[id:{ref}]" for ref in refs)

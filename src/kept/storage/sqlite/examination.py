@@ -222,7 +222,8 @@ def _is_index_whole(connection: apsw.Connection, shelf: str) -> bool:
     except apsw.CorruptError:
         return False
     finally:
-        connection.execute("rollback")
+        if connection.in_transaction:
+            connection.execute("rollback")
         connection.execute("pragma query_only = on").fetchall()
     return True
 

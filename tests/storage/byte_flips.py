@@ -1,0 +1,292 @@
+"""Flip random bytes of a store and ask it everything: no wrong answer without an error, and `doctor` knows.
+
+    python -m tests.storage.byte_flips --flips 10000
+
+One trial: a copy of a store that was closed well (its database) or whose process was killed (its WAL), one to three
+flipped bytes, all questions. Every answer must be the right one, or an error of Kept, or `examine` must report
+a problem. In every tenth damaged trial `repair` is called, too, and whatever is missing afterwards it must have named.
+Two thirds of the flips fall anywhere, one third into the headers and directories of pages, where they do most harm.
+"""
+
+import argparse
+import random
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from kept.errors import Corrupt, KeptError
+from kept.model import Alias, Conflict, Memory, Source, replace
+from kept.ports import ANYWHERE, Reader, Where
+from kept.storage.sqlite import SqliteStorage, doctor
+from tests.builders import START, memory, stamp
+
+N_MEMORIES = 240
+WORDS = "auth token cache index schema worker queue retry deploy build login session mirror parser budget".split()
+SHELVES = (Where(), Where(scope="items"), Where(shelf="archive"), Where(shelf="forgotten"), ANYWHERE)
+PAGE, WAL_HEADER, FRAME_HEADER = 4096, 32, 24
+REPAIR_EVERY = 10
+
+Question = Callable[[Reader], Any]
+
+
+class Trial(Struct):
+    """What one flip led to."""
+
+    outcome: str
+    failures: list[str]
+
+
+class Stores(Struct):
+    """Two stores with the same past: one closed well, one left by a process that was killed, its WAL full."""
+
+    closed: Path
+    killed: Path
+    truth: dict[str, Any]
+    questions: dict[str, Question]
+
+
+def build(folder: Path) -> Stores:
+    """The stores that are damaged copy by copy, and the right answer to every question."""
+    closed, killed = folder / "closed", folder / "killed"
+    for place in (closed, killed):
+        place.mkdir(mode=0o700, parents=True)
+    storage = SqliteStorage(closed / "kept.db", "project/p1")
+    _live_a_little(storage, random.Random(1), range(N_MEMORIES // 2))
+    storage.close()
+    storage = SqliteStorage(closed / "kept.db")
+    _live_a_little(storage, random.Random(2), range(N_MEMORIES // 2, N_MEMORIES))
+    for suffix in ("", "-wal", ".lock"):
+        shutil.copyfile(f"{closed / 'kept.db'}{suffix}", f"{killed / 'kept.db'}{suffix}")
+    # What the killed one's note says of its database must also hold for every copy of it: see `_copy`.
+    questions = _questions(storage)
+    truth, errors = ask(storage, questions)
+    assert not errors
+    storage.close()
+    return Stores(closed, killed, truth, questions)
+
+
+def _live_a_little(storage: SqliteStorage, rng: random.Random, numbers: range) -> None:
+    added: list[Memory] = []
+    for number in numbers:
+        fields: dict[str, Any] = {
+            "tags": tuple(rng.sample(WORDS, rng.randint(0, 2))),
+            "files": (f"src/{rng.choice(WORDS)}.py",) if rng.random() < 0.3 else (),
+            "source": Source(agent=rng.choice(["codex", "claude"]), session=f"s{number % 7}"),
+            "scope": "items" if rng.random() < 0.1 else "memory",
+            "data": {"n": number} if rng.random() < 0.2 else None,
+        }
+        content = f"Memory {number}: {' '.join(rng.choices(WORDS, k=rng.randint(4, 30)))}"
+        with storage.writing(stamp()) as tx:
+            added.append(tx.add(memory(content, space=storage.space, **fields), "remember"))
+            if rng.random() < 0.3:
+                added[-1] = tx.put(replace(added[-1], feedback=3, last_hit_at=START), "reinforce")
+            if rng.random() < 0.2:
+                reason = rng.choice(["evicted", "forgotten"])
+                added[-1] = tx.put(replace(added[-1], status="archived", reason=reason, archived_at=START), "archive")
+    with storage.writing(stamp()) as tx:
+        for left, right in zip(added[10:20:2], added[11:20:2], strict=True):
+            tx.add(Conflict(left=left.uid, right=right.uid, type="ambiguous", detected_at=START), "conflict")
+        tx.add(Alias(word=f"word{numbers[0]}", expands_to=("token", "login")), "alias")
+        for gone in added[3:6]:
+            tx.erase(gone)
+    with storage.bookkeeping() as notes:
+        assert notes is not None
+        notes.count_uses([m.id for m in added[20:30]], START)
+        notes.link([m.id for m in added[20:25]], START)
+        notes.save_receipt({"query": "auth"}, [added[20].uid], START)
+
+
+def _questions(storage: SqliteStorage) -> dict[str, Question]:
+    """Everything a reader can be asked, each question apart."""
+    questions: dict[str, Question] = {}
+    with storage.reading() as reader:
+        last = max(m.id for m in reader.select(ANYWHERE, limit=10_000))
+        subjects = {event.subject for event in reader.events()}
+    for id in range(1, last + 2):
+        questions[f"get {id}"] = lambda reader, id=id: reader.get(Memory, id)
+    for id in range(1, last + 2, 5):
+        questions[f"links {id}"] = lambda reader, id=id: reader.links(id)
+    for where in SHELVES:
+        name = f"{where.shelf} {where.scope}"
+        questions[f"select {name}"] = lambda reader, where=where: reader.select(where, limit=10_000)
+        questions[f"count {name}"] = lambda reader, where=where: reader.count(where)
+        questions[f"statistics {name}"] = lambda reader, where=where: reader.statistics(WORDS, where)
+        for word in (*WORDS, "codex"):
+            ask_for = Where(shelf=where.shelf, scope=where.scope)
+            questions[f"search {word} {name}"] = lambda reader, word=word, where=ask_for: reader.search(
+                [word], where, limit=10_000
+            )
+        questions[f"vocabulary {name}"] = lambda reader, where=where: reader.vocabulary("", where, limit=10_000)
+    for session in range(7):
+        questions[f"session {session}"] = lambda reader, session=session: reader.select(
+            Where(session=f"s{session}"), limit=10_000
+        )
+    for subject in sorted(subjects):
+        questions[f"history {subject}"] = lambda reader, subject=subject: reader.events(subject=subject)
+        questions[f"uid {subject}"] = lambda reader, subject=subject: reader.select(
+            Where(uid=subject, shelf="any", scope=None)
+        )
+    questions["events"] = lambda reader: reader.events()
+    questions["conflicts"] = lambda reader: reader.all(Conflict)
+    questions["aliases"] = lambda reader: reader.all(Alias)
+    questions["receipt"] = lambda reader: reader.receipt()
+    return questions
+
+
+def ask(storage: SqliteStorage, questions: dict[str, Question]) -> tuple[dict[str, Any], dict[str, KeptError]]:
+    """The answers, and the errors that were given in the place of one."""
+    answers: dict[str, Any] = {}
+    errors: dict[str, KeptError] = {}
+    for name, question in questions.items():
+        try:
+            with storage.reading() as reader:
+                answers[name] = question(reader)
+        except KeptError as error:
+            errors[name] = error
+    return answers, errors
+
+
+def flip(file: Path, rng: random.Random, *, is_wal: bool) -> list[int]:
+    """Change one to three bytes, and say which."""
+    content = bytearray(file.read_bytes())
+    flipped = []
+    for _ in range(rng.choice([1, 1, 1, 2, 3])):
+        if rng.random() < 2 / 3:
+            position = rng.randrange(len(content))
+        elif is_wal:
+            frame = WAL_HEADER + rng.randrange(len(content) // (PAGE + FRAME_HEADER)) * (PAGE + FRAME_HEADER)
+            position = rng.choice([rng.randrange(WAL_HEADER), frame + rng.randrange(FRAME_HEADER + 100)])
+        else:
+            position = rng.randrange(len(content) // PAGE) * PAGE + rng.randrange(100)
+        content[position] ^= rng.randint(1, 255)
+        flipped.append(position)
+    file.write_bytes(content)
+    return flipped
+
+
+def trial(stores: Stores, folder: Path, rng: random.Random, *, is_wal: bool, with_repair: bool) -> Trial:
+    """Damage a copy, ask everything, and judge the answers."""
+    path = _copy(stores.killed if is_wal else stores.closed, folder)
+    target = Path(f"{path}-wal") if is_wal else path
+    flip(target, rng, is_wal=is_wal)
+    size, damaged_bytes = path.stat().st_size, target.read_bytes()
+    failures: list[str] = []
+    wrong: list[str] = []
+    errors: dict[str, KeptError] = {}
+    try:
+        storage = SqliteStorage(path)
+        try:
+            answers, errors = ask(storage, stores.questions)
+        finally:
+            storage.close()
+        wrong = [name for name, answer in answers.items() if answer != stores.truth[name]]
+        outcome = "an error at a question" if errors else "a wrong answer" if wrong else "no harm"
+    except KeptError as error:
+        outcome = "an error at opening"
+        errors["open"] = error
+        if isinstance(error, Corrupt) and target.read_bytes() != damaged_bytes:
+            failures.append("what could not be opened was changed")
+    if path.stat().st_size < size:
+        failures.append("the database has become smaller")
+    if wrong or errors:
+        findings = doctor.examine(path, now=START)
+        problems = [finding for finding in findings if finding.level == "problem"]
+        if not problems:
+            failures.append(f"doctor finds nothing; wrong: {wrong[:5]}; errors: {errors}")
+        if with_repair:
+            failures += _judge_repair(path, stores)
+    return Trial(outcome, failures)
+
+
+def _copy(store: Path, folder: Path) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)
+    for file in store.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+        (folder / file.name).chmod(0o600)
+    path = folder / "kept.db"
+    lock = folder / "kept.db.lock"
+    if note := lock.read_bytes()[64:].split():
+        lock.write_bytes(b" " * 64 + f"{note[0].decode()} {path.stat().st_ino}".ljust(48).encode())
+    return path
+
+
+def _judge_repair(path: Path, stores: Stores) -> list[str]:
+    """Whether the store works again, and whether all that it lacks was named."""
+    damaged = path.read_bytes()
+    try:
+        findings = doctor.repair(path, now=START)
+    except Corrupt as error:
+        return [] if path.read_bytes() == damaged else [f"repair failed ({error}) and changed the file"]
+    failures = []
+    copies = list(path.parent.glob("kept.db.damaged-1"))
+    if copies and copies[0].read_bytes() != damaged:
+        failures.append("the copy is not the damaged file")
+    left = [finding for finding in doctor.examine(path, now=START, deep=True) if finding.level == "problem"]
+    if left:
+        failures.append(f"after the repair there are problems: {left}")
+    storage = SqliteStorage(path)
+    try:
+        answers, errors = ask(storage, stores.questions)
+    finally:
+        storage.close()
+    if errors:
+        failures.append(f"after the repair there are errors: {errors}")
+    is_loss_named = any(finding.level == "problem" for finding in findings)
+    for name, answer in answers.items():
+        if name.startswith(("get", "search", "select")) and not is_loss_named:
+            if _without_usage(answer) != _without_usage(stores.truth[name]):
+                failures.append(f"after the repair {name} differs, and nothing was said: {findings}")
+                break
+    return failures
+
+
+def _without_usage(answer: Any) -> Any:
+    match answer:
+        case Memory():
+            return replace(answer, use_count=0, last_used_at=None)
+        case list():
+            return [_without_usage(part) for part in answer]
+        case _ if hasattr(answer, "memory"):
+            return _without_usage(answer.memory)
+    return answer
+
+
+def run(flips: int, seed: int, folder: Path) -> tuple[Counter[str], list[str]]:
+    """Half of the trials in the database, half in the WAL. What they led to, and what must not have happened."""
+    stores = build(folder)
+    outcomes: Counter[str] = Counter()
+    failures: list[str] = []
+    damaged = 0
+    for number in range(flips):
+        is_wal = number % 2 == 1
+        with_repair = damaged % REPAIR_EVERY == 0
+        done = trial(stores, folder / "trial", random.Random(f"{seed}-{number}"), is_wal=is_wal, with_repair=with_repair)
+        damaged += done.outcome != "no harm"
+        outcomes[f"{'wal' if is_wal else 'database'}: {done.outcome}"] += 1
+        failures += [f"flip {number} (seed {seed}): {failure}" for failure in done.failures]
+    return outcomes, failures
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--flips", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6))
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        outcomes, failures = run(options.flips, options.seed, Path(folder))
+    for outcome, number in sorted(outcomes.items()):
+        print(f"{number:7,}  {outcome}")
+    print(f"{len(failures):7,}  failures (seed {options.seed})")
+    print("\n".join(failures[:20]), file=sys.stderr)
+    return bool(failures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

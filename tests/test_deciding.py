@@ -1,0 +1,147 @@
+"""Contradictions, aliases, pauses, false alarms, scans: what somebody has to decide, through the facade."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import kept
+from kept.model import Draft, Source
+from kept.ports import Stamp
+from tests.builders import FakeClock
+from tests.builders import memory as a_memory
+
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+AUTOMATIC = "The nightly import job reads from the replica because the primary is too busy."
+
+
+@pytest.fixture(params=["inmemory", "sqlite"])
+def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[kept.Kept]:
+    place = ":memory:" if request.param == "inmemory" else tmp_path / "m.db"
+    with kept.open(place, clock=FakeClock(), settings=kept.Settings()) as opened:
+        yield opened
+
+
+def automatic(content: str) -> Draft:
+    return Draft(content=content, source=Source(origin="extraction"))
+
+
+def test_a_contradiction_is_raised_and_can_be_resolved(memory: kept.Kept) -> None:
+    """C10, C22: both stay until somebody decides; then the other one is archived as superseded."""
+    memory.remember("Always use Fastify for the public API server", kind="decision")
+    receipt = memory.remember("Never use Fastify for the public API server", kind="decision")
+    (conflict,) = receipt.conflicts
+    assert conflict.type == "contradictory"
+    assert memory.conflicts() == [conflict]
+    assert {hit.ref for hit in memory.recall("fastify api")} == {"1", "2"}
+    assert memory.recall("fastify api").conflicts == (conflict,)
+    settled = memory.resolve(conflict.ref, keep=1)
+    assert settled.verified_at is not None
+    assert memory.conflicts() == []
+    assert [one.ref for one in memory.conflicts(resolved=True)] == [conflict.ref]
+    loser = memory.get(2)
+    assert (loser.status, loser.reason, loser.superseded_by) == ("archived", "superseded", memory.get(1).uid)
+    memory.undo()
+    assert memory.get(2).status == "confirmed"
+    assert len(memory.conflicts()) == 1
+
+
+def test_resolving_says_what_is_wrong(memory: kept.Kept) -> None:
+    memory.remember("Always use Fastify for the public API server", kind="decision")
+    memory.remember("Never use Fastify for the public API server", kind="decision")
+    memory.remember("Something else entirely")
+    with pytest.raises(kept.NotFound, match="c9"):
+        memory.resolve("c9", keep=1)
+    with pytest.raises(kept.InvalidInput, match="not part of"):
+        memory.resolve("c1", keep=3)
+    with pytest.raises(kept.InvalidInput, match="conflict"):
+        memory.resolve("nonsense", keep=1)
+
+
+def test_an_alias_of_ones_own(memory: kept.Kept) -> None:
+    """C13: shown with and without; one can take it back."""
+    memory.remember("Harbor is the name of the staging cluster")
+    assert len(memory.recall("playground")) == 0
+    memory.add_alias("playground", "harbor")
+    (hit,) = memory.recall("playground")
+    assert "alias of" in "".join(hit.matched.values())
+    assert memory.aliases()["playground"] == ("harbor",)
+    assert memory.add_alias("Playground", "staging").expands_to == ("harbor", "staging")
+    assert len(memory.recall("playground", profile="koshi")) == 0
+    memory.remove_alias("playground")
+    assert len(memory.recall("playground")) == 0
+    with pytest.raises(kept.NotFound):
+        memory.remove_alias("playground")
+    with pytest.raises(kept.InvalidInput):
+        memory.add_alias("lonely")
+    memory.undo()
+    assert "playground" in memory.aliases()
+
+
+def test_a_pause_stops_what_comes_by_itself_and_nothing_else(memory: kept.Kept) -> None:
+    """C32 (C-D15): nothing is captured; what is remembered on purpose is."""
+    assert not memory.is_paused()
+    memory.pause()
+    memory.pause()
+    assert memory.is_paused()
+    (receipt,) = memory.remember_many([automatic(AUTOMATIC)])
+    assert (receipt.outcome, receipt.reason) == ("refused", "paused")
+    assert memory.remember("On purpose").outcome == "stored"
+    assert memory.resume()
+    assert not memory.resume()
+    assert not memory.is_paused()
+    assert memory.remember_many([automatic(AUTOMATIC)])[0].outcome == "candidate"
+
+
+def test_a_session_can_be_paused_alone(memory: kept.Kept) -> None:
+    memory.pause("s1")
+    assert memory.is_paused("s1")
+    assert not memory.is_paused("s2")
+    assert not memory.is_paused()
+    assert memory.remember_many([automatic(AUTOMATIC)])[0].outcome == "candidate"
+
+
+def test_a_false_alarm_can_be_allowed_and_only_its_digest_is_kept(memory: kept.Kept) -> None:
+    """C24: an allow-list, in the journal, without the value."""
+    assert "redacted" in memory.remember(f"The example key is {SECRET}").memory.content  # type: ignore[union-attr]
+    memory.allow(SECRET, "from the docs")
+    assert SECRET not in repr(memory.history())
+    assert SECRET in memory.remember(f"The example key in the docs is {SECRET}").memory.content  # type: ignore[union-attr]
+    assert [event.action for event in memory.history()][1] == "allow"
+    memory.undo(2)
+    assert SECRET not in memory.remember(f"Once more: {SECRET}").memory.content  # type: ignore[union-attr]
+
+
+def test_a_scan_finds_and_fixes_what_older_rules_let_through(memory: kept.Kept, tmp_path: Path) -> None:
+    memory.remember("A harmless line")
+    storage = memory._spaces.ensure_project()
+    with storage.writing(Stamp(group="old", at=FakeClock()(), actor="old")) as tx:  # as an older version stored it
+        tx.add(a_memory(f"Deploy with {SECRET}", space=storage.space, tags=("deploy",)), "remember")
+    (leak,) = memory.scan()
+    assert (leak.ref, leak.is_fixed) == ("2", False)
+    assert SECRET not in repr(leak)
+    (fixed,) = memory.scan(fix=True)
+    assert fixed.is_fixed
+    assert memory.scan() == []
+    cleaned = memory.get(2)
+    assert "[redacted:" in cleaned.content
+    assert cleaned.tags == ("deploy",)
+    assert SECRET not in repr(memory.history()) + repr(memory.history(2))
+    for path in tmp_path.rglob("*"):
+        assert path.is_dir() or SECRET.encode() not in path.read_bytes(), path
+
+
+def test_what_the_readme_says_is_no_new_memory(tmp_path: Path) -> None:
+    """The echo guard: CLAUDE.md, AGENTS.md, README and the like are not remembered again."""
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "CLAUDE.md").write_text(
+        "# Rules\n\nAll database access goes through the repository layer in src/db, never from a handler.\n"
+    )
+    with kept.open(home=tmp_path / "home", project=project, settings=kept.Settings()) as memory:
+        echo = "All database access goes through the repository layer in src/db, never from a handler"
+        (receipt,) = memory.remember_many([automatic(echo)])
+        assert (receipt.outcome, receipt.reason) == ("refused", "echo")
+        new = "The repository layer caches rows for five minutes, which hides updates made by the importer."
+        assert memory.remember_many([automatic(new)])[0].outcome == "candidate"
+        assert memory.remember(echo).outcome == "stored"
