@@ -46,11 +46,11 @@ def test_every_character_there_is_reaches_the_index_unchanged() -> None:
 
 def index_of(prepared: str) -> list[str]:
     """What a real FTS5 table makes of prepared words, in their order."""
-    with apsw.Connection(":memory:") as db:
-        db.execute(f'create virtual table live using fts5(words, tokenize="{text.FTS_TOKENIZE}")')
-        db.execute("create virtual table vocabulary using fts5vocab(live, 'instance')")
-        db.execute("insert into live(words) values (?)", (prepared,))
-        return [str(term) for (term,) in db.execute("select term from vocabulary order by offset")]
+    db = apsw.Connection(":memory:")
+    db.execute(f'create virtual table live using fts5(words, tokenize="{text.FTS_TOKENIZE}")')
+    db.execute("create virtual table vocabulary using fts5vocab(live, 'instance')")
+    db.execute("insert into live(words) values (?)", (prepared,))
+    return [str(term) for (term,) in db.execute("select term from vocabulary order by offset")]
 
 
 # Fingerprints
@@ -124,7 +124,7 @@ def test_a_query_has_at_most_32_words_and_no_word_twice() -> None:
     assert len(asked) == len(set(asked)) == 32
     assert asked[:3] == ["word0", "word", "0"]
     assert text.query_words("one two three", limit=2) == ["one", "two"]
-    assert text.query_words("one two three", limit=0) == text.query_words("one", limit=-1) == []
+    assert text.query_words("one two three", limit=0) == text.query_words("get_user", limit=-1) == []
 
 
 def test_common_words_stay_in_a_query() -> None:
@@ -192,7 +192,7 @@ def test_no_text_takes_more_than_linear_time(read: Callable[[str], object], patt
         return best
 
     # Eight times the text: eight times the time if linear, sixty-four times if quadratic.
-    assert cpu_seconds(80_000) < 24 * max(cpu_seconds(10_000), 0.001)
+    assert cpu_seconds(40_000) < 24 * max(cpu_seconds(5_000), 0.001)
 
 
 def test_threads_may_read_at_once() -> None:

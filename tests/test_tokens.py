@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from kept import tokens
 
 GOLDEN = Path(__file__).parent / "golden"
-MODULES = ("argparse", "ast", "calendar", "configparser", "csv", "difflib", "doctest", "inspect", "logging", "pathlib")
-MODULES += ("pickle", "random", "shutil", "statistics", "subprocess", "tarfile", "textwrap", "threading", "typing")
+MODULES = (
+    "argparse ast calendar configparser csv difflib doctest inspect logging pathlib pickle random shutil statistics "
+    "subprocess tarfile textwrap threading typing"
+).split()
 
 
 def sources() -> list[str]:

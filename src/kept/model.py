@@ -20,7 +20,7 @@ Origin = Literal["user", "agent", "conversation", "tool", "import", "migration",
 Outcome = Literal["stored", "strengthened", "candidate", "refused"]
 ConflictType = Literal["contradictory", "superseded", "ambiguous"]
 Role = Literal["admin", "project", "skill"]
-MessageRole = Literal["user", "assistant", "tool_call", "tool_result"]
+MessageRole = Literal["user", "assistant", "tool_call", "tool_result", "summary"]
 
 GLOBAL = "global"
 
@@ -187,6 +187,30 @@ class Alias(Record, frozen=True, kw_only=True):
         return f"alias:{self.word}"
 
 
+class Session(Record, frozen=True, kw_only=True):
+    """A conversation. Its messages are only ever added to; these are the marks that are set while it runs.
+
+    `checked` is the number of the last message whose findings are safe, `flushed` of the last one before which findings
+    and a summary were stored.
+    """
+
+    noun: ClassVar[str] = "session"
+
+    name: str
+    agent: str | None = None
+    parent: str | None = None
+    summary: str = ""
+    checked: int = 0
+    flushed: int = 0
+    started_at: datetime
+    finished_at: datetime | None = None
+    packed_at: datetime | None = None
+
+    @property
+    def subject(self) -> str:
+        return f"session:{self.name}"
+
+
 class Pause(Record, frozen=True, kw_only=True):
     """Nothing is captured or injected by itself: in the whole project, or in one session."""
 
@@ -214,7 +238,7 @@ class Allowance(Record, frozen=True, kw_only=True):
 
 
 # Every noun but Memory: few enough to be read whole.
-SMALL_NOUNS: tuple[type[Record], ...] = (Conflict, Alias, Pause, Allowance)
+SMALL_NOUNS: tuple[type[Record], ...] = (Conflict, Alias, Session, Pause, Allowance)
 NOUNS: tuple[type[Record], ...] = (Memory, *SMALL_NOUNS)
 
 
@@ -269,10 +293,16 @@ class Receipt(Struct, frozen=True, kw_only=True):
 
 
 class Message(Struct, frozen=True, kw_only=True):
-    """One message of a conversation, as it was said. A tool call has a name and an input, a tool result a content."""
+    """One message of a conversation, as it was said. A tool call has a name and an input, a tool result a content.
+
+    A `summary` stands in for the messages before it in a compacted view. `session` and `n`, its place there, are given
+    by the storage.
+    """
 
     id: str
     role: MessageRole
+    session: str = ""
+    n: int = 0
     content: str = ""
     name: str | None = None
     input: dict[str, Any] | None = None

@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from msgspec import Struct
 
-from kept.model import Event, Memory, Record, Scope, Status, Tier
+from kept.model import Event, Memory, Message, Record, Scope, Session, Status, Tier
 
 Shelf = Literal["live", "archive", "forgotten", "any"]
 R = TypeVar("R", bound=Record)
@@ -134,7 +134,44 @@ class Restored(Struct, frozen=True, kw_only=True):
     replaced: str | None = None
 
 
-class Reader(Protocol):
+class FoundMessage(Struct, frozen=True):
+    """A message that matches, with its prepared tokens and the length of its text."""
+
+    message: Message
+    words: str
+    n_words: int
+
+
+class Messages(Protocol):
+    """Reading conversations: messages in their order, and searching them."""
+
+    def session(self, name: str) -> Session | None:
+        """The session of that name, or None."""
+
+    def messages(self, session: str, *, after: int = 0, limit: int | None = None) -> list[Message]:
+        """Messages of a session from number `after` + 1 on, in order; also of a packed session."""
+
+    def last_number(self, session: str) -> int:
+        """The number of the newest message of a session; 0 when there is none."""
+
+    def messages_at(self, places: Sequence[tuple[str, int]]) -> list[FoundMessage]:
+        """The messages at these places (session, number), as far as they exist and are not packed."""
+
+    def search_messages(
+        self,
+        words: Sequence[str],
+        *,
+        limit: int,
+        session: str | None = None,
+        is_late: Callable[[], bool] | None = None,
+    ) -> list[FoundMessage]:
+        """Messages that hold at least one of the words, best BM25 first; packed sessions are not looked at."""
+
+    def message_statistics(self, words: Sequence[str]) -> Statistics:
+        """Rows, words, and rows with each word, of all messages that are not packed."""
+
+
+class Reader(Messages, Protocol):
     """A consistent look at one space: everything read through it is of one moment."""
 
     space: str
@@ -218,6 +255,22 @@ class Transaction(Reader, Protocol):
 
     def remove(self, record: Record, action: str) -> None:
         """Take a small record (an alias) away. A memory is archived by `put` and leaves by `erase` only."""
+
+    def append(self, messages: Sequence[Message]) -> list[Message]:
+        """Add messages at the end of their sessions and return them with their numbers.
+
+        One whose session, id and role are known already is left out: adding twice adds once. A transcript is its own
+        journal, so there is no event.
+        """
+
+    def pack(self, session: str) -> int:
+        """Compress the messages of a session and take them out of the search; how many there were."""
+
+    def unpack(self, session: str) -> int:
+        """Make a packed session searchable again; how many messages it has."""
+
+    def erase_messages(self, session: str, ids: Sequence[str] | None = None) -> int:
+        """Remove messages of a session for good, all of them or those with these ids; how many there were."""
 
     def erase(self, memory: Memory, action: str = "erase") -> None:
         """Leave no trace of the memory but the fact that it was erased: row, index, and every payload of its events."""

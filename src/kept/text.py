@@ -16,9 +16,9 @@ as `u` and its number in hexadecimal. On such tokens all agree: the index holds 
 
 import re
 import unicodedata
-from functools import lru_cache
+from functools import cache, lru_cache
 from operator import add
-from typing import Literal
+from typing import Any, Literal
 
 TOKEN_CHARS = "_"
 """What a token may hold beside letters and digits."""
@@ -303,13 +303,18 @@ def _stem(word: str) -> str:
     """
     if len(word) < 3 or not (word.isalpha() and word.isascii()):
         return word
-    from Stemmer import Stemmer  # a C extension; what only shows or fingerprints text need not load it
-
     if not _GERMAN.fullmatch(word):
-        word = str(Stemmer("english", 0).stemWord(word))
+        word = str(_stemmer()("english", 0).stemWord(word))
         if not _GERMAN.fullmatch(word):
             return word
-    return str(Stemmer("german", 0).stemWord(word))
+    return str(_stemmer()("german", 0).stemWord(word))
+
+
+@cache
+def _stemmer() -> Any:
+    from Stemmer import Stemmer  # a C extension; what only shows or fingerprints text need not load it
+
+    return Stemmer
 
 
 def _spellings(run: str) -> tuple[str, str]:

@@ -14,7 +14,7 @@ import pytest
 
 from kept import journal, text
 from kept.errors import Busy, InvalidInput, NotFound, StorageError
-from kept.model import Alias, Allowance, Conflict, Memory, Pause, Source, replace
+from kept.model import Alias, Allowance, Conflict, Memory, Message, Pause, Session, Source, replace
 from kept.ports import ANYWHERE, Statistics, Storage, TooLate, Where
 from tests.builders import START, memory, stamp
 
@@ -624,6 +624,108 @@ def promise_erasing_leaves_only_the_fact(bench: Bench) -> None:
     for word in ("launch", "swordfish", "plugh", "xyzzy"):
         for shelf in ("live", "archive", "any"):
             assert found(storage, word, shelf=shelf) == []
+
+
+# Conversations ------------------------------------------------------------------------------------
+
+
+def said(n: int, content: str, session: str = "s1", **fields: Any) -> Message:
+    return Message(id=f"m{n}", role=fields.pop("role", "user"), session=session, content=content, **fields)
+
+
+def promise_a_transcript_is_what_was_said(bench: Bench) -> None:
+    """B3, B21: messages come back as they were said, in order, also after reopening."""
+    storage = bench.open()
+    call = Message(
+        id="t1", role="tool_call", session="s1", name="read", input={"path": "a/b", "n": [1, None]}, at=START
+    )
+    with storage.writing(stamp()) as tx:
+        added = tx.append([said(1, "Hello", at=START, speaker="Ann"), call])
+        other = tx.append([said(1, "Elsewhere", "s2")])
+        added += tx.append(
+            [Message(id="t1", role="tool_result", session="s1", content="# Title"), said(2, "ünïcödé 名前")]
+        )
+    assert [message.n for message in added] == [1, 2, 3, 4]
+    assert [message.n for message in other] == [1]
+    assert added[1] == replace(call, n=2)
+    storage = bench.reopen(storage)
+    with storage.reading() as reader:
+        assert reader.messages("s1") == added
+        assert reader.messages("s1", after=2, limit=1) == added[2:3]
+        assert reader.messages("nowhere") == []
+        assert (reader.last_number("s1"), reader.last_number("nowhere")) == (4, 0)
+        assert [found.message for found in reader.messages_at([("s1", 2), ("s1", 99), ("s2", 1)])] == [added[1], *other]
+        assert reader.events() == []
+
+
+def promise_a_message_is_added_once(bench: Bench) -> None:
+    storage = bench.open()
+    with storage.writing(stamp()) as tx:
+        tx.append([said(1, "once")])
+        assert tx.append([said(1, "once"), said(2, "new")]) == [replace(said(2, "new"), n=2)]
+        assert tx.append([said(1, "once", role="assistant")])[0].n == 3
+
+
+def promise_messages_are_searched_apart_from_memories(bench: Bench) -> None:
+    """B17: the scope `sessions`."""
+    storage = bench.open()
+    add(storage, "a memory of the harbor")
+    with storage.writing(stamp()) as tx:
+        tx.append([said(1, "we walked to the harbor, to the harbor"), said(2, "harbor, you say?", "s2"), said(3, "no")])
+    words = text.query_words("harbor")
+    with bench.reopen(storage).reading() as reader:
+        found = reader.search_messages(words, limit=5)
+        assert {hit.message.id for hit in found} == {"m1", "m2"}
+        assert all("harbor" in hit.words.split() for hit in found)
+        assert [hit.message.id for hit in reader.search_messages(words, limit=5, session="s2")] == ["m2"]
+        assert reader.search_messages([], limit=5) == []
+        statistics = reader.message_statistics(words)
+        assert (statistics.rows, statistics.rows_with) == (3, {words[0]: 2})
+        assert reader.statistics(words).rows == 1
+
+
+def promise_a_packed_session_can_be_read_but_is_not_searched(bench: Bench) -> None:
+    storage = bench.open()
+    with storage.writing(stamp()) as tx:
+        kept = tx.append([said(1, "old harbor talk"), said(2, "more talk")])
+        assert tx.pack("s1") == 2
+        assert tx.pack("nowhere") == 0
+    storage = bench.reopen(storage)
+    words = text.query_words("harbor")
+    with storage.reading() as reader:
+        assert reader.messages("s1") == kept
+        assert reader.last_number("s1") == 2
+        assert reader.search_messages(words, limit=5) == []
+        assert reader.message_statistics(words).rows == 0
+    with storage.writing(stamp()) as tx:
+        assert tx.unpack("s1") == 2
+    with storage.reading() as reader:
+        assert reader.messages("s1") == kept
+        assert len(reader.search_messages(words, limit=5)) == 1
+
+
+def promise_messages_can_be_erased(bench: Bench) -> None:
+    storage = bench.open()
+    with storage.writing(stamp()) as tx:
+        tx.append([said(1, "swordfish"), said(2, "harmless"), said(1, "elsewhere", "s2")])
+        tx.pack("s2")
+    with storage.writing(stamp()) as tx:
+        assert tx.erase_messages("s1", ["m1"]) == 1
+        assert tx.erase_messages("s2") == 1
+    with bench.reopen(storage).reading() as reader:
+        assert [message.id for message in reader.messages("s1")] == ["m2"]
+        assert reader.messages("s2") == []
+        assert reader.search_messages(text.query_words("swordfish elsewhere"), limit=5) == []
+
+
+def promise_a_session_is_found_by_its_name(bench: Bench) -> None:
+    storage = bench.open()
+    with storage.writing(stamp()) as tx:
+        added = tx.add(Session(name="s1", agent="codex", parent="s0", started_at=START), "session")
+        changed = tx.put(replace(added, checked=10, summary="What was done."), "checkpoint")
+    with bench.reopen(storage).reading() as reader:
+        assert reader.session("s1") == changed
+        assert reader.session("s2") is None
 
 
 # Bookkeeping --------------------------------------------------------------------------------------

@@ -25,7 +25,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import NoReturn
 
@@ -35,12 +34,15 @@ from kept import ids, text
 from kept.model import Memory, replace
 from kept.ports import ANYWHERE, Stamp
 from kept.storage.sqlite import SqliteStorage
-from tests.crash import processes
 from tests.crash.checks import SPACE, faults_of
+from tests.crash.processes import Child
 from tests.crash.simulated_disk import Happened, Refusal, TappedDisk, on_connect
 
 _TOPICS = "auth login token cache index retry queue schema deploy budget parser socket mirror shard vector".split()
-_PAUSE_S = 0.05  # between two kills by the parent's hand, at most
+_MESSAGES = (
+    30  # between two kills by the parent's hand, at most: counted and not timed, so that a busy machine is no excuse
+)
+_SILENCE_S = 2.0
 _CHECKPOINT_PAGES = 100  # SQLite's 1,000 would be reached by few of these short lives
 _LOOK_EVERY = 200  # kills
 _MASSACRES = 0.02  # how often all are killed at once
@@ -62,10 +64,10 @@ class Oracle:
     def __init__(self) -> None:
         self.actions: Counter[str] = Counter()
         self.acknowledged: Contents = {}
-        self._under_way: dict[str, Said] = {}  # by writer
+        self._under_way: dict[int, Said] = {}  # by writer
         self._uncertain: list[tuple[Contents, Contents]] = []  # before and after: one of the two
 
-    def hear(self, writer: str, said: Said) -> None:
+    def hear(self, writer: int, said: Said) -> None:
         if said.is_done:
             self.acknowledged |= said.contents
             self.actions[said.action] += 1
@@ -73,7 +75,7 @@ class Oracle:
         else:
             self._under_way[writer] = said
 
-    def bury(self, writer: str) -> str:
+    def bury(self, writer: int) -> str:
         """The writer is dead: what it was doing (the answer) may have happened or not."""
         said = self._under_way.pop(writer, None)
         if said is None:
@@ -134,10 +136,10 @@ class Writer:
                     self._write(action, [replace(memory, status="archived", reason="expired", archived_at=now)])
 
     def _write(self, action: str, memories: list[Memory]) -> None:
-        with self._telling(action, {memory.uid: said_of(memory) for memory in memories}):
-            with self._storage.writing(self._stamp()) as tx:
-                put = tx.add if action == "add" else tx.put
-                written = [put(memory, action) for memory in memories]
+        contents: Contents = {memory.uid: said_of(memory) for memory in memories}
+        with self._telling(action, contents), self._storage.writing(self._stamp()) as tx:
+            put = tx.add if action == "add" else tx.put
+            written = [put(memory, action) for memory in memories]
         self._mine |= {memory.uid: memory for memory in written}
 
     def _erase(self, memory: Memory) -> None:
@@ -238,7 +240,7 @@ class Herd:
         self._writers = writers
         self._rng = random.Random(seed)
         self._seed = seed * 1_000_000
-        self._alive: dict[Connection, tuple[str, BaseProcess]] = {}
+        self._alive: dict[Connection, Child] = {}
 
     def run(self, kills: int) -> None:
         """Kill so many, and leave none alive."""
@@ -246,49 +248,48 @@ class Herd:
         while self.died.total() < goal:
             while len(self._alive) < self._writers:
                 self._seed += 1
-                process, pipe = processes.start(write, self._path, self._seed)
-                self._alive[pipe] = (str(self._seed), process)
-            self._listen(self._rng.uniform(0, _PAUSE_S))
+                writer = Child(write, self._path, self._seed)
+                self._alive[writer.pipe] = writer
+            self._listen(self._rng.randint(0, _MESSAGES))
             victims = list(self._alive)
             self._kill(victims if self._rng.random() < _MASSACRES else self._rng.sample(victims, min(1, len(victims))))
         self._kill(list(self._alive))
 
-    def _listen(self, timeout_s: float) -> None:
-        until = time.monotonic() + timeout_s
-        while (left := until - time.monotonic()) > 0:
-            for pipe in wait(list(self._alive), left):
+    def _listen(self, messages: int) -> None:
+        while messages > 0 and (ready := wait(list(self._alive), _SILENCE_S)):
+            for pipe in ready:
                 assert isinstance(pipe, Connection)
                 self._hear(pipe)
+                messages -= 1
 
     def _kill(self, pipes: list[Connection]) -> None:
         for pipe in pipes:
-            self._alive[pipe][1].kill()
+            self._alive[pipe].signal(signal.SIGKILL)
         for pipe in pipes:
             while self._hear(pipe):
                 pass
 
     def _hear(self, pipe: Connection) -> bool:
         """Take one message; False when the writer is dead and has said everything."""
-        writer, process = self._alive[pipe]
+        writer = self._alive[pipe]
         try:
             said = msgspec.msgpack.decode(pipe.recv_bytes(), type=Said | str)
         except EOFError:
-            self._bury(pipe, writer, process)
+            self._bury(writer)
             return False
         if isinstance(said, str):
             self.countdowns[said] += 1
         else:
-            self.oracle.hear(writer, said)
+            self.oracle.hear(writer.pid, said)
         return True
 
-    def _bury(self, pipe: Connection, writer: str, process: BaseProcess) -> None:
-        doing = self.oracle.bury(writer)
-        process.join()
-        if process.exitcode != -signal.SIGKILL:
-            raise AssertionError(f"a writer ended by itself, {doing}: exit code {process.exitcode}")
+    def _bury(self, writer: Child) -> None:
+        doing = self.oracle.bury(writer.pid)
+        if (code := writer.wait()) != -signal.SIGKILL:
+            raise AssertionError(f"a writer ended by itself, {doing}: exit code {code}")
         self.died[doing] += 1
-        del self._alive[pipe]
-        pipe.close()
+        del self._alive[writer.pipe]
+        writer.pipe.close()
 
 
 class Report(msgspec.Struct):
@@ -320,6 +321,7 @@ def _listed(counts: Counter[str]) -> str:
 def run(folder: Path, *, kills: int, writers: int = 6, seed: int = 1, making_stride: int = 1) -> Report:
     """Kill so many writers of a file in `folder`, and one maker of a new file at every so manyth step of that."""
     path = folder / "kept.db"
+    text.words("loaded once")  # and not again by every writer
     herd = Herd(path, writers, seed)
     problems = []
     while (left := kills - herd.died.total()) > 0:
@@ -356,14 +358,14 @@ def kill_while_making(folder: Path, stride: int) -> tuple[int, list[str]]:
     for number in range(10_000):
         place = folder / f"making-{number}"
         place.mkdir()
-        process, pipe = processes.start(make, place / "kept.db", 1 + number * stride)
-        process.join()
-        pipe.close()
+        maker = Child(make, place / "kept.db", 1 + number * stride)
+        code = maker.wait()
+        maker.pipe.close()
         problems += [f"made up to step {1 + number * stride}: {fault}" for fault in faults_of(place / "kept.db")]
         if (place / "kept.db").stat().st_mode & 0o077:
             problems.append(f"made up to step {1 + number * stride}: others may read it")
         shutil.rmtree(place)
-        if process.exitcode == 0:
+        if code == 0:
             return number, problems
     raise AssertionError("making a file has no end")
 

@@ -1,26 +1,61 @@
-"""Processes for the crash programs: forked from a clean server, so that a new one costs milliseconds.
+"""Processes for the crash programs: plain forks, each with a pipe, of a program that has no thread and no store open.
 
-The server has the modules loaded and no store open; whatever threads and connections the caller has stay with it.
+The tests run those programs in processes of their own, because a test runner may have threads, and forking does not
+go with threads.
 """
 
-import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import traceback
 from collections.abc import Callable
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from multiprocessing.context import ForkServerContext
-from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any
 
-
-def context() -> ForkServerContext:
-    made = multiprocessing.get_context("forkserver")
-    made.set_forkserver_preload(["tests.crash.kills", "tests.crash.storm"])
-    return made
+ROOT = Path(__file__).parents[2]
 
 
-def start(target: Callable[..., None], *arguments: Any) -> tuple[BaseProcess, Connection]:
-    """Run `target(pipe, *arguments)` in a process of its own: the process, and our end of the pipe."""
-    ours, theirs = context().Pipe()
-    process = context().Process(target=target, args=(theirs, *arguments), daemon=True)
-    process.start()
-    theirs.close()
-    return process, ours
+class Child:
+    """A process that runs `target(pipe, *arguments)`, and our end of its pipe."""
+
+    def __init__(self, target: Callable[..., None], *arguments: Any) -> None:
+        self.pipe, theirs = Pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            _run(self.pipe, target, theirs, *arguments)
+        theirs.close()
+        self._exit_code: int | None = None
+
+    def signal(self, number: signal.Signals) -> None:
+        if self._exit_code is None:
+            os.kill(self.pid, number)
+
+    def wait(self) -> int:
+        """Its exit code: minus nine when it was killed."""
+        if self._exit_code is None:
+            _, status = os.waitpid(self.pid, 0)
+            self._exit_code = os.waitstatus_to_exitcode(status)
+        return self._exit_code
+
+
+def _run(parents_end: Connection, target: Callable[..., None], *arguments: Any) -> None:
+    try:
+        parents_end.close()
+        target(*arguments)
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)
+    os._exit(0)
+
+
+def run_program(module: str, *arguments: str) -> str:
+    """Run `python -m module` as a person would, and return what it printed. Raises AssertionError if it failed."""
+    done = subprocess.run(
+        [sys.executable, "-m", module, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, f"{module} failed:\n{done.stdout}\n{done.stderr}"
+    return done.stdout

@@ -5,6 +5,7 @@
 One trial: a copy of a store that was closed well (its database) or whose process was killed (its WAL), one to three
 flipped bytes, all questions. Every answer must be the right one, or an error of Kept, or `examine` must report
 a problem. In every tenth damaged trial `repair` is called, too, and whatever is missing afterwards it must have named.
+Usage counts, links and receipts are notes that may be lost with the end of a WAL; all else may not.
 Two thirds of the flips fall anywhere, one third into the headers and directories of pages, where they do most harm.
 """
 
@@ -15,6 +16,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +24,15 @@ from msgspec import Struct
 
 from kept.errors import Corrupt, KeptError
 from kept.model import Alias, Conflict, Memory, Source, replace
-from kept.ports import ANYWHERE, Reader, Where
+from kept.ports import ANYWHERE, Found, Reader, Where
 from kept.storage.sqlite import SqliteStorage, doctor
 from tests.builders import START, memory, stamp
 
-N_MEMORIES = 240
-WORDS = "auth token cache index schema worker queue retry deploy build login session mirror parser budget".split()
+N_MEMORIES = 160
+MANY = 10_000
+WORDS = [
+    f"{stem}{number}" for stem in "auth token cache schema worker queue deploy mirror".split() for number in range(12)
+]
 SHELVES = (Where(), Where(scope="items"), Where(shelf="archive"), Where(shelf="forgotten"), ANYWHERE)
 PAGE, WAL_HEADER, FRAME_HEADER = 4096, 32, 24
 REPAIR_EVERY = 10
@@ -92,7 +97,7 @@ def _live_a_little(storage: SqliteStorage, rng: random.Random, numbers: range) -
     with storage.writing(stamp()) as tx:
         for left, right in zip(added[10:20:2], added[11:20:2], strict=True):
             tx.add(Conflict(left=left.uid, right=right.uid, type="ambiguous", detected_at=START), "conflict")
-        tx.add(Alias(word=f"word{numbers[0]}", expands_to=("token", "login")), "alias")
+        tx.add(Alias(word=f"word{numbers[0]}", expands_to=("token1", "login")), "alias")
         for gone in added[3:6]:
             tx.erase(gone)
     with storage.bookkeeping() as notes:
@@ -104,38 +109,31 @@ def _live_a_little(storage: SqliteStorage, rng: random.Random, numbers: range) -
 
 def _questions(storage: SqliteStorage) -> dict[str, Question]:
     """Everything a reader can be asked, each question apart."""
-    questions: dict[str, Question] = {}
     with storage.reading() as reader:
-        last = max(m.id for m in reader.select(ANYWHERE, limit=10_000))
-        subjects = {event.subject for event in reader.events()}
+        last = max(m.id for m in reader.select(ANYWHERE, limit=MANY))
+        subjects = sorted({event.subject for event in reader.events()})[::3]
+    questions: dict[str, Question] = {
+        "events": methodcaller("events"),
+        "conflicts": methodcaller("all", Conflict),
+        "aliases": methodcaller("all", Alias),
+        "receipt": methodcaller("receipt"),
+    }
     for id in range(1, last + 2):
-        questions[f"get {id}"] = lambda reader, id=id: reader.get(Memory, id)
-    for id in range(1, last + 2, 5):
-        questions[f"links {id}"] = lambda reader, id=id: reader.links(id)
+        questions[f"get {id}"] = methodcaller("get", Memory, id)
+        questions[f"links {id}"] = methodcaller("links", id)
     for where in SHELVES:
         name = f"{where.shelf} {where.scope}"
-        questions[f"select {name}"] = lambda reader, where=where: reader.select(where, limit=10_000)
-        questions[f"count {name}"] = lambda reader, where=where: reader.count(where)
-        questions[f"statistics {name}"] = lambda reader, where=where: reader.statistics(WORDS, where)
-        for word in (*WORDS, "codex"):
-            ask_for = Where(shelf=where.shelf, scope=where.scope)
-            questions[f"search {word} {name}"] = lambda reader, word=word, where=ask_for: reader.search(
-                [word], where, limit=10_000
-            )
-        questions[f"vocabulary {name}"] = lambda reader, where=where: reader.vocabulary("", where, limit=10_000)
+        questions[f"select {name}"] = methodcaller("select", where, limit=MANY)
+        questions[f"count {name}"] = methodcaller("count", where)
+        questions[f"statistics {name}"] = methodcaller("statistics", WORDS, where)
+        questions[f"vocabulary {name}"] = methodcaller("vocabulary", "", where, limit=MANY)
+        for word in (*WORDS[::8], "codex"):
+            questions[f"search {word} {name}"] = methodcaller("search", [word], where, limit=MANY)
     for session in range(7):
-        questions[f"session {session}"] = lambda reader, session=session: reader.select(
-            Where(session=f"s{session}"), limit=10_000
-        )
-    for subject in sorted(subjects):
-        questions[f"history {subject}"] = lambda reader, subject=subject: reader.events(subject=subject)
-        questions[f"uid {subject}"] = lambda reader, subject=subject: reader.select(
-            Where(uid=subject, shelf="any", scope=None)
-        )
-    questions["events"] = lambda reader: reader.events()
-    questions["conflicts"] = lambda reader: reader.all(Conflict)
-    questions["aliases"] = lambda reader: reader.all(Alias)
-    questions["receipt"] = lambda reader: reader.receipt()
+        questions[f"session {session}"] = methodcaller("select", Where(session=f"s{session}"), limit=MANY)
+    for subject in subjects:
+        questions[f"history {subject}"] = methodcaller("events", subject=subject)
+        questions[f"uid {subject}"] = methodcaller("select", Where(uid=subject, shelf="any", scope=None))
     return questions
 
 
@@ -143,12 +141,18 @@ def ask(storage: SqliteStorage, questions: dict[str, Question]) -> tuple[dict[st
     """The answers, and the errors that were given in the place of one."""
     answers: dict[str, Any] = {}
     errors: dict[str, KeptError] = {}
-    for name, question in questions.items():
+    waiting = list(questions.items())
+    while waiting:
+        name = "begin"
         try:
             with storage.reading() as reader:
-                answers[name] = question(reader)
+                while waiting:
+                    name, question = waiting.pop()
+                    answers[name] = question(reader)
         except KeptError as error:
             errors[name] = error
+            if name == "begin":
+                break  # no question can be asked any more
     return answers, errors
 
 
@@ -185,7 +189,7 @@ def trial(stores: Stores, folder: Path, rng: random.Random, *, is_wal: bool, wit
             answers, errors = ask(storage, stores.questions)
         finally:
             storage.close()
-        wrong = [name for name, answer in answers.items() if answer != stores.truth[name]]
+        wrong = [name for name, answer in answers.items() if not _is_right(name, answer, stores.truth[name], is_wal)]
         outcome = "an error at a question" if errors else "a wrong answer" if wrong else "no harm"
     except KeptError as error:
         outcome = "an error at opening"
@@ -202,6 +206,13 @@ def trial(stores: Stores, folder: Path, rng: random.Random, *, is_wal: bool, wit
         if with_repair:
             failures += _judge_repair(path, stores)
     return Trial(outcome, failures)
+
+
+def _is_right(name: str, answer: Any, truth: Any, is_wal: bool) -> bool:
+    """Usage that recall noted in the last transactions is not acknowledged: it may be lost with the end of a WAL."""
+    if not is_wal:
+        return bool(answer == truth)
+    return name.startswith(("links", "receipt")) or bool(_without_usage(answer) == _without_usage(truth))
 
 
 def _copy(store: Path, folder: Path) -> Path:
@@ -240,10 +251,10 @@ def _judge_repair(path: Path, stores: Stores) -> list[str]:
         failures.append(f"after the repair there are errors: {errors}")
     is_loss_named = any(finding.level == "problem" for finding in findings)
     for name, answer in answers.items():
-        if name.startswith(("get", "search", "select")) and not is_loss_named:
-            if _without_usage(answer) != _without_usage(stores.truth[name]):
-                failures.append(f"after the repair {name} differs, and nothing was said: {findings}")
-                break
+        is_asked_for = name.startswith(("get", "search", "select", "uid", "history", "conflicts", "aliases"))
+        if is_asked_for and not is_loss_named and _without_usage(answer) != _without_usage(stores.truth[name]):
+            failures.append(f"after the repair {name} differs, and nothing was said: {findings}")
+            break
     return failures
 
 
@@ -253,8 +264,8 @@ def _without_usage(answer: Any) -> Any:
             return replace(answer, use_count=0, last_used_at=None)
         case list():
             return [_without_usage(part) for part in answer]
-        case _ if hasattr(answer, "memory"):
-            return _without_usage(answer.memory)
+        case Found():
+            return (_without_usage(answer.memory), answer.prepared)
     return answer
 
 
@@ -267,7 +278,9 @@ def run(flips: int, seed: int, folder: Path) -> tuple[Counter[str], list[str]]:
     for number in range(flips):
         is_wal = number % 2 == 1
         with_repair = damaged % REPAIR_EVERY == 0
-        done = trial(stores, folder / "trial", random.Random(f"{seed}-{number}"), is_wal=is_wal, with_repair=with_repair)
+        done = trial(
+            stores, folder / "trial", random.Random(f"{seed}-{number}"), is_wal=is_wal, with_repair=with_repair
+        )
         damaged += done.outcome != "no harm"
         outcomes[f"{'wal' if is_wal else 'database'}: {done.outcome}"] += 1
         failures += [f"flip {number} (seed {seed}): {failure}" for failure in done.failures]

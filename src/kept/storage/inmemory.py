@@ -18,8 +18,9 @@ from msgspec import Struct, field
 
 from kept import bm25, journal
 from kept.errors import Busy, NotAllowed, NotFound, StorageError
-from kept.model import Alias, Allowance, Conflict, Event, Memory, Pause, Record, replace
+from kept.model import Alias, Allowance, Conflict, Event, Memory, Message, Pause, Record, Session, replace
 from kept.ports import LIVE, BackedUp, Found, Prepared, R, Restored, Scrubbed, Stamp, Statistics, TooLate, Where
+from kept.storage.messages import MessageReader, MessageWriter
 from kept.storage.prepare import prepare
 from kept.storage.shared import RECEIPTS_KEPT, WRITE_WAIT_S, check_limit, index_of, indexes, matches, tombstone
 
@@ -44,6 +45,9 @@ class State(Struct):
     aliases: dict[int, Alias] = {}
     pauses: dict[int, Pause] = {}
     allowances: dict[int, Allowance] = {}
+    sessions: dict[int, Session] = {}
+    messages: dict[str, tuple[Message, ...]] = {}
+    packed: set[str] = set()
     events: list[Event] = []
     tombstones: set[str] = set()
     links: dict[str, tuple[float, datetime]] = {}  # "3-7" → strength, last recalled together
@@ -59,6 +63,9 @@ class State(Struct):
             aliases=dict(self.aliases),
             pauses=dict(self.pauses),
             allowances=dict(self.allowances),
+            sessions=dict(self.sessions),
+            messages=dict(self.messages),
+            packed=set(self.packed),
             events=list(self.events),
             tombstones=set(self.tombstones),
             links=dict(self.links),
@@ -73,11 +80,12 @@ class State(Struct):
             Alias: self.aliases,
             Pause: self.pauses,
             Allowance: self.allowances,
+            Session: self.sessions,
         }
         return tables[noun]
 
 
-class InMemoryReader:
+class InMemoryReader(MessageReader):
     """Reads one state of one space."""
 
     def __init__(self, space: str, state: State, prepared: dict[int, tuple[Memory, Prepared]]) -> None:
@@ -201,7 +209,7 @@ class InMemoryReader:
         return known[1]
 
 
-class InMemoryTransaction(InMemoryReader):
+class InMemoryTransaction(InMemoryReader, MessageWriter):
     """Writes to a state that nobody else has seen yet."""
 
     def __init__(

@@ -8,7 +8,7 @@ a miss leaves two memories that a reader can still compare.
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
@@ -18,9 +18,10 @@ from kept.model import ConflictType, Memory, replace
 from kept.ports import Reader, Where
 
 MAX_CHARS = 1_000  # a statement is short; of a document, only the beginning is read
-MAX_STEMS = 16
-SEARCHED_STEMS = 6  # the rarest ones; more of them make the search slow without finding more
-CANDIDATES = 20
+COUNTED_STEMS = 6
+SEARCHED_STEMS = 4  # the rarest ones; a rival holds nearly all of them, and each more costs a tenth of a millisecond
+CANDIDATES = 8
+SHORT_WORDS = 6  # a text so short may contradict another about a single word: "Use Redis", "Don't use Redis"
 RARE_SHARE = 0.05  # a word in more than one of twenty memories says little about what they are about
 ALWAYS_RARE_ROWS = 5  # ... except in a small space, where every word is common
 
@@ -57,35 +58,65 @@ class Claim(Struct, frozen=True):
 
 def find_rivals(reader: Reader, memory: Memory) -> list[Rival]:
     """C22: the live memories of the space that contradict this one and share its kind or one of its files."""
-    claims = [] if memory.kind in HISTORY else claims_of(memory.content)
-    stems = {stem for claim in claims for stem in claim.stems if not stem.startswith("+")}
-    longest = sorted(stems, key=lambda stem: (-len(stem), stem))[:MAX_STEMS]
-    if not longest:
+    if memory.kind in HISTORY:
         return []
-    where = Where(scope=memory.scope)
-    statistics = reader.statistics(longest, where)
-    rows_with = statistics.rows_with
-    limit = max(ALWAYS_RARE_ROWS, statistics.rows * RARE_SHARE)
-    rare = frozenset(stem for stem in longest if rows_with[stem] <= limit)
-    known = sorted((stem for stem in longest if rows_with[stem]), key=lambda stem: rows_with[stem])
+    claims = claims_of(memory.content)
+    rarity = _Rarity(reader, Where(scope=memory.scope))
     rivals = []
-    for found in reader.search(known[:SEARCHED_STEMS], where, limit=CANDIDATES):
-        other = found.memory
-        if other.fingerprint != memory.fingerprint and _speak_of_one_thing(memory, other):
-            type = contradiction(claims, claims_of(other.content), rare)
-            if type is not None:
-                rivals.append(Rival(other, type))
+    for other in _candidates(reader, memory, claims, rarity):
+        if type := contradiction(claims, claims_of(other.content), rarity.rare):
+            rivals.append(Rival(other, type))
     return rivals
 
 
-def _speak_of_one_thing(memory: Memory, other: Memory) -> bool:
-    if other.kind in HISTORY:
-        return False
-    return memory.kind == other.kind or not set(memory.files).isdisjoint(other.files)
+class _Rarity:
+    """In how many memories a stem stands; each is asked for once, and only when it matters."""
+
+    def __init__(self, reader: Reader, where: Where) -> None:
+        self._reader = reader
+        self._where = where
+        self._rows = 0
+        self._rows_with: dict[str, int] = {}
+
+    def rows_with(self, stems: Collection[str]) -> Mapping[str, int]:
+        unknown = [stem for stem in stems if stem not in self._rows_with]
+        if unknown:
+            statistics = self._reader.statistics(unknown, self._where)
+            self._rows = statistics.rows
+            self._rows_with.update(statistics.rows_with)
+        return self._rows_with
+
+    def rare(self, stems: Collection[str]) -> set[str]:
+        words = [stem for stem in stems if not stem.startswith("+")]
+        counted = self.rows_with(words)
+        return {word for word in words if counted[word] <= max(ALWAYS_RARE_ROWS, self._rows * RARE_SHARE)}
 
 
-def contradiction(left: Sequence[Claim], right: Sequence[Claim], rare: Collection[str]) -> ConflictType | None:
-    """How two texts contradict each other, or None.
+def _candidates(reader: Reader, memory: Memory, claims: Sequence[Claim], rarity: _Rarity) -> list[Memory]:
+    """The memories of its kind, or about one of its files, among those that share most of its rarest words."""
+    stems = {stem for claim in claims for stem in claim.stems if not stem.startswith("+")}
+    # A long word is seldom a common one; to count the others as well would take twice the time.
+    counted = sorted(stems, key=lambda stem: (-len(stem), stem))[:COUNTED_STEMS]
+    rows_with = rarity.rows_with(counted)
+    rarest = sorted((stem for stem in counted if rows_with[stem]), key=lambda stem: rows_with[stem])[:SEARCHED_STEMS]
+    candidates = []
+    for found in reader.search(rarest, Where(scope=memory.scope), limit=CANDIDATES):
+        other, prepared = found.memory, found.prepared
+        is_near = prepared.n_words <= SHORT_WORDS or len(stems.intersection(prepared.words.split())) > 1
+        if is_near and other.fingerprint != memory.fingerprint and _may_disagree(memory, other):
+            candidates.append(other)
+    return candidates
+
+
+def _may_disagree(memory: Memory, other: Memory) -> bool:
+    is_about_the_same = memory.kind == other.kind or not set(memory.files).isdisjoint(other.files)
+    return is_about_the_same and other.kind not in HISTORY
+
+
+def contradiction(
+    left: Sequence[Claim], right: Sequence[Claim], rare: Callable[[Collection[str]], set[str]]
+) -> ConflictType | None:
+    """How two texts contradict each other, or None. `rare` picks those stems that tell what a text is about.
 
     What they disagree about holds at least two rare stems, or is all that a claim of each speaks of.
     """
@@ -93,9 +124,8 @@ def contradiction(left: Sequence[Claim], right: Sequence[Claim], rare: Collectio
     types: set[ConflictType] = set()
     for a in left:
         for b in right:
-            common = {stem for stem in a.stems & b.stems if stem in rare}
-            type = _disagreement(a, b) if common else None
-            if type is not None:
+            type = _disagreement(a, b)
+            if type is not None and (common := rare(a.stems & b.stems)):
                 types.add(type)
                 shared |= common if a.stems != b.stems else {*common, "+same"}
     if len(shared) < 2:
@@ -125,7 +155,7 @@ def _disagreement(a: Claim, b: Claim) -> ConflictType | None:
 _GRAVEST_FIRST: tuple[ConflictType, ...] = ("superseded", "contradictory", "ambiguous")
 _CLAUSE = re.compile(r"(?<=[.!?;:])\s|\n|,?\s(?:but|[-–—])\s|\s\(")
 _REASON = re.compile(r"[,;]?\s(?:because|since|so that|otherwise|hence|therefore|which|due to)\b")
-_WORD = re.compile(r"[\w'.:/@+#-]*\w[+#%]*|[,=]")
+_WORD = re.compile(r"\w+(?:['.:/@+#-]+\w+)*[+#%]*|[,=]")
 
 _NEGATORS = frozenset("not never no cannot nobody".split())
 _PARTLY = frozenset("only just all every always necessarily merely".split())  # "not only" denies nothing

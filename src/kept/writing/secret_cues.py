@@ -33,6 +33,7 @@ Span = tuple[int, int, str]
 
 IDENTIFIER = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 KINDS = {"pass": "password", "key": "api-key"}  # the family is the kind, but for these
+ROWS = 200  # how many rows of a table are read below its heading
 GAP = 160  # how far the value may stand from its cue in a sentence
 
 
@@ -44,6 +45,7 @@ class Tie(Enum):
     STATED = "password is value, password: value"
     APART = "password for the staging box is value"
     ARGUMENT = 'setPassword("value")'
+    DISTANT = "the password was leaked: value"
     LOOSE = "password value, set the password to value, value as password"
 
 
@@ -68,17 +70,21 @@ class Value(NamedTuple):
 def find_cued_secrets(text: str, small: str) -> Iterator[Span]:
     """Values behind a cue, and word lists behind a cue for seed phrases."""
     yield from _seed_phrases(text, small)
-    resume = 0
+    resume = table_end = 0
     for match in _cue_words().finditer(small):
         if match.start() < resume:
             continue
         cue = _cue(text, match)
-        if cue:
+        if cue and not _cue_words().search(small, match.end(), cue.end):  # of `auth.token`, the last word counts
             resume = cue.end
             value = next(_values(text, small, cue), None)
             if value:
                 yield value.start, value.end, KINDS.get(cue.family, cue.family)
                 resume = max(resume, value.end)
+            elif cue.start >= table_end:
+                for cell in _column(text, cue):
+                    yield cell.start, cell.end, KINDS.get(cue.family, cue.family)
+                    table_end = cell.end
 
 
 # ---- the cue ----
@@ -141,14 +147,14 @@ def _cue(text: str, match: re.Match[str]) -> Cue | None:
 def _values(text: str, small: str, cue: Cue) -> Iterator[Value]:
     """Values tied to the cue that are secrets, the most firmly tied first."""
     after = text[cue.end : cue.end + 1]
-    if after == ">":
+    if after in (">", '"', "'"):
         yield from _element_text(text, cue)
     yield from _assigned(text, small, cue)
     yield from _named_elsewhere(text, small, cue)
     if after in ("(", '"', "'"):
         yield from _argument(text, cue)
+    yield from _linked(text, small, cue)
     if cue.family != "pass":
-        yield from _linked(text, small, cue)
         yield from _stated_before(text, small, cue)
     yield from _beside(text, small, cue)
 
@@ -157,7 +163,7 @@ def _assigned(text: str, small: str, cue: Cue) -> Iterator[Value]:
     """`name = value`, `"name": value`, `name: type = value`, and the value on the next line."""
     link = compiled(
         r"""["'`”’»\])*]{0,4}+([ \t]{0,24}+)"""
-        r"""(:[ \t]{0,4}+[a-z_.\[\]<>, |?]{1,40}+=(?!=)|:=|=>|-{1,2}>|→|⇒|\?=|\|\|=|\+=|={1,3}+|!={1,2}+|:{1,2}+|<-|\||%3d|%3a)"""
+        r"""(:[ \t]{0,4}+[a-z_.\[\]<>, |?]{1,40}+=(?!=)|:=|=>|-{1,2}>|→|⇒|\?=|\|\|=|\+=|={1,3}+|!={1,2}+|:{1,2}+|<-|<<<|\||%3d|%3a|(?<=[ \t])(?:[-–—>…~]|\.{2,3}+)(?=[ \t]))"""
         r"""(?:\*\*|[\])])?([ \t]{0,40}+)"""
     ).match(small, cue.end)
     if not link:
@@ -166,7 +172,7 @@ def _assigned(text: str, small: str, cue: Cue) -> Iterator[Value]:
     below = compiled(r"(?:[|>][-+]?)?[ \t]{0,8}+(?:\r?\n[ \t>#*+-]{0,24}+){1,3}+(?:```\w{0,12}+\n)?[ \t]{0,16}+").match(text, position)
     if below:
         yield from _read(text, cue, below.end(), Tie.STATED)
-    elif sign == "|":
+    elif sign in "|-–—>…~" or sign.startswith(".."):
         yield from _read(text, cue, position, Tie.LOOSE)
     elif "=" in sign or sign in ("<-", "%3d"):
         spaced = link.group(1) or link.group(3)
@@ -189,7 +195,7 @@ def _named_elsewhere(text: str, small: str, cue: Cue) -> Iterator[Value]:
 
 
 def _element_text(text: str, cue: Cue) -> Iterator[Value]:
-    match = compiled(r">\s{0,40}+([^<>\n]{3,512}+)<").match(text, cue.end)
+    match = compiled(r"[\"']?>\s{0,40}+([^<>\n]{3,512}+)<").match(text, cue.end)
     if match:
         value = Value(match.start(1), match.end(1), True)
         if _is_secret(text, cue, value, Tie.LITERAL):
@@ -198,7 +204,7 @@ def _element_text(text: str, cue: Cue) -> Iterator[Value]:
 
 def _argument(text: str, cue: Cue) -> Iterator[Value]:
     """`setPassword("value")`, `getenv("API_KEY", "value")`."""
-    link = compiled(r"""["']?[ \t]{0,4}+(?:\(|,)[ \t]{0,4}+(?=[bruf]{0,2}+["'])""").match(text, cue.end)
+    link = compiled(r"""["']?[ \t]{0,4}+(?:\(|,)[ \t]{0,24}+(?=[bruf]{0,2}+["'])""").match(text, cue.end)
     if link:
         yield from _read(text, cue, link.end(), Tie.ARGUMENT)
 
@@ -208,16 +214,19 @@ def _linked(text: str, small: str, cue: Cue) -> Iterator[Value]:
     run = _links().match(small, cue.end)
     if run:
         words = (run.group(1) or "is").split()
-        is_firm = any(word in VERBS and word != "to" for word in words) or "to" in words and _is_being_set(small, cue)
-        yield from _read(text, cue, run.end(), Tie.STATED if is_firm else Tie.LOOSE)
-    opener = compiled(r"[\"'`*)]{0,3}+[ \t]{1,3}+([(\[]|[^\W\d_]{1,12}+)").match(small, cue.end)
-    if opener and (opener.group(1) in GAP_OPENERS or opener.group(1) in ("(", "[")):
-        line_end = small.find("\n", cue.end, cue.end + GAP)
-        limit = line_end + 3 if line_end >= 0 else cue.end + GAP
-        for link in _late_links().finditer(small, opener.end(), limit):
-            if link.group(1):
-                break  # the sentence ends
-            yield from _read(text, cue, link.end(), Tie.APART)
+        is_firm = not run.group(1) or any(word in VERBS and word != "to" for word in words) or "to" in words and _is_being_set(small, cue)
+        if is_firm or cue.family != "pass":
+            yield from _read(text, cue, run.end(), Tie.STATED if is_firm else Tie.LOOSE)
+    opener = compiled(r"[\"'`*)]{0,3}+,?[ \t]{1,3}+([(\[]|[^\W\d_]{1,20}+)").match(small, cue.end)
+    if not opener or opener.group(1) in BENIGN_SUFFIXES - GAP_OPENERS - LINKS:
+        return  # "password policy is …", or nothing of a sentence
+    is_near = opener.group(1) in GAP_OPENERS or opener.group(1) in ("(", "[")
+    line_end = small.find("\n", cue.end, cue.end + GAP)
+    for link in _late_links().finditer(small, opener.end(), line_end + 3 if line_end >= 0 else cue.end + GAP):
+        if link.group(1):
+            return  # the sentence ends
+        if is_near or link.start() - cue.end < GAP // 3:
+            yield from _read(text, cue, link.end(), Tie.APART if is_near else Tie.DISTANT)
 
 
 def _is_being_set(small: str, cue: Cue) -> bool:
@@ -230,7 +239,7 @@ def _links() -> re.Pattern[str]:
     words = "|".join(sorted(map(re.escape, map(fold, LINKS)), key=len, reverse=True))
     unspaced = "|".join(sorted(map(fold, LINKS_UNSPACED), key=len, reverse=True))
     return re.compile(
-        rf"[\"'`*)]{{0,3}}+(?:['’]s(?=\s)|(?:{unspaced})|((?:[ \t\r\n]{{1,3}}+(?:{words})(?![\w'])){{1,6}}+))[ \t]{{0,3}}+[:=]?[ \t\n]{{0,3}}+"
+        rf"(?:['’]s(?=\s)|[\"'`*)]{{0,3}}+(?:{unspaced}|\?[ \t\n]{{1,3}}+(?:it['’]?s |it is )?|((?:[ \t\r\n]{{1,3}}+(?:{words})(?=[\s:=])){{1,6}}+)))[ \t]{{0,3}}+[:=]?[ \t\n]{{0,3}}+"
     )
 
 
@@ -240,7 +249,7 @@ def _late_links() -> re.Pattern[str]:
     verbs = "|".join(sorted(map(re.escape, map(fold, VERBS)), key=len, reverse=True))
     words = "|".join(sorted(map(re.escape, map(fold, LINKS)), key=len, reverse=True))
     return re.compile(
-        rf"([.?!;][ \t])|(?<![\w.])(?:{verbs})(?:[ \t]{{1,2}}+(?:{words})(?![\w'])){{0,4}}+:?[ \t]{{1,2}}+|(?::|=|->|=>|→)[ \t\n]{{1,3}}+"
+        rf"([.?!;][ \t])|(?<![\w.])(?:{verbs})(?:[ \t]{{1,2}}+(?:{words})(?=[\s:])){{0,4}}+:?[ \t]{{1,2}}+|(?::|=|->|=>|→)[ \t\n]{{1,3}}+"
     )
 
 
@@ -273,6 +282,33 @@ def _stated_before(text: str, small: str, cue: Cue) -> Iterator[Value]:
             yield value
 
 
+def _column(text: str, cue: Cue) -> Iterator[Value]:
+    """The cells below a heading: `user,password` and `| user | password |`."""
+    start = text.rfind("\n", max(0, cue.start - 400), cue.start) + 1
+    end = text.find("\n", cue.end, cue.end + 400)
+    heading = text[start:end] if end >= 0 else ""
+    sign = next((sign for sign in "|\t;," if sign in heading), None)
+    if sign is None:
+        return
+    place = heading.count(sign, 0, cue.start - start)
+    if heading.split(sign)[place].strip(" \"'*`") != cue.name:
+        return
+    for _ in range(ROWS):
+        start, end = end + 1, text.find("\n", end + 1, end + 2000)
+        row = text[start : end if end >= 0 else start + 2000]
+        cells = row.split(sign)
+        if len(cells) != heading.count(sign) + 1:
+            return
+        start += sum(map(len, cells[:place])) + place
+        content = cells[place].strip(" \"'`")
+        start += cells[place].index(content)
+        cell = Value(start, start + len(content), True)
+        if content and _is_secret(text, cue, cell, Tie.LOOSE):
+            yield cell
+        if end < 0:
+            return
+
+
 # ---- the value ----
 
 
@@ -293,7 +329,7 @@ def _read(text: str, cue: Cue, position: int, tie: Tie) -> Iterator[Value]:
             cue, value = cue._replace(family="password"), second
     if _is_secret(text, cue, value, tie):
         yield value
-    elif not value.quoted and cue.family == "password" and tie in (Tie.STATED, Tie.APART, Tie.ASSIGNED):
+    elif not value.quoted and cue.family == "password" and tie in (Tie.STATED, Tie.APART, Tie.ASSIGNED, Tie.LITERAL):
         phrase = compiled(r"[a-z]{3,12}+(?: [a-z]{3,12}+){3,7}+(?=[.,;:)]?(?:\s|$))").match(text, value.start)
         if phrase and is_passphrase(phrase.group()):
             yield Value(phrase.start(), phrase.end(), True)
@@ -344,7 +380,7 @@ def _second_of_pair(text: str, value: Value) -> Value | None:
     if not pair:
         return None
     secret = pair.group(1).rstrip(".,;)")
-    return Value(pair.end(), pair.end() + len(secret), True) if secret else None
+    return Value(pair.end(), pair.end() + len(secret), pair.group()[-1] in "\"'`") if secret else None
 
 
 # ---- the judgement: how strong is the cue, how firm the tie, how opaque the value ----
@@ -361,16 +397,20 @@ def _is_secret(text: str, cue: Cue, value: Value, tie: Tie) -> bool:
         return False
     if content.isdigit():
         return _is_secret_number(content, cue, literal, tie)
-    if cue.is_weak:
-        return level == OPAQUE and len(content) >= 16 and not (cue.family == "key" and _is_hash(content))
+    if cue.is_weak or tie is Tie.DISTANT:
+        return level == OPAQUE and len(content) >= 12 and not (cue.family == "key" or tie is Tie.DISTANT) or (
+            level == OPAQUE and len(content) >= 12 and not _is_hash(content)
+        )
     if cue.family in ("password", "pass"):
         return _is_mixed_password(content, cue, level, value, tie) if level >= MIXED else _is_word_password(text, cue, value, tie)
     if cue.family == "pin":
         return level >= MIXED and len(content) >= 6 and tie is not Tie.LOOSE
     if level == OPAQUE:
         return len(content) >= (12 if tie is Tie.LOOSE else 8)
-    if tie in (Tie.LOOSE, Tie.ARGUMENT) and not value.quoted or tie is Tie.ASSIGNED and not literal:
+    if tie is Tie.LOOSE and not value.quoted:
         return False
+    if tie is Tie.ASSIGNED and not value.quoted and not content[0].isdigit():
+        return False  # `token = lexer2` is code
     return level == MIXED and len(content) >= 8 and not _is_numbered_name(content)
 
 
@@ -378,8 +418,10 @@ def _is_mixed_password(content: str, cue: Cue, level: int, value: Value, tie: Ti
     if level == OPAQUE or value.quoted or tie is Tie.LITERAL:
         return True
     if cue.family == "pass" or tie in (Tie.ASSIGNED, Tie.LOOSE):
-        named = _is_numbered_name(content) and (cue.family == "pass" or is_plain(content.rstrip("0123456789")))
-        return not named and len(content) >= (6 if tie is Tie.LOOSE else 4) and "=" not in content
+        if "=" in content or cue.family == "pass" and (cue.name.isupper() or compiled("[_.]").search(content)):
+            return False  # `PASS: test_login_2` is the result of a test
+        is_variable = _is_numbered_name(content) and is_plain(content.rstrip("0123456789"))
+        return not is_variable and len(content) >= (6 if tie is Tie.LOOSE else 4)
     return True
 
 
@@ -408,7 +450,7 @@ def _is_secret_number(digits: str, cue: Cue, literal: bool, tie: Tie) -> bool:
     if cue.family == "pin":
         return 4 <= len(digits) <= 8 and tie is not Tie.LOOSE
     if cue.family in ("password", "pass"):
-        return len(digits) >= (4 if literal else 6) and tie not in (Tie.LOOSE, Tie.ARGUMENT)
+        return len(digits) >= (4 if literal else 6) and (tie not in (Tie.LOOSE, Tie.ARGUMENT) or is_constant(cue.name))
     return len(digits) >= 16 and literal
 
 

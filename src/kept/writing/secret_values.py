@@ -126,15 +126,15 @@ def is_code(value: str) -> bool:
 
 def is_constant(name: str) -> bool:
     """The name of an environment variable or a constant: `DB_PASSWORD`."""
-    return name.isupper()
+    return name.isupper() and "_" in name
 
 
 def is_name(value: str) -> bool:
-    """The name of a variable, a constant or a type, without digits."""
+    """The name of a variable, a constant or a type; only constants may have digits here."""
     shape = compiled(
-        r"_*+[A-Z]++(?:_[A-Z]++)++$|_*+[a-z]++(?:_[a-z]++)++$|[a-z]++(?:[A-Z][a-z]++)++$|[A-Z][a-z]++(?:[A-Z][a-z]++)++$"
+        r"_*+[A-Z][A-Z0-9]*+(?:_[A-Z0-9]++)++$|_*+[a-z]++(?:_[a-z]++)++$|[a-z]++(?:[A-Z][a-z]++)++$|[A-Z][a-z]++(?:[A-Z][a-z]++)++$"
     )
-    return shape.match(value) is not None and _stretch(value) >= NAME_STRETCH
+    return shape.match(value) is not None and _stretch(value) >= NAME_STRETCH - 0.5
 
 
 def _is_location(value: str) -> bool:

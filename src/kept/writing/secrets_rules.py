@@ -204,6 +204,8 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
     ("$argon2", "password-hash", r"(\$argon2(?:id|i|d)\$[\w./,=$+-]{20,300})"),
     ("$", "password-hash", r"(?<![\w])((?:pbkdf2_sha256|pbkdf2_sha1|scrypt|pbkdf2:sha\d{1,3}:\d{4,8})\$[\w./=$+-]{30,200})"),
     ("SSHA", "password-hash", r"(\{S?SHA(?:256|512)?\}[A-Za-z0-9+/=]{24,120})"),
+    ("jwt", "secret", r"""\bjwt\.(?:sign|verify|encode|decode)\([^()"',\n]{1,80}+,\s{0,4}+["']([^"'\s]{8,400}+)["']"""),
+    ("mac", "secret", r"""\b(?:createHmac\(["'][\w-]{3,20}+["'],|hmac\.new\()\s{0,4}+b?["']([^"'\s]{8,400}+)["']"""),
     ("secret key", "private-key", r"untrusted comment: [^\n]{0,80}?secret key[^\n]{0,80}+\n([A-Za-z0-9+/=]{40,400}+)"),
     ("kty", "private-key", r"""["']\s{0,4}+(?:d|p|q|dp|dq|qi|k)["']\s{0,4}+:\s{0,4}+["']\s{0,4}+([\w-]{20,2000}+)"""),
     (":", "password", r"^[ \t]{0,8}+[\w.*-]{1,255}+:(?:[0-9]{4,5}|\*):[\w.*-]{1,64}+:[\w.*@-]{1,64}+:(\S{3,128}+)[ \t]{0,8}+$"),  # .pgpass
@@ -217,11 +219,11 @@ TOKEN_MARKS_FOR_HEX = _words("sk pat apikey secret token")  # `prod-<git hash>` 
 # identifier (`dbPass`, not `compass`); `$`: only at its end (`pass`, not `passed`); `~`: a space, hyphen, dot or underscore.
 CUES: dict[str, str] = {
     "password": r"""password passwort passwd passwrd passphrase pass~phrase passcode passord(?:et)? pass~word kennwort
-        pgpassword requirepass masterauth identified~by ^pwd$ ^pswd$ ^psw$ ^passw$ ^pw$ ^mdp$ mot~de~passe
+        pgpassword securestring requirepass masterauth identified~by ^pwd$ ^pswd$ ^psw$ ^passw$ ^pw$ ^mdp$ mot~de~passe
         contrasena contrasenia palavra~passe ^senha wachtwoord losenord(?:et)? adgangskoden? kodeord salasana ^haslo ^hasło
-        ^heslo$ ^parola$ jelszo ^sifre(?:si)?$ lozinka ^geslo$ kata~sandi mat~khau sandrasis slaptazodis
+        ^heslo$ ^parola$ jelszo ^sifre(?:si)?$ lozinka ^geslo$ kata~sandi(?:nya|mu|ku)? mat~khau sandrasis slaptazodis
         парол(?:ь|я|ю|ем|и)? 密码 密碼 口令 パスワード 비밀번호 패스워드 암호 كلمة~(?:ال)?(?:مرور|سر) סיסמ(?:ה|א|ת) รหัสผ่าน पासवर्ड κωδικός""",
-    "pass": r"""^pass$""",
+    "pass": r"""^pass$ ^clave$""",
     "secret": r"""client~?secret secret(?:s)?$ secret(?=[_.-]|key|access) geheimnis ^secreto$ ^segredo$ секрет
         シークレット 秘密""",
     "token": r"""authtoken _auth$ token jeton$ токен(?:а|ом)? 令牌 トークン 토큰 ^jwt$ ^bearer$ ^sas$
@@ -229,7 +231,7 @@ CUES: dict[str, str] = {
     "key": r"""apikey accountkey accesskey secretkey privatekey privkey sharedkey sharedaccesskey presharedkey ^psk$
         ^key$ schlussel(?!b) ^cle$ ^chave$ ^chiave$ ^klucz$ ключ(?:а|ом)? 密钥 密鑰 キー 키""",
     "credentials": r"""credentials? ^creds?$ zugangsdaten logindaten anmeldedaten identifiants credenciales credenziais
-        ^login$ ^auth$""",
+        ^login$ ^auth$ ^log(?:ged|ging)?~in$ ^sign(?:ed|ing)?~in$""",
     "pin": r"""^pin$ ^pin~?code$ ^otp$ ^2fa~code ^mfa~code verification~code security~code recovery~code
         backup~code ^cvv$ ^cvc$""",
 }  # fmt: skip
@@ -256,7 +258,7 @@ KEY_QUALIFIERS = _words(
 OTHER_KEYS = _words(
     """
     public primary foreign cache partition sort sorting unique group grouping row object dict map hash index lookup
-    idempotency composite natural surrogate shard routing query json yaml the a an this each no any which every
+    idempotency composite natural surrogate shard routing query json yaml each no any which every
     first last same missing
     """
 )
@@ -266,7 +268,7 @@ NEUTRAL_SUFFIXES = _words(
     """
     value val string str raw plain plaintext text clear cleartext default prod production live test testing staging
     stage stg dev local old new current previous prev next primary secondary main backup base b64 base64 encoded enc
-    admin root user db s key access hex bytes
+    admin root user db s hex bytes 
     """
 )
 # What follows the cue and makes the identifier name something that is not a secret.
@@ -301,6 +303,7 @@ LINKS = _words(
     aktuell auf gesetzt geandert und hier est sont etait sera devient maintenant toujours defini sur voici le la es
     son era sigue siendo ahora aqui e sao foi agora continua ainda sono adesso zijn wordt werd nu ar blev er var
     blir nyt on jest sa byl bylo bude je byla bu simdi olarak это является теперь был сейчас такой вот adalah bang
+    with using into
     """
 )
 VERBS = _words(
@@ -425,6 +428,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("--password-stdin", r"""\becho\s{1,4}+(?:-\w\s{1,4}+)?["']?([^\s"']{3,512}+)["']?\s{0,4}+\|[^\n]{0,120}?--password-stdin"""),
     ("sudo", r"""\becho\s{1,4}+(?:-\w\s{1,4}+)?["']?([^\s"']{3,128}+)["']?\s{0,4}+\|\s{0,4}+sudo\s{1,4}+(?:-\w{1,4}+\s{1,4}+){0,3}?-S"""),
     ("--from-literal", r"""--from-literal[= ]["']?[\w.-]{1,80}+=["']?([^\s"']{3,512}+)"""),
+    ("net use ", r"""\bnet\s{1,4}+use\b[^\n]{0,120}?/user:\S{1,64}+\s{1,4}+["']?([^\s"'/][^\s"']{2,128}+)"""),
     ("net user", r"""\bnet\s{1,4}+user\s{1,4}+[\w.-]{1,40}+\s{1,4}+["']?([^\s"'/][^\s"']{2,128}+)"""),
     ("vault login", r"""\bvault\s{1,4}+login\s{1,4}+(?!-)["']?([^\s"'$=]{8,200}+)"""),
     ("storepass", r"""\s-(?:storepass|keypass)\s{1,4}+["']?([^\s"']{3,128}+)"""),

@@ -16,6 +16,7 @@ from kept.model import Event, Memory
 from kept.ports import LIVE, Found, Prepared, R, Statistics, TooLate, Where
 from kept.storage.shared import check_limit, indexes, tombstone
 from kept.storage.sqlite import rows
+from kept.storage.sqlite.messages import MessageReader
 
 # Below this many rows every document frequency is counted; above, the commonest words are looked up in hot_words.
 EXACT_UP_TO_ROWS = 20_000
@@ -25,7 +26,7 @@ PROGRESS_STEPS = 2_000  # virtual machine steps between two looks at the clock: 
 _STATUSES = {name: f"'{name}'" for name in ("candidate", "confirmed", "pinned", "archived")}
 
 
-class SqliteReader:
+class SqliteReader(MessageReader):
     """One consistent look at the file, through a connection that is inside a transaction."""
 
     def __init__(self, space: str, connection: apsw.Connection) -> None:

@@ -15,7 +15,7 @@ import msgspec
 
 from kept import journal
 from kept.errors import Corrupt
-from kept.model import Alias, Allowance, Conflict, Event, Memory, Pause, Record, Source
+from kept.model import Alias, Allowance, Conflict, Event, Memory, Pause, Record, Session, Source
 from kept.ports import Prepared, R
 from kept.storage.prepare import prepare
 from kept.storage.shared import index_of
@@ -60,6 +60,7 @@ MEMORY_SELECT = ", ".join(f"m.{column}" for column in _STORED)
 _SMALL_TABLES: Mapping[type[Record], str] = {
     Conflict: "conflicts",
     Alias: "aliases",
+    Session: "sessions",
     Pause: "pauses",
     Allowance: "allowances",
 }

@@ -18,7 +18,7 @@ from kept.storage.sqlite.connection import READ_WAIT_MS
 from kept.storage.sqlite.sweep import sweep
 
 T = TypeVar("T")
-SHELVES = ("live", "library", "archive")
+SHELVES = ("live", "library", "archive", "messages")
 _READERS_WAIT_MS = 500  # long enough for every reader that reads, short when one is paused
 
 

@@ -17,12 +17,13 @@ from kept.model import Event, Memory, Record, replace
 from kept.ports import R, Stamp
 from kept.storage.shared import RECEIPTS_KEPT, tombstone
 from kept.storage.sqlite import rows
+from kept.storage.sqlite.messages import MessageWriter
 from kept.storage.sqlite.reader import COUNTER, SqliteReader
 
 Salt = Callable[[int], str]
 
 
-class SqliteTransaction(SqliteReader):
+class SqliteTransaction(SqliteReader, MessageWriter):
     """A turn to write."""
 
     def __init__(self, space: str, connection: apsw.Connection, stamp: Stamp, salt: Salt) -> None:

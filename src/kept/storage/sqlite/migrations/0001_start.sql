@@ -127,7 +127,8 @@ create table corpus (
   seal integer not null generated always as (rows * 1000003 + words * 1009 + tokens) stored  -- as a checksum
 ) without rowid;
 insert into corpus (shelf, rows, words, tokens)
-  values ('live', 0, 0, 0), ('library', 0, 0, 0), ('archive', 0, 0, 0), ('forgotten', 0, 0, 0);
+  values ('live', 0, 0, 0), ('library', 0, 0, 0), ('archive', 0, 0, 0), ('forgotten', 0, 0, 0),
+    ('messages', 0, 0, 0);
 
 -- How many rows hold a word, for the words that many rows hold: counting those anew would read every posting.
 create table hot_words (
@@ -202,6 +203,58 @@ create table aliases (
   expands_to text not null,              -- JSON list
   checksum integer not null
 );
+
+create table sessions (
+  id integer primary key autoincrement,
+  name text not null unique,
+  agent text,
+  parent text,
+  summary text not null,
+  checked integer not null,              -- findings up to this message are safe
+  flushed integer not null,              -- findings and a summary up to this message were stored
+  started_at text not null,
+  finished_at text,
+  packed_at text,
+  checksum integer not null
+);
+
+-- Transcripts: rows are only ever added.
+create table messages (
+  id integer primary key autoincrement,
+  session text not null,
+  n integer not null,                    -- the place in the session, from 1
+  message_id text not null,
+  role text not null,
+  content text not null,
+  name text,
+  input text,                            -- JSON object
+  at text,
+  speaker text,
+  words text not null,
+  n_words integer not null,
+  checksum integer not null,
+  unique (session, n),
+  unique (session, message_id, role)     -- adding twice adds once
+);
+create virtual table messages_fts using fts5(
+  words, content = 'messages', content_rowid = 'id', tokenize = $TOKENIZE
+);
+create virtual table messages_vocabulary using fts5vocab('messages_fts', 'row');
+insert into messages_fts (messages_fts, rank) values ('secure-delete', 1);
+
+create trigger messages_added after insert on messages begin
+  update corpus set rows = rows + 1, words = words + new.n_words, tokens = tokens + new.n_words where shelf = 'messages';
+  insert into messages_fts (rowid, words) values (new.id, new.words);
+end;
+create trigger messages_removed after delete on messages begin
+  update corpus set rows = rows - 1, words = words - old.n_words, tokens = tokens - old.n_words where shelf = 'messages';
+  insert into messages_fts (messages_fts, rowid, words) values ('delete', old.id, old.words);
+end;
+
+create table packed_sessions (           -- old transcripts, compressed and out of the index
+  session text primary key,
+  body blob not null
+) without rowid;
 
 create table pauses (
   id integer primary key autoincrement,

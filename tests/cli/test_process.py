@@ -1,0 +1,199 @@
+"""`kept` as a process: exit codes, pipes, encodings, signals, and what it does not import."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import PROGRAM, Shell
+from tests.folders import posix_only
+
+HEAVY = ("apsw", "rich", "tomlkit", "ruamel", "Stemmer", "rapidfuzz", "re2", "json", "sqlite3", "asyncio", "email")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["lst"]])
+def test_help_version_and_a_typing_error_import_next_to_nothing(shell: Shell, arguments: list[str]) -> None:
+    heavy = tuple(name for name in HEAVY if name not in ("email", "json") or arguments != ["--version"])
+    program = (
+        "import sys; from kept.entrypoints.cli import main\n"
+        "try: main()\n"
+        f"finally: print([n for n in {heavy!r} if n in sys.modules], [n for n in sys.modules if 'cli.' in n])"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True,
+        env=shell.process_environment(),
+        check=False,
+        text=True,
+    )
+    last = result.stdout.splitlines()[-1]
+    assert last.startswith("[] ")
+    for module in ("writing", "reading", "changing", "asking", "house", "projects", "config", "tour"):
+        assert f"cli.{module}'" not in last
+
+
+def test_exit_codes(shell: Shell) -> None:
+    assert shell.run("remember", "x").returncode == 0
+    assert shell.run("show", "9").returncode == 1
+    assert shell.run("shwo", "9").returncode == 2
+
+
+def test_errors_are_on_standard_error_and_results_on_standard_output(shell: Shell) -> None:
+    done = shell.run("remember", "x")
+    assert (done.stdout, done.stderr) == (b"Kept: [id:1] (fact).\n", b"")
+    failed = shell.run("show", "9")
+    assert (failed.stdout, failed.stderr) == (b"", b"There is no memory 9. `kept list` shows what there is.\n")
+
+
+@posix_only
+def test_a_reader_that_goes_away_is_no_error(shell: Shell) -> None:
+    for number in range(30):
+        shell("remember", f"{number} " + "long " * 90)
+    for arguments in (["list"], ["list", "--json"], ["history"]):
+        listing = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=shell.process_environment(),
+        )
+        assert listing.stdout is not None
+        assert listing.stderr is not None
+        listing.stdout.close()
+        assert listing.stderr.read() == b""
+        assert listing.wait() == 141
+        listing.stderr.close()
+
+
+@posix_only
+def test_output_that_cannot_be_written_is_reported_and_the_memory_is_kept(shell: Shell) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    with open("/dev/full", "wb") as full:
+        result = subprocess.run(
+            [sys.executable, "-c", PROGRAM, "remember", "x"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=shell.process_environment(),
+            check=False,
+        )
+    assert result.returncode == 1
+    assert b"no space left on device" in result.stderr
+    assert b"Traceback" not in result.stderr
+    assert b"Exception ignored" not in result.stderr
+    assert len(shell.json("list")["memories"]) == 1
+
+
+@posix_only
+def test_without_a_standard_output_it_still_works(shell: Shell) -> None:
+    command = f'"{sys.executable}" -c "{PROGRAM}" remember x >&-'
+    result = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, env=shell.process_environment(), check=False)
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert len(shell.json("list")["memories"]) == 1
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii", "latin-1", "cp1252", "utf-16"])
+def test_any_encoding_of_the_terminal_is_written_to_without_an_error(shell: Shell, encoding: str) -> None:
+    shell("remember", "Grüße an 你好 🎉")
+    listed = shell.run("list", PYTHONIOENCODING=encoding)
+    assert (listed.returncode, listed.stderr) == (0, b"")
+    assert "[id:1] fact: Gr" in listed.stdout.decode(encoding)
+    document = json.loads(shell.run("list", "--json", PYTHONIOENCODING=encoding).stdout.decode(encoding))
+    assert document["memories"][0]["content"] == "Grüße an 你好 🎉"
+
+
+@posix_only
+def test_bytes_that_are_no_text_are_refused(shell: Shell) -> None:
+    result = shell.run("remember", b"caf\xe9", PYTHONUTF8="1")
+    assert result.returncode == 1
+    assert b"The text is not UTF-8: character 4 is the byte 0xe9." in result.stderr
+    result = shell.run("remember", "-", input=b"caf\xe9")
+    assert b"byte 4 is 0xe9" in result.stderr
+    assert shell.json("list")["memories"] == []
+
+
+def test_text_from_a_pipe_is_kept_byte_for_byte(shell: Shell) -> None:
+    text = "  Grüße\t你好 \U0001f389\r\n\nend  "
+    assert shell.run("remember", "-", "--tier", "task", input=f"{text}{os.linesep}".encode()).returncode == 0
+    assert shell.json("show", "1")["content"] == text
+
+
+@posix_only
+def test_an_interrupt_ends_quietly_with_130(shell: Shell) -> None:
+    waiting = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, "remember", "-", "--json"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**shell.process_environment(), "PYTHONUNBUFFERED": "1"},
+    )
+    assert waiting.stdin is not None
+    waiting.stdin.write(b"x" * 70_000)  # more than a pipe holds: it is being read when this returns
+    waiting.stdin.flush()
+    waiting.send_signal(signal.SIGINT)
+    stdout, stderr = waiting.communicate()
+    assert (waiting.returncode, stdout, stderr.strip()) == (130, b"", b"")
+
+
+def test_debugging_shows_the_stack_trace(shell: Shell) -> None:
+    assert b"Traceback" in shell.run("show", "9", KEPT_DEBUG="1").stderr
+
+
+def test_colours_are_for_terminals(shell: Shell) -> None:
+    shell("remember", "x", "--tag", "a")
+    assert b"\x1b" not in shell.run("list").stdout
+
+
+@posix_only
+@pytest.mark.parametrize(("environment", "is_coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
+def test_a_terminal_gets_colours_unless_it_does_not_want_them(
+    shell: Shell, environment: dict[str, str], is_coloured: bool
+) -> None:
+    import pty
+
+    shell("remember", "x", "--tag", "a")
+    ours, theirs = pty.openpty()
+    own = shell.process_environment(**{"TERM": "xterm", **environment})
+    subprocess.run([sys.executable, "-c", PROGRAM, "list"], stdout=theirs, env=own, check=True)
+    os.close(theirs)
+    assert (b"\x1b[1m[id:1]" in os.read(ours, 10_000)) == is_coloured
+    os.close(ours)
+
+
+@posix_only
+def test_a_person_at_a_terminal_is_asked(shell: Shell) -> None:
+    import pty
+
+    for answer, code in ((b"n\n", 1), (b"y\n", 0)):
+        ours, theirs = pty.openpty()
+        asking = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, "remember", "x", "--global", "--json"],
+            stdin=theirs,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=shell.process_environment(),
+        )
+        os.write(ours, answer)
+        stdout, stderr = asking.communicate(timeout=60)
+        assert asking.returncode == code
+        assert b"Remember this fact in global memory, for all projects? [y/N]" in stderr
+        assert ("error" in json.loads(stdout)) == (code == 1)
+        os.close(theirs)
+        os.close(ours)
+
+
+@pytest.mark.parametrize(("shell_name", "words"), [("bash", "kept re"), ("zsh", "kept re"), ("fish", "kept re")])
+def test_the_shell_completes_commands_and_options(shell: Shell, shell_name: str, words: str) -> None:
+    script = shell.run(_KEPT_COMPLETE=f"{shell_name}_source")
+    assert script.returncode == 0
+    assert b"_KEPT_COMPLETE" in script.stdout
+    asked = {"COMP_WORDS": words, "COMP_CWORD": "re" if shell_name == "fish" else "1"}
+    completed = shell.run(_KEPT_COMPLETE=f"{shell_name}_complete", **asked).stdout.decode()
+    for name in ("remember", "recall", "reinforce", "revise", "restore"):
+        assert name in completed
+    assert "forget" not in completed
+    asked = {"COMP_WORDS": "kept list --st", "COMP_CWORD": "--st" if shell_name == "fish" else "2"}
+    assert "--status" in shell.run(_KEPT_COMPLETE=f"{shell_name}_complete", **asked).stdout.decode()

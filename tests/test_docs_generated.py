@@ -1,0 +1,70 @@
+"""The generated pages say what the program does."""
+
+import importlib.util
+import shutil
+from pathlib import Path
+from types import ModuleType
+
+import click
+import pytest
+
+from kept.entrypoints.cli.catalog import COMMANDS
+from kept.entrypoints.cli.frame import root
+from kept.settings import fields
+
+DOCS = Path(__file__).parent.parent / "docs"
+
+
+@pytest.fixture
+def generate() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_generated_pages_are_up_to_date(generate: ModuleType) -> None:
+    assert generate.stale_pages() == [], "run: make docs"
+
+
+def test_a_stale_or_missing_page_is_noticed_and_written_anew(
+    generate: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(generate, "DOCS", tmp_path)
+    shutil.copy(DOCS / "cli.md", tmp_path)
+    assert generate.main(["--check"]) == 1
+    assert "docs/settings.md is out of date" in capsys.readouterr().err
+    assert generate.main([]) == 0
+    assert generate.main(["--check"]) == 0
+    (tmp_path / "cli.md").write_text("old")
+    assert generate.stale_pages() == ["cli.md"]
+
+
+def test_every_command_and_option_is_documented() -> None:
+    page = (DOCS / "cli.md").read_text("utf-8")
+    ctx = click.Context(root)
+    for name, entry in COMMANDS.items():
+        assert f"### kept {name}\n" in page
+        assert entry.line in page
+        command = root.get_command(ctx, name)
+        assert command is not None
+        children = command.commands if isinstance(command, click.Group) else {}
+        for child in children:
+            assert f"### kept {name} {child}\n" in page
+        for one in (command, *children.values()):
+            for param in one.params:
+                if isinstance(param, click.Option):
+                    assert param.opts[0] in page
+                    assert param.help
+                    assert param.help in page
+                else:
+                    assert param.human_readable_name.upper().rstrip(".") in page
+
+
+def test_every_setting_is_documented() -> None:
+    page = (DOCS / "settings.md").read_text("utf-8")
+    for field in fields():
+        assert f"| `{field.name}` |" in page
+        assert field.help in page

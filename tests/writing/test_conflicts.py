@@ -1,0 +1,168 @@
+"""What counts as a contradiction, and what must not."""
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kept.model import ConflictType, Memory
+from kept.ports import Reader
+from kept.storage.inmemory import InMemoryStorage
+from kept.writing.conflicts import Claim, claims_of, find_rivals
+from tests.builders import memory, stamp
+from tests.golden.project_memories import PROJECT_MEMORIES
+from tests.writing.conflict_pairs import (
+    CONTRADICTIONS,
+    NEAR_MISSES,
+    UNSEEN_CONTRADICTIONS,
+    UNSEEN_NEAR_MISSES,
+    Pair,
+    Statement,
+)
+
+
+def remembered(statement: Statement) -> Memory:
+    return memory(statement.content, kind=statement.kind, files=statement.files)
+
+
+@pytest.fixture(scope="module")
+def project() -> Iterator[Reader]:
+    """A space with the memories of a whole project."""
+    storage = InMemoryStorage("project/p1")
+    with storage.writing(stamp()) as tx:
+        for fields in PROJECT_MEMORIES:
+            tx.add(memory(**fields), "remember")
+        yield tx
+
+
+def flagged(space: Reader, pairs: Sequence[Pair]) -> list[bool]:
+    """Whether the second of each pair is seen to contradict the first, which is stored; and the other way round."""
+    seen = []
+    for stored, new in [*pairs, *((right, left) for left, right in pairs)]:
+        left = space.add(remembered(stored), "remember")  # type: ignore[attr-defined]
+        rivals = find_rivals(space, remembered(new))
+        seen.append(left.uid in {rival.memory.uid for rival in rivals})
+    return seen
+
+
+def types(*contents: str, kinds: tuple[str, str] = ("decision", "decision"), **fields: object) -> list[ConflictType]:
+    """How the last content contradicts the first one, alone in a space."""
+    stored, new = contents
+    storage = InMemoryStorage("project/p1")
+    with storage.writing(stamp()) as tx:
+        tx.add(memory(stored, kind=kinds[0], **fields), "remember")
+        return [rival.type for rival in find_rivals(tx, memory(new, kind=kinds[1], **fields))]
+
+
+@pytest.mark.parametrize(
+    ("contradictions", "near_misses"),
+    [(CONTRADICTIONS, NEAR_MISSES), (UNSEEN_CONTRADICTIONS, UNSEEN_NEAR_MISSES)],
+    ids=["first lot", "second lot"],
+)
+def test_contradictions_are_seen_and_near_misses_are_not(
+    project: Reader, contradictions: list[Pair], near_misses: list[Pair]
+) -> None:
+    """C22: precision and recall of at least 0.9 in the midst of a project's memories, in either order."""
+    found = sum(flagged(project, contradictions))
+    false_alarms = sum(flagged(project, near_misses))
+    assert found / (2 * len(contradictions)) >= 0.9
+    assert found / (found + false_alarms) >= 0.9
+
+
+def test_three_hundred_unrelated_memories_raise_at_most_one_flag() -> None:
+    storage = InMemoryStorage("project/p1")
+    with storage.writing(stamp()) as tx:
+        stored = [tx.add(memory(**fields), "remember") for fields in PROJECT_MEMORIES]
+        flags = [(each.content, rival.memory.content) for each in stored for rival in find_rivals(tx, each)]
+    assert len(PROJECT_MEMORIES) >= 300
+    assert len(flags) <= 1, flags
+
+
+@pytest.mark.parametrize(
+    ("stored", "new"),
+    [
+        ("Use Fastify for the gateway", "Don't use Fastify for the gateway"),
+        ("Always lint before a release", "Never lint before a release"),
+        ("Enable query caching", "Disable query caching"),
+        ("Add the audit trigger", "Remove the audit trigger"),
+        ("Workers should retry uploads", "Workers shouldn't retry uploads"),
+        ("Use Fastify, not Express", "Use Express, not Fastify"),
+    ],
+)
+def test_the_opposites_of_the_checklist_contradict(stored: str, new: str) -> None:
+    """C22: use/don't use, always/never, enable/disable, add/remove, should/shouldn't, and reversals."""
+    assert types(stored, new) == ["contradictory"]
+
+
+def test_only_memories_of_one_kind_or_about_one_file_contradict_each_other() -> None:
+    """C22: must share file paths or category."""
+    pair = ("Enable query caching", "Disable query caching")
+    assert types(*pair, kinds=("decision", "warning")) == []
+    assert types(*pair, kinds=("decision", "warning"), files=("src/db.py",)) == ["contradictory"]
+
+
+@pytest.mark.parametrize(
+    ("stored", "new", "expected"),
+    [
+        ("Deploy on Fridays", "Never deploy on Fridays", "contradictory"),
+        ("We use Jest for unit tests", "We switched from Jest to Vitest for unit tests", "superseded"),
+        ("The gateway listens on port 8080", "The gateway now listens on port 9090", "superseded"),
+        ("Never use console.log", "Use console.log in build scripts", "ambiguous"),
+        ("The default branch is main", "The default branch is develop", "ambiguous"),
+    ],
+)
+def test_a_conflict_says_how_grave_it_is(stored: str, new: str, expected: ConflictType) -> None:
+    """C10: contradictory, superseded, ambiguous."""
+    assert types(stored, new) == [expected]
+    assert types(new, stored) == [expected]
+
+
+def test_a_memory_does_not_contradict_itself() -> None:
+    assert types("Use Fastify, not Express", "use  fastify, NOT express") == []
+
+
+def test_what_happened_is_not_contradicted_by_what_happened_later() -> None:
+    pair = ("Removed the audit trigger from bookings", "Added the audit trigger to bookings")
+    assert types(*pair, kinds=("progress", "progress")) == []
+    assert types(*pair, kinds=("decision", "progress"), files=("db.sql",)) == []
+
+
+def test_only_live_memories_of_the_same_scope_are_rivals() -> None:
+    storage = InMemoryStorage("project/p1")
+    with storage.writing(stamp()) as tx:
+        tx.add(memory("Enable query caching", status="archived", reason="superseded"), "remember")
+        tx.add(memory("Enable query caching", scope="items"), "remember")
+        assert find_rivals(tx, memory("Disable query caching")) == []
+
+
+def test_words_that_stand_in_every_memory_do_not_make_a_conflict() -> None:
+    storage = InMemoryStorage("project/p1")
+    with storage.writing(stamp()) as tx:
+        for number in range(40):
+            tx.add(memory(f"The server of customer {number} writes a log"), "remember")
+        tx.add(memory("The log of the server is written to disk"), "remember")
+        assert find_rivals(tx, memory("The log of the server is not kept")) == []
+
+
+def test_a_clause_is_read_as_what_it_affirms_and_what_it_denies() -> None:
+    assert claims_of("Use tabs, not spaces, in Makefiles because make insists.") == [
+        Claim(True, frozenset({"+use", "tab", "makefil"}), frozenset({"makefil"})),
+        Claim(False, frozenset({"+use", "space", "makefil"}), frozenset({"makefil"})),
+    ]
+    assert [claim.affirms for claim in claims_of("Don't forget the backup. Never skip the tests.")] == [True, True]
+    assert claims_of("Should we drop Redis? It is not only slow.") == []
+
+
+@given(st.text(max_size=300))
+@settings(max_examples=300)
+def test_any_text_can_be_read(content: str) -> None:
+    for claim in claims_of(content):
+        assert claim.stems
+        assert claim.scope <= claim.stems
+
+
+@pytest.mark.parametrize("piece", ["a.", "..", "not ", "from ", ", not ", "a'", "1.", "in ", "prefer over ", "用 不 "])
+def test_only_the_beginning_of_a_long_text_is_read(piece: str) -> None:
+    """A document is no statement: a megabyte is read as its first thousand characters are."""
+    assert claims_of(piece * 500_000) == claims_of((piece * 1_000)[:1_000])
