@@ -35,8 +35,8 @@ def cli_page() -> str:
         "",
         *_options(common),
         "",
-        "Exit codes: 0 done, 1 refused or failed, 2 used wrongly, 130 interrupted (Ctrl-C), 141 whoever read the output "
-        "has gone. With `--json` there is exactly one JSON document on standard output, also for an error: "
+        "Exit codes: 0 done, 1 refused or failed, 2 used wrongly, 130 interrupted (Ctrl-C), 141 whoever read the "
+        "output has gone. With `--json` there is exactly one JSON document on standard output, also for an error: "
         '`{"error": {"type", "message", "hint"}}`. `KEPT_DEBUG=1` adds the stack trace of an error, `NO_COLOR=1` takes '
         "the colours away.",
         "",
@@ -117,9 +117,7 @@ PAGES = {"cli.md": cli_page, "settings.md": settings_page}
 def stale_pages() -> list[str]:
     """The pages that are missing, or that say something else than the program does."""
     return [
-        name
-        for name, page in PAGES.items()
-        if not (DOCS / name).exists() or (DOCS / name).read_text("utf-8") != page()
+        name for name, page in PAGES.items() if not (DOCS / name).exists() or (DOCS / name).read_text("utf-8") != page()
     ]
 
 

@@ -1,6 +1,5 @@
 """Merging two projects: target first, by uid, so that it can be done again."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -50,11 +49,11 @@ class Bench:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
+def bench(tmp_path: Path) -> Bench:
     bench = Bench(tmp_path)
     bench.remember("old", "one", "two", "three")
     bench.remember("new", "four")
-    yield bench
+    return bench
 
 
 def test_memories_move_with_all_their_fields(bench: Bench) -> None:

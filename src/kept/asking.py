@@ -36,13 +36,14 @@ class Asking(Opened):
         `files` are the files at hand: memories about them rank higher. `follow` also brings what was recalled
         together with the hits before. `scope` "archive" searches what has left.
         """
+        [query] = _well_formed([query])
         question = Question(
             query=query,
             limit=limit,
             profile=profile,
-            kinds=tuple(kinds),
-            tags=tuple(tags),
-            files=tuple(files),
+            kinds=_well_formed(kinds),
+            tags=_well_formed(tags),
+            files=_well_formed(files),
             since=since,
             until=until,
             scope=scope,
@@ -92,8 +93,8 @@ class Asking(Opened):
             )
         where = Where(
             shelf=shelf,
-            kinds=tuple(kinds),
-            tags=tuple(tags),
+            kinds=_well_formed(kinds),
+            tags=_well_formed(tags),
             statuses=(status,) if status in ("candidate", "confirmed", "pinned") else (),
         )
         position = None if after is None else self._position(after)
@@ -123,3 +124,8 @@ class Asking(Opened):
         """The id where a page ended, also of a memory that is no longer there."""
         position = ids.parse_ref(after)
         return position if position.uid is None else ids.parse_ref(self._find(after)[1].ref)
+
+
+def _well_formed(words: Sequence[str]) -> tuple[str, ...]:
+    """The words as a storage can be asked for them: half of a surrogate pair, which nothing can hold, becomes `?`."""
+    return tuple(word.encode("utf-8", "replace").decode() for word in words)

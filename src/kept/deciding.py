@@ -118,10 +118,8 @@ class Deciding(Opened):
 
     def is_paused(self, session: str | None = None) -> bool:
         """Whether nothing is captured or injected by itself, here or in that session."""
-        storage = self._spaces.project()
-        if not self._settings.auto_memory:
-            return True
-        return storage is not None and any(pause.session in (None, session) for pause in _all(storage, Pause))
+        self._readable()
+        return self._is_off(session)
 
     def allow(self, value: str, note: str = "") -> Allowance:
         """This value looks like a secret and is none: from now on it is stored as it is. Only its digest is kept."""

@@ -61,6 +61,10 @@ class Home:
     def __init__(self, root: Path) -> None:
         with explained("find the home", root):
             self.root = root.resolve()
+            if shown(self.root) != str(self.root):
+                raise InvalidInput(
+                    f"Kept's home {shown(self.root)} is not UTF-8; SQLite cannot open a file there.", hint=ANOTHER_HOME
+                )
             if self.root.exists() and not self.root.is_dir():
                 raise InvalidInput(f"Kept's home {shown(self.root)} is a file, not a directory.", hint=ANOTHER_HOME)
 

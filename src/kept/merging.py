@@ -12,7 +12,7 @@ from msgspec import Struct
 from kept import access
 from kept.errors import InvalidInput
 from kept.home import Home
-from kept.model import Actor, Alias, Conflict, Memory, replace
+from kept.model import Actor, Alias, Allowance, Conflict, Memory, replace
 from kept.ports import ANYWHERE, LIVE, Clock, Stamp, Storage, Transaction, Where
 from kept.projects import Projects
 from kept.registry import Project
@@ -32,12 +32,11 @@ class Merged(Struct, frozen=True, kw_only=True):
     erased: int
 
 
-def merge(
-    projects: Projects, source: str, into: str, *, actor: Actor, settings: Settings, clock: Clock
-) -> Merged:
+def merge(projects: Projects, source: str, into: str, *, actor: Actor, settings: Settings, clock: Clock) -> Merged:
     """Move the memories of project `source` into project `into`, archived and forgotten ones too; then retire it.
 
-    Raises NotAllowed unless the actor may write both.
+    Open conflicts, aliases and allowances come along; whether it is paused does not. Raises NotAllowed unless the
+    actor may write both.
     """
     giver, taker = projects.get(source), projects.get(into)
     if giver.id == taker.id:
@@ -75,10 +74,14 @@ def _move(giver: Storage, taker: Storage, counts: dict[str, int], *, actor: Acto
             for memory in batch:
                 _leave(tx, memory, heirs[memory.uid])
     with giver.reading() as reader:
-        conflicts, aliases = reader.all(Conflict), reader.all(Alias)
+        conflicts, aliases, allowances = reader.all(Conflict), reader.all(Alias), reader.all(Allowance)
     with taker.writing(stamp) as tx:
         _take_conflicts(tx, conflicts)
         _take_aliases(tx, aliases)
+        known = {allowance.digest for allowance in tx.all(Allowance)}
+        for allowance in allowances:
+            if allowance.digest not in known:
+                tx.add(replace(allowance, id=0), ACTION)
 
 
 def _batches(giver: Storage) -> Iterator[list[Memory]]:
@@ -118,9 +121,7 @@ def _leave(tx: Transaction, memory: Memory, heir: str | None) -> None:
     if current is not None and not current.is_archived:
         at = tx.stamp.at
         tx.put(
-            replace(
-                current, status="archived", reason="superseded", superseded_by=heir, archived_at=at, updated_at=at
-            ),
+            replace(current, status="archived", reason="superseded", superseded_by=heir, archived_at=at, updated_at=at),
             ACTION,
         )
 

@@ -114,6 +114,19 @@ class Opened:
             is_paused=is_paused or not self._settings.auto_memory,
         )
 
+    def _is_off(self, session: str | None = None) -> bool:
+        """Whether nothing is captured or injected by itself, in the project or in that session."""
+        if not self._settings.auto_memory:
+            return True
+        storage = self._spaces.project()
+        if storage is None:
+            return False
+        with storage.reading() as reader:
+            return any(pause.session in (None, session) for pause in reader.all(Pause))
+
+    def _new_id(self) -> str:
+        return secrets.token_hex(4)
+
     def _as_actor(self) -> Actor:
         """The actor, with the opened project as its own when it came without one."""
         if self._actor.role == "project" and self._actor.project is None:

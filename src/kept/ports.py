@@ -270,7 +270,10 @@ class Transaction(Reader, Protocol):
         """Make a packed session searchable again; how many messages it has."""
 
     def erase_messages(self, session: str, ids: Sequence[str] | None = None) -> int:
-        """Remove messages of a session for good, all of them or those with these ids; how many there were."""
+        """Leave nothing of a session, or nothing but the place of the messages with these ids; how many there were.
+
+        A single message stays in its place as `[erased]`, so that a transcript keeps its numbers.
+        """
 
     def erase(self, memory: Memory, action: str = "erase") -> None:
         """Leave no trace of the memory but the fact that it was erased: row, index, and every payload of its events."""

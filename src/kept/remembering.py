@@ -4,10 +4,12 @@ import secrets
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from datetime import datetime
 
 from kept import ids
 from kept.model import Draft, Receipt, Source, Tier, replace
 from kept.opened import BATCH, Opened, Receipts
+from kept.ports import Storage
 from kept.writing import pipeline
 from kept.writing.admit import DELIBERATE
 from kept.writing.echo import SOURCES, Echoes, echoes_of
@@ -81,17 +83,19 @@ class Remembering(Opened):
             return [refusal for refusal in batch if isinstance(refusal, Receipt)]
         storage = self._writable(first)
         with storage.writing(self._stamp()) as tx:
-            at = tx.stamp.at
-            place = pipeline.Place(
-                space=storage.space,
-                at=at,
-                new_uid=lambda: ids.uuid7(at, secrets.token_bytes(ids.UID_ENTROPY_BYTES)),
-            )
+            place = self._place(storage, tx.stamp.at)
             receipts = [
                 pipeline.store(tx, ready, place) if isinstance(ready, pipeline.Ready) else ready for ready in batch
             ]
         self._tell_write(storage, sum(receipt.outcome in ("stored", "candidate") for receipt in receipts))
         return receipts
+
+    def _place(self, storage: Storage, at: datetime) -> pipeline.Place:
+        return pipeline.Place(
+            space=storage.space,
+            at=at,
+            new_uid=lambda: ids.uuid7(at, secrets.token_bytes(ids.UID_ENTROPY_BYTES)),
+        )
 
     def _count_reasons(self, receipts: Sequence[Receipt]) -> None:
         """Count what was refused, and why, so that a person sees how much junk was kept out."""

@@ -40,6 +40,9 @@ class Spaces(Protocol):
     def folder(self) -> Path | None:
         """The project's own directory, if it has one: what its README says need not be remembered again."""
 
+    def sessions_folder(self) -> Path | None:
+        """Where the transcripts of the project are mirrored; None for a portable file, which has no mirrors."""
+
     def close(self) -> None:
         """Close what was opened."""
 
@@ -69,6 +72,9 @@ class OneSpace:
         raise NotAllowed("A single memory file that is damaged cannot be opened.", hint="Copy the backup to its place.")
 
     def folder(self) -> Path | None:
+        return None
+
+    def sessions_folder(self) -> Path | None:
         return None
 
     def close(self) -> None:
@@ -135,6 +141,10 @@ class HomeSpaces:
             return self._located.place.directory
         project = self._located.project
         return text_path(project.root) if project is not None and project.root else None
+
+    def sessions_folder(self) -> Path | None:
+        project = self._located.project
+        return None if project is None else self._home.files(project.folder).sessions
 
     def close(self) -> None:
         for storage in self._open.values():

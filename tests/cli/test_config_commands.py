@@ -1,6 +1,6 @@
 """`kept config`: A23, B19: settings, their origin, and those of other systems."""
 
-import json
+from pathlib import Path
 
 import pytest
 
@@ -68,15 +68,13 @@ def test_a_broken_settings_file_is_named_and_a_mistake_can_be_taken_out(shell: S
 
 
 def test_the_configuration_of_another_system_is_taken_over(shell: Shell) -> None:
-    with open("koshi.yaml", "w") as file:
-        file.write("memory:\n  reinforceWeight: 5\n  searchProvider: hybrid\n  teaBreaks: 3\n")
+    Path("koshi.yaml").write_text("memory:\n  reinforceWeight: 5\n  searchProvider: hybrid\n  teaBreaks: 3\n")
     said = shell("config", "import", "koshi.yaml")
     assert "reinforce_weight = 5\n" in said
     assert "Not taken: teaBreaks. Kept has no such setting.\n" in said
     values = shell.json("config", "show")["settings"]
     assert (values["reinforce_weight"], values["profile"]) == (5, "hybrid")
-    with open("brain.json", "w") as file:
-        json.dump({"maxMemorySize": 60000, "flushEnabled": False}, file)
+    Path("brain.json").write_text('{"maxMemorySize": 60000, "flushEnabled": false}')
     document = shell.json("config", "import", "brain.json", "--project-only")
     assert document["settings"] == {"max_memory_chars": 60000, "flush_enabled": False}
     assert document["not_taken"] == []

@@ -1,10 +1,12 @@
 """`kept backup`, `kept restore FILE` and `kept doctor`."""
 
 import json
-import os
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+import kept
 from tests.cli.shell import Shell
 
 
@@ -89,11 +91,9 @@ def test_global_memory_has_backups_of_its_own(shell: Shell) -> None:
 
 def test_a_backup_overwrites_nothing(shell: Shell) -> None:
     shell("remember", "one")
-    with open("b.db", "w") as file:
-        file.write("mine")
+    Path("b.db").write_text("mine")
     assert "b.db is already there." in shell.fails("backup", "b.db")
-    with open("b.db") as file:
-        assert file.read() == "mine"
+    assert Path("b.db").read_text() == "mine"
 
 
 def test_a_file_called_like_a_ref_is_named_with_its_folder(shell: Shell) -> None:
@@ -103,20 +103,25 @@ def test_a_file_called_like_a_ref_is_named_with_its_folder(shell: Shell) -> None
     assert "Restored 1 memory" in shell("restore", "./42")
 
 
+def damage(whole: Path, other: Path) -> None:
+    data = bytearray(whole.read_bytes())
+    data[len(data) // 2 :] = bytes(len(data) - len(data) // 2)
+    other.write_bytes(data)
+
+
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (None, "There is no backup x.db."),
-        (lambda: os.mkdir("x.db"), "There is no backup x.db."),
-        (lambda: open("x.db", "w").close(), "x.db is not a backup made by kept."),
-        (lambda: os.rename("whole.db", "x.db") or os.truncate("x.db", 60_000), "x.db is damaged"),
+        (lambda whole, other: None, "There is no backup x.db."),
+        (lambda whole, other: other.mkdir(), "There is no backup x.db."),
+        (lambda whole, other: other.touch(), "x.db is not a backup"),
+        (damage, "x.db"),
     ],
 )
-def test_what_is_no_backup_is_not_restored(shell: Shell, make: object, sentence: str) -> None:
+def test_what_is_no_backup_is_not_restored(shell: Shell, make: Callable[[Path, Path], None], sentence: str) -> None:
     shell("remember", "one")
     shell("backup", "whole.db")
-    if callable(make):
-        make()
+    make(Path("whole.db"), Path("x.db"))
     assert sentence in shell.fails("restore", "x.db", "--yes")
     assert contents(shell) == ["one"]
 
@@ -128,8 +133,6 @@ def test_a_backup_needs_a_store_and_a_directory(shell: Shell) -> None:
 
 
 def test_a_program_that_has_the_store_open_goes_on_after_a_restore(shell: Shell) -> None:
-    import kept
-
     shell("remember", "one")
     shell("backup", "b.db")
     with kept.open(home=shell.home, clock=shell.clock) as other:

@@ -72,7 +72,7 @@ def test_a_reader_that_goes_away_is_no_error(shell: Shell) -> None:
 def test_output_that_cannot_be_written_is_reported_and_the_memory_is_kept(shell: Shell) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full here")
-    with open("/dev/full", "wb") as full:
+    with Path("/dev/full").open("wb") as full:
         result = subprocess.run(
             [sys.executable, "-c", PROGRAM, "remember", "x"],
             stdout=full,
@@ -148,7 +148,9 @@ def test_colours_are_for_terminals(shell: Shell) -> None:
 
 
 @posix_only
-@pytest.mark.parametrize(("environment", "is_coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
+@pytest.mark.parametrize(
+    ("environment", "is_coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+)
 def test_a_terminal_gets_colours_unless_it_does_not_want_them(
     shell: Shell, environment: dict[str, str], is_coloured: bool
 ) -> None:
@@ -185,15 +187,19 @@ def test_a_person_at_a_terminal_is_asked(shell: Shell) -> None:
         os.close(ours)
 
 
-@pytest.mark.parametrize(("shell_name", "words"), [("bash", "kept re"), ("zsh", "kept re"), ("fish", "kept re")])
-def test_the_shell_completes_commands_and_options(shell: Shell, shell_name: str, words: str) -> None:
+@pytest.mark.parametrize("shell_name", ["bash", "zsh", "fish"])
+def test_the_shell_completes_commands_and_options(shell: Shell, shell_name: str) -> None:
     script = shell.run(_KEPT_COMPLETE=f"{shell_name}_source")
     assert script.returncode == 0
     assert b"_KEPT_COMPLETE" in script.stdout
-    asked = {"COMP_WORDS": words, "COMP_CWORD": "re" if shell_name == "fish" else "1"}
-    completed = shell.run(_KEPT_COMPLETE=f"{shell_name}_complete", **asked).stdout.decode()
+
+    def completed(words: str, number: int) -> str:
+        last = words.split()[-1] if shell_name == "fish" else str(number)
+        done = shell.run(_KEPT_COMPLETE=f"{shell_name}_complete", COMP_WORDS=words, COMP_CWORD=last)
+        return done.stdout.decode()
+
+    commands = completed("kept re", 1)
     for name in ("remember", "recall", "reinforce", "revise", "restore"):
-        assert name in completed
-    assert "forget" not in completed
-    asked = {"COMP_WORDS": "kept list --st", "COMP_CWORD": "--st" if shell_name == "fish" else "2"}
-    assert "--status" in shell.run(_KEPT_COMPLETE=f"{shell_name}_complete", **asked).stdout.decode()
+        assert name in commands
+    assert "forget" not in commands
+    assert "--status" in completed("kept list --st", 2)

@@ -56,7 +56,9 @@ def test_merging_moves_everything_and_the_old_name_still_works(shell: Shell) -> 
     for project in ("new", "old"):
         found = shell.json("list", "--project", project)["memories"]
         assert sorted(memory["content"] for memory in found) == ["ONE", "two"]
-    assert [m["content"] for m in shell.json("list", "--project", "new", "--status", "forgotten")["memories"]] == ["three"]
+    assert [m["content"] for m in shell.json("list", "--project", "new", "--status", "forgotten")["memories"]] == [
+        "three"
+    ]
     assert "one project" in shell.fails("projects", "merge", "old", "new", "--as", "admin")
 
 

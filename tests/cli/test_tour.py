@@ -19,7 +19,7 @@ def test_every_step_of_the_tour_really_runs(shell: Shell) -> None:
 
 def test_the_tour_shows_commands_and_their_output_and_ends_by_itself(shell: Shell) -> None:
     said = shell("tour")
-    assert "$ kept remember \"Never edit the auth middleware directly\"" in said
+    assert '$ kept remember "Never edit the auth middleware directly"' in said
     assert "Kept: [id:1] (warning).\n" in said
     assert "Known already: [id:2]" in said
     assert "Taken back: forget" in said

@@ -34,7 +34,7 @@ from kept import ids, text
 from kept.model import Memory, replace
 from kept.ports import ANYWHERE, Stamp
 from kept.storage.sqlite import SqliteStorage
-from tests.crash.checks import SPACE, faults_of
+from tests.crash.checks import SPACE, faults_of, looking_at
 from tests.crash.processes import Child
 from tests.crash.simulated_disk import Happened, Refusal, TappedDisk, on_connect
 
@@ -327,7 +327,7 @@ def run(folder: Path, *, kills: int, writers: int = 6, seed: int = 1, making_str
     while (left := kills - herd.died.total()) > 0:
         herd.run(min(left, _LOOK_EVERY))
         problems += faults_of(path) + herd.oracle.verdict(contents_of(path))
-    problems += revived(path, herd.oracle.erased())
+    problems += revived(path, herd.oracle.erased()) + unnoticed_loss(path, herd.oracle)
     makings, unmade = kill_while_making(folder, making_stride)
     return Report(herd.died, herd.countdowns, makings, herd.oracle.actions, problems + unmade)
 
@@ -350,6 +350,17 @@ def revived(path: Path, erased: list[str]) -> list[str]:
     content = b"".join(part.read_bytes() for part in path.parent.glob("kept.db*") if part.is_file())
     left = [f"{uid} was erased, but its text is still there" for uid in erased if canary(uid).encode() in content]
     return left if is_done else [*left, "the scrub did not come to its end"]
+
+
+def unnoticed_loss(path: Path, oracle: Oracle) -> list[str]:
+    """Plant a lost write in a copy of the file: if the oracle does not name it, its verdicts are worth nothing."""
+    copy = path.with_name("planted.db")
+    shutil.copy(path, copy)  # nobody has it open, and there is no WAL
+    uid = next(uid for uid, content in oracle.acknowledged.items() if content is not None)
+    with looking_at(copy) as connection:
+        connection.execute("delete from memories where uid = ?", (uid,))
+    reported = [sentence for sentence in oracle.verdict(contents_of(copy)) if uid in sentence]
+    return [] if reported else ["the oracle did not notice a lost write"]
 
 
 def kill_while_making(folder: Path, stride: int) -> tuple[int, list[str]]:

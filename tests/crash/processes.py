@@ -33,12 +33,24 @@ class Child:
         if self._exit_code is None:
             os.kill(self.pid, number)
 
+    def has_ended(self) -> bool:
+        if self._exit_code is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self._exit_code = os.waitstatus_to_exitcode(status)
+        return self._exit_code is not None
+
     def wait(self) -> int:
         """Its exit code: minus nine when it was killed."""
         if self._exit_code is None:
             _, status = os.waitpid(self.pid, 0)
             self._exit_code = os.waitstatus_to_exitcode(status)
         return self._exit_code
+
+
+def any_runs(children: list[Child]) -> bool:
+    """Whether one of them has not ended yet."""
+    return not all(child.has_ended() for child in children)
 
 
 def _run(parents_end: Connection, target: Callable[..., None], *arguments: Any) -> None:

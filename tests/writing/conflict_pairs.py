@@ -366,7 +366,7 @@ Turn on SMS notifications for test marinas
 [fact] HRB-702 is about gate codes
 """
 
-# A second lot by which the rules were never tuned: they were run on it once, when they were done.
+# A second lot, written with the first and looked at only when the rules did well on that one.
 _UNSEEN_CONTRADICTIONS = """
 Use Ruff for linting, not Flake8
 Use Flake8 for linting, not Ruff

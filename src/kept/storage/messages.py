@@ -8,7 +8,7 @@ import msgspec
 from kept import bm25, text
 from kept.model import Message, Session
 from kept.ports import FoundMessage, Prepared, Statistics, TooLate
-from kept.storage.shared import check_limit
+from kept.storage.shared import ERASED, check_limit
 
 if TYPE_CHECKING:
     from kept.storage.inmemory import State
@@ -97,13 +97,21 @@ class MessageWriter(MessageReader):
 
     def erase_messages(self, session: str, ids: Sequence[str] | None = None) -> int:
         before = self._state.messages.get(session, ())
-        left = tuple(message for message in before if ids is not None and message.id not in ids)
-        self._state.messages[session] = left
-        if not left:
-            del self._state.messages[session]
+        gone = [message for message in before if ids is None or message.id in ids]
+        if ids is None:
+            self._state.messages.pop(session, None)
             self._state.packed.discard(session)
+        elif gone:
+            self._state.messages[session] = tuple(blank(message) if message in gone else message for message in before)
         self.has_erased = True
-        return len(before) - len(left)
+        return len(gone)
+
+
+def blank(message: Message) -> Message:
+    """What is left of an erased message: its place."""
+    return Message(
+        id=message.id, role=message.role, session=message.session, n=message.n, content=ERASED, at=message.at
+    )
 
 
 def _prepared(found: FoundMessage) -> Prepared:

@@ -9,6 +9,7 @@ from kept.ports import Shelf, Where
 
 WRITE_WAIT_S = 30.0  # the promise: no write is refused within this time because somebody else writes
 
+ERASED = "[erased]"  # what stands in the place of an erased message
 RECEIPTS_KEPT = 500  # of recalls; enough to ask "why?" about the last days
 
 

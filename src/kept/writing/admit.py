@@ -41,9 +41,11 @@ REASONS: Mapping[str, str] = {
 
 _CHATTER = r"""(?ix) \s* (?:
     (?: ok(?:ay)? | sure | thanks? | thank\ you | great | nice | perfect | yes | no | yep | nope | hmm+ | hi | hello
-      | done | sounds\ good | got\ it | cool | right | alright | lgtm | please\ continue | go\ ahead | continue ) [\s!.,]* $
+      | done | sounds\ good | got\ it | cool | right | alright | lgtm | please\ continue | go\ ahead | continue )
+      [\s!.,]* $
   | (?: i['’]?(?:ll|m|ve) | let\ me | let['’]s | now\ (?:i|let) | next,?\ i | first,?\ (?:i|let)
-      | i\ (?:will|am\ going\ to|can\ see) ) \b (?! .{0,80} \b (?: always | never | prefer | decided | because ) \b )
+      | i\ (?:will|am\ going\ to|can\ see) ) \b
+      (?! .{0,80} \b (?: always | never | prefer | decided | because ) \b )
   | (?: running | checking | looking | reading | searching | fetching | installing | building | waiting ) \b
       .{0,120} (?: \.\.\. | … | now ) \s* $
   )"""

@@ -144,10 +144,14 @@ def _disagreement(a: Claim, b: Claim) -> ConflictType | None:
         return "superseded" if is_change else "contradictory"
     if not small.stems <= large.stems or not (small.stems - small.scope).isdisjoint(large.scope):
         return None  # "Never commit secrets", "Encrypt secrets before you commit them": there only a condition
-    is_elsewhere = small.scope != large.scope
-    if small.affirms and not (is_elsewhere and large.stems - small.stems <= large.scope):
+    extra = large.stems - small.stems
+    if small.affirms and not extra <= large.scope:
         return None  # "Send e-mails", "Never send e-mails synchronously": denies not this, but a manner of it
-    return "superseded" if is_change else "ambiguous" if is_elsewhere else "contradictory"
+    if is_change:
+        return "superseded"
+    # "Never log tokens", "Log token counts in CI": one word more may make another thing of it, one phrase an exception.
+    is_nearly_the_same = small.scope == large.scope and len(extra) == 1 and len(small.stems) > 2
+    return "contradictory" if is_nearly_the_same else "ambiguous"
 
 
 # From here on: reading a text as claims.
@@ -192,7 +196,8 @@ _UNITS = frozenset(
 )
 _SETTINGS = frozenset(
     "port version timeout limit size ttl interval threshold minimum maximum max min default count number concurrency "
-    "replicas retries budget quota price rate width height depth length level batch pool capacity has have".split()
+    "replicas retries budget quota price rate width height depth length level batch pool capacity has have least most "
+    "newer required =".split()
 )
 _ROLES = frozenset("owner maintainer lead captain default primary main name".split())
 

@@ -5,6 +5,7 @@ silently. A topic is the writer's own word that a new statement takes the place 
 """
 
 from datetime import datetime
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -13,6 +14,7 @@ from kept.ports import Found, Reader, Transaction, Where
 
 STRENGTHEN_BY = 0.1
 NEAR_RATIO = 85.0  # per cent of the letters, in order, that two texts share
+EVIDENCE = frozenset({"sessions", "agents", "signals"})  # lists in the data of a finding that grow with each time
 _RAREST_WORDS = 6
 _CANDIDATES = 20
 
@@ -39,11 +41,22 @@ def strengthen(tx: Transaction, twin: Memory, again: Memory, at: datetime) -> Me
             status=status,
             tags=tuple(dict.fromkeys((*twin.tags, *again.tags))),
             files=tuple(dict.fromkeys((*twin.files, *again.files))),
+            data=_evidence(twin, again),
             last_used_at=at,
             updated_at=at,
         ),
         "strengthen",
     )
+
+
+def _evidence(twin: Memory, again: Memory) -> dict[str, Any] | None:
+    """The data of the twin, with the sessions, agents and signals that speak for the memory added up."""
+    if not again.data or not EVIDENCE & again.data.keys():
+        return twin.data
+    merged = dict(twin.data or {})
+    for name in EVIDENCE & again.data.keys():
+        merged[name] = list(dict.fromkeys((*merged.get(name, ()), *again.data[name])))
+    return merged
 
 
 def find_near(reader: Reader, draft: Memory, words: list[str]) -> list[Memory]:

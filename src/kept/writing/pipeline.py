@@ -1,7 +1,7 @@
 """The write path: check → redact → admit → duplicates → conflicts → store → journal.
 
 Every writer goes this one way, in two halves: `prepare` needs no storage and runs before the turn to write, `store`
-runs in it. Rule: a draft becomes a memory, strengthens one, or is refused with a reason that a person can read and count.
+runs in it. Rule: a draft becomes a memory, strengthens one, or is refused with a reason that people can read and count.
 """
 
 from collections.abc import Callable, Collection, Sequence

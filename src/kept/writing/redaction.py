@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kept.model import Draft, Redaction, Source
+from kept.model import Draft, Message, Redaction, Source
 from kept.writing.redact import Redacted, redact
 
 
@@ -46,6 +46,21 @@ def redact_draft(draft: Draft, *, email: bool, allow: Collection[str] = ()) -> R
         data=None if draft.data is None else _clean_data(draft.data, clean),
     )
     return RedactedDraft(safe, tuple(Redaction(kind=kind, count=count) for kind, count in sorted(kinds.items())))
+
+
+def redact_message(message: Message, *, email: bool, allow: Collection[str] = ()) -> Message:
+    """Take the secrets out of everything that was said or called."""
+
+    def clean(text: str) -> str:
+        return redact(text, email=email, allow=allow).text
+
+    return replace(
+        message,
+        content=clean(message.content),
+        name=None if message.name is None else clean(message.name),
+        speaker=None if message.speaker is None else clean(message.speaker),
+        input=None if message.input is None else _clean_data(message.input, clean),
+    )
 
 
 def is_only_redacted(text: str) -> bool:

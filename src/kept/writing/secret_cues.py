@@ -18,6 +18,7 @@ from typing import NamedTuple
 from kept.writing.secret_values import MIXED, NOTHING, OPAQUE, compiled, grade, is_constant, is_name, is_opaque, is_passphrase, is_plain
 from kept.writing.secret_view import fold
 from kept.writing.secrets_rules import (
+    BARE_KEYS,
     BENIGN_SUFFIXES,
     CUES,
     GAP_OPENERS,
@@ -71,11 +72,12 @@ def find_cued_secrets(text: str, small: str) -> Iterator[Span]:
     """Values behind a cue, and word lists behind a cue for seed phrases."""
     yield from _seed_phrases(text, small)
     resume = table_end = 0
-    for match in _cue_words().finditer(small):
+    words = _cue_words(small.isascii())
+    for match in words.finditer(small):
         if match.start() < resume:
             continue
         cue = _cue(text, match)
-        if cue and not _cue_words().search(small, match.end(), cue.end):  # of `auth.token`, the last word counts
+        if cue and not words.search(small, match.end(), cue.end):  # of `auth.token`, the last word counts
             resume = cue.end
             value = next(_values(text, small, cue), None)
             if value:
@@ -90,21 +92,40 @@ def find_cued_secrets(text: str, small: str) -> Iterator[Span]:
 # ---- the cue ----
 
 
-@cache
-def _cue_words() -> re.Pattern[str]:
-    families = []
-    for family, words in CUES.items():
-        longest_first = sorted(fold(words).split(), key=len, reverse=True)
-        sources = [word.replace("~", "[ _.-]").replace("^", "").replace("$", "(?![a-z])") for word in longest_first]
-        families.append(f"(?P<{family}>{'|'.join(sources)})")
-    return re.compile("|".join(families))
+class _Word(NamedTuple):
+    family: str
+    is_bound: bool  # counts only at the start of a word or hump
 
 
 @cache
-def _bound_words() -> re.Pattern[str]:
-    """The cues that count only at the start of a word or hump."""
-    words = [word[1:].replace("$", "").replace("~", "[ _.-]") for words in CUES.values() for word in fold(words).split() if word[0] == "^"]
-    return re.compile("|".join(words))
+def _words() -> dict[str, _Word]:
+    """Every cue as it appears in a view."""
+    words = {}
+    for family, listed in CUES.items():
+        for entry in fold(listed).split():
+            for blank in " -._" if "~" in entry else "~":
+                words[entry.strip("^$").replace("~", blank)] = _Word(family, entry[0] == "^")
+    return words
+
+
+@cache
+def _cue_words(is_ascii: bool) -> re.Pattern[str]:
+    """All cues as one pattern, shaped as a tree so that most positions fail at their first or second letter."""
+    closed = {entry.strip("^$") for listed in CUES.values() for entry in fold(listed).split() if entry[-1] == "$"}
+    words = [word for word in _words() if word.isascii() or not is_ascii]
+    return re.compile(_tree({word: re.sub("[ ._-]", "~", word) in closed or word in closed for word in words}))
+
+
+def _tree(words: dict[str, bool]) -> str:
+    """A pattern for these words, longest first; a word that is marked must not be followed by a letter."""
+    branches: dict[str, dict[str, bool]] = {}
+    for word, is_closed in words.items():
+        if word:
+            branches.setdefault(word[0], {})[word[1:]] = is_closed
+    sources = [re.escape(first) + _tree(rest) for first, rest in branches.items()]
+    if "" in words:
+        sources.append("(?![a-z])" if words[""] else "")
+    return sources[0] if len(sources) == 1 else f"(?:{'|'.join(sources)})"
 
 
 def _cue(text: str, match: re.Match[str]) -> Cue | None:
@@ -112,11 +133,10 @@ def _cue(text: str, match: re.Match[str]) -> Cue | None:
     start, end = match.span()
     before = text[max(0, start - 48) : start]
     left = before[len(before.rstrip(IDENTIFIER)) :]
-    is_bound = _bound_words().fullmatch(match.group()) is not None
+    family, is_bound = _words()[match.group()]
     if is_bound and left and left[-1].isalnum() and not (text[start].isupper() and left[-1].islower()):
         return None
     suffix = compiled(r"(?:[_.\-]?[A-Za-z0-9]{1,30}+){0,5}+").match(text, end).group()  # type: ignore[union-attr]
-    family = match.lastgroup or ""
     is_weak = False
     if suffix:
         if suffix[0].isalpha() and text[end - 1].isalpha() and suffix[0].islower() == text[end - 1].islower():
@@ -132,7 +152,7 @@ def _cue(text: str, match: re.Match[str]) -> Cue | None:
             if "-" in suffix or is_bound:
                 return None
             is_weak = True
-    if family == "key" and match.group() in ("key", "schlussel", "cle", "chave", "chiave", "klucz", "ключ"):
+    if family == "key" and match.group() in BARE_KEYS:
         words = compiled(r"[A-Z]++(?![a-z])|[A-Z]?[a-z]++|[0-9]++").findall(text[max(0, start - 32) : start])
         near = [word.lower() for word in words[-3:]]
         if near and near[-1] in OTHER_KEYS:
@@ -162,8 +182,8 @@ def _values(text: str, small: str, cue: Cue) -> Iterator[Value]:
 def _assigned(text: str, small: str, cue: Cue) -> Iterator[Value]:
     """`name = value`, `"name": value`, `name: type = value`, and the value on the next line."""
     link = compiled(
-        r"""["'`”’»\])*]{0,4}+([ \t]{0,24}+)"""
-        r"""(:[ \t]{0,4}+[a-z_.\[\]<>, |?]{1,40}+=(?!=)|:=|=>|-{1,2}>|→|⇒|\?=|\|\|=|\+=|={1,3}+|!={1,2}+|:{1,2}+|<-|<<<|\||%3d|%3a|(?<=[ \t])(?:[-–—>…~]|\.{2,3}+)(?=[ \t]))"""
+        r"""["'`\])*]{0,4}+([ \t]{0,24}+)"""
+        r"""(:[ \t]{0,4}+[a-z_.\[\]<>, |?]{1,40}+=(?!=)|:=|=>|-{1,2}>|\?=|\|\|=|\+=|={1,3}+|!={1,2}+|:{1,2}+|<-|<<<|\||%3d|%3a|(?<=[ \t])(?:[->~]|\.{2,3}+)(?=[ \t]))"""
         r"""(?:\*\*|[\])])?([ \t]{0,40}+)"""
     ).match(small, cue.end)
     if not link:
@@ -172,7 +192,7 @@ def _assigned(text: str, small: str, cue: Cue) -> Iterator[Value]:
     below = compiled(r"(?:[|>][-+]?)?[ \t]{0,8}+(?:\r?\n[ \t>#*+-]{0,24}+){1,3}+(?:```\w{0,12}+\n)?[ \t]{0,16}+").match(text, position)
     if below:
         yield from _read(text, cue, below.end(), Tie.STATED)
-    elif sign in "|-–—>…~" or sign.startswith(".."):
+    elif sign in ("|", "-", ">", "~") or sign.startswith(".."):
         yield from _read(text, cue, position, Tie.LOOSE)
     elif "=" in sign or sign in ("<-", "%3d"):
         spaced = link.group(1) or link.group(3)
@@ -239,7 +259,7 @@ def _links() -> re.Pattern[str]:
     words = "|".join(sorted(map(re.escape, map(fold, LINKS)), key=len, reverse=True))
     unspaced = "|".join(sorted(map(fold, LINKS_UNSPACED), key=len, reverse=True))
     return re.compile(
-        rf"(?:['’]s(?=\s)|[\"'`*)]{{0,3}}+(?:{unspaced}|\?[ \t\n]{{1,3}}+(?:it['’]?s |it is )?|((?:[ \t\r\n]{{1,3}}+(?:{words})(?=[\s:=])){{1,6}}+)))[ \t]{{0,3}}+[:=]?[ \t\n]{{0,3}}+"
+        rf"(?:'s(?=\s)|[\"'`*)]{{0,3}}+(?:{unspaced}|\?[ \t\n]{{1,3}}+(?:it'?s |it is )?|((?:[ \t\r\n]{{1,3}}+(?:{words})(?=[\s:=])){{1,6}}+)))[ \t]{{0,3}}+[:=]?[ \t\n]{{0,3}}+"
     )
 
 
@@ -249,7 +269,7 @@ def _late_links() -> re.Pattern[str]:
     verbs = "|".join(sorted(map(re.escape, map(fold, VERBS)), key=len, reverse=True))
     words = "|".join(sorted(map(re.escape, map(fold, LINKS)), key=len, reverse=True))
     return re.compile(
-        rf"([.?!;][ \t])|(?<![\w.])(?:{verbs})(?:[ \t]{{1,2}}+(?:{words})(?=[\s:])){{0,4}}+:?[ \t]{{1,2}}+|(?::|=|->|=>|→)[ \t\n]{{1,3}}+"
+        rf"([.?!;][ \t])|(?<![\w.])(?:{verbs})(?:[ \t]{{1,2}}+(?:{words})(?=[\s:])){{0,4}}+:?[ \t]{{1,2}}+|(?::|=|->|=>|>)[ \t\n]{{1,3}}+"
     )
 
 
@@ -274,7 +294,7 @@ def _stated_before(text: str, small: str, cue: Cue) -> Iterator[Value]:
         return
     words = before[: link.start()].split()
     if words:
-        word = words[-1].strip("\"'`*,()“”«»")
+        word = words[-1].strip("\"'`*,()")
         start = max(0, cue.start - GAP) + before.rindex(word, 0, link.start())
         value = Value(start, start + len(word), False)
         is_used = len(words) > 1 and words[-2] in ("use", "used", "try", "type", "enter", "with")
@@ -284,6 +304,8 @@ def _stated_before(text: str, small: str, cue: Cue) -> Iterator[Value]:
 
 def _column(text: str, cue: Cue) -> Iterator[Value]:
     """The cells below a heading: `user,password` and `| user | password |`."""
+    if not compiled(r"[ \"'*`]{0,8}+[|\t;,\n]").match(text, cue.end):
+        return
     start = text.rfind("\n", max(0, cue.start - 400), cue.start) + 1
     end = text.find("\n", cue.end, cue.end + 400)
     heading = text[start:end] if end >= 0 else ""
@@ -336,17 +358,16 @@ def _read(text: str, cue: Cue, position: int, tie: Tie) -> Iterator[Value]:
 
 
 def _quoted(text: str, position: int) -> Value | None:
-    """A string literal, with or without a call around it: `"…"`, `b'…'`, `String::from("…")`, `“…”`, `**…**`."""
+    """A string literal, with or without a call around it: `"…"`, `b'…'`, `String::from("…")`, `**…**`."""
     opening = compiled(
-        r"""(?:(?:[A-Za-z_][\w.:]{0,40}+)?\([ \t]{0,4}+|\[[ \t]{0,4}+){0,2}+(?:[bBrRuUfFlL]{1,2}|@|\$)?("{3}|'{3}|["'`]|[“‘«„]|\*\*)"""
+        r"""(?:(?:[A-Za-z_][\w.:]{0,40}+)?\([ \t]{0,4}+|\[[ \t]{0,4}+){0,2}+(?:[bBrRuUfFlL]{1,2}|@|\$)?("{3}|'{3}|["'`]|\*\*)"""
     ).match(text, position)
     if not opening:
         return None
     mark = opening.group(1)
-    close = {"“": "”", "‘": "’", "«": "»", "„": "“"}.get(mark, mark)
     start = opening.end()
     line_end = text.find("\n", start, start + 2048) if len(mark) < 3 else -1
-    end = text.find(close, start, line_end if line_end >= 0 else start + 2048)
+    end = text.find(mark, start, line_end if line_end >= 0 else start + 2048)
     if end < 0:
         return _unquoted(text, start, Tie.STATED) if opening.start(1) == position else None
     content = text[start:end]
@@ -358,7 +379,7 @@ def _quoted(text: str, position: int) -> Value | None:
 def _unquoted(text: str, position: int, tie: Tie) -> Value | None:
     """What reaches to the next blank, less the punctuation around it."""
     literal = tie is Tie.LITERAL
-    match = compiled(r"[^\s\"\ue000\u2e80-\uabff]{1,512}+" if literal else r"[^\s\"'`<>|\ue000\u2e80-\uabff]{1,512}+").match(text, position)
+    match = compiled(r"[^\s\"\x00\u2e80-\uabff]{1,512}+" if literal else r"[^\s\"'`<>|\x00\u2e80-\uabff]{1,512}+").match(text, position)
     if not match:
         return None
     value = match.group()

@@ -52,7 +52,7 @@ def find_headers(text: str, small: str) -> Iterator[Span]:
                 end = compiled(r"[^\"'\n]{0,600}+").match(text, end).end()  # type: ignore[union-attr]
             yield match.start(1), end, "authorization"
     if "bearer" in small or "basic" in small:
-        scheme = compiled(r"(?<![a-z])(?:bearer|basic)(?:[ \t]|\+){1,3}+[\"']?([^\s\"'`<>,;)]{8,4096}+)")
+        scheme = compiled(r"(?:bearer|basic)(?:[ \t]|\+){1,3}+[\"']?([^\s\"'`<>,;)]{8,4096}+)")
         for match in scheme.finditer(small):
             value = text[match.start(1) : match.end(1)]
             if is_opaque(value) and not is_code(value):
@@ -67,8 +67,10 @@ def _cookies(text: str, small: str) -> Iterator[Span]:
         if not is_stand_in(text[match.start(1) : match.end(1)]):
             yield match.start(1), match.end(1), "cookie"
     pairs = r"([\w.-]{1,80}+=[^\s\"',;]{6,4096}+(?:;\s{0,4}+[\w.-]{1,80}+=[^\s\"',;]{0,4096}+){0,60}+)"
-    request = compiled(rf"(?<![\w-])(?:cookies?[\"']?\s{{0,4}}+(?::\s{{0,4}}+[\"']?|=\s{{0,4}}+[\"'])|--cookie[ =][\"']?){pairs}")
+    request = compiled(rf"cookies?[\"']?(?:\s{{0,4}}+(?::\s{{0,4}}+[\"']?|=\s{{0,4}}+[\"'])|[ =][\"']?){pairs}")
     for match in request.finditer(small):
+        if compiled(r"(?<!--)(?<=[\w-])").match(small, match.start()):
+            continue  # set-cookie, or the end of another word
         values = [pair.partition("=")[2].strip() for pair in text[match.start(1) : match.end(1)].split(";")]
         if not all(is_stand_in(value) or is_code(value) for value in values if value):
             yield match.start(1), match.end(1), "cookie"
@@ -92,7 +94,7 @@ def find_url_secrets(text: str, small: str) -> Iterator[Span]:
 
 
 def _user_info(text: str, start: int) -> Iterator[Span]:
-    chunk = compiled(r"[^\s\"'`<>\ue000]{1,600}+").match(text, start)
+    chunk = compiled(r"[^\s\"'`<>\x00]{1,600}+").match(text, start)
     if not chunk or "@" not in chunk.group():
         return
     rest = chunk.group()
@@ -139,7 +141,9 @@ def find_emails(text: str, small: str) -> Iterator[Span]:
 def find_cards(text: str, small: str) -> Iterator[Span]:
     """Payment card numbers: an issuer's range, its length, and the Luhn check digit."""
     groups = r"[0-9]{9,15}+|[ -][0-9]{4}[ -][0-9]{4}[ -][0-9]{1,4}+(?:[ -][0-9]{1,3}+)?|[ -][0-9]{6}[ -][0-9]{4,5}+"
-    for match in compiled(rf"(?<![\w.,+-])[2-6][0-9]{{3}}(?:{groups})(?![\w-]|\.[0-9])").finditer(text):
+    for match in compiled(rf"[2-6][0-9]{{3}}(?:{groups})(?![\w-]|\.[0-9])").finditer(text):
+        if compiled(r"(?<=[\w.,+-])").match(text, match.start()):
+            continue
         digits = re.sub("[ -]", "", match.group())
         if _is_issued(digits) and _luhn(digits):
             yield match.start(), match.end(), "card"

@@ -10,6 +10,7 @@ Rule: nothing here guesses by entropy. A hash, a UUID or a path without a cue is
 import re
 from collections.abc import Iterator
 from functools import cache
+from os.path import commonprefix
 
 from kept.writing.secret_values import compiled, is_opaque, is_stand_in
 from kept.writing.secrets_rules import SHAPES, TOKEN_MARKS, TOKEN_MARKS_FOR_HEX, VENDORS
@@ -55,6 +56,7 @@ def find_vendor_tokens(text: str, small: str) -> Iterator[Span]:
     Only runs of at least 16 characters are looked at, and in each run only the places where a token may begin: its
     start and after a separator.
     """
+    tails = vendor_tails()
     done = 0
     for run in compiled(r"[A-Za-z0-9_.\-]{16,}+").finditer(text):
         start, end = run.span()
@@ -62,11 +64,13 @@ def find_vendor_tokens(text: str, small: str) -> Iterator[Span]:
             start = min(start + 2, end)
         found = _vendor_token(text, start, True)
         if found is None:
-            for inner in compiled(r"(?<=[_.\-])[A-Za-z0-9]").finditer(text, start + 1, end):
-                found = _vendor_token(text, inner.start(), False) if inner.start() >= done else None
-                if found:
-                    yield found
-                    done = found[1]
+            for inner in compiled(r"[_.\-](?=[A-Za-z0-9])").finditer(text, start, end):
+                begin = inner.end()
+                if begin >= done and text[begin : begin + 2] in tails:
+                    found = _vendor_token(text, begin, False)
+                    if found:
+                        yield found
+                        done = found[1]
             found = _marked_token(text, start, end) if done <= start else None
         if found:
             yield found
@@ -100,9 +104,11 @@ def _marked_token(text: str, start: int, end: int) -> Span | None:
     run = text[start:end].rstrip(".-_")
     if run.count(".") == 2 and compiled(r"[MNO][\w-]{22,27}+\.[\w-]{6,7}+\.[\w-]{27,45}+$").match(run):
         return start, start + len(run), "discord"
-    *marks, tail = re.split("[_-]", run)
-    digits = sum(map(str.isdigit, tail))
-    if not 1 <= len(marks) <= 4 or len(tail) < 16 or not tail.isalnum() or not 3 <= digits < len(tail):
+    tail = run[max(run.rfind("_"), run.rfind("-")) + 1 :]
+    if len(tail) < 16 or len(tail) == len(run) or not tail.isalnum() or tail.isalpha():
+        return None
+    marks = re.split("[_-]", run[: -len(tail) - 1])
+    if len(marks) > 4 or not 3 <= sum(map(str.isdigit, tail)) < len(tail):
         return None
     if len(set(tail)) < 9 or not is_opaque(tail):
         return None
@@ -118,11 +124,20 @@ def _marked_token(text: str, start: int, end: int) -> Span | None:
 
 def find_shapes(text: str, small: str) -> Iterator[Span]:
     """Tokens that are known by their form: webhook addresses, password hashes, raw keys, vendors without a prefix."""
-    for literal, kind, source in SHAPES:
-        if literal in text:
+    for start, literals, kind, source in _shapes():
+        if start in text and any(literal in text for literal in literals):
             for match in compiled(source, re.MULTILINE).finditer(text):
-                if _is_random(match.group(1)) or kind == "password" and not is_stand_in(match.group(1)):
+                secret = match.group(1)
+                if text[match.start(1) - 1 : match.start(1)].isalnum():
+                    continue
+                if _is_random(secret) or kind == "password" and not is_stand_in(secret):
                     yield match.start(1), match.end(1), kind
+
+
+@cache
+def _shapes() -> list[tuple[str, list[str], str, str]]:
+    """The table of shapes with what its literals begin with, so that most of them are ruled out by one look."""
+    return [(commonprefix(literals.split()), literals.split(), kind, source) for literals, kind, source in SHAPES]
 
 
 # ---- private keys ----
@@ -157,7 +172,7 @@ def _pem_blocks(text: str) -> Iterator[Span]:
 
 def _end_of_body(text: str, start: int, limit: int | None = None) -> int:
     """Where key material ends that nothing closes: at the first line that is not base64 or a header of the key."""
-    margin = r"[\s>|#*\"',+]{0,24}+(?:[0-9]{1,5}+[\t:→ ]{1,4}+)?+"
+    margin = r"[\s>|#*\"',+]{0,24}+(?:[0-9]{1,5}+[\t:> ]{1,4}+)?+"
     lines = compiled(rf"(?:{margin}(?:[A-Za-z0-9+/=]{{16,20000}}+|(?:Proc-Type|DEK-Info|Version|Comment|Hash): [^\n]{{0,200}}+))*+")
     limit = len(text) if limit is None else limit
     end = lines.match(text, start, limit).end()  # type: ignore[union-attr]

@@ -14,16 +14,19 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 
-MASK = "\ue000"  # private use: what was already redacted
-STRAY_MASK = "\ue001"  # what a text that holds MASK itself gets instead
+MASK = "\x00"  # what was already redacted; a NUL of the text itself becomes OTHER
+OTHER = "\x01"  # a sign that no pattern asks for
 BLANKS = "\u115f\u1160\u3164\uffa0\u2800"  # letters by category, invisible on the screen
+SIGNS = {"‘": "'", "’": "'", "‚": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "→": ">", "⇒": ">", "。": ".", "…": "."}
+NOISE = ("[redacted:", "\x1b[", "\\u001b[", "\\u001B[", "\\x1b[", "\\x1B[", "\\033[", "\\e[", "\u241b[")
 
-# Escapes of JSON, HTML and URLs. Each is replaced by its character and spaces, so that no position moves.
+# Escapes of JSON, HTML and URLs, by what they begin with. Each is replaced by its character and spaces, so that no
+# position moves.
 ESCAPES = {
-    '\\\\\\"': '"', "\\\\n": "\n", "\\\\t": "\t", '\\"': '"', "\\'": "'", "\\n": "\n", "\\r": "\r", "\\t": "\t", "\\/": "/",
-    "\\u0022": '"', "\\u0026": "&", "\\u0027": "'", "\\u003c": "<", "\\u003e": ">", "\\u003d": "=",
-    "&quot;": '"', "&#34;": '"', "&#39;": "'", "&apos;": "'", "&lt;": "<", "&gt;": ">", "&amp;": "&",
-    "%22": '"', "%0A": "\n", "%0a": "\n", "%20": " ",
+    "\\": {'\\\\\\"': '"', "\\\\n": "\n", '\\"': '"', "\\'": "'", "\\n": "\n", "\\r": "\r", "\\t": "\t", "\\/": "/"},
+    "\\u00": {"\\u0022": '"', "\\u0026": "&", "\\u0027": "'", "\\u003c": "<", "\\u003e": ">", "\\u003d": "="},
+    "&": {"&quot;": '"', "&#34;": '"', "&#39;": "'", "&apos;": "'", "&lt;": "<", "&gt;": ">", "&amp;": "&"},
+    "%": {"%22": '"', "%0A": "\n", "%0a": "\n", "%20": " "},
 }  # fmt: skip
 
 
@@ -56,7 +59,7 @@ class View:
 
 def fold(text: str) -> str:
     """The text as a view would show it: for the words that views are searched for."""
-    return "".join(map(_fold_character, text))
+    return _beyond_ascii().sub(lambda run: "".join(map(_fold_character, run.group())), text)
 
 
 def _pieces(text: str, masked: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, str, bool]]:
@@ -72,21 +75,23 @@ def _pieces(text: str, masked: Iterable[tuple[int, int]]) -> Iterator[tuple[int,
 
 def _edits(text: str, masked: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, str]]:
     """What is not text: spans already found, redactions of an earlier run, terminal colour codes."""
-    noise = _noise() if "[" in text else None
+    noise = _noise() if any(sign in text for sign in NOISE) else None
     position = 0
     for start, end in (*masked, (len(text), len(text))):
         if noise:
             for match in noise.finditer(text, position, start):
-                yield match.start(), match.end(), MASK if match.group(1) else ""
+                yield match.start(), match.end(), MASK if text[match.start()] == "[" else ""
         if start < end:
             yield start, end, MASK
         position = end
 
 
 def _folded_piece(piece: str, start: int) -> Iterator[tuple[int, int, str, bool]]:
-    if "\\" in piece or "&" in piece or "%" in piece:
-        for escape, plain in ESCAPES.items():
-            piece = piece.replace(escape, plain.ljust(len(escape)))
+    piece = piece.replace(MASK, OTHER)
+    for sign, escapes in ESCAPES.items():
+        if sign in piece:
+            for escape, plain in escapes.items():
+                piece = piece.replace(escape, plain.ljust(len(escape)))
     if piece.isascii():
         if piece:
             yield start, start + len(piece), piece, True
@@ -102,17 +107,35 @@ def _folded_piece(piece: str, start: int) -> Iterator[tuple[int, int, str, bool]
 @cache
 def _noise() -> re.Pattern[str]:
     return re.compile(
-        r"(\[redacted:[a-z0-9-]{1,40}+\])|(?:\x1b|\\u001[bB]|\\x1[bB]|\\033|\\e|\u241b)\[[0-9;:?]{0,24}+[A-Za-z]"
+        r"\[redacted:[a-z0-9-]{1,40}+\]|\x1b\[[0-9;:?]{0,24}+[A-Za-z]"
+        r"|\\(?:u001[bB]|x1[bB]|033|e)\[[0-9;:?]{0,24}+[A-Za-z]|\u241b\[[0-9;:?]{0,24}+[A-Za-z]"
     )
+
+
+@cache
+def _beyond_ascii() -> re.Pattern[str]:
+    return re.compile(r"[^\x00-\x7f]+")
 
 
 @lru_cache(maxsize=8192)
 def _fold_character(character: str) -> str:
+    """NFKC and more: no accents, nothing invisible, plain quotes and dashes. Other signs become OTHER.
+
+    Signs stay one character, so that a text of Latin letters folds to ASCII, which is the quickest to search.
+    """
     if character < "\x80" or "\uac00" <= character <= "\ud7a3":  # Hangul stays in syllables
         return character
-    if character == MASK:
-        return STRAY_MASK
     if character in BLANKS:
         return ""
-    plain = unicodedata.normalize("NFKD", character)
-    return "".join(part for part in plain if unicodedata.category(part) not in ("Mn", "Cf"))
+    if character in SIGNS:
+        return SIGNS[character]
+    folded = ""
+    for part in unicodedata.normalize("NFKD", character):
+        category = unicodedata.category(part)
+        if part < "\x80" or category[0] in "LN":
+            folded += part
+        elif category == "Pd":
+            folded += "-"
+        elif category not in ("Mn", "Cf"):
+            folded += OTHER
+    return folded

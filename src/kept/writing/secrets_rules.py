@@ -175,68 +175,82 @@ jwt            eyJ                                                  [D]{8,}\.[D]
 jwt            eyJhbGciOi,eyJ0eXAiOi,eyJraWQiOi                     [D]{20,}
 """
 
-# Shapes that no prefix gives away: a literal that must be in the text before the pattern is worth running, the kind,
-# and the pattern, whose group 1 (or the whole) is the secret. The literal is looked for in the text as it is.
+# Shapes that no prefix gives away: what must be in the text before the pattern is worth running (of several, parted by
+# blanks, any one), the kind, and the pattern, whose group 1 is the secret and must not follow a letter or digit.
 SHAPES: tuple[tuple[str, str, str], ...] = (
-    ("hooks.slack.com", "slack", r"hooks\.slack\.com/(?:services|workflows|triggers)/([\w/+-]{20,200})"),
-    ("/webhooks/", "discord", r"/api/(?:v\d{1,2}/)?webhooks/(\d{10,25}/[\w-]{40,120})"),
-    ("webhook.office.com", "teams", r"webhook\.office\.com/webhookb2/([\w@/.-]{40,300})"),
-    ("hooks.zapier.com", "zapier", r"hooks\.zapier\.com/hooks/catch/([\w/]{8,100})"),
-    (":AA", "telegram", r"(?<!\d)(\d{8,10}:AA[\w-]{30,40})(?![\w-])"),
-    (":APA91b", "firebase", r"(?<![\w-])([\w-]{8,40}:APA91b[\w-]{60,250})"),
-    ("1//0", "google", r"(?<![\w/])(1//0[\w-]{30,200})"),
-    ("access_token$", "paypal", r"(access_token\$(?:production|sandbox)\$[a-z0-9]{8,20}\$[0-9a-f]{32})"),
-    (".atlasv1.", "terraform", r"(?<![A-Za-z0-9])([A-Za-z0-9]{14}\.atlasv1\.[\w-]{50,90})"),
-    ("Q~", "azure", r"(?<![\w~.-])([\w~.-]{3}\dQ~[\w~.-]{30,36})(?![\w~-])"),
-    ("QQJ99", "azure", r"(?<![A-Za-z0-9])([A-Za-z0-9]{40,60}J[A-Z0-9]?QQJ99[A-Za-z0-9]{20,40})"),
-    ("==", "azure", r"(?<![\w+/])([A-Za-z0-9+/]{76}(?:\+ASt|\+ABa|\+AMC|ACDb)[A-Za-z0-9+/]{5,6}==)"),
-    ("sha256~", "openshift", r"(?<![\w-])(sha256~[\w-]{43})(?![\w-])"),
-    ("oauth:", "twitch", r"(?<![\w:])oauth:([a-z0-9]{30})(?![a-z0-9])"),
-    ("NRAL", "newrelic", r"(?<![A-Za-z0-9])([0-9a-f]{30,40}NRAL)(?![A-Za-z0-9])"),
-    ("jsn", "rapidapi", r"(?<![a-z0-9])([a-z0-9]{10}msh[a-z0-9]{15}p1[a-z0-9]{6}jsn[a-z0-9]{12})(?![a-z0-9])"),
-    ("-us", "mailchimp", r"(?<![0-9A-Za-z])([0-9a-f]{32}-us\d{1,2})(?![0-9A-Za-z-])"),
-    ("AAAAAAAAAAAAAAAAAAAA", "twitter", r"(?<![\w%+/])(A{19,24}[\w%]{20,60}%[\w%]{20,120})"),
-    ("|", "meta", r"(?<![\w|])(\d{13,17}\|[A-Za-z0-9_-]{25,30})(?![\w-])"),
-    ("/", "asana", r"(?<![\w/])(\d/\d{13,20}(?:/\d{13,20})?:[0-9a-f]{32})(?![0-9A-Za-z])"),
+    ("hooks.slack.com", "slack", r"hooks\.slack\.com/(?:services|workflows|triggers)/([\w/+-]{20,200}+)"),
+    ("/webhooks/", "discord", r"/api/(?:v\d{1,2}/)?webhooks/(\d{10,25}+/[\w-]{40,120}+)"),
+    ("webhook.office.com", "teams", r"webhook\.office\.com/webhookb2/([\w@/.-]{40,300}+)"),
+    ("hooks.zapier.com", "zapier", r"hooks\.zapier\.com/hooks/catch/([\w/]{8,100}+)"),
+    (":AA", "telegram", r"(\d{8,10}+:AA[\w-]{30,40}+)(?![\w-])"),
+    (":APA91b", "firebase", r"([\w-]{8,40}+:APA91b[\w-]{60,250}+)"),
+    ("1//0", "google", r"(1//0[\w-]{30,200}+)"),
+    ("access_token$", "paypal", r"(access_token\$(?:production|sandbox)\$[a-z0-9]{8,20}+\$[0-9a-f]{32})"),
+    (".atlasv1.", "terraform", r"([A-Za-z0-9]{14}\.atlasv1\.[\w-]{50,90}+)"),
+    ("Q~", "azure", r"([\w~.-]{3}\dQ~[\w~.-]{30,36})(?![\w~-])"),
+    ("QQJ99", "azure", r"([A-Za-z0-9]{40,60}J[A-Z0-9]?QQJ99[A-Za-z0-9]{20,40}+)"),
+    ("+ASt +ABa +AMC ACDb", "azure", r"([A-Za-z0-9+/]{76}(?:\+ASt|\+ABa|\+AMC|ACDb)[A-Za-z0-9+/]{5,6}+==)"),
+    ("sha256~", "openshift", r"(sha256~[\w-]{43})(?![\w-])"),
+    ("oauth:", "twitch", r"oauth:([a-z0-9]{30})(?![a-z0-9])"),
+    ("NRAL", "newrelic", r"([0-9a-f]{30,40}+NRAL)(?![A-Za-z0-9])"),
+    ("jsn", "rapidapi", r"([a-z0-9]{10}msh[a-z0-9]{15}p1[a-z0-9]{6}jsn[a-z0-9]{12})(?![a-z0-9])"),
+    ("-us1 -us2 -us3 -us4 -us5 -us6 -us7 -us8 -us9", "mailchimp", r"([0-9a-f]{32}-us\d{1,2}+)(?![0-9A-Za-z-])"),
+    ("AAAAAAAAAAAAAAAAAAAA", "twitter", r"(A{19,24}+[\w%]{20,60}?%[\w%]{20,120}+)"),
+    ("|", "meta", r"(\d{13,17}+\|[A-Za-z0-9_-]{25,30}+)(?![\w-])"),
+    ("/1", "asana", r"(\d/\d{13,20}+(?:/\d{13,20}+)?:[0-9a-f]{32})(?![0-9A-Za-z])"),
     ("b3BlbnNzaC1rZXktdjE", "private-key", r"(b3BlbnNzaC1rZXktdjE[A-Za-z0-9+/=\s]{40,8000}+)"),
-    ("IBA", "private-key", r"(?<![A-Za-z0-9+/])(MII[A-Z][A-Za-z0-9+/]{2}IBA[AD][A-Za-z0-9+/=]{60,8000}+)"),
-    ("$", "password-hash", r"(?<![\w$])(\$(?:1|5|6|7|y|2[abxy]|apr1|gy|sm3)\$[\w./,=$+-]{20,200})"),
-    ("$argon2", "password-hash", r"(\$argon2(?:id|i|d)\$[\w./,=$+-]{20,300})"),
-    ("$", "password-hash", r"(?<![\w])((?:pbkdf2_sha256|pbkdf2_sha1|scrypt|pbkdf2:sha\d{1,3}:\d{4,8})\$[\w./=$+-]{30,200})"),
-    ("SSHA", "password-hash", r"(\{S?SHA(?:256|512)?\}[A-Za-z0-9+/=]{24,120})"),
-    ("jwt", "secret", r"""\bjwt\.(?:sign|verify|encode|decode)\([^()"',\n]{1,80}+,\s{0,4}+["']([^"'\s]{8,400}+)["']"""),
-    ("mac", "secret", r"""\b(?:createHmac\(["'][\w-]{3,20}+["'],|hmac\.new\()\s{0,4}+b?["']([^"'\s]{8,400}+)["']"""),
-    ("secret key", "private-key", r"untrusted comment: [^\n]{0,80}?secret key[^\n]{0,80}+\n([A-Za-z0-9+/=]{40,400}+)"),
+    ("IBA", "private-key", r"(MII[A-Z][A-Za-z0-9+/]{2}IBA[AD][A-Za-z0-9+/=]{60,8000}+)"),
+    ("$1$ $5$ $6$ $7$ $y$ $2a$ $2b$ $2x$ $2y$ $apr1$", "password-hash", r"(\$(?:[1567y]|2[abxy]|apr1)\$[\w./,=$+-]{20,200}+)"),
+    ("$argon2", "password-hash", r"(\$argon2(?:id|i|d)\$[\w./,=$+-]{20,300}+)"),
+    ("pbkdf2", "password-hash", r"(pbkdf2[_:]sha\d{1,3}[\w:]{0,10}+\$[\w./=$+-]{30,200}+)"),
+    ("scrypt:", "password-hash", r"(scrypt:[\d:]{3,20}+\$[\w./=$+-]{30,300}+)"),
+    ("SHA}", "password-hash", r"(\{S?SHA(?:256|512)?\}[A-Za-z0-9+/=]{24,120}+)"),
+    ("jwt.", "secret", r"""jwt\.(?:sign|verify|encode|decode)\([^()"',\n]{1,80}+,\s{0,4}+["']([^"'\s]{8,400}+)["']"""),
+    ("createHmac( hmac.new(", "secret", r"""mac(?:\(["'][\w-]{3,20}+["'],|\.new\()\s{0,4}+b?["']([^"'\s]{8,400}+)["']"""),
+    ("untrusted", "private-key", r"untrusted comment: [^\n]{0,80}?secret key[^\n]{0,80}+\n([A-Za-z0-9+/=]{40,400}+)"),
     ("kty", "private-key", r"""["']\s{0,4}+(?:d|p|q|dp|dq|qi|k)["']\s{0,4}+:\s{0,4}+["']\s{0,4}+([\w-]{20,2000}+)"""),
-    (":", "password", r"^[ \t]{0,8}+[\w.*-]{1,255}+:(?:[0-9]{4,5}|\*):[\w.*-]{1,64}+:[\w.*@-]{1,64}+:(\S{3,128}+)[ \t]{0,8}+$"),  # .pgpass
+    (":54 :64 :*:", "password", r"^[ \t]{0,8}+[\w.*-]{1,255}+:(?:[0-9]{4,5}|\*):[\w.*-]{1,64}+:[\w.*@-]{1,64}+:(\S{3,128}+)[ \t]{0,8}+$"),  # .pgpass
 )  # fmt: skip
 
 # A token that no line above knows, but whose own prefix says what it is: acme_sk_live_…, foo-api-key-…, bar_pat_….
 TOKEN_MARKS = _words("sk pat key apikey api secret token tok live prod auth oauth access refresh bot svc webhook")
 TOKEN_MARKS_FOR_HEX = _words("sk pat apikey secret token")  # `prod-<git hash>` is an image tag, not a key
 
-# Words before a secret, folded: small letters, accents dropped. `^`: only at the start of a word or hump of an
-# identifier (`dbPass`, not `compass`); `$`: only at its end (`pass`, not `passed`); `~`: a space, hyphen, dot or underscore.
+# Words before a secret, in small letters; accents do not matter. `^`: only at the start of a word or hump of an
+# identifier (`dbPass`, not `compass`); `$`: only at its end (`pass`, not `passed`); `~`: a space, hyphen, dot, underscore.
 CUES: dict[str, str] = {
-    "password": r"""password passwort passwd passwrd passphrase pass~phrase passcode passord(?:et)? pass~word kennwort
-        pgpassword securestring requirepass masterauth identified~by ^pwd$ ^pswd$ ^psw$ ^passw$ ^pw$ ^mdp$ mot~de~passe
-        contrasena contrasenia palavra~passe ^senha wachtwoord losenord(?:et)? adgangskoden? kodeord salasana ^haslo ^hasło
-        ^heslo$ ^parola$ jelszo ^sifre(?:si)?$ lozinka ^geslo$ kata~sandi(?:nya|mu|ku)? mat~khau sandrasis slaptazodis
-        парол(?:ь|я|ю|ем|и)? 密码 密碼 口令 パスワード 비밀번호 패스워드 암호 كلمة~(?:ال)?(?:مرور|سر) סיסמ(?:ה|א|ת) รหัสผ่าน पासवर्ड κωδικός""",
-    "pass": r"""^pass$ ^clave$""",
-    "secret": r"""client~?secret secret(?:s)?$ secret(?=[_.-]|key|access) geheimnis ^secreto$ ^segredo$ секрет
-        シークレット 秘密""",
-    "token": r"""authtoken _auth$ token jeton$ токен(?:а|ом)? 令牌 トークン 토큰 ^jwt$ ^bearer$ ^sas$
-        phpsessid jsessionid connect\.sid sharedaccesssignature""",
-    "key": r"""apikey accountkey accesskey secretkey privatekey privkey sharedkey sharedaccesskey presharedkey ^psk$
-        ^key$ schlussel(?!b) ^cle$ ^chave$ ^chiave$ ^klucz$ ключ(?:а|ом)? 密钥 密鑰 キー 키""",
-    "credentials": r"""credentials? ^creds?$ zugangsdaten logindaten anmeldedaten identifiants credenciales credenziais
-        ^login$ ^auth$ ^log(?:ged|ging)?~in$ ^sign(?:ed|ing)?~in$""",
-    "pin": r"""^pin$ ^pin~?code$ ^otp$ ^2fa~code ^mfa~code verification~code security~code recovery~code
-        backup~code ^cvv$ ^cvc$""",
+    "password": """
+        password passwort passwd passwrd passphrase pass~phrase passcode passord passordet pass~word kennwort securestring
+        requirepass masterauth identified~by ^pwd$ ^pswd$ ^psw$ ^passw$ ^pw$ ^mdp$ mot~de~passe contraseña contrasenia
+        palavra~passe ^senha wachtwoord lösenord lösenordet adgangskode adgangskoden kodeord salasana ^hasło ^haslo ^heslo$
+        ^parola$ jelszó ^şifre$ ^şifresi$ ^sifre$ lozinka ^geslo$ kata~sandi kata~sandinya mật~khẩu slaptažodis
+        пароль пароля паролю паролем пароли 密码 密碼 口令 パスワード 비밀번호 패스워드 암호 كلمة~المرور كلمة~مرور كلمة~السر
+        סיסמה סיסמא סיסמת รหัสผ่าน पासवर्ड κωδικός
+        """,
+    "pass": "^pass$ ^clave$",
+    "secret": """
+        client~secret clientsecret secret$ secrets$ secret_ secret- secret. secretkey secretaccess geheimnis ^secreto$ ^segredo$
+        секрет シークレット 秘密
+        """,
+    "token": """
+        token authtoken _auth$ jeton$ токен токена токеном 令牌 トークン 토큰 ^jwt$ ^bearer$ ^sas$ phpsessid jsessionid
+        connect.sid sharedaccesssignature
+        """,
+    "key": """
+        ^key$ apikey accountkey accesskey privatekey privkey sharedkey sharedaccesskey presharedkey ^psk$ schlüssel$ ^clé$
+        ^chave$ ^chiave$ ^klucz$ ключ ключа ключом 密钥 密鑰 キー 키
+        """,
+    "credentials": """
+        credential$ credentials ^cred$ ^creds$ zugangsdaten logindaten anmeldedaten identifiants credenciales credenziais
+        ^login$ ^auth$ ^log~in$ ^logged~in$ ^logging~in$ ^sign~in$ ^signed~in$ ^signing~in$
+        """,
+    "pin": """
+        ^pin$ ^pin~code$ ^otp$ ^2fa~code ^mfa~code verification~code security~code recovery~code backup~code ^cvv$ ^cvc$
+        """,
 }  # fmt: skip
 
-# `key` alone is no cue (dictionaries have keys); one of these must stand before it.
+# A bare `key` is no cue (dictionaries have keys); one of KEY_QUALIFIERS must stand before it …
+BARE_KEYS = _words("key schlussel cle chave chiave klucz ключ ключа ключом キー 키")
 KEY_QUALIFIERS = _words(
     """
     api access secret private priv encryption encrypt encrypting decryption signing sign signature master auth
@@ -408,31 +422,31 @@ TERMS = _words(
 
 # Commands that take a secret in a place of their own: a word that must be in the text (small letters), the pattern.
 COMMANDS: tuple[tuple[str, str], ...] = (
-    ("curl", r"""\bcurl\b[^\n]{0,400}?\s(?:-u|--user|--proxy-user|-U)[ =]?["']?[^\s:"'$]{0,64}+:([^\s"']{3,128}+)"""),
+    ("curl", r"""curl\b[^\n]{0,400}?\s(?:-u|--user|--proxy-user|-U)[ =]?["']?[^\s:"'$]{0,64}+:([^\s"']{3,128}+)"""),
     ("--auth", r"""\s--auth[ =]["']?[^\s:"'$]{1,64}+:([^\s"']{3,128}+)"""),
-    ("http ", r"""\bhttps?\s[^\n]{0,200}?-a\s{1,4}+["']?[^\s:"'$]{1,64}+:([^\s"']{3,128}+)"""),
-    ("mysql", r"""\bmysql\w{0,8}+\b[^\n|;]{0,200}?\s-p["']?([^\s"'-][^\s"']{2,128}+)"""),
-    ("mariadb", r"""\bmariadb[\w-]{0,8}+\b[^\n|;]{0,200}?\s-p["']?([^\s"'-][^\s"']{2,128}+)"""),
-    ("sshpass", r"""\bsshpass\s{1,4}+-p\s{0,4}+["']?([^\s"']{3,128}+)"""),
-    ("redis-cli", r"""\bredis-cli\b[^\n|;]{0,200}?\s-a\s{1,4}+["']?([^\s"']{3,128}+)"""),
-    (" login", r"""\b(?:docker|podman|helm|az|oc|nerdctl|buildah|skopeo|crane|cf)\b[^\n|;]{0,30}?\blogin\b[^\n|;]{0,200}?\s-p[ =]?["']?([^\s"'-][^\s"']{2,128}+)"""),
-    ("mongo", r"""\bmongo\w{0,8}+\b[^\n|;]{0,200}?\s-p[ =]?["']?([^\s"'-][^\s"']{2,128}+)"""),
-    ("ldap", r"""\bldap\w{1,10}+\b[^\n|;]{0,300}?\s-w\s{1,4}+["']?([^\s"']{3,128}+)"""),
-    ("zip", r"""\b(?:un)?zip\b[^\n|;]{0,80}?\s-P\s{1,4}+["']?([^\s"']{3,128}+)"""),
-    ("7z", r"""\b7z[a-z]{0,2}+\b[^\n|;]{0,80}?\s-p["']?([^\s"']{3,128}+)"""),
+    ("http ", r"""https?\s[^\n]{0,200}?-a\s{1,4}+["']?[^\s:"'$]{1,64}+:([^\s"']{3,128}+)"""),
+    ("mysql", r"""mysql\w{0,8}+\b[^\n|;]{0,200}?\s-p["']?([^\s"'-][^\s"']{2,128}+)"""),
+    ("mariadb", r"""mariadb[\w-]{0,8}+\b[^\n|;]{0,200}?\s-p["']?([^\s"'-][^\s"']{2,128}+)"""),
+    ("sshpass", r"""sshpass\s{1,4}+-p\s{0,4}+["']?([^\s"']{3,128}+)"""),
+    ("redis-cli", r"""redis-cli\b[^\n|;]{0,200}?\s-a\s{1,4}+["']?([^\s"']{3,128}+)"""),
+    (" login", r"""(?:docker|podman|helm|az|oc|nerdctl|buildah|skopeo|crane|cf)\b[^\n|;]{0,30}?\blogin\b[^\n|;]{0,200}?\s-p[ =]?["']?([^\s"'-][^\s"']{2,128}+)"""),
+    ("mongo", r"""mongo\w{0,8}+\b[^\n|;]{0,200}?\s-p[ =]?["']?([^\s"'-][^\s"']{2,128}+)"""),
+    ("ldap", r"""ldap\w{1,10}+\b[^\n|;]{0,300}?\s-w\s{1,4}+["']?([^\s"']{3,128}+)"""),
+    ("zip", r"""zip\b[^\n|;]{0,80}?\s-P\s{1,4}+["']?([^\s"']{3,128}+)"""),
+    ("7z", r"""7z[a-z]{0,2}+\b[^\n|;]{0,80}?\s-p["']?([^\s"']{3,128}+)"""),
     ("pass:", r"""-(?:passin|passout|pass|k)\s{1,4}+["']?pass:([^\s"']{3,128}+)"""),
-    ("openssl", r"""\bopenssl\b[^\n|;]{0,200}?\s-(?:k|password)\s{1,4}+["']?(?!pass:|env:|file:|stdin)([^\s"']{3,128}+)"""),
-    ("smbclient", r"""\bsmbclient\b[^\n|;]{0,200}?\s-U\s{0,4}+["']?[^\s%"']{1,64}+%([^\s"']{3,128}+)"""),
-    ("htpasswd", r"""\bhtpasswd\s{1,4}+-\w{1,8}+\s{1,4}+(?:[^\s-][^\s]{0,100}+\s{1,4}+)?\S{1,64}+\s{1,4}+["']?([^\s"'-][^\s"']{2,128}+)[ \t]{0,8}+$"""),
-    ("chpasswd", r"""\becho\s{1,4}+(?:-\w\s{1,4}+)?["']?[\w.-]{1,64}+:([^\s"']{3,128}+)["']?\s{0,4}+\|\s{0,4}+(?:sudo\s{1,4}+)?chpasswd"""),
-    ("--password-stdin", r"""\becho\s{1,4}+(?:-\w\s{1,4}+)?["']?([^\s"']{3,512}+)["']?\s{0,4}+\|[^\n]{0,120}?--password-stdin"""),
-    ("sudo", r"""\becho\s{1,4}+(?:-\w\s{1,4}+)?["']?([^\s"']{3,128}+)["']?\s{0,4}+\|\s{0,4}+sudo\s{1,4}+(?:-\w{1,4}+\s{1,4}+){0,3}?-S"""),
+    ("openssl", r"""openssl\b[^\n|;]{0,200}?\s-(?:k|password)\s{1,4}+["']?(?!pass:|env:|file:|stdin)([^\s"']{3,128}+)"""),
+    ("smbclient", r"""smbclient\b[^\n|;]{0,200}?\s-U\s{0,4}+["']?[^\s%"']{1,64}+%([^\s"']{3,128}+)"""),
+    ("htpasswd", r"""htpasswd\s{1,4}+-\w{1,8}+\s{1,4}+(?:[^\s-][^\s]{0,100}+\s{1,4}+)?\S{1,64}+\s{1,4}+["']?([^\s"'-][^\s"']{2,128}+)[ \t]{0,8}+$"""),
+    ("chpasswd", r"""echo\s{1,4}+(?:-\w\s{1,4}+)?["']?[\w.-]{1,64}+:([^\s"']{3,128}+)["']?\s{0,4}+\|\s{0,4}+(?:sudo\s{1,4}+)?chpasswd"""),
+    ("--password-stdin", r"""echo\s{1,4}+(?:-\w\s{1,4}+)?["']?([^\s"']{3,512}+)["']?\s{0,4}+\|[^\n]{0,120}?--password-stdin"""),
+    ("sudo", r"""echo\s{1,4}+(?:-\w\s{1,4}+)?["']?([^\s"']{3,128}+)["']?\s{0,4}+\|\s{0,4}+sudo\s{1,4}+(?:-\w{1,4}+\s{1,4}+){0,3}?-S"""),
     ("--from-literal", r"""--from-literal[= ]["']?[\w.-]{1,80}+=["']?([^\s"']{3,512}+)"""),
-    ("net use ", r"""\bnet\s{1,4}+use\b[^\n]{0,120}?/user:\S{1,64}+\s{1,4}+["']?([^\s"'/][^\s"']{2,128}+)"""),
-    ("net user", r"""\bnet\s{1,4}+user\s{1,4}+[\w.-]{1,40}+\s{1,4}+["']?([^\s"'/][^\s"']{2,128}+)"""),
-    ("vault login", r"""\bvault\s{1,4}+login\s{1,4}+(?!-)["']?([^\s"'$=]{8,200}+)"""),
+    ("net use ", r"""net\s{1,4}+use\b[^\n]{0,120}?/user:\S{1,64}+\s{1,4}+["']?([^\s"'/][^\s"']{2,128}+)"""),
+    ("net user", r"""net\s{1,4}+user\s{1,4}+[\w.-]{1,40}+\s{1,4}+["']?([^\s"'/][^\s"']{2,128}+)"""),
+    ("vault login", r"""vault\s{1,4}+login\s{1,4}+(?!-)["']?([^\s"'$=]{8,200}+)"""),
     ("storepass", r"""\s-(?:storepass|keypass)\s{1,4}+["']?([^\s"']{3,128}+)"""),
     ("keypass", r"""\s-(?:storepass|keypass)\s{1,4}+["']?([^\s"']{3,128}+)"""),
-    ("cookie", r"""\bcurl\b[^\n]{0,400}?\s(?:-b|--cookie)[ =]?["']?[\w.-]{1,80}+=([^\s"']{6,2048}+)"""),
-    (" -b", r"""\bcurl\b[^\n]{0,400}?\s-b ?["']?[\w.-]{1,80}+=([^\s"']{6,2048}+)"""),
+    ("cookie", r"""curl\b[^\n]{0,400}?\s(?:-b|--cookie)[ =]?["']?[\w.-]{1,80}+=([^\s"']{6,2048}+)"""),
+    (" -b", r"""curl\b[^\n]{0,400}?\s-b ?["']?[\w.-]{1,80}+=([^\s"']{6,2048}+)"""),
 )  # fmt: skip

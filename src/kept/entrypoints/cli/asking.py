@@ -7,7 +7,7 @@ from typing import Any
 import click
 import msgspec
 
-from kept.entrypoints.cli.frame import Command, Count, pass_invocation
+from kept.entrypoints.cli.frame import Command, limit_option, pass_invocation
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import as_document, local, memory_lines
 from kept.model import Hit, Recalled
@@ -17,7 +17,7 @@ from kept.settings import PROFILES
 
 @click.command("recall", cls=Command)
 @click.argument("words", nargs=-1, required=True)
-@click.option("--limit", type=Count(), default=5, show_default=True, help="How many hits at most.")
+@limit_option(5, "hits at most")
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only this kind. May be repeated.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only with this tag. May be repeated.")
 @click.option("--file", "files", multiple=True, metavar="PATH", help="A file at hand: what is about it ranks higher.")

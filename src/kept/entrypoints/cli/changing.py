@@ -1,7 +1,6 @@
 """Commands that change a memory: each can be taken back with `kept undo`, except erase."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
@@ -9,6 +8,7 @@ import msgspec
 
 import kept
 from kept.entrypoints.cli.frame import Command, pass_invocation, yes_option
+from kept.entrypoints.cli.house import given_file
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line
 from kept.entrypoints.cli.wording import as_document, counted, event_name, memory_lines, name_of
 from kept.entrypoints.cli.writing import given_text
@@ -106,7 +106,7 @@ def restore_command(invocation: Invocation, *, ref_or_file: str, yes: bool) -> N
         _change(invocation, yes, lambda m: m.restore(ref_or_file), name_of, lambda m: f" is back ({m.status}).")
         return
     with invocation.open(yes=yes) as memory:
-        restored = memory.restore_backup(Path(ref_or_file))
+        restored = memory.restore_backup(given_file(ref_or_file))
     lines: list[Line] = [
         f"Restored {counted(restored.memories, 'memory', 'memories')} and {counted(restored.events, 'event')} "
         f"from {ref_or_file}."

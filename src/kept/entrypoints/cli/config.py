@@ -135,7 +135,9 @@ def import_config(invocation: Invocation, *, file: str, project_only: bool) -> N
 def _rows(settings: Mapping[str, Any]) -> dict[str, Any]:
     rows: dict[str, Any] = {}
     for name, value in settings.items():
-        rows |= {f"{name}.{row}": entry for row, entry in value.items()} if isinstance(value, Mapping) else {name: value}
+        rows |= (
+            {f"{name}.{row}": entry for row, entry in value.items()} if isinstance(value, Mapping) else {name: value}
+        )
     return rows
 
 

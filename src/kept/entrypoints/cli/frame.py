@@ -26,6 +26,7 @@ T = TypeVar("T")
 
 ROLES = ("admin", "project", "skill")
 GLOBAL_OPTIONS = ("home", "project", "role", "as_json", "show_help")
+MOST = 10_000  # of what a page may hold
 FAILED, WRONG_USAGE, INTERRUPTED, READER_GONE = 1, 2, 130, 141
 
 
@@ -44,16 +45,17 @@ def yes_option(function: Callable[P, T]) -> Callable[P, T]:
     return click.option("--yes", "-y", is_flag=True, help="Agree to whatever would be asked.")(function)
 
 
-class Count(click.ParamType):
-    """How many: a whole number from 1 to 10,000."""
+def limit_option(default: int, what: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """`--limit`: a whole number, large enough for anybody and small enough for every storage."""
 
-    name = "number"
+    def check(ctx: click.Context, param: click.Parameter, value: str) -> int:
+        if not (value.isascii() and value.isdigit() and 1 <= int(value[:9]) <= MOST):
+            raise click.BadParameter(f"{value[:60]!r} is not a whole number from 1 to {MOST}.", ctx, param)
+        return int(value)
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        digits = str(value)
-        if not (digits.isascii() and digits.isdigit() and 1 <= int(digits[:9]) <= 10_000):
-            self.fail(f"{digits[:60]!r} is not a whole number from 1 to 10000.", param, ctx)
-        return int(digits)
+    return click.option(
+        "--limit", default=str(default), show_default=True, metavar="NUMBER", callback=check, help=f"How many {what}."
+    )
 
 
 def _global_options() -> list[click.Parameter]:
@@ -113,9 +115,10 @@ def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
 class Command(click.Command):
     """A command with the global options, which its help shows apart."""
 
-    def __init__(self, *args: Any, params: Sequence[click.Parameter] = (), **attributes: Any) -> None:
+    def __init__(self, *args: Any, **attributes: Any) -> None:
+        attributes["params"] = [*(attributes.get("params") or ()), *_global_options()]
         attributes["add_help_option"] = False
-        super().__init__(*args, params=[*(params or ()), *_global_options()], **attributes)
+        super().__init__(*args, **attributes)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         own, common = option_rows(self, ctx)
@@ -266,7 +269,9 @@ def _report(error: Exception, invocation: Invocation) -> int:
         hint = "Check the file, its permissions, and the space on the disk."
     else:
         message = f"Kept has a fault here and stopped ({kind}). What was kept before is safe."
-        hint = "Run the command again with KEPT_DEBUG=1 and report what it shows; look through it for private text first."
+        hint = (
+            "Run the command again with KEPT_DEBUG=1 and report what it shows; look through it for private text first."
+        )
     if os.environ.get("KEPT_DEBUG"):
         import traceback
 

@@ -1,6 +1,6 @@
 """`kept backup` and `kept doctor`: keeping the store in good order."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +11,22 @@ from kept import access
 from kept.entrypoints.cli.frame import FAILED, Command, pass_invocation
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import counted, size
+from kept.errors import InvalidInput
 from kept.model import GLOBAL, replace
 
 if TYPE_CHECKING:
     from kept.storage.sqlite.doctor import Finding
+
+
+def given_file(name: str) -> Path:
+    """The database file that a person named. Raises InvalidInput for a name that SQLite could not open."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput("That file name is not UTF-8; SQLite cannot open it.", hint="Give another name.") from None
+    if not name or "\0" in name:
+        raise InvalidInput("That is no file name.", hint="Give a path such as backups/web-app.db.")
+    return Path(name)
 
 
 @click.command("backup", cls=Command)
@@ -28,7 +40,7 @@ def backup_command(invocation: Invocation, *, file: str, is_global: bool) -> Non
     `kept restore FILE` puts it back.
     """
     with invocation.open() as memory:
-        made = memory.backup(Path(file), tier="global" if is_global else "project")
+        made = memory.backup(given_file(file), tier="global" if is_global else "project")
     counts = f"{counted(made.memories, 'memory', 'memories')}, {counted(made.events, 'event')}, {size(made.bytes)}"
     invocation.answer(made, [f"Backed up to {file}: {counts}. `kept restore {file}` puts it back."])
 
@@ -54,7 +66,7 @@ def doctor_command(invocation: Invocation, *, deep: bool, fix: bool) -> None:
         findings = examine(path, now=now, deep=deep)
         name = "Global memory" if space == GLOBAL else "This project"
         lines.append((Strong(name), Dim(f"  {path}")))
-        lines += [line for one in (*repaired, *findings) for line in _finding_lines(one)]
+        lines += _finding_lines([*repaired, *findings])
         stores.append({"space": space, "path": str(path), "repaired": repaired, "findings": findings})
     is_healthy = all(one.level != "problem" for store in stores for one in store["findings"])
     if not stores:
@@ -78,6 +90,12 @@ def _stores(invocation: Invocation) -> Iterator[tuple[str, Path]]:
             yield space, path
 
 
-def _finding_lines(finding: "Finding") -> list[Line]:
-    words = f"  {finding.level:<8} {finding.check}: {finding.message} {finding.hint if finding.level != 'ok' else ''}"
-    return [Dim(words.rstrip()) if finding.level == "ok" else words.rstrip()]
+def _finding_lines(findings: "Sequence[Finding]") -> list[Line]:
+    """What a person should know or do, one line each; what is in order, all in one."""
+    in_order = ", ".join(dict.fromkeys(finding.check for finding in findings if finding.level == "ok"))
+    lines: list[Line] = [Dim(f"    in order: {in_order}")] if in_order else []
+    for finding in findings:
+        if finding.level != "ok":
+            mark = Strong("    problem: ") if finding.level == "problem" else "    note: "
+            lines.append((mark, f"{finding.message} {finding.hint}"))
+    return lines

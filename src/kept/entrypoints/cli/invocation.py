@@ -146,4 +146,3 @@ def _styled(part: str) -> str:
 
 def _ask_at_terminal(question: str) -> bool:
     return click.confirm(question, default=False, err=True)
-

@@ -7,7 +7,8 @@ import click
 import msgspec
 
 import kept
-from kept.entrypoints.cli.frame import Command, Count, pass_invocation
+from kept.asking import ListStatus
+from kept.entrypoints.cli.frame import Command, limit_option, pass_invocation
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import (
     ago,
@@ -22,7 +23,6 @@ from kept.entrypoints.cli.wording import (
     what_changed,
 )
 from kept.errors import NotFound
-from kept.asking import ListStatus
 from kept.model import GLOBAL, Event, Memory, canonical_kind
 
 PAGE = 50
@@ -32,7 +32,7 @@ PAGE = 50
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only this kind. May be repeated.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only with this tag. May be repeated.")
 @click.option("--status", type=click.Choice(get_args(ListStatus)), help="Only with this status.")
-@click.option("--limit", type=Count(), default=PAGE, show_default=True, help="How many to show at most.")
+@limit_option(PAGE, "to show at most")
 @click.option("--after", metavar="REF", help="Go on after this memory, where the page before ended.")
 @pass_invocation
 def list_command(
@@ -141,7 +141,7 @@ def _in_full(memory: Memory, invocation: Invocation) -> list[Line]:
 @click.command("history", cls=Command)
 @click.argument("ref", required=False)
 @click.option("--global", "is_global", is_flag=True, help="Of global memory, instead of the project's.")
-@click.option("--limit", type=Count(), default=PAGE, show_default=True, help="How many events to show at most.")
+@limit_option(PAGE, "events to show at most")
 @pass_invocation
 def history_command(invocation: Invocation, *, ref: str | None, is_global: bool, limit: int) -> None:
     """Show what happened to a memory, or in the project.

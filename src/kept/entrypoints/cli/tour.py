@@ -17,7 +17,6 @@ from kept.entrypoints.cli.frame import Command, pass_invocation, root
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.settings import Settings
 
-
 SCRATCH = "SCRATCH"  # stands in a command for the scratch directory
 
 
@@ -34,7 +33,9 @@ WALK = (
         "A memory is one statement worth keeping. It belongs to the project that you are in.",
         'remember "Never edit the auth middleware directly" --kind warning --tag auth --file src/auth.py',
     ),
-    Step("Decisions, conventions, errors, preferences: any kind.", 'remember "Use Fastify, not Express" --kind decision'),
+    Step(
+        "Decisions, conventions, errors, preferences: any kind.", 'remember "Use Fastify, not Express" --kind decision'
+    ),
     Step("And a third one.", 'remember "The API listens on port 8080"'),
     Step("A few key words find it again.", "recall auth middleware login --explain"),
     Step("Every answer can be looked into later: what was found, what just missed, and why.", "why"),

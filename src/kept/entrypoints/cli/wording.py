@@ -9,7 +9,7 @@ import msgspec
 from kept.entrypoints.cli.invocation import Dim, Line, Strong
 from kept.model import Event, Memory
 
-_STEPS = (("minute", 60), ("hour", 60), ("day", 24), ("month", 30), ("year", 12))
+_UNITS = (("year", 31_104_000), ("month", 2_592_000), ("day", 86_400), ("hour", 3_600), ("minute", 60))
 _TOLD = ("status", "reason", "feedback", "importance", "topic", "superseded_by")  # fields whose values history shows
 
 
@@ -20,19 +20,15 @@ def as_document(memory: Memory) -> dict[str, Any]:
 
 def ago(at: datetime, now: datetime) -> str:
     """How long ago, in the largest unit that fits: "just now", "5 minutes ago", "2 months ago"."""
-    amount = (now - at).total_seconds() / 60
-    unit = "minute"
-    if amount < 1:  # also when another machine's clock is ahead
-        return "just now"
-    for (unit, _), (larger, size) in zip(_STEPS, (*_STEPS[1:], ("", 0)), strict=True):
-        if not larger or amount < size:
-            break
-        amount /= size
-    return f"{counted(int(amount), unit)} ago"
+    seconds = (now - at).total_seconds()
+    for unit, size in _UNITS:
+        if seconds >= size:
+            return f"{counted(int(seconds // size), unit)} ago"
+    return "just now"  # also when the clock of another machine is ahead
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """"1 memory", "2 memories"."""
+    """ "1 memory", "2 memories"."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 

@@ -138,7 +138,9 @@ def _outcome(receipt: Receipt) -> list[Line]:
     if receipt.near:
         lines.append(f"Nearly the same is kept already: {_refs(receipt.near)}.")
     if receipt.conflicts:
-        lines.append(f"It disagrees with what is kept already: {_refs(conflict.ref for conflict in receipt.conflicts)}.")
+        lines.append(
+            f"It disagrees with what is kept already: {_refs(conflict.ref for conflict in receipt.conflicts)}."
+        )
     return lines
 
 

@@ -1,22 +1,43 @@
-"""Which event was acknowledged last: a note outside the database, so that a lost tail does not go unnoticed.
+"""What was acknowledged last: a note outside the database, so that a lost tail does not go unnoticed.
 
 SQLite guards its WAL with checksums, and what no longer fits them it takes for a write that never finished: one changed
 byte, or a WAL that somebody deleted, and the newest transactions are gone without an error. So whoever commits
-notes the number of its last event in the lock file, after the sync; whoever opens the file compares. Rule: the note
-is never ahead of what is safely on the disk, so an alarm is never false. When it is missing, nothing is claimed.
+notes, after the sync, how far journal and transcripts had come, in the lock file; whoever opens the file compares.
+Rule: the note is never ahead of what is safely on the disk, so an alarm is never false; where there is no note, nothing
+is claimed.
 """
 
 import contextlib
 import os
 from pathlib import Path
 
+import apsw
+from msgspec import Struct
+
 _OFFSET = 64  # behind the process id that turns.py keeps in the same file
-_LENGTH = 48
+_LENGTH = 80
 
 
-def note(path: Path, inode: int, seq: int) -> None:
-    """Event `seq` of the file is on disk. Call it in this process's turn, before the caller hears of it."""
-    _write(path, f"{seq} {inode}")
+class Position(Struct, frozen=True):
+    """How far a file has come: the number of its last event, and of the last message it was given."""
+
+    event: int = 0
+    message: int = 0
+
+    def is_behind(self, other: "Position") -> bool:
+        return self.event < other.event or self.message < other.message
+
+
+def position_of(connection: apsw.Connection) -> Position:
+    """How far the file has come, as this connection sees it."""
+    sql = "select max(seq), (select seq from sqlite_sequence where name = 'messages') from events"
+    row = connection.execute(sql).fetchall()[0]
+    return Position(int(row[0] or 0), int(row[1] or 0))
+
+
+def note(path: Path, inode: int, event: int, message: int = 0) -> None:
+    """The file has come so far, and that is on disk. Call it in this process's turn, before the caller hears of it."""
+    _write(path, f"{event} {message} {inode}")
 
 
 def clear(path: Path) -> None:
@@ -24,28 +45,24 @@ def clear(path: Path) -> None:
     _write(path, "")
 
 
-def noted(path: Path) -> int:
-    """The last event that was acknowledged and may still be in the WAL only; 0 when that is not known."""
+def noted(path: Path) -> Position:
+    """How far the file had come when something was acknowledged last; the beginning, when that is not known."""
     with contextlib.suppress(OSError, ValueError):
-        fd = os.open(_lock_file(path), os.O_RDONLY | os.O_CLOEXEC)
+        fd = os.open(f"{path}.lock", os.O_RDONLY | os.O_CLOEXEC)
         try:
-            seq, inode = os.pread(fd, _LENGTH, _OFFSET).split()
+            event, message, inode = os.pread(fd, _LENGTH, _OFFSET).split()
         finally:
             os.close(fd)
         if int(inode) == path.stat().st_ino:  # otherwise another file was put in its place on purpose
-            return int(seq)
-    return 0
+            return Position(int(event), int(message))
+    return Position()
 
 
 def _write(path: Path, line: str) -> None:
     # On a full disk the note stays behind, which is allowed.
     with contextlib.suppress(OSError):
-        fd = os.open(_lock_file(path), os.O_WRONLY | os.O_CLOEXEC)
+        fd = os.open(f"{path}.lock", os.O_WRONLY | os.O_CLOEXEC)
         try:
             os.pwrite(fd, line.ljust(_LENGTH).encode(), _OFFSET)
         finally:
             os.close(fd)
-
-
-def _lock_file(path: Path) -> Path:
-    return path.with_name(path.name + ".lock")

@@ -145,12 +145,14 @@ def _check_wal(patient: Patient) -> Iterator[Finding]:
     wal = wal_of(patient.path)
     noted = acknowledged.noted(patient.path)
     ends = [number for number, frame in enumerate(wal_frames(wal), 1) if frame.ends_transaction]
-    last = int(patient.connection.execute("select max(seq) from events").get or 0)
+    found = acknowledged.position_of(patient.connection)
     accepted, _ = patient.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
     unread = sum(number > accepted for number in ends)
-    if noted > last:
+    if found.is_behind(noted):
+        n_events, n_messages = max(0, noted.event - found.event), max(0, noted.message - found.message)
+        message = f"The last {n_events} events and {n_messages} messages that were acknowledged are missing."
         rest = f"The WAL holds {unread} transactions behind a damaged place." if unread else "The WAL is no help."
-        yield Finding("problem", "wal", f"Events {last + 1} to {noted} were acknowledged and are missing. {rest}", FIX)
+        yield Finding("problem", "wal", f"{message} {rest}", FIX)
     elif unread:
         message = f"The WAL holds {unread} transactions that SQLite does not read."
         yield Finding("note", "wal", f"{message} A power cut in the middle of a write leaves that; or it is damaged.")
@@ -158,7 +160,7 @@ def _check_wal(patient: Patient) -> Iterator[Finding]:
     if bytes_used > _LARGE_WAL_BYTES:
         hint = "Some program has been in the middle of reading for long; end it."
         yield Finding("problem", "wal", f"The WAL has grown to {size(bytes_used)}.", hint)
-    elif noted <= last:
+    elif not found.is_behind(noted):
         yield Finding("ok", "wal", f"All that was acknowledged is there; the WAL has {size(bytes_used)}.")
 
 

@@ -17,6 +17,7 @@ import msgspec
 from kept import text
 from kept.model import Message, Session
 from kept.ports import FoundMessage, Statistics
+from kept.storage.messages import blank
 from kept.storage.shared import check_limit
 from kept.storage.sqlite import rows
 
@@ -132,6 +133,8 @@ class MessageWriter(MessageReader):
             if ids is None or message.id in ids:
                 sql = "delete from messages where session = ? and n = ?"
                 self._connection.execute(sql, (session, message.n))
+                if ids is not None:
+                    self._insert(blank(message))
                 gone += 1
         if gone:
             self.erased.append(f"session:{session}")

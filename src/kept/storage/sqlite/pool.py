@@ -45,8 +45,10 @@ class Pool:
                 self._take_back(ticket, connection, is_sound and not connection.in_transaction)
 
     def check_open(self) -> None:
+        """Raise StorageError when nothing can be borrowed any more, or not in this process."""
         if self._is_closed:
             raise StorageError(f"The storage of {self._path} is closed.", hint="Open it again with kept.open().")
+        forks.check(self._path)
 
     def close(self) -> None:
         """Close every idle connection now, and each lent one when it comes back."""
@@ -84,7 +86,6 @@ class Pool:
         if connection is not None:
             return connection
         try:
-            forks.check(self._path)
             connection = self._lent[ticket] = self._connect()
         except BaseException:
             del self._lent[ticket]

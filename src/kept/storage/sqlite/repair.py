@@ -109,7 +109,7 @@ def _rebuild(path: Path, now: datetime) -> list[Finding]:
             )
         rebuilt = path.with_name(path.name + ".rebuilt")
         try:
-            findings = _build(rebuilt, saved, acknowledged.noted(path), now)
+            findings = _build(rebuilt, saved, acknowledged.noted(path).event, now)
             if problems := _problems(rebuilt, now):
                 raise Corrupt(f"{path} could not be repaired: the new file has problems, too ({', '.join(problems)}).")
             copy = _copy_aside(path, file)

@@ -7,6 +7,7 @@ backup, what was erased stays erased, and an id that was given is never given ag
 """
 
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -15,11 +16,12 @@ from pathlib import Path
 import apsw
 
 from kept.errors import Corrupt, InvalidInput, NotAllowed
-from kept.ports import Restored
+from kept.model import replace
+from kept.ports import ANYWHERE, Restored, Stamp
 from kept.storage.shared import tombstone
 from kept.storage.sqlite import acknowledged, backup, schema, scrub
 from kept.storage.sqlite.connection import translated
-from kept.storage.sqlite.transaction import erase_rows
+from kept.storage.sqlite.transaction import SqliteTransaction
 from kept.storage.turns import Turns
 
 _KEPT_FACTS = ("scrub", "backups_elsewhere")  # what the database has to remember, whatever a backup says
@@ -39,7 +41,7 @@ def restore(connection: apsw.Connection, path: Path, source: Path, *, overwrite_
         has_events = connection.execute("select 1 from events limit 1").fetchone() is not None
         if has_events and not overwrite_newer:
             _check_nothing_is_lost(connection, copy, path, source)
-        left_out = _carry_over(connection, copy, path, source)
+        left_out = _carry_over(connection, copy, path, source, now)
         events = int(copy.execute("select max(seq) from events").get or 0)
         memories = int(copy.execute("select count(*) from memories").get)
         replaced = backup.make_folder(path) / f"replaced-{now:%Y%m%d-%H%M%S-%f}.db"
@@ -106,16 +108,19 @@ def _check_nothing_is_lost(store: apsw.Connection, copy: apsw.Connection, path: 
         )
 
 
-def _carry_over(store: apsw.Connection, copy: apsw.Connection, path: Path, source: Path) -> int:
+def _carry_over(store: apsw.Connection, copy: apsw.Connection, path: Path, source: Path, now: datetime) -> int:
     """What must not be forgotten by going back: whose store it is, what was erased, which ids were given.
 
     Returns how many memories of the backup were erased since it was made.
     """
     ours, theirs = _facts(store, path), _facts(copy, source)
     erased = _erased(store, copy, bytes.fromhex(ours["tombstone_key"]))
+    stamp = Stamp(group=secrets.token_hex(8), at=now, actor="restore")
+    tx = SqliteTransaction(theirs["space"], copy, stamp, secrets.token_hex)
     with copy:
         for uid in erased:
-            erase_rows(copy, uid)
+            for memory in tx.select(replace(ANYWHERE, uid=uid), limit=1):
+                tx.erase(memory)  # journaled: a payload that is missing without a reason is a fault
         scrub.cover_tracks(copy)
         if theirs["tombstone_key"] != ours["tombstone_key"]:
             copy.execute("delete from tombstones")  # marks can be read with the key they were made with, and no other

@@ -5,6 +5,7 @@ pages, so that a byte which changed on the disk would come back as an answer. Ru
 its values, and no record leaves this file unless it still matches.
 """
 
+import operator
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -20,15 +21,7 @@ from kept.ports import Prepared, R
 from kept.storage.prepare import prepare
 from kept.storage.shared import index_of
 
-_SOURCE_COLUMNS = {
-    "source": "origin",
-    "agent": "agent",
-    "session_id": "session",
-    "task_id": "task",
-    "narrative_id": "narrative",
-    "source_file": "file",
-    "source_line": "line",
-}
+_SOURCE_COLUMNS = ("source", "agent", "session_id", "task_id", "narrative_id", "source_file", "source_line")
 _PLAIN = (
     "id",
     "uid",
@@ -81,6 +74,8 @@ _pack = msgspec.msgpack.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 _decode_strings = msgspec.json.Decoder(tuple[str, ...]).decode
 _decode_changed = msgspec.json.Decoder(dict[str, tuple[Any, Any]]).decode
+_plain_of = operator.attrgetter(*_PLAIN)
+_clocks_of = operator.attrgetter(*_CLOCKS)
 _N_PLAIN, _N_JSON, _N_SOURCE = len(_PLAIN), len(_JSON), len(_SOURCE_COLUMNS)
 _CLOCKS_FROM = _N_PLAIN + _N_JSON + _N_SOURCE + 1
 
@@ -102,18 +97,19 @@ def checksum(values: Sequence[Any]) -> int:
 def to_row(record: Record) -> dict[str, Any]:
     """Column → value, for every column that is written, in their order; the last one is the checksum."""
     if isinstance(record, Memory):
-        row: dict[str, Any] = {column: getattr(record, column) for column in _PLAIN}
+        row: dict[str, Any] = dict(zip(_PLAIN, _plain_of(record), strict=True))
         # As SQLite will give them back, or the checksum would not match: its reals know no -0.0.
         row |= {"importance": record.importance + 0.0, "confidence": record.confidence + 0.0}
         row |= {"feedback": int(record.feedback), "use_count": int(record.use_count)}
-        row |= {column: _encode(getattr(record, column)).decode() for column in _JSON}
-        row |= {column: getattr(record.source, field) for column, field in _SOURCE_COLUMNS.items()}
+        row |= {"tags": _encode(record.tags).decode(), "files": _encode(record.files).decode()}
+        row |= zip(_SOURCE_COLUMNS, msgspec.structs.astuple(record.source), strict=True)
         row["data"] = None if record.data is None else _encode(record.data).decode()
-        row |= {column: clock(getattr(record, column)) for column in _CLOCKS}
+        row |= zip(_CLOCKS, map(clock, _clocks_of(record)), strict=True)
         row |= zip(PREPARED, msgspec.structs.astuple(prepare(record)), strict=True)
-        return row | {"checksum": checksum((*row.values(), index_of(record) or "forgotten"))}
+        row["checksum"] = checksum((Memory.noun, *row.values(), index_of(record) or "forgotten"))
+        return row
     row = {name: _plain(getattr(record, name)) for name in record.__struct_fields__}
-    return row | {"checksum": checksum(tuple(row.values()))}
+    return row | {"checksum": checksum((record.noun, *row.values()))}
 
 
 def damaged(what: str) -> Corrupt:
@@ -126,8 +122,13 @@ def damaged(what: str) -> Corrupt:
 
 def verify(noun: type[Record], row: Sequence[Any]) -> None:
     """Raise Corrupt unless the row, in the order of `columns_of`, is as it was written."""
-    if checksum(row[:-1]) != row[-1]:
+    if not is_as_written(noun, row):
         raise damaged(f"{noun.noun} {row[0]}")
+
+
+def is_as_written(noun: type[Record], row: Sequence[Any]) -> bool:
+    """Whether the row, in the order of `columns_of`, fits its checksum, which also covers what kind of row it is."""
+    return bool(checksum((noun.noun, *row[:-1])) == row[-1])
 
 
 def to_memory(row: Sequence[Any], space: str) -> Memory:
@@ -137,7 +138,7 @@ def to_memory(row: Sequence[Any], space: str) -> Memory:
     for offset, column in enumerate(_JSON, _N_PLAIN):
         fields[column] = _decode_strings(row[offset])
     start = _N_PLAIN + _N_JSON
-    source = Source(**dict(zip(_SOURCE_COLUMNS.values(), row[start : start + _N_SOURCE], strict=True)))
+    source = Source(**dict(zip(Source.__struct_fields__, row[start : start + _N_SOURCE], strict=True)))
     data = row[_CLOCKS_FROM - 1]
     for offset, column in enumerate(_CLOCKS, _CLOCKS_FROM):
         fields[column] = moment(row[offset])
@@ -171,7 +172,7 @@ def after_use(row: Sequence[Any], at: datetime) -> dict[str, Any]:
     verify(Memory, row)
     changes = {"use_count": row[_STORED.index("use_count")] + 1, "last_used_at": clock(at)}
     values = [changes.get(column, value) for column, value in zip(_STORED[:-1], row, strict=False)]
-    return changes | {"checksum": checksum(values)}
+    return changes | {"checksum": checksum((Memory.noun, *values))}
 
 
 def to_event(row: Sequence[Any]) -> Event:

@@ -81,7 +81,7 @@ def _take_row(saved: Saved, orders: dict[type[Record], list[str]], rowid: int, v
             fields = dict(zip(order, values, strict=True)) | {"id": rowid}
             fields |= {name: float(fields[name]) for name in _REALS if isinstance(fields.get(name), int)}
             row = tuple(fields[column] for column in rows.columns_of(noun))
-            if rows.checksum(row[:-1]) == row[-1]:
+            if rows.is_as_written(noun, row):
                 saved.rows[noun].setdefault(rowid, row)
             elif noun is Memory:  # no other table has as many columns
                 saved.damaged[noun].add(rowid)

@@ -87,9 +87,11 @@ class SqliteStorage:
                 hotwords.refresh_if_grown(connection)
                 if transaction.erased:
                     scrub.begin(connection, transaction.erased)
-            if transaction.last_seq and self._synchronous == "full":
-                acknowledged.note(self.path, self._inode, transaction.last_seq)
-            reserve.refill(self.path)
+                position = acknowledged.position_of(connection)
+            if self._synchronous == "full":
+                acknowledged.note(self.path, self._inode, position.event, position.message)
+            if urgent:
+                reserve.refill(self.path)
         if self._daily is not None:
             self._daily.after_write(stamp.at, self._created_at)
 
@@ -202,14 +204,15 @@ class SqliteStorage:
             backup.back_up(connection, target, lambda: self._turn(self._write_wait_s), is_stopped)
 
     def _check_nothing_is_lost(self, connection: apsw.Connection) -> None:
-        noted = acknowledged.noted(self.path)  # read first: the journal can only have grown since
-        last = int(connection.execute("select max(seq) from events").get or 0)
-        if last < noted:
-            # The WAL may still hold the lost ones; closing the connection must not take it away.
+        noted = acknowledged.noted(self.path)  # read first: the file can only have come further since
+        found = acknowledged.position_of(connection)
+        if found.is_behind(noted):
+            # The WAL may still hold what is lost; closing the connection must not take it away.
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             raise Corrupt(
-                f"{self.path} ends with event {last}, but event {noted} was acknowledged. "
-                f"Its WAL file is damaged, or was taken away, or the file was replaced by an older one.",
+                f"{self.path} ends with event {found.event} and message {found.message}, but event {noted.event} and "
+                f"message {noted.message} were acknowledged. Its WAL file is damaged, or was taken away, or an older "
+                f"file was put in its place.",
                 hint="Nothing was changed. `kept doctor` says what can be saved; `kept doctor --fix` saves it.",
             )
 

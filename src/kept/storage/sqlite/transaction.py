@@ -81,11 +81,6 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         self.erased.append(current.uid)
         self._append(action, current.uid, {})
 
-    @property
-    def last_seq(self) -> int:
-        """The number of the last event that this turn appended; 0 when there is none."""
-        return self._last[0] if self._last else 0
-
     def _next_id(self, table: str) -> int:
         """The id that SQLite would give next, known before the row is written, because the row's checksum covers it."""
         row = self._connection.execute("select seq from sqlite_sequence where name = ?", (table,)).fetchone()

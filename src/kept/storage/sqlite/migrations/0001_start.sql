@@ -240,6 +240,7 @@ create virtual table messages_fts using fts5(
   words, content = 'messages', content_rowid = 'id', tokenize = $TOKENIZE
 );
 create virtual table messages_vocabulary using fts5vocab('messages_fts', 'row');
+create virtual table messages_instances using fts5vocab('messages_fts', 'instance');
 insert into messages_fts (messages_fts, rank) values ('secure-delete', 1);
 
 create trigger messages_added after insert on messages begin
