@@ -3,13 +3,14 @@
     python -m tests.crash.faults [--stride 1]
 
 For every operation and every k, the k-th SQL statement fails, or is interrupted by Ctrl-C; the k-th write to the disk
-fails, or finds the disk full and from then on it stays full; the k-th sync or truncation fails. Afterwards: if the call
-returned, its change is there; if it raised, nothing of it is. The error is one of Kept's, the turn is free, the
-same storage object goes on working, and the file is whole, also for somebody who opens it after a kill at that moment.
+fails, or finds the disk full, which then stays full; the k-th sync or truncation fails. Afterwards: if the call
+returned, its change is there; if it raised, nothing of it is. The error is one of Kept's, the turn is free, the same
+storage object goes on working, and the file is whole, also for somebody who opens it after a kill at that moment.
 
-Two answers that look alike are told apart. A sync that fails leaves a complete transaction in the WAL: it is not there for
-anybody now, but whoever opens the file after a crash may find it, whole (`there after a crash`). And what an operation
-does in several transactions (making a file, noting use, scrubbing, backing up) may stop between two of them.
+Two cases in which a call raises although its change is there are known, and told apart. When the sync of a commit
+fails, the whole transaction is in the WAL: nobody sees it now, and the next write replaces it, but after a crash it
+may be found, whole. And what is done in several transactions (making a file, noting use, scrubbing, backing up)
+may stop between two of them.
 """
 
 import argparse
@@ -18,16 +19,14 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import apsw
 from msgspec import Struct
 
-from kept.errors import Busy, KeptError
+from kept.errors import KeptError
 from kept.model import Alias, Conflict, Memory, replace
 from kept.ports import Where
 from kept.storage.sqlite import SqliteStorage
@@ -37,68 +36,360 @@ from tests.builders import START, memory, stamp
 from tests.crash.checks import SPACE, faults_of, looking_at, snapshot
 from tests.crash.simulated_disk import Happened, Refusal, TappedDisk, on_connect
 
-Outcome = str
-_CREATED = datetime(2026, 3, 1, tzinfo=UTC)
+Kind = Literal["statement", "interrupt", "write", "full disk", "sync", "truncate"]
+KINDS: tuple[Kind, ...] = ("statement", "interrupt", "write", "full disk", "sync", "truncate")
+
+
+class Fault:
+    """Lets the k-th thing of a kind fail, once it is armed."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.has_struck = False
+        self._left = 0
+
+    def arm(self, k: int) -> None:
+        self._left = k
+
+    def disarm(self) -> None:
+        self._left = 0
+
+    def watch(self, connection: apsw.Connection) -> None:
+        """For every connection that the storage opens."""
+        connection.exec_trace = self._before_statement
+
+    def before(self, happened: Happened) -> Refusal | None:
+        """For everything that reaches the disk."""
+        wanted = "write" if self.kind == "full disk" else self.kind
+        if happened.kind != wanted or not self._strikes():
+            return None
+        if self.kind == "full disk":
+            self._left = 1  # it stays full
+            return Refusal(_fail_with(apsw.FullError("no room")), len(happened.data) // 2)
+        return Refusal(_fail_with(apsw.IOError("the disk does not answer")))
+
+    def _before_statement(self, cursor: apsw.Cursor, sql: str, bindings: Any) -> bool:
+        if self.kind in ("statement", "interrupt") and self._strikes():
+            raise apsw.SQLError("injected") if self.kind == "statement" else KeyboardInterrupt
+        return True
+
+    def _strikes(self) -> bool:
+        if not self._left:
+            return False
+        self._left -= 1
+        if self._left:
+            return False
+        self.has_struck = True
+        return True
+
+
+def _fail_with(error: apsw.Error) -> Callable[[], NoReturn]:
+    def fail() -> NoReturn:
+        raise error
+
+    return fail
 
 
 # Operations -----------------------------------------------------------------------------------------
 
 
-def _one(storage: SqliteStorage, uid: str) -> Memory:
-    with storage.reading() as reader:
-        return reader.select(Where(uid=uid, shelf="any", scope=None))[0]
+class Bench:
+    """A file, and the storage that has it open."""
+
+    def __init__(self, path: Path, vfs: str) -> None:
+        self.path = path
+        self._vfs = vfs
+        self._storage: SqliteStorage | None = None
+
+    @property
+    def storage(self) -> SqliteStorage:
+        if self._storage is None:
+            self._storage = SqliteStorage(
+                self.path, SPACE, vfs=self._vfs, write_wait_s=1, salt=lambda n_bytes: "00" * n_bytes
+            )
+        return self._storage
+
+    def close(self) -> None:
+        storage, self._storage = self.storage, None
+        storage.close()
+
+    def one(self, uid: str) -> Memory:
+        with self.storage.reading() as reader:
+            return reader.select(Where(uid=uid, shelf="any", scope=None))[0]
 
 
-def add(storage: SqliteStorage) -> None:
-    with storage.writing(stamp("add")) as tx:
+def add(bench: Bench) -> None:
+    with bench.storage.writing(stamp("add")) as tx:
         tx.add(memory("the new one, about failing disks", uid="new"), "remember")
 
 
-def add_many(storage: SqliteStorage) -> None:
-    with storage.writing(stamp("many")) as tx:
+def add_many(bench: Bench) -> None:
+    with bench.storage.writing(stamp("many")) as tx:
         first = tx.add(memory("first of two that belong together", uid="new-1"), "remember")
         second = tx.add(memory("second of two that belong together", uid="new-2"), "remember")
         tx.put(replace(first, status="archived", reason="superseded", archived_at=START), "archive")
         tx.add(Conflict(left=first.uid, right=second.uid, type="superseded", detected_at=START), "conflict")
 
 
-def put(storage: SqliteStorage) -> None:
-    with storage.writing(stamp("put")) as tx:
-        tx.put(replace(_one(storage, "old-1"), content="it was revised", feedback=3), "revise")
+def put(bench: Bench) -> None:
+    with bench.storage.writing(stamp("put")) as tx:
+        tx.put(replace(bench.one("old-1"), content="it was revised", feedback=3), "revise")
 
 
-def remove(storage: SqliteStorage) -> None:
-    with storage.writing(stamp("remove")) as tx:
+def remove(bench: Bench) -> None:
+    with bench.storage.writing(stamp("remove")) as tx:
         tx.remove(tx.all(Alias)[0], "alias")
 
 
-def erase(storage: SqliteStorage) -> None:
-    with storage.writing(stamp("erase"), urgent=True) as tx:
-        tx.erase(_one(storage, "old-2"))
+def erase(bench: Bench) -> None:
+    with bench.storage.writing(stamp("erase"), urgent=True) as tx:
+        tx.erase(tx.select(Where(uid="old-2"))[0])
 
 
-def scrub(storage: SqliteStorage) -> None:
-    storage.scrub()
+def scrub(bench: Bench) -> None:
+    bench.storage.scrub()
 
 
-def note_use(storage: SqliteStorage) -> None:
+def note_use(bench: Bench) -> None:
+    with bench.storage.bookkeeping() as notes:
+        assert notes is not None
+        notes.count_uses([1, 3], START)
+        notes.link([1, 3, 4], START)
+
+
+def read(bench: Bench) -> None:
+    with bench.storage.reading() as reader:
+        assert reader.count() > 0
+
+
+def back_up(bench: Bench) -> None:
+    target = bench.path.with_name("copy.db")
+    try:
+        bench.storage.back_up(target)
+    finally:
+        assert not list(target.parent.glob("*.part"))
+        if target.exists():
+            verify(target)
+
+
+def open_again(bench: Bench) -> None:
+    """Opens the file: makes a new one, or recovers a WAL and finishes an erasure."""
+    assert bench.storage
+
+
+def close(bench: Bench) -> None:
+    bench.close()
+
+
+class Operation(Struct):
+    """Something to try, on a file that was prepared for it."""
+
+    act: Callable[[Bench], None]
+    template: Literal["none", "closed", "hot"] = "closed"  # hot: with a WAL, as after a kill, and a pending erasure
+    prepare: Callable[[Bench], object] = read
+    is_one_transaction: bool = True
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the file is open before and, unless it is being closed, after the operation."""
+        return self.act is not open_again
+
+
+OPERATIONS: dict[str, Operation] = {
+    "add": Operation(add),
+    "add many": Operation(add_many),
+    "put": Operation(put),
+    "remove": Operation(remove),
+    "erase": Operation(erase),
+    "read": Operation(read),
+    "note use": Operation(note_use, is_one_transaction=False),
+    "scrub": Operation(scrub, prepare=erase, is_one_transaction=False),
+    "back up": Operation(back_up, prepare=add, is_one_transaction=False),
+    "close": Operation(close, prepare=add, is_one_transaction=False),
+    "make": Operation(open_again, "none", prepare=lambda bench: None, is_one_transaction=False),
+    "open": Operation(open_again, "hot", prepare=lambda bench: None, is_one_transaction=False),
+}
+
+
+def make_templates(folder: Path) -> None:
+    """The files from which the trials start, in `folder`/none, /closed and /hot."""
+    (folder / "none").mkdir()
+    (folder / "closed").mkdir()
+    storage = SqliteStorage(folder / "closed" / "kept.db", SPACE)
+    with storage.writing(stamp("start")) as tx:
+        for number in range(1, 6):
+            content = f"memory {number} of those that were there before, about auth and retries " * number
+            tx.add(memory(content, uid=f"old-{number}"), "remember")
+        tx.add(Alias(word="auth", expands_to=("login",)), "alias")
+        tx.add(Conflict(left="old-1", right="old-2", type="ambiguous", detected_at=START), "conflict")
     with storage.bookkeeping() as notes:
         assert notes is not None
-        notes.count_uses([1, 2], START)
         notes.link([1, 2, 3], START)
-
-
-def back_up(storage: SqliteStorage) -> None:
-    storage.back_up(storage.path.with_name("copy.db"))
-
-
-def reopen(storage: SqliteStorage) -> None:
     storage.close()
-    storage.__init__(storage.path, SPACE, **_options(storage._vfs))  # type: ignore[misc]  # stays the same object
+    copy_files(folder / "closed", folder / "open")
+    storage = SqliteStorage(folder / "open" / "kept.db", SPACE)
+    with storage.writing(stamp("late")) as tx:
+        tx.add(memory("one that is in the WAL only", uid="late"), "remember")
+        tx.erase(tx.select(Where(uid="old-3"))[0])
+    copy_files(folder / "open", folder / "hot")
+    storage.close()
 
 
-OPERATIONS: dict[str, Callable[[SqliteStorage], None]] = {
-    operation.__name__: operation for operation in (add, add_many, put, remove, erase, scrub, note_use, back_up, reopen)
-}
-# What these do is more than one transaction, or none: they may raise although part of their work is there for good.
-_IN_STEPS = {"scrub", "note_use", "back_up", "reopen"}
+def copy_files(source: Path, target: Path) -> None:
+    """What a kill would leave of a store at this moment: database, WAL, rollback journal."""
+    target.mkdir()
+    for suffix in ("", "-wal", "-journal"):
+        if (part := source / f"kept.db{suffix}").exists():
+            shutil.copy(part, target)
+
+
+def state_of(path: Path) -> str:
+    with looking_at(path) as connection:
+        return snapshot(connection)
+
+
+# Trials ---------------------------------------------------------------------------------------------
+
+
+class Trial:
+    """One operation with one fault, and everything that has to be true afterwards."""
+
+    def __init__(self, folder: Path, templates: Path, operation: Operation, kind: Kind) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        copy_files(templates / operation.template, folder)
+        self.problems: list[str] = []
+        self._path = folder / "kept.db"
+        self._operation = operation
+        self._fault = Fault(kind)
+
+    def run(self, k: int, expected: str) -> str | None:
+        """Let the k-th one fail and say how that ended; None when the operation was over before that."""
+        with TappedDisk(self._fault.before) as disk, on_connect(self._fault.watch):
+            bench = Bench(self._path, disk.vfs)
+            self._operation.prepare(bench)
+            # A file that is only now being made or opened is not looked at: that alone would heal it.
+            before = state_of(self._path) if self._operation.is_open else expected
+            error = self._strike(bench, k)
+            if not self._fault.has_struck:
+                bench.close()
+                return None
+            copy_files(self._path.parent, self._path.parent / "killed")
+            now = state_of(self._path) if self._operation.is_open else expected
+            outcome = self._judge(error, before, now, expected)
+            outcome += self._judge_after_a_kill(error, now, expected)
+            self._go_on(bench, is_to_do=now == before and now != expected, expected=expected)
+        return outcome
+
+    def _strike(self, bench: Bench, k: int) -> BaseException | None:
+        self._fault.arm(k)
+        try:
+            self._operation.act(bench)
+        except (Exception, KeyboardInterrupt) as error:
+            return error
+        finally:
+            self._fault.disarm()
+        return None
+
+    def _judge(self, error: BaseException | None, before: str, now: str, expected: str) -> str:
+        if now not in (before, expected):
+            self.problems.append("it is there in part")
+        if error is None:
+            if now != expected:
+                self.problems.append("it returned, and is not there")
+            return "returned"
+        if not isinstance(error, KeyboardInterrupt if self._fault.kind == "interrupt" else KeptError):
+            self.problems.append(f"not an error of Kept: {error!r}")
+        if now != expected or before == expected:
+            return "raised"
+        if self._operation.is_one_transaction:
+            self.problems.append(f"it raised {error!r}, and is there")
+        return "raised, and is there"
+
+    def _judge_after_a_kill(self, error: BaseException | None, now: str, expected: str) -> str:
+        killed = self._path.parent / "killed" / "kept.db"
+        if faults := faults_of(killed):
+            self.problems.append(f"after a kill: {faults[0]}")
+            return ""
+        found = state_of(killed)
+        if found == now or (error is not None and found == expected and self._fault.kind == "sync"):
+            return "" if found == now else ", and is there after a crash"
+        self.problems.append("after a kill it is in another state")
+        return ""
+
+    def _go_on(self, bench: Bench, *, is_to_do: bool, expected: str) -> None:
+        """The turn is free, the same storage does now what it could not do then, and more, and the file is whole."""
+        turns = Turns(self._path.with_name("kept.db.lock"))
+        if turns.is_taken():
+            self.problems.append("the turn was not ended")
+            return
+        turns.close()
+        try:
+            if is_to_do:
+                self._operation.act(bench)
+                if state_of(self._path) != expected:
+                    self.problems.append("the second try did something else")
+            with bench.storage.writing(stamp("later")) as tx:
+                tx.add(memory("life goes on after a fault", uid="later"), "remember")
+            bench.close()
+        except KeptError as error:
+            self.problems.append(f"the storage cannot go on: {error!r}")
+        self.problems += [f"in the end: {fault}" for fault in faults_of(self._path)]
+
+
+class Report(Struct):
+    """What the faults did: how many of each outcome, and what was wrong."""
+
+    outcomes: Counter[tuple[str, Kind, str]]
+    problems: list[str]
+
+    def __str__(self) -> str:
+        lines = []
+        for name in OPERATIONS:
+            for kind in KINDS:
+                counts = {outcome: n for (op, k, outcome), n in self.outcomes.items() if (op, k) == (name, kind)}
+                if counts:
+                    told = "; ".join(f"{n} {outcome}" for outcome, n in sorted(counts.items()))
+                    lines.append(f"{name:8} {kind:9} {sum(counts.values()):3}: {told}")
+        lines.append(f"{self.outcomes.total()} faults, {len(self.problems)} problems")
+        return "\n".join(lines + self.problems[:20])
+
+
+def run(folder: Path, *, stride: int = 1) -> Report:
+    """Try every operation with every kind of fault at every `stride`-th place."""
+    templates = folder / "templates"
+    templates.mkdir()
+    make_templates(templates)
+    report = Report(Counter(), [])
+    for name, operation in OPERATIONS.items():
+        expected = _state_without_a_fault(folder / "trial", templates, operation)
+        for kind in KINDS:
+            for k in range(1, 10_000, stride):
+                trial = Trial(folder / "trial", templates, operation, kind)
+                outcome = trial.run(k, expected)
+                if outcome is None:
+                    break
+                report.outcomes[name, kind, outcome] += 1
+                report.problems += [f"{name}, {kind} {k}: {problem}" for problem in trial.problems]
+    return report
+
+
+def _state_without_a_fault(folder: Path, templates: Path, operation: Operation) -> str:
+    assert Trial(folder, templates, operation, "sync").run(10_000, "") is None
+    return state_of(folder / "kept.db")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--stride", type=int, default=1, help="try only every so manyth place")
+    options = parser.parse_args()
+    started = time.monotonic()
+    folder = Path(tempfile.mkdtemp(prefix="kept-faults-"))
+    report = run(folder, stride=options.stride)
+    print(report)
+    print(f"{time.monotonic() - started:.0f} s")
+    shutil.rmtree(folder)
+    return int(bool(report.problems))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

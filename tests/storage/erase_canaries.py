@@ -1,8 +1,8 @@
 """Erase thousands of canaries and look at the bytes of the whole home.
 
 `python -m tests.storage.erase_canaries` is the long version: 2,000 canaries among 20,000 other memories, three times:
-all at once, one by one, and with a reader of another process that is paused meanwhile. tests/storage/test_erase.py
-runs a short one.
+all at once, with a reader of another process that is paused meanwhile, and (200 of them) one by one.
+tests/storage/test_erase.py runs a short one.
 """
 
 import argparse
@@ -201,9 +201,13 @@ def main() -> None:
     parser.add_argument("--others", type=int, default=20_000)
     options = parser.parse_args()
     failed = False
-    for name, how in (("at once", {}), ("one by one", {"one_by_one": True}), ("paused reader", {"paused_reader": True})):
+    for name, canaries, how in (
+        ("at once", options.canaries, {}),
+        ("paused reader", options.canaries, {"paused_reader": True}),
+        ("one by one", options.canaries // 10, {"one_by_one": True}),
+    ):
         with tempfile.TemporaryDirectory() as folder:
-            report = run(Path(folder), canaries=options.canaries, others=options.others, **how)
+            report = run(Path(folder), canaries=canaries, others=options.others, **how)
         print(
             f"{name}: {report.canaries} canaries, {report.words} words, {report.found_before} traces found before, "
             f"{sum(report.found_after.values())} after; erased in {report.erase_s:.2f} s, {report.pending} pending"

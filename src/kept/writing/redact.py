@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable
 
 import msgspec
 
-from kept.writing import secret_cues, secret_places, secret_shapes
+from kept.writing import secret_places, secret_shapes, secret_ties
 from kept.writing.secret_view import MASK, View
 
 MAX_ROUNDS = 8  # masking one secret can lay bare another; ordinary text needs two rounds, the last of which finds none
@@ -29,7 +29,7 @@ FINDERS: tuple[Finder, ...] = (
     secret_places.find_headers,
     secret_places.find_url_secrets,
     secret_places.find_command_secrets,
-    secret_cues.find_cued_secrets,
+    secret_ties.find_cued_secrets,
     secret_places.find_cards,
 )
 

@@ -137,6 +137,15 @@ def is_name(value: str) -> bool:
     return shape.match(value) is not None and _stretch(value) >= NAME_STRETCH - 0.5
 
 
+def is_numbered_name(value: str) -> bool:
+    """`user_token_2`, `token1`: words with a small number, as in names of variables."""
+    return compiled(r"[A-Za-z]++[0-9]{0,2}+(?:[_.-][A-Za-z]*+[0-9]{0,2}+)*+$").match(value) is not None
+
+
+def is_hash(value: str) -> bool:
+    return compiled(r"[0-9a-fA-F-]{32,128}+$").match(value) is not None
+
+
 def _is_location(value: str) -> bool:
     """A URL, a path, a file name, an e-mail address or a host."""
     if "://" in value or compiled(r"[\w.+-]++@[\w-]++\.[\w.]++$").match(value):

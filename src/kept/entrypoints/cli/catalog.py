@@ -55,6 +55,19 @@ COMMANDS: Mapping[str, Entry] = {
         },
     ),
     **_topic(
+        "Deciding",
+        "deciding",
+        {
+            "conflicts": "Show memories that contradict each other.",
+            "resolve": "Settle a contradiction: one memory stays, the other is archived.",
+            "alias": "Teach recall other words for a word.",
+            "scan": "Look for secrets in what is stored.",
+            "allow": "Say that a value only looks like a secret.",
+            "off": "Pause: capture and inject nothing by itself, in this project.",
+            "on": "End a pause.",
+        },
+    ),
+    **_topic(
         "Keeping house",
         "house",
         {

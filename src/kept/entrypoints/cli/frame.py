@@ -242,7 +242,7 @@ def _run(command: Root, arguments: list[str], invocation: Invocation) -> int:
         with suppress(OSError):
             invocation.tell("")  # ends the line on which the terminal has printed ^C
         return INTERRUPTED
-    except Exception as error:
+    except Exception as error:  # the boundary: told to the person, and turned into an exit code
         return _report(error, invocation)
 
 

@@ -8,7 +8,7 @@ erased while it is being made, or later, is erased in it, too, as long as it lie
 import os
 import secrets
 from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 import apsw
@@ -17,6 +17,7 @@ from kept.errors import Corrupt, KeptError, NotAllowed, NotFound, StorageError
 from kept.ports import BackedUp
 from kept.storage.sqlite import schema, scrub
 from kept.storage.sqlite.connection import translated
+from kept.storage.sqlite.scrub import SESSION
 from kept.storage.sqlite.sweep import sweep
 from kept.storage.sqlite.transaction import erase_rows
 
@@ -42,18 +43,17 @@ def back_up(connection: apsw.Connection, target: Path, turn: Turn, is_stopped: C
     """Copy the whole database into `target`. Raises NotAllowed when there is already a file of that name."""
     if target.exists():
         raise NotAllowed(f"{target} is already there.", hint="Backups never overwrite a file. Give another name.")
-    with under_another_name(target) as part:
-        last_event = copy_database(connection, part, is_stopped)
-        sweep(part)
-        memories, events = verify(part)
-        with turn():
-            # What was erased since we looked must not come back by this backup. Nobody erases during our turn.
-            if gone := _gone_since(connection, last_event):
-                erase_from(part, gone)
-                memories, events = verify(part)
+    while True:
+        with under_another_name(target) as part:
+            erasures = copy_database(connection, part, is_stopped)
+            sweep(part)
+            memories, events = verify(part)
             sync(part)
-            _give_name(part, target)
-    return BackedUp(path=str(target), memories=memories, events=events, bytes=target.stat().st_size)
+            with turn():
+                # What was erased since we looked must not survive in this backup. Nobody erases during our turn.
+                if scrub.erasures(connection) == erasures:
+                    _give_name(part, target)
+                    return BackedUp(path=str(target), memories=memories, events=events, bytes=target.stat().st_size)
 
 
 def back_up_before_migration(connection: apsw.Connection, path: Path, version: int) -> None:
@@ -71,19 +71,15 @@ def verify(path: Path) -> tuple[int, int]:
     """Memories and events of a backup. Raises Corrupt unless SQLite finds it whole and it is one of ours."""
     if not path.is_file():
         raise NotFound(f"There is no backup {path}.", hint="`kept backup FILE` writes one.")
-    with translated(path):
-        copy = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-        try:
-            if copy.pragma("application_id") != schema.APPLICATION_ID:
-                raise Corrupt(f"{path} is not a backup made by kept.", hint="Give the file that `kept backup` wrote.")
-            if (verdict := copy.pragma("integrity_check")) != "ok":
-                raise Corrupt(f"{path} is damaged ({str(verdict)[:80]}).", hint="Use another backup.")
-            return (
-                int(copy.execute("select count(*) from memories").get),
-                int(copy.execute("select count(*) from events").get),
-            )
-        finally:
-            copy.close()
+    with translated(path), opened(path, apsw.SQLITE_OPEN_READONLY) as copy:
+        if copy.pragma("application_id") != schema.APPLICATION_ID:
+            raise Corrupt(f"{path} is not a backup made by kept.", hint="Give the file that `kept backup` wrote.")
+        if (verdict := copy.pragma("integrity_check")) != "ok":
+            raise Corrupt(f"{path} is damaged ({str(verdict)[:80]}).", hint="Use another backup.")
+        return (
+            int(copy.execute("select count(*) from memories").get),
+            int(copy.execute("select count(*) from events").get),
+        )
 
 
 def backups_folder(path: Path) -> Path:
@@ -102,50 +98,70 @@ def backups_of(path: Path) -> list[Path]:
     return sorted(backups_folder(path).glob("*.db"))
 
 
-def erase_from_backups(path: Path, uids: Collection[str]) -> int:
-    """Take memories out of every backup that Kept keeps by itself; how many files had to change.
+def erase_from_backups(connection: apsw.Connection, path: Path, subjects: Collection[str]) -> int:
+    """Take what was erased out of every copy that Kept keeps by itself; how many files had to change.
 
     One that cannot be changed (it is damaged, or of an older schema) is deleted: no byte may be left.
     """
     for part in backups_folder(path).glob("*.part*"):
         part.unlink(missing_ok=True)  # of a backup that is being made, which then fails, or that never got its name
-    changed = 0
-    for backup in backups_of(path):
-        try:
-            changed += erase_from(backup, uids)
-        except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError):
-            _delete(backup)
-            changed += 1
-    return changed
+    damaged = list(path.parent.glob(f"{path.name}.damaged-*"))
+    for copy in damaged:
+        copy.unlink(missing_ok=True)
+    return len(damaged) + sum(_erase_or_delete(backup, subjects, connection) for backup in backups_of(path))
 
 
-def erase_from(copy: Path, uids: Collection[str]) -> bool:
-    """Take memories out of one file that nobody has open. Whether it held any of them."""
-    connection = apsw.Connection(str(copy), flags=apsw.SQLITE_OPEN_READWRITE)
+def _erase_or_delete(backup: Path, subjects: Collection[str], store: apsw.Connection) -> bool:
     try:
-        connection.pragma("secure_delete", True)
-        connection.pragma("foreign_keys", True)  # links and receipts go with the memory
-        if connection.pragma("user_version") != schema.LATEST:
-            raise apsw.SQLError("its schema is older than the statements below")
-        held = [uid for uid in uids if connection.execute("select 1 from memories where uid = ?", (uid,)).fetchone()]
-        if not held:
-            return False
-        connection.execute("begin immediate")
-        for uid in held:
-            erase_rows(connection, uid)
-        scrub.cover_tracks(connection)
-        connection.execute("commit")
-    finally:
-        connection.close()
-    sweep(copy)
+        with opened(backup) as copy:
+            if copy.pragma("user_version") == schema.LATEST:
+                if not erase_in(copy, subjects, store):
+                    return False
+                copy.close()
+                sweep(backup)
+                return True
+    except (apsw.CorruptError, apsw.NotADBError):
+        pass
+    for name in (backup, backup.with_name(backup.name + "-journal")):
+        name.unlink(missing_ok=True)
     return True
 
 
+def erase_in(copy: apsw.Connection, subjects: Collection[str], store: apsw.Connection) -> bool:
+    """Take out of a copy what was erased from the store: memories by uid, messages by "session:…". Did it hold any?"""
+    has_erased = False
+    with copy:
+        for subject in subjects:
+            if subject.startswith(SESSION):
+                has_erased |= _erase_messages(copy, subject.removeprefix(SESSION), store)
+            elif copy.execute("select 1 from memories where uid = ?", (subject,)).fetchone():
+                erase_rows(copy, subject)
+                has_erased = True
+        if has_erased:
+            scrub.cover_tracks(copy)
+    return has_erased
+
+
+def _erase_messages(copy: apsw.Connection, session: str, store: apsw.Connection) -> bool:
+    """Leave those messages of a session in the copy that are still in the store, unchanged."""
+    sql = "select n, checksum from messages where session = ?"
+    gone = set(copy.execute(sql, (session,)).fetchall()) - set(store.execute(sql, (session,)).fetchall())
+    copy.executemany("delete from messages where session = ? and n = ?", [(session, n) for n, _ in gone])
+    sql = "select body from packed_sessions where session = ?"
+    packed, still = copy.execute(sql, (session,)).get, store.execute(sql, (session,)).get
+    if packed is not None and packed != still:
+        copy.execute("delete from packed_sessions where session = ?", (session,))
+        if still is not None:
+            copy.execute("insert into packed_sessions (session, body) values (?, ?)", (session, still))
+        return True
+    return bool(gone)
+
+
 def copy_database(source: apsw.Connection, target: Path, is_stopped: Callable[[], bool] = never) -> int:
-    """Copy one moment of a database into an empty file; the number of its last event."""
+    """Copy one moment of a database into an empty file; how many erasures there had been by then."""
     source.execute("begin")  # or a writer in between would make SQLite copy everything anew
     try:
-        last_event = int(source.execute("select max(seq) from events").get or 0)
+        erasures = scrub.erasures(source)
         copy = apsw.Connection(str(target), flags=apsw.SQLITE_OPEN_READWRITE)
         try:
             copy.pragma("journal_mode", "off")  # a copy that fails is thrown away as a whole, and
@@ -158,18 +174,21 @@ def copy_database(source: apsw.Connection, target: Path, is_stopped: Callable[[]
             copy.pragma("journal_mode", "delete")  # not WAL: one file, complete by itself
         finally:
             copy.close()
-        return last_event
+        return erasures
     finally:
         source.execute("rollback")
 
 
-def _gone_since(connection: apsw.Connection, seq: int) -> list[str]:
-    """The subjects of later events that are no memories (any more)."""
-    sql = """
-        select distinct subject
-        from events e
-        where seq > ? and not exists (select 1 from memories m where m.uid = e.subject)"""
-    return [str(subject) for (subject,) in connection.execute(sql, (seq,)).fetchall()]
+@contextmanager
+def opened(copy: Path, flags: int = apsw.SQLITE_OPEN_READWRITE) -> Iterator[apsw.Connection]:
+    """A connection to a file that is not in use as a store."""
+    connection = apsw.Connection(str(copy), flags=flags)
+    try:
+        connection.pragma("secure_delete", True)
+        connection.pragma("foreign_keys", True)  # links and receipts go with the memory
+        yield connection
+    finally:
+        connection.close()
 
 
 @contextmanager
@@ -202,12 +221,6 @@ def _cannot_write(target: Path, error: OSError) -> KeptError:
         f"{target} cannot be written: {error.strerror}.",
         hint="No backup was made. Check that its folder exists, that you may write there, and that there is room.",
     )
-
-
-def _delete(backup: Path) -> None:
-    for name in (backup, backup.with_name(backup.name + "-journal")):
-        with suppress(FileNotFoundError):
-            name.unlink()
 
 
 def sync(path: Path) -> None:

@@ -27,6 +27,8 @@ class Pool:
         self._guard = threading.RLock()
         self._pid = os.getpid()
         self._is_closed = False
+        self._outdated: set[object] = set()
+        self.inode: int | None = None  # of the file that the connections belong to
         forks.watch(self)
 
     @contextmanager
@@ -82,20 +84,39 @@ class Pool:
             self.after_fork(in_child=True)
         with self._guard:
             self.check_open()
+            self._check_file()
             connection = self._lent[ticket] = self._idle.pop() if self._idle else None
         if connection is not None:
             return connection
         try:
             connection = self._lent[ticket] = self._connect()
+            self.inode = self._path.stat().st_ino
         except BaseException:
             del self._lent[ticket]
             raise
         return connection
 
+    def _check_file(self) -> None:
+        """What was opened must still have the name: a write to a file without one would be acknowledged, and lost."""
+        try:
+            inode = self._path.stat().st_ino
+        except FileNotFoundError as error:
+            if self.inode is None:
+                return  # it is just being made
+            raise StorageError(
+                f"{self._path} has disappeared while it was open.", hint="Put it back, or restore a backup."
+            ) from error
+        if inode != self.inode:  # another file has the name now: those who have the old one open shall not come back
+            self.inode = inode
+            self._outdated.update(self._lent)
+            self._close_idle()
+
     def _take_back(self, ticket: object, connection: apsw.Connection, is_sound: bool) -> None:
         with self._guard:
             del self._lent[ticket]
-            if is_sound and not self._is_closed:
+            if ticket in self._outdated:
+                self._outdated.remove(ticket)
+            elif is_sound and not self._is_closed:
                 self._idle.append(connection)
                 return
         _close(connection)

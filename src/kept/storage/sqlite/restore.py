@@ -15,44 +15,48 @@ from pathlib import Path
 
 import apsw
 
+from kept import journal
 from kept.errors import Corrupt, InvalidInput, NotAllowed
-from kept.model import replace
-from kept.ports import ANYWHERE, Restored, Stamp
+from kept.ports import Restored, Stamp
 from kept.storage.shared import tombstone
-from kept.storage.sqlite import acknowledged, backup, schema, scrub
+from kept.storage.sqlite import acknowledged, backup, schema
 from kept.storage.sqlite.connection import translated
-from kept.storage.sqlite.transaction import SqliteTransaction
+from kept.storage.sqlite.scrub import SESSION
+from kept.storage.sqlite.transaction import insert_event
 from kept.storage.turns import Turns
 
-_KEPT_FACTS = ("scrub", "backups_elsewhere")  # what the database has to remember, whatever a backup says
+# What the store itself has to remember, whatever a backup says: pending and past erasures, and where backups are.
+_KEPT_FACTS = ("scrub", "erasures", "backups_elsewhere")
 
 
 def space_of(source: Path) -> str:
     """Which space a file is a backup of. Raises NotFound, Corrupt or SchemaTooNew unless it can be restored."""
     backup.verify(source)
-    with translated(source), _opened(source, apsw.SQLITE_OPEN_READONLY) as original:
+    with translated(source), backup.opened(source, apsw.SQLITE_OPEN_READONLY) as original:
         schema.check_version(original, source)
         return _facts(original, source)["space"]
 
 
-def restore(connection: apsw.Connection, path: Path, source: Path, *, overwrite_newer: bool, now: datetime) -> Restored:
-    """Make the database what the backup holds. Call it in this process's turn to write."""
-    with _staged(path, source, now) as staged, translated(path), _opened(staged) as copy:
-        has_events = connection.execute("select 1 from events limit 1").fetchone() is not None
-        if has_events and not overwrite_newer:
-            _check_nothing_is_lost(connection, copy, path, source)
-        left_out = _carry_over(connection, copy, path, source, now)
-        events = int(copy.execute("select max(seq) from events").get or 0)
-        memories = int(copy.execute("select count(*) from memories").get)
+def restore(store: apsw.Connection, path: Path, source: Path, *, overwrite_newer: bool, now: datetime) -> Restored:
+    """Make the store what the backup holds. Call it in this process's turn to write."""
+    with _staged(path, source, now) as staged, translated(path), backup.opened(staged) as copy:
+        is_empty = acknowledged.position_of(store) == acknowledged.Position()
+        if not is_empty and not overwrite_newer:
+            _check_nothing_is_lost(store, copy, path, source)
+        left_out = _carry_over(store, copy, path, source, now)
         replaced = backup.make_folder(path) / f"replaced-{now:%Y%m%d-%H%M%S-%f}.db"
-        if has_events:
-            backup.back_up(connection, replaced, backup.no_turn)
+        if not is_empty:
+            backup.back_up(store, replaced, backup.no_turn)
         acknowledged.clear(path)  # it would take the restored journal, which may be shorter, for a loss
-        with connection.backup("main", copy, "main") as job:
+        with store.backup("main", copy, "main") as job:
             job.step(-1)
-        acknowledged.note(path, path.stat().st_ino, events)
+        position = acknowledged.position_of(copy)
+        acknowledged.note(path, path.stat().st_ino, position.event, position.message)
         return Restored(
-            memories=memories, events=events, left_out=left_out, replaced=str(replaced) if has_events else None
+            memories=int(copy.execute("select count(*) from memories").get),
+            events=position.event,
+            left_out=left_out,
+            replaced=None if is_empty else str(replaced),
         )
 
 
@@ -62,22 +66,23 @@ def replace_damaged(path: Path, source: Path, *, space: str, wait_s: float, now:
     turns.take(wait_s)
     try:
         with _staged(path, source, now) as staged:
-            with translated(source), _opened(staged) as copy:
+            with translated(source), backup.opened(staged) as copy:
                 _replace_facts(copy, _facts(copy, source) | {"space": space})
             memories, events = backup.verify(staged)
-            aside = backup.make_folder(path) / f"damaged-{now:%Y%m%d-%H%M%S-%f}.db"
+            aside = _unused(path)
             os.link(path, aside)
             for suffix in ("-wal", "-shm"):  # of the damaged file; beside the restored one they would damage it, too
                 companion = path.with_name(path.name + suffix)
                 if companion.exists():
                     companion.rename(aside.with_name(aside.name + suffix))
+            backup.sync(staged)
             acknowledged.clear(path)
             staged.rename(path)
             backup.sync(path.parent)
     finally:
         turns.end()
         turns.close()
-    return Restored(memories=memories, events=events, left_out=0, replaced=str(aside))
+    return Restored(memories=memories, events=events, replaced=str(aside))
 
 
 @contextmanager
@@ -87,11 +92,11 @@ def _staged(path: Path, source: Path, now: datetime) -> Iterator[Path]:
     if path.exists() and source.samefile(path):
         raise InvalidInput(f"{source} is the database itself.", hint="Give the file that `kept backup` wrote.")
     with backup.under_another_name(backup.make_folder(path) / "restoring.db") as part:
-        with translated(source), _opened(source, apsw.SQLITE_OPEN_READONLY) as original:
+        with translated(source), backup.opened(source, apsw.SQLITE_OPEN_READONLY) as original:
             version = schema.check_version(original, source)
             backup.copy_database(original, part)
         if version < schema.LATEST:
-            with _opened(part) as copy:
+            with backup.opened(part) as copy:
                 schema.check_checksums(copy, source, schema.migrations())
                 schema.migrate(copy, source, schema.migrations(), now)
         yield part
@@ -114,43 +119,57 @@ def _carry_over(store: apsw.Connection, copy: apsw.Connection, path: Path, sourc
     Returns how many memories of the backup were erased since it was made.
     """
     ours, theirs = _facts(store, path), _facts(copy, source)
-    erased = _erased(store, copy, bytes.fromhex(ours["tombstone_key"]))
-    stamp = Stamp(group=secrets.token_hex(8), at=now, actor="restore")
-    tx = SqliteTransaction(theirs["space"], copy, stamp, secrets.token_hex)
+    count = "select count(*) from memories"
+    before = int(copy.execute(count).get)
     with copy:
-        for uid in erased:
-            for memory in tx.select(replace(ANYWHERE, uid=uid), limit=1):
-                tx.erase(memory)  # journaled: a payload that is missing without a reason is a fault
-        scrub.cover_tracks(copy)
+        erased = _erased(store, copy, bytes.fromhex(ours["tombstone_key"]))
+        backup.erase_in(copy, erased, store)
+        _tell_the_journal(copy, [uid for uid in erased if not uid.startswith(SESSION)], now)
         if theirs["tombstone_key"] != ours["tombstone_key"]:
             copy.execute("delete from tombstones")  # marks can be read with the key they were made with, and no other
         marks = store.execute("select mark from tombstones").fetchall()
         copy.executemany("insert into tombstones (mark) values (?) on conflict do nothing", marks)
         _replace_facts(copy, theirs | {"space": ours["space"], "tombstone_key": ours["tombstone_key"]})
         for name in _KEPT_FACTS:
-            copy.execute("delete from meta where name = ?", (name,))
             kept = store.execute("select name, value from meta where name = ?", (name,)).fetchall()
+            copy.execute("delete from meta where name = ?", (name,))
             copy.executemany("insert into meta (name, value) values (?, ?)", kept)
         for table, number in store.execute("select name, seq from sqlite_sequence").fetchall():
             copy.execute("update sqlite_sequence set seq = max(seq, ?) where name = ?", (number, table))
             if not copy.changes():
                 copy.execute("insert into sqlite_sequence (name, seq) values (?, ?)", (table, number))
-    return len(erased)
+    return before - int(copy.execute(count).get)
 
 
 def _erased(store: apsw.Connection, copy: apsw.Connection, key: bytes) -> list[str]:
-    """The memories of the copy that the store knew once and has no more, or whose text was erased under another uid."""
+    """What the copy holds, or held before it was rewritten, although it was erased from the store."""
     marks = {mark for (mark,) in store.execute("select mark from tombstones")}
+    there = {uid for (uid,) in store.execute("select uid from memories")}
     said_again = {fingerprint for (fingerprint,) in store.execute("select fingerprint from memories")}
-    was_erased = """
-        select not exists (select 1 from memories where uid = ?1)
-           and exists (select 1 from events where subject = ?1)"""
-    return [
+    sql = "select distinct subject from events where length(subject) = 36 and instr(subject, ':') = 0"  # uids, that is
+    no_more = {subject for (subject,) in store.execute(sql)} - there
+    gone = [str(subject) for (subject,) in copy.execute(sql).fetchall() if subject in no_more]
+    gone += [  # the same text under another uid
         str(uid)
         for uid, fingerprint in copy.execute("select uid, fingerprint from memories").fetchall()
-        if store.execute(was_erased, (uid,)).get
-        or (fingerprint not in said_again and tombstone(key, str(fingerprint)) in marks)
+        if fingerprint not in said_again and tombstone(key, str(fingerprint)) in marks
     ]
+    sql = "select session from messages union select session from packed_sessions"
+    sessions = [f"{SESSION}{session}" for (session,) in copy.execute(sql).fetchall()]
+    return [*dict.fromkeys(gone), *(session for session in sessions if tombstone(key, session) in marks)]
+
+
+def _tell_the_journal(copy: apsw.Connection, uids: list[str], now: datetime) -> None:
+    """Let the journal of the copy say that these were erased, unless it does so already."""
+    stamp = Stamp(group=secrets.token_hex(8), at=now, actor="restore")
+    for uid in uids:
+        if copy.execute("select 1 from events where subject = ? and action = 'erase'", (uid,)).fetchone():
+            continue
+        last = acknowledged.position_of(copy).event
+        prev = str(copy.execute("select hash from events where seq = ?", (last,)).get)
+        salt = secrets.token_hex(journal.SALT_BYTES)
+        erase = journal.seal(stamp, seq=last + 1, action="erase", subject=uid, changed={}, prev=prev, salt=salt)
+        insert_event(copy, erase)
 
 
 def _replace_facts(copy: apsw.Connection, facts: dict[str, str]) -> None:
@@ -165,12 +184,8 @@ def _facts(connection: apsw.Connection, path: Path) -> dict[str, str]:
     return facts
 
 
-@contextmanager
-def _opened(path: Path, flags: int = apsw.SQLITE_OPEN_READWRITE) -> Iterator[apsw.Connection]:
-    connection = apsw.Connection(str(path), flags=flags)
-    try:
-        connection.pragma("secure_delete", True)
-        connection.pragma("foreign_keys", True)
-        yield connection
-    finally:
-        connection.close()
+def _unused(path: Path) -> Path:
+    number = 1
+    while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
+        number += 1
+    return aside

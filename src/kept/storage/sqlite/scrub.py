@@ -14,10 +14,12 @@ from typing import TypeVar
 import apsw
 import msgspec
 
+from kept.storage.shared import tombstone
 from kept.storage.sqlite.connection import READ_WAIT_MS
 from kept.storage.sqlite.sweep import sweep
 
 T = TypeVar("T")
+SESSION = "session:"  # what the messages of a session are called among the uids of erased memories
 SHELVES = ("live", "library", "archive", "messages")
 _READERS_WAIT_MS = 500  # long enough for every reader that reads, short when one is paused
 
@@ -32,12 +34,23 @@ def cover_tracks(connection: apsw.Connection) -> None:
 def begin(connection: apsw.Connection, uids: Sequence[str]) -> None:
     """Note, inside the erasing transaction, whose bytes are to be scrubbed from the files when it is over."""
     cover_tracks(connection)
+    key = bytes.fromhex(str(connection.execute("select value from meta where name = 'tombstone_key'").get))
+    connection.executemany(  # a memory has marks of its texts; a session is known by its name alone
+        "insert into tombstones (mark) values (?) on conflict do nothing",
+        [(tombstone(key, uid),) for uid in uids if uid.startswith(SESSION)],
+    )
     _set(connection, "scrub", [*pending(connection), *uids])
+    _set(connection, "erasures", erasures(connection) + len(uids))
+
+
+def erasures(connection: apsw.Connection) -> int:
+    """How much was ever erased here: a backup that was begun at another number may hold what is gone."""
+    return _get(connection, "erasures", int, 0)
 
 
 def pending(connection: apsw.Connection) -> list[str]:
     """The uids of erased memories of which bytes may be left: in this file, or in the backups beside it."""
-    return _get(connection, "scrub", list[str])
+    return _get(connection, "scrub", list[str], [])
 
 
 def remember_backup(connection: apsw.Connection, target: Path) -> None:
@@ -125,16 +138,16 @@ def _blob(value: object) -> bytes:
 
 
 def _elsewhere(connection: apsw.Connection) -> list[tuple[str, int]]:
-    return _get(connection, "backups_elsewhere", list[tuple[str, int]])
+    return _get(connection, "backups_elsewhere", list[tuple[str, int]], [])
 
 
 def _may_be_there(path: Path) -> bool:
     return path.exists() or not path.parent.exists()  # a drive that is not plugged in
 
 
-def _get(connection: apsw.Connection, name: str, kind: type[T]) -> T:
+def _get(connection: apsw.Connection, name: str, kind: type[T], default: T) -> T:
     row = connection.execute("select value from meta where name = ?", (name,)).fetchone()
-    return msgspec.json.decode("[]" if row is None else str(row[0]), type=kind)
+    return default if row is None else msgspec.json.decode(str(row[0]), type=kind)
 
 
 def _set(connection: apsw.Connection, name: str, value: object) -> None:

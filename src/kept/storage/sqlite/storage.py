@@ -55,15 +55,15 @@ class SqliteStorage:
         self._now = now
         self._salt = salt
         self._turns = Turns(path.with_name(path.name + ".lock"))
-        self._pool = Pool(path, lambda: connect(path, vfs=vfs, synchronous=synchronous))
+        self._pool = Pool(path, self._connect)
         self._daily = DailyBackups(path, daily_backups, self._make_backup) if daily_backups else None
         self._is_closed = False
+        self.space = ""
         if path.is_dir():
             raise InvalidInput(f"{path} is a directory, not a memory file.", hint="Give a file name inside it.")
         try:
             with translated(path):
                 self.space = self._prepare_file(space, now)
-                self._inode = path.stat().st_ino
         except BaseException:
             self._pool.close()
             self._turns.close()
@@ -89,7 +89,7 @@ class SqliteStorage:
                     scrub.begin(connection, transaction.erased)
                 position = acknowledged.position_of(connection)
             if self._synchronous == "full":
-                acknowledged.note(self.path, self._inode, position.event, position.message)
+                acknowledged.note(self.path, self._pool.inode or 0, position.event, position.message)
             if urgent:
                 reserve.refill(self.path)
         if self._daily is not None:
@@ -190,7 +190,7 @@ class SqliteStorage:
                 if not uids:
                     return Scrubbed()
                 elsewhere = scrub.backups_elsewhere(connection, uids)
-                changed = backup.erase_from_backups(self.path, uids)
+                changed = backup.erase_from_backups(connection, self.path, uids)
                 is_done = scrub.finish(connection, self.path, self._vfs)
             self._pool.drop_idle()  # their caches may hold pages as they were before
             return Scrubbed(is_done=is_done, backups=changed, elsewhere=elsewhere)
@@ -247,6 +247,15 @@ class SqliteStorage:
                     if part.exists():
                         part.chmod(0o600)
             reserve.refill(self.path)
+
+    def _connect(self) -> apsw.Connection:
+        connection = connect(self.path, vfs=self._vfs, synchronous=self._synchronous)
+        if self.space:  # the file is known; should it have been replaced meanwhile, then by one of this space
+            found = schema.facts_of(connection, self.path).get("space")
+            if found != self.space:
+                connection.close()
+                raise InvalidInput(f"{self.path} was replaced by a file of the space {found}; it held {self.space}.")
+        return connection
 
     @contextmanager
     def _turn(self, wait_s: float) -> Iterator[None]:

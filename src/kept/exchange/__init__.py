@@ -1,0 +1,1 @@
+"""Other programs' files: read theirs, write ours. Pure: text in, values out."""

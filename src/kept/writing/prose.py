@@ -1,0 +1,133 @@
+"""Read what somebody said in a message: plain sentences, without decoration and without what others said.
+
+Used by extraction. Rule: only a speaker's own words are read. Private parts, blocks that a program put in, code,
+quotations, tables and pasted documents are dropped before the first sentence is looked at. Linear in the text.
+"""
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+MAX_CHARS = 20_000  # beyond this nobody speaks any more; it is a file
+DOCUMENT_CHARS = 1_800  # a message with more prose than this quotes a document between its first and last paragraph
+MAX_SENTENCE_CHARS = 450
+WRAPPED_CHARS = 60  # a line that is shorter than this was ended, not broken
+
+# What programs put into a conversation under the name of the user.
+_BOILERPLATE = (
+    "this session is being continued from a previous conversation",
+    "[request interrupted",
+    "caveat: the messages below were generated",
+    "your task is to create a detailed summary of the conversation",
+    "base directory for this skill",
+)
+_TAG = re.compile(r"<(/?)([a-zA-Z][\w-]{1,40})(?:\s[^<>]{0,500})?>")
+_BLOCK_TAGS = frozenset({"private", "analysis", "summary", "thinking", "instructions", "context", "document"})
+_FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
+_MARKER = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
+_NOT_PROSE = re.compile(r"\s*(?:>|\||#{1,6}\s|[-=*_]{3,}\s*$|\$ |@@|[+-]{3} |\{|\}|//|/\*|<)")
+_LINK = re.compile(r"!?\[([^\[\]\n]{1,200})\]\([^()\s]{1,500}\)")
+_EMPHASIS = re.compile(r"\*\*|__(?=\S)|(?<=\S)__|`+|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
+_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[^\W_])|(?<=[。！？])")
+_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|resp|incl|z\.B|bzw|ca)|\b[A-Z])\.$", re.IGNORECASE)
+_CODE_CHARS = frozenset("{}[]<>=;|\\$~^")
+
+
+class Sentence(Struct, frozen=True):
+    """One sentence, and the one before it in the same paragraph, which may say what "it" is."""
+
+    text: str
+    before: str = ""
+    is_listed: bool = False
+
+
+def sentences(text: str, *, may_be_pasted: bool = False) -> list[Sentence]:
+    """The sentences of a message in order. `may_be_pasted`: of a very long text, only both ends are the speaker's."""
+    text = text[:MAX_CHARS]
+    if text.lstrip().lower().startswith(_BOILERPLATE):
+        return []
+    paragraphs = list(_paragraphs(_without_blocks(text)))
+    if may_be_pasted and sum(len(paragraph) for paragraph, _ in paragraphs) > DOCUMENT_CHARS:
+        paragraphs = [each for each in (paragraphs[0], paragraphs[-1]) if len(each[0]) <= DOCUMENT_CHARS // 2]
+    found: list[Sentence] = []
+    for paragraph, is_listed in paragraphs:
+        before = ""
+        for sentence in _split(paragraph):
+            if _is_prose(sentence):
+                found.append(Sentence(sentence, before, is_listed))
+            before = sentence
+    return found
+
+
+def _without_blocks(text: str) -> str:
+    """The text without what stands between tags such as <private> or <system-reminder>; unclosed, to its end."""
+    if "<" not in text:
+        return text
+    tags = [tag for tag in _TAG.finditer(text) if tag[2].lower() in _BLOCK_TAGS or "-" in tag[2] or "_" in tag[2]]
+    ends: dict[str, list[int]] = {}
+    for tag in reversed(tags):
+        if tag[1]:
+            ends.setdefault(tag[2].lower(), []).append(tag.end())  # the last end first, so that pop() gives the next
+    kept, at = [], 0
+    for tag in tags:
+        if tag[1] or tag.start() < at:
+            continue
+        kept.append(text[at : tag.start()])
+        closing = ends.get(tag[2].lower(), [])
+        while closing and closing[-1] < tag.end():
+            closing.pop()
+        at = closing.pop() if closing else len(text)
+    return "\n".join((*kept, text[at:]))
+
+
+def _paragraphs(text: str) -> Iterator[tuple[str, bool]]:
+    """Lines that belong together, without Markdown, and whether they are an item of a list.
+
+    A long line without an end runs on; any other line is a thought of its own, which a newline marks.
+    """
+    paragraph, previous, is_listed, is_code = "", "", False, False
+    for line in text.splitlines():
+        is_fence = bool(_FENCE.match(line))
+        is_code ^= is_fence
+        is_item = bool(_MARKER.match(line))
+        is_indented_code = line.startswith("    ") and not is_item
+        if is_code or is_fence or is_indented_code or not line.strip() or _NOT_PROSE.match(line):
+            if paragraph:
+                yield paragraph, is_listed
+            paragraph = ""
+            continue
+        if is_item and paragraph:
+            yield paragraph, is_listed
+            paragraph = ""
+        if not paragraph:
+            paragraph, is_listed = _plain(line), is_item
+        else:
+            runs_on = len(previous) >= WRAPPED_CHARS and previous[-1] not in ".!?:;"
+            paragraph += (" " if runs_on else "\n") + _plain(line)
+        previous = line.rstrip()
+    if paragraph:
+        yield paragraph, is_listed
+
+
+def _plain(line: str) -> str:
+    line = _MARKER.sub("", line, count=1)
+    return " ".join(_EMPHASIS.sub("", _LINK.sub(r"\1", line)).split())
+
+
+def _split(paragraph: str) -> list[str]:
+    pieces: list[str] = []
+    for piece in (piece for line in paragraph.split("\n") for piece in _END.split(line)):
+        if pieces and _ABBREVIATION.search(pieces[-1][-8:]):
+            pieces[-1] += f" {piece}"
+        elif piece.strip():
+            pieces.append(piece.strip())
+    return pieces
+
+
+def _is_prose(sentence: str) -> bool:
+    """Not too long, made of words, and no line of a program, a log or a table."""
+    if len(sentence) > MAX_SENTENCE_CHARS:
+        return False
+    letters = sum(map(str.isalpha, sentence))
+    return letters > 0.6 * len(sentence.replace(" ", "")) and sum(c in _CODE_CHARS for c in sentence) <= 4
