@@ -8,7 +8,7 @@ import kept
 from kept import merging
 from kept.home import Home
 from kept.merging import Merged, merge
-from kept.model import Actor, Alias, Conflict, Memory
+from kept.model import Actor, Alias, Allowance, Conflict, Memory
 from kept.ports import ANYWHERE, Storage
 from kept.projects import Projects
 from kept.registry import Project
@@ -148,7 +148,7 @@ def test_a_merge_that_was_interrupted_goes_on_and_nothing_is_lost_or_doubled(
     assert bench.contents("new") == ["four", "one", "three", "two"]
 
 
-def test_conflicts_and_aliases_move_too(bench: Bench) -> None:
+def test_conflicts_aliases_and_allowances_move_too(bench: Bench) -> None:
     old, new = bench.projects.get("old"), bench.projects.get("new")
     storage = bench.storage(old)
     with storage.writing(stamp()) as tx:
@@ -158,16 +158,19 @@ def test_conflicts_and_aliases_move_too(bench: Bench) -> None:
         tx.add(Conflict(left=first.uid, right=second.uid, type="contradictory", detected_at=START), "conflict")
         tx.add(Alias(word="auth", expands_to=("login",)), "alias")
         tx.add(Alias(word="db", expands_to=("database",)), "alias")
+        tx.add(Allowance(digest="d1"), "allow")
     storage.close()
     storage = bench.storage(new)
     with storage.writing(stamp()) as tx:
         tx.add(Alias(word="auth", expands_to=("session",)), "alias")
+        tx.add(Allowance(digest="d2"), "allow")
     storage.close()
     bench.merge()
     storage = bench.storage(new)
     with storage.reading() as reader:
         assert [(c.left, c.right) for c in reader.all(Conflict)] == [(first.uid, second.uid)]
         assert {a.word: a.expands_to for a in reader.all(Alias)} == {"auth": ("session", "login"), "db": ("database",)}
+        assert {allowance.digest for allowance in reader.all(Allowance)} == {"d1", "d2"}
     storage.close()
 
 

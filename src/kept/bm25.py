@@ -5,16 +5,17 @@ every storage ranks alike. Rule: this is the only BM25 in the house.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from kept.ports import Prepared, Statistics
+from kept.ports import BY_MATCH, Prepared, Statistics
 
 K1 = 1.2
 B = 0.75
 SMALLEST_IDF = 1e-6  # FTS5's floor: a word that stands in most rows weighs next to nothing, but never less
 
 COLUMNS = ("words", "tag_words", "file_words", "source_words", "kind_words")
-EVEN_WEIGHTS: Mapping[str, float] = dict.fromkeys(COLUMNS, 1.0)
+
+Scorer = Callable[[Prepared], float]
 
 
 def idf(rows: int, rows_with: int) -> float:
@@ -23,36 +24,45 @@ def idf(rows: int, rows_with: int) -> float:
     return value if value > 0 else SMALLEST_IDF
 
 
-def score(
-    prepared: Prepared,
+def scorer(
     words: Mapping[str, float] | Sequence[str],
     statistics: Statistics,
-    weights: Mapping[str, float] = EVEN_WEIGHTS,
+    columns: Sequence[float] = BY_MATCH.columns,
     *,
     by_tokens: bool = False,
-) -> float:
-    """The relevance of one memory to the words; 0.0 when it holds none of them.
+) -> Scorer:
+    """What tells the relevance of one memory after the other to the words; 0.0 for a memory that holds none of them.
 
-    `words` may carry a weight each. `by_tokens` measures length as FTS5 does, by all tokens of all columns;
-    otherwise by the words of the text, so that an identifier's parts do not make a text long.
+    `words` may carry a weight each; `columns` says what a word counts in each of COLUMNS. `by_tokens` measures length
+    as FTS5 does, by all tokens of all columns; otherwise by the words of the text, so that an identifier's parts do
+    not make a text long.
     """
-    if not statistics.rows:
-        return 0.0
-    length, total = (prepared.n_tokens, statistics.tokens) if by_tokens else (prepared.n_words, statistics.words)
-    norm = K1 * (1 - B + B * length * statistics.rows / (total or 1))
-    columns = [(weight, tokens) for name, weight in weights.items() if weight and (tokens := getattr(prepared, name))]
-    asked = words.items() if isinstance(words, Mapping) else dict.fromkeys(words, 1.0).items()
-    relevance = 0.0
-    for word, importance in asked:
-        tf = sum(weight * count for weight, tokens in columns if (count := _count(word, tokens)))
-        if tf:
-            rarity = idf(statistics.rows, statistics.rows_with.get(word, 0))
-            relevance += importance * rarity * tf * (K1 + 1) / (tf + norm)
+    asked = words if isinstance(words, Mapping) else dict.fromkeys(words, 1.0)
+    rows, total = statistics.rows, statistics.tokens if by_tokens else statistics.words
+    gains = [
+        (word, weight * idf(rows, statistics.rows_with.get(word, 0)) * (K1 + 1)) for word, weight in asked.items()
+    ]
+    shortest, a_word = K1 * (1 - B), K1 * B * rows / (total or 1)
+    in_text, *in_others = columns
+
+    def relevance(prepared: Prepared) -> float:
+        text = prepared.words
+        others = (prepared.tag_words, prepared.file_words, prepared.source_words, prepared.kind_words)
+        beside_text = " ".join(others)
+        norm = shortest + a_word * (prepared.n_tokens if by_tokens else prepared.n_words)
+        score = 0.0
+        for word, gain in gains:
+            # Most words are not there, and a look at the string is far cheaper than splitting it.
+            tf = in_text * text.split(" ").count(word) if word in text else 0.0
+            if word in beside_text:
+                tf += sum(weight * other.split(" ").count(word) for weight, other in zip(in_others, others, strict=True))
+            if tf:
+                score += gain * tf / (tf + norm)
+        return score
+
     return relevance
 
 
-def _count(word: str, tokens: str) -> int:
-    """How often the word stands among tokens joined by blanks."""
-    if word not in tokens:  # most are not, and a look at the string is far cheaper than splitting it
-        return 0
-    return tokens.split(" ").count(word)
+def score(prepared: Prepared, words: Mapping[str, float] | Sequence[str], statistics: Statistics) -> float:
+    """The relevance of a single memory, by its words and nothing else."""
+    return scorer(words, statistics)(prepared)

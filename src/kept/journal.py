@@ -6,6 +6,7 @@ over payloads, so that erasing a payload (and its salt) leaves a chain that stil
 """
 
 import hashlib
+import operator
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -30,11 +31,14 @@ _COUNTERS: Mapping[str, tuple[float, float]] = {
 _CLOCKS = frozenset({"updated_at", "last_hit_at", "last_used_at", "verified_at"})
 
 Changed = dict[str, tuple[Any, Any]]
+_sealed_of = operator.attrgetter("prev", "seq", "group", "at", "actor", "action", "subject", "undoes", "digest")
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def diff(before: Record | None, after: Record | None) -> Changed:
     """Field → (before, after) in wire form, for the fields that differ. A side that is not there counts as None."""
+    if before is None:
+        return {name: (None, value) for name, value in wire(after).items() if value is not None}
     old, new = wire(before), wire(after)
     names = new if new else old
     return {name: (old.get(name), new.get(name)) for name in names if old.get(name) != new.get(name)}
@@ -42,21 +46,22 @@ def diff(before: Record | None, after: Record | None) -> Changed:
 
 def seal(stamp: Stamp, *, seq: int, action: str, subject: str, changed: Changed, prev: str, salt: str) -> Event:
     """The next event of a chain whose last hash is `prev`."""
-    event = Event(
+    at = stamp.at.astimezone(UTC)
+    digest = _digest(salt, payload(changed))
+    return Event(
         seq=seq,
         group=stamp.group,
-        at=stamp.at.astimezone(UTC),
+        at=at,
         actor=stamp.actor,
         action=action,
         subject=subject,
         undoes=stamp.undoes,
-        digest=_digest(salt, payload(changed)),
+        digest=digest,
         prev=prev,
-        hash="",
+        hash=_hash((prev, seq, stamp.group, at, stamp.actor, action, subject, stamp.undoes, digest)),
         salt=salt,
         changed=changed,
     )
-    return msgspec.structs.replace(event, hash=_hash(event))
 
 
 def payload(changed: Changed) -> bytes:
@@ -67,7 +72,7 @@ def payload(changed: Changed) -> bytes:
 def is_as_sealed(event: Event, payload: bytes | None) -> bool:
     """Whether an event and the stored bytes of its payload (None: erased) are what was written."""
     is_whole = payload is None or _digest(event.salt or "", payload) == event.digest
-    return is_whole and _hash(event) == event.hash
+    return is_whole and _hash_of(event) == event.hash
 
 
 def broken_links(events: Iterable[Event], lost: Container[int] = ()) -> list[str]:
@@ -86,7 +91,7 @@ def broken_links(events: Iterable[Event], lost: Container[int] = ()) -> list[str
         expected = event.seq + 1
         if prev is not None and event.prev != prev:
             wrong.append(f"event {event.seq} does not follow from the one before it")
-        if _hash(event) != event.hash:
+        if _hash_of(event) != event.hash:
             wrong.append(f"event {event.seq} was changed after it was written")
         if event.changed is not None and event.digest != _digest(event.salt or "", payload(event.changed)):
             wrong.append(f"the payload of event {event.seq} is not what was written")
@@ -222,16 +227,9 @@ def _digest(salt: str, payload: bytes) -> str:
     return hashlib.blake2b(salt.encode() + payload, digest_size=16).hexdigest()
 
 
-def _hash(event: Event) -> str:
-    parts = (
-        event.prev,
-        event.seq,
-        event.group,
-        event.at,
-        event.actor,
-        event.action,
-        event.subject,
-        event.undoes,
-        event.digest,
-    )
-    return hashlib.blake2b(_encode(parts), digest_size=16).hexdigest()
+def _hash_of(event: Event) -> str:
+    return _hash(_sealed_of(event))
+
+
+def _hash(sealed: tuple[Any, ...]) -> str:
+    return hashlib.blake2b(_encode(sealed), digest_size=16).hexdigest()

@@ -5,6 +5,8 @@
     changing      reinforce, demote, revise, pin, unpin, forget, restore, erase
     undoing       history, undo
     deciding      conflicts, resolve, aliases, pause, resume, allow, scan
+    sessions      session, sessions, pack_sessions
+    importing     import_transcripts
     tending       status, backup, restore_backup
 
 They all stand on `opened.Opened`: who may, in which order, one transaction each.
@@ -13,10 +15,10 @@ They all stand on `opened.Opened`: who may, in which order, one transaction each
 from kept.asking import Asking
 from kept.changing import Changing
 from kept.deciding import Deciding
-from kept.remembering import Remembering
+from kept.importing import Importing
 from kept.tending import Tending
 from kept.undoing import Undoing
 
 
-class Kept(Remembering, Asking, Changing, Undoing, Deciding, Tending):
+class Kept(Importing, Asking, Changing, Undoing, Deciding, Tending):
     """A memory that was opened for one project, on behalf of one actor. Made by `kept.open`."""

@@ -77,11 +77,31 @@ class Prepared(Struct, frozen=True):
     n_tokens: int
 
 
+class Ranking(Struct, frozen=True, kw_only=True):
+    """How a search orders what it finds: by BM25 times what a memory brings along to every query.
+
+    `columns` says what a word counts in each column of `Prepared`. `factors` are names of worth.FACTORS, taken at the
+    moment `now`, and "kind", for which `kind_weights` has the numbers.
+    """
+
+    columns: tuple[float, float, float, float, float] = (1.0, 1.0, 1.0, 1.0, 1.0)
+    factors: tuple[str, ...] = ()
+    kind_weights: Mapping[str, float] = {}
+    now: datetime | None = None
+
+
+BY_MATCH = Ranking()
+
+
 class Found(Struct, frozen=True):
-    """A memory that matches, with its prepared tokens, so that the exact score can be computed anywhere."""
+    """A memory that matches, with its prepared tokens, so that the exact score can be computed anywhere.
+
+    `rank` is the number by which the search ordered it: near to the exact score, but only comparable within one search.
+    """
 
     memory: Memory
     prepared: Prepared
+    rank: float = 0.0
 
 
 class Statistics(Struct, frozen=True):
@@ -196,12 +216,15 @@ class Reader(Messages, Protocol):
         where: Where = LIVE,
         *,
         limit: int,
+        ranking: Ranking = BY_MATCH,
         newest: bool = False,
+        newest_share: float = 1.0,
         is_late: Callable[[], bool] | None = None,
     ) -> list[Found]:
-        """Memories that hold at least one of the prepared words, best BM25 first. Never the shelf `forgotten`.
+        """Memories that hold at least one of the prepared words, best first by `ranking`. Never the shelf `forgotten`.
 
         `newest`: the latest ones first instead, whatever their score: cheap for the commonest word.
+        `newest_share`: only those among the newest so many of all ids are looked at, at a cost of their share.
         `is_late` is asked from time to time; when it says yes, the search ends with TooLate.
         """
 

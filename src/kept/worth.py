@@ -5,6 +5,7 @@ them. Rule: nothing computed here is ever written back, so opening a store a hun
 """
 
 import math
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from kept.model import Memory
@@ -39,3 +40,13 @@ def importance_factor(importance: float) -> float:
 def days_between(earlier: datetime, now: datetime) -> float:
     """Days since then; 0 when the clock has been set back."""
     return max(0.0, (now - earlier).total_seconds() / 86_400)
+
+
+# What a memory brings along to every query, by the names that profiles use.
+FACTORS: Mapping[str, Callable[[Memory, datetime], float]] = {
+    "feedback": lambda memory, now: feedback_factor(memory.feedback),
+    "recency": recency_factor,
+    "use": lambda memory, now: use_factor(memory.use_count),
+    "status": lambda memory, now: STATUS_FACTOR[memory.status],
+    "importance": lambda memory, now: importance_factor(memory.importance),
+}

@@ -114,3 +114,11 @@ def test_global_memory_changes_only_with_a_yes_and_is_asked_for_once(shell: Shel
 def test_feedback_on_global_memory_needs_no_yes(shell: Shell) -> None:
     shell("remember", "x", "--global", "--yes")
     assert shell("reinforce", "g1") == "[id:g1] has feedback +3 now.\n"
+
+
+def test_what_is_no_memory_can_be_undone_too(shell: Shell) -> None:
+    shell("alias", "add", "play-ground", "harbor")
+    assert "alias:play-ground" in shell("history")
+    assert shell("undo") == "Taken back: a change of alias:play-ground.\n`kept undo 2` makes it so again.\n"
+    shell("undo", "2")
+    assert shell.json("alias", "list")["aliases"]["play-ground"] == ["harbor"]

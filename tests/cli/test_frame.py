@@ -66,9 +66,10 @@ def test_every_command_refuses_what_is_no_ref_and_what_is_not_there(shell: Shell
         (["list", "--status", "gone"], "'gone' is not one of"),
         (["remember"], "There is no text to remember."),
         (["remember", "x", "--global", "--tier", "task"], "--global and --tier task contradict each other."),
-        (["remember", "x", "--importance", "much"], "'much' is not a valid float."),
+        (["remember", "x", "--importance", "much"], "Invalid value for '--importance': 'much' is not a number."),
         (["remember", "-5 degrees"], 'put the text after a double dash: kept remember -- "…".'),
         (["list", "--knid", "x"], "--kind"),
+        (["list", "extra"], "Got unexpected extra argument (extra)."),
     ],
 )
 def test_wrong_usage_ends_with_2_and_says_how_it_is_meant(shell: Shell, arguments: list[str], sentence: str) -> None:

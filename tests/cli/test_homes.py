@@ -57,3 +57,7 @@ def test_a_link_inside_the_home_is_not_followed(shell: Shell, tmp_path: Path) ->
     folder.rename(tmp_path / "elsewhere")
     folder.symlink_to(tmp_path / "elsewhere")
     assert "symbolic link" in shell.fails("remember", "y", "--project", str(tmp_path / "app"))
+
+
+def test_a_home_that_sqlite_could_not_open_is_refused_at_once(shell: Shell) -> None:
+    assert "is not UTF-8; SQLite cannot open a file there" in shell.fails("list", "--home", "caf\udce9")

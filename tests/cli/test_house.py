@@ -53,6 +53,7 @@ def test_what_was_erased_does_not_come_back_from_a_backup(shell: Shell) -> None:
     shell("backup", "b.db")
     shell("erase", "2", "--yes")
     assert shell.json("restore", "b.db", "--yes")["left_out"] == 1
+    assert shell.json("doctor", "--deep")["healthy"], "the journal says why it is missing"
     assert contents(shell) == ["one"]
     assert not [path for path in shell.home.rglob("*") if path.is_file() and b"canary" in path.read_bytes()]
     shell.clock.advance(seconds=1)
@@ -167,6 +168,7 @@ def test_the_doctor_finds_damage_and_can_mend_it(shell: Shell) -> None:
     assert not json.loads(shell.type("doctor", "--json").stdout)["healthy"]
     shell("doctor", "--fix")
     assert shell.json("doctor", "--deep")["healthy"]
+    assert "remember [id:1]" in shell("history")
     assert len(contents(shell)) >= 29
 
 

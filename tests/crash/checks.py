@@ -84,9 +84,9 @@ def faults_of_file(connection: apsw.Connection) -> Iterator[str]:
         "select c.shelf, c.rows, c.words, count(m.id), coalesce(sum(m.n_words), 0)"
         " from corpus c left join memories m on m.shelf = c.shelf group by c.shelf"
     )
-    for shelf, rows, words, actual_rows, actual_words in counted.fetchall():
+    for name, rows, words, actual_rows, actual_words in counted.fetchall():
         if (rows, words) != (actual_rows, actual_words):
-            yield f"{shelf} counts {rows} rows and {words} words, and has {actual_rows} and {actual_words}"
+            yield f"{name} counts {rows} rows and {words} words, and has {actual_rows} and {actual_words}"
 
 
 def faults_of_records(storage: SqliteStorage) -> Iterator[str]:

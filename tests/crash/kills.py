@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import NoReturn
@@ -110,7 +111,7 @@ class Writer:
     def __init__(self, pipe: Connection, path: Path, seed: int, vfs: str | None) -> None:
         self._pipe = pipe
         self._rng = random.Random(seed)
-        self._open = lambda: SqliteStorage(path, SPACE, vfs=vfs)
+        self._open = partial(SqliteStorage, path, SPACE, vfs=vfs)
         self._storage = self._open()
         self._mine: dict[str, Memory] = {}
 
@@ -385,11 +386,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--writers", type=int, default=6)
+    parser.add_argument(
+        "--making-stride", type=int, default=1, help="kill the making of a file at every so manyth step"
+    )
     parser.add_argument("--seed", type=int, default=int(time.time()) % 100_000)
     options = parser.parse_args()
     started = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="kept-kills-"))
-    report = run(folder, kills=options.kills, writers=options.writers, seed=options.seed)
+    report = run(
+        folder,
+        kills=options.kills,
+        writers=options.writers,
+        seed=options.seed,
+        making_stride=options.making_stride,
+    )
     print(f"kills, seed {options.seed}")
     print(report)
     print(f"{time.monotonic() - started:.0f} s")

@@ -6,6 +6,7 @@ Used by the power cuts. `Life.step()` does one operation and says whether what i
 import contextlib
 import random
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from kept import text
@@ -28,7 +29,7 @@ class Life:
     """One storage and what happened to it so far."""
 
     def __init__(self, path: Path, seed: int, *, vfs: str, synchronous: str) -> None:
-        self._open = lambda: SqliteStorage(path, SPACE, vfs=vfs, synchronous=synchronous, write_wait_s=5)
+        self._open = partial(SqliteStorage, path, SPACE, vfs=vfs, synchronous=synchronous, write_wait_s=5)
         self._rng = random.Random(seed)
         self._serial = 0
         self._reader = contextlib.ExitStack()

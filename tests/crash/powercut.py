@@ -12,15 +12,11 @@ With `--synchronous normal` the same life does lose acknowledged rows; if it did
 """
 
 import argparse
-import contextlib
 import multiprocessing
 import random
-import shutil
 import sys
-import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -30,6 +26,7 @@ from msgspec import Struct
 from kept.errors import KeptError
 from tests.crash.checks import faults_of_file, faults_of_records, looking_at, opened, snapshot
 from tests.crash.life import Life
+from tests.crash.scratch import scratch_folder
 from tests.crash.simulated_disk import Happened, Media, RecordingDisk, on_connect, write_image
 
 OPERATIONS_A_LIFE = 50  # small databases, quickly examined; many lives
@@ -155,18 +152,8 @@ def run(
 
 
 def _run_life(seed: int, synchronous: str, outcomes: int) -> Report:
-    with _scratch() as folder:
+    with scratch_folder() as folder:
         return run(folder, seed=seed, operations=OPERATIONS_A_LIFE, synchronous=synchronous, outcomes=outcomes)
-
-
-@contextlib.contextmanager
-def _scratch() -> Iterator[Path]:
-    memory_disk = Path("/dev/shm")
-    folder = Path(tempfile.mkdtemp(prefix="kept-powercut-", dir=memory_disk if memory_disk.is_dir() else None))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder)
 
 
 def main() -> int:

@@ -19,10 +19,14 @@ import itertools
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import Literal, NoReturn, Self
+from unittest import mock
 
 import apsw
 from msgspec import Struct
+
+from kept.storage.sqlite import storage
+from kept.storage.sqlite.connection import connect
 
 SECTOR = 512
 _RECORDED = apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_WAL | apsw.SQLITE_OPEN_MAIN_JOURNAL
@@ -60,7 +64,7 @@ class TappedDisk(apsw.VFS):
         self.before = before
         super().__init__(self.vfs, "")
 
-    def __enter__(self) -> "TappedDisk":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -243,17 +247,11 @@ def write_image(image: dict[str, bytes], folder: Path) -> None:
 @contextlib.contextmanager
 def on_connect(act: Callable[[apsw.Connection], None]) -> Iterator[None]:
     """Inside the block, let `act` see every connection that a SQLite storage opens, once its pragmas are in force."""
-    from kept.storage.sqlite import storage
 
-    original = storage.connect
-
-    def connect(path: Path, *, vfs: str | None = None, synchronous: str = "full") -> apsw.Connection:
-        connection = original(path, vfs=vfs, synchronous=synchronous)
+    def connect_and_act(path: Path, *, vfs: str | None = None, synchronous: str = "full") -> apsw.Connection:
+        connection = connect(path, vfs=vfs, synchronous=synchronous)
         act(connection)
         return connection
 
-    storage.connect = connect
-    try:
+    with mock.patch.object(storage, "connect", connect_and_act):
         yield
-    finally:
-        storage.connect = original

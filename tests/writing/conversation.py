@@ -877,6 +877,7 @@ PLANTED = [
     Planted("discovery", "root cause stations with gaps NaN"),
     Planted("discovery", "charge.refunded before API call returns 300"),
     Planted("discovery", "admin events carry no realm"),
+    Planted("discovery", "shared package has to be built before the worker tests"),
     Planted("decision", "generator one file per fortnight memory"),
     Planted("error", "AssertionError packages/db/seed/marinas.ts time zone"),
     Planted("error", "LinAlgError SVD did not converge predict.py NaN"),
@@ -897,6 +898,7 @@ PLANTED = [
 ]
 
 REVIEWED = [
+    "Committed: worker: refund queue",
     "refund queue is in place and type-checks",
     "Added a test with 120,000 rows",
     "cancellation deadline and the refund queue",
@@ -915,7 +917,8 @@ def _message(number: int, block: str) -> Message:
             "Bash": {"command": argument},
             "Edit": {"file_path": argument, "old_string": old, "new_string": new},
             "Write": {"file_path": argument, "content": content},
-        }.get(name, {"file_path": argument})
+            "Read": {"file_path": argument},
+        }.get(name, {"pattern": argument})
         content = ""
     return Message(id=f"m{number}", role=role, content=content, name=name or None, input=input)  # type: ignore[arg-type]
 

@@ -19,10 +19,34 @@ from msgspec import Struct, field
 from kept import bm25, journal
 from kept.errors import Busy, NotAllowed, NotFound, StorageError
 from kept.model import Alias, Allowance, Conflict, Event, Memory, Message, Pause, Record, Session, replace
-from kept.ports import LIVE, BackedUp, Found, Prepared, R, Restored, Scrubbed, Stamp, Statistics, TooLate, Where
+from kept.ports import (
+    BY_MATCH,
+    LIVE,
+    BackedUp,
+    Found,
+    Prepared,
+    R,
+    Ranking,
+    Restored,
+    Scrubbed,
+    Stamp,
+    Statistics,
+    TooLate,
+    Where,
+)
 from kept.storage.messages import MessageReader, MessageWriter
 from kept.storage.prepare import prepare
-from kept.storage.shared import RECEIPTS_KEPT, WRITE_WAIT_S, check_limit, index_of, indexes, matches, tombstone
+from kept.storage.shared import (
+    RECEIPTS_KEPT,
+    WRITE_WAIT_S,
+    check_limit,
+    index_of,
+    indexes,
+    matches,
+    oldest_id,
+    tombstone,
+    weight,
+)
 
 Salt = Callable[[int], str]
 
@@ -123,22 +147,25 @@ class InMemoryReader(MessageReader):
         where: Where = LIVE,
         *,
         limit: int,
+        ranking: Ranking = BY_MATCH,
         newest: bool = False,
+        newest_share: float = 1.0,
         is_late: Callable[[], bool] | None = None,
     ) -> list[Found]:
         check_limit(limit)
-        statistics = self.statistics(words, where)
-        scored: list[tuple[float, int, Found]] = []
+        relevance = bm25.scorer(words, self.statistics(words, where), ranking.columns, by_tokens=True)
+        oldest = oldest_id(max(self._state.memories, default=0), newest_share)
+        found: list[Found] = []
         for memory in self._state.memories.values():
             if is_late is not None and is_late():
                 raise TooLate
-            if memory.is_forgotten or not matches(memory, where):
+            if memory.id < oldest or memory.is_forgotten or not matches(memory, where):
                 continue
-            found = Found(memory, self._prepare(memory))
-            if relevance := bm25.score(found.prepared, words, statistics):
-                scored.append((0.0 if newest else -relevance, -memory.id, found))
-        scored.sort(key=lambda entry: entry[:2])
-        return [found for _, _, found in scored[:limit]]
+            prepared = self._prepare(memory)
+            if match := relevance(prepared):
+                found.append(Found(memory, prepared, match * weight(memory, ranking)))
+        found.sort(key=lambda hit: (0.0 if newest else -hit.rank, -hit.memory.id))
+        return found[:limit]
 
     def statistics(self, words: Sequence[str], where: Where = LIVE) -> Statistics:
         rows = n_words = n_tokens = top_feedback = 0

@@ -12,8 +12,9 @@ def prepare(memory: Memory) -> Prepared:
     """The prepared tokens of a memory. Pure: the same memory gives the same tokens on every storage."""
     content = f"{memory.title} {memory.content}" if memory.title else memory.content
     source = memory.source
+    of_text, n_words = text.words_and_length(content)
     columns = (
-        text.words(content),
+        of_text,
         [word for tag in memory.tags for word in text.words(tag)],
         [word for path in memory.files for word in text.words(path)],
         text.words(f"{source.origin} {source.agent or ''}"),
@@ -21,4 +22,4 @@ def prepare(memory: Memory) -> Prepared:
     )
     words, tag_words, file_words, source_words, kind_words = (" ".join(column) for column in columns)
     n_tokens = sum(len(column) for column in columns)
-    return Prepared(words, tag_words, file_words, source_words, kind_words, text.count_words(content), n_tokens)
+    return Prepared(words, tag_words, file_words, source_words, kind_words, n_words, n_tokens)

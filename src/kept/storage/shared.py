@@ -3,9 +3,11 @@
 import hashlib
 import zlib
 
+from kept import worth
 from kept.errors import InvalidInput
 from kept.model import Memory
-from kept.ports import Shelf, Where
+from kept.ports import Ranking, Shelf, Where
+from kept.settings import by_kind
 
 WRITE_WAIT_S = 30.0  # the promise: no write is refused within this time because somebody else writes
 
@@ -54,6 +56,22 @@ def index_of(memory: Memory) -> str | None:
     if shelf == "live":
         return "live" if memory.scope == "memory" else "library"
     return "archive" if shelf == "archive" else None
+
+
+def weight(memory: Memory, ranking: Ranking) -> float:
+    """What the memory brings along to every query, by the factors of the ranking."""
+    product = 1.0
+    for name in ranking.factors:
+        if name == "kind":
+            product *= by_kind(ranking.kind_weights, memory.kind)
+        elif ranking.now is not None:
+            product *= worth.FACTORS[name](memory, ranking.now)
+    return product
+
+
+def oldest_id(last_id: int, newest_share: float) -> int:
+    """The first id of the newest share of all ids up to `last_id`."""
+    return last_id - int(last_id * newest_share) + 1
 
 
 def tombstone(key: bytes, fingerprint: str) -> str:

@@ -1,40 +1,48 @@
 """Find what is worth keeping in a conversation: messages in, drafts out.
 
-First step of the write path for everything that nobody stored on purpose. Rules, no model: decisions, corrections,
+First step of the write path for all that nobody stored on purpose. Rules, no model: decisions, corrections,
 preferences, warnings, discoveries and progress by what a sentence says; errors by what made them go away; file changes
 by what was written. Rule: one draft is one statement that can be understood alone, in words that its speaker used. What
 a tool printed is never a statement. A miss costs little; a memory full of chatter is worth nothing.
 """
 
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
-from functools import cache
-from os.path import commonprefix
 
 from msgspec import Struct
 
 from kept import text
 from kept.model import Draft, Message, Origin, Source
 from kept.settings import IMPORTANCE_BY_KIND, by_kind
+from kept.writing.cues import Cue, Speaker, cue_of, explains
+from kept.writing.edits import Edits, edits_in
 from kept.writing.failures import Failures, Resolution, error_signature
 from kept.writing.prose import Sentence, sentences
+from kept.writing.statements import continues, finished, own_words, points_back, statement
 
 __all__ = ["Extracted", "error_signature", "extract"]
 
 MAX_CHARS = 500
-MIN_WORDS = 4
-USER_CONFIDENCE = 0.9
-AGENT_CONFIDENCE = 0.6
+MAX_FILES = 5
+MAX_REPORTED = 6  # statements of one closing report; what comes later repeats or details them
+
+# How sure we are that a draft says what was meant, and how much of its kind's importance it gets.
+CONFIDENCE: dict[Speaker, float] = {"user": 0.9, "assistant": 0.6}
+SHARE: dict[Speaker, float] = {"user": 1.0, "assistant": 0.8}
 RESOLUTION_CONFIDENCE = 0.7
 CHANGE_CONFIDENCE = 0.5  # that a file was written says nothing about its worth
-AGENT_SHARE = 0.8  # of the importance that the same words of a user would have
 CHANGE_IMPORTANCE = 0.4
-MIN_CHANGED_LINES = 12  # below this it is a detail of something that is told elsewhere
-MAX_SYMBOLS = 6
-MAX_PROGRESS = 4  # sentences of one summary
+USER_WARNING_IMPORTANCE = 0.8
 
 USER_INTENT = "user-intent"
 ERROR_RESOLUTION = "error-resolution"
+
+
+# `git commit -m "subject"`, also with a here-document, and its answer: `[main 3bb8701] subject`.
+_COMMIT = re.compile(r"git commit\b[^\n]{0,80}? -m (?:\"\$\(cat <<-?'?\w{1,10}'?\n)?[\"']?([^\n\"']{8,200})")
+_COMMITTED = re.compile(r"^\[[\w./ ()-]{1,80} [0-9a-f]{7,40}\] ", re.MULTILINE)
+_COMMITTING = Cue("progress", "")
 
 
 class Extracted(Struct, frozen=True):
@@ -51,3 +59,130 @@ def extract(messages: Sequence[Message]) -> list[Extracted]:
     for each in _Conversation(messages).read():
         found.setdefault(text.fingerprint(each.draft.content), each)
     return list(found.values())
+
+
+class _Conversation:
+    """One pass over the messages, with what has to be remembered on the way."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self._messages = messages
+        self._edits = Edits(messages)
+        self._failures = Failures()
+        self._calls: deque[Message] = deque()  # tool calls whose result has not come yet
+        self._session = next((each.session for each in messages if each.session), None)
+        self._question = ""  # the last one asked: what "let's not do that" answers
+
+    def read(self) -> Iterator[Extracted]:
+        for at, message in enumerate(self._messages):
+            if message.role == "user":
+                yield from self._read_user(message)
+            elif message.role == "assistant":
+                following = self._messages[at + 1].role if at + 1 < len(self._messages) else "user"
+                yield from self._read_assistant(message, is_final=following == "user")
+            elif message.role == "tool_call":
+                self._calls.append(message)
+                for edit in edits_in(message):
+                    self._failures.changed(self._edits.add(edit, message.id))
+            else:
+                yield from self._read_result(message)
+        for path, content, message_id in self._edits.significant():
+            source = Source(origin="extraction", session=self._session)
+            draft = Draft(
+                content=content,
+                kind="file_change",
+                files=(path,),
+                importance=CHANGE_IMPORTANCE,
+                confidence=CHANGE_CONFIDENCE,
+                tier="session",
+                source=source,
+            )
+            yield Extracted(draft, message_id)
+
+    def _read_user(self, message: Message) -> Iterator[Extracted]:
+        self._calls.clear()
+        spoken = sentences(message.content, may_be_pasted=True)
+        yield from self._statements(message, spoken, "user")
+        self._question = _last_question(spoken)
+
+    def _read_assistant(self, message: Message, *, is_final: bool) -> Iterator[Extracted]:
+        self._calls.clear()
+        spoken = sentences(message.content)
+        self._failures.said([each.text for each in spoken if explains(each.text) and not points_back(each.text)])
+        yield from self._statements(message, spoken, "assistant", is_final=is_final)
+        self._question = _last_question(spoken) or self._question
+
+    def _read_result(self, message: Message) -> Iterator[Extracted]:
+        call = self._calls.popleft() if self._calls else None
+        command = (call.input or {}).get("command") if call is not None else None
+        if isinstance(command, str):
+            for resolution in self._failures.ran(command, message.content):
+                yield self._resolved(resolution, message)
+            subject = _COMMIT.search(command) if _COMMITTED.search(message.content[:500]) else None
+            if subject:
+                yield self._statement(f"Committed: {finished(subject[1])}", _COMMITTING, message, "assistant")
+
+    def _statements(
+        self, message: Message, spoken: Sequence[Sentence], speaker: Speaker, *, is_final: bool = False
+    ) -> Iterator[Extracted]:
+        n_reported = 0
+        is_used = False  # the sentence was added to the one before
+        for at, sentence in enumerate(spoken):
+            cue = None if is_used else cue_of(sentence.text, speaker, is_final=is_final, headings=sentence.headings)
+            is_used = False
+            if cue is None:
+                continue
+            content = statement(sentence, self._question if speaker == "user" else "", by_user=speaker == "user")
+            n_reported += bool(content) and is_final
+            if not content or n_reported > MAX_REPORTED:
+                continue
+            if at + 1 < len(spoken) and continues(sentence, spoken[at + 1], by_user=speaker == "user"):
+                longer = f"{content} {finished(spoken[at + 1].text)}"
+                content, is_used = (longer, True) if len(longer) <= MAX_CHARS else (content, False)
+            yield self._statement(content, cue, message, speaker)
+
+    def _statement(self, content: str, cue: Cue, message: Message, speaker: Speaker) -> Extracted:
+        importance = round(by_kind(IMPORTANCE_BY_KIND, cue.kind) * SHARE[speaker], 3)
+        if cue.kind == "warning" and speaker == "user":
+            importance = USER_WARNING_IMPORTANCE
+        origin: Origin = "conversation" if speaker == "user" else "extraction"
+        draft = Draft(
+            content=content[:MAX_CHARS],
+            kind=cue.kind,
+            tags=(cue.tag,) if cue.tag else (),
+            files=self._edits.files_named(content),
+            importance=importance,
+            confidence=CONFIDENCE[speaker],
+            tier="session",
+            source=Source(origin=origin, session=message.session or None),
+        )
+        return Extracted(draft, message.id, (USER_INTENT,) if cue.is_intent else ())
+
+    def _resolved(self, resolution: Resolution, message: Message) -> Extracted:
+        """The error, where it was, what made it go away, and the last explanation that was given."""
+        failure = resolution.failure
+        changed = resolution.changed
+        place = self._edits.relative(failure.place) if failure.place else f"`{failure.command}`"
+        place = next((path for path in changed if path.endswith(f"/{place}")), place)
+        if changed:
+            fix = f"changing {', '.join(changed[:3])}" + (" and others" if len(changed) > 3 else "")
+        else:
+            fix = f"running `{self._edits.shorten(resolution.ran[-1])}`"
+        what = self._edits.shorten(failure.message).removeprefix("Error: ").rstrip(".")
+        content = f"Error {what} in {place}: fixed by {fix}."
+        if resolution.said and len(content) + len(resolution.said[-1]) < MAX_CHARS:
+            content += f" {finished(own_words(resolution.said[-1]))}"
+        draft = Draft(
+            content=content[:MAX_CHARS],
+            kind="error",
+            files=tuple(dict.fromkeys((*changed, *([place] if failure.place else ()))))[:MAX_FILES],
+            importance=by_kind(IMPORTANCE_BY_KIND, "error"),
+            confidence=RESOLUTION_CONFIDENCE,
+            tier="session",
+            source=Source(origin="extraction", session=message.session or None),
+            data={"signature": failure.signature},
+        )
+        return Extracted(draft, message.id, (ERROR_RESOLUTION,))
+
+
+def _last_question(spoken: Sequence[Sentence]) -> str:
+    return next((each.text for each in reversed(spoken) if each.text.endswith("?")), "")

@@ -19,7 +19,7 @@ MAX_SAID = 8  # sentences that may explain one of them: the latest
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\r")
 _NAME = r"(?:[A-Za-z_$][\w$]{0,60}[.:]{1,2}){0,8}[A-Z][\w$]{0,60}"
-_KNOWN_NAME = rf"{_NAME}(?:Error|Exception|Warning|Interrupt|Failure|Fault|Timeout)|Error"
+_KNOWN_NAME = rf"{_NAME}(?:Error|Exception|Warning|Interrupt|Failure|Fault|Timeout)"
 _BEFORE = r"(?:E\s{1,8}|\s{0,12}|Uncaught |Unhandled \w{1,20}:? |Caused by: |Exception in thread \"[^\"]{0,80}\" )"
 
 # From the most telling to the least: each gives a name (or nothing) and a message.
@@ -38,9 +38,10 @@ _SHAPES = tuple(
         r"(?:\./)?[\w./-]{1,200}\.go:\d{1,6}:\d{1,6}: ()(.*)",  # Go compiler
         r"()(?:FAILED|ERROR) \S{1,300} - (.*)",  # pytest
         rf"{_BEFORE}({_KNOWN_NAME})()$",
-        r"(?:\S{1,40}: |✘ )?\[?()(?:fatal|error|ERROR|Error|npm ERR!|npm error)\]?[:!]? (?!code |count|0 )(.{4,})",
+        r"(?:\S{1,40}: |✘ |\s{1,8})?\[?()(?:fatal|error|ERROR|Error|npm ERR!|npm error)\]?[:!]? (?!code |0 )(.{4,})",
         r"()((?:\S{1,40}: ){1,3}(?:command not found|No such file or directory|Permission denied).*)",
         r"()(zsh: command not found: .*)",
+        r"()(?:\s{0,4}\d{1,4}\) |--- FAIL: |\s{0,4}● )(\w.*)",  # the name of a failed test: ExUnit, Go, Jest
     )
 )
 _TIME = re.compile(
@@ -176,7 +177,7 @@ def command_words(command: str) -> tuple[str, ...]:
     is_one_off = any(option in (" -c", " -e") for option in (last[at : at + 3] for at in range(len(last))))
     if not words or is_one_off or words[0] in _LOOKING or not _LOOKING_WORDS.isdisjoint(words[1:3]):
         return ()
-    return tuple(words)
+    return tuple(map(_last_part, words))
 
 
 def shown(command: str) -> str:
@@ -191,6 +192,18 @@ class _Open(Struct):
     ran: list[str] = []
     said: list[str] = []
     is_gone: bool = False
+
+
+def _covers(words: tuple[str, ...], earlier: _Open) -> bool:
+    """Whether a command would have met the earlier error: the same one, a wider one, or one for the very file."""
+    if words[0] != earlier.words[0]:
+        return False
+    is_for_the_file = _last_part(earlier.failure.place or "") in words and set(earlier.words) < set(words)
+    return set(words) <= set(earlier.words) or is_for_the_file
+
+
+def _last_part(path: str) -> str:
+    return path.rsplit("/", 1)[-1]
 
 
 class Failures:
@@ -222,15 +235,14 @@ class Failures:
             return []
         resolved = []
         for signature, each in list(self._open.items()):
-            is_other_try = words[:2] == each.words[:2] and not each.changed
-            if words[0] == each.words[0] and set(words) <= set(each.words):
-                del self._open[signature]
-            elif is_other_try and len(words) > 1:
-                each.ran.append(shown(command))
-                del self._open[signature]
-            else:
-                each.ran += [shown(command)] if not each.is_gone else []
+            is_another_try = words[:2] == each.words[:2] and len(words) > 1 and not each.changed
+            if not _covers(words, each) and not is_another_try:
+                if not each.is_gone:
+                    each.ran.append(shown(command))
                 continue
+            del self._open[signature]
+            if not each.changed and shown(command) != each.failure.command:
+                each.ran.append(shown(command))
             if each.changed or each.ran:
                 resolved.append(Resolution(each.failure, tuple(each.changed), tuple(each.ran), tuple(each.said)))
         return resolved
@@ -241,7 +253,7 @@ class Failures:
             return
         signature = _normal(message)
         for each in self._open.values():
-            if each.failure.signature != signature and words[0] == each.words[0] and set(words) <= set(each.words):
+            if each.failure.signature != signature and _covers(words, each):
                 each.is_gone = True  # another error now: what was done has helped, if the command passes in the end
         known = self._open.pop(signature, None)
         while len(self._open) >= MAX_OPEN:

@@ -100,7 +100,8 @@ def store(tx: Transaction, ready: Ready, place: Place) -> Receipt:
     superseded = find_superseded(tx, memory)
     near = find_near(tx, memory, text.words(memory.content))
     near = [other for other in near if other not in superseded]
-    if near and not ready.is_deliberate and ready.source.origin not in BROUGHT_IN:
+    is_automatic = not ready.is_deliberate and ready.source.origin not in BROUGHT_IN
+    if near and is_automatic and draft.kind != "summary":  # two summaries of one story are alike, and both are meant
         return refused("echo", f"Memory {near[0].ref} says nearly the same.", ready.redactions)
     added = tx.add(memory, "remember")
     for old in superseded:

@@ -25,7 +25,8 @@ _BOILERPLATE = (
 _TAG = re.compile(r"<(/?)([a-zA-Z][\w-]{1,40})(?:\s[^<>]{0,500})?>")
 _BLOCK_TAGS = frozenset({"private", "analysis", "summary", "thinking", "instructions", "context", "document"})
 _FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
-_MARKER = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
+_HEADING = re.compile(r"(#{1,6}) +([^#\n]{1,200})")
+_MARKER = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
 _NOT_PROSE = re.compile(r"\s*(?:>|\||#{1,6}\s|[-=*_]{3,}\s*$|\$ |@@|[+-]{3} |\{|\}|//|/\*|<)")
 _LINK = re.compile(r"!?\[([^\[\]\n]{1,200})\]\([^()\s]{1,500}\)")
 _EMPHASIS = re.compile(r"\*\*|__(?=\S)|(?<=\S)__|`+|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
@@ -35,11 +36,16 @@ _CODE_CHARS = frozenset("{}[]<>=;|\\$~^")
 
 
 class Sentence(Struct, frozen=True):
-    """One sentence, and the one before it in the same paragraph, which may say what "it" is."""
+    """One sentence, the one before it, which may say what "it" is, and the headings that it stands under."""
 
     text: str
     before: str = ""
-    is_listed: bool = False
+    headings: str = ""
+
+
+class _Paragraph(Struct, frozen=True):
+    text: str
+    headings: str = ""
 
 
 def sentences(text: str, *, may_be_pasted: bool = False) -> list[Sentence]:
@@ -48,14 +54,14 @@ def sentences(text: str, *, may_be_pasted: bool = False) -> list[Sentence]:
     if text.lstrip().lower().startswith(_BOILERPLATE):
         return []
     paragraphs = list(_paragraphs(_without_blocks(text)))
-    if may_be_pasted and sum(len(paragraph) for paragraph, _ in paragraphs) > DOCUMENT_CHARS:
-        paragraphs = [each for each in (paragraphs[0], paragraphs[-1]) if len(each[0]) <= DOCUMENT_CHARS // 2]
+    if may_be_pasted and sum(len(paragraph.text) for paragraph in paragraphs) > DOCUMENT_CHARS:
+        paragraphs = [each for each in (paragraphs[0], paragraphs[-1]) if len(each.text) <= DOCUMENT_CHARS // 2]
     found: list[Sentence] = []
-    for paragraph, is_listed in paragraphs:
-        before = ""
-        for sentence in _split(paragraph):
+    before = ""
+    for paragraph in paragraphs:
+        for sentence in _split(paragraph.text):
             if _is_prose(sentence):
-                found.append(Sentence(sentence, before, is_listed))
+                found.append(Sentence(sentence, before, paragraph.headings))
             before = sentence
     return found
 
@@ -81,33 +87,30 @@ def _without_blocks(text: str) -> str:
     return "\n".join((*kept, text[at:]))
 
 
-def _paragraphs(text: str) -> Iterator[tuple[str, bool]]:
-    """Lines that belong together, without Markdown, and whether they are an item of a list.
+def _paragraphs(text: str) -> Iterator[_Paragraph]:
+    """Lines that belong together, without Markdown.
 
     A long line without an end runs on; any other line is a thought of its own, which a newline marks.
     """
-    paragraph, previous, is_listed, is_code = "", "", False, False
-    for line in text.splitlines():
-        is_fence = bool(_FENCE.match(line))
+    headings: list[str] = []  # by level, and what introduces a list ("Decisions:") below them all
+    paragraph = previous = ""
+    is_code = False
+    for line in [*text.splitlines(), ""]:
+        is_fence, is_item, heading = bool(_FENCE.match(line)), bool(_MARKER.match(line)), _HEADING.match(line)
         is_code ^= is_fence
-        is_item = bool(_MARKER.match(line))
         is_indented_code = line.startswith("    ") and not is_item
-        if is_code or is_fence or is_indented_code or not line.strip() or _NOT_PROSE.match(line):
-            if paragraph:
-                yield paragraph, is_listed
+        is_prose = line.strip() and not is_indented_code and not _NOT_PROSE.match(line) and not is_code and not is_fence
+        if paragraph and (is_item or not is_prose):
+            yield _Paragraph(paragraph, " / ".join(filter(None, headings)))
+            headings[6:] = [paragraph] if paragraph.endswith(":") else headings[6:] if _MARKER.match(previous) else []
             paragraph = ""
-            continue
-        if is_item and paragraph:
-            yield paragraph, is_listed
-            paragraph = ""
-        if not paragraph:
-            paragraph, is_listed = _plain(line), is_item
-        else:
+        if heading and not is_code:
+            level = len(heading[1])
+            headings[level - 1 :] = [""] * (level - 1 - len(headings)) + [heading[2]] + [""] * (6 - level)
+        elif is_prose:
             runs_on = len(previous) >= WRAPPED_CHARS and previous[-1] not in ".!?:;"
-            paragraph += (" " if runs_on else "\n") + _plain(line)
-        previous = line.rstrip()
-    if paragraph:
-        yield paragraph, is_listed
+            paragraph += ("" if not paragraph else " " if runs_on else "\n") + _plain(line)
+            previous = line.rstrip()
 
 
 def _plain(line: str) -> str:

@@ -29,7 +29,7 @@ from kept.writing.secret_values import (
     is_passphrase,
     is_plain,
 )
-from kept.writing.secret_view import fold
+from kept.writing.secret_view import MASK, fold
 from kept.writing.secrets_rules import BENIGN_SUFFIXES, GAP_OPENERS, LINKS, LINKS_UNSPACED, VERBS
 
 Span = tuple[int, int, str]
@@ -37,7 +37,9 @@ Span = tuple[int, int, str]
 KINDS = {"pass": "password", "key": "api-key"}  # the family of the cue is the kind, but for these
 GAP = 160  # how far a value may stand from its cue in a sentence
 TRIES = 4  # how many links of one sentence are followed
-LOOK = 128  # how much of a value is looked at to judge it
+CROWDED = 24  # characters a cue, on average, below which a long text is not text; it is then redacted as a whole
+LOOK = 64  # how much of a value is looked at to judge it
+BEFORE_CUES = ("is", "as", "ist", "als", "est", "comme", "es", "como", "come")  # "use value *as* the password"
 ROWS = 200  # how many rows of a table are read below its heading
 
 
@@ -65,36 +67,46 @@ def find_cued_secrets(text: str, small: str) -> Iterator[Span]:
     """Values behind a cue, cells below one, and word lists behind a cue for seed phrases."""
     yield from _seed_phrases(small)
     resume = table_end = 0
+    allowance = len(text) // CROWDED + text.count(MASK) + 1000
     for cue in find_cues(text, small):
+        allowance -= 1
+        if allowance < 0:
+            raise ValueError("a text that is made of cue words cannot be checked in linear time")
         if cue.start < resume and cue.end <= resume:
             continue
         kind = KINDS.get(cue.family, cue.family)
-        value = next(_values(text, small, cue), None)
+        value = _value(text, small, cue)
         if value:
             yield value.start, value.end, kind
             resume = value.end
+            allowance += 1
         elif cue.start >= table_end:
             cells, table_end = _column(text, cue)
             for cell in cells:
                 yield cell.start, cell.end, kind
 
 
-def _values(text: str, small: str, cue: Cue) -> Iterator[Value]:
-    """Values tied to the cue that are secrets, the most firmly tied first."""
+def _value(text: str, small: str, cue: Cue) -> Value | None:
+    """The secret that is tied to the cue, if there is one; the firmest tie is tried first."""
     after = text[cue.end : cue.end + 1]
+    value = None
     link = _sign().match(small, cue.end)
     if link:
-        yield from _assigned(text, small, cue, link)
+        if text[link.end() : link.end() + 1] == MASK:
+            return None
+        value = _assigned(text, small, cue, link)
     elif after and after in " \t\n\r\"'`*)]<>(,{?" or after > "\x7f":
-        if after in "\"'>":
-            yield from _element_text(text, cue)
-        yield from _named_elsewhere(text, small, cue)
-        if after in "(\"'":
-            yield from _argument(text, cue)
-        yield from _linked(text, small, cue)
-        yield from _beside(text, small, cue)
-    if cue.family != "pass" and small[cue.start - 1 : cue.start] == " ":
-        yield from _stated_before(text, small, cue)
+        value = (
+            (_element_text(text, cue) if after in "\"'>" else None)
+            or _named_elsewhere(text, small, cue)
+            or (_argument(text, cue) if after in "(\"'" else None)
+            or _linked(text, small, cue)
+            or _apart(text, small, cue)
+            or _beside(text, small, cue)
+        )
+    if value is None and cue.family != "pass" and small[cue.start - 1 : cue.start] == " ":
+        value = _stated_before(text, small, cue)
+    return value
 
 
 # ---- from the cue to the value ----
@@ -109,27 +121,26 @@ def _sign() -> re.Pattern[str]:
     )
 
 
-def _assigned(text: str, small: str, cue: Cue, link: re.Match[str]) -> Iterator[Value]:
+def _assigned(text: str, small: str, cue: Cue, link: re.Match[str]) -> Value | None:
     """`name = value`, `"name": value`, `name: type = value`, and the value on the next line."""
     position, sign = link.end(), link.group(2)
     below = compiled(
         r"(?:[|>][-+]?)?[ \t]{0,8}+(?:\r?\n[ \t>#*+-]{0,24}+){1,3}+(?:```\w{0,12}+\n)?[ \t]{0,16}+"
     ).match(text, position)
     if below:
-        yield from _named_elsewhere(text, small, cue)
-        yield from _read(text, cue, below.end(), Tie.STATED)
-    elif sign in ("|", "-", ">", "~") or sign.startswith(".."):
-        yield from _read(text, cue, position, Tie.LOOSE)
-    elif "=" in sign or sign in ("<-", "<<<", "%3d"):
+        return _named_elsewhere(text, small, cue) or _read(text, cue, below.end(), Tie.STATED)
+    if sign in ("|", "-", ">", "~") or sign.startswith(".."):
+        return _read(text, cue, position, Tie.LOOSE)
+    if "=" in sign or sign in ("<-", "<<<", "%3d"):
         is_spaced = link.group(1) or link.group(3)
-        yield from _read(text, cue, position, Tie.ASSIGNED if is_spaced else Tie.LITERAL)
-    else:
-        yield from _read(text, cue, position, Tie.STATED)
-        if link.group(3):
-            yield from _linked(text, small, cue._replace(end=position - 1))  # "password: it is still …"
+        return _read(text, cue, position, Tie.ASSIGNED if is_spaced else Tie.LITERAL)
+    value = _read(text, cue, position, Tie.STATED)
+    if value is None and link.group(3):  # "password: it is still …"
+        value = _linked(text, small, cue._replace(end=position - 1))
+    return value
 
 
-def _named_elsewhere(text: str, small: str, cue: Cue) -> Iterator[Value]:
+def _named_elsewhere(text: str, small: str, cue: Cue) -> Value | None:
     """`name: NAME` with `value: …` beside or below it, `<key>NAME</key><string>…`, `variable "NAME" { default = …`."""
     link = compiled(
         r"""["'`]?(?:[ \t]{0,8}+,?[ \t\r\n]{0,60}+["']?[ \t]{0,2}+(?:value|val|default|content|defaultvalue|secretstring)["']?"""
@@ -138,44 +149,51 @@ def _named_elsewhere(text: str, small: str, cue: Cue) -> Iterator[Value]:
         r"""|\s{0,4}+\{[^{}]{0,200}?\bdefault\s{0,16}+=\s{0,4}+(?=["'])"""
         r"""|</[a-z]{1,20}+>\s{0,60}+<[a-z]{1,20}+>)"""
     ).match(small, cue.end)
-    if link:
-        yield from _read(text, cue, link.end(), Tie.LITERAL)
+    return _read(text, cue, link.end(), Tie.LITERAL) if link else None
 
 
-def _element_text(text: str, cue: Cue) -> Iterator[Value]:
+def _element_text(text: str, cue: Cue) -> Value | None:
     """`<password>value</password>`, `<entry key="db.password">value</entry>`."""
     match = compiled(r"[\"']?>\s{0,40}+([^<>\n]{3,512}+)<").match(text, cue.end)
-    if match:
-        value = Value(match.start(1), match.end(1), True)
-        if _is_secret(text, cue, value, Tie.LITERAL):
-            yield value
+    value = Value(match.start(1), match.end(1), True) if match else None
+    return value if value and _is_secret(text, cue, value, Tie.LITERAL) else None
 
 
-def _argument(text: str, cue: Cue) -> Iterator[Value]:
+def _argument(text: str, cue: Cue) -> Value | None:
     """`setPassword("value")`, `getenv("API_KEY", "value")`."""
     link = compiled(r"""["']?[ \t]{0,4}+(?:\(|,)[ \t]{0,24}+(?=[bruf]{0,2}+["'])""").match(text, cue.end)
-    if link:
-        yield from _read(text, cue, link.end(), Tie.ARGUMENT)
+    return _read(text, cue, link.end(), Tie.ARGUMENT) if link else None
 
 
-def _linked(text: str, small: str, cue: Cue) -> Iterator[Value]:
-    """`password is value`, also with a phrase between: `password for the staging box is value`."""
+def _linked(text: str, small: str, cue: Cue) -> Value | None:
+    """`password is value`, `password should now be set to value`."""
     run = _links().match(small, cue.end)
-    if run:
-        words = (run.group(1) or "is").split()
-        is_firm = any(word in VERBS and word != "to" for word in words) or "to" in words and _is_being_set(small, cue)
-        if is_firm or cue.family != "pass":
-            yield from _read(text, cue, run.end(), Tie.STATED if is_firm else Tie.LOOSE)
+    if not run:
+        return None
+    words = (run.group(1) or "is").split()
+    is_firm = any(word in VERBS and word != "to" for word in words) or "to" in words and _is_being_set(small, cue)
+    if cue.family == "pass" and not is_firm:
+        return None  # "pass it to the parser"
+    return _read(text, cue, run.end(), Tie.STATED if is_firm else Tie.LOOSE)
+
+
+def _apart(text: str, small: str, cue: Cue) -> Value | None:
+    """`password for the staging box is value`, `the password was leaked: value`."""
     opener = compiled(r"[\"'`*)]{0,3}+,?[ \t]{1,3}+([(\[]|[^\W\d_]{1,20}+)").match(small, cue.end)
     if not opener or opener.group(1) in BENIGN_SUFFIXES and opener.group(1) not in GAP_OPENERS | LINKS:
-        return  # "password policy is …", or nothing of a sentence
+        return None  # "password policy is …", or nothing of a sentence
     is_near = opener.group(1) in GAP_OPENERS or opener.group(1) in ("(", "[")
     line_end = small.find("\n", cue.end, cue.end + GAP)
-    limit = line_end + 3 if line_end >= 0 else cue.end + GAP
-    for tries, link in enumerate(_late_links().finditer(small, opener.end(), limit if is_near else min(limit, cue.end + GAP // 3))):
+    limit = min(line_end + 3 if line_end >= 0 else cue.end + GAP, cue.end + (GAP if is_near else GAP // 3))
+    if not is_near and not compiled("[0-9]").search(small, cue.end, limit + GAP):
+        return None
+    for tries, link in enumerate(_late_links().finditer(small, opener.end(), limit)):
         if link.group(1) or tries == TRIES or link.start() > cue.next_start and tries:
-            return  # the sentence ends, or the value belongs to the next cue
-        yield from _read(text, cue, link.end(), Tie.APART if is_near else Tie.DISTANT)
+            return None  # the sentence ends, or the value belongs to the next cue
+        value = _read(text, cue, link.end(), Tie.APART if is_near else Tie.DISTANT)
+        if value:
+            return value
+    return None
 
 
 def _is_being_set(small: str, cue: Cue) -> bool:
@@ -206,16 +224,15 @@ def _late_links() -> re.Pattern[str]:
     )
 
 
-def _beside(text: str, small: str, cue: Cue) -> Iterator[Value]:
+def _beside(text: str, small: str, cue: Cue) -> Value | None:
     """`password value`, `--password value`, `ENV NAME value`, `PASSWORD 'value'`."""
     gap = compiled(r"(?:[\"'`*]{1,2}+,?)?[ \t]{1,8}+\(?").match(text, cue.end)
     if not gap:
-        return
+        return None
     is_flag = cue.name.startswith("-") and text[cue.start - 1 : cue.start] in ("", " ", "\t", "\n", '"', "'", "[", "`")
     if is_flag or _is_setter(small, cue):
-        yield from _read(text, cue, gap.end(), Tie.LITERAL)
-    elif cue.family != "pass":
-        yield from _read(text, cue, gap.end(), Tie.LOOSE)
+        return _read(text, cue, gap.end(), Tie.LITERAL)
+    return _read(text, cue, gap.end(), Tie.LOOSE) if cue.family != "pass" else None
 
 
 def _is_setter(small: str, cue: Cue) -> bool:
@@ -230,20 +247,18 @@ def _is_setter(small: str, cue: Cue) -> bool:
     )
 
 
-def _stated_before(text: str, small: str, cue: Cue) -> Iterator[Value]:
+def _stated_before(text: str, small: str, cue: Cue) -> Value | None:
     """`use value as the password`, `value is my token`."""
     before = small[max(0, cue.start - GAP) : cue.start]
     words = before.split()[-8:]
-    place = next((-back for back in range(1, min(6, len(words)) + 1) if words[-back] in ("is", "as", "ist", "als", "est", "comme", "es", "como", "come")), None)
-    if place is None or len(words) + place < 1:
-        return
-    word = words[place - 1].strip("\"'`*,()")
-    if len(word) >= 6:
-        start = max(0, cue.start - GAP) + before.rindex(word, 0, before.rindex(f" {words[place]} "))
-        is_used = len(words) + place > 1 and words[place - 2] in ("use", "used", "try", "type", "enter", "with")
-        value = Value(start, start + len(word), False)
-        if _is_secret(text, cue, value, Tie.STATED if is_used else Tie.LOOSE):
-            yield value
+    place = next((place for place in range(len(words) - 1, max(0, len(words) - 6), -1) if words[place] in BEFORE_CUES), 0)
+    word = words[place - 1].strip("\"'`*,()") if place else ""
+    if len(word) < 6:
+        return None
+    start = max(0, cue.start - GAP) + before.rindex(word, 0, before.rindex(f" {words[place]} "))
+    value = Value(start, start + len(word), False)
+    is_used = place > 1 and words[place - 2] in ("use", "used", "try", "type", "enter", "with")
+    return value if _is_secret(text, cue, value, Tie.STATED if is_used else Tie.LOOSE) else None
 
 
 def _column(text: str, cue: Cue) -> tuple[list[Value], int]:
@@ -275,27 +290,27 @@ def _column(text: str, cue: Cue) -> tuple[list[Value], int]:
 # ---- the value ----
 
 
-def _read(text: str, cue: Cue, position: int, tie: Tie) -> Iterator[Value]:
+def _read(text: str, cue: Cue, position: int, tie: Tie) -> Value | None:
     """The value that begins here, if it is a secret."""
     value = _quoted(text, position) or _unquoted(text, position, tie)
     if value is None:
-        return
+        return None
     scheme = compiled(r"(?i:bearer|basic|token|apikey|bot|ssws)[ \t]{1,3}+").match(text, value.start)
     if scheme and tie is not Tie.LOOSE:
         inner = Value(scheme.end(), value.end, True) if value.end > scheme.end() else _unquoted(text, scheme.end(), tie)
         if inner and is_opaque(text[inner.start : inner.end]):
-            yield inner
-            return
+            return inner
     if cue.family == "credentials":
         second = _second_of_pair(text, value)
         if second:
             cue, value = cue._replace(family="password"), second
     if _is_secret(text, cue, value, tie):
-        yield value
-    elif not value.quoted and cue.family == "password" and tie in (Tie.STATED, Tie.APART, Tie.ASSIGNED, Tie.LITERAL):
+        return value
+    if not value.quoted and cue.family == "password" and tie in (Tie.STATED, Tie.APART, Tie.ASSIGNED, Tie.LITERAL):
         phrase = compiled(r"[a-z]{3,12}+(?: [a-z]{3,12}+){3,7}+(?=[.,;:)]?(?:\s|$))").match(text, value.start)
         if phrase and is_passphrase(phrase.group()):
-            yield Value(phrase.start(), phrase.end(), True)
+            return Value(phrase.start(), phrase.end(), True)
+    return None
 
 
 def _quoted(text: str, position: int) -> Value | None:

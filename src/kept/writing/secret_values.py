@@ -35,27 +35,34 @@ def compiled(source: str, flags: int = 0) -> re.Pattern[str]:
 
 def grade(value: str, *, quoted: bool) -> int:
     """How much the value looks like a secret: NOTHING, a plain WORD, MIXED (words with digits or symbols), OPAQUE."""
-    if is_stand_in(value) or _is_location(value) or _is_measure(value):
-        return NOTHING
-    if is_code(value) if not quoted else value.endswith("()"):
+    if is_stand_in(value) or _is_measure(value):
         return NOTHING
     if value.isdigit():
         return WORD
+    if value.isalnum():
+        if value.isalpha():
+            return OPAQUE if _is_garbled(value) else WORD
+        return NOTHING if value.lower() in TERMS else OPAQUE if _is_choppy(value) else MIXED
+    if _is_location(value) or (is_code(value) if not quoted else value.endswith("()")):
+        return NOTHING
     words = [word.lower() for word in re.split(r"[-_.\s/+]", value) if word]
     if all(word in TERMS or word.isalpha() for word in words):
         if any(word in TERMS for word in words):
             return NOTHING
         return OPAQUE if _is_garbled(value) else WORD
-    return OPAQUE if is_opaque(value) else MIXED
+    return OPAQUE if _is_choppy(value) else MIXED
 
 
 def is_opaque(value: str) -> bool:
     """No word, name, path, version or measure: letters and digits in an order that nobody would type by heart."""
-    if len(value) < 8 or is_stand_in(value) or _is_location(value) or _is_measure(value):
+    return _is_choppy(value) and not is_stand_in(value) and not _is_location(value) and not _is_measure(value)
+
+
+def _is_choppy(value: str) -> bool:
+    if len(value) < 8 or not compiled("[A-Za-z]").search(value):
         return False
     has_digit = compiled("[0-9]").search(value) is not None
-    has_letter = compiled("[A-Za-z]").search(value) is not None
-    return has_letter and (_is_garbled(value) or has_digit and _stretch(value) < OPAQUE_STRETCH)
+    return has_digit and _stretch(value) < OPAQUE_STRETCH or _is_garbled(value)
 
 
 def is_plain(word: str) -> bool:
@@ -79,19 +86,26 @@ def is_passphrase(value: str) -> bool:
 
 def is_stand_in(value: str) -> bool:
     """A mask, a template, a variable or a word that only says that a secret belongs here."""
-    if len(set(value)) < 3 or MASK in value or value.endswith(("...", "…")):
+    if value.isalnum() and not value.isalpha():
+        return len(set(value[:64])) < 3 or _row_of_x().search(value) is not None
+    if len(set(value[:64])) < 3 or MASK in value or value.endswith(("...", "…")) or _row_of_x().search(value):
         return True
-    if _template().search(value):
+    if compiled(r"[^A-Za-z0-9+/=_-]").search(value) and _template().search(value):
         return True
-    parts = [part.lower() for part in re.split(r"[^A-Za-z0-9]+", value) if part]
-    if not parts or any(part.isalpha() and not part.strip("x") and len(part) > 2 for part in parts):
-        return True
+    parts = [part.lower() for part in compiled("[A-Za-z0-9]++").findall(value)]
     if not all(part.isalpha() or part.isdigit() for part in parts):
         return False
     words = [part for part in parts if part.isalpha()]
+    if not words:
+        return not parts
     if any(word in PLACEHOLDER_WORDS for word in words):
         return True
-    return bool(words) and len(words) == len(parts) and all(word in FILLER_WORDS for word in words)
+    return len(words) == len(parts) and all(word in FILLER_WORDS for word in words)
+
+
+@cache
+def _row_of_x() -> re.Pattern[str]:
+    return re.compile(r"(?<![A-Za-z0-9])[xX]{3,64}+(?![A-Za-z0-9])|[xX]{5}|[*]{3}|[.]{5}|[#]{5}")
 
 
 @cache
@@ -100,13 +114,12 @@ def _template() -> re.Pattern[str]:
         "var local data module secrets vars steps env inputs params settings config self this process os import context "
         "args opts options request req ctx state props app kwargs".replace(" ", "|")
     )
-    references = "arn|vault|op|ssm|env|file|secretref|sops|keyring|gopass|bw|awskms|gcpkms".replace(" ", "|")
+    schemes = "arn|vault|op|ssm|env|file|secretref|sops|keyring|gopass|bw|awskms|gcpkms"
     return re.compile(
-        r"\$\{|\{\{|\$\(|%\(|^#\{|^<|^\{[^}]{0,80}+\}$|^\[[^\]]{0,80}+\]$|^ENC\[|^@Microsoft|\{[A-Za-z_][A-Za-z0-9_.]{0,40}+\}"
-        r"|^\$\$?[A-Za-z_][A-Za-z0-9_]*+(?:$|[:./@])|^%[A-Za-z_][A-Za-z0-9_]*+%$|^@[A-Za-z_.]++@$"
-        r"|(?:^|[^A-Za-z0-9])%[sdr](?![A-Za-z0-9])|([xX*.•#])\1{4}"
-        r"|\\[wdsbWDSB](?![A-Za-z0-9])|\[\^|\(\?|\[[a-z-]{1,40}+="
-        rf"|^!(?:vault|Ref|Sub|secret|env|ENV)$|^(?:{references}):|^(?:{namespaces})\.[A-Za-z_]"
+        r"\$[{(]|\{\{|%\(|\{[A-Za-z_][A-Za-z0-9_.]{0,40}+\}|\\[wdsbWDSB](?![A-Za-z0-9])|\[\^|\(\?|\[[a-z-]{1,40}+="
+        r"|^(?:#\{|<|\{[^}]{0,80}+\}$|\[[^\]]{0,80}+\]$|ENC\[|@Microsoft|\$\$?[A-Za-z_][A-Za-z0-9_]*+(?:$|[:./@])"
+        rf"|%[A-Za-z_][A-Za-z0-9_]*+%$|@[A-Za-z_.]++@$|!(?:vault|Ref|Sub|secret|env|ENV)$|(?:{schemes}):|(?:{namespaces})\.[A-Za-z_])"
+        r"|(?:^|[^A-Za-z0-9])%[sdr](?![A-Za-z0-9])"
     )
 
 
@@ -148,6 +161,8 @@ def is_hash(value: str) -> bool:
 
 def _is_location(value: str) -> bool:
     """A URL, a path, a file name, an e-mail address or a host."""
+    if not compiled(r"[/\\.@]").search(value):
+        return False
     if "://" in value or compiled(r"[\w.+-]++@[\w-]++\.[\w.]++$").match(value):
         return True
     if "/" in value or "\\" in value:
@@ -169,6 +184,8 @@ FILE_ENDINGS = frozenset(
 
 def _is_measure(value: str) -> bool:
     """A version, a date, a time, an amount, an address: digits that count something."""
+    if value[0].islower() and value[0] != "v":
+        return False
     units = "ms|sec|secs|min|mins|hours?|days?|weeks?|months?|years?|bytes?|bits?|chars?|characters?|tokens?|kb|mb|gb|tb|th|px"
     return bool(
         compiled(

@@ -64,13 +64,16 @@ def fold(text: str) -> str:
 
 def _pieces(text: str, masked: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, str, bool]]:
     """The view in pieces: where each came from, what it became, and whether character by character."""
+    is_plain = text.isascii() and MASK not in text and not any(sign in text for sign in ESCAPES)
     position = 0
-    for start, end, replacement in _edits(text, masked):
-        yield from _folded_piece(text[position:start], position)
+    for start, end, replacement in (*_edits(text, masked), (len(text), len(text), "")):
+        if not is_plain:
+            yield from _folded_piece(text[position:start], position)
+        elif position < start:
+            yield position, start, text[position:start], True
         if replacement:
             yield start, end, replacement, False
         position = end
-    yield from _folded_piece(text[position:], position)
 
 
 def _edits(text: str, masked: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, str]]:

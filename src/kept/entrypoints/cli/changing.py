@@ -14,6 +14,7 @@ from kept.entrypoints.cli.wording import as_document, counted, event_name, memor
 from kept.entrypoints.cli.writing import given_text
 from kept.errors import InvalidInput
 from kept.ids import parse_ref
+from kept.journal import noun_of
 from kept.model import Event, Memory
 
 
@@ -168,7 +169,7 @@ def _undone(memory: kept.Kept, event: Event, invocation: Invocation) -> tuple[st
     """The name of the event that took something back, its document, and what to say about it."""
     document: dict[str, Any] = msgspec.to_builtins(event)
     del document["salt"]
-    if "-" not in event.subject:  # a conflict or an alias
+    if noun_of(event) is not Memory:
         return str(event.seq), document, [f"Taken back: a change of {event.subject}."]
     found = memory.get(event.subject)
     is_global = found.ref.startswith("g")

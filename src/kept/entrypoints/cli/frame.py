@@ -1,14 +1,10 @@
-"""The frame around every command: the options that all take, lazy loading, and the one place that catches errors.
+"""The frame around every command: the options that all of them take, their help, and lazy loading.
 
-Rule: whatever happens ends as a sentence with the next step on standard error, or as one JSON document on standard
-output, and as an exit code: 0 done, 1 refused or failed, 2 used wrongly, 130 interrupted, 141 the reader has gone.
+Rule: a global option may stand before the command or after it, and means the same. `boundary` catches what goes wrong.
 """
 
-import logging
-import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from importlib import import_module
@@ -17,9 +13,9 @@ from typing import Any, ParamSpec, TypeVar, cast
 import click
 from click.shell_completion import CompletionItem
 
+from kept.entrypoints.cli.boundary import run, wants_json
 from kept.entrypoints.cli.catalog import COMMANDS, Entry
 from kept.entrypoints.cli.invocation import Invocation
-from kept.errors import KeptError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -27,7 +23,6 @@ T = TypeVar("T")
 ROLES = ("admin", "project", "skill")
 GLOBAL_OPTIONS = ("home", "project", "role", "as_json", "show_help")
 MOST = 10_000  # of what a page may hold
-FAILED, WRONG_USAGE, INTERRUPTED, READER_GONE = 1, 2, 130, 141
 
 
 def pass_invocation(function: Callable[..., T]) -> Callable[..., T]:
@@ -139,18 +134,20 @@ def option_rows(command: click.Command, ctx: click.Context) -> tuple[list[tuple[
     return own, common
 
 
+def _help_without_command(**_options: Any) -> None:
+    ctx = click.get_current_context()
+    if ctx.invoked_subcommand is None:
+        show_help(ctx)
+
+
 class Group(Command, click.Group):
     """A command that has commands. Without one of them it shows its help."""
 
     command_class = Command
 
     def __init__(self, *args: Any, **attributes: Any) -> None:
-        super().__init__(*args, invoke_without_command=True, no_args_is_help=False, **attributes)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        if not (ctx._protected_args or ctx.args):
-            show_help(ctx)
-        return super().invoke(ctx)
+        attributes |= {"invoke_without_command": True, "no_args_is_help": False, "callback": _help_without_command}
+        super().__init__(*args, **attributes)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_commands(ctx, formatter)
@@ -213,109 +210,11 @@ class Root(Group):
         """Run one command and end the process with its exit code, or return it where `standalone_mode` is off."""
         self._main_shell_completion(extra, "kept", complete_var)
         arguments = list(sys.argv[1:] if args is None else args)
-        invocation = replace(extra.pop("obj", None) or Invocation(), as_json=_wants_json(arguments))
-        code = _run(self, arguments, invocation)
+        invocation = replace(extra.pop("obj", None) or Invocation(), as_json=wants_json(arguments))
+        code = run(self, arguments, invocation)
         if standalone_mode:
             sys.exit(code)
         return code
-
-
-def _wants_json(arguments: Sequence[str]) -> bool:
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    return "--json" in arguments[:end]
-
-
-def _run(command: Root, arguments: list[str], invocation: Invocation) -> int:
-    """The exit code. Nothing that was raised gets past here."""
-    try:
-        for stream in (sys.stdout, sys.stderr):
-            if hasattr(stream, "reconfigure"):  # a terminal that knows few characters gets escapes, not an error
-                stream.reconfigure(errors="backslashreplace")
-        with _notices_told(invocation):
-            code = _invoke(command, arguments, invocation)
-        invocation.flush()
-        return code
-    except BrokenPipeError:
-        _silence_output()
-        return READER_GONE
-    except (KeyboardInterrupt, click.Abort):
-        with suppress(OSError):
-            invocation.tell("")  # ends the line on which the terminal has printed ^C
-        return INTERRUPTED
-    except Exception as error:  # the boundary: told to the person, and turned into an exit code
-        return _report(error, invocation)
-
-
-def _invoke(command: Root, arguments: list[str], invocation: Invocation) -> int:
-    try:
-        with command.make_context("kept", arguments, obj=invocation) as ctx:
-            command.invoke(ctx)
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
-    return 0
-
-
-def _report(error: Exception, invocation: Invocation) -> int:
-    """Say what went wrong and what to do, and give the exit code."""
-    kind, message, hint, code = type(error).__name__, "", "", FAILED
-    if isinstance(error, KeptError):
-        message, hint = error.message, error.hint
-    elif isinstance(error, click.ClickException):
-        kind, message, code = "UsageError", error.format_message(), error.exit_code
-        hint = _usage_hint(error)
-    elif isinstance(error, OSError):
-        place = f" ({error.filename})" if error.filename is not None else ""
-        message = f"The operating system says: {(error.strerror or kind).lower()}{place}."
-        hint = "Check the file, its permissions, and the space on the disk."
-    else:
-        message = f"Kept has a fault here and stopped ({kind}). What was kept before is safe."
-        hint = (
-            "Run the command again with KEPT_DEBUG=1 and report what it shows; look through it for private text first."
-        )
-    if os.environ.get("KEPT_DEBUG"):
-        import traceback
-
-        invocation.tell(*"".join(traceback.format_exception(error)).splitlines())
-    try:
-        if invocation.as_json:
-            invocation.answer({"error": {"type": kind, "message": message, "hint": hint}}, ())
-        else:
-            invocation.tell(f"{message} {hint}".rstrip())
-        invocation.flush()
-    except OSError:  # a full disk or a closed pipe behind the output: nobody is left to be told
-        _silence_output()
-    return code
-
-
-def _usage_hint(error: click.ClickException) -> str:
-    path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "kept"
-    hint = f"`{path} --help` shows how it is used."
-    if isinstance(error, click.NoSuchOption) and path.endswith(("remember", "revise")):
-        hint = f'If it is part of the text, put the text after a double dash: {path} -- "…". {hint}'
-    return hint
-
-
-@contextmanager
-def _notices_told(invocation: Invocation) -> Iterator[None]:
-    """Show what the library logs as a warning: a sentence each, for a person to read."""
-
-    class Notices(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            invocation.tell(f"Note: {record.getMessage()}")
-
-    log, handler = logging.getLogger("kept"), Notices(logging.WARNING)
-    log.addHandler(handler)
-    try:
-        yield
-    finally:
-        log.removeHandler(handler)
-
-
-def _silence_output() -> None:
-    """Nobody reads on: let the interpreter flush its last words into nothing."""
-    with suppress(OSError, ValueError, AttributeError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
 
 
 root = Root(

@@ -8,7 +8,8 @@ import click
 import msgspec
 
 from kept import access
-from kept.entrypoints.cli.frame import FAILED, Command, pass_invocation
+from kept.entrypoints.cli.boundary import FAILED
+from kept.entrypoints.cli.frame import Command, pass_invocation
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import counted, size
 from kept.errors import InvalidInput

@@ -22,7 +22,8 @@ from kept.entrypoints.cli.wording import (
     state,
     what_changed,
 )
-from kept.errors import NotFound
+from kept.errors import InvalidInput, NotFound
+from kept.journal import noun_of
 from kept.model import GLOBAL, Event, Memory, canonical_kind
 
 PAGE = 50
@@ -154,7 +155,7 @@ def history_command(invocation: Invocation, *, ref: str | None, is_global: bool,
         else:
             is_global = memory.get(ref).ref.startswith("g")
             events = memory.history(ref)[-limit:]
-        refs = {subject: _ref_of(memory, subject) for subject in dict.fromkeys(event.subject for event in events)}
+        refs = {event.subject: _ref_of(memory, event) for event in {event.subject: event for event in events}.values()}
     document = [
         {"event": event_name(event, is_global=is_global), "ref": refs[event.subject], **_without_salt(event)}
         for event in events
@@ -174,13 +175,11 @@ def history_command(invocation: Invocation, *, ref: str | None, is_global: bool,
     invocation.answer({"events": document}, lines)
 
 
-def _ref_of(memory: kept.Kept, subject: str) -> str | None:
+def _ref_of(memory: kept.Kept, event: Event) -> str | None:
     """The ref of what an event is about; None for what was erased, and for what is no memory."""
-    if "-" not in subject:
-        return None
     try:
-        return memory.get(subject).ref
-    except NotFound:
+        return memory.get(event.subject).ref if noun_of(event) is Memory else None
+    except (NotFound, InvalidInput):  # erased; or the journal itself, which a repair writes about
         return None
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 import click
 import msgspec
 
-from kept.entrypoints.cli.frame import FAILED, Command, pass_invocation, yes_option
+from kept.entrypoints.cli.boundary import FAILED
+from kept.entrypoints.cli.frame import Command, pass_invocation, yes_option
 from kept.entrypoints.cli.invocation import Invocation, Line
 from kept.entrypoints.cli.wording import as_document, name_of
 from kept.errors import InvalidInput
@@ -51,12 +52,19 @@ def _from_standard_input() -> str:
         ) from None
 
 
+def _number(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    try:
+        return None if value is None else float(value)
+    except ValueError:
+        raise click.BadParameter(f"{value!r:.60} is not a number.", ctx, param) from None
+
+
 @click.command("remember", cls=Command)
 @click.argument("text", nargs=-1)
 @click.option("--kind", default="fact", metavar="KIND", help=f"What it is: {', '.join(KINDS)}, or a word of your own.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag. May be repeated.")
 @click.option("--file", "files", multiple=True, metavar="PATH", help="A file it is about. May be repeated.")
-@click.option("--importance", type=float, metavar="NUMBER", help="From 0 to 1; by default what its kind suggests.")
+@click.option("--importance", callback=_number, metavar="NUMBER", help="From 0 to 1; by default as its kind suggests.")
 @click.option("--pin", is_flag=True, help="Always bring it along.")
 @click.option("--tier", type=click.Choice(TIERS), help="How long it lives; by default as long as the project.")
 @click.option("--global", "is_global", is_flag=True, help="For all projects; the same as --tier global.")
@@ -138,9 +146,8 @@ def _outcome(receipt: Receipt) -> list[Line]:
     if receipt.near:
         lines.append(f"Nearly the same is kept already: {_refs(receipt.near)}.")
     if receipt.conflicts:
-        lines.append(
-            f"It disagrees with what is kept already: {_refs(conflict.ref for conflict in receipt.conflicts)}."
-        )
+        refs = _refs(conflict.ref for conflict in receipt.conflicts)
+        lines.append(f"It disagrees with what is kept already: {refs}. `kept conflicts` shows both sides.")
     return lines
 
 

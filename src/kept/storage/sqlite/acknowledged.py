@@ -14,6 +14,8 @@ from pathlib import Path
 import apsw
 from msgspec import Struct
 
+from kept.storage.turns import Turns
+
 _OFFSET = 64  # behind the process id that turns.py keeps in the same file
 _LENGTH = 80
 
@@ -37,12 +39,17 @@ def position_of(connection: apsw.Connection) -> Position:
 
 def note(path: Path, inode: int, event: int, message: int = 0) -> None:
     """The file has come so far, and that is on disk. Call it in this process's turn, before the caller hears of it."""
-    _write(path, f"{event} {message} {inode}")
+    _write(path, _line(inode, event, message))
+
+
+def note_in_turn(turns: Turns, inode: int, position: Position) -> None:
+    """The same, by whoever has the lock file open."""
+    turns.leave(_line(inode, position.event, position.message), _OFFSET)
 
 
 def clear(path: Path) -> None:
     """Nothing is outstanding: all that was acknowledged is in the database itself, and there is no WAL any more."""
-    _write(path, "")
+    _write(path, b" " * _LENGTH)
 
 
 def noted(path: Path) -> Position:
@@ -58,11 +65,15 @@ def noted(path: Path) -> Position:
     return Position()
 
 
-def _write(path: Path, line: str) -> None:
+def _line(inode: int, event: int, message: int) -> bytes:
+    return f"{event} {message} {inode}".ljust(_LENGTH).encode()
+
+
+def _write(path: Path, line: bytes) -> None:
     # On a full disk the note stays behind, which is allowed.
     with contextlib.suppress(OSError):
         fd = os.open(f"{path}.lock", os.O_WRONLY | os.O_CLOEXEC)
         try:
-            os.pwrite(fd, line.ljust(_LENGTH).encode(), _OFFSET)
+            os.pwrite(fd, line, _OFFSET)
         finally:
             os.close(fd)

@@ -60,11 +60,6 @@ class Pool:
             self._is_closed = True
             self._close_idle()
 
-    def drop_idle(self) -> None:
-        """Close the connections that nobody uses, and forget with them what they have read."""
-        with self._guard:
-            self._close_idle()
-
     def before_fork(self) -> None:
         self._guard.acquire()
         self._close_idle()

@@ -279,10 +279,7 @@ def _write(
         with connection:
             schema.settle_facts(connection, facts)
             for record in records:
-                row = rows.to_row(record)
-                columns, marks = ", ".join(row), ", ".join("?" * len(row))
-                sql = f"insert into {rows.table_of(type(record))} ({columns}) values ({marks})"
-                connection.execute(sql, tuple(row.values()))
+                connection.execute(rows.insert_sql(type(record)), rows.to_values(record))
             for event in events:
                 insert_event(connection, event)
             connection.executemany("insert into tombstones (mark) values (?)", [(mark,) for mark in saved.tombstones])

@@ -22,26 +22,10 @@ from kept.storage.prepare import prepare
 from kept.storage.shared import index_of
 
 _SOURCE_COLUMNS = ("source", "agent", "session_id", "task_id", "narrative_id", "source_file", "source_line")
-_PLAIN = (
-    "id",
-    "uid",
-    "content",
-    "fingerprint",
-    "kind",
-    "tier",
-    "scope",
-    "status",
-    "reason",
-    "importance",
-    "confidence",
-    "feedback",
-    "use_count",
-    "topic",
-    "key",
-    "item_type",
-    "title",
-    "superseded_by",
-)
+_IDENTITY = ("id", "uid", "content", "fingerprint", "kind", "tier", "scope", "status", "reason")
+_NUMBERS = ("importance", "confidence", "feedback", "use_count")
+_NAMES = ("topic", "key", "item_type", "title", "superseded_by")
+_PLAIN = (*_IDENTITY, *_NUMBERS, *_NAMES)
 _JSON = ("tags", "files")
 _CLOCKS = ("created_at", "updated_at", "last_hit_at", "last_used_at", "verified_at", "archived_at")
 PREPARED = ("words", "tag_words", "file_words", "source_words", "kind_words", "n_words", "n_tokens")
@@ -63,6 +47,13 @@ _TABLES: Mapping[type[Record], tuple[str, tuple[str, ...]]] = {
     # The small nouns have a table with a column for each field.
     **{noun: (table, (*noun.__struct_fields__, "checksum")) for noun, table in _SMALL_TABLES.items()},
 }
+_WRITTEN = {
+    noun: tuple(c for c in columns if c != "shelf") for noun, (_, columns) in _TABLES.items()
+}  # it is generated
+_INSERTS = {
+    noun: f"insert into {_TABLES[noun][0]} ({', '.join(columns)}) values ({', '.join('?' * len(columns))})"
+    for noun, columns in _WRITTEN.items()
+}
 # The same sums as in the schema, where they were stored with the row: no answer comes from a row that they do not fit.
 CORPUS_IS_SEALED = "seal = rows * 1000003 + words * 1009 + tokens"
 LINK_IS_SEALED = """seal = memory_id * 1000003 + related_id * 1009 + cast(strength * 1000 as integer)
@@ -74,7 +65,8 @@ _pack = msgspec.msgpack.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 _decode_strings = msgspec.json.Decoder(tuple[str, ...]).decode
 _decode_changed = msgspec.json.Decoder(dict[str, tuple[Any, Any]]).decode
-_plain_of = operator.attrgetter(*_PLAIN)
+_identity_of = operator.attrgetter(*_IDENTITY)
+_names_of = operator.attrgetter(*_NAMES)
 _clocks_of = operator.attrgetter(*_CLOCKS)
 _N_PLAIN, _N_JSON, _N_SOURCE = len(_PLAIN), len(_JSON), len(_SOURCE_COLUMNS)
 _CLOCKS_FROM = _N_PLAIN + _N_JSON + _N_SOURCE + 1
@@ -89,27 +81,42 @@ def columns_of(noun: type[Record]) -> tuple[str, ...]:
     return _TABLES[noun][1]
 
 
+def insert_sql(noun: type[Record]) -> str:
+    """The statement that stores a new record, with `to_values` bound."""
+    return _INSERTS[noun]
+
+
 def checksum(values: Sequence[Any]) -> int:
     """Differs for values that differ by a few bits, surely; for any others, but for one case in four billion."""
     return zlib.crc32(_pack(values))
 
 
 def to_row(record: Record) -> dict[str, Any]:
-    """Column → value, for every column that is written, in their order; the last one is the checksum."""
+    """Column → value, for every column that is written."""
+    return dict(zip(_WRITTEN[type(record)], to_values(record), strict=True))
+
+
+def to_values(record: Record) -> tuple[Any, ...]:
+    """What `insert_sql` binds: the values of every column that is written; the last one is the checksum."""
     if isinstance(record, Memory):
-        row: dict[str, Any] = dict(zip(_PLAIN, _plain_of(record), strict=True))
-        # As SQLite will give them back, or the checksum would not match: its reals know no -0.0.
-        row |= {"importance": record.importance + 0.0, "confidence": record.confidence + 0.0}
-        row |= {"feedback": int(record.feedback), "use_count": int(record.use_count)}
-        row |= {"tags": _encode(record.tags).decode(), "files": _encode(record.files).decode()}
-        row |= zip(_SOURCE_COLUMNS, msgspec.structs.astuple(record.source), strict=True)
-        row["data"] = None if record.data is None else _encode(record.data).decode()
-        row |= zip(_CLOCKS, map(clock, _clocks_of(record)), strict=True)
-        row |= zip(PREPARED, msgspec.structs.astuple(prepare(record)), strict=True)
-        row["checksum"] = checksum((Memory.noun, *row.values(), index_of(record) or "forgotten"))
-        return row
-    row = {name: _plain(getattr(record, name)) for name in record.__struct_fields__}
-    return row | {"checksum": checksum((record.noun, *row.values()))}
+        values = (
+            *_identity_of(record),
+            # As SQLite will give them back, or the checksum would not match: its reals know no -0.0.
+            record.importance + 0.0,
+            record.confidence + 0.0,
+            int(record.feedback),
+            int(record.use_count),
+            *_names_of(record),
+            _encode(record.tags).decode(),
+            _encode(record.files).decode(),
+            *msgspec.structs.astuple(record.source),
+            None if record.data is None else _encode(record.data).decode(),
+            *map(clock, _clocks_of(record)),
+            *msgspec.structs.astuple(prepare(record)),
+        )
+        return (*values, checksum((Memory.noun, *values, index_of(record) or "forgotten")))
+    values = tuple(_plain(getattr(record, name)) for name in record.__struct_fields__)
+    return (*values, checksum((record.noun, *values)))
 
 
 def damaged(what: str) -> Corrupt:
@@ -202,7 +209,7 @@ def clock(at: datetime | None) -> str | None:
     """Text that sorts by time, always in UTC and always of one length."""
     if at is None:
         return None
-    return at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    return at.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"  # instead of +00:00
 
 
 def moment(text: str | None) -> datetime | None:

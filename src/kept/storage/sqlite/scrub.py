@@ -68,10 +68,7 @@ def backups_elsewhere(connection: apsw.Connection, uids: Sequence[str]) -> tuple
 
 
 def finish(connection: apsw.Connection, path: Path, vfs: str | None = None) -> bool:
-    """Clean the file itself. Call it in this process's turn to write. False: a reader is in the way.
-
-    The connection must be closed afterwards: its cache may hold pages as they were.
-    """
+    """Clean the file itself. Call it in this process's turn to write. False: a reader is in the way."""
     seen = connection.pragma("data_version")
     if not _empty_the_wal(connection):
         return False
@@ -83,6 +80,7 @@ def finish(connection: apsw.Connection, path: Path, vfs: str | None = None) -> b
         # Besides noting that it is done, this commit makes every other connection drop what it has read.
         connection.execute("delete from meta where name = 'scrub'")
         connection.execute("commit")
+        connection.release_memory()  # its own cache it has to be told about
         return True
     finally:
         if connection.in_transaction:

@@ -89,7 +89,7 @@ class SqliteStorage:
                     scrub.begin(connection, transaction.erased)
                 position = acknowledged.position_of(connection)
             if self._synchronous == "full":
-                acknowledged.note(self.path, self._pool.inode or 0, position.event, position.message)
+                acknowledged.note_in_turn(self._turns, self._pool.inode or 0, position)
             if urgent:
                 reserve.refill(self.path)
         if self._daily is not None:
@@ -192,7 +192,6 @@ class SqliteStorage:
                 elsewhere = scrub.backups_elsewhere(connection, uids)
                 changed = backup.erase_from_backups(connection, self.path, uids)
                 is_done = scrub.finish(connection, self.path, self._vfs)
-            self._pool.drop_idle()  # their caches may hold pages as they were before
             return Scrubbed(is_done=is_done, backups=changed, elsewhere=elsewhere)
         except apsw.FullError:
             return Scrubbed(is_done=False)

@@ -34,15 +34,11 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         self.erased: list[str] = []  # uids, of which storage.py sees to it that no byte is left
 
     def add(self, record: R, action: str) -> R:
-        table = rows.table_of(type(record))
         if not record.id:
-            record = replace(record, id=self._next_id(table))
+            record = replace(record, id=self._next_id(rows.table_of(type(record))))
         elif self.get(type(record), record.id) is not None:
             raise StorageError(f"There is already a {record.noun} with id {record.id}.")
-        row = rows.to_row(record)
-        self._connection.execute(
-            f"insert into {table} ({', '.join(row)}) values ({', '.join('?' * len(row))})", tuple(row.values())
-        )
+        self._connection.execute(rows.insert_sql(type(record)), rows.to_values(record))
         self._append(action, record.subject, journal.diff(None, record))
         return record
 

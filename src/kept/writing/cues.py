@@ -1,0 +1,260 @@
+"""The words by which a sentence shows what it is: a decision, a correction, a preference, a plan, a guess.
+
+Used by extraction. Each line of a list is one way to say it: a regular expression over the sentence in lower case,
+which begins at a word. Rule: precision first. A sentence that only might be a decision is left alone, and an assistant
+needs a clearer cue than a user, because it thinks aloud.
+"""
+
+import re
+from functools import cache
+from typing import Literal
+
+from msgspec import Struct
+
+MIN_HEADED_WORDS = 6
+
+Speaker = Literal["user", "assistant"]
+
+
+# What the lists below say in short.
+_SHORTHANDS = {
+    "<well>": r"((no|nope|yes|wrong|ok|okay|well|so|and|but|hey|actually|now|next|then|good|great|please)[,.:!—–-]* )*",
+    "<no>": r"(no|nope|wrong|actually|not quite)[,.:!]( actually,?)?",
+    "<do not>": r"(never|don'?t|do not)( ever)?",
+    "<we will>": r"we('ll| will| won'?t| are going to)( not| only| never| always)?",
+    "<i have>": r"(i('ve| have)? )?(also |just )?",
+    "<a thing>": r"(?!it\b|this\b|that\b|them\b)\w",
+}
+
+
+class Cue(Struct, frozen=True):
+    """What a sentence is, if one of the lines fits it. `is_intent`: the user wants it to be kept or followed."""
+
+    kind: str
+    lines: str
+    tag: str | None = None
+    is_intent: bool = False
+
+
+_REMEMBER = Cue(
+    "fact",
+    r"""
+    remember( that\b|:| this:)
+    ^(please )?(note|bear in mind|keep in mind)( that\b|:)
+    keep in mind that
+    for the record
+    for future reference
+    ^fyi\b
+    """,
+    is_intent=True,
+)
+_DECISION = Cue(
+    "decision",
+    r"""
+    we('ve| have)? (just |already |finally |all )?(decided|agreed|settled on|chose|opted)\b
+    (i|they|team)('ve| have| has)? decided\b
+    ^(the )?decision( is)?:
+    ^go(ing)? with\b
+    (we|i)('re| are|'m| am) going with\b
+    we no longer\b
+    we('re| are) (dropping|switching|moving|migrating|standardi[sz]ing)\b
+    let'?s (go (with|for)|use|stick (with|to)|adopt|settle on|not (?!worry|forget)\w)
+    let'?s (keep|drop) (?!going|it\b|that\b|looking|working|trying)\w
+    let'?s switch (to|from) (?!the next|another)
+    <we will> (use|serve|support|drop|keep|switch|move|host|ship|deploy|store|stay|migrate|adopt|stop|target)\b
+    <we will> (require|publish|release|run|charge|no longer)\b
+    """,
+    is_intent=True,
+)
+_WARNING = Cue(
+    "warning",
+    r"""
+    careful (with|when|not|about|if)\b
+    watch out\b
+    beware\b
+    is dangerous\b
+    gotcha\b
+    pitfall\b
+    must never\b
+    breaks (if|when|everything)\b
+    (will|would) (break|crash|corrupt|lose|leak)\b.{1,200}\b(if|when|unless)\b
+    <do not> (touch|edit|modify|delete|rename|restart)\b.{1,200}\b(because|since|otherwise|or else|without)\b
+    <do not> (touch|edit|modify|delete|rename|restart)\b.{1,200}\b(breaks|recreates|drops|loses|corrupts)\b
+    """,
+)
+_PREFERENCE = Cue(
+    "preference",
+    r"""
+    i('d| would) rather\b
+    i (really |strongly |generally |usually |also )?(prefer|hate|dislike)\b
+    i (really )?(don'?t|do not) (like|want) (you to|it when|to see|any|your)\b
+    i (really )?like (it when|my|your)\b
+    (from now on|going forward|in (the )?future,|whenever you|every time you|each time you)\b
+    ^((and|but|also|please),? )*(always|never) (?!mind)\w
+    please (always|never|stop) \w
+    you (should|must) (always|never)\b
+    make sure (to|you) always\b
+    """,
+    is_intent=True,
+)
+_CORRECTED_FACT = Cue(
+    "fact",
+    r"""
+    ^that'?s (wrong|incorrect|not (right|true|correct))[:,;] \w
+    (is|are|was) (wrong|incorrect|not (right|true|correct))[:;] \w
+    ^<no> (the|our|each|every|all|only) (\w+ ){1,5}(is|are|should|must|has|have|needs?|goes)\b
+    should be .{1,60}, not\b
+    """,
+    tag="correction",
+    is_intent=True,
+)
+_CORRECTION = Cue(
+    "preference",
+    r"""
+    ^<well>(do not|don'?t|never|stop|avoid) (?!worry|bother|forget|hesitate|mind|know|think|it\b|here|now|at\b)\w
+    ^<well>(not|no) [^,]{2,60}, (but|use|just use|do)\b
+    ^<well>use [^,.]{2,80}(, not\b|,? instead of\b|,? rather than\b)
+    ^<no> (please )?(use|do|put|keep|call|write|make|it (should|must|has to))\b
+    i (said|told you|meant|asked for)\b
+    """,
+    tag="correction",
+    is_intent=True,
+)
+_DISCOVERY = Cue(
+    "discovery",
+    r"""
+    turns out\b
+    root cause\b
+    real bug\b
+    i('ve| have)? (just )?(found|discovered|noticed|learned|reali[sz]ed)( out)? (that|why)\b
+    discovered( (and|&) \w{1,20})?:
+    the (real |actual |main )?(problem|issue|culprit|bug|cause) (is|was) (?!clear|simple|fixed|here|now|still|in\b)
+    (fails?|failed|crash(es|ed)|breaks|broke|happens|happened|hangs) (only )?(because|whenever)\b
+    (is|was|are|were) caused by\b
+    (expects?|has|have|needs?) to be (run|called|built|started|executed|loaded|set|escaped)\b
+    is (gitignored|auto-?generated|deprecated|hard-?coded|undocumented|misleading|read-only)\b
+    (doesn't|does not|isn't|is not|aren't|are not) actually\b
+    """,
+)
+_REASONED_DECISION = Cue(
+    "decision",
+    r"""
+    ^(i'?m |i am |we'?re )?going with\b.{1,300}\b(because|since|so that|as it|to avoid|instead of|rather than|over)\b
+    i('ve| have)? (decided|chose|chosen|opted|went with)\b.{1,300}\b(because|since|so that|instead of|rather than)\b
+    """,
+)
+_OBSERVED_WARNING = Cue(
+    "warning",
+    r"""
+    be careful\b
+    beware\b
+    watch out\b
+    gotcha\b
+    must (never|not)\b
+    never (edit|touch|delete|commit|call|run|modify)\b
+    breaks (if|when)\b
+    will (silently )?(break|fail|corrupt|crash)\b.{1,200}\b(if|when|unless)\b
+    only works (if|when|with)\b
+    """,
+)
+_PROGRESS = Cue(
+    "progress",
+    r"""
+    ^<i have>(implemented|added|fixed|created|completed|finished|built|refactored|migrated|removed|replaced) <a thing>
+    ^<i have>(renamed|rewrote|introduced|enabled|merged|deployed|released|rebuilt|enriched|integrated) <a thing>
+    ^<i have>(updated|moved|split) <a thing>
+    (is|are) (now )?(done|complete|completed|finished|fixed|implemented|in place|deployed|released|merged|live)\b
+    ^(?!now\b|it\b|this\b|that\b|everything\b).{4,100}\bnow ([a-z]+s|[a-z]+e|have|do|can)\b
+    """,
+)
+# What stands under such a heading in a closing report.
+_HEADED = (
+    Cue("decision", r"decisions?( made)?\b"),
+    Cue("warning", r"(gotchas?|caveats?|pitfalls?|warnings?)\b"),
+    Cue("convention", r"conventions?\b"),
+    Cue("discovery", r"(findings|discoveries|learnings|lessons( learned)?|takeaways|root cause)\b"),
+)
+USER_CUES = (_REMEMBER, _DECISION, _WARNING, _PREFERENCE, _CORRECTED_FACT, _CORRECTION)
+ASSISTANT_CUES = (_DISCOVERY, _REASONED_DECISION, _OBSERVED_WARNING)
+
+_TELLS = r"""
+    (is|are|was|were|has|have|does|do|will|can|cannot|must|should|not|never|only|\w+n't)\b
+    (uses?|used|returns?|raises?|runs?|needs?|requires?|fails?|drops?|stores?|keeps?|holds?|lives?|calls?|reads?)\b
+    (writes?|sends?|exists?|follows?|handles?|catches|publishes|supports?|expects?|accepts?|contains?|depends?)\b
+    """
+_PLAN = r"""
+    ^<well>(i'?ll|i will|let me|let us|i'?m (going to|now)|i am going to|i want to)\b
+    ^<well>(i need|i should|we need to|we should|need to|should (i|we)|shall|can i|if you)\b
+    ^<well>(i could|we could|you could|you can|i can|i think|i believe|i suspect|i'?d (?!rather|prefer))
+    ^<well>(continuing|checking|looking|running|starting|here('s| is| are)|below|it (seems|looks)|looks|sounds)\b
+    ^(now|next|first|then|finally|also),? (add|update|create|run|fix|check|close|commit|rebuild|let|for|we|sync)\b
+    ^let'?s (?!go with|go for|use|stick|adopt|settle|not|keep|drop|switch)
+    """
+_GUESS = r"""
+    (maybe|perhaps|might|possibly|probably|not sure|i wonder|i guess|could be|seems? to|appears? to|what if)\b
+    """
+_QUOTATION = r"""
+    (readme|claude\.md|agents\.md|gemini\.md|memory\.md|changelog)\b.{0,40}\b(says?|states?|reads?|mentions?|describes?)\b
+    (docs?|documentation|spec|specification|guidelines?)\b.{0,40}\b(says?|states?|reads?|recommends?)\b
+    according to\b
+    as (stated|described|documented) in\b
+    """
+_FLEETING = r"""
+    (yet|for now|right now|this time|today|tonight|at the moment|for the moment|until i|anything else|the rest)\b
+    """
+
+
+_CAUSE = r"""
+    (because|since|missing|instead|without|falls back|wrong|before|only|no longer|so that|must|has to|have to)\b
+    (needs?|requires?|expects?|lacks?|fails?|strips?|drops?|ignores?|returns?|means|lives in|problem|issue)\b
+    \w+n't\b
+    (not|never|cannot|no)\b
+    """
+_SUCCESS = r"""
+    (pass|passes|passed|passing|succeeds?|succeeded|all clear|all clean|works now|clean compile)\b
+    """
+
+
+def cue_of(sentence: str, speaker: Speaker, *, is_final: bool = False, headings: str = "") -> Cue | None:
+    """What the sentence is; None for questions, plans, guesses, quotations and everything else.
+
+    `is_final`: it closes a turn, where an assistant says what was achieved and found, under telling headings.
+    """
+    lowered = _lowered(sentence)
+    if lowered.endswith(("?", ":")) or any(_fits(lines, lowered) for lines in (_GUESS, _QUOTATION, _PLAN)):
+        return None
+    cues = USER_CUES if speaker == "user" else ASSISTANT_CUES
+    cue = next((cue for cue in cues if _fits(cue.lines, lowered)), None)
+    if cue is None and is_final and speaker == "assistant":
+        is_told = bool(headings) and len(lowered.split()) >= MIN_HEADED_WORDS and _fits(_TELLS, lowered)
+        headed = next((cue for cue in _HEADED if is_told and _fits(cue.lines, headings.lower())), None)
+        cue = headed or (_PROGRESS if _fits(_PROGRESS.lines, lowered) else None)
+    if cue is not None and cue.kind in ("preference", "warning") and _fits(_FLEETING, lowered):
+        return None
+    return cue
+
+
+def explains(sentence: str) -> bool:
+    """Whether an assistant's sentence says why something fails, and not what it is about to do or has achieved."""
+    lowered = _lowered(sentence)
+    not_a_cause = (_PLAN, _GUESS, _PROGRESS.lines, _SUCCESS)
+    if lowered.endswith(("?", ":")) or any(_fits(lines, lowered) for lines in not_a_cause):
+        return False
+    return _fits(_CAUSE, lowered) or _fits(_DISCOVERY.lines, lowered)
+
+
+def _lowered(sentence: str) -> str:
+    return sentence.lower().replace("’", "'")
+
+
+def _fits(lines: str, lowered: str) -> bool:
+    return phrases(lines).search(lowered) is not None
+
+
+@cache
+def phrases(lines: str) -> re.Pattern[str]:
+    """All lines as one expression over lower case, compiled when first needed: importing a list costs nothing."""
+    for name, meaning in _SHORTHANDS.items():
+        lines = lines.replace(name, meaning)
+    ways = [line.strip() for line in lines.split("\n") if line.strip()]
+    return re.compile("|".join(way if way.startswith("^") else rf"\b{way}" for way in ways))

@@ -1,0 +1,160 @@
+"""Read which files a conversation changed, and how much.
+
+Used by extraction. An edit is told by what it holds (a path and new text), not by the name of the tool, so that the
+editing tools of every agent are read. Rule: a file counts once, however often it was edited, and only if something that
+has a name was written into it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from os.path import commonpath
+from typing import Any
+
+from msgspec import Struct
+
+from kept.model import Message
+
+MIN_LINES = 12  # fewer new lines are a detail of something that is told elsewhere
+MAX_SYMBOLS = 6
+MAX_FILES = 5
+
+_PATH_KEYS = ("file_path", "path", "filePath", "filename", "target_file", "notebook_path")
+_NEW_KEYS = ("content", "file_text", "new_string", "new_str", "newText", "new_source", "code_edit", "insert_text")
+_OLD_KEYS = ("old_string", "old_str", "oldText")
+_PATCH_FILE = re.compile(r"^(?:\*\*\* (?:Add|Update) File: |\+\+\+ (?:b/)?)(\S{1,300})", re.MULTILINE)
+_NOT_KEPT = re.compile(
+    r"(?:^|/)(?:\.claude|\.cursor|\.git|node_modules|dist|build|target|tmp|vendor|__pycache__)/|\.(?:lock|snap|min\.js|svg|csv|log)$"
+    r"|(?:^|/)(?:package-lock\.json|pnpm-lock\.yaml|plan\.md|todo\.md)$|(?:^|[/_.-])(?:tests?|specs?)[/_.-]",
+    re.IGNORECASE,
+)
+_SYMBOL = re.compile(
+    r"(?:(?:export|default|async|pub|pub\(crate\)|public|private|protected|static|final|abstract|override) ){0,4}"
+    r"(?:(?:def|defp|defmodule|class|function\*?|func|fn|interface|struct|enum|trait|type|module) "
+    r"(?:\([^)\n]{0,80}\) )?"
+    r"|(?:const|let|var) (?=[\w$]{3,60} ?[=:]))([A-Za-z_$][\w$.]{2,60})"
+)
+_TOP_PART = re.compile(
+    r"/(?:src|lib|app|apps|packages|services|tests?|assets|cmd|internal|config|docs|infra|tools)(?=/)"
+)
+_NAMED = re.compile(r"(?<![\w/@.-])(?:[\w@.+-]{1,60}/){0,12}[\w@.+-]{1,60}\.[A-Za-z]{1,6}(?![\w/])")
+_CODE_ENDINGS = frozenset(
+    "ts tsx js jsx mjs cjs py pyi rb go rs java kt swift c h cc cpp hpp cs php ex exs heex css scss html vue svelte md "
+    "mdx json yaml yml toml sql sh bash tf proto graphql gradle xml ini cfg ipynb lua scala dart zig".split()
+)
+
+
+class Edit(Struct, frozen=True):
+    """New text for a file; `old` is what it replaced, or None when the file was written whole."""
+
+    path: str
+    new: str
+    old: str | None = None
+
+
+class _Change(Struct):
+    is_new: bool
+    lines: int = 0
+    symbols: dict[str, None] = {}
+    message_id: str = ""
+
+
+def edits_in(call: Message) -> Iterator[Edit]:
+    """What a tool call writes, if it writes anything."""
+    input = call.input or {}
+    patch = next((value for value in input.values() if isinstance(value, str) and "*** Begin Patch" in value), None)
+    if patch is not None:
+        yield from _patched(patch)
+        return
+    path = _first(input, _PATH_KEYS)
+    if path is None:
+        return
+    pieces = input.get("edits")
+    for piece in [input, *(pieces if isinstance(pieces, list) else ())]:
+        if isinstance(piece, dict) and (new := _first(piece, _NEW_KEYS)) is not None:
+            yield Edit(path, new, _first(piece, _OLD_KEYS))
+
+
+def _patched(patch: str) -> Iterator[Edit]:
+    starts = [*_PATCH_FILE.finditer(patch)]
+    for start, end in zip(starts, [*(each.start() for each in starts[1:]), len(patch)], strict=True):
+        lines = patch[start.end() : end].split("\n")
+        old = "\n".join(line[1:] for line in lines if line.startswith("-"))
+        yield Edit(
+            start[1],
+            "\n".join(line[1:] for line in lines if line.startswith("+")),
+            old if "Add" not in start[0] else None,
+        )
+
+
+def _first(values: Mapping[str, Any], keys: Sequence[str]) -> str | None:
+    return next((values[key] for key in keys if isinstance(values.get(key), str) and values[key]), None)
+
+
+class Edits:
+    """The files of one conversation, named as seen from the project's folder."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        paths = {path for each in messages if each.input and (path := _first(each.input, _PATH_KEYS))}
+        self._root = _project_folder(
+            sorted(path for path in paths if path.startswith("/") and not _NOT_KEPT.search(path))
+        )
+        self._by_name = {path.rsplit("/", 1)[-1]: self.relative(path) for path in sorted(paths) if _is_code(path)}
+        self._changes: dict[str, _Change] = {}
+
+    def add(self, edit: Edit, message_id: str) -> str:
+        """Count an edit; the path by which the file is known."""
+        path = self.relative(edit.path)
+        change = self._changes.setdefault(path, _Change(is_new=edit.old is None))
+        before = set((edit.old or "").split("\n"))
+        added = [line for line in edit.new.split("\n") if line.strip() and line not in before]
+        change.lines += len(added)
+        change.message_id = message_id
+        for line in added:
+            if len(line) <= 300 and (
+                symbol := _SYMBOL.match(line.strip() if line.startswith(("  def", "    def")) else line)
+            ):
+                change.symbols[symbol[1]] = None
+        return path
+
+    def significant(self) -> Iterator[tuple[str, str, str]]:
+        """Of each file that was changed notably: its path, a sentence, and the message of its last edit."""
+        for path, change in self._changes.items():
+            if change.lines >= MIN_LINES and change.symbols and not _NOT_KEPT.search(path) and not path.startswith("/"):
+                names = ", ".join([*change.symbols][:MAX_SYMBOLS]) + (
+                    " and more" if len(change.symbols) > MAX_SYMBOLS else ""
+                )
+                verb = "Wrote" if change.is_new else "Changed"
+                yield path, f"{verb} {path} ({change.lines} new lines): {names}.", change.message_id
+
+    def relative(self, path: str) -> str:
+        """The path as seen from the project's folder, if it lies there."""
+        return path[len(self._root) + 1 :] if self._root and path.startswith(f"{self._root}/") else path
+
+    def shorten(self, sentence: str) -> str:
+        """The sentence with the project's folder taken out of its paths."""
+        return sentence.replace(f"{self._root}/", "") if self._root else sentence
+
+    def files_named(self, sentence: str) -> tuple[str, ...]:
+        """The files that a sentence names: by a path, or by the name of a file that the conversation has opened."""
+        named = []
+        for found in _NAMED.findall(sentence):
+            name = found.removeprefix("./")
+            if name in self._by_name:
+                named.append(self._by_name[name])
+            elif "/" in name and _is_code(name):
+                named.append(self.relative(name))
+        return tuple(dict.fromkeys(named))[:MAX_FILES]
+
+
+def _is_code(path: str) -> bool:
+    return path.rsplit(".", 1)[-1] in _CODE_ENDINGS
+
+
+def _project_folder(paths: Sequence[str]) -> str:
+    """The folder that holds all these absolute paths, above the first that is a usual part of a project."""
+    if not paths:
+        return ""
+    common = commonpath([path.rsplit("/", 1)[0] + "/" for path in paths])
+    part = _TOP_PART.search(f"{common}/")
+    folder = common[: part.start()] if part else common
+    return folder if folder.count("/") >= 2 else ""
