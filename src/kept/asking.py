@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Literal
 
 from kept import ids, recalling
-from kept.errors import InvalidInput
+from kept.errors import InvalidInput, NotFound
 from kept.model import GLOBAL, Memory, Recalled
 from kept.opened import Memories, Opened, Ref, Storages
 from kept.ports import Shelf, Where
@@ -63,9 +63,14 @@ class Asking(Opened):
         explained = self.why(receipt)
         return self._answer(explained.question, self._readable(), explained.at)
 
-    def get(self, ref: Ref) -> Memory:
-        """The memory that answers to the ref, archived or not. Raises NotFound."""
+    def get(self, ref: Ref, *, forgotten: bool = False) -> Memory:
+        """The memory that answers to the ref, archived or not; one that was forgotten only when asked for so.
+
+        Raises NotFound.
+        """
         storage, memory = self._find(ref)
+        if memory.is_forgotten and not forgotten:
+            raise NotFound(f"Memory {memory.ref} was forgotten.", hint=f"`kept restore {memory.ref}` brings it back.")
         self._signals.emit("memory:read", type="memory", path=storage.space, size=len(memory.content))
         return memory
 

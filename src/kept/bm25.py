@@ -39,9 +39,7 @@ def scorer(
     """
     asked = words if isinstance(words, Mapping) else dict.fromkeys(words, 1.0)
     rows, total = statistics.rows, statistics.tokens if by_tokens else statistics.words
-    gains = [
-        (word, weight * idf(rows, statistics.rows_with.get(word, 0)) * (K1 + 1)) for word, weight in asked.items()
-    ]
+    gains = [(word, weight * idf(rows, statistics.rows_with.get(word, 0)) * (K1 + 1)) for word, weight in asked.items()]
     shortest, a_word = K1 * (1 - B), K1 * B * rows / (total or 1)
     in_text, *in_others = columns
 
@@ -55,7 +53,9 @@ def scorer(
             # Most words are not there, and a look at the string is far cheaper than splitting it.
             tf = in_text * text.split(" ").count(word) if word in text else 0.0
             if word in beside_text:
-                tf += sum(weight * other.split(" ").count(word) for weight, other in zip(in_others, others, strict=True))
+                tf += sum(
+                    weight * other.split(" ").count(word) for weight, other in zip(in_others, others, strict=True)
+                )
             if tf:
                 score += gain * tf / (tf + norm)
         return score

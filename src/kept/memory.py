@@ -7,6 +7,7 @@
     deciding      conflicts, resolve, aliases, pause, resume, allow, scan
     sessions      session, sessions, pack_sessions
     importing     import_transcripts
+    upkeeping     upkeep
     tending       status, backup, restore_backup
 
 They all stand on `opened.Opened`: who may, in which order, one transaction each.
@@ -18,7 +19,8 @@ from kept.deciding import Deciding
 from kept.importing import Importing
 from kept.tending import Tending
 from kept.undoing import Undoing
+from kept.upkeeping import Upkeeping
 
 
-class Kept(Importing, Asking, Changing, Undoing, Deciding, Tending):
+class Kept(Importing, Asking, Changing, Undoing, Deciding, Tending, Upkeeping):
     """A memory that was opened for one project, on behalf of one actor. Made by `kept.open`."""

@@ -357,6 +357,52 @@ class Recalled(Struct, frozen=True, kw_only=True):
         return len(self.hits)
 
 
+class Entry(Struct, frozen=True, kw_only=True):
+    """A memory in a briefing, and why it is there."""
+
+    memory: Memory
+    why: str
+
+    @property
+    def ref(self) -> str:
+        return self.memory.ref
+
+
+class LeftOut(Struct, frozen=True, kw_only=True):
+    """A memory that could have been in a briefing, and why it is not."""
+
+    ref: str
+    reason: str
+
+
+class Section(Struct, frozen=True, kw_only=True):
+    """One part of a briefing: always, bridge, retrieval or summaries; what it was given, and what it took."""
+
+    name: str
+    budget: int
+    tokens: int = 0
+    entries: tuple[Entry, ...] = ()
+
+
+class Briefing(Struct, frozen=True, kw_only=True):
+    """Recalled text that fits a budget and a style. `str(briefing)` is the text; it is empty when there is nothing.
+
+    `error` is None, or a sentence that says why the briefing is empty: nothing is raised into an agent's prompt.
+    """
+
+    text: str = ""
+    style: str = "xml"
+    budget: int = 0
+    tokens: int = 0
+    sections: tuple[Section, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    error: str | None = None
+    receipt: str | None = None
+
+    def __str__(self) -> str:
+        return self.text
+
+
 class Signal(Struct, frozen=True, kw_only=True):
     """What subscribers hear: memory:read, :write, :flush, :compact, :search, with its payload."""
 

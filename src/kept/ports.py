@@ -218,13 +218,11 @@ class Reader(Messages, Protocol):
         limit: int,
         ranking: Ranking = BY_MATCH,
         newest: bool = False,
-        newest_share: float = 1.0,
         is_late: Callable[[], bool] | None = None,
     ) -> list[Found]:
         """Memories that hold at least one of the prepared words, best first by `ranking`. Never the shelf `forgotten`.
 
         `newest`: the latest ones first instead, whatever their score: cheap for the commonest word.
-        `newest_share`: only those among the newest so many of all ids are looked at, at a cost of their share.
         `is_late` is asked from time to time; when it says yes, the search ends with TooLate.
         """
 
@@ -349,6 +347,9 @@ class Storage(Protocol):
 
         Raises NotAllowed when the storage has changed since the backup was made, unless `overwrite_newer`.
         """
+
+    def lease(self, name: str) -> AbstractContextManager[bool]:
+        """Work that only one process at a time should do: True while it is ours, False when somebody else has it."""
 
     def describe(self) -> dict[str, Any]:
         """Facts about this storage for `kept status`: its kind, place, size in bytes, schema version."""

@@ -27,6 +27,7 @@ FTS_TOKENIZE = f"unicode61 remove_diacritics 0 tokenchars '{TOKEN_CHARS}'"
 """The `tokenize=` of every FTS5 table over prepared words. It contains single quotes: put it in double quotes."""
 
 MAX_TOKEN_CHARS = 64  # longer is a blob and no name; FTS5 would keep every byte of it as a key
+SHORT_RUN = 16  # characters of a run that is always worth remembering
 MAX_QUERY_WORDS = 32  # FTS5 takes seconds for hundreds of words on some ten thousand rows
 MAX_HUMPS = 10  # a name in camel case with more parts is base64
 
@@ -137,7 +138,7 @@ def words_and_length(text: str) -> tuple[list[str], int]:
     tokens: list[str] = []
     length = 0
     for run in text.split():
-        reading = _read(run)
+        reading = _read_short(run) if len(run) <= SHORT_RUN else _read(run)
         tokens += reading[0]
         length += reading[2]
     return tokens, length
@@ -207,13 +208,16 @@ def _says_something(token: str) -> bool:
 
 def _read(run: str) -> _Reading:
     # A long run seldom comes again, and one of Chinese has two tokens a character: not worth the memory.
-    return _read_short(run) if len(run) <= (MAX_TOKEN_CHARS if run.isascii() else 16) else _read_any(run)
+    return _read_short(run) if len(run) <= (MAX_TOKEN_CHARS if run.isascii() else SHORT_RUN) else _read_any(run)
 
 
 def _read_any(run: str) -> _Reading:
-    if run.isascii() and run.islower() and run.isalpha() and len(run) <= MAX_TOKEN_CHARS:
-        stem = (_stem(run),)  # a plain word, as most are: what the lines below would find, in a third of the time
-        return stem, stem, 1
+    if run.isascii() and len(run) <= MAX_TOKEN_CHARS:
+        # A plain word, as most are, perhaps in brackets or before a full stop: what the lines below would find, sooner.
+        word = run.lstrip("([{\"'`").rstrip(")]}\"'`.,;:!?")
+        if word.isalpha() and (word.islower() or word[1:].islower()):
+            stem = (_stem(word.lower()),)
+            return stem, stem, 1
     index: list[str] = []
     ask: list[str] = []
     count = 0

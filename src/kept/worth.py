@@ -5,7 +5,7 @@ them. Rule: nothing computed here is ever written back, so opening a store a hun
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from kept.model import Memory
@@ -50,3 +50,54 @@ FACTORS: Mapping[str, Callable[[Memory, datetime], float]] = {
     "status": lambda memory, now: STATUS_FACTOR[memory.status],
     "importance": lambda memory, now: importance_factor(memory.importance),
 }
+
+
+# What upkeep decides by
+
+DECAY_PER_WEEK = 0.95
+CANDIDATE_SHARE = 0.9
+USES_THAT_SAVE = 3
+FRESH_HOURS = 24  # used or created within: never evicted
+QUARANTINE_PENALTY = 0.8
+AUTOMATIC = ("extraction", "tool", "narrative")  # origins of what nobody remembered on purpose
+
+
+def decayed_importance(memory: Memory, now: datetime) -> float:
+    """Importance less 5 % a week without use, a tenth less for a candidate, and up to half less while little used.
+
+    A pinned memory does not decay.
+    """
+    if memory.status == "pinned":
+        return memory.importance
+    weeks = days_between(memory.last_used_at or memory.created_at, now) / 7
+    trust = CANDIDATE_SHARE if memory.status == "candidate" else 1.0
+    return float(memory.importance * DECAY_PER_WEEK**weeks * trust * min(1.0, 0.5 + 0.05 * memory.use_count))
+
+
+def worth(memory: Memory, now: datetime, factors: Sequence[str]) -> float:
+    """What a memory is worth when room is needed: the product of the named factors."""
+    values = {
+        "decayed_importance": lambda: decayed_importance(memory, now),
+        "feedback": lambda: feedback_factor(memory.feedback),
+        "recency": lambda: recency_factor(memory, now),
+    }
+    return math.prod(values[name]() for name in factors)
+
+
+def is_automatic(memory: Memory) -> bool:
+    """Whether a rule, a tool or a running story put it there, and nobody on purpose."""
+    return memory.source.origin in AUTOMATIC
+
+
+def is_over(memory: Memory, now: datetime, shelf_life_days: float) -> bool:
+    """Whether its shelf life has ended: unused that long, used less than three times, and not pinned."""
+    if memory.status == "pinned" or memory.use_count >= USES_THAT_SAVE:
+        return False
+    touched = (memory.created_at, memory.updated_at, memory.last_hit_at, memory.last_used_at)
+    return days_between(max(at for at in touched if at is not None), now) > shelf_life_days
+
+
+def is_exempt(memory: Memory, now: datetime) -> bool:
+    """Whether it stays, however full it gets: pinned, or used or created within a day."""
+    fresh = max(at for at in (memory.created_at, memory.last_used_at) if at is not None)
+    return memory.status == "pinned" or days_between(fresh, now) * 24 < FRESH_HOURS

@@ -800,6 +800,15 @@ def promise_bookkeeping_never_waits(bench: Bench) -> None:
     assert seen == [None]
 
 
+def promise_a_lease_is_one_processs_at_a_time(bench: Bench) -> None:
+    storage = bench.open()
+    with storage.lease("upkeep") as first, storage.lease("upkeep") as second, storage.lease("other") as other:
+        assert (first, second, other) == (True, False, True)
+        assert add(storage, "writers are not in its way").id > 0
+    with storage.lease("upkeep") as again:
+        assert again is True
+
+
 def promise_it_describes_itself(bench: Bench) -> None:
     storage = bench.open()
     add(storage, "something")

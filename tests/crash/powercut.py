@@ -12,6 +12,7 @@ With `--synchronous normal` the same life does lose acknowledged rows; if it did
 """
 
 import argparse
+import hashlib
 import multiprocessing
 import random
 import sys
@@ -47,6 +48,7 @@ class Report(Struct):
     operations: Counter[str] = Counter()
     boundaries: int = 0
     images: int = 0
+    distinct: int = 0
     lost: list[str] = []
     corrupt: list[str] = []
 
@@ -55,6 +57,7 @@ class Report(Struct):
             self.operations + other.operations,
             self.boundaries + other.boundaries,
             self.images + other.images,
+            self.distinct + other.distinct,
             self.lost + other.lost,
             self.corrupt + other.corrupt,
         )
@@ -62,7 +65,7 @@ class Report(Struct):
     def __str__(self) -> str:
         lines = [
             f"{self.operations.total()} operations: {', '.join(f'{n} {name}' for name, n in self.operations.items())}",
-            f"{self.boundaries} boundaries, {self.images} images",
+            f"{self.boundaries} boundaries, {self.images} images, {self.distinct} of them distinct",
             f"{len(self.lost)} lost an acknowledged change, {len(self.corrupt)} were not whole",
         ]
         return "\n".join(lines + self.lost[:5] + self.corrupt[:10])
@@ -100,7 +103,7 @@ def cut(
     report = Report(lost=[], corrupt=[])
     media = Media()
     acknowledged = -1
-    image_folder = folder / "image"
+    examined: dict[bytes, Found] = {}  # many cuts leave the same bytes, above all when nothing or all was kept
     for number, happened in enumerate(log):
         if happened.kind == "mark":
             acknowledged = int(happened.name)
@@ -110,32 +113,56 @@ def cut(
             continue
         report.boundaries += 1
         for _ in range(1 if media.is_all_durable else outcomes):
+            image = media.cut(rng)
+            digest = _digest(image)
+            if digest not in examined:
+                examined[digest] = examine(image, folder / "image")
             report.images += 1
-            write_image(media.cut(rng), image_folder)
-            verdict = _examine(image_folder / "kept.db", moments, acknowledged)
             where = f"cut {number} of {len(log)} ({happened.kind} {happened.name}), acknowledged {acknowledged}"
-            for sentences, problem in zip((report.lost, report.corrupt), verdict, strict=True):
-                if problem:
-                    sentences.append(f"{where}: {problem}")
+            lost, broken = judge(image, examined[digest], moments, acknowledged)
+            report.lost += [f"{where}: {lost}"] if lost else []
+            report.corrupt += [f"{where}: {broken}"] if broken else []
+    report.distinct = len(examined)
     return report
 
 
-def _examine(path: Path, moments: list[Moment], acknowledged: int) -> tuple[str | None, str | None]:
-    """(what was lost, what is not whole), each None if all is well."""
-    scrubbed = moments[acknowledged].scrubbed if acknowledged >= 0 else ()
-    for part in path.parent.iterdir():
-        content = part.read_bytes()
-        if revived := [word for word in scrubbed if word.encode() in content]:
-            return None, f"{part.name} holds {len(revived)} erased words again, {revived[0]}"
+class Found(Struct):
+    """What the storage makes of an image."""
+
+    fault: str | None = None
+    state: str | None = None
+
+
+def _digest(image: dict[str, bytes]) -> bytes:
+    digest = hashlib.blake2b(digest_size=16)
+    for name, content in sorted(image.items()):
+        digest.update(f"{name} {len(content)} ".encode())
+        digest.update(content)
+    return digest.digest()
+
+
+def examine(image: dict[str, bytes], folder: Path) -> Found:
+    """Let the real storage open the image, as a program would that starts after the power cut."""
+    write_image(image, folder)
     try:
-        with opened(path) as (_, connection):
-            faults, state = list(faults_of_file(connection)), snapshot(connection)
+        with opened(folder / "kept.db") as (_, connection):
+            faults = list(faults_of_file(connection))
+            return Found(faults[0] if faults else None, snapshot(connection))
     except (KeptError, apsw.Error) as error:
-        return None, f"it cannot be opened or read: {error}"
-    if faults:
-        return None, faults[0]
+        return Found(f"it cannot be opened or read: {error}")
+
+
+def judge(
+    image: dict[str, bytes], found: Found, moments: list[Moment], acknowledged: int
+) -> tuple[str | None, str | None]:
+    """(what was lost, what is not whole), each None if all is well."""
+    for word in moments[acknowledged].scrubbed if acknowledged >= 0 else ():
+        if any(word.encode() in content for content in image.values()):
+            return None, f"the erased word {word} is there again"
+    if found.fault:
+        return None, found.fault
     # Equal states need no look at the chain and the records: they were examined when the state was recorded.
-    matching = [n for n, moment in enumerate(moments[: max(acknowledged, 0) + 2]) if moment.state == state]
+    matching = [n for n, moment in enumerate(moments[: max(acknowledged, 0) + 2]) if moment.state == found.state]
     if not matching or (acknowledged < 0 and 0 not in matching):
         return None, "it is in a state in which it never was"
     durable = max((n for n in range(acknowledged + 1) if moments[n].is_durable), default=0)
@@ -159,7 +186,7 @@ def _run_life(seed: int, synchronous: str, outcomes: int) -> Report:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--operations", type=int, default=1000, help="how many in all")
-    parser.add_argument("--outcomes", type=int, default=1, help="images for each boundary")
+    parser.add_argument("--outcomes", type=int, default=2, help="images for each boundary")
     parser.add_argument("--synchronous", choices=("full", "normal"), default="full")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)

@@ -24,7 +24,9 @@ class Aviary:
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
-        self._vocabulary = ["".join(self._random.choices("aeioubcdfls", k=self._random.randint(3, 9))) for _ in range(30_000)]
+        self._vocabulary = [
+            "".join(self._random.choices("aeioubcdfls", k=self._random.randint(3, 9))) for _ in range(30_000)
+        ]
         self.words: set[str] = set()
 
     def word(self) -> str:

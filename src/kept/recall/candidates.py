@@ -1,8 +1,9 @@
 """The few memories worth scoring, out of all.
 
 FTS5 scores every row that holds any of the words, so a search costs what its commonest word costs. Here only
-the rarest words are searched, as many as fit a budget of postings; the exact score over all words is computed
-afterwards, on what they found. A space smaller than the budget is searched with every word, hence exactly.
+the rarest words are searched, as many as fit a budget of postings, and what they find is ordered by all that the
+score will be made of; the exact score over all words is computed afterwards, on the best. A space smaller than the
+budget is searched with every word, hence exactly.
 Rule: late is better than never, and said: what was found until the deadline is the answer.
 """
 
@@ -10,7 +11,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from kept.ports import Found, Reader, Statistics, TooLate, Where
+from kept.ports import Found, Ranking, Reader, Statistics, TooLate, Where
 
 SMALLEST_BUDGET = 8_000  # postings
 BUDGET_SHARE = 0.04  # of the rows
@@ -32,6 +33,7 @@ def gather(
     weights: dict[str, float],
     statistics: Statistics,
     where: Where,
+    ranking: Ranking,
     *,
     limit: int,
     is_late: Callable[[], bool],
@@ -40,26 +42,22 @@ def gather(
     rare, common = affordable(weights, statistics)
     if not rare and not common:
         return Gathered([])
+    found: list[Found] = []
     try:
         if rare:
-            found = reader.search(rare, where, limit=limit, is_late=is_late)
-            if len(found) >= limit or not common:
-                return Gathered(found, is_cut=len(found) >= limit)
-        else:
-            found = []
+            found = reader.search(rare, where, limit=limit, ranking=ranking, is_late=is_late)
         known = {hit.memory.id for hit in found}
         for word in common:  # the rare words found too little: let the next one in, whatever it costs
-            more = reader.search([word], where, limit=limit, is_late=is_late)
-            found += [hit for hit in more if hit.memory.id not in known]
-            known.update(hit.memory.id for hit in more)
             if len(found) >= limit:
                 break
+            more = reader.search([word], where, limit=limit, ranking=ranking, is_late=is_late)
+            found += [hit for hit in more if hit.memory.id not in known]
+            known.update(hit.memory.id for hit in more)
         return Gathered(found[:limit], is_cut=len(found) >= limit)
     except TooLate:
-        pass
-    # Ranking the commonest words takes too long here. Their newest memories are had at once.
-    newest = reader.search([*rare, *common][:1], where, limit=limit, newest=True)
-    return Gathered(newest, is_cut=True, is_late=True)
+        # Ranking the commonest words takes too long here. Their newest memories are had at once.
+        found = found or reader.search([*rare, *common][:1], where, limit=limit, newest=True)
+    return Gathered(found, is_cut=True, is_late=True)
 
 
 def affordable(weights: dict[str, float], statistics: Statistics) -> tuple[list[str], list[str]]:

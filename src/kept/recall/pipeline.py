@@ -9,13 +9,13 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from kept.model import Alias, Conflict, Hit, Memory, Recalled
-from kept.ports import Found, Reader, Statistics, Where
+from kept.model import Alias, Conflict, Memory, Recalled
+from kept.ports import Reader, Statistics, Where
 from kept.recall import candidates, links, query
 from kept.recall.candidates import CANDIDATES, DEGRADED_CANDIDATES, WIDENED
 from kept.recall.rerank import Reranker, rerank
-from kept.recall.score import Circumstances, largest_factor, score
-from kept.recall.select import in_order, select
+from kept.recall.score import Circumstances, Scored, hit, ranking, scorer
+from kept.recall.select import AT_LEAST_KEPT, MOST_MISSES, best_first, in_order, select
 from kept.settings import Profile, Settings
 
 MOST_PINNED = 5
@@ -44,6 +44,14 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     reranker: Reranker | None = None
 
 
+class _Looked(Struct, frozen=True, kw_only=True):
+    """Scored candidates in order, which words nobody has written, and what was cut short."""
+
+    scored: list[Scored]
+    unknown: list[str]
+    notes: list[str]
+
+
 def recall(request: Request, around: Surroundings) -> Recalled:
     """The answer to one query. Never raises for anything a query could say."""
     started = around.timer()
@@ -54,12 +62,15 @@ def recall(request: Request, around: Surroundings) -> Recalled:
 
     own_aliases = [alias for reader in around.readers for alias in reader.all(Alias)]
     asked = query.understand(request.query, request.profile, own_aliases)
-    hits, asked, notes = _find(request, around, asked, is_late)
+    looked, asked = _look_twice(request, around, asked, is_late)
+    top = max(AT_LEAST_KEPT, 3 * request.limit) if not request.is_degraded else DEGRADED_TOP
+    hits = [hit(scored, asked) for scored in looked.scored[: top + MOST_MISSES]]
+    notes = looked.notes
     if around.reranker is not None and hits:
         hits, note = rerank(request.query, hits, around.reranker, max(0.01, deadline - around.timer()))
         hits = in_order(hits)
         notes += [note] if note else []
-    chosen, misses = select(hits, request.profile, request.limit, top=DEGRADED_TOP if request.is_degraded else None)
+    chosen, misses = select(hits, request.profile, request.limit, top=top)
     if request.follow:
         chosen += links.follow(chosen, around.readers, around.now, limit=request.limit)
     return Recalled(
@@ -73,26 +84,22 @@ def recall(request: Request, around: Surroundings) -> Recalled:
     )
 
 
-def _find(
+def _look_twice(
     request: Request, around: Surroundings, asked: query.Asked, is_late: Callable[[], bool]
-) -> tuple[list[Hit], query.Asked, list[str]]:
-    """Scored candidates in order, the words that were looked for in the end, and what was cut short."""
-    hits, notes = _candidates(request, around, asked, is_late)
-    if len(hits) >= request.limit or is_late():
-        return hits, asked, notes
-    statistics = _statistics(around.readers, asked, request.where)
-    unknown = [word for word in asked.literal if not sum(part.rows_with.get(word, 0) for part in statistics)]
-    guessed = query.guess(asked, unknown, around.readers, request.where, request.profile)
-    if len(guessed.weights) == len(asked.weights):
-        return hits, asked, notes
-    hits, more = _candidates(request, around, guessed, is_late)
-    return hits, guessed, notes + more
+) -> tuple[_Looked, query.Asked]:
+    """Look for what was asked; if that finds too little, also for what unknown words could have meant."""
+    looked = _look(request, around, asked, is_late)
+    if len(looked.scored) >= request.limit or not looked.unknown or is_late():
+        return looked, asked
+    guessed = query.guess(asked, looked.unknown, around.readers, request.where, request.profile, is_late)
+    if guessed.words == asked.words:
+        return looked, asked
+    return _look(request, around, guessed, is_late), guessed
 
 
-def _candidates(
-    request: Request, around: Surroundings, asked: query.Asked, is_late: Callable[[], bool]
-) -> tuple[list[Hit], list[str]]:
-    statistics = _statistics(around.readers, asked, request.where)
+def _look(request: Request, around: Surroundings, asked: query.Asked, is_late: Callable[[], bool]) -> _Looked:
+    """The best candidates of every space, scored as if all spaces were one."""
+    statistics = [reader.statistics(asked.words, request.where) for reader in around.readers]
     circumstances = Circumstances(
         asked=asked,
         # Of all spaces together: so a space of ten rows cannot make its words look rare.
@@ -102,40 +109,34 @@ def _candidates(
         files=request.files,
         now=around.now,
     )
-    hits: list[Hit] = []
-    notes: list[str] = (
-        ["recall has been slow lately, so fewer candidates were looked at"] if request.is_degraded else []
-    )
+    score, order = scorer(circumstances), ranking(circumstances)
+    best: list[Scored] = []
+    notes = ["recall has been slow lately, so fewer candidates were looked at"] if request.is_degraded else []
     for reader, own in zip(around.readers, statistics, strict=True):
-        limit = DEGRADED_CANDIDATES if request.is_degraded else CANDIDATES
-        gathered = candidates.gather(reader, asked.weights, own, request.where, limit=limit, is_late=is_late)
-        scored = _scored(gathered.found, circumstances)
-        if gathered.is_cut and not gathered.is_late and not request.is_degraded and _could_miss(scored, own, request):
-            gathered = candidates.gather(reader, asked.weights, own, request.where, limit=WIDENED, is_late=is_late)
-            scored = _scored(gathered.found, circumstances)
+        for limit in (DEGRADED_CANDIDATES,) if request.is_degraded else (CANDIDATES, WIDENED):
+            gathered = candidates.gather(reader, asked.weights, own, request.where, order, limit=limit, is_late=is_late)
+            scored = best_first([score(found) for found in gathered.found])
+            if gathered.is_late or not gathered.is_cut or not _could_miss(scored, request.limit):
+                break
         if gathered.is_late:
             notes.append(
                 f"{around.settings.recall_deadline_ms} ms were over, so the newest matches stand in for the best"
             )
-        hits += scored
-    return in_order(hits), notes
+        best += scored
+    unknown = [word for word in asked.literal if not circumstances.statistics.rows_with.get(word)]
+    return _Looked(scored=best_first([one for one in best if one.score > 0]), unknown=unknown, notes=notes)
 
 
-def _scored(found: Sequence[Found], circumstances: Circumstances) -> list[Hit]:
-    hits = (score(candidate, circumstances) for candidate in found)
-    return in_order([hit for hit in hits if hit.score > 0])
+def _could_miss(scored: Sequence[Scored], limit: int) -> bool:
+    """Whether a memory below the cut could belong into the answer: if ours were to lift it like no other.
 
-
-def _could_miss(hits: Sequence[Hit], statistics: Statistics, request: Request) -> bool:
-    """Whether a memory below the cut could, with all the feedback there is, belong into the answer."""
-    if len(hits) < request.limit:
+    The storage ordered candidates by nearly the same score; by how much ours differs from it, those above the cut tell.
+    """
+    ranks = [one.found.rank for one in scored]
+    if len(scored) < limit or not limit or not min(ranks):
         return False
-    cut = min(hit.why.get("match", 0.0) for hit in hits)
-    return cut * largest_factor(hits, statistics.top_feedback, request.profile) >= hits[request.limit - 1].score
-
-
-def _statistics(readers: Sequence[Reader], asked: query.Asked, where: Where) -> list[Statistics]:
-    return [reader.statistics(asked.words, where) for reader in readers]
+    most = max(one.score / one.found.rank for one in scored)
+    return min(ranks) * most >= scored[limit - 1].score
 
 
 def _pinned(readers: Sequence[Reader], where: Where) -> tuple[Memory, ...]:

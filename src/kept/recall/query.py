@@ -4,7 +4,7 @@ First step of the read path. Rule: any string at all is a query. Words that were
 that an alias, a beginning or a misspelling brings in weighs less, and carries the reason why it is there.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -51,9 +51,18 @@ def understand(query: str, profile: Profile, own_aliases: Iterable[Alias]) -> As
     return asked
 
 
-def guess(asked: Asked, unknown: Sequence[str], readers: Sequence[Reader], where: Where, profile: Profile) -> Asked:
+def guess(
+    asked: Asked,
+    unknown: Sequence[str],
+    readers: Sequence[Reader],
+    where: Where,
+    profile: Profile,
+    is_late: Callable[[], bool],
+) -> Asked:
     """Add what words that nobody has written could have meant: a beginning, or a slip of the keyboard."""
     for word in unknown:
+        if is_late():
+            break
         if len(word) < _SHORTEST_GUESS:
             continue
         if profile.prefix:

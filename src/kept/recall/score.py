@@ -13,20 +13,14 @@ from msgspec import Struct
 
 from kept import bm25, worth
 from kept.model import Hit, Memory
-from kept.ports import Found, Statistics
+from kept.ports import Found, Ranking, Statistics
 from kept.recall.query import Asked
 from kept.settings import Profile, by_kind
 
 SHARED_FILE = 1.5
 SHARED_FOLDER = 1.2
 
-_COLUMNS = {
-    "content": "words",
-    "tags": "tag_words",
-    "files": "file_words",
-    "source": "source_words",
-    "kind": "kind_words",
-}
+_COLUMNS = ("content", "tags", "files", "source", "kind")  # as profiles call the columns of `Prepared`
 
 
 class Circumstances(Struct, frozen=True, kw_only=True):
@@ -40,10 +34,38 @@ class Circumstances(Struct, frozen=True, kw_only=True):
     now: datetime
 
 
-def score(found: Found, circumstances: Circumstances) -> Hit:
-    """The hit that a candidate makes."""
-    why = {name: FACTORS[name](found, circumstances) for name in circumstances.profile.factors}
-    return Hit(memory=found.memory, score=prod(why.values()), why=why, matched=matched(found, circumstances.asked))
+class Scored(Struct, frozen=True):
+    """A candidate with its score, which is the product of what `why` says."""
+
+    found: Found
+    score: float
+    why: dict[str, float]
+
+
+def scorer(at: Circumstances) -> Callable[[Found], Scored]:
+    """What scores one candidate after the other under the same circumstances."""
+    factors = [(name, _factor(name, at)) for name in at.profile.factors]
+
+    def score(found: Found) -> Scored:
+        why = {name: factor(found) for name, factor in factors}
+        return Scored(found, prod(why.values()), why)
+
+    return score
+
+
+def ranking(at: Circumstances) -> Ranking:
+    """The same order, as far as a storage can tell it: all factors but the files at hand."""
+    return Ranking(
+        columns=_columns(at.profile),
+        factors=tuple(name for name in at.profile.factors if name not in ("match", "files")),
+        kind_weights=at.kind_weights,
+        now=at.now,
+    )
+
+
+def hit(scored: Scored, asked: Asked) -> Hit:
+    """The hit that a candidate makes, with the words that were found in it."""
+    return Hit(memory=scored.found.memory, score=scored.score, why=scored.why, matched=matched(scored.found, asked))
 
 
 def matched(found: Found, asked: Asked) -> dict[str, str]:
@@ -53,26 +75,6 @@ def matched(found: Found, asked: Asked) -> dict[str, str]:
         f" {prepared.words} {prepared.tag_words} {prepared.file_words} {prepared.source_words} {prepared.kind_words} "
     )
     return {word: asked.reasons.get(word, "asked for") for word in asked.words if f" {word} " in held}
-
-
-def largest_factor(hits: Sequence[Hit], top_feedback: int, profile: Profile) -> float:
-    """The most that everything but the match could multiply a score by, in this space."""
-    most = worth.feedback_factor(top_feedback) if "feedback" in profile.factors else 1.0
-    others = [prod(value for name, value in hit.why.items() if name not in ("match", "feedback")) for hit in hits]
-    return most * max(others, default=1.0)
-
-
-def _match(found: Found, at: Circumstances) -> float:
-    weights = {_COLUMNS[name]: weight for name, weight in at.profile.columns.items()}
-    return bm25.score(found.prepared, at.asked.weights, at.statistics, weights, by_tokens=at.profile.by_tokens)
-
-
-def _kind(found: Found, at: Circumstances) -> float:
-    return by_kind(at.kind_weights, found.memory.kind)
-
-
-def _files(found: Found, at: Circumstances) -> float:
-    return file_affinity(found.memory, at.files)
 
 
 def file_affinity(memory: Memory, files: Sequence[str]) -> float:
@@ -85,13 +87,21 @@ def file_affinity(memory: Memory, files: Sequence[str]) -> float:
     return SHARED_FOLDER if any(str(PurePosixPath(file).parent) in folders for file in memory.files) else 1.0
 
 
-FACTORS: Mapping[str, Callable[[Found, Circumstances], float]] = {
-    "match": _match,
-    "feedback": lambda found, at: worth.feedback_factor(found.memory.feedback),
-    "recency": lambda found, at: worth.recency_factor(found.memory, at.now),
-    "kind": _kind,
-    "use": lambda found, at: worth.use_factor(found.memory.use_count),
-    "files": _files,
-    "status": lambda found, at: worth.STATUS_FACTOR[found.memory.status],
-    "importance": lambda found, at: worth.importance_factor(found.memory.importance),
-}
+def _factor(name: str, at: Circumstances) -> Callable[[Found], float]:
+    match name:
+        case "match":
+            words, columns = at.asked.weights, _columns(at.profile)
+            relevance = bm25.scorer(words, at.statistics, columns, by_tokens=at.profile.by_tokens)
+            return lambda found: relevance(found.prepared)
+        case "kind":
+            return lambda found: by_kind(at.kind_weights, found.memory.kind)
+        case "files":
+            return lambda found: file_affinity(found.memory, at.files)
+        case _:
+            worth_by, now = worth.FACTORS[name], at.now
+            return lambda found: worth_by(found.memory, now)
+
+
+def _columns(profile: Profile) -> tuple[float, float, float, float, float]:
+    content, tags, files, source, kind = (profile.columns.get(name, 0.0) for name in _COLUMNS)
+    return content, tags, files, source, kind

@@ -6,23 +6,26 @@ Fifth step of the read path. Rule: every memory that was scored and not returned
 from collections import Counter
 from collections.abc import Sequence
 
-from kept.model import Hit, Miss
+from kept.model import Hit, Memory, Miss
+from kept.recall.score import Scored
 from kept.settings import Profile
 
 AT_LEAST_KEPT = 15
 MOST_MISSES = 10  # shown by `kept why`; the rest is a number
 
 
+def best_first(scored: Sequence[Scored]) -> list[Scored]:
+    """Candidates in order; of equals, the newer one first."""
+    return sorted(scored, key=lambda one: _place(one.score, one.found.memory))
+
+
 def in_order(hits: Sequence[Hit]) -> list[Hit]:
-    """Best first; of equals, the newer one."""
-    return sorted(hits, key=lambda hit: (-hit.score, -hit.memory.created_at.timestamp(), hit.memory.uid))
+    """Hits in the same order."""
+    return sorted(hits, key=lambda hit: _place(hit.score, hit.memory))
 
 
-def select(
-    hits: Sequence[Hit], profile: Profile, limit: int, *, top: int | None = None
-) -> tuple[list[Hit], list[Miss]]:
+def select(hits: Sequence[Hit], profile: Profile, limit: int, *, top: int) -> tuple[list[Hit], list[Miss]]:
     """The answer, and what just missed it. `hits` are in order; `top` is how many are looked at all."""
-    top = max(AT_LEAST_KEPT, 3 * limit) if top is None else top
     chosen: list[Hit] = []
     misses: list[Miss] = []
     from_session: Counter[str] = Counter()
@@ -45,3 +48,7 @@ def select(
         if len(misses) < MOST_MISSES:
             misses.append(Miss(hit=hit, reason=reason))
     return chosen, misses
+
+
+def _place(score: float, memory: Memory) -> tuple[float, float, str, int]:
+    return -score, -memory.created_at.timestamp(), memory.space, -memory.id

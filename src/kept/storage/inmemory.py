@@ -43,7 +43,6 @@ from kept.storage.shared import (
     index_of,
     indexes,
     matches,
-    oldest_id,
     tombstone,
     weight,
 )
@@ -149,17 +148,15 @@ class InMemoryReader(MessageReader):
         limit: int,
         ranking: Ranking = BY_MATCH,
         newest: bool = False,
-        newest_share: float = 1.0,
         is_late: Callable[[], bool] | None = None,
     ) -> list[Found]:
         check_limit(limit)
         relevance = bm25.scorer(words, self.statistics(words, where), ranking.columns, by_tokens=True)
-        oldest = oldest_id(max(self._state.memories, default=0), newest_share)
         found: list[Found] = []
         for memory in self._state.memories.values():
             if is_late is not None and is_late():
                 raise TooLate
-            if memory.id < oldest or memory.is_forgotten or not matches(memory, where):
+            if memory.is_forgotten or not matches(memory, where):
                 continue
             prepared = self._prepare(memory)
             if match := relevance(prepared):
@@ -345,6 +342,7 @@ class InMemoryStorage:
         self.state = State()
         self._prepared: dict[int, tuple[Memory, Prepared]] = {}
         self._turn = threading.Lock()
+        self._leases: dict[str, threading.Lock] = {}
         self._write_wait_s = write_wait_s
         self._salt = salt
         self._is_closed = False
@@ -389,6 +387,16 @@ class InMemoryStorage:
 
     def restore_from(self, source: Path, *, overwrite_newer: bool = False) -> Restored:
         raise NotAllowed("A store in memory cannot be restored from a backup.", hint="Open a file instead.")
+
+    @contextmanager
+    def lease(self, name: str) -> Iterator[bool]:
+        lock = self._leases.setdefault(name, threading.Lock())
+        is_ours = lock.acquire(blocking=False)
+        try:
+            yield is_ours
+        finally:
+            if is_ours:
+                lock.release()
 
     def describe(self) -> dict[str, Any]:
         return {"storage": "in-memory", "place": ":memory:", "bytes": 0, "schema": 1}

@@ -3,19 +3,25 @@
 The in-memory storage, loaded when the file has changed and saved whole at each commit: into a new
 file, synced, the old one kept as `.bak`, then renamed over it, all in this process's turn. Opening
 checks the file, falls back to `.bak` (and says so), and brings older versions up step by step.
+Rule: what was erased is in none of the files that Kept keeps beside the store.
 """
 
 import hashlib
 import os
+import secrets
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from kept.errors import Corrupt, InvalidInput, SchemaTooNew, StorageError
-from kept.storage.inmemory import InMemoryStorage, State
+from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound, SchemaTooNew, StorageError
+from kept.model import Memory
+from kept.ports import BackedUp, Restored, Scrubbed, Stamp
+from kept.storage.inmemory import InMemoryStorage, InMemoryTransaction, State
 from kept.storage.shared import WRITE_WAIT_S
 from kept.storage.turns import Turns
 
@@ -55,6 +61,7 @@ class JsonFileStorage(InMemoryStorage):
         self._migrations = migrations
         self._turns = Turns(path.with_name(path.name + ".lock"))
         self._seen: tuple[int, int, int] | None = None
+        self._dropped = 0
         self._refreshed()
 
     def describe(self) -> dict[str, Any]:
@@ -65,6 +72,45 @@ class JsonFileStorage(InMemoryStorage):
             "schema": self._version,
         }
         return facts | ({"warning": self.warning} if self.warning else {})
+
+    def scrub(self) -> Scrubbed:
+        """Nothing is left to do: the erasing commit has rewritten the store and dropped the older copies of it."""
+        dropped, self._dropped = self._dropped, 0
+        return Scrubbed(backups=dropped)
+
+    def back_up(self, target: Path) -> BackedUp:
+        with self._explained(target, "No backup was made."):
+            state = self._refreshed()
+            data = self._encode(state)
+            _write_new(target, data)
+        return BackedUp(path=str(target), memories=len(state.memories), events=len(state.events), bytes=len(data))
+
+    def restore_from(self, source: Path, *, overwrite_newer: bool = False) -> Restored:
+        if not source.is_file():
+            raise NotFound(f"There is no backup {source}.", hint="`kept backup FILE` writes one.")
+        wanted = self._parse(source)
+        self._take_turn(self._write_wait_s)
+        try:
+            present = self._refreshed()
+            if present.events and not overwrite_newer and present.events[-1] not in wanted.events:
+                raise NotAllowed(
+                    f"{self.path} has changes that {source} does not know.",
+                    hint="Restoring would take them back; the present state would stay beside it as a backup.",
+                )
+            left_out = _carry_over(present, wanted, self.space)
+            replaced = _unused(self.path.with_name(self.path.name + ".replaced")) if present.events else None
+            if replaced is not None:
+                with self._explained(replaced, "Nothing was restored."):
+                    _write_new(replaced, self._encode(present))
+            self._commit(wanted)
+            return Restored(
+                memories=len(wanted.memories),
+                events=len(wanted.events),
+                left_out=left_out,
+                replaced=None if replaced is None else str(replaced),
+            )
+        finally:
+            self._end_turn()
 
     def close(self) -> None:
         super().close()
@@ -122,23 +168,53 @@ class JsonFileStorage(InMemoryStorage):
         return msgspec.convert(store, State, str_keys=True)
 
     def _commit(self, state: State, *, has_erased: bool = False) -> None:
-        store = msgspec.Raw(msgspec.json.encode(state))
-        file = _File(version=self._version, space=self.space, checksum=_checksum(store), store=store)
         new = self.path.with_name(self.path.name + ".new")
-        try:
-            _write_synced(new, msgspec.json.encode(file))
-            self._keep_backup()
-            new.replace(self.path)
-            if has_erased:  # or the backup would still hold what was erased
+        with self._explained(self.path, "Nothing was stored."):
+            try:
+                self._write(new, self._encode(state), is_urgent=has_erased)
                 self._keep_backup()
-            _sync_folder(self.path.parent)
-        except OSError as error:
-            raise StorageError(
-                f"{self.path} cannot be written: {error.strerror}.",
-                hint="Nothing was stored. Free some space or fix the permissions, then try again.",
-            ) from error
+                new.replace(self.path)
+            except OSError:
+                new.unlink(missing_ok=True)
+                raise
         self.state = state
         self._seen = self._stat(self.path)
+        with self._explained(self.path, "It was stored, but may not survive a power cut."):
+            if has_erased:
+                self._drop_older_copies()
+            _sync_folder(self.path.parent)
+
+    def _write(self, new: Path, data: bytes, *, is_urgent: bool) -> None:
+        try:
+            _write_synced(new, data)
+        except OSError:
+            if not is_urgent:
+                raise
+            # On a full disk what is to be erased makes room itself: the backup would have to go anyway.
+            self.backup.unlink(missing_ok=True)
+            _write_synced(new, data)
+
+    def _encode(self, state: State) -> bytes:
+        store = msgspec.Raw(msgspec.json.encode(state))
+        return msgspec.json.encode(_File(self._version, self.space, _checksum(store), store))
+
+    @contextmanager
+    def _explained(self, path: Path, outcome: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StorageError(
+                f"{path} cannot be written: {error.strerror}.",
+                hint=f"{outcome} Free some space or fix the permissions, then try again.",
+            ) from error
+
+    def _drop_older_copies(self) -> None:
+        """Let no other file hold what was erased: the backup becomes the store as it is, the rest goes."""
+        self._keep_backup()
+        for pattern in (".damaged-*", ".replaced-*", ".bak.new", ".*.part"):
+            for copy in self.path.parent.glob(self.path.name + pattern):
+                copy.unlink(missing_ok=True)
+                self._dropped += 1
 
     def _keep_backup(self) -> None:
         """Keep the file as it is under its second name, without a moment in which it has none."""
@@ -171,6 +247,25 @@ class JsonFileStorage(InMemoryStorage):
         return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
+def _carry_over(present: State, wanted: State, space: str) -> int:
+    """What must not be forgotten by going back: what was erased, and which ids were given. How many were left out."""
+    known = {event.subject for event in present.events} - {memory.uid for memory in present.memories.values()}
+    stamp = Stamp(group=secrets.token_hex(8), at=datetime.now(UTC), actor="restore")
+    erasing = InMemoryTransaction(space, wanted, {}, stamp, secrets.token_hex)
+    gone: list[Memory] = [memory for memory in wanted.memories.values() if memory.uid in known]
+    for memory in gone:
+        erasing.erase(memory)
+    for session, messages in wanted.messages.items():
+        ours = {message.n: message for message in present.messages.get(session, ())}
+        later = [message for message in messages if message.n > max(ours, default=0)]
+        wanted.messages[session] = (*(ours[m.n] for m in messages if m.n in ours), *later)
+    if wanted.key != present.key:
+        wanted.key, wanted.tombstones = present.key, set()
+    wanted.tombstones |= present.tombstones
+    wanted.last_ids |= {noun: max(last, wanted.last_ids.get(noun, 0)) for noun, last in present.last_ids.items()}
+    return len(gone)
+
+
 def _checksum(store: msgspec.Raw) -> str:
     return hashlib.blake2b(bytes(store), digest_size=16).hexdigest()
 
@@ -181,6 +276,22 @@ def _write_synced(path: Path, data: bytes) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _write_new(path: Path, data: bytes) -> None:
+    """Write a file that was not there, whole or not at all."""
+    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        _write_synced(part, data)
+        try:
+            os.link(part, path)  # unlike a rename, this fails when there is already one
+        except FileExistsError as error:
+            raise NotAllowed(f"{path} is already there.", hint="Backups never overwrite a file.") from error
+        except OSError:  # a file system without hard links
+            part.rename(path)
+        _sync_folder(path.parent)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -3,6 +3,8 @@
 The one place that says which field goes into which column of the index.
 """
 
+from functools import lru_cache
+
 from kept import text
 from kept.model import Memory
 from kept.ports import Prepared
@@ -15,11 +17,17 @@ def prepare(memory: Memory) -> Prepared:
     of_text, n_words = text.words_and_length(content)
     columns = (
         of_text,
-        [word for tag in memory.tags for word in text.words(tag)],
-        [word for path in memory.files for word in text.words(path)],
-        text.words(f"{source.origin} {source.agent or ''}"),
-        text.words(memory.kind),
+        [word for tag in memory.tags for word in _label(tag)],
+        [word for path in memory.files for word in _label(path)],
+        _label(f"{source.origin} {source.agent or ''}"),
+        _label(memory.kind),
     )
     words, tag_words, file_words, source_words, kind_words = (" ".join(column) for column in columns)
     n_tokens = sum(len(column) for column in columns)
     return Prepared(words, tag_words, file_words, source_words, kind_words, n_words, n_tokens)
+
+
+@lru_cache(maxsize=1024)
+def _label(label: str) -> tuple[str, ...]:
+    """The words of a tag, a path, a name or a kind: few of them, and always the same."""
+    return tuple(text.words(label))

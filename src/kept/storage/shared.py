@@ -69,11 +69,6 @@ def weight(memory: Memory, ranking: Ranking) -> float:
     return product
 
 
-def oldest_id(last_id: int, newest_share: float) -> int:
-    """The first id of the newest share of all ids up to `last_id`."""
-    return last_id - int(last_id * newest_share) + 1
-
-
 def tombstone(key: bytes, fingerprint: str) -> str:
     """What is left of an erased memory: a keyed hash, which says "this one" to nobody who lacks the key.
 

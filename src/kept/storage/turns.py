@@ -157,10 +157,7 @@ class Turns:
         self._fd = self._waiter = None
 
     def _is_current(self, fd: int) -> bool:
-        try:
-            return os.path.samestat(os.fstat(fd), self.path.stat())
-        except FileNotFoundError:
-            return False
+        return os.fstat(fd).st_nlink > 0  # deleted, or another file renamed over it: then ours has no name any more
 
     def _busy(self, wait_s: float) -> Busy:
         holder = self.holder()

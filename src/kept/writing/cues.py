@@ -6,6 +6,7 @@ needs a clearer cue than a user, because it thinks aloud.
 """
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from typing import Literal
 
@@ -28,18 +29,22 @@ _SHORTHANDS = {
 
 
 class Cue(Struct, frozen=True):
-    """What a sentence is, if one of the lines fits it. `is_intent`: the user wants it to be kept or followed."""
+    """What a sentence is, if one of the lines fits it.
+
+    `is_intent`: the user wants it to be kept or followed. `is_headed`: the lines are about the headings above it.
+    """
 
     kind: str
     lines: str
     tag: str | None = None
     is_intent: bool = False
+    is_headed: bool = False
 
 
 _REMEMBER = Cue(
     "fact",
     r"""
-    remember( that\b|:| this:)
+    (?<!i )remember( that\b|:| this:)
     ^(please )?(note|bear in mind|keep in mind)( that\b|:)
     keep in mind that
     for the record
@@ -52,7 +57,7 @@ _DECISION = Cue(
     "decision",
     r"""
     we('ve| have)? (just |already |finally |all )?(decided|agreed|settled on|chose|opted)\b
-    (i|they|team)('ve| have| has)? decided\b
+    (?<!now that )(i|they|team)('ve| have| has)? decided\b
     ^(the )?decision( is)?:
     ^go(ing)? with\b
     (we|i)('re| are|'m| am) going with\b
@@ -90,7 +95,7 @@ _PREFERENCE = Cue(
     i (really )?(don'?t|do not) (like|want) (you to|it when|to see|any|your)\b
     i (really )?like (it when|my|your)\b
     (from now on|going forward|in (the )?future,|whenever you|every time you|each time you)\b
-    ^((and|but|also|please),? )*(always|never) (?!mind)\w
+    ^((and|but|also|please),? )*(always|never) (?!mind|the\b|an?\b|my\b|happy|good|nice|seen|been|heard|had|knew)\w
     please (always|never|stop) \w
     you (should|must) (always|never)\b
     make sure (to|you) always\b
@@ -115,7 +120,7 @@ _CORRECTION = Cue(
     ^<well>(not|no) [^,]{2,60}, (but|use|just use|do)\b
     ^<well>use [^,.]{2,80}(, not\b|,? instead of\b|,? rather than\b)
     ^<no> (please )?(use|do|put|keep|call|write|make|it (should|must|has to))\b
-    i (said|told you|meant|asked for)\b
+    (?<!like )i (said|told you|meant|asked for)\b
     """,
     tag="correction",
     is_intent=True,
@@ -123,12 +128,14 @@ _CORRECTION = Cue(
 _DISCOVERY = Cue(
     "discovery",
     r"""
-    turns out\b
+    (it|that) turns out\b
+    ^turns out\b
+    turned out (that|to be)\b
     root cause\b
     real bug\b
     i('ve| have)? (just )?(found|discovered|noticed|learned|reali[sz]ed)( out)? (that|why)\b
     discovered( (and|&) \w{1,20})?:
-    the (real |actual |main )?(problem|issue|culprit|bug|cause) (is|was) (?!clear|simple|fixed|here|now|still|in\b)
+    (?<!if )the (real |actual |main )?(problem|issue|culprit|bug|cause) (is|was) (?!clear|simple|fixed|here|now|in\b)
     (fails?|failed|crash(es|ed)|breaks|broke|happens|happened|hangs) (only )?(because|whenever)\b
     (is|was|are|were) caused by\b
     (expects?|has|have|needs?) to be (run|called|built|started|executed|loaded|set|escaped)\b
@@ -169,14 +176,18 @@ _PROGRESS = Cue(
 )
 # What stands under such a heading in a closing report.
 _HEADED = (
-    Cue("decision", r"decisions?( made)?\b"),
-    Cue("warning", r"(gotchas?|caveats?|pitfalls?|warnings?)\b"),
-    Cue("convention", r"conventions?\b"),
-    Cue("discovery", r"(findings|discoveries|learnings|lessons( learned)?|takeaways|root cause)\b"),
+    Cue("decision", r"^((key|main|design|technical) )?decisions?( made)?$", is_headed=True),
+    Cue("warning", r"^(gotchas?|caveats?|pitfalls?|warnings?)$", is_headed=True),
+    Cue("convention", r"^(\w+ )?conventions?$", is_headed=True),
+    Cue("discovery", r"^((key|main) )?(findings|discoveries|learnings|lessons( learned)?|root cause)$", is_headed=True),
 )
 USER_CUES = (_REMEMBER, _DECISION, _WARNING, _PREFERENCE, _CORRECTED_FACT, _CORRECTION)
 ASSISTANT_CUES = (_DISCOVERY, _REASONED_DECISION, _OBSERVED_WARNING)
 
+_CONDITION = r"""
+    ^(once|when|if|to)\b
+    (ensure|consider|make sure|should|would|until|once the|when the|if the)\b
+    """
 _TELLS = r"""
     (is|are|was|were|has|have|does|do|will|can|cannot|must|should|not|never|only|\w+n't)\b
     (uses?|used|returns?|raises?|runs?|needs?|requires?|fails?|drops?|stores?|keeps?|holds?|lives?|calls?|reads?)\b
@@ -215,7 +226,7 @@ _SUCCESS = r"""
     """
 
 
-def cue_of(sentence: str, speaker: Speaker, *, is_final: bool = False, headings: str = "") -> Cue | None:
+def cue_of(sentence: str, speaker: Speaker, *, is_final: bool = False, headings: Sequence[str] = ()) -> Cue | None:
     """What the sentence is; None for questions, plans, guesses, quotations and everything else.
 
     `is_final`: it closes a turn, where an assistant says what was achieved and found, under telling headings.
@@ -226,12 +237,18 @@ def cue_of(sentence: str, speaker: Speaker, *, is_final: bool = False, headings:
     cues = USER_CUES if speaker == "user" else ASSISTANT_CUES
     cue = next((cue for cue in cues if _fits(cue.lines, lowered)), None)
     if cue is None and is_final and speaker == "assistant":
-        is_told = bool(headings) and len(lowered.split()) >= MIN_HEADED_WORDS and _fits(_TELLS, lowered)
-        headed = next((cue for cue in _HEADED if is_told and _fits(cue.lines, headings.lower())), None)
-        cue = headed or (_PROGRESS if _fits(_PROGRESS.lines, lowered) else None)
+        cue = _headed(lowered, headings)
+        if cue is None and _fits(_PROGRESS.lines, lowered) and not _fits(_CONDITION, lowered):
+            cue = _PROGRESS
     if cue is not None and cue.kind in ("preference", "warning") and _fits(_FLEETING, lowered):
         return None
     return cue
+
+
+def _headed(lowered: str, headings: Sequence[str]) -> Cue | None:
+    if len(lowered.split()) < MIN_HEADED_WORDS or not _fits(_TELLS, lowered):
+        return None
+    return next((cue for cue in _HEADED if any(_fits(cue.lines, heading.lower()) for heading in headings)), None)
 
 
 def explains(sentence: str) -> bool:

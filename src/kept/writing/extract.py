@@ -70,6 +70,7 @@ class _Conversation:
         self._failures = Failures()
         self._calls: deque[Message] = deque()  # tool calls whose result has not come yet
         self._session = next((each.session for each in messages if each.session), None)
+        self._has_acted = False  # an assistant that used no tool has observed nothing: it only talks
         self._question = ""  # the last one asked: what "let's not do that" answers
 
     def read(self) -> Iterator[Extracted]:
@@ -81,6 +82,7 @@ class _Conversation:
                 yield from self._read_assistant(message, is_final=following == "user")
             elif message.role == "tool_call":
                 self._calls.append(message)
+                self._has_acted = True
                 for edit in edits_in(message):
                     self._failures.changed(self._edits.add(edit, message.id))
             else:
@@ -107,8 +109,11 @@ class _Conversation:
     def _read_assistant(self, message: Message, *, is_final: bool) -> Iterator[Extracted]:
         self._calls.clear()
         spoken = sentences(message.content)
-        self._failures.said([each.text for each in spoken if explains(each.text) and not points_back(each.text)])
-        yield from self._statements(message, spoken, "assistant", is_final=is_final)
+        self._failures.said(
+            [each.text for each in spoken if explains(each.text) and not points_back(own_words(each.text))]
+        )
+        if self._has_acted:
+            yield from self._statements(message, spoken, "assistant", is_final=is_final)
         self._question = _last_question(spoken) or self._question
 
     def _read_result(self, message: Message) -> Iterator[Extracted]:
@@ -119,7 +124,7 @@ class _Conversation:
                 yield self._resolved(resolution, message)
             subject = _COMMIT.search(command) if _COMMITTED.search(message.content[:500]) else None
             if subject:
-                yield self._statement(f"Committed: {finished(subject[1])}", _COMMITTING, message, "assistant")
+                yield self._statement(finished(f"Committed: {subject[1]}"), _COMMITTING, message, "assistant")
 
     def _statements(
         self, message: Message, spoken: Sequence[Sentence], speaker: Speaker, *, is_final: bool = False
@@ -135,6 +140,8 @@ class _Conversation:
             n_reported += bool(content) and is_final
             if not content or n_reported > MAX_REPORTED:
                 continue
+            if cue.is_headed and sentence.topic:
+                content = f"{sentence.topic}: {content}"
             if at + 1 < len(spoken) and continues(sentence, spoken[at + 1], by_user=speaker == "user"):
                 longer = f"{content} {finished(spoken[at + 1].text)}"
                 content, is_used = (longer, True) if len(longer) <= MAX_CHARS else (content, False)

@@ -7,6 +7,7 @@ one succeeds after something was done. Rule: an error without a resolution is a 
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -20,29 +21,39 @@ MAX_SAID = 8  # sentences that may explain one of them: the latest
 _ANSI = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\r")
 _NAME = r"(?:[A-Za-z_$][\w$]{0,60}[.:]{1,2}){0,8}[A-Z][\w$]{0,60}"
 _KNOWN_NAME = rf"{_NAME}(?:Error|Exception|Warning|Interrupt|Failure|Fault|Timeout)"
-_BEFORE = r"(?:E\s{1,8}|\s{0,12}|Uncaught |Unhandled \w{1,20}:? |Caused by: |Exception in thread \"[^\"]{0,80}\" )"
+_BEFORE = r"(?:E\s{1,8}|\s{0,12}|Uncaught |Unhandled \w{1,20}[:.]? |Exception in thread \"[^\"]{0,80}\" )"
 
-# From the most telling to the least: each gives a name (or nothing) and a message.
+# Of chained exceptions the last one counts, and it tells more than anything else.
+_CAUSE = re.compile(rf"Caused by: ({_NAME})(?:: (.*))?")
 _TRACEBACK_END = re.compile(rf"({_NAME})(?:: (.*))?")
+# From the most telling to the least: each gives a name (or nothing) and a message.
 _SHAPES = tuple(
     re.compile(pattern)
     for pattern in (
         r"\s{0,12}\*\* \(([\w.]{1,80})\) (.*)",  # Elixir
         r"error\[(E\d{4})\]: (.*)",  # Rust
         r"()(panic: .*?)(?: \[recovered\])?$",  # Go
-        r"()(thread '[^']{0,60}' panicked at .*)",  # Rust
+        r"thread '[^']{0,60}' (panicked) at [^\n]{0,300}: ?\n(.*)",  # Rust
         r"\S{1,300}[(:]\d{1,6}[,:]\d{1,6}\)?:? (?:- )?error (TS\d{1,6}): (.*)",  # TypeScript
-        rf"{_BEFORE}({_KNOWN_NAME})(?: \[[A-Z_]{{1,40}}\])?: (.*)",  # Python, JavaScript, Java
+        r"\w{0,40}Error \[([A-Z_]{3,60})\]: (.*)",  # Node
+        rf"{_BEFORE}({_KNOWN_NAME}): (.*)",  # Python, JavaScript, Java, C#
+        r"\S{1,300}:\d{1,6}:in .{1,100}?: ()(.* \(\w{1,60}Error\))",  # Ruby
         r"\S{1,300}:\d{1,6}(?::\d{1,6})?: (?:fatal )?(error): (.*)",  # C compilers
-        r"()(undefined reference to .*)",
+        r"(?:.{0,200}: )?()(undefined reference to .*)",
         r"(?:\./)?[\w./-]{1,200}\.go:\d{1,6}:\d{1,6}: ()(.*)",  # Go compiler
         r"()(?:FAILED|ERROR) \S{1,300} - (.*)",  # pytest
         rf"{_BEFORE}({_KNOWN_NAME})()$",
+        r"()(?:PHP )?(?:Fatal|Parse) error: (.*)",
         r"(?:\S{1,40}: |✘ |\s{1,8})?\[?()(?:fatal|error|ERROR|Error|npm ERR!|npm error)\]?[:!]? (?!code |0 )(.{4,})",
-        r"()((?:\S{1,40}: ){1,3}(?:command not found|No such file or directory|Permission denied).*)",
-        r"()(zsh: command not found: .*)",
-        r"()(?:\s{0,4}\d{1,4}\) |--- FAIL: |\s{0,4}● )(\w.*)",  # the name of a failed test: ExUnit, Go, Jest
+        r"(?:[\w./ -]{1,40}: ){0,3}()([\w./-]{1,60}: (?:command not found|No such file|Permission denied).*)",
+        r"()(?:--- FAIL: )(\w\S*)",  # the name of a failed test: Go
+        r"()(?:\s{0,4}\d{1,4}\) |\s{0,4}● )(\w.*)",  # ExUnit, Jest
     )
+)
+# A line without any of these is none of the above: outputs are long, and their lines mostly harmless.
+_MAY_TELL = re.compile(
+    r"[Ee]rror|ERR|FAIL|[Ff]atal|panic|Exception|Warning|Interrupt|Failure|Fault|Timeout|\*\* \(|undefined|\.go:"
+    r"|not found|No such|denied|^\s{0,4}(?:\d{1,4}\) |●)"
 )
 _TIME = re.compile(
     r"\d{4}-\d\d-\d\d[T ]?(?:\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?|\b\d\d:\d\d:\d\d(?:[.,]\d+)?"
@@ -53,7 +64,7 @@ _ID = re.compile(
 _PATH = re.compile(
     r"(?:[A-Za-z]:)?(?:[\\/][\w.@+~-]{1,100}){2,30}|(?:[\w.@+~-]{1,100}/){1,30}[\w@+~-]{1,100}\.\w{1,6}\b"
 )
-_FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
+_FIGURE = re.compile(r"(?<![A-Za-z_\d])\d+(?:[.,]\d+)*")
 
 _FAILED = re.compile(
     r"\b[Ee]xit (?:code|status) [1-9]|\b[1-9]\d{0,6} (?:tests? )?(?:failed|failing|failures?|errors?)\b"
@@ -104,15 +115,21 @@ def error_message(text: str) -> str | None:
     """The error that a text reports, in its own words: `TypeError: x is undefined`, at most a line."""
     best: tuple[int, str] | None = None
     is_traceback = False
-    for line in _lines(text):
-        if line.startswith("Traceback (most recent call last)"):
-            is_traceback = True
-        elif is_traceback and line[:1].isalpha() and (end := _TRACEBACK_END.fullmatch(line)):
-            # Of chained exceptions the last one counts, and it tells more than anything else.
+    lines = _lines(text)
+    for line, following in pairwise([*lines, ""]):
+        end = None
+        if is_traceback and line[:1].isalpha():
+            end = _TRACEBACK_END.fullmatch(line)
+        elif line.startswith("Caused by: "):
+            end = _CAUSE.match(line)
+        if end:
             best, is_traceback = (-1, _worded(end[1], end[2] or "")), False
-        elif best is None or best[0] > 0:
+        elif line.startswith("Traceback (most recent call last)"):
+            is_traceback = True
+        elif (best is None or best[0] > 0) and _MAY_TELL.search(line):
+            candidate = f"{line}\n{following}" if line.startswith("thread ") else line
             for rank, shape in enumerate(_SHAPES[: best[0] if best else len(_SHAPES)]):
-                if found := shape.match(line):
+                if found := shape.match(candidate):
                     best = (rank, _worded(found[1], found[2]))
                     break
     return best[1] if best else None

@@ -12,6 +12,7 @@ from msgspec import Struct
 MAX_CHARS = 20_000  # beyond this nobody speaks any more; it is a file
 DOCUMENT_CHARS = 1_800  # a message with more prose than this quotes a document between its first and last paragraph
 MAX_SENTENCE_CHARS = 450
+MAX_LABEL_CHARS = 60  # of a line that introduces a list, such as "Decisions:"
 WRAPPED_CHARS = 60  # a line that is shorter than this was ended, not broken
 
 # What programs put into a conversation under the name of the user.
@@ -32,20 +33,26 @@ _LINK = re.compile(r"!?\[([^\[\]\n]{1,200})\]\([^()\s]{1,500}\)")
 _EMPHASIS = re.compile(r"\*\*|__(?=\S)|(?<=\S)__|`+|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
 _END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[^\W_])|(?<=[。！？])")
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|resp|incl|z\.B|bzw|ca)|\b[A-Z])\.$", re.IGNORECASE)
+_NOT_LETTERS = re.compile(r"[\W\d_](?<! )")
 _CODE_CHARS = frozenset("{}[]<>=;|\\$~^")
-
-
-class Sentence(Struct, frozen=True):
-    """One sentence, the one before it, which may say what "it" is, and the headings that it stands under."""
-
-    text: str
-    before: str = ""
-    headings: str = ""
 
 
 class _Paragraph(Struct, frozen=True):
     text: str
-    headings: str = ""
+    headings: tuple[str, ...]
+    topic: str
+
+
+class Sentence(Struct, frozen=True):
+    """One sentence, the one before it, which may say what "it" is, and the headings that it stands under.
+
+    `topic` is the nearest heading below one that says what kind of thing this is ("Findings", then "How X works").
+    """
+
+    text: str
+    before: str = ""
+    headings: tuple[str, ...] = ()
+    topic: str = ""
 
 
 def sentences(text: str, *, may_be_pasted: bool = False) -> list[Sentence]:
@@ -61,7 +68,7 @@ def sentences(text: str, *, may_be_pasted: bool = False) -> list[Sentence]:
     for paragraph in paragraphs:
         for sentence in _split(paragraph.text):
             if _is_prose(sentence):
-                found.append(Sentence(sentence, before, paragraph.headings))
+                found.append(Sentence(sentence, before, paragraph.headings, paragraph.topic))
             before = sentence
     return found
 
@@ -101,12 +108,16 @@ def _paragraphs(text: str) -> Iterator[_Paragraph]:
         is_indented_code = line.startswith("    ") and not is_item
         is_prose = line.strip() and not is_indented_code and not _NOT_PROSE.match(line) and not is_code and not is_fence
         if paragraph and (is_item or not is_prose):
-            yield _Paragraph(paragraph, " / ".join(filter(None, headings)))
-            headings[6:] = [paragraph] if paragraph.endswith(":") else headings[6:] if _MARKER.match(previous) else []
+            titles = [title for title in headings if title]
+            nearest = [title for title in headings[1:6] if title] or titles[1:]
+            yield _Paragraph(paragraph, tuple(titles), nearest[-1] if len(titles) > 1 else "")
+            if not _MARKER.match(previous):
+                headings[6:] = [paragraph[:-1]] if paragraph.endswith(":") and len(paragraph) <= MAX_LABEL_CHARS else []
             paragraph = ""
         if heading and not is_code:
             level = len(heading[1])
-            headings[level - 1 :] = [""] * (level - 1 - len(headings)) + [heading[2]] + [""] * (6 - level)
+            title = _plain(heading[2]).rstrip(":")
+            headings = [*headings[: level - 1], *[""] * (level - 1 - len(headings)), title, *[""] * (6 - level)]
         elif is_prose:
             runs_on = len(previous) >= WRAPPED_CHARS and previous[-1] not in ".!?:;"
             paragraph += ("" if not paragraph else " " if runs_on else "\n") + _plain(line)
@@ -132,5 +143,5 @@ def _is_prose(sentence: str) -> bool:
     """Not too long, made of words, and no line of a program, a log or a table."""
     if len(sentence) > MAX_SENTENCE_CHARS:
         return False
-    letters = sum(map(str.isalpha, sentence))
-    return letters > 0.6 * len(sentence.replace(" ", "")) and sum(c in _CODE_CHARS for c in sentence) <= 4
+    odd = _NOT_LETTERS.findall(sentence)
+    return len(odd) <= 0.4 * (len(sentence) - sentence.count(" ")) and sum(map(_CODE_CHARS.__contains__, odd)) <= 4

@@ -29,6 +29,7 @@ FINDERS: tuple[Finder, ...] = (
     secret_places.find_headers,
     secret_places.find_url_secrets,
     secret_places.find_command_secrets,
+    secret_places.find_seed_phrases,
     secret_ties.find_cued_secrets,
     secret_places.find_cards,
 )
@@ -116,7 +117,7 @@ def _merge(spans: list[Span]) -> list[Span]:
 
 
 def _replace(text: str, spans: list[Span]) -> str:
-    pieces = []
+    pieces: list[str] = []
     position = 0
     for start, end, kind in spans:
         pieces += (text[position:start], f"[redacted:{kind}]")

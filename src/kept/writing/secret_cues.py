@@ -51,7 +51,11 @@ def find_cues(text: str, small: str) -> Iterator[Cue]:
 
 def _are_adjacent(small: str, end: int, follower: re.Match[str]) -> bool:
     """`secret key`, but not `password password1`: there the second is the value of the first."""
-    return follower.start() - end < 2 and small[end : follower.start()] in ("", " ", "\n") and not small[follower.end() : follower.end() + 1].isalnum()
+    return (
+        follower.start() - end < 2
+        and small[end : follower.start()] in ("", " ", "\n")
+        and not small[follower.end() : follower.end() + 1].isalnum()
+    )
 
 
 def _cue(text: str, match: re.Match[str], next_start: int) -> Cue | None:

@@ -45,7 +45,7 @@ def find_headers(text: str, small: str) -> Iterator[Span]:
         )
         for match in header.finditer(small):
             value = text[match.start(1) : match.end(1)]
-            if is_stand_in(value) or is_code(value) or is_name(value) or value.isalpha() and value.islower():
+            if is_stand_in(value) or is_code(value) or is_name(value) or (value.isalpha() and value.islower()):
                 continue
             end = match.end(1)
             if "credential=" in value.lower():  # AWS: the signature is the last of three parts
@@ -66,8 +66,10 @@ def _cookies(text: str, small: str) -> Iterator[Span]:
     for match in answer.finditer(small):
         if not is_stand_in(text[match.start(1) : match.end(1)]):
             yield match.start(1), match.end(1), "cookie"
-    pairs = r"([\w.-]{1,80}+=[^\s\"',;]{6,4096}+(?:;\s{0,4}+[\w.-]{1,80}+=[^\s\"',;]{0,4096}+){0,60}+)"
-    request = compiled(rf"cookies?[\"']?(?:\s{{0,4}}+(?::\s{{0,4}}+[\"']?|=\s{{0,4}}+[\"'])|[ =][\"']?){pairs}")
+    request = compiled(
+        r"cookies?[\"']?(?:\s{0,4}+(?::\s{0,4}+[\"']?|=\s{0,4}+[\"'])|[ =][\"']?)"
+        r"([\w.-]{1,80}+=[^\s\"',;]{6,4096}+(?:;\s{0,4}+[\w.-]{1,80}+=[^\s\"',;]{0,4096}+){0,60}+)"
+    )
     for match in request.finditer(small):
         if compiled(r"(?<!--)(?<=[\w-])").match(small, match.start()):
             continue  # set-cookie, or the end of another word
@@ -87,8 +89,11 @@ def find_url_secrets(text: str, small: str) -> Iterator[Span]:
             if not is_stand_in(match.group(1)):
                 yield match.start(1), match.end(1), "password"
     if "sig" in small or "key=" in small or "x-amz-" in small:
-        names = "x-amz-signature|x-amz-security-token|x-amz-credential|x-goog-signature|signature|sig|key"
-        for match in compiled(rf"[?&;](?:{names})=([\w%+/=.~-]{{16,2048}}+)").finditer(small):
+        query = compiled(
+            r"[?&;](?:x-amz-(?:signature|security-token|credential)|x-goog-signature|signature|sig|key)="
+            r"([\w%+/=.~-]{16,2048}+)"
+        )
+        for match in query.finditer(small):
             if is_opaque(text[match.start(1) : match.end(1)]):
                 yield match.start(1), match.end(1), "signature"
 
@@ -101,7 +106,9 @@ def _user_info(text: str, start: int) -> Iterator[Span]:
     authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
     at = authority.rfind("@")
     if at < 0:  # a password with / ? or # in it that was not encoded; a port is not a password
-        odd = compiled(r"[^/?#:@]{0,64}+:(?![0-9]{1,5}/)([^@]{3,128}+)@[\w.-]{2,255}+(?::[0-9]{2,5}+)?(?:[/?,]|$)").match(rest)
+        odd = compiled(
+            r"[^/?#:@]{0,64}+:(?![0-9]{1,5}/)([^@]{3,128}+)@[\w.-]{2,255}+(?::[0-9]{2,5}+)?(?:[/?,]|$)"
+        ).match(rest)
         if not odd:
             return
         at = odd.end(1)
@@ -140,8 +147,11 @@ def find_emails(text: str, small: str) -> Iterator[Span]:
 
 def find_cards(text: str, small: str) -> Iterator[Span]:
     """Payment card numbers: an issuer's range, its length, and the Luhn check digit."""
-    groups = r"[0-9]{9,15}+|[ -][0-9]{4}[ -][0-9]{4}[ -][0-9]{1,4}+(?:[ -][0-9]{1,3}+)?|[ -][0-9]{6}[ -][0-9]{4,5}+"
-    for match in compiled(rf"[2-6][0-9]{{3}}(?:{groups})(?![\w-]|\.[0-9])").finditer(text):
+    number = compiled(
+        r"[2-6][0-9]{3}(?:[0-9]{9,15}+|[ -][0-9]{4}[ -][0-9]{4}[ -][0-9]{1,4}+(?:[ -][0-9]{1,3}+)?"
+        r"|[ -][0-9]{6}[ -][0-9]{4,5}+)(?![\w-]|\.[0-9])"
+    )
+    for match in number.finditer(text):
         if compiled(r"(?<=[\w.,+-])").match(text, match.start()):
             continue
         digits = re.sub("[ -]", "", match.group())
@@ -172,3 +182,21 @@ def _is_issued(digits: str) -> bool:
 def _luhn(digits: str) -> bool:
     doubled = [int(digit) * (2 if place % 2 else 1) for place, digit in enumerate(reversed(digits))]
     return len(set(digits)) > 1 and sum(value - 9 if value > 9 else value for value in doubled) % 10 == 0
+
+
+def find_seed_phrases(text: str, small: str) -> Iterator[Span]:
+    """Twelve or more small words behind `seed phrase`, `mnemonic` or `recovery phrase`."""
+    if "phrase" not in small and "mnemonic" not in small and "seed" not in small:
+        return
+    cue = compiled(
+        r"(?:seed|recovery|backup|secret|wallet)[ _-]?(?:phrase|words?)|mnemonic(?:[ _-]phrase)?|\bseed\b"
+        r"|wiederherstellungsphrase"
+    )
+    words = compiled(
+        r"[^\n]{0,40}?(?:[:=\"'`\n]| is )[\s\"'`:=]{0,6}+"
+        r"((?:(?:[0-9]{1,2}[.)] ?)?[a-z]{3,8}+[ ,\n]{1,2}+){11,23}+[a-z]{3,8}+)"
+    )
+    for match in cue.finditer(small):
+        phrase = words.match(small, match.end())
+        if phrase and not {"the", "and", "for", "are", "from", "your"} & set(re.split(r"[^a-z]+", phrase.group(1))):
+            yield phrase.start(1), phrase.end(1), "seed-phrase"

@@ -10,7 +10,7 @@ Rule: nothing here guesses by entropy. A hash, a UUID or a path without a cue is
 import re
 from collections.abc import Iterator
 from functools import cache
-from os.path import commonprefix
+from itertools import pairwise
 
 from kept.writing.secret_values import compiled, is_opaque, is_stand_in
 from kept.writing.secrets_rules import SHAPES, TOKEN_MARKS, TOKEN_MARKS_FOR_HEX, VENDORS
@@ -18,6 +18,7 @@ from kept.writing.secrets_rules import SHAPES, TOKEN_MARKS, TOKEN_MARKS_FOR_HEX,
 Span = tuple[int, int, str]
 Tail = tuple[str, str, str]  # prefix, kind, pattern of what follows the prefix
 
+LONGEST_KEY = 20_000  # characters between the two ends of a private key; an RSA key of 16,384 bits has 12,700
 OPEN_END = 256  # how far an open-ended token is matched; what follows in the same alphabet belongs to it as well
 CLASSES = {
     "[W]": "[A-Za-z0-9]",
@@ -83,12 +84,9 @@ def _vendor_token(text: str, start: int, is_run_start: bool) -> Span | None:
             continue
         match = compiled(tail).match(text, start + len(prefix))
         if match and _is_random(match.group()):
-            end = match.end()
-            if "}+" in tail:
-                end = compiled(r"[A-Za-z0-9+/=_%-]{0,8192}+(?:\.[A-Za-z0-9_-]{8,4096}+){0,4}+").match(text, end).end()  # type: ignore[union-attr]
-            while text[end - 1] in ".-":
-                end -= 1
-            return start, end, kind
+            rest = compiled(r"[A-Za-z0-9+/=_%-]{0,8192}+(?:\.[A-Za-z0-9_-]{8,4096}+){0,4}+").match(text, match.end())
+            end = rest.end() if rest and "}+" in tail else match.end()
+            return start, start + len(text[start:end].rstrip(".-")), kind
     return None
 
 
@@ -99,45 +97,34 @@ def _is_random(tail: str) -> bool:
 
 
 def _marked_token(text: str, start: int, end: int) -> Span | None:
+    """A token of a vendor that the table does not know, `acme_sk_live_…`, `bar-pat-…`; or of Discord: no prefix."""
     if not 20 <= end - start <= 300:
         return None
     run = text[start:end].rstrip(".-_")
     if run.count(".") == 2 and compiled(r"[MNO][\w-]{22,27}+\.[\w-]{6,7}+\.[\w-]{27,45}+$").match(run):
         return start, start + len(run), "discord"
-    tail = run[max(run.rfind("_"), run.rfind("-")) + 1 :]
-    if len(tail) < 16 or len(tail) == len(run) or not tail.isalnum() or tail.isalpha():
+    head, tail = run[: max(run.rfind("_"), run.rfind("-")) + 1], run[max(run.rfind("_"), run.rfind("-")) + 1 :]
+    if not head or len(tail) < 16 or not tail.isalnum() or tail.isalpha() or head.count("_") + head.count("-") > 4:
         return None
-    marks = re.split("[_-]", run[: -len(tail) - 1])
-    if len(marks) > 4 or not 3 <= sum(map(str.isdigit, tail)) < len(tail):
-        return None
-    if len(set(tail)) < 9 or not is_opaque(tail):
+    if sum(map(str.isdigit, tail)) < 3 or len(set(tail)) < 9 or not is_opaque(tail):
         return None
     is_hex = not tail.lower().strip("0123456789abcdef")
-    if any(mark.lower() in (TOKEN_MARKS_FOR_HEX if is_hex else TOKEN_MARKS) for mark in marks):
-        return start, start + len(run), "token"
+    says_so = any(mark.lower() in (TOKEN_MARKS_FOR_HEX if is_hex else TOKEN_MARKS) for mark in re.split("[_-]", head))
     # a short name, an underscore and a long random string of both cases: how most vendors now write their tokens
-    has_both_cases = tail.lower() != tail != tail.upper()
-    if len(marks) == 1 and marks[0].islower() and len(marks[0]) <= 8 and len(tail) >= 30 and has_both_cases:
-        return (start, start + len(run), "token") if run[len(marks[0])] == "_" else None
-    return None
+    is_like_others = len(tail) >= 30 and tail.lower() != tail != tail.upper() and compiled(r"[a-z]{2,8}_$").match(head)
+    return (start, start + len(run), "token") if says_so or is_like_others else None
 
 
 def find_shapes(text: str, small: str) -> Iterator[Span]:
     """Tokens that are known by their form: webhook addresses, password hashes, raw keys, vendors without a prefix."""
-    for start, literals, kind, source in _shapes():
-        if start in text and any(literal in text for literal in literals):
+    for literal, kind, source in SHAPES:
+        if literal in text:
             for match in compiled(source, re.MULTILINE).finditer(text):
                 secret = match.group(1)
                 if text[match.start(1) - 1 : match.start(1)].isalnum():
                     continue
-                if _is_random(secret) or kind == "password" and not is_stand_in(secret):
+                if _is_random(secret) or (kind == "password" and not is_stand_in(secret)):
                     yield match.start(1), match.end(1), kind
-
-
-@cache
-def _shapes() -> list[tuple[str, list[str], str, str]]:
-    """The table of shapes with what its literals begin with, so that most of them are ruled out by one look."""
-    return [(commonprefix(literals.split()), literals.split(), kind, source) for literals, kind, source in SHAPES]
 
 
 # ---- private keys ----
@@ -149,41 +136,51 @@ def find_key_blocks(text: str, small: str) -> Iterator[Span]:
         yield from _pem_blocks(text)
     if "private-lines" in small:
         for match in compiled(r"Private-Lines: {0,4}+[0-9]{1,4}+").finditer(text):
-            end = _end_of_body(text, match.end())
+            end = _end_of_body(text, match.end(), len(text))
             mac = compiled(r"\s{0,8}+Private-MAC: {0,4}+[0-9a-fA-F]{1,128}+").match(text, end)
             yield match.end(), mac.end() if mac else end, "private-key"
 
 
 def _pem_blocks(text: str) -> Iterator[Span]:
+    """From BEGIN to END, or as far as there is key material; a header that is merely mentioned is no key."""
     marker = compiled(r"-{4,5}+ ?(BEGIN|END) [A-Z0-9 ]{0,24}?PRIVATE KEY(?: BLOCK)? ?-{4,5}+")
-    begin = -1
-    body = done = 0
-    for match in marker.finditer(text):
-        if match.group(1) == "BEGIN":
-            if begin >= 0:
-                yield begin, _end_of_body(text, body, match.start()), "private-key"
-            begin, body = match.span()
+    material = compiled(r"[A-Za-z0-9+/=]{16}")
+    matches = list(marker.finditer(text))
+    for match, after in pairwise([*matches, None]):
+        if match is None:
+            return
+        limit = after.start() if after else len(text)
+        if match.group(1) == "END":
+            start = _start_of_body(text, match.start())
+            if material.search(text, start, match.start()):
+                yield start, match.end(), "private-key"
+        elif after and after.group(1) == "END" and limit - match.end() < LONGEST_KEY:
+            if material.search(text, match.end(), limit):
+                yield match.start(), after.end(), "private-key"
         else:
-            yield (begin if begin >= 0 else _start_of_body(text, done, match.start())), match.end(), "private-key"
-            begin, done = -1, match.end()
-    if begin >= 0:
-        yield begin, _end_of_body(text, body), "private-key"
+            end = _end_of_body(text, match.end(), limit)
+            if end > match.end():
+                yield match.start(), end, "private-key"
 
 
-def _end_of_body(text: str, start: int, limit: int | None = None) -> int:
+def _end_of_body(text: str, start: int, limit: int) -> int:
     """Where key material ends that nothing closes: at the first line that is not base64 or a header of the key."""
-    margin = r"[\s>|#*\"',+]{0,24}+(?:[0-9]{1,5}+[\t:> ]{1,4}+)?+"
-    lines = compiled(rf"(?:{margin}(?:[A-Za-z0-9+/=]{{16,20000}}+|(?:Proc-Type|DEK-Info|Version|Comment|Hash): [^\n]{{0,200}}+))*+")
-    limit = len(text) if limit is None else limit
+    lines = compiled(  # each may have a margin: a quote or comment sign, a line number
+        r"(?:[\s>|#*\"',+]{0,24}+(?:[0-9]{1,5}+[\t:> ]{1,4}+)?+"
+        r"(?:[A-Za-z0-9+/=]{16,20000}+|(?:Proc-Type|DEK-Info|Version|Comment|Hash): [^\n]{0,200}+))*+"
+    )
     end = lines.match(text, start, limit).end()  # type: ignore[union-attr]
-    last = compiled(rf"{margin}[A-Za-z0-9+/]{{1,80}}+={{0,2}}+(?=\s|[\"']|$)").match(text, end, limit)
+    last = compiled(
+        r"[\s>|#*\"',+]{0,24}+(?:[0-9]{1,5}+[\t:> ]{1,4}+)?+[A-Za-z0-9+/]{1,80}+={0,2}+(?=\s|[\"']|$)"
+    ).match(text, end, limit)
     return last.end() if last and end > start else end
 
 
-def _start_of_body(text: str, floor: int, end: int) -> int:
-    """Where key material begins whose first lines are missing."""
-    start = max(floor, end - 8000)
-    for line in reversed(text[start:end].split("\n")):
+def _start_of_body(text: str, end: int) -> int:
+    """Where the lines of base64 begin that end here."""
+    start = end
+    for line in reversed(text[max(0, end - LONGEST_KEY) : end].split("\n")):
         if line.strip() and not compiled(r"[\s>|#*\"',+]{0,24}+[A-Za-z0-9+/=]{1,200}+[\s\"',]{0,8}+$").match(line):
-            return end - (len(text[start:end]) - text[start:end].rindex(line) - len(line))
-    return start
+            break
+        start -= len(line) + 1
+    return max(0, start + 1)

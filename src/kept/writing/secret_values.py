@@ -12,6 +12,7 @@ from functools import cache
 from kept.writing.secret_view import MASK
 from kept.writing.secrets_rules import (
     DESCRIPTIVE_ENDINGS,
+    FILE_ENDINGS,
     FILLER_WORDS,
     PLACEHOLDER_WORDS,
     PLAIN_WORDS,
@@ -62,7 +63,7 @@ def _is_choppy(value: str) -> bool:
     if len(value) < 8 or not compiled("[A-Za-z]").search(value):
         return False
     has_digit = compiled("[0-9]").search(value) is not None
-    return has_digit and _stretch(value) < OPAQUE_STRETCH or _is_garbled(value)
+    return (has_digit and _stretch(value) < OPAQUE_STRETCH) or _is_garbled(value)
 
 
 def is_plain(word: str) -> bool:
@@ -111,8 +112,8 @@ def _row_of_x() -> re.Pattern[str]:
 @cache
 def _template() -> re.Pattern[str]:
     namespaces = (
-        "var local data module secrets vars steps env inputs params settings config self this process os import context "
-        "args opts options request req ctx state props app kwargs".replace(" ", "|")
+        "var|local|data|module|secrets|vars|steps|env|inputs|params|settings|config|self|this|process|os|import|context"
+        "|args|opts|options|request|req|ctx|state|props|app|kwargs"
     )
     schemes = "arn|vault|op|ssm|env|file|secretref|sops|keyring|gopass|bw|awskms|gcpkms"
     return re.compile(
@@ -176,23 +177,17 @@ def _is_location(value: str) -> bool:
     return name is not None and value.rpartition(".")[2] in FILE_ENDINGS
 
 
-FILE_ENDINGS = frozenset(
-    "py js ts tsx jsx json yaml yml toml txt md env pem key crt cfg ini conf log go rs java rb sh html css xml sql csv lock "
-    "local internal com org net io dev test example".split()
-)
-
-
 def _is_measure(value: str) -> bool:
     """A version, a date, a time, an amount, an address: digits that count something."""
     if value[0].islower() and value[0] != "v":
         return False
-    units = "ms|sec|secs|min|mins|hours?|days?|weeks?|months?|years?|bytes?|bits?|chars?|characters?|tokens?|kb|mb|gb|tb|th|px"
     return bool(
         compiled(
             r"[vV]?[0-9]++(?:\.[0-9]++)++(?:[-+.]?(?:alpha|beta|rc|dev|post|a|b)[.-]?[0-9]*+)?$"
             r"|[<>=~^]"
             r"|[0-9]{4}-[0-9][0-9](?:-[0-9][0-9])?(?:[T ][0-9:.,+Z-]*+)?$|[0-9]{1,2}[:/][0-9][0-9](?:[:/][0-9]{2,4})?$"
-            rf"|[+-]?[0-9][0-9.,_]*+\s?-?(?:[a-zA-Z]{{1,2}}|{units}|%)$"
+            r"|[+-]?[0-9][0-9.,_]*+\s?-?(?:[a-zA-Z]{1,2}|secs?|mins?|hours?|days?|weeks?|months?|years?|bytes?|bits?|chars?"
+            r"|characters?|tokens?|%)$"
             r"|[$€£][0-9]|[A-Z]{2,5}-[0-9]{1,5}$|#[0-9]++$|[0-9]++[-x][0-9]++$|[0-9]{1,3}-[a-z]++$|0x[0-9a-fA-F]{1,4}$"
         ).match(value)
     )
@@ -208,4 +203,7 @@ def _is_garbled(value: str) -> bool:
     letters = re.sub("[^A-Za-z]", "", value)
     if letters.lower() != letters != letters.upper() and _stretch(letters) < (2.2 if len(letters) < 16 else 2.8):
         return len(letters) >= 8
-    return len(letters) >= 10 and compiled(r"[bcdfghjklmnpqrstvwxz]{6}|[BCDFGHJKLMNPQRSTVWXZ]{8}").search(value) is not None
+    return (
+        len(letters) >= 10
+        and compiled(r"[bcdfghjklmnpqrstvwxz]{6}|[BCDFGHJKLMNPQRSTVWXZ]{8}").search(value) is not None
+    )

@@ -9,7 +9,7 @@ import re
 from kept.writing.cues import cue_of, phrases
 from kept.writing.prose import Sentence
 
-MIN_MEANINGFUL_WORDS = 3
+MIN_MEANINGFUL_WORDS = 2
 MIN_CONTINUATION_CHARS = 25
 
 _OPENINGS = r"""
@@ -50,7 +50,7 @@ _WORDS = re.compile(r"[^\W_][\w'./@-]*")
 _EMPTY = _POINTERS | frozenset(
     "a an the i you we he she they me us my your our his her is are was were be been do does did don't dont doesn't "
     "not no never always to of in on at for with from by as and or but if then than please just also let's lets use "
-    "keep make get go going will would can could should must have has had said stop again now there here too very".split()
+    "keep make get go going will would can could should must have has had said stop again now there here too".split()
 )
 
 
@@ -62,7 +62,7 @@ def statement(sentence: Sentence, question: str = "", *, by_user: bool = False) 
     words = own_words(sentence.text, by_user=by_user)
     lowered = words.lower()
     meaning = [word for word in _WORDS.findall(lowered) if word not in _EMPTY]
-    is_vague = len(meaning) <= MIN_MEANINGFUL_WORDS and not _POINTERS.isdisjoint(_WORDS.findall(lowered))
+    is_vague = len(meaning) <= MIN_MEANINGFUL_WORDS + 1 and not _POINTERS.isdisjoint(_WORDS.findall(lowered))
     if not is_vague and not points_back(words):
         return finished(words) if len(meaning) >= MIN_MEANINGFUL_WORDS else ""
     before = sentence.before if sentence.before and not sentence.before.endswith("?") else question

@@ -137,7 +137,7 @@ def erase_command(invocation: Invocation, *, ref: str, yes: bool) -> None:
     No byte of it stays in the home: text, index, history, backups. `kept forget` only hides it.
     """
     with invocation.open() as memory:
-        found = memory.get(ref)
+        found = memory.get(ref, forgotten=True)
     if not yes:
         invocation.tell(*memory_lines(found, invocation.clock()))
         invocation.agree(f"Erase memory {found.ref} for good? This cannot be undone.")
@@ -171,7 +171,7 @@ def _undone(memory: kept.Kept, event: Event, invocation: Invocation) -> tuple[st
     del document["salt"]
     if noun_of(event) is not Memory:
         return str(event.seq), document, [f"Taken back: a change of {event.subject}."]
-    found = memory.get(event.subject)
+    found = memory.get(event.subject, forgotten=True)
     is_global = found.ref.startswith("g")
     undone = [other for other in memory.history(event.subject) if other.group == event.undoes]
     actions = ", ".join(f"{other.action} (event {event_name(other, is_global=is_global)})" for other in undone)

@@ -31,7 +31,7 @@ def conflicts_command(invocation: Invocation, *, resolved: bool) -> None:
 
 def _side(memory: kept.Kept, uid: str) -> tuple[str, str]:
     try:
-        found = memory.get(uid)
+        found = memory.get(uid, forgotten=True)
     except NotFound:
         return "?", "(erased)"
     return found.ref, found.content

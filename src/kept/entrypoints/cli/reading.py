@@ -153,7 +153,7 @@ def history_command(invocation: Invocation, *, ref: str | None, is_global: bool,
         if ref is None:
             events = memory.history(limit=limit, tier="global" if is_global else "project")
         else:
-            is_global = memory.get(ref).ref.startswith("g")
+            is_global = memory.get(ref, forgotten=True).ref.startswith("g")
             events = memory.history(ref)[-limit:]
         refs = {event.subject: _ref_of(memory, event) for event in {event.subject: event for event in events}.values()}
     document = [
@@ -178,7 +178,7 @@ def history_command(invocation: Invocation, *, ref: str | None, is_global: bool,
 def _ref_of(memory: kept.Kept, event: Event) -> str | None:
     """The ref of what an event is about; None for what was erased, and for what is no memory."""
     try:
-        return memory.get(event.subject).ref if noun_of(event) is Memory else None
+        return memory.get(event.subject, forgotten=True).ref if noun_of(event) is Memory else None
     except (NotFound, InvalidInput):  # erased; or the journal itself, which a repair writes about
         return None
 

@@ -45,13 +45,18 @@ def back_up(connection: apsw.Connection, target: Path, turn: Turn, is_stopped: C
         raise NotAllowed(f"{target} is already there.", hint="Backups never overwrite a file. Give another name.")
     while True:
         with under_another_name(target) as part:
-            erasures = copy_database(connection, part, is_stopped)
-            sweep(part)
-            memories, events = verify(part)
-            sync(part)
+            try:
+                erasures = copy_database(connection, part, is_stopped)
+                sweep(part)
+                memories, events = verify(part)
+                sync(part)
+            except (KeptError, OSError, apsw.Error):
+                if part.exists():
+                    raise
+                continue  # an erasure took it away, because it held what is gone now
             with turn():
                 # What was erased since we looked must not survive in this backup. Nobody erases during our turn.
-                if scrub.erasures(connection) == erasures:
+                if part.exists() and scrub.erasures(connection) == erasures:
                     _give_name(part, target)
                     return BackedUp(path=str(target), memories=memories, events=events, bytes=target.stat().st_size)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import apsw
 
-from kept.storage.sqlite.reader import EXACT_UP_TO_ROWS
+from kept.storage.sqlite.searching import EXACT_UP_TO_ROWS
 
 _HOT_SHARE = 0.02
 _GROWTH = 1.5  # count anew when a shelf has grown by half: the work stays proportional to what was written

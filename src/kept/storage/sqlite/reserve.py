@@ -1,41 +1,51 @@
-"""A little room set aside for a full disk, so that forgetting and erasing still work.
+"""A little room set aside for a full disk, so that opening, forgetting and erasing still work.
 
-A file of zeros beside the database. When the disk is full and something has to go, the file goes
-first; it comes back when there is room again.
+A file of zeros beside the database. When the disk is full and something has to go, the file goes first; afterwards it
+takes back what is left of its room, so that nothing else of ours eats it up. Rule: it is a precaution, and never
+the reason why something fails.
 """
 
 import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
-RESERVE_BYTES = 1024 * 1024  # the WAL of some hundred erasures, or the rebuilt index of a small store
-_ROOM_FOR_COMFORT = 16
+RESERVE_BYTES = 1024 * 1024  # the WAL of some erasures, and the journal of the same erasures in a backup
+_ROOM_FOR_COMFORT = 4
 
 
 def reserve_of(path: Path) -> Path:
     return path.with_name(path.name + ".reserve")
 
 
-def free_if_disk_is_full(path: Path) -> None:
-    """Give the reserve back to the disk when there is less room left than it takes. Never fails, like `refill`."""
+@contextlib.contextmanager
+def spent(path: Path) -> Iterator[bool]:
+    """Inside, the room may be used, if there is less than that left on the disk. Yields whether that is so."""
+    is_full = False
     with contextlib.suppress(OSError):
         if free_bytes(path) < RESERVE_BYTES:
+            is_full = True
             reserve_of(path).unlink(missing_ok=True)
+    try:
+        yield is_full
+    finally:
+        refill(path, is_full=is_full)
 
 
-def refill(path: Path) -> None:
-    """Set the room aside (again) when there is plenty. Never fails: it is only a precaution."""
-    reserve = reserve_of(path)
+def refill(path: Path, *, is_full: bool = False) -> None:
+    """Set the room aside (again) when there is plenty; `is_full`: as much of it as there is."""
     with contextlib.suppress(OSError):
-        if reserve.exists() or free_bytes(path) < RESERVE_BYTES * _ROOM_FOR_COMFORT:
+        reserve = reserve_of(path)
+        missing = RESERVE_BYTES - (reserve.stat().st_size if reserve.exists() else 0)
+        if missing <= 0:
             return
-        fd = os.open(reserve, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            os.write(fd, bytes(RESERVE_BYTES))  # written, not seeked: a sparse file would reserve nothing
-        except OSError:
-            reserve.unlink(missing_ok=True)
-        finally:
-            os.close(fd)
+        free = free_bytes(path)
+        if is_full or free >= RESERVE_BYTES * _ROOM_FOR_COMFORT:
+            fd = os.open(reserve, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            try:
+                os.write(fd, bytes(min(missing, free)))  # written, not seeked: a sparse file would reserve nothing
+            finally:
+                os.close(fd)
 
 
 def free_bytes(path: Path) -> int:

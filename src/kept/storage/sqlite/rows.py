@@ -157,6 +157,11 @@ def to_prepared(row: Sequence[Any]) -> Prepared:
     return Prepared(*row[len(MEMORY_COLUMNS) : -2])
 
 
+def shelf_in(row: Sequence[Any]) -> str:
+    """The shelf from a row of MEMORY_SELECT."""
+    return str(row[-2])
+
+
 def to_record(noun: type[R], row: Sequence[Any], space: str) -> R:
     """A record of any noun from its columns in order. Raises Corrupt when they are not what was written."""
     if noun is Memory:

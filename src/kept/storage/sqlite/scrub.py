@@ -70,7 +70,7 @@ def backups_elsewhere(connection: apsw.Connection, uids: Sequence[str]) -> tuple
 def finish(connection: apsw.Connection, path: Path, vfs: str | None = None) -> bool:
     """Clean the file itself. Call it in this process's turn to write. False: a reader is in the way."""
     seen = connection.pragma("data_version")
-    if not _empty_the_wal(connection):
+    if not empty_the_wal(connection):
         return False
     connection.execute("begin immediate")  # from here on nobody writes, so the WAL stays empty
     try:
@@ -155,7 +155,8 @@ def _set(connection: apsw.Connection, name: str, value: object) -> None:
     )
 
 
-def _empty_the_wal(connection: apsw.Connection) -> bool:
+def empty_the_wal(connection: apsw.Connection) -> bool:
+    """Bring everything into the database itself and cut the WAL to nothing. False: a reader is in the way."""
     connection.set_busy_timeout(_READERS_WAIT_MS)
     try:
         busy = connection.execute("pragma wal_checkpoint(truncate)").fetchall()[0][0]

@@ -8,7 +8,7 @@ with BUSY_SNAPSHOT at once. Rule: a commit that returned is on disk; a failed on
 import os
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -77,9 +77,12 @@ class SqliteStorage:
 
     @contextmanager
     def writing(self, stamp: Stamp, *, urgent: bool = False) -> Iterator[SqliteTransaction]:
-        with translated(self.path), self._turn(self._write_wait_s), self._pool.borrow() as connection:
-            if urgent:
-                reserve.free_if_disk_is_full(self.path)
+        with (
+            translated(self.path),
+            self._turn(self._write_wait_s),
+            self._pool.borrow() as connection,
+            reserve.spent(self.path) if urgent else nullcontext(False) as is_full,
+        ):
             with _transaction(connection, "begin immediate"):
                 schema.check_version(connection, self.path)
                 transaction = SqliteTransaction(self.space, connection, stamp, self._salt)
@@ -90,8 +93,8 @@ class SqliteStorage:
                 position = acknowledged.position_of(connection)
             if self._synchronous == "full":
                 acknowledged.note_in_turn(self._turns, self._pool.inode or 0, position)
-            if urgent:
-                reserve.refill(self.path)
+            if is_full:
+                scrub.empty_the_wal(connection)  # or the next urgent write would need more room than this one
         if self._daily is not None:
             self._daily.after_write(stamp.at, self._created_at)
 
@@ -108,7 +111,8 @@ class SqliteStorage:
                 # Usage counts may be lost with the power; they are not worth a sync at every recall.
                 connection.execute("pragma synchronous = normal")
                 try:
-                    with _transaction(connection, "begin immediate"):
+                    # Nor are they worth an error, when the disk is full.
+                    with suppress(apsw.FullError), _transaction(connection, "begin immediate"):
                         schema.check_version(connection, self.path)
                         yield SqliteBookkeeping(connection)
                 finally:  # if this fails, the pool does not take the connection back
@@ -131,6 +135,20 @@ class SqliteStorage:
     def restore_from(self, source: Path, *, overwrite_newer: bool = False) -> Restored:
         with translated(self.path), self._turn(self._write_wait_s), self._pool.borrow() as connection:
             return restore.restore(connection, self.path, source, overwrite_newer=overwrite_newer, now=self._now())
+
+    @contextmanager
+    def lease(self, name: str) -> Iterator[bool]:
+        turns = Turns(self.path.with_name(f"{self.path.name}.{name}"))
+        try:
+            turns.take(0)
+        except Busy:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            turns.end()
+            turns.close()
 
     def describe(self) -> dict[str, Any]:
         with translated(self.path), self._pool.borrow() as connection:
@@ -165,7 +183,8 @@ class SqliteStorage:
 
     def _prepare_file(self, space: str | None, now: Callable[[], datetime]) -> str:
         """Create or upgrade the schema, and finish an erasure that was left pending."""
-        with self._pool.borrow() as connection:
+        # On a full disk even opening needs room, for the index of the WAL.
+        with reserve.spent(self.path), self._pool.borrow() as connection:
             schema.check_ownership(connection, self.path)
             if schema.check_version(connection, self.path) < schema.LATEST:
                 self._migrate(connection, now)
@@ -183,9 +202,8 @@ class SqliteStorage:
 
     def _scrub(self) -> Scrubbed:
         """Clean this file and its backups of what was erased. Call it in this process's turn to write."""
-        reserve.free_if_disk_is_full(self.path)
         try:
-            with self._pool.borrow() as connection:
+            with self._pool.borrow() as connection, reserve.spent(self.path):
                 uids = scrub.pending(connection)
                 if not uids:
                     return Scrubbed()
@@ -195,8 +213,6 @@ class SqliteStorage:
             return Scrubbed(is_done=is_done, backups=changed, elsewhere=elsewhere)
         except apsw.FullError:
             return Scrubbed(is_done=False)
-        finally:
-            reserve.refill(self.path)
 
     def _make_backup(self, target: Path, is_stopped: Callable[[], bool]) -> None:
         with translated(self.path), self._pool.borrow() as connection:
@@ -245,7 +261,6 @@ class SqliteStorage:
                 for part in self._files():
                     if part.exists():
                         part.chmod(0o600)
-            reserve.refill(self.path)
 
     def _connect(self) -> apsw.Connection:
         connection = connect(self.path, vfs=self._vfs, synchronous=self._synchronous)

@@ -72,7 +72,10 @@ create index memories_by_narrative on memories (narrative_id) where narrative_id
 create index memories_off_the_shelf on memories (shelf, id) where shelf <> 'live';          -- the archive, page by page
 create index memories_pinned on memories (id) where status = 'pinned';                      -- what is always injected
 
-create index memories_reinforced on memories (shelf, feedback) where feedback > 0;          -- how far can feedback lift a hit?
+-- What a memory brings along to every query: a search weighs thousands by it, and need not read their rows.
+create index memories_weighed on memories (
+  id, feedback, importance, use_count, status, kind, unixepoch(coalesce(last_hit_at, created_at))
+);
 
 create view memories_archive as
 select *

@@ -1,0 +1,54 @@
+"""Which memories are meant, as SQL on `memories m`.
+
+Text comes from the constants here, values are always bound.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from kept.ports import Where
+from kept.storage.sqlite import rows
+
+_STATUSES = {name: f"'{name}'" for name in ("candidate", "confirmed", "pinned", "archived")}
+
+
+def clauses(where: Where) -> tuple[list[str], list[Any]]:
+    """The conditions, never empty, and their values."""
+    found, values = ["true"], []  # type: tuple[list[str], list[Any]]
+
+    def any_of(column: str, wanted: Sequence[Any]) -> None:
+        if wanted:
+            found.append(f"{column} in ({', '.join('?' * len(wanted))})")
+            values.extend(wanted)
+
+    def equals(column: str, wanted: object, operator: str = "=") -> None:
+        if wanted is not None:
+            found.append(f"{column} {operator} ?")
+            values.append(wanted)
+
+    if where.shelf == "live":
+        any_of("m.shelf", ("live", "library"))
+    elif where.shelf != "any":
+        equals("m.shelf", where.shelf)
+    equals("m.scope", where.scope)
+    any_of("m.tier", where.tiers)
+    any_of("m.kind", where.kinds)
+    if where.statuses:
+        # As text, not as bound values: only so can SQLite see that the index of pinned memories answers it.
+        wanted_statuses = [_STATUSES[status] for status in where.statuses]
+        found.append(f"({' or '.join(f'm.status = {status}' for status in wanted_statuses)})")
+    for column, wanted in (("tags", where.tags), ("files", where.files)):
+        if wanted:
+            marks = ", ".join("?" * len(wanted))
+            found.append(f"exists (select 1 from json_each(m.{column}) where value in ({marks}))")
+            values.extend(wanted)
+    equals("m.uid", where.uid)
+    equals("m.fingerprint", where.fingerprint)
+    equals("m.topic", where.topic)
+    equals("m.key", where.key)
+    equals("m.session_id", where.session)
+    equals("m.task_id", where.task)
+    equals("m.narrative_id", where.narrative)
+    equals("m.created_at", rows.clock(where.since), ">=")
+    equals("m.created_at", rows.clock(where.until), "<")
+    return found, values

@@ -1,0 +1,173 @@
+"""On a full disk nothing is half-written, reading goes on, and what has to go can go.
+
+Twice: on a small file system of its own (Linux, as root), and always on a simulated one.
+"""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+import kept
+from kept import journal
+from kept.errors import StorageError
+from kept.model import Memory
+from kept.ports import ANYWHERE, Storage
+from kept.storage.jsonfile import JsonFileStorage
+from kept.storage.sqlite import SqliteStorage, backup, reserve
+from tests.builders import memory, stamp
+from tests.crash.simulated_disk import Happened, Refusal, TappedDisk
+from tests.storage.canaries import Aviary, found_in
+
+MEGABYTE = 1024 * 1024
+CAPACITY = 8 * MEGABYTE
+
+
+class SmallDisk(TappedDisk):
+    """A folder whose files may take up so much room together, and not a byte more."""
+
+    def __init__(self, folder: Path, capacity: int) -> None:
+        self.folder = folder
+        self.capacity = capacity
+        super().__init__(self._refuse_growth)
+
+    def free(self) -> int:
+        return max(0, self.capacity - sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file()))
+
+    def _refuse_growth(self, happened: Happened) -> Refusal | None:
+        path = self.folder / happened.name
+        size = path.stat().st_size if path.exists() else 0
+        if happened.kind == "write" and happened.offset + len(happened.data) - size > self.free():
+            return Refusal(then=_full)
+        return None
+
+
+def _full() -> None:
+    raise apsw.FullError("the simulated disk is full")
+
+
+@pytest.fixture(params=["a small file system", "a simulated disk"])
+def disk(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path, str]]:
+    """A folder on a disk of eight megabytes, and the VFS that goes with it."""
+    if request.param == "a small file system":
+        folder = tmp_path / "small"
+        folder.mkdir()
+        mount = ["mount", "-t", "tmpfs", "-o", f"size={CAPACITY}", "tmpfs", str(folder)]
+        if os.name != "posix" or subprocess.run(mount, capture_output=True, check=False).returncode:
+            pytest.skip("a small file system can only be mounted by root, on Linux")
+        try:
+            yield folder, ""
+        finally:
+            subprocess.run(["umount", "--lazy", str(folder)], check=True)
+        return
+    with SmallDisk(tmp_path, CAPACITY) as small:
+        monkeypatch.setattr(reserve, "free_bytes", lambda path: small.free())
+        yield tmp_path, small.vfs
+
+
+def fill(storage: Storage, aviary: Aviary) -> tuple[list[Memory], StorageError]:
+    """Add memories until the disk is full: what was acknowledged, and the error."""
+    stored: list[Memory] = []
+    while True:
+        try:
+            with storage.writing(stamp()) as tx:
+                batch = [tx.add(memory(f"{aviary.prose()} {len(stored)}"), "remember") for _ in range(20)]
+        except StorageError as error:
+            return stored, error
+        stored += batch
+
+
+def open_on(disk: tuple[Path, str]) -> SqliteStorage:
+    folder, vfs = disk
+    return SqliteStorage(folder / "kept.db", vfs=vfs or None)
+
+
+def test_a_full_disk_refuses_writes_and_nothing_else(disk: tuple[Path, str]) -> None:
+    aviary, storage = Aviary(20), open_on(disk)
+    with storage.writing(stamp()) as tx:
+        canaries = [tx.add(aviary.canary(), "remember") for _ in range(10)]
+    storage.back_up(backup.make_folder(disk[0] / "kept.db") / "2026-03-01.db")
+    stored, error = fill(storage, aviary)
+    assert "full" in error.message
+    assert "Nothing was stored" in error.hint
+    assert len(stored) > 500
+
+    everything = {m.id for m in [*canaries, *stored]}
+    for _ in range(2):
+        with storage.reading() as reader:  # what was acknowledged is there, and nothing of what was not
+            assert {m.id for m in reader.select(ANYWHERE, limit=10**6)} == everything
+            assert journal.broken_links(reader.events()) == []
+            assert reader.search(stored[0].content.split()[:3], limit=5)
+        with storage.bookkeeping() as notes:  # lost, and no error
+            assert notes is not None
+            notes.count_uses([m.id for m in stored], stored[0].created_at)
+        storage.close()
+        storage = open_on(disk)
+
+    for doomed in stored[:30]:
+        with storage.writing(stamp(), urgent=True) as tx:
+            tx.put(kept.model.replace(doomed, status="archived", reason="forgotten"), "forget")
+    for canary in canaries:
+        with storage.writing(stamp(), urgent=True) as tx:
+            tx.erase(canary)
+        assert storage.scrub().is_done
+    with storage.reading() as reader:
+        assert reader.count(ANYWHERE) == len(stored)
+        assert {m.reason for m in reader.select(ANYWHERE, limit=30, oldest_first=True)} == {"forgotten"}
+    storage.close()
+    assert found_in(disk[0], aviary.traces()) == {}
+
+
+def test_the_reserve_comes_back_when_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "kept.db"
+    storage = SqliteStorage(path)
+    spare = reserve.reserve_of(path)
+    assert spare.stat().st_size == reserve.RESERVE_BYTES
+    assert spare.stat().st_blocks * 512 >= reserve.RESERVE_BYTES  # not sparse
+    assert spare.stat().st_mode & 0o077 == 0
+    monkeypatch.setattr(reserve, "free_bytes", lambda path: 1_000 if spare.exists() else 900_000)
+    with storage.writing(stamp(), urgent=True) as tx:
+        assert not spare.exists()
+        tx.add(memory("x"), "remember")
+    assert spare.stat().st_size == 900_000
+    monkeypatch.undo()
+    with storage.writing(stamp(), urgent=True) as tx:
+        tx.add(memory("y"), "remember")
+    assert spare.stat().st_size == reserve.RESERVE_BYTES
+    storage.close()
+
+
+def test_a_json_store_on_a_full_disk_refuses_writes_and_still_erases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    aviary, path = Aviary(21), tmp_path / "store.json"
+    storage = JsonFileStorage(path, "project/p1")
+    for _ in range(3):
+        with storage.writing(stamp()) as tx:
+            canary = tx.add(aviary.canary(), "remember")
+    before = path.read_bytes()
+    room = sum(file.stat().st_size for file in tmp_path.iterdir()) + 100
+
+    def write_if_it_fits(file: Path, data: bytes) -> None:
+        used = sum(other.stat().st_size for other in tmp_path.iterdir())
+        if used + len(data) > room:
+            file.write_bytes(data[:50])
+            raise OSError(28, "No space left on device")
+        file.write_bytes(data)
+
+    monkeypatch.setattr("kept.storage.jsonfile._write_synced", write_if_it_fits)
+    with pytest.raises(StorageError, match="No space left"), storage.writing(stamp()) as tx:
+        tx.add(memory("one too many"), "remember")
+    assert path.read_bytes() == before
+    assert not path.with_name("store.json.new").exists()
+    with storage.reading() as reader:
+        assert reader.count(ANYWHERE) == 3
+    with storage.writing(stamp(), urgent=True) as tx:
+        for doomed in tx.select(ANYWHERE):
+            tx.erase(doomed)
+    assert canary.id == 3
+    storage.close()
+    assert found_in(tmp_path, aviary.traces()) == {}
