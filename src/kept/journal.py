@@ -44,10 +44,20 @@ def diff(before: Record | None, after: Record | None) -> Changed:
     return {name: (old.get(name), new.get(name)) for name in names if old.get(name) != new.get(name)}
 
 
-def seal(stamp: Stamp, *, seq: int, action: str, subject: str, changed: Changed, prev: str, salt: str) -> Event:
-    """The next event of a chain whose last hash is `prev`."""
+def seal(
+    stamp: Stamp,
+    *,
+    seq: int,
+    action: str,
+    subject: str,
+    changed: Changed,
+    prev: str,
+    salt: str,
+    payload: bytes | None = None,
+) -> Event:
+    """The next event of a chain whose last hash is `prev`. `payload`: the bytes of `changed`, if they are at hand."""
     at = stamp.at.astimezone(UTC)
-    digest = _digest(salt, payload(changed))
+    digest = _digest(salt, _encode(changed) if payload is None else payload)
     return Event(
         seq=seq,
         group=stamp.group,

@@ -376,7 +376,7 @@ class LeftOut(Struct, frozen=True, kw_only=True):
 
 
 class Section(Struct, frozen=True, kw_only=True):
-    """One part of a briefing: always, bridge, retrieval or summaries; what it was given, and what it took."""
+    """One part of a briefing: always, bridge, retrieval or summary; what it was given, and what it took."""
 
     name: str
     budget: int

@@ -24,6 +24,7 @@ from tests.storage.canaries import Aviary, found_in
 
 MEGABYTE = 1024 * 1024
 CAPACITY = 8 * MEGABYTE
+BATCH = 20
 
 
 class SmallDisk(TappedDisk):
@@ -74,7 +75,7 @@ def fill(storage: Storage, aviary: Aviary) -> tuple[list[Memory], StorageError]:
     while True:
         try:
             with storage.writing(stamp()) as tx:
-                batch = [tx.add(memory(f"{aviary.prose()} {len(stored)}"), "remember") for _ in range(20)]
+                batch = [tx.add(memory(f"{aviary.prose()} {len(stored)}"), "remember") for _ in range(BATCH)]
         except StorageError as error:
             return stored, error
         stored += batch

@@ -5,6 +5,7 @@ weigh less than what was asked for, and a hit says by which alias it came.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 
 from kept import text
 from kept.model import Alias
@@ -57,21 +58,33 @@ def default_aliases() -> dict[str, tuple[str, ...]]:
 def expansions(words: Iterable[str], own: Iterable[Alias], *, with_defaults: bool = True) -> dict[str, str]:
     """Prepared word to look for as well → the word of the query that brought it in. What was asked for is not in it."""
     asked = list(words)
-    table: dict[str, dict[str, None]] = {}
-    sources: list[tuple[str, Iterable[str]]] = [(alias.word, alias.expands_to) for alias in own]
+    tables = [_prepared((alias.word, alias.expands_to) for alias in own)]
     if with_defaults:
-        sources += default_aliases().items()
-    for word, others in sources:
-        for key in text.words(word):
-            table.setdefault(key, {}).update(dict.fromkeys(token for other in others for token in text.words(other)))
+        tables.append(_prepared_defaults())
     found: dict[str, str] = {}
     for word in asked:
-        for other in table.get(word, ()):
-            if other not in asked:
-                found.setdefault(other, word)
+        for table in tables:
+            for other in table.get(word, ()):
+                if other not in asked:
+                    found.setdefault(other, word)
     return found
 
 
 def as_mapping(own: Iterable[Alias]) -> Mapping[str, tuple[str, ...]]:
     """What is in force: the defaults, with a person's own lines in front."""
     return default_aliases() | {alias.word: alias.expands_to for alias in own}
+
+
+def _prepared(groups: Iterable[tuple[str, Iterable[str]]]) -> dict[str, tuple[str, ...]]:
+    """The same table in the words that an index holds."""
+    table: dict[str, tuple[str, ...]] = {}
+    for word, others in groups:
+        tokens = [token for other in others for token in text.words(other)]
+        for key in text.words(word):
+            table[key] = tuple(dict.fromkeys((*table.get(key, ()), *tokens)))
+    return table
+
+
+@cache
+def _prepared_defaults() -> dict[str, tuple[str, ...]]:
+    return _prepared(default_aliases().items())

@@ -5,24 +5,20 @@ session found, what fits the prompt, what earlier sessions came to. Rule: never 
 does not use flows on to the next.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-
-from msgspec import Struct
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 MOST_TOKENS = 5_000
 MOST_PERCENT = 8.0  # of the context that is left
 
 
-class Allocation(Struct, frozen=True, kw_only=True):
+class Allocation(NamedTuple):
     """What each section may take before anything has flowed on, in the order in which they are filled."""
 
-    always: int = 0
-    bridge: int = 0
-    retrieval: int = 0
-    summaries: int = 0
-
-    def __iter__(self) -> Iterator[tuple[str, int]]:
-        return iter((name, getattr(self, name)) for name in self.__struct_fields__)
+    always: int
+    bridge: int
+    retrieval: int
+    summary: int
 
 
 def total_tokens(
@@ -32,7 +28,7 @@ def total_tokens(
     most_tokens: int = MOST_TOKENS,
     most_percent: float = MOST_PERCENT,
 ) -> int:
-    """What a briefing may take: as given, or a share of the remaining context; of both the smaller, of neither the most."""
+    """What a briefing may take: as given, or a share of what remains; of both the smaller, of neither the most."""
     offers = [] if budget_tokens is None else [budget_tokens]
     if remaining_tokens is not None:
         offers.append(min(most_tokens, int(remaining_tokens * most_percent / 100)))
@@ -45,8 +41,8 @@ def allocate(total: int) -> Allocation:
     left -= (always := min(left, _clamp(total * 8 // 100, 200, 400)))
     left -= (bridge := min(left, max(500, left // 2)))
     left -= (retrieval := min(left, _clamp(left * 65 // 100, 300, 1500)))
-    summaries = min(left, _clamp(left, 200, 600))
-    return Allocation(always=always, bridge=bridge, retrieval=retrieval, summaries=summaries)
+    summary = min(left, _clamp(left, 200, 600))
+    return Allocation(always, bridge, retrieval, summary)
 
 
 def fitting(costs: Sequence[int], room: int) -> list[int]:

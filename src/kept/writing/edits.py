@@ -17,6 +17,7 @@ from kept.model import Message
 MIN_LINES = 12  # fewer new lines are a detail of something that is told elsewhere
 MAX_SYMBOLS = 6
 MAX_FILES = 5
+MAX_LINE_CHARS = 300
 
 _PATH_KEYS = ("file_path", "path", "filePath", "filename", "target_file", "notebook_path")
 _NEW_KEYS = ("content", "file_text", "new_string", "new_str", "newText", "new_source", "code_edit", "insert_text")
@@ -33,6 +34,7 @@ _SYMBOL = re.compile(
     r"(?:\([^)\n]{0,80}\) )?"
     r"|(?:const|let|var) (?=[\w$]{3,60} ?[=:]))([A-Za-z_$][\w$.]{2,60})"
 )
+_METHOD = re.compile(r" {2,4}(?:async )?defp? ")  # of a class or module; what is deeper is a detail
 _TOP_PART = re.compile(
     r"/(?:src|lib|app|apps|packages|services|tests?|assets|cmd|internal|config|docs|infra|tools)(?=/)"
 )
@@ -51,17 +53,27 @@ class Edit(Struct, frozen=True):
     old: str | None = None
 
 
-class _Change(Struct):
+class Change(Struct):
+    """All edits of one file; `message` is the last that made one."""
+
+    path: str
+    message: Message
     is_new: bool
     lines: int = 0
     symbols: dict[str, None] = {}
-    message_id: str = ""
+
+    @property
+    def sentence(self) -> str:
+        names = [*self.symbols]
+        told = ", ".join(names[:MAX_SYMBOLS]) + (" and more" if len(names) > MAX_SYMBOLS else "")
+        return f"{'Wrote' if self.is_new else 'Changed'} {self.path} ({self.lines} new lines): {told}."
 
 
 def edits_in(call: Message) -> Iterator[Edit]:
     """What a tool call writes, if it writes anything."""
     input = call.input or {}
-    patch = next((value for value in input.values() if isinstance(value, str) and "*** Begin Patch" in value), None)
+    texts = [text for value in input.values() for text in (value if isinstance(value, list) else [value])]
+    patch = next((text for text in texts if isinstance(text, str) and "*** Begin Patch" in text), None)
     if patch is not None:
         yield from _patched(patch)
         return
@@ -99,32 +111,29 @@ class Edits:
             sorted(path for path in paths if path.startswith("/") and not _NOT_KEPT.search(path))
         )
         self._by_name = {path.rsplit("/", 1)[-1]: self.relative(path) for path in sorted(paths) if _is_code(path)}
-        self._changes: dict[str, _Change] = {}
+        self._changes: dict[str, Change] = {}
 
-    def add(self, edit: Edit, message_id: str) -> str:
+    def add(self, edit: Edit, message: Message) -> str:
         """Count an edit; the path by which the file is known."""
         path = self.relative(edit.path)
-        change = self._changes.setdefault(path, _Change(is_new=edit.old is None))
+        change = self._changes.setdefault(path, Change(path, message, is_new=edit.old is None))
+        change.message = message
         before = set((edit.old or "").split("\n"))
-        added = [line for line in edit.new.split("\n") if line.strip() and line not in before]
-        change.lines += len(added)
-        change.message_id = message_id
-        for line in added:
-            if len(line) <= 300 and (
-                symbol := _SYMBOL.match(line.strip() if line.startswith(("  def", "    def")) else line)
-            ):
-                change.symbols[symbol[1]] = None
+        for line in edit.new.split("\n"):
+            if line.strip() and line not in before:
+                change.lines += 1
+                symbol = _SYMBOL.match(line.strip() if _METHOD.match(line) else line)
+                if symbol and len(line) <= MAX_LINE_CHARS:
+                    change.symbols[symbol[1]] = None
         return path
 
-    def significant(self) -> Iterator[tuple[str, str, str]]:
-        """Of each file that was changed notably: its path, a sentence, and the message of its last edit."""
-        for path, change in self._changes.items():
-            if change.lines >= MIN_LINES and change.symbols and not _NOT_KEPT.search(path) and not path.startswith("/"):
-                names = ", ".join([*change.symbols][:MAX_SYMBOLS]) + (
-                    " and more" if len(change.symbols) > MAX_SYMBOLS else ""
-                )
-                verb = "Wrote" if change.is_new else "Changed"
-                yield path, f"{verb} {path} ({change.lines} new lines): {names}.", change.message_id
+    def significant(self) -> list[Change]:
+        """The files that were changed notably: enough new lines, among them something with a name."""
+        return [
+            change
+            for change in self._changes.values()
+            if change.lines >= MIN_LINES and change.symbols and not _NOT_KEPT.search(change.path)
+        ]
 
     def relative(self, path: str) -> str:
         """The path as seen from the project's folder, if it lies there."""

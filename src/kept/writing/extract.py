@@ -9,6 +9,7 @@ a tool printed is never a statement. A miss costs little; a memory full of chatt
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 from msgspec import Struct
 
@@ -17,7 +18,7 @@ from kept.model import Draft, Message, Origin, Source
 from kept.settings import IMPORTANCE_BY_KIND, by_kind
 from kept.writing.cues import Cue, Speaker, cue_of, explains
 from kept.writing.edits import Edits, edits_in
-from kept.writing.failures import Failures, Resolution, error_signature
+from kept.writing.failures import Failures, Resolution, command_in, error_signature
 from kept.writing.prose import Sentence, sentences
 from kept.writing.statements import continues, finished, own_words, points_back, statement
 
@@ -42,7 +43,6 @@ ERROR_RESOLUTION = "error-resolution"
 # `git commit -m "subject"`, also with a here-document, and its answer: `[main 3bb8701] subject`.
 _COMMIT = re.compile(r"git commit\b[^\n]{0,80}? -m (?:\"\$\(cat <<-?'?\w{1,10}'?\n)?[\"']?([^\n\"']{8,200})")
 _COMMITTED = re.compile(r"^\[[\w./ ()-]{1,80} [0-9a-f]{7,40}\] ", re.MULTILINE)
-_COMMITTING = Cue("progress", "")
 
 
 class Extracted(Struct, frozen=True):
@@ -69,36 +69,23 @@ class _Conversation:
         self._edits = Edits(messages)
         self._failures = Failures()
         self._calls: deque[Message] = deque()  # tool calls whose result has not come yet
-        self._session = next((each.session for each in messages if each.session), None)
         self._has_acted = False  # an assistant that used no tool has observed nothing: it only talks
         self._question = ""  # the last one asked: what "let's not do that" answers
 
     def read(self) -> Iterator[Extracted]:
-        for at, message in enumerate(self._messages):
+        for message, following in zip_longest(self._messages, self._messages[1:]):
             if message.role == "user":
                 yield from self._read_user(message)
             elif message.role == "assistant":
-                following = self._messages[at + 1].role if at + 1 < len(self._messages) else "user"
-                yield from self._read_assistant(message, is_final=following == "user")
+                is_final = following is None or following.role == "user"
+                yield from self._read_assistant(message, is_final=is_final)
             elif message.role == "tool_call":
-                self._calls.append(message)
-                self._has_acted = True
-                for edit in edits_in(message):
-                    self._failures.changed(self._edits.add(edit, message.id))
+                self._read_call(message)
             else:
                 yield from self._read_result(message)
-        for path, content, message_id in self._edits.significant():
-            source = Source(origin="extraction", session=self._session)
-            draft = Draft(
-                content=content,
-                kind="file_change",
-                files=(path,),
-                importance=CHANGE_IMPORTANCE,
-                confidence=CHANGE_CONFIDENCE,
-                tier="session",
-                source=source,
-            )
-            yield Extracted(draft, message_id)
+        for change in self._edits.significant():
+            importance, confidence = CHANGE_IMPORTANCE, CHANGE_CONFIDENCE
+            yield _extracted(change.sentence, "file_change", change.message, importance, confidence, (change.path,))
 
     def _read_user(self, message: Message) -> Iterator[Extracted]:
         self._calls.clear()
@@ -109,86 +96,120 @@ class _Conversation:
     def _read_assistant(self, message: Message, *, is_final: bool) -> Iterator[Extracted]:
         self._calls.clear()
         spoken = sentences(message.content)
-        self._failures.said(
-            [each.text for each in spoken if explains(each.text) and not points_back(own_words(each.text))]
-        )
+        if self._failures.are_open:
+            told = [sentence.text for sentence in spoken if explains(sentence.text)]
+            self._failures.said([each for each in told if not points_back(own_words(each))])
         if self._has_acted:
             yield from self._statements(message, spoken, "assistant", is_final=is_final)
         self._question = _last_question(spoken) or self._question
 
+    def _read_call(self, message: Message) -> None:
+        self._calls.append(message)
+        self._has_acted = True
+        for edit in edits_in(message):
+            self._failures.changed(self._edits.add(edit, message))
+
     def _read_result(self, message: Message) -> Iterator[Extracted]:
-        call = self._calls.popleft() if self._calls else None
-        command = (call.input or {}).get("command") if call is not None else None
-        if isinstance(command, str):
-            for resolution in self._failures.ran(command, message.content):
-                yield self._resolved(resolution, message)
-            subject = _COMMIT.search(command) if _COMMITTED.search(message.content[:500]) else None
-            if subject:
-                yield self._statement(finished(f"Committed: {subject[1]}"), _COMMITTING, message, "assistant")
+        command = command_in(self._calls.popleft()) if self._calls else None
+        if command is None:
+            return
+        for resolution in self._failures.ran(command, message.content):
+            yield self._resolved(resolution, message)
+        subject = _COMMIT.search(command) if _COMMITTED.search(message.content[:500]) else None
+        if subject:
+            content, kind = finished(f"Committed: {subject[1]}"), "progress"
+            yield _extracted(content, kind, message, _importance(kind, "assistant"), CONFIDENCE["assistant"])
 
     def _statements(
         self, message: Message, spoken: Sequence[Sentence], speaker: Speaker, *, is_final: bool = False
     ) -> Iterator[Extracted]:
+        by_user = speaker == "user"
         n_reported = 0
-        is_used = False  # the sentence was added to the one before
-        for at, sentence in enumerate(spoken):
-            cue = None if is_used else cue_of(sentence.text, speaker, is_final=is_final, headings=sentence.headings)
-            is_used = False
-            if cue is None:
-                continue
-            content = statement(sentence, self._question if speaker == "user" else "", by_user=speaker == "user")
-            n_reported += bool(content) and is_final
-            if not content or n_reported > MAX_REPORTED:
+        is_told = False  # the sentence went along with the one before
+        for sentence, following in zip_longest(spoken, spoken[1:]):
+            cue = None if is_told else cue_of(sentence.text, speaker, is_final=is_final, headings=sentence.headings)
+            is_told = False
+            content = statement(sentence, self._question if by_user else "", by_user=by_user) if cue else ""
+            if cue is None or not content:
                 continue
             if cue.is_headed and sentence.topic:
                 content = f"{sentence.topic}: {content}"
-            if at + 1 < len(spoken) and continues(sentence, spoken[at + 1], by_user=speaker == "user"):
-                longer = f"{content} {finished(spoken[at + 1].text)}"
-                content, is_used = (longer, True) if len(longer) <= MAX_CHARS else (content, False)
-            yield self._statement(content, cue, message, speaker)
+            if following is not None and continues(sentence, following, by_user=by_user):
+                longer = f"{content} {finished(following.text)}"
+                is_told = len(longer) <= MAX_CHARS
+                content = longer if is_told else content
+            n_reported += is_final
+            if n_reported <= MAX_REPORTED and len(content) <= MAX_CHARS:
+                yield self._stated(content, cue, message, speaker)
 
-    def _statement(self, content: str, cue: Cue, message: Message, speaker: Speaker) -> Extracted:
-        importance = round(by_kind(IMPORTANCE_BY_KIND, cue.kind) * SHARE[speaker], 3)
-        if cue.kind == "warning" and speaker == "user":
-            importance = USER_WARNING_IMPORTANCE
-        origin: Origin = "conversation" if speaker == "user" else "extraction"
-        draft = Draft(
-            content=content[:MAX_CHARS],
-            kind=cue.kind,
+    def _stated(self, content: str, cue: Cue, message: Message, speaker: Speaker) -> Extracted:
+        return _extracted(
+            content,
+            cue.kind,
+            message,
+            _importance(cue.kind, speaker),
+            CONFIDENCE[speaker],
+            self._edits.files_named(content),
             tags=(cue.tag,) if cue.tag else (),
-            files=self._edits.files_named(content),
-            importance=importance,
-            confidence=CONFIDENCE[speaker],
-            tier="session",
-            source=Source(origin=origin, session=message.session or None),
+            signals=(USER_INTENT,) if cue.is_intent else (),
         )
-        return Extracted(draft, message.id, (USER_INTENT,) if cue.is_intent else ())
 
     def _resolved(self, resolution: Resolution, message: Message) -> Extracted:
         """The error, where it was, what made it go away, and the last explanation that was given."""
-        failure = resolution.failure
-        changed = resolution.changed
+        failure, changed = resolution.failure, resolution.changed
         place = self._edits.relative(failure.place) if failure.place else f"`{failure.command}`"
         place = next((path for path in changed if path.endswith(f"/{place}")), place)
         if changed:
             fix = f"changing {', '.join(changed[:3])}" + (" and others" if len(changed) > 3 else "")
         else:
-            fix = f"running `{self._edits.shorten(resolution.ran[-1])}`"
-        what = self._edits.shorten(failure.message).removeprefix("Error: ").rstrip(".")
-        content = f"Error {what} in {place}: fixed by {fix}."
+            fix = f"running `{resolution.ran[-1]}`"
+        content = self._edits.shorten(f"Error {failure.message.rstrip('.')} in {place}: fixed by {fix}.")
         if resolution.said and len(content) + len(resolution.said[-1]) < MAX_CHARS:
             content += f" {finished(own_words(resolution.said[-1]))}"
-        draft = Draft(
-            content=content[:MAX_CHARS],
-            kind="error",
-            files=tuple(dict.fromkeys((*changed, *([place] if failure.place else ()))))[:MAX_FILES],
-            importance=by_kind(IMPORTANCE_BY_KIND, "error"),
-            confidence=RESOLUTION_CONFIDENCE,
-            tier="session",
-            source=Source(origin="extraction", session=message.session or None),
+        files = dict.fromkeys((*changed, place) if failure.place else changed)
+        return _extracted(
+            content[:MAX_CHARS],
+            "error",
+            message,
+            _importance("error", "user"),
+            RESOLUTION_CONFIDENCE,
+            tuple(files)[:MAX_FILES],
+            signals=(ERROR_RESOLUTION,),
             data={"signature": failure.signature},
         )
-        return Extracted(draft, message.id, (ERROR_RESOLUTION,))
+
+
+def _extracted(
+    content: str,
+    kind: str,
+    message: Message,
+    importance: float,
+    confidence: float,
+    files: tuple[str, ...] = (),
+    *,
+    tags: tuple[str, ...] = (),
+    signals: tuple[str, ...] = (),
+    data: dict[str, str] | None = None,
+) -> Extracted:
+    origin: Origin = "conversation" if message.role == "user" else "extraction"
+    draft = Draft(
+        content=content,
+        kind=kind,
+        tags=tags,
+        files=files,
+        importance=importance,
+        confidence=confidence,
+        tier="session",
+        source=Source(origin=origin, session=message.session or None),
+        data=data,
+    )
+    return Extracted(draft, message.id, signals)
+
+
+def _importance(kind: str, speaker: Speaker) -> float:
+    if kind == "warning" and speaker == "user":
+        return USER_WARNING_IMPORTANCE
+    return round(by_kind(IMPORTANCE_BY_KIND, kind) * SHARE[speaker], 3)
 
 
 def _last_question(spoken: Sequence[Sentence]) -> str:

@@ -11,6 +11,8 @@ from itertools import pairwise
 
 from msgspec import Struct
 
+from kept.model import Message
+
 MAX_HEAD_CHARS = 4_000  # errors stand at the beginning of an output or at its end
 MAX_TAIL_CHARS = 24_000
 MAX_LINE_CHARS = 400
@@ -180,6 +182,16 @@ _LOOKING = frozenset(
 _LOOKING_WORDS = frozenset("logs log status show diff describe get list ready".split())
 
 
+def command_in(call: Message) -> str | None:
+    """The shell command of a tool call, however its tool takes it; None if it runs none."""
+    input = call.input or {}
+    command = input.get("command", input.get("cmd"))
+    if isinstance(command, list) and all(isinstance(word, str) for word in command):
+        command = command[-1] if command[1:2] in (["-c"], ["-lc"]) else " ".join(command)
+    is_shell = isinstance(command, str) and "path" not in input and "file_path" not in input
+    return command if is_shell else None
+
+
 def command_words(command: str) -> tuple[str, ...]:
     """The words that say which command it is: no change of folder, no options, no redirection.
 
@@ -228,6 +240,11 @@ class Failures:
 
     def __init__(self) -> None:
         self._open: dict[str, _Open] = {}
+
+    @property
+    def are_open(self) -> bool:
+        """Whether there is an error that something could still resolve."""
+        return bool(self._open)
 
     def changed(self, path: str) -> None:
         """A file was changed."""

@@ -68,6 +68,17 @@ COMMANDS: Mapping[str, Entry] = {
         },
     ),
     **_topic(
+        "Conversations",
+        "sessions",
+        {
+            "session": "Look at conversations: list, show, fork, finish, compact, export.",
+            "import": "Bring in the transcripts of another program.",
+        },
+    ),
+    "upkeep": Entry(
+        "Keeping house", "End quarantines and shelf lives, and make room where a limit is exceeded.", "upkeep:upkeep"
+    ),
+    **_topic(
         "Keeping house",
         "house",
         {

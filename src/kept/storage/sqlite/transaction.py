@@ -87,6 +87,7 @@ class SqliteTransaction(SqliteReader, MessageWriter):
             row = self._connection.execute("select seq, hash from events order by seq desc limit 1").fetchone()
             self._last = row or (0, journal.FIRST_PREV)
         seq, prev = self._last
+        payload = journal.payload(changed)
         event = journal.seal(
             self.stamp,
             seq=seq + 1,
@@ -95,8 +96,9 @@ class SqliteTransaction(SqliteReader, MessageWriter):
             changed=changed,
             prev=prev,
             salt=self._salt(journal.SALT_BYTES),
+            payload=payload,
         )
-        insert_event(self._connection, event)
+        insert_event(self._connection, event, payload)
         self._last = (event.seq, event.hash)
 
 
@@ -148,8 +150,8 @@ class SqliteBookkeeping:
         return number
 
 
-def insert_event(connection: apsw.Connection, event: Event) -> None:
-    """Write a sealed event, and its payload unless that was erased."""
+def insert_event(connection: apsw.Connection, event: Event, payload: bytes | None = None) -> None:
+    """Write a sealed event, and its payload (the bytes, if they are at hand) unless that was erased."""
     values = (event.seq, event.group, rows.clock(event.at), event.actor, event.action, event.subject, event.undoes)
     connection.execute(
         f"insert into events ({', '.join(rows.EVENT_COLUMNS)}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -158,7 +160,7 @@ def insert_event(connection: apsw.Connection, event: Event) -> None:
     if event.changed is not None:
         connection.execute(
             "insert into event_payloads (seq, salt, changed) values (?, ?, ?)",
-            (event.seq, event.salt, journal.payload(event.changed).decode()),
+            (event.seq, event.salt, (payload or journal.payload(event.changed)).decode()),
         )
 
 

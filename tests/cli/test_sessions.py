@@ -1,0 +1,68 @@
+"""session, import, upkeep: at the command line."""
+
+import json
+from pathlib import Path
+
+from tests.cli.shell import Shell
+
+KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+def claude_file(folder: Path, lines: int = 3, *, torn: bool = False) -> Path:
+    path = folder / "0a1b2c3d-session.jsonl"
+    records = [
+        {
+            "type": "user" if number % 2 == 0 else "assistant",
+            "uuid": f"u{number}",
+            "sessionId": "0a1b2c3d",
+            "cwd": "/src/app",
+            "timestamp": f"2026-02-10T21:11:{number:02d}.000Z",
+            "message": {
+                "role": "user",
+                "content": f"We decided to use Postgres for billing, with {KEY}, take {number}.",
+            },
+        }
+        for number in range(lines)
+    ]
+    text = "".join(json.dumps(record) + "\n" for record in records)
+    path.write_text(text + ('{"type": "user", "uui' if torn else ""), "utf-8")
+    return path
+
+
+def test_transcripts_are_brought_in_once_and_without_secrets(shell: Shell, tmp_path: Path) -> None:
+    path = claude_file(tmp_path, torn=True)
+    assert "3 new messages" in shell("import", "claude-code", str(path))
+    assert "0 messages from 1 file" in shell("import", "claude-code", str(path))
+    claude_file(tmp_path, 5)
+    assert "2 new messages" in shell("import", "claude-code", str(path))
+    shown = shell("session", "show", "0a1b2c3d")
+    assert KEY not in shown
+    assert "take 4" in shown
+    assert shell.json("session", "list")["sessions"][0]["messages"] == 5
+    assert "PATH" in shell.fails("import", "openclaw", code=2)
+    assert "nothing at" in shell.fails("import", "codex", str(tmp_path / "nowhere"))
+
+
+def test_a_session_is_finished_forked_and_exported(shell: Shell, tmp_path: Path) -> None:
+    assert "No session" in shell("session", "list")
+    shell("import", "claude-code", str(claude_file(tmp_path)))
+    assert "summary" in shell("session", "finish", "0a1b2c3d")
+    assert "goes on from" in shell("session", "fork", "0a1b2c3d", "second")
+    lines = shell("session", "export", "second").splitlines()
+    assert [json.loads(line)["id"] for line in lines] == ["u0", "u1", "u2"]
+    assert "nothing to compact" in shell("session", "compact", "second")
+    assert "finished" in shell("session", "list")
+    assert "kept session list" in shell.fails("session", "show", "nowhere")
+
+
+def test_upkeep_says_what_it_would_do(shell: Shell, tmp_path: Path) -> None:
+    assert "nothing to do" in shell("upkeep")
+    shell("import", "claude-code", str(claude_file(tmp_path)))
+    shell("session", "finish", "0a1b2c3d")
+    shell.clock.advance(days=400)
+    planned = shell("upkeep", "--dry-run")
+    assert "would be archived" in planned
+    done = shell("upkeep")
+    assert "is archived" in done
+    assert "1 old session packed" in done
+    assert "nothing to do" in shell("upkeep")
