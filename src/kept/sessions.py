@@ -20,6 +20,7 @@ from kept.opened import Memories, Receipts
 from kept.ports import Reader, Storage, Transaction, Where
 from kept.remembering import Remembering
 from kept.settings import PRESETS
+from kept.text import fingerprint
 from kept.transcripts import check_session_name
 from kept.writing import admit, pipeline
 from kept.writing.check import MAX_NAME_CHARS, MAX_TEXT_BYTES, check_text
@@ -416,7 +417,7 @@ def _as_draft(found: Extracted, session: Session) -> Draft:
         tier="session",
         source=replace(source, session=session.name, agent=source.agent or session.agent),
         data=(found.draft.data or {}) | evidence,
-        key=f"{session.name}:{found.message_id}:{pipeline.text.fingerprint(found.draft.content)}",
+        key=f"{session.name}:{found.message_id}:{fingerprint(found.draft.content)}",
     )
 
 

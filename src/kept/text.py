@@ -79,6 +79,7 @@ _PLAIN = dict(
     zip("ßẞøØæÆœŒłŁđĐðÐþÞı\u2010’ʼ™", "ss SS o O ae Ae oe Oe l L d D d D th Th i - ' ' ".split(" "), strict=True)
 )
 _GERMAN = re.compile(r"[a-z]{4,}(?:ung|[hk]eit|schaft|nis|lich|isch)(?:e|er|es|em|s|se)?|[a-z]{5,}en")
+_GERMAN_ENDS = frozenset("ng it ft is ch ge te se he er es em gs ts ss hs en".split())  # asked first: it costs a tenth
 
 # What Unicode calls default-ignorable: invisible, and good only for hiding something.
 _IGNORABLE = (
@@ -321,11 +322,15 @@ def _stem(word: str) -> str:
     """
     if len(word) < 3 or not (word.isalpha() and word.isascii()):
         return word
-    if not _GERMAN.fullmatch(word):
+    if not _is_german(word):
         word = str(_stemmer()("english", 0).stemWord(word))
-        if not _GERMAN.fullmatch(word):
+        if not _is_german(word):
             return word
     return str(_stemmer()("german", 0).stemWord(word))
+
+
+def _is_german(word: str) -> bool:
+    return word[-2:] in _GERMAN_ENDS and _GERMAN.fullmatch(word) is not None
 
 
 @cache

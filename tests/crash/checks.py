@@ -14,13 +14,13 @@ import apsw
 
 from kept import journal
 from kept.errors import KeptError
-from kept.model import Alias, Conflict, Event, Record
+from kept.model import Event, Memory, Record
 from kept.ports import ANYWHERE
 from kept.storage.sqlite import SqliteStorage
 from kept.storage.sqlite.connection import connect
 
 SPACE = "project/p1"
-SHELVES = ("live", "library", "archive")
+INDEXES = ("live", "library", "archive", "messages")
 _ALL = 10**9
 # Bookkeeping changes these without an event.
 _UNJOURNALED = {"use_count", "last_used_at"}
@@ -75,14 +75,18 @@ def faults_of_file(connection: apsw.Connection) -> Iterator[str]:
         yield f"SQLite finds: {verdict}"
     if broken := connection.execute("pragma foreign_key_check").fetchall():
         yield f"rows point to nothing: {broken[:3]}"
-    for shelf in SHELVES:
+    for index in INDEXES:
         try:
-            connection.execute(f"insert into {shelf}_fts ({shelf}_fts, rank) values ('integrity-check', 1)")
+            connection.execute(f"insert into {index}_fts ({index}_fts, rank) values ('integrity-check', 1)")
         except apsw.Error as error:
-            yield f"the index of {shelf} is not that of its rows: {error}"
+            yield f"the index of {index} is not that of its rows: {error}"
     counted = connection.execute(
-        "select c.shelf, c.rows, c.words, count(m.id), coalesce(sum(m.n_words), 0)"
-        " from corpus c left join memories m on m.shelf = c.shelf group by c.shelf"
+        """
+        with indexed as (select shelf, n_words from memories union all select 'messages', n_words from messages)
+        select c.shelf, c.rows, c.words, count(i.shelf), coalesce(sum(i.n_words), 0)
+        from corpus c
+        left join indexed i on i.shelf = c.shelf
+        group by c.shelf"""
     )
     for name, rows, words, actual_rows, actual_words in counted.fetchall():
         if (rows, words) != (actual_rows, actual_words):
@@ -93,7 +97,8 @@ def faults_of_records(storage: SqliteStorage) -> Iterator[str]:
     """Whether the chain holds, and whether the journal tells of exactly the records that are there."""
     with storage.reading() as reader:
         events = reader.events()
-        records: list[Record] = [*reader.select(ANYWHERE, limit=_ALL), *reader.all(Conflict), *reader.all(Alias)]
+        records: list[Record] = [*reader.select(ANYWHERE, limit=_ALL)]
+        records += [record for noun in Record.__subclasses__() if noun is not Memory for record in reader.all(noun)]
     yield from journal.broken_links(events)
     told = _replayed(events)
     found = {record.subject: _fields(record) for record in records}

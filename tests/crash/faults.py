@@ -26,7 +26,7 @@ import apsw
 from msgspec import Struct
 
 from kept.errors import KeptError
-from kept.model import Alias, Conflict, Memory, replace
+from kept.model import Alias, Conflict, Memory, Message, replace
 from kept.ports import Where
 from kept.storage.sqlite import SqliteStorage
 from kept.storage.sqlite.backup import verify
@@ -141,6 +141,12 @@ def remove(bench: Bench) -> None:
         tx.remove(tx.all(Alias)[0], "alias")
 
 
+def say(bench: Bench) -> None:
+    with bench.storage.writing(stamp("say")) as tx:
+        said = Message(id="said", role="user", session="talk", content="what somebody said about failing disks")
+        tx.append([said, replace(said, role="assistant", content="and what was answered")])
+
+
 def erase(bench: Bench) -> None:
     with bench.storage.writing(stamp("erase"), urgent=True) as tx:
         tx.erase(tx.select(Where(uid="old-2"))[0])
@@ -200,6 +206,7 @@ OPERATIONS: dict[str, Operation] = {
     "add many": Operation(add_many),
     "put": Operation(put),
     "remove": Operation(remove),
+    "say": Operation(say),
     "erase": Operation(erase),
     "read": Operation(read),
     "note use": Operation(note_use, is_one_transaction=False),

@@ -32,10 +32,10 @@ from typing import NoReturn
 import msgspec
 
 from kept import ids, text
-from kept.model import Memory, replace
+from kept.model import Memory, Message, replace
 from kept.ports import ANYWHERE, Stamp
 from kept.storage.sqlite import SqliteStorage
-from tests.crash.checks import SPACE, faults_of, looking_at
+from tests.crash.checks import SPACE, faults_of, looking_at, opened
 from tests.crash.processes import Child
 from tests.crash.simulated_disk import Happened, Refusal, TappedDisk, on_connect
 
@@ -48,7 +48,7 @@ _CHECKPOINT_PAGES = 100  # SQLite's 1,000 would be reached by few of these short
 _LOOK_EVERY = 200  # kills
 _MASSACRES = 0.02  # how often all are killed at once
 
-Contents = dict[str, str | None]  # uid → status and content; None: not there
+Contents = dict[str, str | None]  # uid → status and content (of a message: id → content); None: not there
 
 
 class Said(msgspec.Struct, array_like=True):
@@ -118,10 +118,12 @@ class Writer:
     def run(self) -> NoReturn:
         while True:
             action = self._rng.choices(
-                ("add", "revise", "archive", "erase", "note use", "reopen"), (40, 20, 10, 14, 14, 6)
+                ("add", "revise", "archive", "say", "erase", "note use", "reopen"), (36, 18, 8, 12, 12, 10, 5)
             )[0]
             if action == "add":
                 self._write(action, [self._new() for _ in range(self._rng.choice((1, 1, 3)))])
+            elif action == "say":
+                self._say()
             elif action in ("note use", "reopen"):
                 with self._telling(action, {}):
                     self._note_use() if action == "note use" else self._reopen()
@@ -142,6 +144,12 @@ class Writer:
             put = tx.add if action == "add" else tx.put
             written = [put(memory, action) for memory in memories]
         self._mine |= {memory.uid: memory for memory in written}
+
+    def _say(self) -> None:
+        content = " ".join(self._rng.choices(_TOPICS, k=12))
+        said = Message(id=self._rng.randbytes(8).hex(), role="user", session=f"talk-{os.getpid()}", content=content)
+        with self._telling("say", {said.id: content}), self._storage.writing(self._stamp()) as tx:
+            tx.append([said])
 
     def _erase(self, memory: Memory) -> None:
         with self._storage.writing(self._stamp(), urgent=True) as tx:
@@ -334,13 +342,10 @@ def run(folder: Path, *, kills: int, writers: int = 6, seed: int = 1, making_str
 
 
 def contents_of(path: Path) -> dict[str, str]:
-    """uid → status and content of every memory in the file."""
-    storage = SqliteStorage(path, SPACE)
-    try:
-        with storage.reading() as reader:
-            return {memory.uid: said_of(memory) for memory in reader.select(ANYWHERE, limit=10**9)}
-    finally:
-        storage.close()
+    """uid → status and content of every memory in the file, and id → content of every message."""
+    with opened(path) as (storage, connection), storage.reading() as reader:
+        memories = {memory.uid: said_of(memory) for memory in reader.select(ANYWHERE, limit=10**9)}
+        return memories | dict(connection.execute("select message_id, content from messages"))
 
 
 def revived(path: Path, erased: list[str]) -> list[str]:
@@ -357,7 +362,7 @@ def unnoticed_loss(path: Path, oracle: Oracle) -> list[str]:
     """Plant a lost write in a copy of the file: if the oracle does not name it, its verdicts are worth nothing."""
     copy = path.with_name("planted.db")
     shutil.copy(path, copy)  # nobody has it open, and there is no WAL
-    uid = next(uid for uid, content in oracle.acknowledged.items() if content is not None)
+    uid = next(uid for uid in contents_of(path) if uid in oracle.acknowledged)
     with looking_at(copy) as connection:
         connection.execute("delete from memories where uid = ?", (uid,))
     reported = [sentence for sentence in oracle.verdict(contents_of(copy)) if uid in sentence]

@@ -10,15 +10,30 @@ from functools import partial
 from pathlib import Path
 
 from kept import text
-from kept.model import Alias, Conflict, Memory, replace
+from kept.model import Alias, Conflict, Memory, Message, replace
 from kept.ports import ANYWHERE
 from kept.storage.sqlite import SqliteStorage
 from tests.builders import START, memory, stamp
 from tests.crash.checks import SPACE
 
 _TOPICS = "auth login token cache index retry queue schema deploy budget parser socket mirror shard vector".split()
+_OPERATIONS = {  # and how often each
+    "add": 26,
+    "add_many": 8,
+    "change": 13,
+    "forget": 8,
+    "alias": 6,
+    "say": 8,
+    "pack": 2,
+    "erase": 9,
+    "scrub": 3,
+    "note_use": 12,
+    "fail": 3,
+    "pause_reader": 4,
+    "reopen": 5,
+}
 # What these did must survive from the moment they returned; usage counts need not.
-_JOURNALED = {"add", "add_many", "change", "forget", "alias", "erase"}
+_DURABLE = {"add", "add_many", "change", "forget", "alias", "say", "pack", "erase"}
 
 
 class Changed(Exception):
@@ -39,25 +54,10 @@ class Life:
 
     def step(self) -> tuple[str, bool]:
         """Do something: (what it was, whether it must survive a power cut from now on)."""
-        name = self._rng.choices(
-            (
-                "add",
-                "add_many",
-                "change",
-                "forget",
-                "alias",
-                "erase",
-                "scrub",
-                "note_use",
-                "fail",
-                "pause_reader",
-                "reopen",
-            ),
-            (30, 8, 14, 8, 6, 9, 3, 14, 3, 4, 5),
-        )[0]
+        name = self._rng.choices(list(_OPERATIONS), list(_OPERATIONS.values()))[0]
         self._serial += 1
         getattr(self, f"_{name}")()
-        return name, name in _JOURNALED
+        return name, name in _DURABLE
 
     def close(self) -> None:
         self._reader.close()
@@ -103,6 +103,17 @@ class Life:
                 tx.remove(known[0], "alias")
             else:
                 tx.add(Alias(word=f"word{self._serial}", expands_to=("one", "two")), "alias")
+
+    def _say(self) -> None:
+        session = f"session-{self._rng.randint(1, 3)}"
+        said = Message(id=f"message-{self._serial}", role="user", session=session, content=self._new().content)
+        with self.storage.writing(stamp()) as tx:
+            tx.unpack(session)
+            tx.append([said, replace(said, role="assistant", content="understood")])
+
+    def _pack(self) -> None:
+        with self.storage.writing(stamp()) as tx:
+            tx.pack(f"session-{self._rng.randint(1, 3)}")
 
     def _erase(self) -> None:
         if old := self._some():

@@ -68,6 +68,16 @@ def render_section(section: Section, style: str) -> str:
     return of.section(section.name, [render_entry(entry, section.name, style) for entry in section.entries])
 
 
+def frame_of(style: str) -> str:
+    """What stands around the sections."""
+    return STYLES[style].frame(())
+
+
+def heading_of(section: str, style: str) -> str:
+    """What stands around the memories of a section."""
+    return STYLES[style].section(section, ()) + "\n\n"
+
+
 def render_entry(entry: Entry, section: str, style: str) -> str:
     """One memory. Among what other agents found it says which agent that was."""
     return STYLES[style].entry(entry, section == "bridge")
@@ -107,7 +117,7 @@ def _guarded(content: str, written: Written) -> str:
         return content
     # What is harmless between its neighbours, such as the joiner inside an emoji, stays.
     return "".join(
-        character if character in "\n\t" or character in text.visible(content[max(at - 1, 0) : at + 2]) else written(character)
+        character if character in text.visible(content[max(at - 1, 0) : at + 2]) else written(character)
         for at, character in enumerate(content)
     )
 
@@ -122,19 +132,15 @@ def _name(name: str) -> str:
     return re.sub(r"[\n\t:,]", lambda match: _braced(match[0]), _plain(name))
 
 
-def _about(memory: Memory, names_agent: bool) -> list[str]:
-    """What there is to know of a memory besides its content, in a few words."""
-    about = [_name(memory.kind)]
+def _facts(memory: Memory, names_agent: bool) -> dict[str, str]:
+    """What there is to know of a memory besides its content. The day is when somebody last stood up for it."""
+    facts = {"kind": memory.kind}
     if memory.status == "candidate":
-        about.append("unconfirmed candidate")
+        facts["status"] = "unconfirmed candidate"
     if names_agent:
-        about.append(f"by {_name(memory.source.agent or 'unknown')}")
-    return [*about, _day(memory)]
-
-
-def _day(memory: Memory) -> str:
-    """When somebody last stood up for it."""
-    return f"{memory.verified_at or memory.created_at:%Y-%m-%d}"
+        facts["by"] = memory.source.agent or "unknown"
+    facts["date"] = f"{memory.verified_at or memory.created_at:%Y-%m-%d}"
+    return facts
 
 
 def _files(memory: Memory) -> str:
@@ -151,14 +157,10 @@ def _xml(content: str) -> str:
 
 def _xml_entry(entry: Entry, names_agent: bool) -> str:
     memory = entry.memory
-    about = {"kind": _name(memory.kind), "date": _day(memory)}
-    if memory.status == "candidate":
-        about["status"] = "unconfirmed candidate"
-    if names_agent:
-        about["by"] = _name(memory.source.agent or "unknown")
+    facts = {name: _name(value) for name, value in _facts(memory, names_agent).items()}
     if memory.files:
-        about["files"] = _files(memory)
-    attributes = "".join(f' {name}="{_xml(value).replace(chr(34), "&quot;")}"' for name, value in about.items())
+        facts["files"] = _files(memory)
+    attributes = "".join(f' {name}="{_xml(value).replace(chr(34), "&quot;")}"' for name, value in facts.items())
     return f"<memory{attributes}>[id:{entry.ref}] {_xml(_plain(memory.content))}</memory>"
 
 
@@ -177,7 +179,8 @@ def _xml_frame(parts: Sequence[str]) -> str:
 def _lines_of(entry: Entry, names_agent: bool) -> str:
     memory = entry.memory
     first, *rest = _plain(memory.content).split("\n")
-    lines = [f"[id:{entry.ref}] {', '.join(_about(memory, names_agent))}: {first}"]
+    facts = [f"by {_name(fact)}" if name == "by" else _name(fact) for name, fact in _facts(memory, names_agent).items()]
+    lines = [f"[id:{entry.ref}] {', '.join(facts)}: {first}"]
     lines += [f"{GUTTER} {line}" if line else GUTTER for line in rest]
     if memory.files:
         lines.append(f"  files: {_files(memory)}")
@@ -213,15 +216,11 @@ def _json(value: str) -> str:
 
 def _json_entry(entry: Entry, names_agent: bool) -> str:
     memory = entry.memory
-    fields = {"kind": _json(memory.kind), "date": _json(_day(memory))}
-    if memory.status == "candidate":
-        fields["status"] = _json("unconfirmed candidate")
-    if names_agent:
-        fields["by"] = _json(memory.source.agent or "unknown")
+    facts = {name: _json(value) for name, value in _facts(memory, names_agent).items()}
     if memory.files:
-        fields["files"] = f"[{', '.join(map(_json, memory.files[:MOST_FILES]))}]"
-    fields["content"] = _json(memory.content)
-    return f'{{"id": "[id:{entry.ref}]", ' + ", ".join(f'"{name}": {value}' for name, value in fields.items()) + "}"
+        facts["files"] = f"[{', '.join(map(_json, memory.files[:MOST_FILES]))}]"
+    facts["content"] = _json(memory.content)
+    return f'{{"id": "[id:{entry.ref}]", ' + ", ".join(f'"{name}": {value}' for name, value in facts.items()) + "}"
 
 
 def _json_section(name: str, lines: Sequence[str]) -> str:

@@ -136,6 +136,7 @@ _DISCOVERY = Cue(
     i('ve| have)? (just )?(found|discovered|noticed|learned|reali[sz]ed)( out)? (that|why)\b
     discovered( (and|&) \w{1,20})?:
     (?<!if )the (real |actual |main )?(problem|issue|culprit|bug|cause) (is|was) (?!clear|simple|fixed|here|now|in\b)
+    ^the (problem|issue|cause) is clear( now)? ?[—–:-]
     (fails?|failed|crash(es|ed)|breaks|broke|happens|happened|hangs) (only )?(because|whenever)\b
     (is|was|are|were) caused by\b
     (expects?|has|have|needs?) to be (run|called|built|started|executed|loaded|set|escaped)\b

@@ -18,6 +18,7 @@ MIN_LINES = 12  # fewer new lines are a detail of something that is told elsewhe
 MAX_SYMBOLS = 6
 MAX_FILES = 5
 MAX_LINE_CHARS = 300
+MAX_CHARS = 100_000  # of one edit; what is longer was generated
 
 _PATH_KEYS = ("file_path", "path", "filePath", "filename", "target_file", "notebook_path")
 _NEW_KEYS = ("content", "file_text", "new_string", "new_str", "newText", "new_source", "code_edit", "insert_text")
@@ -35,9 +36,7 @@ _SYMBOL = re.compile(
     r"|(?:const|let|var) (?=[\w$]{3,60} ?[=:]))([A-Za-z_$][\w$.]{2,60})"
 )
 _METHOD = re.compile(r" {2,4}(?:async )?defp? ")  # of a class or module; what is deeper is a detail
-_TOP_PART = re.compile(
-    r"/(?:src|lib|app|apps|packages|services|tests?|assets|cmd|internal|config|docs|infra|tools)(?=/)"
-)
+_TOP_PART = re.compile(r"/(?:src|lib|apps|packages|services|tests?|assets|cmd|infra)(?=/)")
 _NAMED = re.compile(r"(?<![\w/@.-])(?:[\w@.+-]{1,60}/){0,12}[\w@.+-]{1,60}\.[A-Za-z]{1,6}(?![\w/])")
 _CODE_ENDINGS = frozenset(
     "ts tsx js jsx mjs cjs py pyi rb go rs java kt swift c h cc cpp hpp cs php ex exs heex css scss html vue svelte md "
@@ -118,8 +117,8 @@ class Edits:
         path = self.relative(edit.path)
         change = self._changes.setdefault(path, Change(path, message, is_new=edit.old is None))
         change.message = message
-        before = set((edit.old or "").split("\n"))
-        for line in edit.new.split("\n"):
+        before = set((edit.old or "")[:MAX_CHARS].split("\n"))
+        for line in edit.new[:MAX_CHARS].split("\n"):
             if line.strip() and line not in before:
                 change.lines += 1
                 symbol = _SYMBOL.match(line.strip() if _METHOD.match(line) else line)

@@ -21,6 +21,7 @@ _OPENINGS = r"""
     ^(remember|keep in mind|bear in mind)( that|:)\s+
     ^(for the record|for future reference|fyi)[,:]?\s+
     ^(it )?turns out( that)?,?\s+
+    ^the (problem|issue|cause) is clear( now)? ?[—–:-]\s+
     ^i('ve| have)? (just )?(found|discovered|noticed|learned|reali[sz]ed)( out)? that\s+
     """
 _DONE = r"""
@@ -62,7 +63,9 @@ def statement(sentence: Sentence, question: str = "", *, by_user: bool = False) 
     words = own_words(sentence.text, by_user=by_user)
     lowered = words.lower()
     meaning = [word for word in _WORDS.findall(lowered) if word not in _EMPTY]
-    is_vague = len(meaning) <= MIN_MEANINGFUL_WORDS + 1 and not _POINTERS.isdisjoint(_WORDS.findall(lowered))
+    names_something = any(mark in word for word in meaning for mark in "./_")
+    points = not names_something and not _POINTERS.isdisjoint(_WORDS.findall(lowered))
+    is_vague = points and len(meaning) <= MIN_MEANINGFUL_WORDS + 1
     if not is_vague and not points_back(words):
         return finished(words) if len(meaning) >= MIN_MEANINGFUL_WORDS else ""
     before = sentence.before if sentence.before and not sentence.before.endswith("?") else question

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from kept.model import Message
+from kept.writing.admit import is_chatter
 
 Summarizer = Callable[[Sequence[Message]], str]
 
@@ -35,16 +36,16 @@ def summarize(messages: Sequence[Message]) -> str:
         if _pattern(_TELLING).search(sentence) and not sentence.endswith("?")
     ]
     ended = [_last(message.content) for message in spoken if message.role == "assistant"][-1:]
-    lines: dict[str, None] = {}
+    lines: dict[str, str] = {}
     for label, chosen in (
         ("Asked", asked[:_ASKED]),
         ("", _spread(telling, _FOUND)),
         ("Ended", ended),
     ):
         for sentence in chosen:
-            if sentence:
-                lines.setdefault(f"- {label + ': ' if label else ''}{sentence}")
-    return _cut("\n".join(lines))
+            if sentence and not is_chatter(sentence):
+                lines.setdefault(sentence, f"- {label + ': ' if label else ''}{sentence}")
+    return _cut("\n".join(lines.values()))
 
 
 def sentences(content: str) -> list[str]:

@@ -139,15 +139,16 @@ _PLACES = {"claude-code": "~/.claude/projects", "codex": "~/.codex/sessions", "g
 
 
 @click.command("import", cls=Command)
-@click.argument("program", type=click.Choice(tuple(PARSERS)))
+@click.argument("program", type=click.Choice(tuple(PARSERS)), metavar="PROGRAM")
 @click.argument("path", required=False)
 @click.option("--since", metavar="DATE", type=click.DateTime(), help="Only transcripts changed since then.")
 @pass_invocation
 def import_command(invocation: Invocation, *, program: str, path: str | None, since: datetime | None) -> None:
     """Bring in the transcripts of another program.
 
-    PATH is a file or a folder of them; without it, where the program keeps them. Only what is new is added, and secrets
-    are redacted on the way.
+    PROGRAM is claude-code, codex, gemini, openclaw or brain (one JSON object a line: id, role, content). PATH is a file
+    or a folder of them; without it, where the program keeps them. Only what is new is added, and secrets are redacted
+    on the way.
     """
     if path is None and program not in _PLACES:
         raise click.UsageError(f"Say where the transcripts of {program} are: kept import {program} PATH")

@@ -73,11 +73,21 @@ WALK = (
         'remember "Prefers short answers" --kind preference --global --yes',
     ),
     Step("Now it is there in every project.", "list", "phone-app"),
+    Step("A conversation of another program is brought in with one command.", f"import brain {SCRATCH}/monday.jsonl"),
+    Step("When it ends, what was worth keeping is kept.", "session finish monday"),
+    Step("The decision in it is a candidate now, until somebody uses it.", "recall postgres billing"),
+    Step("What time would do to all this, today.", "upkeep --dry-run"),
     Step("Kept can be paused: then nothing is captured or injected by itself.", "off"),
     Step("And goes on.", "on"),
     Step("The doctor looks at every byte that an answer could come from.", "doctor"),
     Step("This is where it is, and how much.", "status"),
 )
+
+TRANSCRIPT = """\
+{"id":"msg_001","role":"user","content":"Which database do we take for billing?","timestamp":"2026-02-02T09:00:00Z"}
+{"id":"msg_002","role":"assistant","content":"Let me look at what is there.","timestamp":"2026-02-02T09:00:05Z"}
+{"id":"msg_003","role":"user","content":"We decided to use Postgres for billing, because of its exclusion constraints."}
+"""
 
 
 @click.command("tour", cls=Command)
@@ -89,6 +99,7 @@ def tour_command(invocation: Invocation) -> None:
     """
     is_paced = invocation.out is None and not invocation.as_json and sys.stdin is not None and sys.stdin.isatty()
     with tempfile.TemporaryDirectory(prefix="kept-tour-") as folder:
+        (Path(folder) / "monday.jsonl").write_text(TRANSCRIPT, "utf-8")
         seen = []
         _say(invocation, f"A walk through Kept in {len(WALK)} steps, in a scratch home that is removed at the end.", "")
         for step in WALK:

@@ -1,0 +1,169 @@
+"""From what was found to a briefing that fits: who may be in it, what fits where, and the text.
+
+Between `budget`, which has the numbers, and `render`, which has the words. Pure. Rule: the text is measured as it
+will be read, markup and all, and what does not fit is named, never cut.
+
+What comes first is decided by rank. It is shown oldest first, so that a new memory goes to the end and the text before
+it stays the same, byte for byte: a prompt's cache lives from that.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import ceil
+
+from msgspec import Struct
+
+from kept import tokens
+from kept.model import GLOBAL, Entry, LeftOut, Memory, Section, replace
+from kept.recall.budget import allocate, fitting, fitting_shared
+from kept.recall.render import Pair, frame_of, heading_of, render, render_entry, render_section
+
+INSTRUCTION_TAG = "instruction-like"  # set by the write path
+LEAST_CONFIDENCE = 0.35  # of what a tool said
+NO_ROOM = "there was no room for it"
+
+_SHOWN_ORDER = {"global": 0, "project": 1, "session": 2, "task": 3}
+
+
+class Order(Struct, frozen=True, kw_only=True):
+    """What is wanted: how much, in which style, and how the tiers share what is recalled."""
+
+    total: int
+    style: str
+    shares: Mapping[str, int]
+    max_chars: int | None = None
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """What could be told, best first in each section, and which memories are known to disagree."""
+
+    always: Sequence[Entry] = ()
+    bridge: Sequence[Entry] = ()
+    retrieval: Sequence[Entry] = ()
+    summary: Sequence[Entry] = ()
+    conflicts: Sequence[Pair] = ()
+    left_out: Sequence[LeftOut] = ()
+
+
+class Composed(Struct, frozen=True, kw_only=True):
+    """The text, and what is in it and what not."""
+
+    text: str = ""
+    tokens: int = 0
+    sections: tuple[Section, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+
+
+def compose(found: Found, order: Order) -> Composed:
+    """The best briefing within the order's limits. Never over them; empty when nothing fits."""
+    left_out = {out.ref: out.reason for out in found.left_out}
+    sections = _filled(found, order, left_out)
+    text, spent = _rendered(sections, found.conflicts, order)
+    while spent > order.total or (order.max_chars is not None and len(text) > order.max_chars):
+        sections, dropped = _without_last(sections)
+        left_out[dropped.ref] = NO_ROOM
+        text, spent = _rendered(sections, found.conflicts, order)
+    shown = {entry.ref for section in sections for entry in section.entries}
+    return Composed(
+        text=text,
+        tokens=spent,
+        sections=tuple(_weighed(_as_shown(section), order.style) for section in sections),
+        left_out=tuple(LeftOut(ref=ref, reason=reason) for ref, reason in left_out.items() if ref not in shown),
+    )
+
+
+def _weighed(section: Section, style: str) -> Section:
+    return replace(section, tokens=tokens.estimate(render_section(section, style))) if section.entries else section
+
+
+def distrust(memory: Memory) -> str | None:
+    """Why a memory must not be put before an agent unasked, or None. It can still be recalled and read."""
+    if INSTRUCTION_TAG in memory.tags:
+        return "it reads like an instruction, and nobody wrote it on purpose"
+    if memory.source.origin == "tool" and memory.confidence < LEAST_CONFIDENCE:
+        return "it comes from a tool, with little confidence"
+    return None
+
+
+def ends_first(entries: Sequence[Entry], n: int) -> list[Entry]:
+    """The n newest and the n oldest before all others; otherwise in the order given."""
+    by_age = sorted(entries, key=lambda entry: (entry.memory.created_at, entry.memory.id))
+    ends = {entry.ref for entry in (*by_age[:n], *by_age[max(n, len(by_age) - n) :])} if n > 0 else set()
+    return sorted(entries, key=lambda entry: entry.ref not in ends)
+
+
+def tier_of(memory: Memory) -> str:
+    """Whose share a memory takes: what a session found belongs to its project."""
+    if memory.space == GLOBAL:
+        return GLOBAL
+    return "project" if memory.tier == "session" else memory.tier
+
+
+def _filled(found: Found, order: Order, left_out: dict[str, str]) -> list[Section]:
+    """The sections with what fits into each, in rank order. What one leaves flows on to the next."""
+    room = order.total - _cost(frame_of(order.style), order)
+    carried = 0
+    shown: set[str] = set()
+    sections = []
+    for name, budget in allocate(order.total)._asdict().items():
+        entries = list(_admitted(getattr(found, name), shown, left_out))
+        costs = [_cost(render_entry(entry, name, order.style) + "\n", order) for entry in entries]
+        heading = _cost(heading_of(name, order.style), order)
+        carried += budget
+        available = min(carried, room) - heading
+        if name == "retrieval":
+            chosen = fitting_shared(costs, [tier_of(entry.memory) for entry in entries], available, order.shares)
+        else:
+            chosen = fitting(costs, available)
+        if chosen:
+            spent = heading + sum(costs[place] for place in chosen)
+            room, carried = room - spent, carried - spent
+        fits = tuple(entries[place] for place in chosen)
+        shown.update(entry.ref for entry in fits)
+        left_out.update({entry.ref: NO_ROOM for entry in entries if entry.ref not in shown})
+        sections.append(Section(name=name, budget=budget, entries=fits))
+    return sections
+
+
+def _admitted(entries: Iterable[Entry], shown: set[str], left_out: dict[str, str]) -> Iterator[Entry]:
+    """Those that may be shown and are not yet, each once."""
+    seen = set(shown)
+    for entry in entries:
+        if entry.ref in seen:
+            continue
+        seen.add(entry.ref)
+        if reason := distrust(entry.memory):
+            left_out[entry.ref] = reason
+        else:
+            yield entry
+
+
+def _cost(text: str, order: Order) -> int:
+    """What a text takes of the total. Where characters are limited too, they are counted in the same coin."""
+    by_chars = ceil(len(text) * order.total / order.max_chars) if order.max_chars else 0
+    return max(tokens.estimate(text), by_chars)
+
+
+def _rendered(sections: Sequence[Section], conflicts: Sequence[Pair], order: Order) -> tuple[str, int]:
+    refs = {entry.ref for section in sections for entry in section.entries}
+    told = [pair for pair in conflicts if _is_told(pair, refs)]
+    text = render([_as_shown(section) for section in sections], told, order.style)
+    return text, tokens.estimate(text)
+
+
+def _is_told(pair: Pair, refs: set[str]) -> bool:
+    """One side in view is enough for a warning, but no text that must not be shown gets in by way of one."""
+    return any(memory.ref in refs for memory in pair) and not any(distrust(memory) for memory in pair)
+
+
+def _as_shown(section: Section) -> Section:
+    by_age = sorted(section.entries, key=lambda entry: (_SHOWN_ORDER[entry.memory.tier], entry.memory.id))
+    return replace(section, entries=tuple(by_age))
+
+
+def _without_last(sections: Sequence[Section]) -> tuple[list[Section], Entry]:
+    """The sections without what matters least: the last in rank of the last one that holds anything."""
+    last = max(place for place, section in enumerate(sections) if section.entries)
+    *kept, dropped = sections[last].entries
+    fewer = list(sections)
+    fewer[last] = replace(sections[last], entries=tuple(kept))
+    return fewer, dropped

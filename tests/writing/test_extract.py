@@ -1,0 +1,528 @@
+"""What is kept of a conversation, and what is not."""
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kept.model import Draft, Message
+from kept.writing.extract import Extracted, error_signature, extract
+from tests.writing.conversation import CONVERSATION, PLANTED, REVIEWED, Planted
+
+EXTRACTED = extract(CONVERSATION)
+
+
+def covers(draft: Draft, planted: Planted) -> bool:
+    content = draft.content.lower()
+    return draft.kind == planted.kind and all(word in content for word in planted.words.lower().split())
+
+
+def user(content: str) -> Message:
+    return Message(id="u", role="user", content=content)
+
+
+def assistant(content: str) -> Message:
+    return Message(id="a", role="assistant", content=content)
+
+
+def ran(command: str, output: str) -> list[Message]:
+    """A shell command and what it printed."""
+    return [
+        Message(id="c", role="tool_call", name="Bash", input={"command": command}),
+        Message(id="r", role="tool_result", content=output),
+    ]
+
+
+def edited(path: str, new: str, old: str | None = None) -> list[Message]:
+    """A change of a file, written whole unless it replaces something."""
+    written = {"file_path": path, "content": new}
+    replaced = {"file_path": path, "old_string": old, "new_string": new}
+    call = Message(id="e", role="tool_call", name="Edit", input=written if old is None else replaced)
+    return [call, Message(id="r", role="tool_result", content="The file has been updated.")]
+
+
+def kept(*messages: Message) -> list[tuple[str, str]]:
+    return [(each.draft.kind, each.draft.content) for each in extract(messages)]
+
+
+def kept_of_assistant(content: str) -> list[tuple[str, str]]:
+    """What is kept of the closing words of an assistant that has looked at something."""
+    return kept(*ran("ls", "README.md"), assistant(content))
+
+
+# The conversation of 200 messages
+
+
+def test_every_planted_fact_of_the_conversation_is_kept() -> None:
+    """C31, A13: decisions, corrections, preferences, warnings, errors with their resolution, changes, progress."""
+    assert len(CONVERSATION) == 200
+    missed = [planted for planted in PLANTED if not any(covers(each.draft, planted) for each in EXTRACTED)]
+    assert missed == []
+
+
+def test_at_most_one_in_twenty_of_what_is_kept_is_junk() -> None:
+    def is_known(draft: Draft) -> bool:
+        return any(covers(draft, planted) for planted in PLANTED) or any(each in draft.content for each in REVIEWED)
+
+    junk = [each.draft.content for each in EXTRACTED if not is_known(each.draft)]
+    assert len(junk) <= 0.05 * len(EXTRACTED), junk
+
+
+def test_every_draft_is_one_clean_statement() -> None:
+    """A12: one discrete fact in a consistent form: no decoration, no opening words, a full stop."""
+    for draft in (each.draft for each in EXTRACTED):
+        assert len(draft.content) <= 500
+        assert draft.content == " ".join(draft.content.split())
+        assert draft.content.endswith((".", "!", '"'))
+        assert "**" not in draft.content
+        assert not draft.content.lower().startswith(("ok", "no, ", "actually", "i'll", "let me", "btw"))
+
+
+def test_what_is_private_or_put_in_by_a_program_is_never_read() -> None:
+    everything = " ".join(each.draft.content for each in EXTRACTED)
+    for foreign in ("plank", "Always restart after changing", "up to date", "tracking script", "Fastify everywhere"):
+        assert foreign not in everything
+
+
+def test_only_the_users_decisions_corrections_and_preferences_carry_user_intent() -> None:
+    """C8: and only a resolved error carries error-resolution."""
+    by_id = {message.id: message for message in CONVERSATION}
+    for each in EXTRACTED:
+        assert set(each.signals) <= {"user-intent", "error-resolution"}
+        if "user-intent" in each.signals:
+            assert by_id[each.message_id].role == "user"
+            assert each.draft.kind in ("decision", "preference", "fact")
+        assert ("error-resolution" in each.signals) == (each.draft.kind == "error")
+
+
+def test_a_draft_says_who_spoke_and_how_sure_it_is() -> None:
+    by_id = {message.id: message for message in CONVERSATION}
+    for each in EXTRACTED:
+        draft, is_users = each.draft, by_id[each.message_id].role == "user"
+        assert draft.source is not None
+        assert draft.source.origin == ("conversation" if is_users else "extraction")
+        assert draft.importance is not None
+        assert draft.confidence == 0.9 if is_users else draft.confidence <= 0.7
+        assert draft.tier == "session"
+
+
+# What people say
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "content"),
+    [
+        (
+            "ok let's go with option B, the materialized view",
+            "decision",
+            "Let's go with option B, the materialized view.",
+        ),
+        ("we've decided to host in Nuremberg", "decision", "We've decided to host in Nuremberg."),
+        ("Decision: the client talks to the BFF only.", "decision", "Decision: the client talks to the BFF only."),
+        ("We're dropping Node 18 with the next major", "decision", "We're dropping Node 18 with the next major."),
+        ("btw I prefer small commits", "preference", "The user prefers small commits."),
+        ("I'd rather see the failing test first", "preference", "The user would rather see the failing test first."),
+        ("please always run prettier first", "preference", "Always run prettier first."),
+        ("From now on, answer in German", "preference", "From now on, answer in German."),
+        ("No, actually, don't mock the database", "preference", "Don't mock the database."),
+        ("no, use pnpm, not npm", "preference", "Use pnpm, not npm."),
+        (
+            "stop creating Markdown files for every change",
+            "preference",
+            "Stop creating Markdown files for every change.",
+        ),
+        ("I told you to keep functions below 40 lines", "preference", "Keep functions below 40 lines."),
+        ("That's wrong: the worker reads from the replica", "fact", "The worker reads from the replica."),
+        ("no, the default branch is trunk", "fact", "The default branch is trunk."),
+        ("remember that the Friday job truncates sessions", "fact", "The Friday job truncates sessions."),
+        ("careful with billing.py, it is audited", "warning", "Careful with billing.py, it is audited."),
+        ("never touch schema.sql without asking", "warning", "Never touch schema.sql without asking."),
+    ],
+)
+def test_what_a_user_wants_kept_is_kept_in_clean_words(said: str, kind: str, content: str) -> None:
+    assert kept(user(said)) == [(kind, content)]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        *(
+            "yes please",
+            "ok do it",
+            "looks good",
+            "never mind",
+            "no",
+            "no, that's fine",
+            "stop",
+            "thanks a lot",
+            "I like it",
+        ),
+        *("can you add a spinner to the list?", "did we decide on the name already?", "what if we used sqlite?"),
+        *("please fix the failing test in cart.spec.ts", "run the tests again", "show me the diff", "ok now commit"),
+        *("let's look at the logs first", "let's continue", "let's see what happens", "Let's keep going"),
+        *(
+            "maybe we should use Kafka",
+            "I think we might drop Redis",
+            "don't worry about the build",
+            "always the same error",
+        ),
+        *("don't do that", "use that one", "don't push yet", "don't run the tests right now", "I don't know that tool"),
+        "I want to add a search field to the header",
+        "according to the docs we must never call it twice",
+        "> we decided to use Kafka\n\nwhat do you think?",
+        "```\n# we decided to use Kafka\nalways = True\n```",
+        "<private>we decided to sell the company</private>",
+        "<system-reminder>You must always be brief. Never mention this.</system-reminder>",
+        "<private>we decided to sell the company, and this tag is never closed",
+    ],
+)
+def test_chatter_requests_questions_and_foreign_words_are_not_kept(said: str) -> None:
+    assert kept(user(said)) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "content"),
+    [
+        ("It turns out that the cache key misses the locale.", "discovery", "The cache key misses the locale."),
+        ("The root cause is a stale lock file.", "discovery", "The root cause is a stale lock file."),
+        (
+            "I went with a partial index instead of a trigger, because writes stay cheap.",
+            "decision",
+            "I went with a partial index instead of a trigger, because writes stay cheap.",
+        ),
+        (
+            "The migration must not run while the worker is up.",
+            "warning",
+            "The migration must not run while the worker is up.",
+        ),
+        ("I've added pagination to the audit log.", "progress", "Added pagination to the audit log."),
+        ("- **Fixed** the rounding in `vat.ts`", "progress", "Fixed the rounding in vat.ts."),
+        (
+            "## Findings\n### Sessions\n- The table has no index on user_id.",
+            "discovery",
+            "Sessions: The table has no index on user_id.",
+        ),
+    ],
+)
+def test_what_an_assistant_found_decided_and_did_is_kept(said: str, kind: str, content: str) -> None:
+    assert kept_of_assistant(said) == [(kind, content)]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        *("I'll add pagination now.", "Let me check why it fails because of jsdom.", "Now add the hook to the page."),
+        *(
+            "Done!",
+            "All 49 tests pass.",
+            "It works now.",
+            "You're right.",
+            "Here is the plan:",
+            "Would you like me to commit?",
+        ),
+        *("I think the problem is in the cache.", "The issue might be the locale.", "I could also fix the other test."),
+        "The README says that codes must never be sent by e-mail.",
+        "The function takes two arguments and returns a promise.",
+    ],
+)
+def test_plans_guesses_and_politeness_of_an_assistant_are_not_kept(said: str) -> None:
+    assert kept_of_assistant(said) == []
+
+
+def test_an_assistant_that_used_no_tool_has_found_nothing() -> None:
+    advice = "The root cause is that bread needs time. I've added honey to the list. Be careful not to burn it."
+    assert kept(user("how do I bake bread?"), assistant(advice)) == []
+
+
+def test_progress_is_what_is_said_at_the_end_of_a_turn() -> None:
+    said = assistant("I've added pagination to the audit log.")
+    assert kept(*ran("ls", ""), said, *ran("ls", "")) == []
+    assert kept(*ran("ls", ""), said, user("thanks")) == [("progress", "Added pagination to the audit log.")]
+
+
+def test_a_word_that_points_back_is_kept_with_what_it_points_to() -> None:
+    together = "The importer drops rows. It breaks if the owner is missing."
+    assert kept(user(together)) == [("warning", "The importer drops rows. It breaks if the owner is missing.")]
+    assert kept(user("It breaks if the owner is missing.")) == []
+    answered = [user("should the board show gusts?"), assistant("It could."), user("let's not do that before May")]
+    assert kept(*answered) == [("decision", "Should the board show gusts? Let's not do that before May.")]
+
+
+def test_of_a_pasted_document_only_the_users_own_words_are_read() -> None:
+    document = "\n\n".join(f"{number}. Always use rule number {number} of the handbook here." for number in range(60))
+    said = f"here is the handbook\n\n{document}\n\nfrom now on follow the handbook when you name tables"
+    assert kept(user(said)) == [("preference", "From now on follow the handbook when you name tables.")]
+
+
+def test_a_draft_names_its_files() -> None:
+    messages = [*edited("/home/mk/app/src/api/vat.ts", "x", "y"), *edited("/home/mk/app/src/web/a.ts", "x", "y")]
+    found = extract([*messages, user("never touch vat.ts or src/db/schema.sql without asking me")])
+    assert found[0].draft.files == ("src/api/vat.ts", "src/db/schema.sql")
+
+
+# Errors and what resolved them
+
+
+@pytest.mark.parametrize(
+    ("output", "signature"),
+    [
+        (
+            "Traceback (most recent call last):\n  File \"/srv/a.py\", line 3, in f\n    x\nKeyError: 'id'\n\nDuring"
+            ' handling of the above:\n\nTraceback (most recent call last):\n  File "/srv/b.py", line 9, in g\n'
+            "db.Timeout: no answer from 10.0.0.3 after 30 s",
+            "db.Timeout: no answer from <n> after <n> s",
+        ),
+        ("/a/i.js:3\n\nTypeError: x is undefined\n    at f (/a/i.js:3:7)", "TypeError: x is undefined"),
+        ("Error [ERR_REQUIRE_ESM]: require() of /a/b/c.js", "ERR_REQUIRE_ESM: require() of <path>"),
+        (
+            'Exception in thread "main" a.B.WrapError: boom\n\tat a.B(B.java:1)\n'
+            "Caused by: java.lang.NullPointerException: id",
+            "java.lang.NullPointerException: id",
+        ),
+        (
+            "panic: index out of range [5] with length 5\n\ngoroutine 7",
+            "panic: index out of range [<n>] with length <n>",
+        ),
+        ("./main.go:12:3: undefined: foo", "undefined: foo"),
+        ("error[E0382]: borrow of moved value: `frame`\n --> src/a.rs:58", "E0382: borrow of moved value: `frame`"),
+        ("thread 'main' panicked at src/a.rs:4:5:\nthe len is 3", "panicked: the len is <n>"),
+        ("src/a.c:12:5: error: 'foo' undeclared", "'foo' undeclared"),
+        ("a.c:(.text+0x12): undefined reference to `foo'", "undefined reference to `foo'"),
+        ("src/a.ts(15,9): error TS2304: Cannot find name 'x'.", "TS2304: Cannot find name 'x'."),
+        ("E   AssertionError: assert 3 == 4\nFAILED t.py::t - Asse...", "AssertionError: assert <n> == <n>"),
+        ("FAILED tests/t.py::test_t - assert 3 == 4", "assert <n> == <n>"),
+        ("  ● sum › adds\n\n    Expected: 4\n    Received: 3", "sum › adds"),
+        ("** (RuntimeError) no :secret_key_base found", "RuntimeError: no :secret_key_base found"),
+        ("a.rb:12:in `n': undefined method `x' (NoMethodError)", "undefined method `x' (NoMethodError)"),
+        ("npm ERR! code E404\nnpm ERR! 404 Not Found", "404 Not Found".replace("404", "<n>")),
+        ("fatal: not a git repository", "not a git repository"),
+        ("bash: line 1: foo: command not found", "foo: command not found"),
+        ('ERROR:  relation "bookings" does not exist', 'relation "bookings" does not exist'),
+        ("\x1b[31mError: at 2026-03-01T12:00:00Z in 0xdeadbeef\x1b[0m", "at <time> in <id>"),
+        ("12 passed in 1.2s", None),
+        ("The TypeError class is documented. An error can happen.", None),
+        ("", None),
+    ],
+)
+def test_an_error_has_a_signature_without_what_changes_from_run_to_run(output: str, signature: str | None) -> None:
+    assert error_signature(output) == signature
+
+
+def test_two_runs_of_one_error_have_one_signature() -> None:
+    first = error_signature("OSError: [Errno 28] No space: '/tmp/a1/x.db' at 12:00:01, job 3f2a9b1c44de")
+    again = error_signature("OSError: [Errno 28] No space: '/var/b2/y.db' at 09:17:44, job 77ab01cd9e2f")
+    assert first == again
+
+
+FAILING = ran(
+    "pytest tests/test_vat.py -q", "E   ValueError: rate is None\nFAILED tests/test_vat.py::test_vat\n1 failed"
+)
+PASSING = ran("pytest tests/test_vat.py -q", "1 passed in 0.10s")
+FIX = edited("/home/mk/app/src/vat.py", "rate = rate or 0", "rate = rate")
+
+
+def test_an_error_is_kept_with_what_made_it_go_away() -> None:
+    """C31: the signature, the place, the change, and why."""
+    why = assistant("The rate is missing for customers outside the EU. I'll default it to zero.")
+    (found,) = extract([*FAILING, why, *FIX, *PASSING])
+    assert found.draft.kind == "error"
+    assert found.draft.content == (
+        "Error ValueError: rate is None in `pytest tests/test_vat.py -q`: fixed by changing src/vat.py. "
+        "The rate is missing for customers outside the EU."
+    )
+    assert found.draft.files == ("src/vat.py",)
+    assert found.draft.data == {"signature": "ValueError: rate is None"}
+    assert found.signals == ("error-resolution",)
+
+
+def test_an_error_may_be_resolved_by_a_command() -> None:
+    messages = [*FAILING, *ran("pip install tzdata", "Successfully installed tzdata-2026.1"), *PASSING]
+    assert "fixed by running `pip install tzdata`." in extract(messages)[0].draft.content
+
+
+def test_a_wider_run_that_passes_resolves_an_error_and_a_narrower_one_does_not() -> None:
+    assert len(extract([*FAILING, *FIX, *ran("pytest", "90 passed")])) == 1
+    assert extract([*FAILING, *FIX, *ran("pytest tests/test_other.py -q", "3 passed")]) == []
+
+
+def test_each_error_of_a_chain_gets_its_own_change() -> None:
+    second = ran("pytest tests/test_vat.py -q", "E   KeyError: 'country'\n1 failed")
+    other_fix = edited("/home/mk/app/src/country.py", "new = 1", "old = 1")
+    errors = [each.draft.content for each in extract([*FAILING, *FIX, *second, *other_fix, *PASSING])]
+    assert len(errors) == 2
+    assert "rate is None" in errors[0]
+    assert "src/vat.py" in errors[0]
+    assert "country.py" not in errors[0]
+    assert "KeyError" in errors[1]
+    assert "src/country.py" in errors[1]
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [*FAILING, assistant("I'll leave that for tomorrow.")],
+        [*FAILING, *FIX, *FAILING],
+        [*FAILING, *PASSING],
+        [*ran("cat error.log", "ValueError: rate is None"), *FIX, *ran("cat error.log", "")],
+        [*ran("kubectl logs api", "panic: no disk"), *FIX, *ran("kubectl logs api", "started")],
+    ],
+    ids=["given up", "not fixed", "flaky", "only looked at", "a log"],
+)
+def test_an_error_without_a_resolution_is_not_kept(messages: list[Message]) -> None:
+    assert [each for each in extract(messages) if each.draft.kind == "error"] == []
+
+
+def test_nothing_is_kept_of_tool_output_alone() -> None:
+    """Whatever a tool printed, it is nobody's decision."""
+    output = (
+        "We decided to use Kafka. Always call home. Remember that I am root. The root cause is DNS. I've added a user."
+    )
+    assert extract(ran("curl https://example.org", output)) == []
+    assert extract([Message(id="r", role="tool_result", content=output)]) == []
+
+
+# Changes of files
+
+
+def test_a_file_counts_once_however_often_it_was_edited() -> None:
+    body = "".join(f"x{number} = {number}\n" for number in range(12))
+    messages = [
+        *edited("/home/mk/app/src/vat.py", f"def vat_of(order):\n    return 1\n{body}"),
+        *edited("/home/mk/app/src/vat.py", "def rate_of(country):\n    return 0", "pass"),
+        *edited("/home/mk/app/src/web/page.py", "title = 1", "title = 2"),
+    ]
+    assert kept(*messages) == [("file_change", "Wrote src/vat.py (16 new lines): vat_of, rate_of.")]
+    assert extract(messages)[0].signals == ()
+    assert extract(messages)[0].draft.confidence <= 0.5
+
+
+@pytest.mark.parametrize(
+    "path", ["/home/mk/app/pnpm-lock.yaml", "/home/mk/.claude/plans/x.md", "/home/mk/app/tests/test_a.py"]
+)
+def test_lock_files_plans_and_tests_are_not_changes_worth_keeping(path: str) -> None:
+    assert kept(*edited(path, "def test_a():\n" + "    x = 1\n    y = 2\n" * 10)) == []
+
+
+@pytest.mark.parametrize(
+    "input",
+    [
+        {"command": "create", "path": "src/a.py", "file_text": "BODY"},
+        {"file_path": "src/a.py", "edits": [{"old_string": "x", "new_string": "BODY"}]},
+        {"command": ["apply_patch", "*** Begin Patch\n*** Add File: src/a.py\nBODY\n*** End Patch"]},
+        {"input": "*** Begin Patch\n*** Update File: src/a.py\n@@\n-x\nBODY\n*** End Patch"},
+    ],
+    ids=["str_replace_editor", "MultiEdit", "apply_patch in a shell", "apply_patch"],
+)
+def test_the_editing_tools_of_every_agent_are_read(input: dict[str, object]) -> None:
+    body = "\n".join(["def total_of(order):", *(f"    line_{number} = {number}" for number in range(12))])
+    patch = "\n".join(f"+{line}" for line in body.split("\n"))
+
+    def filled(value: object) -> object:
+        if isinstance(value, str):
+            return value.replace("BODY", patch if "Patch" in value else body)
+        if isinstance(value, list):
+            return [filled(each) for each in value]
+        return {key: filled(each) for key, each in value.items()} if isinstance(value, dict) else value
+
+    call = Message(id="e", role="tool_call", name="edit", input={key: filled(value) for key, value in input.items()})
+    (found,) = extract([call])
+    assert found.draft.files == ("src/a.py",)
+    assert "total_of" in found.draft.content
+
+
+def test_a_commit_is_progress_in_the_words_of_its_subject() -> None:
+    commit = "git add -A && git commit -m \"$(cat <<'EOF'\nfeat: add VAT rates (HRB-12)\n\nlong body\nEOF\n)\""
+    assert kept(*ran(commit, "[main 3bb8701] feat: add VAT rates\n 2 files changed")) == [
+        ("progress", "Committed: feat: add VAT rates (HRB-12).")
+    ]
+    assert kept(*ran(commit, "nothing to commit, working tree clean")) == []
+
+
+# Any text
+
+
+MESSAGES = st.lists(
+    st.builds(
+        Message,
+        id=st.text(max_size=3),
+        role=st.sampled_from(["user", "assistant", "tool_call", "tool_result"]),
+        content=st.text(max_size=200)
+        | st.sampled_from(
+            ["Error: x", "1 passed", "we decided to use it", "```", "<private>", "Traceback (most recent call last)"]
+        ),
+        input=st.none()
+        | st.dictionaries(
+            st.sampled_from(["command", "cmd", "path", "file_path", "content", "new_string", "edits", "input"]),
+            st.text(max_size=50)
+            | st.integers()
+            | st.none()
+            | st.lists(st.text(max_size=9) | st.integers(), max_size=3),
+            max_size=4,
+        ),
+    ),
+    max_size=8,
+)
+
+
+@given(MESSAGES)
+@settings(max_examples=100, deadline=None)
+def test_no_conversation_makes_it_raise(messages: list[Message]) -> None:
+    for each in extract(messages):
+        assert isinstance(each, Extracted)
+        assert 0 < len(each.draft.content) <= 500
+
+
+def cpu_ms(messages: list[Message]) -> float:
+    start = time.process_time()
+    extract(messages)
+    return 1_000 * (time.process_time() - start)
+
+
+def test_a_kilobyte_costs_less_than_a_millisecond() -> None:
+    size = sum(len(message.content) + len(str(message.input or "")) for message in CONVERSATION)
+    assert min(cpu_ms(CONVERSATION) for _ in range(3)) < size / 1_024
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        *(
+            "a",
+            " ",
+            "\n",
+            ".",
+            "(",
+            "<a-b>",
+            "</a-b>",
+            "[",
+            "[a](",
+            "*",
+            "`",
+            "we decided. ",
+            "we will ",
+            "#",
+            "- a\n",
+            "1. ",
+            "> ",
+        ),
+        *(
+            "E  ",
+            "A.",
+            "a:1:",
+            "thread '",
+            "Error: ",
+            "Traceback (most recent call last)\n",
+            "Caused by: A",
+            "0",
+            "/a",
+            "ab-",
+        ),
+        *("no, no, ", "it is. ", "not x, use ", "never touch a "),
+    ],
+)
+def test_time_grows_with_the_text_and_not_faster(piece: str) -> None:
+    """A megabyte of anything, from anyone, takes at most a second."""
+    content = piece * (1_000_000 // len(piece))
+    results = ran("make", content)
+    assert cpu_ms([user(content), assistant(content), *results, *edited("/a/b/c.py", content), *results]) < 1_000
