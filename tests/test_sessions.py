@@ -191,7 +191,7 @@ def test_finishing_promotes_what_has_shown_its_worth(memory: kept.Kept) -> None:
     """C8, C9, A21: the user's own decisions and preferences become candidates of the project; a summary is stored."""
     session = memory.session("s1")
     session.append("user", DECISION)
-    session.append("assistant", "It turns out that the cache is rebuilt at every start of the worker process.")
+    session.append("assistant", "One moment, I am looking at the file.")
     session.append("user", PREFERENCE)
     done = session.finish()
     assert done.promoted == 2
@@ -204,12 +204,11 @@ def test_finishing_promotes_what_has_shown_its_worth(memory: kept.Kept) -> None:
 
 def test_the_same_finding_in_two_sessions_is_one_with_more_evidence(memory: kept.Kept) -> None:
     """C8: multi-session, multi-agent."""
-    statement = "It turns out that the cache is rebuilt at every start of the worker process."
     for name, agent in (("s1", "codex"), ("s2", "claude")):
         session = memory.session(name, agent=agent)
-        session.append("assistant", statement)
+        session.append("user", DECISION)
         session.checkpoint()
-    (finding,) = [m for m in memory.list() if m.kind == "discovery"]
+    (finding,) = [m for m in memory.list() if m.kind == "decision"]
     assert set(signals_of(finding)) >= {"multi-session", "multi-agent"}
 
 

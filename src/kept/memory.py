@@ -2,6 +2,7 @@
 
     remembering   remember, remember_many
     asking        recall, why, replay, get, list
+    briefing      briefing
     changing      reinforce, demote, revise, pin, unpin, forget, restore, erase
     undoing       history, undo
     deciding      conflicts, resolve, aliases, pause, resume, allow, scan
@@ -13,7 +14,7 @@
 They all stand on `opened.Opened`: who may, in which order, one transaction each.
 """
 
-from kept.asking import Asking
+from kept.briefing import Briefings
 from kept.changing import Changing
 from kept.deciding import Deciding
 from kept.importing import Importing
@@ -22,5 +23,5 @@ from kept.undoing import Undoing
 from kept.upkeeping import Upkeeping
 
 
-class Kept(Importing, Asking, Changing, Undoing, Deciding, Tending, Upkeeping):
+class Kept(Importing, Briefings, Changing, Undoing, Deciding, Tending, Upkeeping):
     """A memory that was opened for one project, on behalf of one actor. Made by `kept.open`."""

@@ -111,19 +111,12 @@ class Statistics(Struct, frozen=True):
     words: int = 0
     tokens: int = 0
     rows_with: Mapping[str, int] = {}
-    top_feedback: int = 0
 
     def __add__(self, other: "Statistics") -> "Statistics":
         both = dict(self.rows_with)
         for word, rows in other.rows_with.items():
             both[word] = both.get(word, 0) + rows
-        return Statistics(
-            self.rows + other.rows,
-            self.words + other.words,
-            self.tokens + other.tokens,
-            both,
-            max(self.top_feedback, other.top_feedback),
-        )
+        return Statistics(self.rows + other.rows, self.words + other.words, self.tokens + other.tokens, both)
 
 
 class Scrubbed(Struct, frozen=True, kw_only=True):
@@ -230,7 +223,7 @@ class Reader(Messages, Protocol):
         """Words of the index that begin so, in order: what a misspelt or unfinished word could have meant."""
 
     def statistics(self, words: Sequence[str], where: Where = LIVE) -> Statistics:
-        """Rows, words, tokens, rows with each word, and the highest feedback of the shelf and scope of `where`.
+        """Rows, words, tokens, and rows with each word, of the shelf and scope of `where`.
 
         Its other fields are not looked at. Exact for small spaces; an estimate for the common words of large ones.
         """

@@ -42,15 +42,21 @@ class Question(Struct, frozen=True, kw_only=True):
 
 
 class Explained(Struct, frozen=True, kw_only=True):
-    """What a recall noted about itself: the question, when, and what was returned and missed, with the numbers."""
+    """What a recall noted about itself: the question, when, and what was returned and missed, with the numbers.
+
+    Of a briefing also its sections, with what stands in each and why, and what was left out of them.
+    """
 
     receipt: str
+    kind: Literal["recall", "briefing"] = "recall"
     at: datetime
     question: Question
     words: tuple[str, ...] = ()
     hits: tuple[dict[str, Any], ...] = ()
     misses: tuple[dict[str, Any], ...] = ()
     pinned: tuple[str, ...] = ()
+    sections: tuple[dict[str, Any], ...] = ()
+    left_out: tuple[dict[str, Any], ...] = ()
     degraded: str | None = None
     took_ms: float = 0.0
 
@@ -91,12 +97,21 @@ def note(question: Question, recalled: Recalled, storages: Sequence[Storage], no
             if is_first:
                 spoken_of = [hit.memory.uid for hit in (*recalled.hits, *(miss.hit for miss in recalled.misses))]
                 spoken_of += [memory.uid for memory in recalled.pinned]
-                receipt = f"r{notes.save_receipt(_body(question, recalled), spoken_of, now)}"
+                receipt = f"r{notes.save_receipt(body(question, recalled), spoken_of, now)}"
     return replace(recalled, receipt=receipt)
 
 
-def is_use(memory: Memory, now: datetime) -> bool:
-    """Whether being delivered now counts as a use: once a day, and not on the day it was written."""
+def is_use(memory: Memory, now: datetime, *, session: str | None = None, since: datetime | None = None) -> bool:
+    """Whether being delivered now counts as a use: once a day, and not on the day it was written.
+
+    Delivered to a session that began at `since`: once in it, and never to the one that wrote it.
+    """
+    if session is not None and session in (memory.source.session, *(memory.data or {}).get("sessions", ())):
+        return False
+    if since is not None:
+        # No storage keeps who was told what. Used since then, by whomever, is taken for used by this session.
+        is_older = memory.source.session is not None or memory.created_at < since
+        return is_older and (memory.last_used_at is None or memory.last_used_at < since)
     today = now.date()
     return memory.created_at.date() != today and (memory.last_used_at is None or memory.last_used_at.date() != today)
 
@@ -145,7 +160,7 @@ def _request(question: Question, settings: Settings, *, is_degraded: bool) -> pi
     )
 
 
-def _body(question: Question, recalled: Recalled) -> dict[str, Any]:
+def body(question: Question, recalled: Recalled) -> dict[str, Any]:
     """What a receipt holds: numbers and refs, never the text of a memory, and no secret of the query."""
     asked = replace(question, query=redact(question.query).text)
     return {

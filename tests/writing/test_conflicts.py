@@ -11,7 +11,8 @@ from kept.model import ConflictType, Memory
 from kept.ports import Transaction
 from kept.storage.inmemory import InMemoryStorage
 from kept.storage.sqlite import SqliteStorage
-from kept.writing.conflicts import Claim, claims_of, find_rivals
+from kept.writing.claims import Claim, claims_of
+from kept.writing.conflicts import find_rivals
 from tests.builders import memory, stamp
 from tests.golden.project_memories import PROJECT_MEMORIES
 from tests.writing.conflict_pairs import (

@@ -165,7 +165,7 @@ class InMemoryReader(MessageReader):
         return found[:limit]
 
     def statistics(self, words: Sequence[str], where: Where = LIVE) -> Statistics:
-        rows = n_words = n_tokens = top_feedback = 0
+        rows = n_words = n_tokens = 0
         rows_with = dict.fromkeys(words, 0)
         wanted = indexes(where)
         for memory in self._state.memories.values():
@@ -175,11 +175,10 @@ class InMemoryReader(MessageReader):
             rows += 1
             n_words += prepared.n_words
             n_tokens += prepared.n_tokens
-            top_feedback = max(top_feedback, memory.feedback)
             held = _tokens(prepared)
             for word in rows_with:
                 rows_with[word] += word in held
-        return Statistics(rows, n_words, n_tokens, rows_with, top_feedback)
+        return Statistics(rows, n_words, n_tokens, rows_with)
 
     def vocabulary(self, beginning: str, where: Where = LIVE, *, limit: int) -> list[str]:
         check_limit(limit)

@@ -5,27 +5,16 @@ which begins at a word. Rule: precision first. A sentence that only might be a d
 needs a clearer cue than a user, because it thinks aloud.
 """
 
-import re
 from collections.abc import Sequence
-from functools import cache
 from typing import Literal
 
 from msgspec import Struct
 
+from kept.writing.patterns import phrases
+
 MIN_HEADED_WORDS = 6
 
 Speaker = Literal["user", "assistant"]
-
-
-# What the lists below say in short.
-_SHORTHANDS = {
-    "<well>": r"((no|nope|yes|wrong|ok|okay|well|so|and|but|hey|actually|now|next|then|good|great|please)[,.:!—–-]* )*",
-    "<no>": r"(no|nope|wrong|actually|not quite)[,.:!]( actually,?)?",
-    "<do not>": r"(never|don'?t|do not)( ever)?",
-    "<we will>": r"we('ll| will| won'?t| are going to)( not| only| never| always)?",
-    "<i have>": r"(i('ve| have)? )?(also |just )?",
-    "<a thing>": r"(?!it\b|this\b|that\b|them\b)\w",
-}
 
 
 class Cue(Struct, frozen=True):
@@ -267,12 +256,3 @@ def _lowered(sentence: str) -> str:
 
 def _fits(lines: str, lowered: str) -> bool:
     return phrases(lines).search(lowered) is not None
-
-
-@cache
-def phrases(lines: str) -> re.Pattern[str]:
-    """All lines as one expression over lower case, compiled when first needed: importing a list costs nothing."""
-    for name, meaning in _SHORTHANDS.items():
-        lines = lines.replace(name, meaning)
-    ways = [line.strip() for line in lines.split("\n") if line.strip()]
-    return re.compile("|".join(way if way.startswith("^") else rf"\b{way}" for way in ways))

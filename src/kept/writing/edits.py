@@ -23,21 +23,28 @@ MAX_CHARS = 100_000  # of one edit; what is longer was generated
 _PATH_KEYS = ("file_path", "path", "filePath", "filename", "target_file", "notebook_path")
 _NEW_KEYS = ("content", "file_text", "new_string", "new_str", "newText", "new_source", "code_edit", "insert_text")
 _OLD_KEYS = ("old_string", "old_str", "oldText")
-_PATCH_FILE = re.compile(r"^(?:\*\*\* (?:Add|Update) File: |\+\+\+ (?:b/)?)(\S{1,300})", re.MULTILINE)
-_NOT_KEPT = re.compile(
-    r"(?:^|/)(?:\.claude|\.cursor|\.git|node_modules|dist|build|target|tmp|vendor|__pycache__)/|\.(?:lock|snap|min\.js|svg|csv|log)$"
-    r"|(?:^|/)(?:package-lock\.json|pnpm-lock\.yaml|plan\.md|todo\.md)$|(?:^|[/_.-])(?:tests?|specs?)[/_.-]",
-    re.IGNORECASE,
+_PATCH_FILE = (
+    r"(?m)"
+    r"^(?:\*\*\* (?:Add|Update) File: |\+\+\+ (?:b/)?)(\S{1,300})"
 )
-_SYMBOL = re.compile(
+_NOT_KEPT = (
+    r"(?i)"
+    r"(?:^|/)(?:\.claude|\.cursor|\.git|node_modules|dist|build|target|tmp|vendor|__pycache__)/|\.(?:lock|snap|min\.js|svg|csv|log)$"
+    r"|(?:^|/)(?:package-lock\.json|pnpm-lock\.yaml|plan\.md|todo\.md)$|(?:^|[/_.-])(?:tests?|specs?)[/_.-]"
+)
+_SYMBOL = (
     r"(?:(?:export|default|async|pub|pub\(crate\)|public|private|protected|static|final|abstract|override) ){0,4}"
     r"(?:(?:def|defp|defmodule|class|function\*?|func|fn|interface|struct|enum|trait|type|module) "
     r"(?:\([^)\n]{0,80}\) )?"
     r"|(?:const|let|var) (?=[\w$]{3,60} ?[=:]))([A-Za-z_$][\w$.]{2,60})"
 )
-_METHOD = re.compile(r" {2,4}(?:async )?defp? ")  # of a class or module; what is deeper is a detail
-_TOP_PART = re.compile(r"/(?:src|lib|apps|packages|services|tests?|assets|cmd|infra)(?=/)")
-_NAMED = re.compile(r"(?<![\w/@.-])(?:[\w@.+-]{1,60}/){0,12}[\w@.+-]{1,60}\.[A-Za-z]{1,6}(?![\w/])")
+_METHOD = (
+    r" {2,4}(?:async )?defp? ")  # of a class or module; what is deeper is a detail
+_TOP_PART = re.compile(r"/(?:src|lib|apps|packages|services|tests?|assets|cmd|infra)(?=/)"
+)
+_NAMED = (
+    r"(?<![\w/@.-])(?:[\w@.+-]{1,60}/){0,12}[\w@.+-]{1,60}\.[A-Za-z]{1,6}(?![\w/])"
+)
 _CODE_ENDINGS = frozenset(
     "ts tsx js jsx mjs cjs py pyi rb go rs java kt swift c h cc cpp hpp cs php ex exs heex css scss html vue svelte md "
     "mdx json yaml yml toml sql sh bash tf proto graphql gradle xml ini cfg ipynb lua scala dart zig".split()
@@ -86,7 +93,7 @@ def edits_in(call: Message) -> Iterator[Edit]:
 
 
 def _patched(patch: str) -> Iterator[Edit]:
-    starts = [*_PATCH_FILE.finditer(patch)]
+    starts = [*pattern(_PATCH_FILE).finditer(patch)]
     for start, end in zip(starts, [*(each.start() for each in starts[1:]), len(patch)], strict=True):
         lines = patch[start.end() : end].split("\n")
         old = "\n".join(line[1:] for line in lines if line.startswith("-"))
@@ -107,7 +114,7 @@ class Edits:
     def __init__(self, messages: Sequence[Message]) -> None:
         paths = {path for each in messages if each.input and (path := _first(each.input, _PATH_KEYS))}
         self._root = _project_folder(
-            sorted(path for path in paths if path.startswith("/") and not _NOT_KEPT.search(path))
+            sorted(path for path in paths if path.startswith("/") and not pattern(_NOT_KEPT).search(path))
         )
         self._by_name = {path.rsplit("/", 1)[-1]: self.relative(path) for path in sorted(paths) if _is_code(path)}
         self._changes: dict[str, Change] = {}
@@ -121,7 +128,7 @@ class Edits:
         for line in edit.new[:MAX_CHARS].split("\n"):
             if line.strip() and line not in before:
                 change.lines += 1
-                symbol = _SYMBOL.match(line.strip() if _METHOD.match(line) else line)
+                symbol = pattern(_SYMBOL).match(line.strip() if pattern(_METHOD).match(line) else line)
                 if symbol and len(line) <= MAX_LINE_CHARS:
                     change.symbols[symbol[1]] = None
         return path
@@ -131,7 +138,7 @@ class Edits:
         return [
             change
             for change in self._changes.values()
-            if change.lines >= MIN_LINES and change.symbols and not _NOT_KEPT.search(change.path)
+            if change.lines >= MIN_LINES and change.symbols and not pattern(_NOT_KEPT).search(change.path)
         ]
 
     def relative(self, path: str) -> str:
@@ -145,7 +152,7 @@ class Edits:
     def files_named(self, sentence: str) -> tuple[str, ...]:
         """The files that a sentence names: by a path, or by the name of a file that the conversation has opened."""
         named = []
-        for found in _NAMED.findall(sentence):
+        for found in pattern(_NAMED).findall(sentence):
             name = found.removeprefix("./")
             if name in self._by_name:
                 named.append(self._by_name[name])
@@ -163,6 +170,6 @@ def _project_folder(paths: Sequence[str]) -> str:
     if not paths:
         return ""
     common = commonpath([path.rsplit("/", 1)[0] + "/" for path in paths])
-    part = _TOP_PART.search(f"{common}/")
+    part = pattern(_TOP_PART).search(f"{common}/")
     folder = common[: part.start()] if part else common
     return folder if folder.count("/") >= 2 else ""

@@ -41,8 +41,13 @@ ERROR_RESOLUTION = "error-resolution"
 
 
 # `git commit -m "subject"`, also with a here-document, and its answer: `[main 3bb8701] subject`.
-_COMMIT = re.compile(r"git commit\b[^\n]{0,80}? -m (?:\"\$\(cat <<-?'?\w{1,10}'?\n)?[\"']?([^\n\"']{8,200})")
-_COMMITTED = re.compile(r"^\[[\w./ ()-]{1,80} [0-9a-f]{7,40}\] ", re.MULTILINE)
+_COMMIT = (
+    r"git commit\b[^\n]{0,80}? -m (?:\"\$\(cat <<-?'?\w{1,10}'?\n)?[\"']?([^\n\"']{8,200})"
+)
+_COMMITTED = (
+    r"(?m)"
+    r"^\[[\w./ ()-]{1,80} [0-9a-f]{7,40}\] "
+)
 
 
 class Extracted(Struct, frozen=True):
@@ -115,7 +120,7 @@ class _Conversation:
             return
         for resolution in self._failures.ran(command, message.content):
             yield self._resolved(resolution, message)
-        subject = _COMMIT.search(command) if _COMMITTED.search(message.content[:500]) else None
+        subject = pattern(_COMMIT).search(command) if pattern(_COMMITTED).search(message.content[:500]) else None
         if subject:
             content, kind = finished(f"Committed: {subject[1]}"), "progress"
             yield _extracted(content, kind, message, _importance(kind, "assistant"), CONFIDENCE["assistant"])

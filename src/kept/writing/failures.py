@@ -20,14 +20,20 @@ MAX_MESSAGE_CHARS = 160
 MAX_OPEN = 20  # unresolved errors that are watched at a time
 MAX_SAID = 8  # sentences that may explain one of them: the latest
 
-_ANSI = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\r")
+_ANSI = (
+    r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\r"
+)
 _NAME = r"(?:[A-Za-z_$][\w$]{0,60}[.:]{1,2}){0,8}[A-Z][\w$]{0,60}"
 _KNOWN_NAME = rf"{_NAME}(?:Error|Exception|Warning|Interrupt|Failure|Fault|Timeout)"
 _BEFORE = r"(?:E\s{1,8}|\s{0,12}|Uncaught |Unhandled \w{1,20}[:.]? |Exception in thread \"[^\"]{0,80}\" )"
 
 # Of chained exceptions the last one counts, and it tells more than anything else.
-_CAUSE = re.compile(rf"Caused by: ({_NAME})(?:: (.*))?")
-_TRACEBACK_END = re.compile(rf"({_NAME})(?:: (.*))?")
+_CAUSE = (
+    rf"Caused by: ({_NAME})(?:: (.*))?"
+)
+_TRACEBACK_END = (
+    rf"({_NAME})(?:: (.*))?"
+)
 # From the most telling to the least: each gives a name (or nothing) and a message.
 _SHAPES = tuple(
     re.compile(pattern)
@@ -53,27 +59,29 @@ _SHAPES = tuple(
     )
 )
 # A line without any of these is none of the above: outputs are long, and their lines mostly harmless.
-_MAY_TELL = re.compile(
+_MAY_TELL = (
     r"[Ee]rror|ERR|FAIL|[Ff]atal|panic|Exception|Warning|Interrupt|Failure|Fault|Timeout|\*\* \(|undefined|\.go:"
     r"|not found|No such|denied|^\s{0,4}(?:\d{1,4}\) |●)"
 )
-_TIME = re.compile(
+_TIME = (
     r"\d{4}-\d\d-\d\d[T ]?(?:\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?|\b\d\d:\d\d:\d\d(?:[.,]\d+)?"
 )
-_ID = re.compile(
+_ID = (
     r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b|\b0x[0-9a-fA-F]+|\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}\b"
 )
-_PATH = re.compile(
+_PATH = (
     r"(?:[A-Za-z]:)?(?:[\\/][\w.@+~-]{1,100}){2,30}|(?:[\w.@+~-]{1,100}/){1,30}[\w@+~-]{1,100}\.\w{1,6}\b"
 )
-_FIGURE = re.compile(r"(?<![A-Za-z_\d])\d+(?:[.,]\d+)*")
-
-_FAILED = re.compile(
-    r"\b[Ee]xit (?:code|status) [1-9]|\b[1-9]\d{0,6} (?:tests? )?(?:failed|failing|failures?|errors?)\b"
-    r"|^\s{0,4}(?:FAIL|FAILED|FAILURE)\b|BUILD FAILED|<tool_use_error>",
-    re.MULTILINE,
+_FIGURE = (
+    r"(?<![A-Za-z_\d])\d+(?:[.,]\d+)*"
 )
-_PASSED = re.compile(
+
+_FAILED = (
+    r"(?m)"
+    r"\b[Ee]xit (?:code|status) [1-9]|\b[1-9]\d{0,6} (?:tests? )?(?:failed|failing|failures?|errors?)\b"
+    r"|^\s{0,4}(?:FAIL|FAILED|FAILURE)\b|BUILD FAILED|<tool_use_error>"
+)
+_PASSED = (
     r"\b\d{1,6} (?:tests? )?pass(?:ed|ing)\b|\b0 (?:failures|failed|errors)\b|BUILD SUCCESS|\btest result: ok\b"
 )
 _UNKNOWN = (
@@ -83,8 +91,10 @@ _UNKNOWN = (
     "<retrieval_status>",
 )
 
-_PLACE = re.compile(r"File \"([^\"]{1,300})\", line \d|([\w@./+~-]{1,300}\.[A-Za-z]{1,6})[:(]\d{1,6}")
-_LIBRARY = re.compile(
+_PLACE = (
+    r"File \"([^\"]{1,300})\", line \d|([\w@./+~-]{1,300}\.[A-Za-z]{1,6})[:(]\d{1,6}"
+)
+_LIBRARY = (
     r"site-packages|node_modules|/usr/(?:local/)?(?:lib|go)|<frozen|/deps/|\.cargo|internal/|^java|testing\.go|/gems/"
 )
 
@@ -121,14 +131,14 @@ def error_message(text: str) -> str | None:
     for line, following in pairwise([*lines, ""]):
         end = None
         if is_traceback and line[:1].isalpha():
-            end = _TRACEBACK_END.fullmatch(line)
+            end = pattern(_TRACEBACK_END).fullmatch(line)
         elif line.startswith("Caused by: "):
-            end = _CAUSE.match(line)
+            end = pattern(_CAUSE).match(line)
         if end:
             best, is_traceback = (-1, _worded(end[1], end[2] or "")), False
         elif line.startswith("Traceback (most recent call last)"):
             is_traceback = True
-        elif (best is None or best[0] > 0) and _MAY_TELL.search(line):
+        elif (best is None or best[0] > 0) and pattern(_MAY_TELL).search(line):
             candidate = f"{line}\n{following}" if line.startswith("thread ") else line
             for rank, shape in enumerate(_SHAPES[: best[0] if best else len(_SHAPES)]):
                 if found := shape.match(candidate):
@@ -142,15 +152,15 @@ def has_failed(output: str) -> bool | None:
     if output.startswith(_UNKNOWN):
         return None
     ends = "\n".join(_lines(output))
-    if _FAILED.search(ends):
+    if pattern(_FAILED).search(ends):
         return True
-    return error_message(ends) is not None and not _PASSED.search(ends)
+    return error_message(ends) is not None and not pattern(_PASSED).search(ends)
 
 
 def _lines(text: str) -> list[str]:
     if len(text) > MAX_HEAD_CHARS + MAX_TAIL_CHARS:
         text = f"{text[:MAX_HEAD_CHARS]}\n{text[-MAX_TAIL_CHARS:]}"
-    return [line[:MAX_LINE_CHARS] for line in _ANSI.sub("", text).split("\n")]
+    return [line[:MAX_LINE_CHARS] for line in pattern(_ANSI).sub("", text).split("\n")]
 
 
 def _worded(name: str, message: str) -> str:
@@ -167,7 +177,7 @@ def _normal(message: str) -> str:
 def place_of(output: str) -> str | None:
     """The file that an error points at, if it is not a library's. In Python the last one named, elsewhere the first."""
     ends = "\n".join(_lines(output))
-    places = [(quoted, plain) for quoted, plain in _PLACE.findall(ends) if not _LIBRARY.search(quoted or plain)]
+    places = [(quoted, plain) for quoted, plain in pattern(_PLACE).findall(ends) if not pattern(_LIBRARY).search(quoted or plain)]
     python = [quoted for quoted, _ in places if quoted]
     return python[-1] if python else places[0][1] if places else None
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 MAX_CHARS = 20_000  # beyond this nobody speaks any more; it is a file
 DOCUMENT_CHARS = 1_800  # a message with more prose than this quotes a document between its first and last paragraph
+MIN_SENTENCE_CHARS = 8
 MAX_SENTENCE_CHARS = 450
 MAX_LABEL_CHARS = 60  # of a line that introduces a list, such as "Decisions:"
 WRAPPED_CHARS = 60  # a line that is shorter than this was ended, not broken
@@ -23,17 +24,38 @@ _BOILERPLATE = (
     "your task is to create a detailed summary of the conversation",
     "base directory for this skill",
 )
-_TAG = re.compile(r"<(/?)([a-zA-Z][\w-]{1,40})(?:\s[^<>]{0,500})?>")
+_TAG = (
+    r"<(/?)([a-zA-Z][\w-]{1,40})(?:\s[^<>]{0,500})?>"
+)
 _BLOCK_TAGS = frozenset({"private", "analysis", "summary", "thinking", "instructions", "context", "document"})
-_FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
-_HEADING = re.compile(r"(#{1,6}) +([^#\n]{1,200})")
-_MARKER = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
-_NOT_PROSE = re.compile(r"\s*(?:>|\||#{1,6}\s|[-=*_]{3,}\s*$|\$ |@@|[+-]{3} |\{|\}|//|/\*|<)")
-_LINK = re.compile(r"!?\[([^\[\]\n]{1,200})\]\([^()\s]{1,500}\)")
-_EMPHASIS = re.compile(r"\*\*|__(?=\S)|(?<=\S)__|`+|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
-_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[^\W_])|(?<=[。！？])")
-_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|resp|incl|z\.B|bzw|ca)|\b[A-Z])\.$", re.IGNORECASE)
-_NOT_LETTERS = re.compile(r"[\W\d_](?<! )")
+_FENCE = (
+    r"\s{0,3}(?:```|~~~)"
+)
+_HEADING = (
+    r"(#{1,6}) +([^#\n]{1,200})"
+)
+_MARKER = (
+    r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?"
+)
+_NOT_PROSE = (
+    r"\s*(?:>|\||#{1,6}\s|[-=*_]{3,}\s*$|\$ |@@|[+-]{3} |\{|\}|//|/\*|<)"
+)
+_LINK = (
+    r"!?\[([^\[\]\n]{1,200})\]\([^()\s]{1,500}\)"
+)
+_EMPHASIS = (
+    r"\*\*|__(?=\S)|(?<=\S)__|`+|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)"
+)
+_END = (
+    r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[^\W_])|(?<=[。！？])"
+)
+_ABBREVIATION = (
+    r"(?i)"
+    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|resp|incl|z\.B|bzw|ca)|\b[A-Z])\.$"
+)
+_NOT_LETTERS = (
+    r"[\W\d_](?<! )"
+)
 _CODE_CHARS = frozenset("{}[]<>=;|\\$~^")
 
 
@@ -77,7 +99,7 @@ def _without_blocks(text: str) -> str:
     """The text without what stands between tags such as <private> or <system-reminder>; unclosed, to its end."""
     if "<" not in text:
         return text
-    tags = [tag for tag in _TAG.finditer(text) if tag[2].lower() in _BLOCK_TAGS or "-" in tag[2] or "_" in tag[2]]
+    tags = [tag for tag in pattern(_TAG).finditer(text) if tag[2].lower() in _BLOCK_TAGS or "-" in tag[2] or "_" in tag[2]]
     ends: dict[str, list[int]] = {}
     for tag in reversed(tags):
         if tag[1]:
@@ -103,15 +125,15 @@ def _paragraphs(text: str) -> Iterator[_Paragraph]:
     paragraph = previous = ""
     is_code = False
     for line in [*text.splitlines(), ""]:
-        is_fence, is_item, heading = bool(_FENCE.match(line)), bool(_MARKER.match(line)), _HEADING.match(line)
+        is_fence, is_item, heading = bool(pattern(_FENCE).match(line)), bool(pattern(_MARKER).match(line)), pattern(_HEADING).match(line)
         is_code ^= is_fence
         is_indented_code = line.startswith("    ") and not is_item
-        is_prose = line.strip() and not is_indented_code and not _NOT_PROSE.match(line) and not is_code and not is_fence
+        is_prose = line.strip() and not is_indented_code and not pattern(_NOT_PROSE).match(line) and not is_code and not is_fence
         if paragraph and (is_item or not is_prose):
             titles = [title for title in headings if title]
             nearest = [title for title in headings[1:6] if title] or titles[1:]
             yield _Paragraph(paragraph, tuple(titles), nearest[-1] if len(titles) > 1 else "")
-            if not _MARKER.match(previous):
+            if not pattern(_MARKER).match(previous):
                 headings[6:] = [paragraph[:-1]] if paragraph.endswith(":") and len(paragraph) <= MAX_LABEL_CHARS else []
             paragraph = ""
         if heading and not is_code:
@@ -125,14 +147,14 @@ def _paragraphs(text: str) -> Iterator[_Paragraph]:
 
 
 def _plain(line: str) -> str:
-    line = _MARKER.sub("", line, count=1)
-    return " ".join(_EMPHASIS.sub("", _LINK.sub(r"\1", line)).split())
+    line = pattern(_MARKER).sub("", line, count=1)
+    return " ".join(pattern(_EMPHASIS).sub("", pattern(_LINK).sub(r"\1", line)).split())
 
 
 def _split(paragraph: str) -> list[str]:
     pieces: list[str] = []
-    for piece in (piece for line in paragraph.split("\n") for piece in _END.split(line)):
-        if pieces and _ABBREVIATION.search(pieces[-1][-8:]):
+    for piece in (piece for line in paragraph.split("\n") for piece in pattern(_END).split(line)):
+        if pieces and pattern(_ABBREVIATION).search(pieces[-1][-8:]):
             pieces[-1] += f" {piece}"
         elif piece.strip():
             pieces.append(piece.strip())
@@ -140,8 +162,8 @@ def _split(paragraph: str) -> list[str]:
 
 
 def _is_prose(sentence: str) -> bool:
-    """Not too long, made of words, and no line of a program, a log or a table."""
-    if len(sentence) > MAX_SENTENCE_CHARS:
+    """Neither a mere word nor too long, made of words, and no line of a program, a log or a table."""
+    if not MIN_SENTENCE_CHARS <= len(sentence) <= MAX_SENTENCE_CHARS:
         return False
-    odd = _NOT_LETTERS.findall(sentence)
+    odd = pattern(_NOT_LETTERS).findall(sentence)
     return len(odd) <= 0.4 * (len(sentence) - sentence.count(" ")) and sum(map(_CODE_CHARS.__contains__, odd)) <= 4

@@ -23,7 +23,7 @@ Span = tuple[int, int, str]
 KINDS = {"pass": "password", "key": "api-key"}  # the family of the cue is the kind, but for these
 GAP = 160  # how far a value may stand from its cue in a sentence
 TRIES = 4  # how many links of one sentence are followed
-CROWDED = 24  # characters a cue, on average, below which a long text is not text; it is then redacted as a whole
+CROWDED = 32  # characters a cue, on average, below which a long text is not text; it is then redacted as a whole
 BEFORE_CUES = ("is", "as", "ist", "als", "est", "comme", "es", "como", "come")  # "use value *as* the password"
 ROWS = 500  # how many rows of a table are read below its heading
 

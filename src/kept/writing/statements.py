@@ -4,9 +4,8 @@ Used by extraction. Rule: the words stay the speaker's. Openings ("No, actually,
 user" where that is easy, and "it" is explained by joining the sentence before. What still points nowhere is dropped.
 """
 
-import re
-
-from kept.writing.cues import cue_of, phrases
+from kept.writing.cues import cue_of
+from kept.writing.patterns import pattern, phrases
 from kept.writing.prose import Sentence
 
 MIN_MEANINGFUL_WORDS = 2
@@ -47,7 +46,7 @@ _REQUESTS = r"""
     ^(write|create|update|change|use|put|open|read|find|see|give|tell|explain|continue|commit|push|delete|move|test)\b
     """
 _POINTERS = frozenset("it that this them those these so one".split())
-_WORDS = re.compile(r"[^\W_][\w'./@-]*")
+_WORDS = r"[^\W_][\w'./@-]*"
 _EMPTY = _POINTERS | frozenset(
     "a an the i you we he she they me us my your our his her is are was were be been do does did don't dont doesn't "
     "not no never always to of in on at for with from by as and or but if then than please just also let's lets use "
@@ -62,9 +61,9 @@ def statement(sentence: Sentence, question: str = "", *, by_user: bool = False) 
     """
     words = own_words(sentence.text, by_user=by_user)
     lowered = words.lower()
-    meaning = [word for word in _WORDS.findall(lowered) if word not in _EMPTY]
+    meaning = [word for word in pattern(_WORDS).findall(lowered) if word not in _EMPTY]
     names_something = any(mark in word for word in meaning for mark in "./_")
-    points = not names_something and not _POINTERS.isdisjoint(_WORDS.findall(lowered))
+    points = not names_something and not _POINTERS.isdisjoint(pattern(_WORDS).findall(lowered))
     is_vague = points and len(meaning) <= MIN_MEANINGFUL_WORDS + 1
     if not is_vague and not points_back(words):
         return finished(words) if len(meaning) >= MIN_MEANINGFUL_WORDS else ""

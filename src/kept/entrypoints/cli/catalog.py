@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, Entry] = {
             "why": "Show the last recall again: what was found, what just missed, and why.",
         },
     ),
+    **_topic("Reading", "briefing", {"briefing": "Write what an agent should know before it starts."}),
     **_topic(
         "Reading",
         "reading",

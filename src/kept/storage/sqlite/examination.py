@@ -174,7 +174,7 @@ def _check_records(patient: Patient) -> Iterator[Finding]:
         elif noun is Memory:
             yield Finding("ok", noun.noun, f"All {len(ids)} memories are what was written.")
     links = int(connection.execute(f"select count(*) from memory_links where not ({rows.LINK_IS_SEALED})").get)
-    sql = "select at, body, checksum from receipts"
+    sql = "select at, body, uids, checksum from receipts"
     receipts = sum(rows.checksum(values) != checksum for *values, checksum in connection.execute(sql))
     if links or receipts:
         message = f"{links} links and {receipts} receipts of past recalls are not what was written."

@@ -109,9 +109,9 @@ class SqliteReader(Searching, MessageReader):
         return [(related, strength, datetime.fromisoformat(at)) for related, strength, at, _ in linked]
 
     def receipt(self, id: int | None = None) -> tuple[int, datetime, dict[str, Any]] | None:
-        sql = "select id, at, body, checksum from receipts where ?1 is null or id = ?1 order by id desc limit 1"
-        for number, at, body, checksum in self._fetch(sql, (id,)):
-            if rows.checksum((at, body)) != checksum:
+        sql = "select id, at, body, uids, checksum from receipts where ?1 is null or id = ?1 order by id desc limit 1"
+        for number, at, body, uids, checksum in self._fetch(sql, (id,)):
+            if rows.checksum((at, body, uids)) != checksum:
                 raise rows.damaged(f"Receipt {number}")
             return number, datetime.fromisoformat(at), rows.from_json(body)
         return None

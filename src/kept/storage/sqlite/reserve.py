@@ -10,8 +10,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-RESERVE_BYTES = 1024 * 1024  # the WAL of some erasures, and the journal of the same erasures in a backup
-_ROOM_FOR_COMFORT = 4
+RESERVE_BYTES = 4 * 1024 * 1024  # what a full WAL (1,000 pages) may add to the database, which frees the WAL in turn
+_ROOM_FOR_COMFORT = 2
 
 
 def reserve_of(path: Path) -> Path:

@@ -22,7 +22,7 @@ SAVED_TABLES = frozenset(
     {"memories", "conflicts", "aliases", "events", "event_payloads", "memory_links", "tombstones", "meta", "migrations"}
 )
 # Made anew from what is saved, or notes that can be done without.
-DERIVED_TABLES = frozenset({"corpus", "hot_words", "receipts", "receipt_memories"})
+DERIVED_TABLES = frozenset({"corpus", "hot_words", "receipts"})
 
 _FACTS = ("space", "tombstone_key", "created_at", "seal")
 _REALS = ("importance", "confidence")  # SQLite stores a whole one as an integer

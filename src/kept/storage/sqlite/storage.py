@@ -83,6 +83,9 @@ class SqliteStorage:
             self._pool.borrow() as connection,
             reserve.spent(self.path) if urgent else nullcontext(False) as is_full,
         ):
+            if is_full:
+                with suppress(apsw.FullError):
+                    scrub.empty_the_wal(connection)  # which gives its room back
             with _transaction(connection, "begin immediate"):
                 schema.check_version(connection, self.path)
                 transaction = SqliteTransaction(self.space, connection, stamp, self._salt)
@@ -93,8 +96,6 @@ class SqliteStorage:
                 position = acknowledged.position_of(connection)
             if self._synchronous == "full":
                 acknowledged.note_in_turn(self._turns, self._pool.inode or 0, position)
-            if is_full:
-                scrub.empty_the_wal(connection)  # or the next urgent write would need more room than this one
         if self._daily is not None:
             self._daily.after_write(stamp.at, self._created_at)
 

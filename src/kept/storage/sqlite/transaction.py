@@ -6,7 +6,6 @@ begins or ends a transaction; storage.py does, in this process's turn.
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from itertools import combinations
 from typing import Any
 
 import apsw
@@ -119,13 +118,15 @@ class SqliteBookkeeping:
                 self._connection.execute(f"update memories set {assignments} where id = ?", (*changes.values(), id))
 
     def link(self, ids: Sequence[int], at: datetime) -> None:
-        self._connection.executemany(
+        self._connection.execute(
             """
             insert into memory_links (memory_id, related_id, strength, at)
-            select ?1, ?2, 1.0, ?3
-            where exists (select 1 from memories where id = ?1) and exists (select 1 from memories where id = ?2)
+            select a.value, b.value, 1.0, ?2
+            from json_each(?1) a
+            join json_each(?1) b on a.value < b.value
+            where a.value in (select id from memories) and b.value in (select id from memories)
             on conflict do update set strength = strength + 1.0, at = excluded.at""",
-            [(a, b, rows.clock(at)) for a, b in combinations(sorted(set(ids)), 2)],
+            (rows.json_text(sorted(set(ids))), rows.clock(at)),
         )
 
     def count(self, counters: Mapping[str, int]) -> None:
@@ -137,15 +138,11 @@ class SqliteBookkeeping:
         )
 
     def save_receipt(self, body: dict[str, Any], uids: Sequence[str], at: datetime) -> int:
+        values = (rows.clock(at), rows.json_text(body), rows.json_text(list(dict.fromkeys(uids))))
         self._connection.execute(
-            "insert into receipts (at, body, checksum) values (?, ?, ?)",
-            (rows.clock(at), text := rows.json_text(body), rows.checksum((rows.clock(at), text))),
+            "insert into receipts (at, body, uids, checksum) values (?, ?, ?, ?)", (*values, rows.checksum(values))
         )
         number = self._connection.last_insert_rowid()
-        self._connection.executemany(
-            "insert into receipt_memories (uid, receipt_id) values (?, ?) on conflict do nothing",
-            [(uid, number) for uid in uids],
-        )
         self._connection.execute("delete from receipts where id <= ?", (number - RECEIPTS_KEPT,))
         return number
 
@@ -173,8 +170,6 @@ def erase_rows(connection: apsw.Connection, uid: str) -> None:
         connection.execute(
             "delete from event_payloads where seq in (select seq from events where subject = ?)", (subject,)
         )
-    connection.execute(
-        "delete from receipts where id in (select receipt_id from receipt_memories where uid = ?)", (uid,)
-    )
+    connection.execute("delete from receipts where instr(uids, ?)", (uid,))
     connection.execute("delete from conflicts where left = ?1 or right = ?1", (uid,))
     connection.execute("delete from memories where uid = ?", (uid,))

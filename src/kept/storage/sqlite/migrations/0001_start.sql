@@ -291,14 +291,9 @@ create table receipts (
   id integer primary key autoincrement,
   at text not null,
   body text not null,                    -- JSON
+  uids text not null,                    -- JSON list: it goes when one of these memories is erased
   checksum integer not null
 );
-create table receipt_memories (          -- which receipts go when a memory is erased?
-  uid text not null,
-  receipt_id integer not null references receipts (id) on delete cascade,
-  primary key (uid, receipt_id)
-) without rowid;
-create index receipt_memories_back on receipt_memories (receipt_id);
 
 create table tombstones (
   mark text primary key

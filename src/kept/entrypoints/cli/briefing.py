@@ -1,0 +1,72 @@
+"""`kept briefing`: what a host puts before its agent."""
+
+from typing import Any
+
+import click
+import msgspec
+
+from kept.entrypoints.cli.frame import Command, pass_invocation
+from kept.entrypoints.cli.invocation import Invocation
+from kept.entrypoints.cli.wording import as_document
+from kept.model import Briefing, Section
+from kept.recall.render import STYLES
+
+_NUMBER = click.IntRange(0, 1_000_000_000)
+
+
+@click.command("briefing", cls=Command)
+@click.argument("prompt", nargs=-1)
+@click.option("--budget", type=_NUMBER, metavar="TOKENS", help="Most tokens it may take.")
+@click.option("--remaining", type=_NUMBER, metavar="TOKENS", help="What is left of the context; it takes 8 % of that.")
+@click.option("--style", type=click.Choice(tuple(STYLES)), default="xml", show_default=True, help="How it is written.")
+@click.option("--file", "files", multiple=True, metavar="PATH", help="A file at hand. May be repeated.")
+@click.option("--session", metavar="ID", help="The running session: brings what its other agents found.")
+@click.option("--task", metavar="ID", help="The task at hand: brings what belongs to it.")
+@click.option("--max-chars", type=_NUMBER, metavar="NUMBER", help="Most characters it may take.")
+@pass_invocation
+def briefing_command(
+    invocation: Invocation,
+    *,
+    prompt: tuple[str, ...],
+    budget: int | None,
+    remaining: int | None,
+    style: str,
+    files: tuple[str, ...],
+    session: str | None,
+    task: str | None,
+    max_chars: int | None,
+) -> None:
+    """Write what an agent should know before it starts.
+
+    What is pinned, what other agents of the session found, what fits PROMPT, and what earlier sessions came to, within
+    a budget of tokens. Without a PROMPT, what is important and recent. Prints nothing when there is nothing to tell. A
+    failure stops no agent: it is told on standard error, and the exit code is still 0.
+
+    \b
+    kept briefing "fix the login bug" --budget 1500
+    kept briefing --style markdown --remaining 50000 --file src/auth.py
+    """
+    with invocation.open() as memory:
+        briefing = memory.briefing(
+            " ".join(prompt),
+            budget_tokens=budget,
+            remaining_tokens=remaining,
+            style=style,
+            files=files,
+            session=session,
+            task=task,
+            max_chars=max_chars,
+        )
+    if briefing.error and not invocation.as_json:
+        invocation.tell(briefing.error)
+    invocation.answer(_document(briefing), str(briefing).split("\n") if str(briefing) else [])
+
+
+def _document(briefing: Briefing) -> dict[str, Any]:
+    sections = [_section_document(section) for section in briefing.sections]
+    return msgspec.to_builtins(briefing) | {"sections": sections}
+
+
+def _section_document(section: Section) -> dict[str, Any]:
+    entries = [{"ref": entry.ref, "why": entry.why, "memory": as_document(entry.memory)} for entry in section.entries]
+    return msgspec.to_builtins(section) | {"entries": entries}
