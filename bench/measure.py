@@ -34,11 +34,21 @@ class Bar(Struct, frozen=True):
         return self.value <= self.limit
 
 
-def interleaved(sides: Mapping[str, Callable[[int], object]], rounds: int, *, warm_up: int = 20) -> dict[str, Timing]:
-    """Time each side once a round, in turns; every other round in the opposite order. The first rounds don't count."""
+def interleaved(
+    sides: Mapping[str, Callable[[int], object]],
+    rounds: int,
+    *,
+    warm_up: int = 20,
+    before: Callable[[int], object] = lambda number: None,
+) -> dict[str, Timing]:
+    """Time each side once a round, in turns; every other round in the opposite order. The first rounds don't count.
+
+    `before` is called first in every round, and not timed.
+    """
     timings = {name: Timing([], []) for name in sides}
     names = list(sides)
     for number in range(warm_up + rounds):
+        before(number)
         for name in names if number % 2 else reversed(names):
             wall, cpu = time.perf_counter(), time.thread_time()
             sides[name](number)

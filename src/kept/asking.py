@@ -30,11 +30,13 @@ class Asking(Opened):
         until: datetime | None = None,
         scope: RecallScope = "memory",
         follow: bool = False,
+        by: Literal["message", "session"] = "message",
     ) -> Recalled:
         """The memories that fit a few key words best, with scores and reasons. No query raises for what it says.
 
         `files` are the files at hand: memories about them rank higher. `follow` also brings what was recalled
-        together with the hits before. `scope` "archive" searches what has left.
+        together with the hits before. `scope` "archive" searches what has left, "sessions" what was said: by message,
+        or `by` session, where each comes once.
         """
         [query] = _well_formed([query])
         question = Question(
@@ -48,6 +50,7 @@ class Asking(Opened):
             until=until,
             scope=scope,
             follow=follow,
+            by=by,
         )
         storages, now = self._readable(), self._now()
         recalled = recalling.note(question, self._answer(question, storages, now), storages, now)

@@ -183,7 +183,13 @@ def plan_undo(
 def _revert(event: Event, record: Record | None, noun: type[Record], later: Sequence[Event], at: datetime) -> Revert:
     changed = cast(Changed, event.changed)
     record_id = changed["id"][0] or changed["id"][1] if "id" in changed else getattr(record, "id", 0)
-    if "id" in changed and changed["id"][1] is None:  # it had been removed: bring it back under its old id
+    is_removal = "id" in changed and changed["id"][1] is None
+    if record is not None and (is_removal or record.id != record_id):  # another one has come into its place
+        raise NotAllowed(
+            f"Event {event.seq} cannot be undone: {event.subject} was added again by {_names(later, 'id')}.",
+            hint="Undo the later ones first.",
+        )
+    if is_removal:  # bring it back under its old id
         fields = {name: old for name, (old, _) in changed.items()}
         return Revert(noun, record_id, msgspec.convert(fields, noun), is_new=True)
     if record is None:

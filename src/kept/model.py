@@ -322,10 +322,12 @@ class Hit(Struct, frozen=True, kw_only=True):
     why: dict[str, float]
     matched: dict[str, str] = {}
     parts: dict[str, float] = {}
+    message: Message | None = None  # in scope `sessions`; the parts of `why` add up there
 
     @property
     def ref(self) -> str:
-        return self.memory.ref
+        """What to type for it; of a message, its session and number."""
+        return self.memory.ref if self.message is None else self.memory.uid
 
 
 class Miss(Struct, frozen=True, kw_only=True):

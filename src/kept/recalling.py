@@ -6,23 +6,24 @@ comes after the answer, never waits, and never changes it.
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
 from kept.errors import InvalidInput, NotFound
-from kept.model import Hit, Memory, Recalled, canonical_kind, replace
+from kept.model import Hit, Memory, Recalled, Source, canonical_kind, replace
 from kept.ports import Storage, Where
 from kept.recall import pipeline
+from kept.recall.conversations import MessageHit, MessageRequest, recall_messages
 from kept.recall.latency import Latencies
 from kept.recall.rerank import Reranker
 from kept.settings import PROFILES, Settings
 from kept.writing.redact import redact
 
-RecallScope = Literal["memory", "items", "sources", "archive"]
-SCOPES: tuple[RecallScope, ...] = ("memory", "items", "sources", "archive")
+RecallScope = Literal["memory", "items", "sessions", "sources", "archive"]
+SCOPES: tuple[RecallScope, ...] = ("memory", "items", "sessions", "sources", "archive")
 MOST_HITS = 1_000
 
 
@@ -39,6 +40,7 @@ class Question(Struct, frozen=True, kw_only=True):
     until: datetime | None = None
     scope: RecallScope = "memory"
     follow: bool = False
+    by: Literal["message", "session"] = "message"
 
 
 class Explained(Struct, frozen=True, kw_only=True):
@@ -73,6 +75,8 @@ def answer(
 ) -> Recalled:
     """Ask all the spaces at once, each at one moment."""
     request = _request(question, settings, is_degraded=latencies.is_degraded)
+    if question.scope == "sessions":
+        return _answer_from_sessions(question, storages[:1], settings=settings, now=now, timer=timer)
     with ExitStack() as stack:
         readers = [stack.enter_context(storage.reading()) for storage in storages]
         around = pipeline.Surroundings(readers=readers, settings=settings, now=now, timer=timer, reranker=reranker)
@@ -81,11 +85,50 @@ def answer(
     return recalled
 
 
+def _answer_from_sessions(
+    question: Question, storages: Sequence[Storage], *, settings: Settings, now: datetime, timer: Callable[[], float]
+) -> Recalled:
+    """Ask the conversations of the project. The parts of `why` add up to the score here."""
+    started = timer()
+    deadline = started + settings.recall_deadline_ms / 1000
+    request = MessageRequest(query=question.query, limit=question.limit, by=question.by)
+    for storage in storages:
+        with storage.reading() as reader:
+            found = recall_messages(request, reader, now=now, is_late=lambda: timer() >= deadline)
+        return Recalled(
+            hits=tuple(_message_as_hit(hit, storage.space) for hit in found.hits),
+            words=found.words,
+            degraded=found.degraded,
+            took_ms=(timer() - started) * 1000,
+        )
+    return Recalled()
+
+
+def _message_as_hit(hit: MessageHit, space: str) -> Hit:
+    """A message in the form of a memory, so that whoever reads hits can read these, too."""
+    message = hit.message
+    at = message.at or datetime.fromtimestamp(0, UTC)
+    memory = Memory(
+        id=message.n,
+        uid=f"{message.session}#{message.n}",
+        space=space,
+        content=message.content,
+        fingerprint="",
+        kind=message.role,
+        tier="session",
+        source=Source(origin="conversation", agent=message.speaker, session=message.session),
+        created_at=at,
+        updated_at=at,
+    )
+    parts = {"session": hit.session_score}
+    return Hit(memory=memory, message=message, score=hit.score, why=hit.why, matched=hit.matched, parts=parts)
+
+
 def note(question: Question, recalled: Recalled, storages: Sequence[Storage], now: datetime) -> Recalled:
     """Write down what was asked and answered, link what came together, count uses. Skipped while others write."""
     receipt = None
     for storage in storages:
-        returned = [hit.memory for hit in recalled.hits if hit.memory.space == storage.space]
+        returned = [hit.memory for hit in recalled.hits if hit.memory.space == storage.space and hit.message is None]
         is_first = storage is storages[0]
         if not returned and not is_first:
             continue
@@ -148,7 +191,7 @@ def _request(question: Question, settings: Settings, *, is_degraded: bool) -> pi
         profile=PROFILES[name],
         where=Where(
             shelf="archive" if question.scope == "archive" else "live",
-            scope=None if question.scope == "archive" else question.scope,
+            scope=question.scope if question.scope in ("memory", "items", "sources") else None,
             kinds=tuple(canonical_kind(kind) for kind in question.kinds),
             tags=question.tags,
             since=question.since,

@@ -194,6 +194,7 @@ class Operation(Struct):
     template: Literal["none", "closed", "hot"] = "closed"  # hot: with a WAL, as after a kill, and a pending erasure
     prepare: Callable[[Bench], object] = read
     is_one_transaction: bool = True
+    may_be_dropped: bool = False  # when the disk is full
 
     @property
     def is_open(self) -> bool:
@@ -209,7 +210,7 @@ OPERATIONS: dict[str, Operation] = {
     "say": Operation(say),
     "erase": Operation(erase),
     "read": Operation(read),
-    "note use": Operation(note_use, is_one_transaction=False),
+    "note use": Operation(note_use, is_one_transaction=False, may_be_dropped=True),
     "scrub": Operation(scrub, prepare=erase, is_one_transaction=False),
     "back up": Operation(back_up, prepare=add, is_one_transaction=False),
     "close": Operation(close, prepare=add, is_one_transaction=False),
@@ -301,9 +302,11 @@ class Trial:
         if now not in (before, expected):
             self.problems.append("it is there in part")
         if error is None:
-            if now != expected:
+            if now == expected:
+                return "returned"
+            if not self._operation.may_be_dropped or self._fault.kind != "full disk":
                 self.problems.append("it returned, and is not there")
-            return "returned"
+            return "returned, and was dropped"
         if not isinstance(error, KeyboardInterrupt if self._fault.kind == "interrupt" else KeptError):
             self.problems.append(f"not an error of Kept: {error!r}")
         if now != expected or before == expected:

@@ -26,6 +26,8 @@ _OPERATIONS = {  # and how often each
     "say": 8,
     "pack": 2,
     "erase": 9,
+    "back_up": 3,
+    "restore": 3,
     "scrub": 3,
     "note_use": 12,
     "fail": 3,
@@ -33,7 +35,7 @@ _OPERATIONS = {  # and how often each
     "reopen": 5,
 }
 # What these did must survive from the moment they returned; usage counts need not.
-_DURABLE = {"add", "add_many", "change", "forget", "alias", "say", "pack", "erase"}
+_DURABLE = {"add", "add_many", "change", "forget", "alias", "say", "pack", "erase", "restore"}
 
 
 class Changed(Exception):
@@ -48,6 +50,7 @@ class Life:
         self._rng = random.Random(seed)
         self._serial = 0
         self._reader = contextlib.ExitStack()
+        self._backup: Path | None = None
         self._erased: set[str] = set()
         self.scrubbed: set[str] = set()  # words of which no byte may be left any more
         self.storage = self._open()
@@ -124,6 +127,14 @@ class Life:
                 if content := changed.get("content", (None, None))[1]:
                     self._erased.add(content.split()[0])
             self._scrub()
+
+    def _back_up(self) -> None:
+        self._backup = self.storage.path.with_name(f"backup-{self._serial}.db")
+        self.storage.back_up(self._backup)
+
+    def _restore(self) -> None:
+        if self._backup:
+            self.storage.restore_from(self._backup, overwrite_newer=True)
 
     def _scrub(self) -> None:
         if self.storage.scrub().is_done:

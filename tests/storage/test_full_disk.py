@@ -23,12 +23,15 @@ from tests.crash.simulated_disk import Happened, Refusal, TappedDisk
 from tests.storage.canaries import Aviary, found_in
 
 MEGABYTE = 1024 * 1024
-CAPACITY = 8 * MEGABYTE
-BATCH = 20
+CAPACITY = 14 * MEGABYTE
+BATCH = 100
 
 
 class SmallDisk(TappedDisk):
-    """A folder whose files may take up so much room together, and not a byte more."""
+    """A folder whose files may take up so much room together, and whose WAL may not grow beyond that.
+
+    The database may: it grows at checkpoints, whose failure SQLite passes over in silence, but apsw would not.
+    """
 
     def __init__(self, folder: Path, capacity: int) -> None:
         self.folder = folder
@@ -39,10 +42,11 @@ class SmallDisk(TappedDisk):
         return max(0, self.capacity - sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file()))
 
     def _refuse_growth(self, happened: Happened) -> Refusal | None:
-        path = self.folder / happened.name
-        size = path.stat().st_size if path.exists() else 0
-        if happened.kind == "write" and happened.offset + len(happened.data) - size > self.free():
-            return Refusal(then=_full)
+        if happened.kind == "write" and happened.name.endswith("-wal"):
+            size = (self.folder / happened.name).stat().st_size
+            end = happened.offset + len(happened.data)
+            if end > size and end - size > self.free():
+                return Refusal(then=_full)
         return None
 
 
@@ -52,7 +56,7 @@ def _full() -> None:
 
 @pytest.fixture(params=["a small file system", "a simulated disk"])
 def disk(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path, str]]:
-    """A folder on a disk of eight megabytes, and the VFS that goes with it."""
+    """A folder on a small disk, and the VFS that goes with it."""
     if request.param == "a small file system":
         folder = tmp_path / "small"
         folder.mkdir()
@@ -83,7 +87,7 @@ def fill(storage: Storage, aviary: Aviary) -> tuple[list[Memory], StorageError]:
 
 def open_on(disk: tuple[Path, str]) -> SqliteStorage:
     folder, vfs = disk
-    return SqliteStorage(folder / "kept.db", vfs=vfs or None)
+    return SqliteStorage(folder / "kept.db", vfs=vfs or None, synchronous="normal")
 
 
 def test_a_full_disk_refuses_writes_and_nothing_else(disk: tuple[Path, str]) -> None:

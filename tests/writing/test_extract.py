@@ -249,6 +249,13 @@ def test_a_word_that_points_back_is_kept_with_what_it_points_to() -> None:
     assert kept(*answered) == [("decision", "Should the board show gusts? Let's not do that before May.")]
 
 
+def test_a_second_sentence_is_kept_along_when_it_speaks_of_the_same() -> None:
+    decided = "we decided to drop the cancellation rule."
+    told = [("decision", "We decided to drop the cancellation rule. Guests can cancel until 18:00 now.")]
+    assert kept(user(f"{decided} guests can cancel until 18:00 now")) == told
+    assert kept(user(f"{decided} the login page is broken again")) == [("decision", "We" + decided[2:])]
+
+
 def test_of_a_pasted_document_only_the_users_own_words_are_read() -> None:
     document = "\n\n".join(f"{number}. Always use rule number {number} of the handbook here." for number in range(60))
     said = f"here is the handbook\n\n{document}\n\nfrom now on follow the handbook when you name tables"
@@ -392,7 +399,7 @@ def test_a_file_counts_once_however_often_it_was_edited() -> None:
         *edited("/home/mk/app/src/vat.py", "def rate_of(country):\n    return 0", "pass"),
         *edited("/home/mk/app/src/web/page.py", "title = 1", "title = 2"),
     ]
-    assert kept(*messages) == [("file_change", "Wrote src/vat.py (16 new lines): vat_of, rate_of.")]
+    assert kept(*messages) == [("file_change", "Wrote src/vat.py: vat_of, rate_of.")]
     assert extract(messages)[0].signals == ()
     assert extract(messages)[0].draft.confidence <= 0.5
 

@@ -8,14 +8,15 @@ Rule: late is better than never, and said: what was found until the deadline is 
 """
 
 from collections.abc import Callable
+from itertools import accumulate
 
 from msgspec import Struct
 
 from kept.ports import Found, Ranking, Reader, Statistics, TooLate, Where
 
-SMALLEST_BUDGET = 8_000  # postings
-BUDGET_SHARE = 0.04  # of the rows
-CANDIDATES = 200
+SMALLEST_BUDGET = 2_000  # postings: 2 ms
+BUDGET_GROWTH = 30  # times the square root of the rows: 3,000 of 10,000, 30,000 of a million
+CANDIDATES = 100
 WIDENED = 500
 DEGRADED_CANDIDATES = 100
 
@@ -45,7 +46,9 @@ def gather(
     found: list[Found] = []
     try:
         if rare:
-            found = reader.search(rare, where, limit=limit, ranking=ranking, is_late=is_late)
+            # If all of them are wanted, none need be ranked.
+            is_all = sum(statistics.rows_with[word] for word in rare) < limit
+            found = reader.search(rare, where, limit=limit, ranking=ranking, newest=is_all, is_late=is_late)
         known = {hit.memory.id for hit in found}
         for word in common:  # the rare words found too little: let the next one in, whatever it costs
             if len(found) >= limit:
@@ -63,12 +66,9 @@ def gather(
 def affordable(weights: dict[str, float], statistics: Statistics) -> tuple[list[str], list[str]]:
     """The words that some row holds, rarest first: those within the budget, and the rest."""
     held = sorted((rows, word) for word in weights if (rows := statistics.rows_with.get(word, 0)))
-    budget = max(SMALLEST_BUDGET, BUDGET_SHARE * statistics.rows)
-    rare: list[str] = []
-    spent = 0
-    for rows, word in held:
-        spent += rows
-        if spent > budget and statistics.rows > budget:
-            break
-        rare.append(word)
-    return rare, [word for _, word in held[len(rare) :]]
+    budget = max(SMALLEST_BUDGET, BUDGET_GROWTH * statistics.rows**0.5)
+    if statistics.rows <= budget:
+        return [word for _, word in held], []
+    spent = accumulate(rows for rows, _ in held)
+    n_rare = sum(rows <= budget for rows in spent)
+    return [word for _, word in held[:n_rare]], [word for _, word in held[n_rare:]]

@@ -6,6 +6,7 @@ a query never fails. What could not be done in time is missing from the answer, 
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from heapq import nlargest
 
 from msgspec import Struct
 
@@ -115,7 +116,7 @@ def _look(request: Request, around: Surroundings, asked: query.Asked, is_late: C
     for reader, own in zip(around.readers, statistics, strict=True):
         for limit in (DEGRADED_CANDIDATES,) if request.is_degraded else (CANDIDATES, WIDENED):
             gathered = candidates.gather(reader, asked.weights, own, request.where, order, limit=limit, is_late=is_late)
-            scored = best_first([score(found) for found in gathered.found])
+            scored = [score(found) for found in gathered.found]
             if gathered.is_late or not gathered.is_cut or not _could_miss(scored, request.limit):
                 break
         if gathered.is_late:
@@ -132,11 +133,11 @@ def _could_miss(scored: Sequence[Scored], limit: int) -> bool:
 
     The storage ordered candidates by nearly the same score; by how much ours differs from it, those above the cut tell.
     """
-    ranks = [one.found.rank for one in scored]
-    if len(scored) < limit or not limit or not min(ranks):
+    cut = min((one.found.rank for one in scored), default=0.0)
+    if not cut or not 0 < limit <= len(scored):
         return False
-    most = max(one.score / one.found.rank for one in scored)
-    return min(ranks) * most >= scored[limit - 1].score
+    last = nlargest(limit, (one.score for one in scored))[-1]
+    return cut * max(one.score / one.found.rank for one in scored) >= last
 
 
 def _pinned(readers: Sequence[Reader], where: Where) -> tuple[Memory, ...]:

@@ -31,11 +31,10 @@ NAMES: Mapping[str, tuple[str, str]] = {
 }
 MOST_FILES = 3
 EXCERPT_CHARS = 100
-GUTTER = "  │"  # before every further line of a content: so none begins a heading, a list, a fence or a memory
+GUTTER = "  │"  # before every line of a longer content: so none begins a heading, a list, a fence or a memory
 
 # What only we may write: the id of a memory, and the sign of a conflict; also when somebody spaces it out.
 _OUR_MARK = re.compile(r"[\[［](?=[\W_]{0,4}(?:id\W{0,3}[:：]\W{0,3}g?\d|⚠))", re.IGNORECASE)
-_OUR_ESCAPE = re.compile(r"\\(?=u\{)")
 _NOT_XML = re.compile("[\ufffe\uffff]")
 
 Written = Callable[[str], str]  # one character as it is written out
@@ -122,7 +121,8 @@ def _guarded(content: str, written: Written) -> str:
 
 def _plain(content: str) -> str:
     """For every style but JSON. Read back by replacing each `\\u{…}` once."""
-    return _NOT_XML.sub(lambda match: _braced(match[0]), _guarded(_OUR_ESCAPE.sub(_braced("\\"), content), _braced))
+    content = content.replace("\\u{", _braced("\\") + "u{")  # what looks like our escapes is escaped itself
+    return _NOT_XML.sub(lambda match: _braced(match[0]), _guarded(content, _braced))
 
 
 def _name(name: str) -> str:
@@ -159,7 +159,8 @@ def _xml_entry(entry: Entry, names_agent: bool) -> str:
     if memory.files:
         facts["files"] = _files(memory)
     attributes = "".join(f' {name}="{_xml(value).replace(chr(34), "&quot;")}"' for name, value in facts.items())
-    return f"<memory{attributes}>[id:{entry.ref}] {_xml(_plain(memory.content))}</memory>"
+    between = "\n" if "\n" in memory.content else " "
+    return f"<memory{attributes}>[id:{entry.ref}]{between}{_xml(_plain(memory.content))}</memory>"
 
 
 def _xml_section(name: str, lines: Sequence[str]) -> str:
@@ -176,10 +177,13 @@ def _xml_frame(parts: Sequence[str]) -> str:
 
 def _lines_of(entry: Entry, names_agent: bool) -> str:
     memory = entry.memory
-    first, *rest = _plain(memory.content).split("\n")
+    content = _plain(memory.content).split("\n")
     facts = [f"by {_name(fact)}" if name == "by" else _name(fact) for name, fact in _facts(memory, names_agent).items()]
-    lines = [f"[id:{entry.ref}] {', '.join(facts)}: {first}"]
-    lines += [f"{GUTTER} {line}" if line else GUTTER for line in rest]
+    lines = [f"[id:{entry.ref}] {', '.join(facts)}:"]
+    if len(content) == 1:
+        lines[0] += f" {content[0]}"
+    else:
+        lines += [f"{GUTTER} {line}" if line else GUTTER for line in content]
     if memory.files:
         lines.append(f"  files: {_files(memory)}")
     return "\n".join(lines)

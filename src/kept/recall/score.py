@@ -17,6 +17,7 @@ from kept.ports import Found, Ranking, Statistics
 from kept.recall.query import Asked
 from kept.settings import Profile, by_kind
 
+MATCH = "match"  # the first factor of every profile: how well the words fit
 SHARED_FILE = 1.5
 SHARED_FOLDER = 1.2
 
@@ -44,10 +45,14 @@ class Scored(Struct, frozen=True):
 
 def scorer(at: Circumstances) -> Callable[[Found], Scored]:
     """What scores one candidate after the other under the same circumstances."""
-    factors = [(name, _factor(name, at)) for name in at.profile.factors]
+    columns, now = _columns(at.profile), at.now
+    relevance = bm25.scorer(at.asked.weights, at.statistics, columns, by_tokens=at.profile.by_tokens)
+    others = [(name, _factor(name, at)) for name in at.profile.factors if name != MATCH]
 
     def score(found: Found) -> Scored:
-        why = {name: factor(found) for name, factor in factors}
+        why = {MATCH: relevance(found.prepared)}
+        for name, factor in others:
+            why[name] = factor(found.memory, now)
         return Scored(found, prod(why.values()), why)
 
     return score
@@ -57,7 +62,7 @@ def ranking(at: Circumstances) -> Ranking:
     """The same order, as far as a storage can tell it: all factors but the files at hand."""
     return Ranking(
         columns=_columns(at.profile),
-        factors=tuple(name for name in at.profile.factors if name not in ("match", "files")),
+        factors=tuple(name for name in at.profile.factors if name not in (MATCH, "files")),
         kind_weights=at.kind_weights,
         now=at.now,
     )
@@ -87,19 +92,12 @@ def file_affinity(memory: Memory, files: Sequence[str]) -> float:
     return SHARED_FOLDER if any(str(PurePosixPath(file).parent) in folders for file in memory.files) else 1.0
 
 
-def _factor(name: str, at: Circumstances) -> Callable[[Found], float]:
-    match name:
-        case "match":
-            words, columns = at.asked.weights, _columns(at.profile)
-            relevance = bm25.scorer(words, at.statistics, columns, by_tokens=at.profile.by_tokens)
-            return lambda found: relevance(found.prepared)
-        case "kind":
-            return lambda found: by_kind(at.kind_weights, found.memory.kind)
-        case "files":
-            return lambda found: file_affinity(found.memory, at.files)
-        case _:
-            worth_by, now = worth.FACTORS[name], at.now
-            return lambda found: worth_by(found.memory, now)
+def _factor(name: str, at: Circumstances) -> Callable[[Memory, datetime], float]:
+    if name == "kind":
+        return lambda memory, now: by_kind(at.kind_weights, memory.kind)
+    if name == "files":
+        return lambda memory, now: file_affinity(memory, at.files)
+    return worth.FACTORS[name]
 
 
 def _columns(profile: Profile) -> tuple[float, float, float, float, float]:

@@ -5,19 +5,19 @@ languages every clause is an affirmation, so that nothing is made up. Rule: when
 only", "not when it rains"), its denial is not counted.
 """
 
-import re
 from itertools import pairwise
 
 from msgspec import Struct
 
 from kept import text
 from kept.model import replace
+from kept.writing.patterns import pattern
 
 MAX_CHARS = 1_000  # a statement is short; of a document, only the beginning is read
 
-_CLAUSE = re.compile(r"(?<=[.!?;:])\s|\n|,?\s(?:but|[-–—])\s|\s\(")
-_REASON = re.compile(r"[,;]?\s(?:because|since|so that|otherwise|hence|therefore|which|due to)\b")
-_WORD = re.compile(r"\w+(?:['.:/@+#-]+\w+)*[+#%]*|[,=]")
+_CLAUSE = r"(?<=[.!?;:])\s|\n|,?\s(?:but|[-–—])\s|\s\("
+_REASON = r"[,;]?\s(?:because|since|so that|otherwise|hence|therefore|which|due to)\b"
+_WORD = r"\w+(?:['.:/@+#-]+\w+)*[+#%]*|[,=]"
 
 _NEGATORS = frozenset("not never no cannot nobody".split())
 _PARTLY = frozenset("only just all every always necessarily merely".split())  # "not only" denies nothing
@@ -47,7 +47,7 @@ _EMPTY = frozenset(
 )
 _CHANGES = frozenset("longer anymore now".split())
 
-_NUMBER = re.compile(r"v?[0-9][0-9.,_:]*([a-z]{1,3}|%)?")
+_NUMBER = r"v?[0-9][0-9.,_:]*([a-z]{1,3}|%)?"
 _UNITS = frozenset(
     "s ms ns min h d sec second seconds minute minutes hour hours day days week weeks month months year years "
     "b kb mb gb tb kib mib gib byte bytes % percent px em rem eur usd euro euros dollars km m cm mm hz mhz ghz".split()
@@ -79,9 +79,9 @@ class Claim(Struct, frozen=True):
 def claims_of(content: str) -> list[Claim]:
     """Every clause as a claim; "X, not Y" is two. Questions, reasons and partial denials ("not only") claim nothing."""
     claims: list[Claim] = []
-    for clause in _CLAUSE.split(content[:MAX_CHARS].replace("’", "'")):
+    for clause in pattern(_CLAUSE).split(content[:MAX_CHARS].replace("’", "'")):
         if not clause.rstrip().endswith("?"):
-            words = _WORD.findall(_REASON.split(clause, maxsplit=1)[0])
+            words = pattern(_WORD).findall(pattern(_REASON).split(clause, maxsplit=1)[0])
             claims += [claim for claim in _claims_of_clause(words) if claim.stems]
     return claims
 
@@ -172,7 +172,7 @@ def _stem(word: str) -> str:
 
 def _with_value(claim: Claim, words: list[str], lower: list[str]) -> Claim:
     """The claim with the one number that it sets, or with the name in "the owner of the module is Ingrid"."""
-    numbers = [at for at, word in enumerate(lower) if _NUMBER.fullmatch(word)]
+    numbers = [at for at, word in enumerate(lower) if pattern(_NUMBER).fullmatch(word)]
     if len(numbers) == 1:
         at = numbers[0]
         unit = lower[at + 1] if at + 1 < len(lower) and lower[at + 1] in _UNITS else ""

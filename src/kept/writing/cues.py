@@ -33,7 +33,8 @@ class Cue(Struct, frozen=True):
 _REMEMBER = Cue(
     "fact",
     r"""
-    (?<!i )remember( that\b|:| this:)
+    ^<well>remember( that\b|:| this:)
+    , remember (that|this)\b
     ^(please )?(note|bear in mind|keep in mind)( that\b|:)
     keep in mind that
     for the record
@@ -52,11 +53,14 @@ _DECISION = Cue(
     (we|i)('re| are|'m| am) going with\b
     we no longer\b
     we('re| are) (dropping|switching|moving|migrating|standardi[sz]ing)\b
-    let'?s (go (with|for)|use|stick (with|to)|adopt|settle on|not (?!worry|forget)\w)
-    let'?s (keep|drop) (?!going|it\b|that\b|looking|working|trying)\w
+    let'?s (go (with|for)|use|stick (with|to)|adopt|settle on) (?!it\b)
+    let'?s not (?!worry|forget)\w
+    let'?s keep (the|our|an?) \w
+    let'?s keep (?!\w+ing\b)\S+ (for|in|on|as|at) \w
+    let'?s drop (?!it\b|that\b)\w
     let'?s switch (to|from) (?!the next|another)
-    <we will> (use|serve|support|drop|keep|switch|move|host|ship|deploy|store|stay|migrate|adopt|stop|target)\b
-    <we will> (require|publish|release|run|charge|no longer)\b
+    <we will> (use|serve|support|drop|switch|move|host|ship|deploy|store|stay|migrate|adopt|stop|target|require)\b
+    <we will> (publish|release|run|charge|no longer|keep (?!it\b|\w+ing\b))\b
     """,
     is_intent=True,
 )
@@ -67,8 +71,7 @@ _WARNING = Cue(
     watch out\b
     beware\b
     is dangerous\b
-    gotcha\b
-    pitfall\b
+    (a|the|main|known|one) (gotcha|pitfall)\b
     must never\b
     breaks (if|when|everything)\b
     (will|would) (break|crash|corrupt|lose|leak)\b.{1,200}\b(if|when|unless)\b
@@ -82,9 +85,11 @@ _PREFERENCE = Cue(
     i('d| would) rather\b
     i (really |strongly |generally |usually |also )?(prefer|hate|dislike)\b
     i (really )?(don'?t|do not) (like|want) (you to|it when|to see|any|your)\b
-    i (really )?like (it when|my|your)\b
-    (from now on|going forward|in (the )?future,|whenever you|every time you|each time you)\b
-    ^((and|but|also|please),? )*(always|never) (?!mind|the\b|an?\b|my\b|happy|good|nice|seen|been|heard|had|knew)\w
+    i (really )?like (it when|to have|my)\b
+    (from now on|going forward|in (the )?future),
+    from now on\b
+    (whenever|every time|each time) you (add|change|commit|create|deploy|edit|finish|make|push|run|start|touch|write)\b
+    ^((and|but|also|please),? )*(always|never) (?!\w+ing\b)<an act>
     please (always|never|stop) \w
     you (should|must) (always|never)\b
     make sure (to|you) always\b
@@ -105,11 +110,11 @@ _CORRECTED_FACT = Cue(
 _CORRECTION = Cue(
     "preference",
     r"""
-    ^<well>(do not|don'?t|never|stop|avoid) (?!worry|bother|forget|hesitate|mind|know|think|it\b|here|now|at\b)\w
-    ^<well>(not|no) [^,]{2,60}, (but|use|just use|do)\b
+    ^<well>(do not|don'?t|never|stop|avoid) <an act>
+    ^<well>(not|no) (?!only|just|doubt|much)[^,]{2,60}, (use|just use|but use|do)\b
     ^<well>use [^,.]{2,80}(, not\b|,? instead of\b|,? rather than\b)
     ^<no> (please )?(use|do|put|keep|call|write|make|it (should|must|has to))\b
-    (?<!like )i (said|told you|meant|asked for)\b
+    ^<well>(as )?i (said|told you|meant|asked for)\b(?! (that )?i\b)
     """,
     tag="correction",
     is_intent=True,

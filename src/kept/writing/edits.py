@@ -5,7 +5,6 @@ editing tools of every agent are read. Rule: a file counts once, however often i
 has a name was written into it.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from os.path import commonpath
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from kept.model import Message
+from kept.writing.patterns import pattern
 
 MIN_LINES = 12  # fewer new lines are a detail of something that is told elsewhere
 MAX_SYMBOLS = 6
@@ -23,13 +23,10 @@ MAX_CHARS = 100_000  # of one edit; what is longer was generated
 _PATH_KEYS = ("file_path", "path", "filePath", "filename", "target_file", "notebook_path")
 _NEW_KEYS = ("content", "file_text", "new_string", "new_str", "newText", "new_source", "code_edit", "insert_text")
 _OLD_KEYS = ("old_string", "old_str", "oldText")
-_PATCH_FILE = (
-    r"(?m)"
-    r"^(?:\*\*\* (?:Add|Update) File: |\+\+\+ (?:b/)?)(\S{1,300})"
-)
+_PATCH_FILE = r"(?m)^(?:\*\*\* (?:Add|Update) File: |\+\+\+ (?:b/)?)(\S{1,300})"
 _NOT_KEPT = (
-    r"(?i)"
-    r"(?:^|/)(?:\.claude|\.cursor|\.git|node_modules|dist|build|target|tmp|vendor|__pycache__)/|\.(?:lock|snap|min\.js|svg|csv|log)$"
+    r"(?i)(?:^|/)(?:\.claude|\.cursor|\.git|node_modules|dist|build|target|tmp|vendor|__pycache__)/"
+    r"|\.(?:lock|snap|min\.js|svg|csv|log)$"
     r"|(?:^|/)(?:package-lock\.json|pnpm-lock\.yaml|plan\.md|todo\.md)$|(?:^|[/_.-])(?:tests?|specs?)[/_.-]"
 )
 _SYMBOL = (
@@ -38,13 +35,9 @@ _SYMBOL = (
     r"(?:\([^)\n]{0,80}\) )?"
     r"|(?:const|let|var) (?=[\w$]{3,60} ?[=:]))([A-Za-z_$][\w$.]{2,60})"
 )
-_METHOD = (
-    r" {2,4}(?:async )?defp? ")  # of a class or module; what is deeper is a detail
-_TOP_PART = re.compile(r"/(?:src|lib|apps|packages|services|tests?|assets|cmd|infra)(?=/)"
-)
-_NAMED = (
-    r"(?<![\w/@.-])(?:[\w@.+-]{1,60}/){0,12}[\w@.+-]{1,60}\.[A-Za-z]{1,6}(?![\w/])"
-)
+_METHOD = r" {2,4}(?:async )?defp? "  # of a class or module; what is deeper is a detail
+_TOP_PART = r"/(?:src|lib|apps|packages|services|tests?|assets|cmd|infra)(?=/)"
+_NAMED = r"(?<![\w/@.-])(?:[\w@.+-]{1,60}/){0,12}[\w@.+-]{1,60}\.[A-Za-z]{1,6}(?![\w/])"
 _CODE_ENDINGS = frozenset(
     "ts tsx js jsx mjs cjs py pyi rb go rs java kt swift c h cc cpp hpp cs php ex exs heex css scss html vue svelte md "
     "mdx json yaml yml toml sql sh bash tf proto graphql gradle xml ini cfg ipynb lua scala dart zig".split()
@@ -72,7 +65,7 @@ class Change(Struct):
     def sentence(self) -> str:
         names = [*self.symbols]
         told = ", ".join(names[:MAX_SYMBOLS]) + (" and more" if len(names) > MAX_SYMBOLS else "")
-        return f"{'Wrote' if self.is_new else 'Changed'} {self.path} ({self.lines} new lines): {told}."
+        return f"{'Wrote' if self.is_new else 'Changed'} {self.path}: {told}."
 
 
 def edits_in(call: Message) -> Iterator[Edit]:

@@ -6,7 +6,6 @@ by what was written. Rule: one draft is one statement that can be understood alo
 a tool printed is never a statement. A miss costs little; a memory full of chatter is worth nothing.
 """
 
-import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
@@ -18,8 +17,10 @@ from kept.model import Draft, Message, Origin, Source
 from kept.settings import IMPORTANCE_BY_KIND, by_kind
 from kept.writing.cues import Cue, Speaker, cue_of, explains
 from kept.writing.edits import Edits, edits_in
-from kept.writing.failures import Failures, Resolution, command_in, error_signature
+from kept.writing.failures import Failures, Resolution, command_in
+from kept.writing.patterns import pattern
 from kept.writing.prose import Sentence, sentences
+from kept.writing.signatures import error_signature
 from kept.writing.statements import continues, finished, own_words, points_back, statement
 
 __all__ = ["Extracted", "error_signature", "extract"]
@@ -39,15 +40,9 @@ USER_WARNING_IMPORTANCE = 0.8
 USER_INTENT = "user-intent"
 ERROR_RESOLUTION = "error-resolution"
 
-
 # `git commit -m "subject"`, also with a here-document, and its answer: `[main 3bb8701] subject`.
-_COMMIT = (
-    r"git commit\b[^\n]{0,80}? -m (?:\"\$\(cat <<-?'?\w{1,10}'?\n)?[\"']?([^\n\"']{8,200})"
-)
-_COMMITTED = (
-    r"(?m)"
-    r"^\[[\w./ ()-]{1,80} [0-9a-f]{7,40}\] "
-)
+_COMMIT = r"git commit\b[^\n]{0,80}? -m (?:\"\$\(cat <<-?'?\w{1,10}'?\n)?[\"']?([^\n\"']{8,200})"
+_COMMITTED = r"(?m)^\[[\w./ ()-]{1,80} [0-9a-f]{7,40}\] "
 
 
 class Extracted(Struct, frozen=True):
@@ -86,7 +81,7 @@ class _Conversation:
                 yield from self._read_assistant(message, is_final=is_final)
             elif message.role == "tool_call":
                 self._read_call(message)
-            else:
+            elif message.role == "tool_result":
                 yield from self._read_result(message)
         for change in self._edits.significant():
             importance, confidence = CHANGE_IMPORTANCE, CHANGE_CONFIDENCE

@@ -14,6 +14,12 @@ _SHORTHANDS = {
     "<do not>": r"(never|don'?t|do not)( ever)?",
     "<we will>": r"we('ll| will| won'?t| are going to)( not| only| never| always)?",
     "<i have>": r"(i('ve| have)? )?(also |just )?",
+    # Not what one has seen or felt ("never been there"), and no cheering up ("don't give up").
+    "<an act>": (
+        r"(?!mind|worry|bother|forget|hesitate|know|think|feel|give up|be (afraid|scared|shy)|let (it|any|the)|quit)"
+        r"(?!ever quit|miss\b|get\b|lose|limit yourself|happy|good|great|nice|ready|here|there|now|been|seen|saw|had)"
+        r"(?!the\b|an?\b|my\b|it\b|at\b|up\b|heard|knew|done|was|were|got|\w+ed\b)\w"
+    ),
     "<a thing>": r"(?!it\b|this\b|that\b|them\b)\w",
 }
 

@@ -4,10 +4,11 @@ Used by extraction. Rule: only a speaker's own words are read. Private parts, bl
 quotations, tables and pasted documents are dropped before the first sentence is looked at. Linear in the text.
 """
 
-import re
 from collections.abc import Iterator
 
 from msgspec import Struct
+
+from kept.writing.patterns import pattern
 
 MAX_CHARS = 20_000  # beyond this nobody speaks any more; it is a file
 DOCUMENT_CHARS = 1_800  # a message with more prose than this quotes a document between its first and last paragraph
@@ -24,38 +25,17 @@ _BOILERPLATE = (
     "your task is to create a detailed summary of the conversation",
     "base directory for this skill",
 )
-_TAG = (
-    r"<(/?)([a-zA-Z][\w-]{1,40})(?:\s[^<>]{0,500})?>"
-)
+_TAG = r"<(/?)([a-zA-Z][\w-]{1,40})(?:\s[^<>]{0,500})?>"
 _BLOCK_TAGS = frozenset({"private", "analysis", "summary", "thinking", "instructions", "context", "document"})
-_FENCE = (
-    r"\s{0,3}(?:```|~~~)"
-)
-_HEADING = (
-    r"(#{1,6}) +([^#\n]{1,200})"
-)
-_MARKER = (
-    r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?"
-)
-_NOT_PROSE = (
-    r"\s*(?:>|\||#{1,6}\s|[-=*_]{3,}\s*$|\$ |@@|[+-]{3} |\{|\}|//|/\*|<)"
-)
-_LINK = (
-    r"!?\[([^\[\]\n]{1,200})\]\([^()\s]{1,500}\)"
-)
-_EMPHASIS = (
-    r"\*\*|__(?=\S)|(?<=\S)__|`+|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)"
-)
-_END = (
-    r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[^\W_])|(?<=[。！？])"
-)
-_ABBREVIATION = (
-    r"(?i)"
-    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|resp|incl|z\.B|bzw|ca)|\b[A-Z])\.$"
-)
-_NOT_LETTERS = (
-    r"[\W\d_](?<! )"
-)
+_FENCE = r"\s{0,3}(?:```|~~~)"
+_HEADING = r"(#{1,6}) +([^#\n]{1,200})"
+_MARKER = r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?"
+_NOT_PROSE = r"\s*(?:>|\||#{1,6}\s|[-=*_]{3,}\s*$|\$ |@@|[+-]{3} |\{|\}|//|/\*|<)"
+_LINK = r"!?\[([^\[\]\n]{1,200})\]\([^()\s]{1,500}\)"
+_EMPHASIS = r"\*\*|__(?=\S)|(?<=\S)__|`+|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)"
+_END = r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[^\W_])|(?<=[。！？])"
+_ABBREVIATION = r"(?i)(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|resp|incl|z\.B|bzw|ca)|\b[A-Z])\.$"
+_NOT_LETTERS = r"[\W\d_](?<! )"
 _CODE_CHARS = frozenset("{}[]<>=;|\\$~^")
 
 
@@ -99,7 +79,7 @@ def _without_blocks(text: str) -> str:
     """The text without what stands between tags such as <private> or <system-reminder>; unclosed, to its end."""
     if "<" not in text:
         return text
-    tags = [tag for tag in pattern(_TAG).finditer(text) if tag[2].lower() in _BLOCK_TAGS or "-" in tag[2] or "_" in tag[2]]
+    tags = [tag for tag in pattern(_TAG).finditer(text) if _is_block(tag[2].lower())]
     ends: dict[str, list[int]] = {}
     for tag in reversed(tags):
         if tag[1]:
@@ -116,6 +96,10 @@ def _without_blocks(text: str) -> str:
     return "\n".join((*kept, text[at:]))
 
 
+def _is_block(tag: str) -> bool:
+    return tag in _BLOCK_TAGS or "-" in tag or "_" in tag  # no element of HTML has such a name; those of programs do
+
+
 def _paragraphs(text: str) -> Iterator[_Paragraph]:
     """Lines that belong together, without Markdown.
 
@@ -125,10 +109,11 @@ def _paragraphs(text: str) -> Iterator[_Paragraph]:
     paragraph = previous = ""
     is_code = False
     for line in [*text.splitlines(), ""]:
-        is_fence, is_item, heading = bool(pattern(_FENCE).match(line)), bool(pattern(_MARKER).match(line)), pattern(_HEADING).match(line)
+        is_fence, is_item = bool(pattern(_FENCE).match(line)), bool(pattern(_MARKER).match(line))
         is_code ^= is_fence
-        is_indented_code = line.startswith("    ") and not is_item
-        is_prose = line.strip() and not is_indented_code and not pattern(_NOT_PROSE).match(line) and not is_code and not is_fence
+        is_quiet = is_code or is_fence or not line.strip() or (line.startswith("    ") and not is_item)
+        is_prose = not is_quiet and not pattern(_NOT_PROSE).match(line)
+        heading = None if is_quiet else pattern(_HEADING).match(line)
         if paragraph and (is_item or not is_prose):
             titles = [title for title in headings if title]
             nearest = [title for title in headings[1:6] if title] or titles[1:]
@@ -136,7 +121,7 @@ def _paragraphs(text: str) -> Iterator[_Paragraph]:
             if not pattern(_MARKER).match(previous):
                 headings[6:] = [paragraph[:-1]] if paragraph.endswith(":") and len(paragraph) <= MAX_LABEL_CHARS else []
             paragraph = ""
-        if heading and not is_code:
+        if heading:
             level = len(heading[1])
             title = _plain(heading[2]).rstrip(":")
             headings = [*headings[: level - 1], *[""] * (level - 1 - len(headings)), title, *[""] * (6 - level)]

@@ -213,17 +213,19 @@ def _is_setter(small: str, cue: Cue) -> bool:
 
 def _stated_before(text: str, small: str, cue: Cue) -> Value | None:
     """`use value as the password`, `value is my token`."""
-    before = small[max(0, cue.start - GAP) : cue.start]
-    words = before.split()[-8:]
+    floor = max(0, cue.start - GAP)
+    words = list(compiled(r"\S++").finditer(small, floor, cue.start))[-8:]
     places = range(len(words) - 1, max(0, len(words) - 6), -1)
-    place = next((place for place in places if words[place] in BEFORE_CUES), 0)
-    word = words[place - 1].strip("\"'`*,()") if place else ""
-    if len(word) < 6:
+    place = next((place for place in places if words[place].group() in BEFORE_CUES), 0)
+    if not place:
         return None
-    start = max(0, cue.start - GAP) + before.rindex(word, 0, before.rindex(f" {words[place]} "))
-    value = Value(start, start + len(word), False)
-    is_used = place > 1 and words[place - 2] in ("use", "used", "try", "type", "enter", "with")
-    return value if is_secret(text, cue, value, Tie.STATED if is_used else Tie.LOOSE) else None
+    word = words[place - 1].group()
+    bare = word.strip("\"'`*,()")
+    start = words[place - 1].start() + word.index(bare)
+    value = Value(start, start + len(bare), False)
+    is_used = place > 1 and words[place - 2].group() in ("use", "used", "try", "type", "enter", "with")
+    is_told = len(bare) >= 6 and is_secret(text, cue, value, Tie.STATED if is_used else Tie.LOOSE)
+    return value if is_told else None
 
 
 def _column(text: str, cue: Cue) -> tuple[list[Value], int]:

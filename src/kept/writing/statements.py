@@ -4,6 +4,7 @@ Used by extraction. Rule: the words stay the speaker's. Openings ("No, actually,
 user" where that is easy, and "it" is explained by joining the sentence before. What still points nowhere is dropped.
 """
 
+from kept import text
 from kept.writing.cues import cue_of
 from kept.writing.patterns import pattern, phrases
 from kept.writing.prose import Sentence
@@ -20,6 +21,7 @@ _OPENINGS = r"""
     ^(remember|keep in mind|bear in mind)( that|:)\s+
     ^(for the record|for future reference|fyi)[,:]?\s+
     ^(it )?turns out( that)?,?\s+
+    ^speaking of which,?\s+
     ^the (problem|issue|cause) is clear( now)? ?[—–:-]\s+
     ^i('ve| have)? (just )?(found|discovered|noticed|learned|reali[sz]ed)( out)? that\s+
     """
@@ -61,7 +63,7 @@ def statement(sentence: Sentence, question: str = "", *, by_user: bool = False) 
     """
     words = own_words(sentence.text, by_user=by_user)
     lowered = words.lower()
-    meaning = [word for word in pattern(_WORDS).findall(lowered) if word not in _EMPTY]
+    meaning = _meaning(lowered)
     names_something = any(mark in word for word in meaning for mark in "./_")
     points = not names_something and not _POINTERS.isdisjoint(pattern(_WORDS).findall(lowered))
     is_vague = points and len(meaning) <= MIN_MEANINGFUL_WORDS + 1
@@ -77,13 +79,24 @@ def points_back(sentence: str) -> bool:
 
 
 def continues(sentence: Sentence, following: Sentence, *, by_user: bool = False) -> bool:
-    """Whether the next sentence of the paragraph goes on about the same: as "it", or saying what a user decided."""
+    """Whether the next sentence goes on about the same: as "it", or, in a user's words, about the same thing."""
     lowered = following.text.lower()
     if following.before != sentence.text or lowered.endswith("?") or len(lowered) < MIN_CONTINUATION_CHARS:
         return False
     if points_back(lowered):
         return True
-    return by_user and not phrases(_REQUESTS).match(lowered) and cue_of(following.text, "user") is None
+    if not by_user or phrases(_REQUESTS).match(lowered) or cue_of(following.text, "user") is not None:
+        return False
+    return not _things(sentence.text).isdisjoint(_things(following.text))
+
+
+def _things(sentence: str) -> set[str]:
+    """The stems of the words that name something."""
+    return {stem for word in _meaning(sentence.lower()) if len(word) > 3 for stem in text.words(word)[:1]}
+
+
+def _meaning(lowered: str) -> list[str]:
+    return [word for word in pattern(_WORDS).findall(lowered) if word not in _EMPTY]
 
 
 def own_words(sentence: str, *, by_user: bool = False) -> str:

@@ -63,10 +63,11 @@ def briefing_command(
 
 
 def _document(briefing: Briefing) -> dict[str, Any]:
-    sections = [_section_document(section) for section in briefing.sections]
-    return msgspec.to_builtins(briefing) | {"sections": sections}
+    document: dict[str, Any] = msgspec.to_builtins(briefing)
+    return document | {"sections": [_section_document(section) for section in briefing.sections]}
 
 
 def _section_document(section: Section) -> dict[str, Any]:
+    document: dict[str, Any] = msgspec.to_builtins(section)
     entries = [{"ref": entry.ref, "why": entry.why, "memory": as_document(entry.memory)} for entry in section.entries]
-    return msgspec.to_builtins(section) | {"entries": entries}
+    return document | {"entries": entries}

@@ -16,8 +16,8 @@ from msgspec import Struct
 
 from kept.storage.turns import Turns
 
-_OFFSET = 64  # behind the process id that turns.py keeps in the same file
-_LENGTH = 80
+_EVENT_AT, _MESSAGE_AT = 64, 128  # behind the process id that turns.py keeps in the same file
+_LENGTH = 64
 
 
 class Position(Struct, frozen=True):
@@ -37,43 +37,59 @@ def position_of(connection: apsw.Connection) -> Position:
     return Position(int(row[0] or 0), int(row[1] or 0))
 
 
-def note(path: Path, inode: int, event: int, message: int = 0) -> None:
-    """The file has come so far, and that is on disk. Call it in this process's turn, before the caller hears of it."""
-    _write(path, _line(inode, event, message))
-
-
 def note_in_turn(turns: Turns, inode: int, position: Position) -> None:
-    """The same, by whoever has the lock file open."""
-    turns.leave(_line(inode, position.event, position.message), _OFFSET)
+    """The file has come so far, and that is on disk; a zero says nothing. Call it before the caller hears of it."""
+    if position.event:
+        turns.leave(_line(position.event, inode), _EVENT_AT)
+    if position.message:
+        turns.leave(_line(position.message, inode), _MESSAGE_AT)
 
 
-def clear(path: Path) -> None:
-    """Nothing is outstanding: all that was acknowledged is in the database itself, and there is no WAL any more."""
-    _write(path, b" " * _LENGTH)
+def note(path: Path, inode: int, event: int, message: int = 0) -> None:
+    """The same, by somebody who has the turn, but not its lock file."""
+    _write(path, _line(event, inode) + _line(message, inode))
+
+
+def clear(path: Path, *, durably: bool = False) -> None:
+    """Nothing is outstanding: all that was acknowledged is in the database itself, and there is no WAL any more.
+
+    `durably`: before something older takes its place, or a power cut could leave us with the note of the newer one.
+    """
+    _write(path, b" " * 2 * _LENGTH, durably=durably)
 
 
 def noted(path: Path) -> Position:
     """How far the file had come when something was acknowledged last; the beginning, when that is not known."""
-    with contextlib.suppress(OSError, ValueError):
+    try:
         fd = os.open(f"{path}.lock", os.O_RDONLY | os.O_CLOEXEC)
         try:
-            event, message, inode = os.pread(fd, _LENGTH, _OFFSET).split()
+            lines = os.pread(fd, 2 * _LENGTH, _EVENT_AT)
         finally:
             os.close(fd)
-        if int(inode) == path.stat().st_ino:  # otherwise another file was put in its place on purpose
-            return Position(int(event), int(message))
-    return Position()
+        inode = path.stat().st_ino
+    except OSError:
+        return Position()
+    return Position(_number(lines[:_LENGTH], inode), _number(lines[_LENGTH:], inode))
 
 
-def _line(inode: int, event: int, message: int) -> bytes:
-    return f"{event} {message} {inode}".ljust(_LENGTH).encode()
+def _line(number: int, inode: int) -> bytes:
+    return f"{number} {inode}".ljust(_LENGTH).encode()
 
 
-def _write(path: Path, line: bytes) -> None:
+def _number(line: bytes, inode: int) -> int:
+    parts = line.split()
+    # Of another inode: another file was put in its place on purpose.
+    is_ours = len(parts) == 2 and parts[0].isdigit() and parts[1] == str(inode).encode()
+    return int(parts[0]) if is_ours else 0
+
+
+def _write(path: Path, lines: bytes, *, durably: bool = False) -> None:
     # On a full disk the note stays behind, which is allowed.
     with contextlib.suppress(OSError):
         fd = os.open(f"{path}.lock", os.O_WRONLY | os.O_CLOEXEC)
         try:
-            os.pwrite(fd, line, _OFFSET)
+            os.pwrite(fd, lines, _EVENT_AT)
+            if durably:
+                os.fsync(fd)
         finally:
             os.close(fd)

@@ -34,27 +34,29 @@ class MessageReader:
 
     _connection: apsw.Connection
     space: str
+    _fetch: Callable[..., list[Any]]
+    _holds_any: Callable[[str, Sequence[str]], bool]
     _interrupted_when: Callable[[Callable[[], bool] | None], AbstractContextManager[None]]
 
     def session(self, name: str) -> Session | None:
         sql = f"select {', '.join(rows.columns_of(Session))} from sessions where name = ?"
-        row = self._connection.execute(sql, (name,)).fetchone()
-        return None if row is None else rows.to_record(Session, row, self.space)
+        found = self._fetch(sql, (name,))
+        return rows.to_record(Session, found[0], self.space) if found else None
 
     def messages(self, session: str, *, after: int = 0, limit: int | None = None) -> list[Message]:
         sql = f"select {_SELECT} from messages m where m.session = ? and m.n > ? order by m.n limit ?"
-        found = self._connection.execute(sql, (session, after, -1 if limit is None else limit)).fetchall()
+        found = self._fetch(sql, (session, after, -1 if limit is None else limit))
         if found:
             return [_found(row).message for row in found]
         return [message for message in self._packed(session) if message.n > after][:limit]
 
     def last_number(self, session: str) -> int:
-        row: Any = self._connection.execute("select max(n) from messages where session = ?", (session,)).get
-        return int(row) if row is not None else max((message.n for message in self._packed(session)), default=0)
+        ((last,),) = self._fetch("select max(n) from messages where session = ?", (session,))
+        return int(last) if last is not None else max((message.n for message in self._packed(session)), default=0)
 
     def messages_at(self, places: Sequence[tuple[str, int]]) -> list[FoundMessage]:
         sql = f"select {_SELECT} from messages m where m.session = ? and m.n = ?"
-        return [_found(row) for place in places for row in self._connection.execute(sql, place)]
+        return [_found(row) for place in places for row in self._fetch(sql, place)]
 
     def search_messages(
         self,
@@ -76,27 +78,37 @@ class MessageReader:
             limit ?3"""
         match = " OR ".join(f'"{word}"' for word in dict.fromkeys(words))
         with self._interrupted_when(is_late):
-            return [_found(row) for row in self._connection.execute(sql, (match, session, limit)).fetchall()]
+            found = [_found(row) for row in self._fetch(sql, (match, session, limit))]
+        for hit in found:
+            if not self._holds_any(hit.words, words):
+                at = f"message {hit.message.n} of session {hit.message.session}"
+                raise rows.damaged(f"The index of messages, which says that {at} matches,")
+        return found
 
     def message_statistics(self, words: Sequence[str]) -> Statistics:
-        sql = "select rows, words, tokens from corpus where shelf = 'messages'"
-        n_rows, n_words, n_tokens = self._connection.execute(sql).fetchone() or (0, 0, 0)
+        counts = self._fetch(
+            f"select rows, words, tokens from corpus where shelf = 'messages' and {rows.CORPUS_IS_SEALED}"
+        )
+        if not counts:
+            raise rows.damaged("The word count of messages")
+        n_rows, n_words, n_tokens = counts[0]
         rows_with = {word: self._messages_with(word) for word in dict.fromkeys(words)}
         return Statistics(n_rows, n_words, n_tokens, rows_with)
 
     def _messages_with(self, word: str) -> int:
-        row = self._connection.execute("select doc from messages_vocabulary where term = ?", (word,)).fetchone()
-        return 0 if row is None else int(str(row[0]))
+        found = self._fetch("select doc from messages_vocabulary where term = ?", (word,))
+        return int(found[0][0]) if found else 0
 
     def _packed(self, session: str) -> list[Message]:
-        row: Any = self._connection.execute("select body from packed_sessions where session = ?", (session,)).get
-        return [] if row is None else _decode_pack(zlib.decompress(row))
+        found = self._fetch("select body from packed_sessions where session = ?", (session,))
+        return unpacked(session, found[0][0]) if found else []
 
 
 class MessageWriter(MessageReader):
     """Adds, packs and erases messages inside a transaction."""
 
     erased: list[str]
+    last_message = 0  # the number that the file gave to the last one that was added
 
     def append(self, messages: Sequence[Message]) -> list[Message]:
         added = []
@@ -147,7 +159,7 @@ class MessageWriter(MessageReader):
         return self._connection.execute(sql, (message.session, message.id, message.role)).fetchone() is not None
 
     def _insert(self, message: Message) -> None:
-        words = text.words(message.content)
+        words, n_words = text.words_and_length(message.content)
         values = (
             message.session,
             message.n,
@@ -159,12 +171,21 @@ class MessageWriter(MessageReader):
             rows.clock(message.at),
             message.speaker,
             " ".join(words),
-            text.count_words(message.content),
+            n_words,
         )
         marks = ", ".join("?" * (len(_COLUMNS) + 1))
         self._connection.execute(
             f"insert into messages ({', '.join(_COLUMNS)}, checksum) values ({marks})", (*values, rows.checksum(values))
         )
+        self.last_message = self._connection.last_insert_rowid()
+
+
+def unpacked(session: str, body: bytes) -> list[Message]:
+    """The messages of a packed session. Raises Corrupt when the body is not what was packed, which zlib checks."""
+    try:
+        return _decode_pack(zlib.decompress(body))
+    except (TypeError, zlib.error, msgspec.MsgspecError) as error:
+        raise rows.damaged(f"The packed session {session}") from error
 
 
 def all_messages(connection: apsw.Connection) -> Iterator[Message]:

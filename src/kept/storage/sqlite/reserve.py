@@ -28,8 +28,11 @@ def spent(path: Path) -> Iterator[bool]:
             reserve_of(path).unlink(missing_ok=True)
     try:
         yield is_full
-    finally:
-        refill(path, is_full=is_full)
+    except BaseException:
+        if is_full:
+            refill(path, is_full=True)
+        raise  # and make none where there was none: the file may not even be ours
+    refill(path, is_full=is_full)
 
 
 def refill(path: Path, *, is_full: bool = False) -> None:

@@ -47,7 +47,7 @@ def restore(store: apsw.Connection, path: Path, source: Path, *, overwrite_newer
         replaced = backup.make_folder(path) / f"replaced-{now:%Y%m%d-%H%M%S-%f}.db"
         if not is_empty:
             backup.back_up(store, replaced, backup.no_turn)
-        acknowledged.clear(path)  # it would take the restored journal, which may be shorter, for a loss
+        acknowledged.clear(path, durably=True)  # it would take the restored journal, which may be shorter, for a loss
         with store.backup("main", copy, "main") as job:
             job.step(-1)
         position = acknowledged.position_of(copy)

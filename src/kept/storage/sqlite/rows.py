@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, cast
 
 import msgspec
@@ -143,13 +144,17 @@ def to_memory(row: Sequence[Any], space: str) -> Memory:
     verify(Memory, row)
     fields = dict(zip(_PLAIN, row, strict=False))
     for offset, column in enumerate(_JSON, _N_PLAIN):
-        fields[column] = _decode_strings(row[offset])
-    start = _N_PLAIN + _N_JSON
-    source = Source(**dict(zip(Source.__struct_fields__, row[start : start + _N_SOURCE], strict=True)))
-    data = row[_CLOCKS_FROM - 1]
+        fields[column] = () if row[offset] == "[]" else _decode_strings(row[offset])
     for offset, column in enumerate(_CLOCKS, _CLOCKS_FROM):
         fields[column] = moment(row[offset])
+    data = row[_CLOCKS_FROM - 1]
+    source = _source(*row[_N_PLAIN + _N_JSON : _CLOCKS_FROM - 1])
     return Memory(space=space, source=source, data=None if data is None else _decode(data), **fields)
+
+
+@lru_cache(maxsize=1024)  # a few agents in a few sessions write most memories
+def _source(*columns: Any) -> Source:
+    return Source(**dict(zip(Source.__struct_fields__, columns, strict=True)))
 
 
 def to_prepared(row: Sequence[Any]) -> Prepared:
@@ -214,7 +219,9 @@ def clock(at: datetime | None) -> str | None:
     """Text that sorts by time, always in UTC and always of one length."""
     if at is None:
         return None
-    return at.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"  # instead of +00:00
+    if at.tzinfo is not UTC:
+        at = at.astimezone(UTC)
+    return at.isoformat(timespec="microseconds")[:-6] + "Z"  # instead of +00:00
 
 
 def moment(text: str | None) -> datetime | None:

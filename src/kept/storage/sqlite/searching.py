@@ -14,7 +14,7 @@ import apsw
 
 from kept import bm25, text, worth
 from kept.model import replace
-from kept.ports import BY_MATCH, LIVE, Found, Prepared, Ranking, Statistics, Where
+from kept.ports import BY_MATCH, LIVE, Found, Ranking, Statistics, Where
 from kept.settings import OTHER
 from kept.storage.shared import check_limit, indexes, weight
 from kept.storage.sqlite import rows
@@ -130,14 +130,15 @@ class Searching:
 
     def _found(self, shelf: str, rank: float, row: Sequence[Any], words: Sequence[str]) -> Found:
         memory, prepared = rows.to_memory(row, self.space), rows.to_prepared(row)
-        if rows.shelf_in(row) != shelf or not self._holds_any(prepared, words):
+        p = prepared
+        held = f"{p.words} {p.tag_words} {p.file_words} {p.source_words} {p.kind_words}"
+        if rows.shelf_in(row) != shelf or not self._holds_any(held, words):
             raise rows.damaged(f"The index of the shelf {shelf}, which says that memory {memory.id} matches,")
         return Found(memory, prepared, rank)
 
-    def _holds_any(self, prepared: Prepared, words: Sequence[str]) -> bool:
+    def _holds_any(self, tokens_of_row: str, words: Sequence[str]) -> bool:
         """Whether the tokens of a row, which its checksum covers, bear out what the index says of it."""
-        p = prepared
-        held = f" {p.words} {p.tag_words} {p.file_words} {p.source_words} {p.kind_words} "
+        held = f" {tokens_of_row} "
         for word in words:
             if word in held and f" {word} " in held:
                 return True

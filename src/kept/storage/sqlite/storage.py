@@ -93,9 +93,8 @@ class SqliteStorage:
                 hotwords.refresh_if_grown(connection)
                 if transaction.erased:
                     scrub.begin(connection, transaction.erased)
-                position = acknowledged.position_of(connection)
             if self._synchronous == "full":
-                acknowledged.note_in_turn(self._turns, self._pool.inode or 0, position)
+                acknowledged.note_in_turn(self._turns, self._pool.inode or 0, transaction.position)
         if self._daily is not None:
             self._daily.after_write(stamp.at, self._created_at)
 

@@ -16,6 +16,7 @@ from kept.model import Event, Memory, Record, replace
 from kept.ports import R, Stamp
 from kept.storage.shared import RECEIPTS_KEPT, tombstone
 from kept.storage.sqlite import rows
+from kept.storage.sqlite.acknowledged import Position
 from kept.storage.sqlite.messages import MessageWriter
 from kept.storage.sqlite.reader import COUNTER, SqliteReader
 
@@ -75,6 +76,11 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         )
         self.erased.append(current.uid)
         self._append(action, current.uid, {})
+
+    @property
+    def position(self) -> Position:
+        """The last event and the last message of this turn; 0 where there is none."""
+        return Position(self._last[0] if self._last else 0, self.last_message)
 
     def _next_id(self, table: str) -> int:
         """The id that SQLite would give next, known before the row is written, because the row's checksum covers it."""

@@ -1,0 +1,223 @@
+"""How well recall finds what was said in conversations.
+
+    python -m bench.quality --data DIR [--json] [--vectors]
+
+DIR is a conversation (`memories.jsonl` and `queries.jsonl`), a folder of such folders, or a pool of sessions with
+questions that have a haystack each (`sessions.jsonl` and `questions.jsonl`). Messages are appended as sessions, every
+question is asked once for messages and once for sessions, all with the weights that Kept comes with. R@k is the share
+of the gold within the first k, any@k whether some of it is there, full@k whether all is; figures in percent, averaged
+over questions, with 95 % bootstrap intervals. Questions that nothing answers are left out.
+"""
+
+import argparse
+import json
+import math
+import random
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+import kept
+from bench.measure import table
+from kept.model import Message
+from kept.recall.conversations import MessageRequest, recall_messages
+from kept.storage.sqlite import SqliteStorage
+
+DEPTH = 50  # how far down a first hit counts for MRR
+RESAMPLES = 1_000
+NO_FINDINGS = {"flush_enabled": False, "checkpoint_every_messages": 1_000_000}  # only what was said is measured
+DISCOUNTS = [1 / math.log2(rank + 2) for rank in range(10)]
+
+Place = tuple[str, str]  # session, message id
+
+
+class Query(Struct, frozen=True):
+    """What is asked, when, and which messages and sessions answer it."""
+
+    text: str
+    at: datetime
+    gold: frozenset[str]
+    gold_sessions: frozenset[str]
+
+
+class Conversation(Struct, frozen=True):
+    """Messages that are searched together, and the questions about them."""
+
+    messages: Sequence[Message]
+    queries: Sequence[Query]
+
+
+def write(path: Path, messages: Sequence[Message]) -> None:
+    """Append the messages to a new memory file, session by session."""
+    sessions: dict[str, list[Message]] = {}
+    for message in messages:
+        sessions.setdefault(message.session, []).append(message)
+    with kept.open(path, settings=NO_FINDINGS) as memory:
+        for name, said in sessions.items():
+            memory.session(name).extend(said)
+
+
+def ask(storage: SqliteStorage, query: Query) -> tuple[list[Place], list[Place]]:
+    """What recall finds: messages, and for sessions the best message of each."""
+    with storage.reading() as reader:
+        by_message = recall_messages(
+            MessageRequest(query=query.text, limit=DEPTH), reader, now=query.at, is_late=lambda: False
+        )
+        by_session = recall_messages(
+            MessageRequest(query=query.text, limit=DEPTH, by="session"), reader, now=query.at, is_late=lambda: False
+        )
+    return (
+        [(hit.message.session, hit.message.id) for hit in by_message.hits],
+        [(hit.message.session, hit.message.id) for hit in by_session.hits],
+    )
+
+
+def conversations(folder: Path) -> Iterator[Conversation]:
+    """What a folder holds, whichever of the forms it has."""
+    if (folder / "memories.jsonl").is_file():
+        yield _conversation(folder)
+    elif (folder / "questions.jsonl").is_file():
+        yield from _haystacks(folder)
+    else:
+        for inner in sorted(folder.iterdir()):
+            if inner.is_dir():
+                yield from conversations(inner)
+
+
+def _conversation(folder: Path) -> Conversation:
+    messages = [
+        _message(line, line["session"], line.get("timestamp")) for line in _lines(folder / "memories.jsonl")
+    ]
+    session_of = {message.id: message.session for message in messages}
+    last = max((message.at for message in messages if message.at), default=datetime.now(UTC))
+    queries = [
+        Query(line["query"], last, frozenset(line["gold"]), frozenset(session_of[id] for id in line["gold"]))
+        for line in _lines(folder / "queries.jsonl")
+        if line["gold"] and line.get("category") != "adversarial"
+    ]
+    return Conversation(messages, queries)
+
+
+def _haystacks(folder: Path) -> Iterator[Conversation]:
+    # Only the gold sessions have dates in this form, so none is used: a date would give the answer away.
+    pool = {
+        line["session"]: [_message(turn, line["session"], None) for turn in line["turns"]]
+        for line in _lines(folder / "sessions.jsonl")
+    }
+    for line in _lines(folder / "questions.jsonl"):
+        if not line.get("abstention"):
+            at = datetime.strptime(line["question_date"][:10], "%Y/%m/%d").replace(tzinfo=UTC)
+            query = Query(line["query"], at, frozenset(line["gold_turns"]), frozenset(line["gold_sessions"]))
+            yield Conversation([said for name in line["haystack48"] for said in pool[name]], [query])
+
+
+def _message(line: Mapping[str, Any], session: str, timestamp: str | None) -> Message:
+    speaker = line.get("speaker")
+    at = None if timestamp is None else datetime.fromisoformat(timestamp)
+    return Message(
+        id=line["id"],
+        session=session,
+        role="assistant" if speaker == "assistant" else "user",
+        speaker=None if speaker in ("user", "assistant") else speaker,
+        content=line["text"],
+        at=None if at is None else at if at.tzinfo else at.replace(tzinfo=UTC),
+    )
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            if line.strip():
+                yield json.loads(line)
+
+
+def turn_figures(query: Query, found: Sequence[Place]) -> dict[str, float]:
+    """One question, by message."""
+    is_gold = [id in query.gold for _, id in found]
+    most = sum(DISCOUNTS[: min(10, len(query.gold))])
+    return {
+        "R@5": sum(is_gold[:5]) / len(query.gold),
+        "R@10": sum(is_gold[:10]) / len(query.gold),
+        "nDCG@10": sum(discount for discount, hit in zip(DISCOUNTS, is_gold, strict=False) if hit) / most,
+        "MRR": next((1 / rank for rank, hit in enumerate(is_gold, start=1) if hit), 0.0),
+    }
+
+
+def session_figures(query: Query, found: Sequence[Place]) -> dict[str, float]:
+    """One question, by session."""
+    names = [session for session, _ in found]
+    shares = {k: len(query.gold_sessions.intersection(names[:k])) / len(query.gold_sessions) for k in (5, 10)}
+    return {
+        "any@5": float(shares[5] > 0),
+        "full@5": float(shares[5] == 1),
+        "R@5": shares[5],
+        "any@10": float(shares[10] > 0),
+        "full@10": float(shares[10] == 1),
+    }
+
+
+def summary(figures: Sequence[Mapping[str, float]]) -> dict[str, Any]:
+    """Averages in percent, and between which values 95 % of the averages of resampled questions lie."""
+    if not figures:
+        return {"n": 0}
+    rng = random.Random(7)
+    samples = [rng.choices(range(len(figures)), k=len(figures)) for _ in range(RESAMPLES)]
+    averages: dict[str, Any] = {}
+    intervals = {}
+    for name in figures[0]:
+        values = [100 * figure[name] for figure in figures]
+        resampled = sorted(sum(values[at] for at in sample) / len(values) for sample in samples)
+        averages[name] = round(sum(values) / len(values), 1)
+        intervals[name] = [round(resampled[int(share * RESAMPLES)], 1) for share in (0.025, 0.975)]
+    return {**averages, "n": len(figures), "ci": intervals}
+
+
+def measure(folder: Path) -> dict[str, Any]:
+    """Write, ask and judge everything in the folder."""
+    turns, sessions = [], []
+    for conversation in conversations(folder):
+        with tempfile.TemporaryDirectory() as place:
+            path = Path(place) / "memory.db"
+            write(path, conversation.messages)
+            storage = SqliteStorage(path)
+            for query in conversation.queries:
+                messages_found, sessions_found = ask(storage, query)
+                if query.gold:
+                    turns.append(turn_figures(query, messages_found))
+                sessions.append(session_figures(query, sessions_found))
+            storage.close()
+    return {"turn": summary(turns), "session": summary(sessions)}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--vectors", action="store_true", help="measure once more with vectors")
+    options = parser.parse_args()
+    if not options.data.is_dir():
+        parser.error(f"{options.data} is not a folder.")
+    figures = measure(options.data)
+    if not figures["session"]["n"]:
+        parser.error(f"{options.data} holds no questions of a known form.")
+    if options.vectors:
+        figures["vectors"] = "skipped: no vectors yet"
+    if options.json:
+        print(json.dumps(figures, indent=2))
+    else:
+        for by in ("turn", "session"):
+            ci = figures[by]["ci"]
+            lines = [(name, figures[by][name], *ci[name]) for name in ci]
+            print(table(f"by {by}, {figures[by]['n']} questions", ("", "%", "from", "to"), lines))
+        if options.vectors:
+            print(f"vectors: {figures['vectors']}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,262 @@
+"""How fast recall is, and how much of the exact answer it keeps: `python -m bench.recall --rows 10000 100000`.
+
+Everything counts: opening a transaction, the answer, the receipt and the links that are written afterwards. Beside it,
+on the same file and query by query in turns, the plain FTS5 query that a program without Kept would write, and the
+count of the same match, which is the floor: what SQLite needs to walk the words at all. Rule: processor time of this
+thread, best of several rounds for each query, because the machine may be busy with something else.
+"""
+
+import argparse
+import heapq
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+import kept
+from bench import corpora
+from bench.measure import Bar, p50, p95, report, table
+from kept import text
+from kept.model import Memory
+from kept.ports import Found, Stamp, Statistics
+from kept.recall.query import Asked
+from kept.recall.score import Circumstances, scorer
+from kept.settings import PROFILES, Settings
+from kept.storage.sqlite import SqliteStorage, hotwords, rows
+
+TOP = 10
+PROFILE = PROFILES["kept"]
+# rows → what must hold: milliseconds at the 95th percentile, share of the exact top ten that may be missed
+LIMITS_COMMON = {100_000: (12.0, 0.05), 1_000_000: (45.0, 0.10)}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 100_000])
+    parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "kept-bench")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args(arguments)
+    lines: list[list[object]] = []
+    bars: list[Bar] = []
+    for n_rows in given.rows:
+        for common in (False, True):
+            path = corpora.zipf_space(n_rows, given.cache)
+            # A query of common words among a million rows takes FTS5 half a second.
+            n_queries, rounds = (given.queries, given.rounds) if n_rows <= 100_000 else (30, 3)
+            queries = corpora.Zipf(3).questions(n_queries, common=common)
+            speed_of(f"{n_rows:,} {'common' if common else 'rare'} words", path, queries, rounds, lines, bars)
+    if 1_000_000 in given.rows:
+        bars.append(insertion(given.cache))
+    bars += [deadline(corpora.zipf_space(100_000, given.cache)), under_writes(corpora.zipf_space(10_000, given.cache))]
+    head = ("", "recall p50", "p95", "FTS5 p50", "p95", "count p50", "recall/FTS5", "recall/count", "kept of top ten")
+    shown = table("Recall, milliseconds of processor time", head, lines)
+    return report(shown, bars, {"lines": lines}, as_json=given.json)
+
+
+def speed_of(
+    name: str, path: Path, queries: list[str], rounds: int, lines: list[list[object]], bars: list[Bar]
+) -> None:
+    agreement = agreement_of(path, queries)
+    with kept.open(path, clock=lambda: corpora.NOW, settings=Settings()) as memory:
+        plain = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        times = best_of(
+            {
+                "recall": memory.recall,
+                "fts5": lambda query: plain_query(plain, query),
+                "count": lambda query: count_of_match(plain, query),
+            },
+            queries,
+            rounds,
+        )
+        plain.close()
+    ours, theirs, floor = times["recall"], times["fts5"], times["count"]
+    to_theirs, to_floor = p50(ours) / p50(theirs), p50(ours) / p50(floor)
+    lines.append([name, p50(ours), p95(ours), p50(theirs), p95(theirs), p50(floor), to_theirs, to_floor, agreement])
+    n_rows = int(name.split()[0].replace(",", ""))
+    if "rare" in name and n_rows == 10_000:
+        bars.append(Bar(f"{name}: p95 in ms", p95(ours), 3.0))
+        bars.append(Bar(f"{name}: times a plain FTS5 query", p95(ours) / p95(theirs), 6.0))
+        bars.append(Bar(f"{name}: missed of the exact top ten", 1 - agreement, 0.0))
+    elif "common" in name and n_rows in LIMITS_COMMON:
+        most_ms, most_missed = LIMITS_COMMON[n_rows]
+        bars.append(Bar(f"{name}: p95 in ms", p95(ours), most_ms))
+        bars.append(Bar(f"{name}: missed of the exact top ten", 1 - agreement, most_missed))
+        if n_rows == 1_000_000:
+            bars.append(Bar(f"{name}: share of what exact FTS5 takes", p95(ours) / p95(theirs), 1 / 15))
+
+
+def best_of(sides: dict[str, Callable[[str], Any]], queries: list[str], rounds: int) -> dict[str, list[float]]:
+    """For each side the milliseconds of each query, the best of all rounds; the sides take turns query by query."""
+    best = {name: [float("inf")] * len(queries) for name in sides}
+    for number in range(rounds):
+        for place, query in enumerate(queries):
+            for name, side in list(sides.items())[:: 1 if number % 2 else -1]:
+                started = time.thread_time()
+                side(query)
+                best[name][place] = min(best[name][place], (time.thread_time() - started) * 1000)
+    return best
+
+
+def each_of(side: Callable[[str], Any], queries: list[str]) -> list[float]:
+    times = []
+    for query in queries:
+        started = time.thread_time()
+        side(query)
+        times.append((time.thread_time() - started) * 1000)
+    return times
+
+
+def plain_query(connection: apsw.Connection, query: str) -> list[Any]:
+    """What one would write by hand: the ids of the best fifty, with all words."""
+    sql = "select rowid from live_fts where live_fts match ? order by bm25(live_fts) limit 50"
+    return connection.execute(sql, (match_of(query),)).fetchall()
+
+
+def count_of_match(connection: apsw.Connection, query: str) -> Any:
+    return connection.execute("select count(*) from live_fts where live_fts match ?", (match_of(query),)).get
+
+
+def match_of(query: str) -> str:
+    return " OR ".join(f'"{word}"' for word in text.query_words(query))
+
+
+def agreement_of(path: Path, queries: list[str]) -> float:
+    """Share of the exact top ten that recall returns, over the queries with a word that few memories hold."""
+    exact = exact_top(path, queries)
+    shares = []
+    with kept.open(path, clock=lambda: corpora.NOW, settings=Settings()) as memory:
+        for query, best in exact.items():
+            found = {hit.memory.id for hit in memory.recall(query, limit=TOP).hits}
+            shares.append(len(found & best) / len(best))
+    return sum(shares) / len(shares)
+
+
+def exact_top(path: Path, queries: list[str]) -> dict[str, set[int]]:
+    """Query → the ids of the best ten by the full score of every memory, without those that recall would drop."""
+    storage = SqliteStorage(path)
+    with storage.reading() as reader:
+        scorers = {}
+        for query in queries:
+            words = text.query_words(query)
+            statistics = exact_statistics(reader, words)
+            if any(0 < rows_with <= 0.05 * statistics.rows for rows_with in statistics.rows_with.values()):
+                circumstances = Circumstances(
+                    asked=Asked(dict.fromkeys(words, 1.0)),
+                    statistics=statistics,
+                    profile=PROFILE,
+                    kind_weights=Settings().kind_weights,
+                    files=(),
+                    now=corpora.NOW,
+                )
+                scorers[query] = (set(words), scorer(circumstances))
+        best: dict[str, list[tuple[float, int]]] = {query: [] for query in scorers}
+        for found in every_memory(reader._connection):
+            held = set(found.prepared.words.split())
+            for query, (words, score) in scorers.items():
+                if not held.isdisjoint(words):
+                    heapq.heappush(best[query], (score(found).score, found.memory.id))
+                    if len(best[query]) > TOP:
+                        heapq.heappop(best[query])
+    storage.close()
+    least = {query: PROFILE.threshold_share * max(top)[0] for query, top in best.items() if top}
+    return {query: {id for score, id in best[query] if score >= least[query]} for query in least}
+
+
+def exact_statistics(reader: Any, words: list[str]) -> Statistics:
+    """Counted, where recall of a large space would estimate."""
+    estimate = reader.statistics(words)
+    sql = "select doc from live_vocabulary where term = ?"
+    counted = {word: reader._connection.execute(sql, (word,)).get or 0 for word in words}
+    return Statistics(estimate.rows, estimate.words, estimate.tokens, counted)
+
+
+def every_memory(connection: apsw.Connection) -> Any:
+    for row in connection.execute(f"select {rows.MEMORY_SELECT} from memories m where m.shelf = 'live'"):
+        yield Found(rows.to_memory(row, corpora.SPACE), rows.to_prepared(row))
+
+
+def insertion(cache: Path) -> Bar:
+    """What one memory more costs in a space of a million, as a multiple of what it costs in one of ten thousand."""
+    with tempfile.TemporaryDirectory(dir=cache) as folder:
+        storages = {}
+        for n_rows in (10_000, 1_000_000):
+            copy = Path(folder) / f"{n_rows}.db"
+            shutil.copyfile(corpora.zipf_space(n_rows, cache), copy)
+            storages[n_rows] = SqliteStorage(copy)
+        memories: list[Memory] = list(corpora.Zipf(99).memories(300))
+
+        def insert(storage: SqliteStorage, number: int) -> None:
+            with storage.writing(Stamp(group=f"insert-{number}", at=corpora.NOW, actor="bench")) as tx:
+                tx.add(memories[number], "remember")
+
+        times: dict[int, list[float]] = {n_rows: [] for n_rows in storages}
+        for number in range(len(memories)):
+            for n_rows, storage in storages.items():
+                started = time.thread_time()
+                insert(storage, number)
+                times[n_rows].append((time.thread_time() - started) * 1000)
+        with storages[1_000_000].writing(Stamp(group="hot", at=corpora.NOW, actor="bench")) as tx:
+            tx._connection.execute("delete from meta where name = 'hot_words_at_live'")
+            started = time.thread_time()
+            hotwords.refresh_if_grown(tx._connection)
+            print(
+                f"counting common words among a million: {(time.thread_time() - started) * 1000:.0f} ms",
+                file=sys.stderr,
+            )
+        for storage in storages.values():
+            storage.close()
+    small, large = (sum(values) / len(values) for values in times.values())
+    print(f"insert: {small:.2f} ms into 10,000, {large:.2f} ms into 1,000,000", file=sys.stderr)
+    return Bar("an insert into a million, times one into ten thousand", large / small, 2.0)
+
+
+def deadline(path: Path) -> Bar:
+    """The longest recall by the clock on the wall, for texts that are made to be slow."""
+    words = [corpora.word(rank) for rank in range(5_000)]
+    texts = {
+        "the commonest words": " ".join(words[:32]),
+        "ten thousand words": " ".join(words * 2),
+        "words that nobody wrote": " ".join(f"{word[:-1]}xx" for word in words[100:132]),
+        "one letter each": " ".join("abcdefghijklmnopqrstuvwxyz"),
+        "one common word": words[0],
+    }
+    longest: dict[str, float] = {}
+    with kept.open(path, clock=lambda: corpora.NOW, settings=Settings()) as memory:
+        for name, query in texts.items():
+            for _ in range(3):
+                started = time.perf_counter()
+                memory.recall(query)
+                took = (time.perf_counter() - started) * 1000
+                longest[name] = min(took, longest.get(name, took))
+    print("slowest texts, ms: " + ", ".join(f"{name} {ms:.0f}" for name, ms in longest.items()), file=sys.stderr)
+    return Bar("the slowest text on 100,000 rows, ms on the wall", max(longest.values()), 300.0)
+
+
+def under_writes(path: Path) -> Bar:
+    """p95 of recall while another process writes a hundred memories a second, as a multiple of p95 without."""
+    queries = corpora.Zipf(5).questions(300, common=False)
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "copy.db"
+        shutil.copyfile(path, copy)
+        with kept.open(copy, clock=lambda: corpora.NOW, settings=Settings()) as memory:
+            alone = p95(each_of(memory.recall, queries))
+            command = [sys.executable, "-m", "bench.recall_writer", str(copy)]
+            with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
+                assert writer.stdout is not None
+                writer.stdout.readline()
+                beside = p95(each_of(memory.recall, queries))
+                writer.terminate()
+            alone = max(alone, p95(each_of(memory.recall, queries)))  # with the rows that came meanwhile
+    return Bar("recall beside 100 writes a second, times recall alone (p95)", beside / alone, 2.0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""Which time a question speaks of: "in May 2023", "on 7 May", "two weeks ago", "last Saturday".
+
+Used by `question.py`. Rule: a moment is a hint and never a filter; a message without a time simply gets no hint.
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+
+from msgspec import Struct
+
+from kept.recall.english import MONTHS, WEEKDAYS
+
+_MONTH = "|".join(rf"{month[:3]}(?:{month[3:]})?" for month in MONTHS if month != "may")
+# "may" is a month only beside a number, or behind a word that puts it on the calendar.
+_MAY = r"may(?= \d)|(?<=\d )may|(?<=(?:th|st|nd|rd|in|of|by) )may|(?<=(?:last|this|next) )may|(?<=since )may"
+_MONTH_NAMED = re.compile(rf"\b(?:(\d{{1,2}})(?:st|nd|rd|th)? (?:of )?)?({_MONTH}|{_MAY})\b(?: (\d{{1,2}})(?:st|nd|rd|th)?\b)?")
+_YEAR = re.compile(r"\b((?:19|20)\d\d)\b")
+_ISO = re.compile(r"\b((?:19|20)\d\d)-(\d\d?)(?:-(\d\d?))?\b")
+_COUNTS = dict(zip("a an one two three four five six seven eight nine ten couple few".split(), (1, 1, *range(1, 11), 2, 3)))
+_UNITS = {"day": 1, "week": 7, "weekend": 7, "month": 30, "year": 365}
+_AGO = re.compile(rf"\b(\d{{1,3}}|{'|'.join(_COUNTS)})(?: of)? (day|week|month|year)s? ago\b")
+_LAST = re.compile(rf"\b(last|past|this) (day|week|weekend|month|year|{'|'.join(WEEKDAYS)})\b")
+
+
+class Moments(Struct, frozen=True):
+    """The parts of dates that were named, and spans of days counted back from the day of the question."""
+
+    days: frozenset[int] = frozenset()
+    months: frozenset[int] = frozenset()
+    years: frozenset[int] = frozenset()
+    spans: tuple[tuple[date, date], ...] = ()
+
+    def fit(self, at: datetime | None) -> float:
+        """How well a time fits, from 0 to 1: the share of the named parts it agrees with, or 1 within a span."""
+        if at is None:
+            return 0.0
+        if any(first <= at.date() <= last for first, last in self.spans):
+            return 1.0
+        named = [
+            value in asked
+            for value, asked in ((at.day, self.days), (at.month, self.months), (at.year, self.years))
+            if asked
+        ]
+        return sum(named) / len(named) if named else 0.0
+
+
+def moments(query: str, now: datetime) -> Moments:
+    """The moments that a question names; `now` is when it was asked."""
+    asked = " ".join(query.lower().replace(",", " ").split())
+    days: set[int] = set()
+    months: set[int] = set()
+    years = {int(year) for year in _YEAR.findall(asked)}
+    for before, name, after in _MONTH_NAMED.findall(asked):
+        months.add(next(number for number, month in enumerate(MONTHS, start=1) if month.startswith(name[:3])))
+        days.update(int(day) for day in (before, after) if day and 1 <= int(day) <= 31)
+    for _, month, day in _ISO.findall(asked):
+        months.add(int(month))
+        days.update([int(day)] if day else [])
+    return Moments(frozenset(days), frozenset(months), frozenset(years), tuple(_spans(asked, now)))
+
+
+def _spans(asked: str, now: datetime) -> Iterator[tuple[date, date]]:
+    today = now.date()
+    if "yesterday" in asked:
+        yield _around(today, 1, 0.5)
+    for count, unit in _AGO.findall(asked):
+        length = _UNITS[unit]
+        yield _around(today, (int(count) if count.isdigit() else _COUNTS[count]) * length, length / 2)
+    for which, unit in _LAST.findall(asked):
+        if unit in WEEKDAYS:
+            back = (today.weekday() - WEEKDAYS.index(unit)) % 7 or (0 if which == "this" else 7)
+            yield _around(today, back, 0.5)
+        else:
+            length = _UNITS[unit]
+            yield today - timedelta(days=length if which != "last" else 2 * length), today
+
+
+def _around(today: date, days_back: int, slack_days: float) -> tuple[date, date]:
+    """That day, and what was said of it a little before or after."""
+    slack = max(1, round(slack_days))
+    try:
+        day = today - timedelta(days=days_back)
+        return day - timedelta(days=slack), day + timedelta(days=slack)
+    except OverflowError:  # 999 years ago
+        return date.min, date.min
