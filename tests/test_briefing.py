@@ -14,9 +14,8 @@ from kept import tokens
 from kept.model import Actor, Briefing, Draft, Memory, Source
 from kept.ports import Reader
 from kept.recall.render import STYLES
-from tests.builders import FakeClock
+from tests.builders import FakeClock, stamp
 from tests.builders import memory as a_memory
-from tests.builders import stamp
 from tests.cli.conftest import shell as shell
 from tests.cli.shell import Shell
 

@@ -166,7 +166,14 @@ def is_on(memory: Memory, where: Where) -> bool:
 
 
 def tokens(memory: Memory) -> list[str]:
-    columns = (memory.content, *memory.tags, *memory.files, memory.source.origin, memory.source.agent or "", memory.kind)
+    columns = (
+        memory.content,
+        *memory.tags,
+        *memory.files,
+        memory.source.origin,
+        memory.source.agent or "",
+        memory.kind,
+    )
     return [word for column in columns for word in text.words(column)]
 
 

@@ -83,6 +83,12 @@ def a_case(chance: random.Random) -> tuple[Found, Order]:
     return Found(**sections, conflicts=conflicts), order
 
 
+def facts_of(memory: Memory, section: str) -> tuple[str, ...]:
+    status = ["unconfirmed candidate"] if memory.status == "candidate" else []
+    agent = [memory.source.agent or "unknown"] if section == "bridge" else []
+    return (memory.kind, *status, *agent, memory.created_at.date().isoformat())
+
+
 def check(found: Found, order: Order, composed: Composed) -> None:
     """Raise Forged unless the text reads back as exactly what was put in."""
     if not composed.text:
@@ -95,12 +101,8 @@ def check(found: Found, order: Order, composed: Composed) -> None:
         if [(one.ref, one.content) for one in read] != [(e.ref, e.memory.content) for e in section.entries]:
             raise Forged("another content")
         for one, entry in zip(read, section.entries, strict=True):
-            if one.facts[0] != entry.memory.kind or one.files[:3] != entry.memory.files[:3]:
-                raise Forged("another kind or file")
-            if (entry.memory.status == "candidate") != (one.facts[1:2] == ("unconfirmed candidate",)):
-                raise Forged("another status")
-            if section.name == "bridge" and one.facts[-2] != (entry.memory.source.agent or "unknown"):
-                raise Forged("another agent")
+            if one.facts != facts_of(entry.memory, section.name) or one.files[:3] != entry.memory.files[:3]:
+                raise Forged("another fact or file")
     if parsed.sections:
         raise Forged("a section more")
     for left, says, right, says_other in parsed.conflicts:

@@ -381,7 +381,9 @@ def shapeless(seed: int, per_shape: int = 60) -> Iterator[Sample]:
         for place, template in rng.choices(list(FILE_PLACES.items()), k=per_shape // 2):
             secret = make(rng)
             if "url" in place or place in ("query", "jdbc"):
-                secret = secret.replace("/", "_").replace("#", "_").replace("?", "_").replace("+", "_").replace("@", "_")
+                secret = (
+                    secret.replace("/", "_").replace("#", "_").replace("?", "_").replace("+", "_").replace("@", "_")
+                )
             yield Sample(template.format(s=secret), secret, name, place)
         for place, template in rng.choices(list(PROSE_PLACES.items()), k=per_shape - per_shape // 2):
             secret = make(rng)
@@ -401,7 +403,11 @@ def prose(seed: int, count: int = 1500) -> Iterator[Sample]:
 def human(seed: int, count: int = 1500) -> Iterator[Sample]:
     """Passwords that people make up, behind a cue that speaks of a password."""
     rng = Random(seed)
-    said = {k: v for k, v in PROSE_PLACES.items() if not any(w in v.lower() for w in ("token", "key", "secret", "schlüssel"))}
+    said = {
+        k: v
+        for k, v in PROSE_PLACES.items()
+        if not any(w in v.lower() for w in ("token", "key", "secret", "schlüssel"))
+    }
     filed = {k: v for k, v in FILE_PLACES.items() if any(w in v.lower() for w in ("passw", "pwd"))}
     for _ in range(count):
         secret = rng.choice(HUMAN)
@@ -535,7 +541,11 @@ def _sentence(rng: Random, low: int = 5, high: int = 14) -> str:
 
 def _path(rng: Random) -> str:
     parts = [rng.choice(WORDS) + rng.choice(["", "", "_v2", "-2024", "3"]) for _ in range(rng.randint(2, 6))]
-    return rng.choice(["/", "./", "src/", "~/", "/usr/lib/"]) + "/".join(parts) + rng.choice([".py", ".ts", ".json", "/", ".md", ""])
+    return (
+        rng.choice(["/", "./", "src/", "~/", "/usr/lib/"])
+        + "/".join(parts)
+        + rng.choice([".py", ".ts", ".json", "/", ".md", ""])
+    )
 
 
 LOOKALIKES: tuple[Callable[[Random], str], ...] = (

@@ -203,6 +203,11 @@ def test_chatter_requests_questions_and_foreign_words_are_not_kept(said: str) ->
             "discovery",
             "Sessions: The table has no index on user_id.",
         ),
+        (
+            "Notes:\n- nothing new\n\nDecisions:\n- Invoices are stored as PDF/A-3 in the archive.",
+            "decision",
+            "Invoices are stored as PDF/A-3 in the archive.",
+        ),
     ],
 )
 def test_what_an_assistant_found_decided_and_did_is_kept(said: str, kind: str, content: str) -> None:

@@ -4,6 +4,7 @@ Between recall, which answers the prompt, and `compose`, which decides what fits
 place here. Rule: best first in every section, because what comes last is what goes first when room is short.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from math import prod
@@ -14,13 +15,14 @@ from msgspec import Struct
 from kept import text, worth
 from kept.model import Conflict, Entry, Hit, LeftOut, Memory, Recalled
 from kept.ports import LIVE, Reader, Where
-from kept.recall.compose import Found, ends_first
+from kept.recall.compose import Found, ends_first, tier_of
 from kept.recall.pipeline import MOST_PINNED
 from kept.recall.render import Pair
 from kept.recall.score import file_affinity
 from kept.settings import PROFILES, Settings, by_kind
 
-MOST_RECALLED = 20  # the budget lets fewer through
+MOST_RECALLED = 60
+MOST_OF_A_TIER = 20  # of those: the budget lets fewer through, and no tier must push another out before that
 MOST_FROM_OTHERS = 50
 MOST_OF_TASK = 20
 MOST_ABOUT_FILES = 5
@@ -63,7 +65,12 @@ def what_to_tell(
 
 
 def _fitting_the_prompt(recalled: Recalled, situation: Situation, left_out: list[LeftOut]) -> Iterator[Entry]:
+    of_tier: Counter[str] = Counter()
     for hit in recalled.hits:
+        tier = tier_of(hit.memory)
+        of_tier[tier] += 1
+        if of_tier[tier] > MOST_OF_A_TIER:
+            continue
         if reason := _out_of_place(hit.memory, situation):
             left_out.append(LeftOut(ref=hit.ref, reason=reason))
         else:
@@ -94,7 +101,7 @@ def _worthiest(readers: Sequence[Reader], situation: Situation, settings: Settin
     newest = [memory for reader in readers for memory in reader.select(LIVE, limit=NEWEST)]
     usual = [memory for memory in newest if memory.kind != "summary" and not _out_of_place(memory, situation)]
     ranked = sorted(usual, key=lambda memory: (-weight(memory), memory.uid))
-    return [Entry(memory=memory, why="important and recent") for memory in ranked[:MOST_RECALLED]]
+    return [Entry(memory=memory, why="important and recent") for memory in ranked[:MOST_OF_A_TIER]]
 
 
 def _about_files(files: Sequence[str], readers: Sequence[Reader]) -> list[Entry]:

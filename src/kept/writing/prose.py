@@ -105,7 +105,8 @@ def _paragraphs(text: str) -> Iterator[_Paragraph]:
 
     A long line without an end runs on; any other line is a thought of its own, which a newline marks.
     """
-    headings: list[str] = []  # by level, and what introduces a list ("Decisions:") below them all
+    titles = [""] * 6  # of the headings, by their level
+    label = ""  # what introduces a list, such as "Decisions:"
     paragraph = previous = ""
     is_code = False
     for line in [*text.splitlines(), ""]:
@@ -115,16 +116,16 @@ def _paragraphs(text: str) -> Iterator[_Paragraph]:
         is_prose = not is_quiet and not pattern(_NOT_PROSE).match(line)
         heading = None if is_quiet else pattern(_HEADING).match(line)
         if paragraph and (is_item or not is_prose):
-            titles = [title for title in headings if title]
-            nearest = [title for title in headings[1:6] if title] or titles[1:]
-            yield _Paragraph(paragraph, tuple(titles), nearest[-1] if len(titles) > 1 else "")
+            above = [title for title in titles if title]
+            topic = above[-1] if len(above) > 1 else label if above else ""
+            yield _Paragraph(paragraph, (*above, label) if label else tuple(above), topic)
             if not pattern(_MARKER).match(previous):
-                headings[6:] = [paragraph[:-1]] if paragraph.endswith(":") and len(paragraph) <= MAX_LABEL_CHARS else []
+                label = paragraph[:-1] if paragraph.endswith(":") and len(paragraph) <= MAX_LABEL_CHARS else ""
             paragraph = ""
         if heading:
             level = len(heading[1])
-            title = _plain(heading[2]).rstrip(":")
-            headings = [*headings[: level - 1], *[""] * (level - 1 - len(headings)), title, *[""] * (6 - level)]
+            titles = [*titles[: level - 1], _plain(heading[2]).rstrip(":"), *[""] * (6 - level)]
+            label = ""
         elif is_prose:
             runs_on = len(previous) >= WRAPPED_CHARS and previous[-1] not in ".!?:;"
             paragraph += ("" if not paragraph else " " if runs_on else "\n") + _plain(line)

@@ -56,8 +56,8 @@ def _value(text: str, small: str, cue: Cue) -> Value | None:
     value = None
     link = _sign().match(small, cue.end)
     if link:
-        if text[link.end() : link.end() + 1] == MASK:
-            return None
+        if text[link.end() : link.end() + 1] == MASK or (link.group(2) == ":" == text[cue.start - 1 : cue.start]):
+            return None  # found before, or a part of a name: `arn:…:secret:…`
         value = _assigned(text, small, cue, link)
     elif (after and after in " \t\n\r\"'`*)]<>(,{?") or after > "\x7f":
         value = (
@@ -92,7 +92,9 @@ def _assigned(text: str, small: str, cue: Cue, link: re.Match[str]) -> Value | N
     line_ends = compiled(r"(?:[|>][-+]?)?[ \t]{0,8}+(?:\r?\n[ \t>#*+-]{0,24}+){1,3}+(?:```\w{0,12}+\n)?[ \t]{0,16}+")
     below = line_ends.match(text, position)
     if below:
-        return _named_elsewhere(text, small, cue) or _read(text, cue, below.end(), Tie.STATED)
+        value = _read(text, cue, below.end(), Tie.STATED)
+        is_alone = value and compiled(r"[ \t\"'`.,;*)]{0,8}+(?:[\r\n]|$)").match(text, value.end)
+        return _named_elsewhere(text, small, cue) or (value if is_alone else None)
     if sign in ("|", "-", ">", "~") or sign.startswith(".."):
         return _read(text, cue, position, Tie.LOOSE)
     if "=" in sign or sign in ("<-", "<<<", "%3d"):
@@ -207,7 +209,7 @@ def _is_setter(small: str, cue: Cue) -> bool:
         words.pop()
     first, second = words[-2:]
     if first in ("login", "user", "username"):
-        return second not in ("and", "or", "with")
+        return second not in ("and", "or", "with") and second[-1].isalnum()
     return second in ("env", "arg", "setx", "set", "setenv", "export") or (first == "set" and second.startswith("-"))
 
 
@@ -238,7 +240,8 @@ def _column(text: str, cue: Cue) -> tuple[list[Value], int]:
     heading = text[start:end]
     sign = next((sign for sign in "|\t;," if sign in heading), "\n")
     place = heading.count(sign, 0, cue.start - start)
-    if sign == "\n" or heading.split(sign)[place].strip(" \"'*`") != cue.name:
+    names = [name.strip(" \"'*`") for name in heading.split(sign)]
+    if sign == "\n" or names[place] != cue.name or sum(map(bool, names)) < 2:
         return secrets, 0
     for row in _rows(text, end + 1):
         cells = row.split(sign)

@@ -44,7 +44,7 @@ def grade(value: str, *, quoted: bool) -> int:
         if value.isalpha():
             return OPAQUE if _is_garbled(value) else WORD
         return NOTHING if value.lower() in TERMS else OPAQUE if _is_choppy(value) else MIXED
-    if _is_location(value) or (is_code(value) if not quoted else value.endswith("()")):
+    if _is_location(value) or ((not quoted or value.endswith((")", "]"))) and is_code(value)):
         return NOTHING
     words = [word.lower() for word in re.split(r"[-_.\s/+]", value) if word]
     if all(word in TERMS or word.isalpha() for word in words):
@@ -132,7 +132,7 @@ def is_code(value: str) -> bool:
     if not chain:
         return False
     rest = value[chain.end() :]
-    if rest.startswith(("(", "[", "{", "<")):
+    if rest.startswith(("(", "[", "{", "<")) or (value[0] in "&*" and not rest):
         return True
     links = re.split(r"\.|::|->", chain.group())
     return rest.strip(";,)") == "" and len(links) > 1 and all(_stretch(link) >= NAME_STRETCH for link in links)
@@ -153,7 +153,7 @@ def is_name(value: str) -> bool:
 
 def is_numbered_name(value: str) -> bool:
     """`user_token_2`, `token1`: words with a small number, as in names of variables."""
-    return compiled(r"[A-Za-z]++[0-9]{0,2}+(?:[_.-][A-Za-z]*+[0-9]{0,2}+)*+$").match(value) is not None
+    return compiled(r"_{0,2}+[A-Za-z]++[0-9]{0,2}+(?:[_.-][A-Za-z]*+[0-9]{0,2}+)*+$").match(value) is not None
 
 
 def is_hash(value: str) -> bool:

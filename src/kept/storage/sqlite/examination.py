@@ -14,10 +14,10 @@ import msgspec
 from msgspec import Struct
 
 from kept.errors import Busy, KeptError
-from kept.model import Alias, Conflict, Memory
+from kept.model import NOUNS, Memory
 from kept.storage.prepare import prepare
 from kept.storage.shared import is_tombstone
-from kept.storage.sqlite import acknowledged, rows, schema
+from kept.storage.sqlite import acknowledged, messages, rows, schema, scrub
 from kept.storage.sqlite.connection import READ_WAIT_MS, translated
 from kept.storage.sqlite.findings import FIX, NAMED, REBUILD, Finding, named, size
 from kept.storage.sqlite.histories import check_journal, ids_of, sound_row
@@ -26,6 +26,7 @@ from kept.storage.sqlite.surroundings import look_around
 from kept.storage.turns import Turns
 
 SHELVES = ("live", "library", "archive")
+INDEXES = (*SHELVES, "messages")
 
 _SAMPLE = 200  # memories whose words are prepared anew, unless all are asked for
 _TURN_WAIT_S = 10.0  # indexes are compared in a turn of our own, so that no writer fails because of it
@@ -136,7 +137,7 @@ def _check_facts(patient: Patient) -> Iterator[Finding]:
     if damaged := sum(not is_tombstone(mark) for mark in marks):
         message = f"{damaged} of {len(marks)} marks of erased memories are damaged: an import could bring those back."
         yield Finding("problem", "erase", message, FIX)
-    if patient.connection.execute("select 1 from meta where name = 'scrub'").fetchone():
+    if scrub.pending(patient.connection):
         yield Finding("note", "erase", "An erasure still has bytes to remove.", "The next open goes on with it.")
 
 
@@ -167,7 +168,7 @@ def _check_wal(patient: Patient) -> Iterator[Finding]:
 def _check_records(patient: Patient) -> Iterator[Finding]:
     """Every row against its checksum."""
     connection = patient.connection
-    for noun in (Memory, Conflict, Alias):
+    for noun in NOUNS:
         ids = ids_of(connection, noun)
         if damaged := [id for id in ids if sound_row(connection, noun, id) is None]:
             yield Finding("problem", noun.noun, f"Not what was written: {named(noun.noun, damaged)}.", FIX)
@@ -179,6 +180,27 @@ def _check_records(patient: Patient) -> Iterator[Finding]:
     if links or receipts:
         message = f"{links} links and {receipts} receipts of past recalls are not what was written."
         yield Finding("problem", "notes", message, FIX)
+
+
+def _check_conversations(patient: Patient) -> Iterator[Finding]:
+    """Every message against its checksum, and every packed session."""
+    connection = patient.connection
+    sql = f"select {', '.join(messages.COLUMNS)}, checksum from messages where id = ?"
+    ids = [int(row[0]) for row in connection.execute("select id from messages order by id")]
+    damaged = []
+    for id in ids:
+        try:
+            is_sound = messages.is_as_written(connection.execute(sql, (id,)).fetchall()[0])
+        except (UnicodeDecodeError, IndexError, apsw.CorruptError):
+            is_sound = False
+        if not is_sound:
+            damaged.append(id)
+    for session, body in connection.execute("select session, body from packed_sessions"):
+        messages.unpacked(str(session), body)
+    if damaged:
+        yield Finding("problem", "messages", f"Not what was written: {named('message', damaged)}.", FIX)
+    else:
+        yield Finding("ok", "messages", f"All {len(ids)} messages are what was written.")
 
 
 def _check_words(patient: Patient) -> Iterator[Finding]:
@@ -205,7 +227,7 @@ def _check_index(patient: Patient) -> Iterator[Finding]:
         yield Finding("note", "index", "Not looked at, because somebody is writing.", "Try again later.")
         return
     try:
-        damaged = [shelf for shelf in SHELVES if not _is_index_whole(patient.connection, shelf)]
+        damaged = [shelf for shelf in INDEXES if not _is_index_whole(patient.connection, shelf)]
     finally:
         turns.end()
         turns.close()
@@ -232,11 +254,14 @@ def _is_index_whole(connection: apsw.Connection, shelf: str) -> bool:
 
 def _check_statistics(patient: Patient) -> Iterator[Finding]:
     connection = patient.connection
-    sql = "select shelf, count(*), sum(n_words), sum(n_tokens) from memories group by shelf"
+    sql = """
+        select shelf, count(*), sum(n_words), sum(n_tokens) from memories group by shelf
+        union all
+        select 'messages', count(*), coalesce(sum(n_words), 0), coalesce(sum(n_words), 0) from messages"""
     counted = {shelf: numbers for shelf, *numbers in connection.execute(sql)}
     sql = f"select shelf, rows, words, tokens from corpus where {rows.CORPUS_IS_SEALED}"
     noted = {shelf: numbers for shelf, *numbers in connection.execute(sql)}
-    wrong = [shelf for shelf in (*SHELVES, "forgotten") if noted.get(shelf) != counted.get(shelf, [0, 0, 0])]
+    wrong = [shelf for shelf in (*INDEXES, "forgotten") if noted.get(shelf) != counted.get(shelf, [0, 0, 0])]
     sql = "select count(*) from hot_words h join corpus c using (shelf) where h.rows_with not between 1 and c.rows"
     if wrong or connection.execute(sql).get:
         message = f"The words of the shelf {' and '.join(wrong)} are counted wrong: scores are off."
@@ -272,6 +297,7 @@ _CHECKS: dict[str, Check] = {
     "space": _check_facts,
     "wal": _check_wal,
     "memory": _check_records,
+    "messages": _check_conversations,
     "words": _check_words,
     "index": _check_index,
     "statistics": _check_statistics,

@@ -5,7 +5,7 @@ compressed row and leave the index. Rule: a message that was acknowledged reads 
 """
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from itertools import groupby
@@ -21,8 +21,8 @@ from kept.storage.messages import blank
 from kept.storage.shared import check_limit
 from kept.storage.sqlite import rows
 
-_COLUMNS = ("session", "n", "message_id", "role", "content", "name", "input", "at", "speaker", "words", "n_words")
-_SELECT = ", ".join(f"m.{column}" for column in (*_COLUMNS, "checksum"))
+COLUMNS = ("session", "n", "message_id", "role", "content", "name", "input", "at", "speaker", "words", "n_words")
+_SELECT = ", ".join(f"m.{column}" for column in (*COLUMNS, "checksum"))
 
 _encode = msgspec.json.Encoder().encode
 _decode_input = msgspec.json.Decoder(dict[str, Any]).decode
@@ -173,9 +173,9 @@ class MessageWriter(MessageReader):
             " ".join(words),
             n_words,
         )
-        marks = ", ".join("?" * (len(_COLUMNS) + 1))
+        marks = ", ".join("?" * (len(COLUMNS) + 1))
         self._connection.execute(
-            f"insert into messages ({', '.join(_COLUMNS)}, checksum) values ({marks})", (*values, rows.checksum(values))
+            f"insert into messages ({', '.join(COLUMNS)}, checksum) values ({marks})", (*values, rows.checksum(values))
         )
         self.last_message = self._connection.last_insert_rowid()
 
@@ -188,14 +188,13 @@ def unpacked(session: str, body: bytes) -> list[Message]:
         raise rows.damaged(f"The packed session {session}") from error
 
 
-def all_messages(connection: apsw.Connection) -> Iterator[Message]:
-    """Every message that is not packed, verified: for doctor."""
-    for row in connection.execute(f"select {_SELECT} from messages m order by m.id"):
-        yield _found(row).message
+def is_as_written(row: Sequence[Any]) -> bool:
+    """Whether a row of messages, without its id, fits its checksum."""
+    return bool(rows.checksum(row[:-1]) == row[-1])
 
 
 def _found(row: Sequence[Any]) -> FoundMessage:
-    if rows.checksum(row[:-1]) != row[-1]:
+    if not is_as_written(row):
         raise rows.damaged(f"message {row[1]} of session {row[0]}")
     session, n, message_id, role, content, name, input, at, speaker, words, n_words, _ = row
     message = Message(
