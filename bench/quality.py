@@ -90,9 +90,7 @@ def conversations(folder: Path) -> Iterator[Conversation]:
 
 
 def _conversation(folder: Path) -> Conversation:
-    messages = [
-        _message(line, line["session"], line.get("timestamp")) for line in _lines(folder / "memories.jsonl")
-    ]
+    messages = [_message(line, line["session"], line.get("timestamp")) for line in _lines(folder / "memories.jsonl")]
     session_of = {message.id: message.session for message in messages}
     last = max((message.at for message in messages if message.at), default=datetime.now(UTC))
     queries = [

@@ -19,6 +19,7 @@ from tests.builders import memory as a_memory
 from tests.cli.conftest import shell as shell
 from tests.cli.shell import Shell
 
+NOUNS = "apples bees cars dogs eggs figs geese hats inks jars kites lamps".split()
 PAGE = Path(__file__).parent.parent / "docs" / "briefing.md"
 
 
@@ -158,7 +159,7 @@ def test_the_tiers_share_what_is_recalled(home: kept.Kept) -> None:
 def test_head_and_tail_prefer_the_newest_and_the_oldest(memory: kept.Kept) -> None:
     """D12."""
     for number in range(12):
-        memory.remember(f"queue {'queue ' * (number % 5)}fact number {number} {'word ' * 40}")
+        memory.remember(f"The queue holds {NOUNS[number]} {'word ' * 40}")
     few = refs(memory.briefing("queue", budget_tokens=400, head_tail=1), "retrieval")
     assert {few[0], few[-1]} == {"1", "12"}
 
@@ -205,21 +206,22 @@ def test_what_was_forgotten_is_not_there(memory: kept.Kept) -> None:
     assert str(memory.briefing("deploy key")) == ""
 
 
-@pytest.mark.parametrize("budget", [0, 1, 50, 90, 200, 640, 1_600, 5_000])
-@pytest.mark.parametrize("style", STYLES)
-def test_the_budget_holds_markup_included(memory: kept.Kept, style: str, budget: int) -> None:
+def test_the_budget_holds_markup_included(memory: kept.Kept) -> None:
+    """C17: whatever the style. What is too little for a single memory gives nothing, and no error."""
     for number in range(40):
         memory.remember(f'The queue rule {number} <tag> & "quotes": {"words " * (number % 7 * 5)}')
-    briefing = memory.briefing("queue rule", budget_tokens=budget, style=style)
-    assert briefing.error is None
-    assert briefing.tokens == tokens.estimate(str(briefing)) <= budget
-    assert (str(briefing) == "") == (budget < 90)
+    for style in STYLES:
+        for budget in (0, 1, 50, 200, 640, 1_600, 5_000):
+            briefing = memory.briefing("queue rule", budget_tokens=budget, style=style)
+            assert briefing.error is None
+            assert briefing.tokens == tokens.estimate(str(briefing)) <= budget
+            assert (str(briefing) == "") == (budget < 200)
 
 
 def test_hooks_get_at_most_so_many_characters(memory: kept.Kept) -> None:
     for number in range(60):
         memory.remember(f"Regel {number} der Warteschlange: {'Wörter ' * 50}")
-    briefing = memory.briefing("Warteschlange", budget_tokens=50_000, max_chars=4_000)
+    briefing = memory.briefing("Warteschlange", max_chars=4_000)
     assert 3_000 < len(str(briefing)) <= 4_000
 
 

@@ -27,7 +27,7 @@ def test_the_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytes
         exec(compile(code, page, "exec"), names)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md", "docs/sessions.md"])
 def test_the_commands_of_a_page_run(page: str, tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()

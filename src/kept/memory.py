@@ -8,6 +8,7 @@
     deciding      conflicts, resolve, aliases, pause, resume, allow, scan
     sessions      session, sessions, pack_sessions
     importing     import_transcripts
+    narratives    narrative, narrative_of
     upkeeping     upkeep
     tending       status, backup, restore_backup
 
@@ -18,10 +19,11 @@ from kept.briefing import Briefings
 from kept.changing import Changing
 from kept.deciding import Deciding
 from kept.importing import Importing
+from kept.narratives import Narratives
 from kept.tending import Tending
 from kept.undoing import Undoing
 from kept.upkeeping import Upkeeping
 
 
-class Kept(Importing, Briefings, Changing, Undoing, Deciding, Tending, Upkeeping):
+class Kept(Importing, Narratives, Briefings, Changing, Undoing, Deciding, Tending, Upkeeping):
     """A memory that was opened for one project, on behalf of one actor. Made by `kept.open`."""

@@ -83,7 +83,10 @@ def live(
         def acknowledge(is_durable: bool) -> None:
             assert not list(faults_of_records(life.storage))
             with looking_at(path) as connection:
-                moments.append(Moment(snapshot(connection), is_durable, frozenset(life.scrubbed)))
+                state = snapshot(connection)
+            # An operation that found nothing to do has nothing to lose, either.
+            is_change = not moments or moments[-1].state != state
+            moments.append(Moment(state, is_durable and is_change, frozenset(life.scrubbed)))
             disk.mark(str(len(moments) - 1))
 
         life = Life(path, seed, vfs=disk.vfs, synchronous=synchronous)

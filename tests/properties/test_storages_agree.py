@@ -32,10 +32,13 @@ IS_LONG = bool(os.environ.get("KEPT_TEST_LONG"))
 IN_MEMORY = Path("/dev/shm")  # syncing is what takes the time, and not what is tested here
 SPACE = "project/p1"
 WORDS = ["alpha", "getUserById", "caching", "cached", "東京都", "C++", "naïve", "x"]
+TOKENS = list(dict.fromkeys(token for word in WORDS for token in text.words(word)))
 SHELVES = [
-    Where(shelf=shelf, scope=scope)  # type: ignore[arg-type]
-    for shelf in ("live", "archive", "forgotten", "any")
-    for scope in ("memory", "items", None)
+    Where(),
+    Where(scope="items"),
+    Where(shelf="archive", scope=None),
+    Where(shelf="forgotten", scope=None),
+    Where(shelf="any", scope=None),
 ]
 COUNTERS = {"feedback": (-100, 100), "use_count": (0, 2**63 - 1), "importance": (0, 1)}
 CLOCKS = {"updated_at", "last_hit_at", "last_used_at", "verified_at"}
@@ -191,7 +194,7 @@ class Lives(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp(dir=IN_MEMORY if IN_MEMORY.is_dir() else None))
         self.clock = FakeClock()
         self.model = Model()
-        self.uids = 0
+        self.uids = self.looks = 0
         self.groups: list[str] = []
         self.storages: list[Storage] = []
 
@@ -211,13 +214,13 @@ class Lives(RuleBasedStateMachine):
 
     # What happens
 
-    @rule(steps=st.lists(st.data(), min_size=1, max_size=3), data=st.data(), fails=st.integers(0, 9))
-    def write(self, steps: Sequence[object], data: st.DataObject, fails: int) -> None:
+    @rule(steps=st.integers(1, 3), data=st.data(), fails=st.integers(0, 9))
+    def write(self, steps: int, data: st.DataObject, fails: int) -> None:
         """One transaction of a few steps; one in ten ends with an error and leaves nothing."""
         trial = copy.deepcopy(self.model)
         trial.stamp = stamp = self.next_stamp()
         does: list[Do] = []
-        for _ in steps:
+        for _ in range(steps):
             do = self.draw_step(data, trial)
             do(trial)
             does.append(do)
@@ -283,7 +286,8 @@ class Lives(RuleBasedStateMachine):
 
     @invariant()
     def nothing_differs(self) -> None:
-        words = list(dict.fromkeys(token for word in WORDS for token in text.words(word)))
+        self.looks += 1
+        words = TOKENS[self.looks % 4 :: 4]  # all of them each time would be most of the work
         for storage in self.storages:
             with storage.reading() as reader:
                 assert reader.select(ANYWHERE, limit=1_000, oldest_first=True) == self.model.all(Memory)
@@ -310,9 +314,6 @@ class Lives(RuleBasedStateMachine):
         for word in words:
             found = {hit.memory.id for hit in reader.search([word], where, limit=1_000)}
             assert found == {id for id, own in held.items() if word in own}, (word, where)
-        # Archived memories share one index, whatever their scope.
-        if where.shelf != "live" and where.scope is not None:
-            return
         numbers = reader.statistics(words, where)
         assert numbers.rows == len(meant)
         assert numbers.words == sum(text.count_words(m.content) for m in meant)

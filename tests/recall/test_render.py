@@ -161,6 +161,14 @@ def test_one_side_of_a_conflict_in_view_is_enough_to_warn() -> None:
     assert "[⚠ CONFLICT]" not in brief(Found(retrieval=entries("other"), conflicts=[(left, right)])).text
 
 
+def test_warnings_never_crowd_out_what_they_warn_about() -> None:
+    many = entries(*(f"{'Always' if number % 2 else 'Never'} use tabs in file {number}" for number in range(20)))
+    pairs = [(one.memory, other.memory) for one in many for other in many if one is not other]
+    composed = brief(Found(retrieval=many, conflicts=pairs), total=1_000)
+    assert 1 <= composed.text.count("[⚠ CONFLICT]") <= 10
+    assert len(composed.sections[2].entries) > 10
+
+
 def test_characters_are_limited_as_tokens_are() -> None:
     found = Found(retrieval=entries(*(f"{'word ' * 50}{number}" for number in range(50))))
     text = brief(found, max_chars=2_000).text

@@ -15,7 +15,7 @@ from msgspec import Struct
 from kept import tokens
 from kept.model import GLOBAL, Entry, LeftOut, Memory, Section, replace
 from kept.recall.budget import allocate, fitting, fitting_shared
-from kept.recall.render import Pair, frame_of, heading_of, render, render_entry, render_section
+from kept.recall.render import Pair, conflict_sentence, frame_of, heading_of, render, render_entry, render_section
 
 INSTRUCTION_TAG = "instruction-like"  # set by the write path
 LEAST_CONFIDENCE = 0.35  # of what a tool said
@@ -145,14 +145,20 @@ def _cost(text: str, order: Order) -> int:
 
 def _rendered(sections: Sequence[Section], conflicts: Sequence[Pair], order: Order) -> tuple[str, int]:
     refs = {entry.ref for section in sections for entry in section.entries}
-    told = [pair for pair in conflicts if _is_told(pair, refs)]
-    text = render([_as_shown(section) for section in sections], told, order.style)
+    text = render([_as_shown(section) for section in sections], _told(conflicts, refs, order), order.style)
     return text, tokens.estimate(text)
 
 
-def _is_told(pair: Pair, refs: set[str]) -> bool:
-    """One side in view is enough for a warning, but no text that must not be shown gets in by way of one."""
-    return any(memory.ref in refs for memory in pair) and not any(distrust(memory) for memory in pair)
+def _told(conflicts: Sequence[Pair], refs: set[str], order: Order) -> list[Pair]:
+    """Which conflicts to warn of: both sides in view first, and one side is enough; within a quarter of the total.
+
+    No text that must not be shown gets in by way of a warning.
+    """
+    in_view = [pair for pair in conflicts if any(memory.ref in refs for memory in pair)]
+    trusted = [pair for pair in in_view if not any(distrust(memory) for memory in pair)]
+    trusted.sort(key=lambda pair: not all(memory.ref in refs for memory in pair))
+    costs = [_cost(conflict_sentence(pair), order) for pair in trusted]
+    return [trusted[place] for place in fitting(costs, order.total // 4)]
 
 
 def _as_shown(section: Section) -> Section:

@@ -191,7 +191,9 @@ def describe(
                 "session": best_in.get(session, 0.0) / most,
                 "session_words": words_in.get(session, 0.0),
                 "speaker": float(message.speaker in asked_about),
-                "role": float((message.role == "user") != question.asks_reply and message.role in ("user", "assistant")),
+                "role": float(
+                    (message.role == "user") != question.asks_reply and message.role in ("user", "assistant")
+                ),
                 "date": question.moments.fit(message.at),
                 "when": float(question.asks_when and says_when(held)),
                 "number": float(question.asks_how_many and says_how_many(held)),

@@ -73,7 +73,7 @@ _KINDS = """
     pet: dog cat puppy kitten bird fish hamster rabbit turtle snake parrot
     animal: dog cat horse bird fish bear deer wolf lion elephant turtle
     instrument: guitar piano violin drum flute clarinet cello saxophone trumpet ukulele bass keyboard
-    sport: soccer football basketball baseball tennis golf hockey volleyball swimming running cycling skiing surfing boxing
+    sport: soccer football basketball baseball tennis golf hockey volleyball swimming running cycling skiing surfing
     game: chess poker xbox playstation nintendo console strategy
     food: pizza pasta salad soup sandwich burger chicken rice sushi taco curry bread cheese
     meal: breakfast lunch dinner brunch
@@ -81,7 +81,7 @@ _KINDS = """
     drink: coffee tea wine beer juice smoothie cocktail soda water
     fruit: apple banana orange strawberry blueberry mango grape peach
     vegetable: carrot tomato potato spinach broccoli pepper onion
-    country: usa america canada england france germany italy spain japan china india mexico sweden ireland australia brazil
+    country: usa america canada england france germany italy spain japan china india mexico sweden ireland
     state: california texas florida oregon michigan minnesota colorado washington
     city: york paris london tokyo seattle chicago boston francisco angeles rome barcelona
     place: park beach museum restaurant cafe library city mountain lake

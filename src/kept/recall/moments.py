@@ -14,10 +14,13 @@ from kept.recall.english import MONTHS, WEEKDAYS
 _MONTH = "|".join(rf"{month[:3]}(?:{month[3:]})?" for month in MONTHS if month != "may")
 # "may" is a month only beside a number, or behind a word that puts it on the calendar.
 _MAY = r"may(?= \d)|(?<=\d )may|(?<=(?:th|st|nd|rd|in|of|by) )may|(?<=(?:last|this|next) )may|(?<=since )may"
-_MONTH_NAMED = re.compile(rf"\b(?:(\d{{1,2}})(?:st|nd|rd|th)? (?:of )?)?({_MONTH}|{_MAY})\b(?: (\d{{1,2}})(?:st|nd|rd|th)?\b)?")
+_MONTH_NAMED = re.compile(
+    rf"\b(?:(\d{{1,2}})(?:st|nd|rd|th)? (?:of )?)?({_MONTH}|{_MAY})\b(?: (\d{{1,2}})(?:st|nd|rd|th)?\b)?"
+)
 _YEAR = re.compile(r"\b((?:19|20)\d\d)\b")
 _ISO = re.compile(r"\b((?:19|20)\d\d)-(\d\d?)(?:-(\d\d?))?\b")
-_COUNTS = dict(zip("a an one two three four five six seven eight nine ten couple few".split(), (1, 1, *range(1, 11), 2, 3)))
+_NUMBERS = "one two three four five six seven eight nine ten".split()
+_COUNTS = {word: number for number, word in enumerate(_NUMBERS, start=1)} | {"a": 1, "an": 1, "couple": 2, "few": 3}
 _UNITS = {"day": 1, "week": 7, "weekend": 7, "month": 30, "year": 365}
 _AGO = re.compile(rf"\b(\d{{1,3}}|{'|'.join(_COUNTS)})(?: of)? (day|week|month|year)s? ago\b")
 _LAST = re.compile(rf"\b(last|past|this) (day|week|weekend|month|year|{'|'.join(WEEKDAYS)})\b")

@@ -21,12 +21,15 @@ RELATED_WEIGHT = 0.3
 KIND_WEIGHT = 0.3
 MOST_BROUGHT_IN = 40  # words that were not asked for
 
-_WHEN = re.compile(r"^\W*when\b|\b(what|which) (date|day|year|month|time)\b|\bhow long\b|\bhow many (day|week|month|year)s\b")
+_WHEN = re.compile(
+    r"^\W*when\b|\b(what|which) (date|day|year|month|time)\b|\bhow long\b|\bhow many (day|week|month|year)s\b"
+)
 _HOW_MANY = re.compile(r"\bhow (many|much|often|old)\b|\b(what|which) (time|percentage|number|amount)\b")
 _REPLY = re.compile(
     r"\bremind me\b|\b(previous|last|earlier) (conversation|chat|discussion|session)\b|\bwe (talked|discussed|spoke)\b"
     r"|\byou (said|told|mention|recommend|suggest|gave|provid|list|wrote|explain|advise|refer|previously|specifically)"
-    r"|\bdid you (say|tell|mention|recommend|suggest|give|provide|list|explain|advise)\b|\byou (had|were|also) \w+(ed|ing)\b"
+    r"|\bdid you (say|tell|mention|recommend|suggest|give|provide|list|explain|advise)\b"
+    r"|\byou (had|were|also) \w+(ed|ing)\b"
 )
 
 
@@ -64,9 +67,7 @@ def understand(query: str, now: datetime) -> Question:
     fillers = [word for word in words if word in english.fillers()]
     content = [word for word in words if word not in english.fillers()] or words
     is_all_aside = all(word in english.asides() for word in content)
-    asked = Asked(
-        {word: ASIDE_WEIGHT if word in english.asides() and not is_all_aside else 1.0 for word in content}
-    )
+    asked = Asked({word: ASIDE_WEIGHT if word in english.asides() and not is_all_aside else 1.0 for word in content})
     lower = query.lower()
     return Question(
         asked=_with_other_words(asked, words),

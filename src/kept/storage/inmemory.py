@@ -317,7 +317,7 @@ class InMemoryBookkeeping:
                 self._state.memories[id] = replace(memory, use_count=memory.use_count + 1, last_used_at=at)
 
     def link(self, ids: Sequence[int], at: datetime) -> None:
-        for a, b in combinations(sorted(set(ids)), 2):
+        for a, b in combinations(sorted(self._state.memories.keys() & set(ids)), 2):
             strength, _ = self._state.links.get(f"{a}-{b}", (0.0, at))
             self._state.links[f"{a}-{b}"] = (strength + 1.0, at)
 

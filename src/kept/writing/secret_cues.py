@@ -15,7 +15,15 @@ from typing import NamedTuple
 
 from kept.writing.secret_values import compiled
 from kept.writing.secret_view import fold
-from kept.writing.secrets_rules import BARE_KEYS, BENIGN_SUFFIXES, CUES, KEY_QUALIFIERS, NEUTRAL_SUFFIXES, OTHER_KEYS
+from kept.writing.secrets_rules import (
+    BARE_KEYS,
+    BENIGN_SUFFIXES,
+    CUES,
+    KEY_QUALIFIERS,
+    NEUTRAL_SUFFIXES,
+    OTHER_KEYS,
+    OTHER_TOKENS,
+)
 
 IDENTIFIER = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
@@ -68,6 +76,8 @@ def _cue(text: str, match: re.Match[str], next_start: int) -> Cue | None:
         return None
     suffix, is_weak = _suffix(text, end, is_bound)
     if suffix is None:
+        return None
+    if family == "token" and any(hump.lower() in OTHER_TOKENS for hump in _humps(left)[-1:]):
         return None
     if match.group() in BARE_KEYS:
         near = [word.lower() for word in _humps(text[max(0, start - 32) : start])[-3:]]

@@ -58,7 +58,9 @@ def is_secret(text: str, cue: Cue, value: Value, tie: Tie) -> bool:
     literal = value.quoted or tie is Tie.LITERAL
     bare = content.rstrip("!?")  # "is the secret exposed?" ends a sentence, "hunter2!" a password
     level = grade((bare if bare.isalpha() and not literal else content)[:LOOK], quoted=value.quoted)
-    if level == NOTHING or content.lower() == cue.name.lower() or (not literal and is_name(content)):
+    if level == NOTHING or content.lower() == cue.name.lower():
+        return False
+    if is_name(content) and (not literal or tie is Tie.ARGUMENT):
         return False
     if content.isdigit():
         return _is_secret_number(content, cue, literal, tie)
@@ -72,7 +74,9 @@ def is_secret(text: str, cue: Cue, value: Value, tie: Tie) -> bool:
         return level >= MIXED and len(content) >= 6 and tie is not Tie.LOOSE
     if level == OPAQUE:
         return len(content) >= (12 if tie is Tie.LOOSE else 8)
-    if not value.quoted and (tie is Tie.LOOSE or (tie is Tie.ASSIGNED and not content[0].isdigit())):
+    if tie is Tie.ARGUMENT or (tie is Tie.LOOSE and not value.quoted):
+        return False
+    if tie is Tie.ASSIGNED and not value.quoted and not content[0].isdigit():
         return False  # `token = lexer2` is code
     return level == MIXED and len(content) >= 8 and not is_numbered_name(content)
 

@@ -39,18 +39,20 @@ def find_headers(text: str, small: str) -> Iterator[Span]:
     """What Authorization, Bearer, Basic, Cookie and Set-Cookie carry."""
     if "authorization" in small:
         header = compiled(
-            r"authorization[\"'\]]{0,3}+\s{0,6}+[:=,]\s{0,6}+(?:[bf](?=[\"']))?[\"']{0,2}+\s{0,4}+"
+            r"authorization[\"'\]]{0,3}+\s{0,6}+([:=,])\s{0,6}+(?:[bf](?=[\"']))?[\"']{0,2}+\s{0,4}+"
             r"(?:(?:bearer|basic|token|apikey|api-key|key|ssws|digest|negotiate|oauth|splunk|bot|jwt|geniekey|aws4-hmac-sha256)(?::\s?|\s{1,4}+))?"
             r"([^\s\"'`<>,;)]{6,4096}+)"
         )
         for match in header.finditer(small):
-            value = text[match.start(1) : match.end(1)]
+            value = text[match.start(2) : match.end(2)]
             if is_stand_in(value) or is_code(value) or is_name(value) or (value.isalpha() and value.islower()):
                 continue
-            end = match.end(1)
+            if match.group(1) == "," and not is_opaque(value):
+                continue  # a list of names
+            end = match.end(2)
             if "credential=" in value.lower():  # AWS: the signature is the last of three parts
                 end = compiled(r"[^\"'\n]{0,600}+").match(text, end).end()  # type: ignore[union-attr]
-            yield match.start(1), end, "authorization"
+            yield match.start(2), end, "authorization"
     if "bearer" in small or "basic" in small:
         scheme = compiled(r"(?:bearer|basic)(?:[ \t]|\+){1,3}+[\"']?([^\s\"'`<>,;)]{8,4096}+)")
         for match in scheme.finditer(small):

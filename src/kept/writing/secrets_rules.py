@@ -281,6 +281,11 @@ OTHER_KEYS = _words(
     """
 )
 
+# Tokens that open nothing, by the word before them: they turn pages, mark the ends of texts, or make calls idempotent.
+OTHER_TOKENS = _words(
+    "next page pagination continuation idempotency cursor eos bos pad unk sep stop start end lookahead"
+)
+
 # What may follow the cue inside one identifier without making it something else: DB_PASSWORD_PROD, apiKeyValue.
 NEUTRAL_SUFFIXES = _words(
     """

@@ -5,14 +5,16 @@ at: rows and events against their checksums, indexes against rows, rows against 
 not looked at is said, too.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
 import apsw
 import msgspec
 from msgspec import Struct
 
+from kept import text
 from kept.errors import Busy, KeptError
 from kept.model import NOUNS, Memory
 from kept.storage.prepare import prepare
@@ -33,12 +35,19 @@ _TURN_WAIT_S = 10.0  # indexes are compared in a turn of our own, so that no wri
 _LARGE_WAL_BYTES = 128 * 1024 * 1024  # twice what is kept of it
 
 
+T = TypeVar("T")
+
+
 class Patient(Struct, frozen=True):
     """What every check gets: the file, a connection that reads it, and how much to look at."""
 
     path: Path
     connection: apsw.Connection
     is_deep: bool
+
+    def sample(self, all_of_them: Sequence[T]) -> Sequence[T]:
+        """All of them in a deep examination, otherwise some from the beginning to the end."""
+        return all_of_them if self.is_deep else all_of_them[:: max(1, len(all_of_them) // _SAMPLE)]
 
 
 Check = Callable[[Patient], Iterator[Finding]]
@@ -117,7 +126,7 @@ def _check_schema(patient: Patient) -> Iterator[Finding]:
 
 def _objects(connection: apsw.Connection) -> set[tuple[str, str]]:
     sql = "select name, coalesce(sql, '') from sqlite_schema where name not like 'sqlite_stat%'"
-    return {(str(name), str(text)) for name, text in connection.execute(sql)}
+    return {(str(name), str(definition)) for name, definition in connection.execute(sql)}
 
 
 def _check_pages(patient: Patient) -> Iterator[Finding]:
@@ -204,18 +213,24 @@ def _check_conversations(patient: Patient) -> Iterator[Finding]:
 
 
 def _check_words(patient: Patient) -> Iterator[Finding]:
-    """Whether memories are indexed under the words that this version of Kept looks for."""
-    ids = ids_of(patient.connection, Memory)
-    chosen = ids if patient.is_deep else ids[:: max(1, len(ids) // _SAMPLE)]
+    """Whether memories and messages are indexed under the words that this version of Kept looks for."""
+    connection = patient.connection
     stale = []
-    for id in chosen:
-        row = sound_row(patient.connection, Memory, id)
+    ids = ids_of(connection, Memory)
+    for id in patient.sample(ids):
+        row = sound_row(connection, Memory, id)
         if row is not None and prepare(rows.to_memory(row, "")) != rows.to_prepared(row):
             stale.append(id)
-    if stale:
-        yield Finding("problem", "words", f"Indexed by another version of Kept: {named('memory', stale)}.", REBUILD)
-    else:
-        yield Finding("ok", "words", f"The words of {len(chosen)} out of {len(ids)} memories were looked at.")
+    said = connection.execute("select id, content, words from messages").fetchall()
+    stale_messages = [
+        int(id) for id, content, words in patient.sample(said) if " ".join(text.words(str(content))) != words
+    ]
+    for noun, wrong in (("memory", stale), ("message", stale_messages)):
+        if wrong:
+            yield Finding("problem", "words", f"Indexed by another version of Kept: {named(noun, wrong)}.", REBUILD)
+    if not stale and not stale_messages:
+        message = f"The words of {len(patient.sample(ids))} out of {len(ids)} memories were looked at."
+        yield Finding("ok", "words", message)
 
 
 def _check_index(patient: Patient) -> Iterator[Finding]:

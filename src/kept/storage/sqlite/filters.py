@@ -9,12 +9,20 @@ from typing import Any
 from kept.ports import Where
 from kept.storage.sqlite import rows
 
-_STATUSES = {name: f"'{name}'" for name in ("candidate", "confirmed", "pinned", "archived")}
+# As text, not as bound values: only so can SQLite see that a partial index answers, and need not plan anew each time.
+_SHELVES = {
+    "live": "m.shelf in ('live', 'library')",
+    "archive": "m.shelf = 'archive'",
+    "forgotten": "m.shelf = 'forgotten'",
+    "any": "true",
+}
+_SCOPES = {None: "true", "memory": "m.scope = 'memory'", "items": "m.scope = 'items'", "sources": "m.scope = 'sources'"}
+_STATUSES = {name: f"m.status = '{name}'" for name in ("candidate", "confirmed", "pinned", "archived")}
 
 
 def clauses(where: Where) -> tuple[list[str], list[Any]]:
-    """The conditions, never empty, and their values."""
-    found, values = ["true"], []  # type: tuple[list[str], list[Any]]
+    """The conditions and their values; the first two are `true` if shelf and scope don't matter."""
+    found, values = [_SHELVES[where.shelf], _SCOPES[where.scope]], []  # type: tuple[list[str], list[Any]]
 
     def any_of(column: str, wanted: Sequence[Any]) -> None:
         if wanted:
@@ -26,17 +34,10 @@ def clauses(where: Where) -> tuple[list[str], list[Any]]:
             found.append(f"{column} {operator} ?")
             values.append(wanted)
 
-    if where.shelf == "live":
-        any_of("m.shelf", ("live", "library"))
-    elif where.shelf != "any":
-        equals("m.shelf", where.shelf)
-    equals("m.scope", where.scope)
     any_of("m.tier", where.tiers)
     any_of("m.kind", where.kinds)
     if where.statuses:
-        # As text, not as bound values: only so can SQLite see that the index of pinned memories answers it.
-        wanted_statuses = [_STATUSES[status] for status in where.statuses]
-        found.append(f"({' or '.join(f'm.status = {status}' for status in wanted_statuses)})")
+        found.append(f"({' or '.join(_STATUSES[status] for status in where.statuses)})")
     for column, wanted in (("tags", where.tags), ("files", where.files)):
         if wanted:
             marks = ", ".join("?" * len(wanted))

@@ -1,56 +1,68 @@
 """The journal of a file against itself and against the rows: the part of an examination that reads every event.
 
-An earlier repair may have found events, payloads or memories gone; its own event says which, and from then on
-that is a note and no longer a problem. Rule: whatever is missing must be accounted for by an event that is there.
+An earlier repair may have found events, payloads or records gone; its own event says which, and from then on that is
+a note and no longer a problem. Rule: whatever is missing must be accounted for by an event that is there.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import apsw
+from msgspec import Struct
 
 from kept import journal
 from kept.errors import Corrupt
-from kept.model import Alias, Conflict, Event, Memory, Record
+from kept.model import NOUNS, SMALL_NOUNS, Conflict, Event, Memory, Record
 from kept.storage.sqlite import rows
 from kept.storage.sqlite.findings import FIX, NAMED, Finding, named
 
 REPAIR = "repair"  # the action of the event that says what could not be saved
 JOURNAL = "journal"  # and its subject
 
-_USAGE = frozenset({"use_count", "last_used_at"})  # counted outside of the journal
+_OUTSIDE = frozenset({"use_count", "last_used_at", "space"})  # fields of a memory that no event tells
+_SELECT = f"""
+    select {", ".join(f"e.{column}" for column in rows.EVENT_COLUMNS)}, p.salt, p.changed
+    from events e
+    left join event_payloads p on p.seq = e.seq"""
+
+
+class Told(Struct):
+    """What is remembered of a journal while it is read once: everything but the payloads."""
+
+    damaged: list[int]
+    without_payload: list[Event]
+    subjects: dict[str, type[Record]]
+    erased_by: dict[str, int]
+    lost: dict[str, set[Any]]
 
 
 def check_journal(connection: apsw.Connection, *, is_deep: bool) -> Iterator[Finding]:
-    """Every event against its hash and the one before it, every payload, and every memory against both."""
-    damaged: list[int] = []
-    events = list(_read(connection, damaged))
-    lost = {seq for event in events for seq in lost_by_repair(event, "events")}
-    wrong = journal.broken_links(events, lost | set(damaged))
-    if damaged:
-        yield Finding("problem", "journal", f"Not what was written: {named('event', damaged)}.", FIX)
+    """Every event against its hash and the one before it, every payload, and every record against its history."""
+    told = Told([], [], {}, {}, {"events": set(), "payloads": set(), "records": set()})
+    n_events = int(connection.execute("select count(*) from events").get)
+    # What a repair could not save is said by an event behind the gap, so it has to be known before the walk.
+    repairs = connection.execute(f"{_SELECT} where e.action = ? and e.subject = ?", (REPAIR, JOURNAL)).fetchall()
+    for row in repairs:
+        for what, gone in told.lost.items():
+            gone.update(_lost_by_repair(row, what))
+    wrong = journal.broken_links(_read(connection, told), _Gaps(told))
+    if told.damaged:
+        yield Finding("problem", "journal", f"Not what was written: {named('event', told.damaged)}.", FIX)
     if wrong:
         yield Finding("problem", "journal", f"The chain is broken: {'; '.join(wrong[:NAMED])}.", FIX)
-    if not damaged and not wrong:
-        yield Finding("ok", "journal", f"All {len(events)} events follow from each other.")
-    if lost:
-        yield Finding("note", "journal", f"A repair could not save {named('event', lost)}.")
-    yield from _check_payloads(events, ids_of(connection, Conflict))
-    yield from _check_subjects(connection, events, has_gaps=bool(lost or damaged))
-    if is_deep and not lost and not damaged:
-        yield from _check_states(connection, events)
+    if not told.damaged and not wrong:
+        yield Finding("ok", "journal", f"All {n_events} events follow from each other.")
+    if told.lost["events"]:
+        yield Finding("note", "journal", f"A repair could not save {named('event', told.lost['events'])}.")
+    yield from _check_payloads(connection, told)
+    yield from _check_subjects(connection, told)
+    if not told.lost["events"] and not told.damaged:
+        for noun in NOUNS if is_deep else SMALL_NOUNS:
+            yield from _check_states(connection, told, noun)
 
 
-def lost_by_repair(event: Event, what: str) -> list[Any]:
-    """What the event of a repair says is gone for good: events, payloads or memories."""
-    if event.action != REPAIR or event.subject != JOURNAL or event.changed is None:
-        return []
-    return list(event.changed.get(what, (None, []))[1])
-
-
-def missing_payloads(events: Collection[Event], conflicts: Collection[int]) -> list[int]:
+def missing_payloads(events: Collection[Event], conflicts: Collection[int], erased: Collection[str]) -> list[int]:
     """The events whose payload is gone although nothing erased it. A conflict goes with a memory that it names."""
-    erased = {event.subject for event in events if event.action == "erase"}
 
     def is_erased(event: Event) -> bool:
         is_conflict = journal.noun_of(event) is Conflict
@@ -60,7 +72,7 @@ def missing_payloads(events: Collection[Event], conflicts: Collection[int]) -> l
 
 
 def ids_of(connection: apsw.Connection, noun: type[Record]) -> list[int]:
-    return [int(id) for (id,) in connection.execute(f"select id from {rows.table_of(noun)} order by id")]
+    return [int(row[0]) for row in connection.execute(f"select id from {rows.table_of(noun)} order by id")]
 
 
 def sound_row(connection: apsw.Connection, noun: type[Record], id: int) -> tuple[Any, ...] | None:
@@ -75,70 +87,94 @@ def sound_row(connection: apsw.Connection, noun: type[Record], id: int) -> tuple
     return row
 
 
-def _read(connection: apsw.Connection, damaged: list[int]) -> Iterator[Event]:
-    """Every event that is what was sealed; the numbers of the others are put into `damaged`."""
-    sql = f"""
-        select {", ".join(f"e.{column}" for column in rows.EVENT_COLUMNS)}, p.salt, p.changed
-        from events e
-        left join event_payloads p on p.seq = e.seq
-        where e.seq = ?"""
+class _Gaps:
+    """The numbers of the events that are known to be gone or damaged; grows while the journal is read."""
+
+    def __init__(self, told: Told) -> None:
+        self._told = told
+
+    def __contains__(self, seq: object) -> bool:
+        return seq in self._told.lost["events"] or seq in self._told.damaged
+
+
+def _read(connection: apsw.Connection, told: Told) -> Iterator[Event]:
+    """Every event that is what was sealed, one by one."""
     for seq in [int(row[0]) for row in connection.execute("select seq from events order by seq")]:
         try:
-            yield rows.to_event(connection.execute(sql, (seq,)).fetchall()[0])
+            event = rows.to_event(connection.execute(f"{_SELECT} where e.seq = ?", (seq,)).fetchall()[0])
         except (UnicodeDecodeError, IndexError, apsw.CorruptError, Corrupt):
-            damaged.append(seq)
+            told.damaged.append(seq)
+            continue
+        if event.changed is None:
+            told.without_payload.append(event)
+        if event.action == "erase":
+            told.erased_by[event.subject] = event.seq
+        if event.subject != JOURNAL:
+            told.subjects[event.subject] = journal.noun_of(event)
+        yield event
 
 
-def _check_payloads(events: list[Event], conflicts: Collection[int]) -> Iterator[Finding]:
-    erased_by = {event.subject: event.seq for event in events if event.action == "erase"}
+def _lost_by_repair(row: Sequence[Any], what: str) -> list[Any]:
+    try:
+        changed = rows.to_event(row).changed or {}
+    except Corrupt:
+        return []
+    return list(changed.get(what, (None, []))[1])
+
+
+def _check_payloads(connection: apsw.Connection, told: Told) -> Iterator[Finding]:
     erased: dict[int, list[int]] = {}
-    for event in events:
-        if event.changed is None and event.subject in erased_by:
-            erased.setdefault(erased_by[event.subject], []).append(event.seq)
+    for event in told.without_payload:
+        if event.subject in told.erased_by:
+            erased.setdefault(told.erased_by[event.subject], []).append(event.seq)
     for by, seqs in list(erased.items())[:NAMED]:
         yield Finding("note", "journal", f"The payload of {named('event', seqs)} was erased by event {by}.")
     if len(erased) > NAMED:
         yield Finding("note", "journal", f"… and so were those of {len(erased) - NAMED} more memories.")
-    known = {seq for event in events for seq in lost_by_repair(event, "payloads")}
-    if missing := set(missing_payloads(events, conflicts)) - known:
+    missing = missing_payloads(told.without_payload, ids_of(connection, Conflict), told.erased_by)
+    if missing := sorted(set(missing) - told.lost["payloads"]):
         yield Finding("problem", "journal", f"What they changed is missing: {named('event', missing)}.", FIX)
 
 
-def _check_subjects(connection: apsw.Connection, events: list[Event], *, has_gaps: bool) -> Iterator[Finding]:
+def _check_subjects(connection: apsw.Connection, told: Told) -> Iterator[Finding]:
     """Histories without a memory, and memories without a history."""
-    erased = {event.subject for event in events if event.action == "erase"}
-    known = {uid for event in events for uid in lost_by_repair(event, "memories")}
-    told = {event.subject for event in events if event.subject != JOURNAL and journal.noun_of(event) is Memory}
+    has_gaps = bool(told.lost["events"] or told.damaged)
+    memories = {subject for subject, noun in told.subjects.items() if noun is Memory}
     there = {str(uid): int(id) for uid, id in connection.execute("select uid, id from memories")}
-    if gone := sorted(told - erased - known - there.keys()):
+    if gone := sorted(memories - told.erased_by.keys() - told.lost["records"] - there.keys()):
         message = f"The journal knows {len(gone)} memories that are not there: {', '.join(gone[:NAMED])}."
         yield Finding("problem", "journal", message, FIX)
-    if back := [there[uid] for uid in erased & there.keys()]:
+    if back := [there[uid] for uid in told.erased_by.keys() & there.keys()]:
         yield Finding("problem", "journal", f"Erased, and there all the same: {named('memory', back)}.", FIX)
-    if untold := [id for uid, id in there.items() if uid not in told]:
+    if untold := [id for uid, id in there.items() if uid not in memories]:
         message = f"Without a history: {named('memory', untold)}."
         yield Finding("note" if has_gaps else "problem", "journal", message, "" if has_gaps else FIX)
 
 
-def _check_states(connection: apsw.Connection, events: list[Event]) -> Iterator[Finding]:
+def _check_states(connection: apsw.Connection, told: Told, noun: type[Record]) -> Iterator[Finding]:
     """Whether each record is what its events made of it."""
-    histories: dict[str, list[Event]] = {}
-    for event in events:
-        histories.setdefault(event.subject, []).append(event)
-    for noun in (Memory, Conflict, Alias):
-        differing = []
-        for id in ids_of(connection, noun):
-            row = sound_row(connection, noun, id)
-            if row is None:
-                continue
-            record = rows.to_record(noun, row, "")
-            history = histories.get(record.subject, [])
-            is_told = all(event.changed is not None for event in history)
-            if is_told and _comparable(journal.wire(record)) != _comparable(journal.replay(history)):
-                differing.append(id)
-        if differing:
-            yield Finding("problem", noun.noun, f"Not what the journal says: {named(noun.noun, differing)}.", FIX)
+    subjects = [subject for subject, its_noun in told.subjects.items() if its_noun is noun]
+    ids = {}
+    for id in ids_of(connection, noun):
+        row = sound_row(connection, noun, id)
+        if row is not None:
+            ids[rows.to_record(noun, row, "").subject] = id
+    differing = []
+    for subject in subjects:
+        if subject in told.erased_by or subject in told.lost["records"]:
+            continue
+        found = connection.execute(f"{_SELECT} where e.subject = ? order by e.seq", (subject,)).fetchall()
+        history = [rows.to_event(event) for event in found]
+        if any(event.changed is None for event in history):
+            continue
+        row = sound_row(connection, noun, ids[subject]) if subject in ids else None
+        fields = {} if row is None else journal.wire(rows.to_record(noun, row, ""))
+        if _comparable(fields) != _comparable(journal.replay(history)):
+            differing.append(subject)
+    if differing:
+        message = f"{len(differing)} are not what the journal says: {', '.join(differing[:NAMED])}."
+        yield Finding("problem", noun.noun, message, FIX)
 
 
 def _comparable(fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None and name not in _USAGE | {"space"}}
+    return {name: value for name, value in fields.items() if value is not None and name not in _OUTSIDE}

@@ -5,6 +5,7 @@ or digest that they carry. Rule: what cannot be proved is not saved, but counted
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -12,30 +13,33 @@ import apsw
 from msgspec import Struct, field
 
 from kept.errors import Corrupt
-from kept.model import Alias, Conflict, Event, Memory, Record
+from kept.model import NOUNS, Event, Memory, Record
 from kept.storage.shared import is_tombstone
-from kept.storage.sqlite import rows, schema
+from kept.storage.sqlite import messages, rows, schema
 from kept.storage.sqlite.pages import Image
 
-NOUNS: tuple[type[Record], ...] = (Memory, Conflict, Alias)
-SAVED_TABLES = frozenset(
-    {"memories", "conflicts", "aliases", "events", "event_payloads", "memory_links", "tombstones", "meta", "migrations"}
+# A table that holds a noun is saved. So are these; and those are made anew from what was saved.
+OTHER_TABLES = frozenset(
+    {"events", "event_payloads", "messages", "packed_sessions", "memory_links", "receipts", "tombstones", "meta"}
 )
-# Made anew from what is saved, or notes that can be done without.
-DERIVED_TABLES = frozenset({"corpus", "hot_words", "receipts"})
+DERIVED_TABLES = frozenset({"corpus", "hot_words", "migrations"})
 
 _FACTS = ("space", "tombstone_key", "created_at", "seal")
 _REALS = ("importance", "confidence")  # SQLite stores a whole one as an integer
 
 
 class Saved(Struct):
-    """What was found. Of several versions of a record the first one found stays; callers give newer images first."""
+    """What was found. Of several versions of a row the first one found stays: the newest, see `salvage`."""
 
     rows: dict[type[Record], dict[int, tuple[Any, ...]]] = field(default_factory=lambda: {noun: {} for noun in NOUNS})
-    damaged: dict[type[Record], set[int]] = field(default_factory=lambda: {noun: set() for noun in NOUNS})
+    damaged_memories: set[int] = field(default_factory=set)
     events: dict[int, tuple[Any, ...]] = field(default_factory=dict)
-    payloads: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    payloads: dict[int, list[tuple[Any, Any]]] = field(default_factory=dict)
+    messages: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+    damaged_messages: set[int] = field(default_factory=set)
+    packed: dict[str, bytes] = field(default_factory=dict)
     links: dict[tuple[int, int], tuple[float, str]] = field(default_factory=dict)
+    receipts: dict[int, tuple[Any, ...]] = field(default_factory=dict)
     tombstones: set[str] = field(default_factory=set)
     meta: dict[str, str] = field(default_factory=dict)
     sequences: dict[str, int] = field(default_factory=dict)
@@ -52,17 +56,17 @@ class Saved(Struct):
 
     def journal(self) -> list[Event]:
         """The events that were found, in order, each with its payload if that was found, too."""
-        found = []
-        for seq, event in sorted(self.events.items()):
-            try:
-                found.append(rows.to_event((*event, *self.payloads.get(seq, (None, None)))))
-            except Corrupt:  # the payload is not what was written
-                found.append(rows.to_event((*event, None, None)))
-        return found
+        return [self._with_payload(event) for _, event in sorted(self.events.items())]
+
+    def _with_payload(self, event: tuple[Any, ...]) -> Event:
+        for candidate in self.payloads.get(event[0], ()):
+            with suppress(Corrupt):
+                return rows.to_event((*event, *candidate))
+        return rows.to_event((*event, None, None))
 
 
 def salvage(images: Iterable[Image]) -> Saved:
-    """Everything that can be proved to be of Kept, from the newest image to the oldest."""
+    """Everything that can be proved to be Kept's. Give the newest image first."""
     saved = Saved()
     orders = _column_orders()
     for image in images:
@@ -70,48 +74,66 @@ def salvage(images: Iterable[Image]) -> Saved:
             _take_row(saved, orders, rowid, values)
         for values in image.entries():
             _take_entry(saved, values)
-    for noun in NOUNS:
-        saved.damaged[noun] -= saved.rows[noun].keys()
+    saved.damaged_memories -= saved.rows[Memory].keys()
+    saved.damaged_messages -= saved.messages.keys()
     return saved
 
 
 def _take_row(saved: Saved, orders: dict[type[Record], list[str]], rowid: int, values: list[Any]) -> None:
-    for noun, order in orders.items():
-        if len(values) == len(order) and values[0] is None:
-            fields = dict(zip(order, values, strict=True)) | {"id": rowid}
-            fields |= {name: float(fields[name]) for name in _REALS if isinstance(fields.get(name), int)}
-            row = tuple(fields[column] for column in rows.columns_of(noun))
-            if rows.is_as_written(noun, row):
-                saved.rows[noun].setdefault(rowid, row)
-            elif noun is Memory:  # no other table has as many columns
-                saved.damaged[noun].add(rowid)
-    if len(values) == len(rows.EVENT_COLUMNS) and values[0] is None and rowid not in saved.events:
-        event = (rowid, *values[1:])
-        try:
-            rows.to_event((*event, None, None))
-        except Corrupt:
-            return
-        saved.events[rowid] = event
-    elif len(values) == 3 and values[0] is None:
-        saved.payloads.setdefault(rowid, (values[1], values[2]))
-    elif len(values) == 2 and isinstance(values[0], str) and isinstance(values[1], int):
-        saved.sequences[values[0]] = max(values[1], saved.sequences.get(values[0], 0))
+    match values:
+        case [str(table), int(number)]:  # sqlite_sequence
+            saved.sequences[table] = max(number, saved.sequences.get(table, 0))
+        case [None, *columns]:  # the id, which is the rowid
+            _take_columns(saved, rowid, columns)
+            for noun, order in orders.items():
+                if len(values) == len(order):
+                    _take_record(saved, noun, dict(zip(order, [rowid, *columns], strict=True)))
+
+
+def _take_columns(saved: Saved, rowid: int, columns: list[Any]) -> None:
+    """A row of a table that holds no noun, told by how many columns it has and what they prove."""
+    if len(columns) == len(rows.EVENT_COLUMNS) - 1:
+        with suppress(Corrupt):
+            rows.to_event((rowid, *columns, None, None))
+            saved.events.setdefault(rowid, (rowid, *columns))
+    elif len(columns) == len(messages.COLUMNS) + 1:
+        if messages.is_as_written(columns):
+            saved.messages.setdefault(rowid, tuple(columns))
+        else:
+            saved.damaged_messages.add(rowid)
+    elif len(columns) == 4 and rows.checksum(columns[:-1]) == columns[-1]:
+        saved.receipts.setdefault(rowid, tuple(columns))
+    elif len(columns) == 2:
+        salt, changed = columns
+        saved.payloads.setdefault(rowid, []).append((salt, changed))
+
+
+def _take_record(saved: Saved, noun: type[Record], fields: dict[str, Any]) -> None:
+    fields |= {name: float(fields[name]) for name in _REALS if isinstance(fields.get(name), int)}
+    row = tuple(fields[column] for column in rows.columns_of(noun))
+    if rows.is_as_written(noun, row):
+        saved.rows[noun].setdefault(row[0], row)
+    elif noun is Memory:  # no other table has as many columns: it must have been one
+        saved.damaged_memories.add(row[0])
 
 
 def _take_entry(saved: Saved, values: list[Any]) -> None:
+    """A row of a table without rowid; other indexes have such entries, too, but none that looks like these."""
     match values:
         case [str(mark)] if is_tombstone(mark):
             saved.tombstones.add(mark)
         case [str(name), str(value)]:
             saved.meta.setdefault(name, value)
+        case [str(session), bytes(body)] if session not in saved.packed:
+            with suppress(Corrupt):
+                if all(message.session == session for message in messages.unpacked(session, body)):
+                    saved.packed[session] = body
         case [int(a), int(b), float() | int() as strength, str(at), int(seal)]:
-            try:
-                expected = a * 1000003 + b * 1009 + int(strength * 1000)
-                expected += int(datetime.fromisoformat(at).timestamp()) + int(at[20:26])
-            except ValueError:
-                return
-            if seal == expected:
-                saved.links.setdefault((a, b), (float(strength), at))
+            with suppress(ValueError):
+                # The same sum as in the schema.
+                moment = int(datetime.fromisoformat(at).timestamp()) + int(at[20:26])
+                if seal == a * 1000003 + b * 1009 + int(strength * 1000) + moment:
+                    saved.links.setdefault((a, b), (float(strength), at))
 
 
 def _column_orders() -> dict[type[Record], list[str]]:

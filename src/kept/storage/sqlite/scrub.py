@@ -16,6 +16,7 @@ import msgspec
 
 from kept.storage.shared import tombstone
 from kept.storage.sqlite.connection import READ_WAIT_MS
+from kept.storage.sqlite.rows import damaged
 from kept.storage.sqlite.sweep import sweep
 
 T = TypeVar("T")
@@ -145,7 +146,10 @@ def _may_be_there(path: Path) -> bool:
 
 def _get(connection: apsw.Connection, name: str, kind: type[T], default: T) -> T:
     row = connection.execute("select value from meta where name = ?", (name,)).fetchone()
-    return default if row is None else msgspec.json.decode(str(row[0]), type=kind)
+    try:
+        return default if row is None else msgspec.json.decode(str(row[0]), type=kind)
+    except msgspec.DecodeError as error:
+        raise damaged(f"What this file remembers as {name}") from error
 
 
 def _set(connection: apsw.Connection, name: str, value: object) -> None:

@@ -107,7 +107,7 @@ class Searching:
     ) -> list[Found]:
         rank, rank_values = ("0.0", []) if newest else _rank(shelf, ranking)
         conditions, values = clauses(_within(shelf, where))
-        if conditions != ["true"]:
+        if set(conditions) != {"true"}:
             join = "cross join memories m on m.id = f.rowid"
         elif ranking.factors and not newest:
             join = "cross join memories m indexed by memories_weighed on m.id = f.rowid"

@@ -1,0 +1,83 @@
+"""How much longer a briefing takes than a plain recall of the same prompt.
+
+    python -m bench.briefing [--rows 10000] [--rounds 200] [--cache DIR] [--json]
+
+Both go through the facade, in turns, on one store: recall with its five hits, the briefing with all its sections (five
+pinned memories, findings of another agent, summaries, files at hand), rendered and noted. Processor time of this thread
+decides, because the machine may be busy with something else.
+"""
+
+import argparse
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import kept
+from bench import corpora
+from bench.measure import Bar, interleaved, p50, p95, report, table
+from kept.model import Draft, Source
+
+FILE = "src/part7/module3.py"
+SESSION = "bench"
+
+
+def furnish(memory: kept.Kept) -> None:
+    """What a briefing looks for besides the words of the prompt."""
+    language = corpora.Zipf(23)
+    for _ in range(5):
+        memory.pin(memory.remember(language.say(30)).ref or "")
+    reviewer = Source(origin="agent", agent="reviewer", session=SESSION)
+    memory.remember_many([Draft(content=language.say(40), tier="session", source=reviewer) for _ in range(30)])
+    memory.remember_many(
+        [
+            Draft(content=language.say(120), kind="summary", tier="session", source=Source(session=f"s{number}"))
+            for number in range(20)
+        ]
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "kept-bench")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    lines: list[list[object]] = []
+    bars: list[Bar] = []
+    with tempfile.TemporaryDirectory() as folder:
+        place = shutil.copy(corpora.zipf_space(given.rows, given.cache), folder)
+        with kept.open(place, settings=kept.Settings(), clock=lambda: corpora.NOW) as memory:
+            furnish(memory)
+            for kind in ("rare", "common"):
+                prompts = corpora.Zipf(3).questions(given.rounds + 20, common=kind == "common")
+                timings = interleaved(
+                    {
+                        "recall": lambda number, asked=prompts: memory.recall(asked[number]),
+                        "briefing": lambda number, asked=prompts: brief(memory, asked[number]),
+                        "briefing, no prompt": lambda number: brief(memory, ""),
+                    },
+                    given.rounds,
+                )
+                for name, timing in timings.items():
+                    lines.append(
+                        [f"{kind} words, {name}", *(of(timing.cpu_ms) for of in (p50, p95)), p95(timing.wall_ms)]
+                    )
+                plain = p95(timings["recall"].cpu_ms)
+                for name in ("briefing", "briefing, no prompt"):
+                    bars.append(
+                        Bar(f"{kind} words: p95 of a {name} in recalls", p95(timings[name].cpu_ms) / plain, 3.0)
+                    )
+    head = ("ms", "CPU p50", "CPU p95", "wall p95")
+    figures = {str(line[0]): dict(zip(head[1:], line[1:], strict=True)) for line in lines}
+    return report(table(f"A briefing over {given.rows:,} memories", head, lines), bars, figures, as_json=given.json)
+
+
+def brief(memory: kept.Kept, prompt: str) -> None:
+    briefing = memory.briefing(prompt, session=SESSION, files=[FILE])
+    assert briefing.text, briefing.error
+
+
+if __name__ == "__main__":
+    sys.exit(main())

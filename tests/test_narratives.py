@@ -1,0 +1,27 @@
+"""A5: a memory and the story it was written in, both ways."""
+
+from pathlib import Path
+
+import pytest
+
+import kept
+from tests.builders import FakeClock
+
+
+@pytest.mark.parametrize("kind", ["inmemory", "sqlite"])
+def test_a_story_knows_its_memories_and_a_memory_its_story(kind: str, tmp_path: Path) -> None:
+    """A5: narrative_id and task_id link a memory to where it comes from, and back."""
+    place = ":memory:" if kind == "inmemory" else tmp_path / "m.db"
+    with kept.open(place, clock=FakeClock(), settings=kept.Settings()) as memory:
+        story = memory.narrative("the-migration")
+        first = story.remember("We copy the tables first", kind="decision")
+        story.remember("The old server stays for a week", source=kept.Source(origin="user", task="TASK-7"))
+        memory.remember("Not part of it")
+        assert [m.content for m in story.memories()] == ["We copy the tables first", "The old server stays for a week"]
+        back = memory.narrative_of(first.ref or "")
+        assert back is not None
+        assert back.id == "the-migration"
+        assert memory.narrative_of(3) is None
+        assert memory.get(2).source.task == "TASK-7"
+        with pytest.raises(kept.InvalidInput):
+            memory.narrative("../elsewhere")
