@@ -10,6 +10,7 @@ looked at.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from math import log
 from typing import Literal
 
 from msgspec import Struct
@@ -26,8 +27,10 @@ CANDIDATES = 300
 LED_ON = 60  # of these, the best, whose neighbours are looked at although they hold no word of the question
 SHORT_WORDS = 80  # a longer message stands for itself: its neighbours say nothing about it
 FULL_WORDS = 40  # from here on a message is not too short to say something
+LONG_WORDS = 60  # from here on it holds many words of any question by chance
 REST_SHARE = 0.3  # of a session's score: what its second message adds to the best, and the third to the second
-_NEIGHBOURS = (-2, -1, 1, 2)
+_GIVING = (-2, -1, 1)  # which neighbours' match counts for a message
+_TAKING = (2, 1, -1)  # hence, for which neighbours a message counts
 
 _FIRST_PERSON = frozenset({"i", "my", "me", "we", "our"})
 _NAME = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]+")
@@ -35,13 +38,12 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
 class Weights(Struct, frozen=True, kw_only=True):
-    """What each feature of a message counts, when its match counts 1. Every feature is between 0 and about 1."""
+    """What each feature of a message counts, when its match counts 1. A feature is 0 or more, mostly at most 1."""
 
     match: float = 1.0  # BM25 of its own words, as a share of the best candidate's
     before: float = 0.2  # the match of the message before it, and so on
     after: float = 0.15
     two_before: float = 0.25
-    two_after: float = 0.15
     reply: float = 0.45  # the match of the question before it
     fillers: float = 0.2  # words that hold the question together
     session: float = 0.35  # the best match in its session
@@ -54,7 +56,8 @@ class Weights(Struct, frozen=True, kw_only=True):
     statement: float = 0.18  # is no question
     names: float = 0.2  # names somebody or something
     first_person: float = 0.1  # tells of the speaker
-    length: float = 0.1  # is not too short to say something
+    length: float = 0.2  # is not too short to say something
+    long: float = -0.4  # goes on and on: the logarithm of how many times too long it is
 
 
 class MessageRequest(Struct, frozen=True, kw_only=True):
@@ -153,7 +156,7 @@ def _led_on(found: Sequence[FoundMessage], matches: Mapping[Place, _Match], read
     """The short messages beside the best short ones: an answer need not repeat the words of the question."""
     short = [place for one in found if one.n_words <= SHORT_WORDS and matches[place := _place(one)].score > 0]
     best = sorted(short, key=lambda place: -matches[place].score)[:LED_ON]
-    beside = {(session, n + step) for session, n in best for step in _NEIGHBOURS if n + step > 0}
+    beside = {(session, n + step) for session, n in best for step in _TAKING if n + step > 0}
     return [one for one in reader.messages_at(sorted(beside - matches.keys())) if one.n_words <= SHORT_WORDS]
 
 
@@ -177,7 +180,7 @@ def describe(
     for one in found:
         message, place = one.message, _place(one)
         session, n = place
-        beside = {step: shares.get((session, n + step), 0.0) if place in short else 0.0 for step in _NEIGHBOURS}
+        beside = {step: shares.get((session, n + step), 0.0) if place in short else 0.0 for step in _GIVING}
         held = set(one.words.split())
         described.append(
             {
@@ -185,7 +188,6 @@ def describe(
                 "before": beside[-1],
                 "after": beside[1],
                 "two_before": beside[-2],
-                "two_after": beside[2],
                 "reply": beside[-1] if (session, n - 1) in questions else 0.0,
                 "fillers": sum(weight for word, weight in fillers.items() if word in held) / top_fillers,
                 "session": best_in.get(session, 0.0) / most,
@@ -201,6 +203,7 @@ def describe(
                 "names": min(len(set(_NAME.findall(message.content))), 3) / 3,
                 "first_person": float(not held.isdisjoint(_FIRST_PERSON)),
                 "length": min(one.n_words, FULL_WORDS) / FULL_WORDS,
+                "long": log(max(one.n_words / LONG_WORDS, 1.0)),
             }
         )
     return described

@@ -21,8 +21,8 @@ _FILLERS = """
 # Words of somebody who asks back: about the asking, or about the order of things, rather than the matter itself.
 _ASIDES = """
     remind wonder previous conversation chat mention recommend suggest provide name total number order earliest latest
-    first last ago past passed follow up going back looking through thinking remember plan again trying confirm different
-    specific example current currently recently lately day week month year time"""
+    first last ago past passed follow up going back looking through thinking remember plan again trying confirm
+    different specific example current currently recently lately day week month year time"""
 
 # Forms of one word that no stemmer brings together. Each line is a group.
 _FORMS = """
@@ -41,9 +41,10 @@ _FORMS = """
 
 # Words that stand for each other in talk. Each line is a group.
 _RELATED = """
-    job work career occupation profession employ | kid child son daughter toddler baby | husband wife spouse partner marry
-    mom mother mum | dad father | parent mom dad mother father | sibling brother sister
-    grandparent grandma grandpa grandmother grandfather | relative family aunt uncle cousin | friend buddy pal
+    job work career occupation profession employ | kid child son daughter toddler baby
+    husband wife spouse partner marry | mom mother mum | dad father | parent mom dad mother father
+    sibling brother sister | grandparent grandma grandpa grandmother grandfather
+    relative family aunt uncle cousin | friend buddy pal
     movie film cinema | picture photo image photograph camera | buy purchase acquire order
     trip travel vacation holiday journey visit getaway | hike trail trek | car vehicle drive | house home apartment
     company business firm startup | store shop boutique | doctor physician clinic hospital

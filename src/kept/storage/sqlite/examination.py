@@ -8,7 +8,7 @@ not looked at is said, too.
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import apsw
 import msgspec
@@ -221,7 +221,7 @@ def _check_words(patient: Patient) -> Iterator[Finding]:
         row = sound_row(connection, Memory, id)
         if row is not None and prepare(rows.to_memory(row, "")) != rows.to_prepared(row):
             stale.append(id)
-    said = connection.execute("select id, content, words from messages").fetchall()
+    said: list[Any] = connection.execute("select id, content, words from messages").fetchall()
     stale_messages = [
         int(id) for id, content, words in patient.sample(said) if " ".join(text.words(str(content))) != words
     ]

@@ -1,6 +1,7 @@
 """Reading a SQLite space: rows, pages, the journal, recall's notes. Searches are in searching.py.
 
-SQL text is assembled from constants of this file, of rows.py and filters.py; values are always bound.
+SQL text is assembled from constants of this file, of rows.py and filters.py; values are always bound, but for limits,
+which are numbers: SQLite plans a query anew whenever a bound limit changes.
 """
 
 from collections.abc import Callable, Iterator
@@ -50,8 +51,8 @@ class SqliteReader(Searching, MessageReader):
             from memories m
             where {" and ".join(clauses)}
             order by m.id {"asc" if oldest_first else "desc"}
-            limit ?"""
-        return [rows.to_memory(row, self.space) for row in self._fetch(sql, (*values, limit))]
+            limit {limit:d}"""
+        return [rows.to_memory(row, self.space) for row in self._fetch(sql, tuple(values))]
 
     def count(self, where: Where = LIVE) -> int:
         clauses, values = filters.clauses(where)

@@ -69,7 +69,7 @@ def backups_elsewhere(connection: apsw.Connection, uids: Sequence[str]) -> tuple
 
 
 def finish(connection: apsw.Connection, path: Path, vfs: str | None = None) -> bool:
-    """Clean the file itself. Call it in this process's turn to write. False: a reader is in the way."""
+    """Clean the file itself. Call it in this process's turn to write. False: a reader is in the way, or it is damaged."""
     seen = connection.pragma("data_version")
     if not empty_the_wal(connection):
         return False
@@ -77,6 +77,8 @@ def finish(connection: apsw.Connection, path: Path, vfs: str | None = None) -> b
     try:
         if connection.pragma("data_version") != seen:
             return False
+        if connection.pragma("quick_check") != "ok":
+            return False  # what a damaged page calls a gap may hold what could still be saved
         sweep(path, vfs)
         # Besides noting that it is done, this commit makes every other connection drop what it has read.
         connection.execute("delete from meta where name = 'scrub'")

@@ -91,8 +91,8 @@ class Searching:
         check_limit(limit)
         found: set[str] = set()
         for shelf in indexes(where):
-            sql = f"select term from {shelf}_vocabulary where term >= ? and term < ? limit ?"
-            terms = self._fetch(sql, (beginning, beginning + "\U0010ffff", limit))
+            sql = f"select term from {shelf}_vocabulary where term >= ? and term < ? limit {limit:d}"
+            terms = self._fetch(sql, (beginning, beginning + "\U0010ffff"))
             found.update(str(term) for (term,) in terms)
         return sorted(found)[:limit]
 
@@ -121,11 +121,11 @@ class Searching:
               {join}
               where {shelf}_fts match ? and {" and ".join(conditions)}
               order by {"f.rowid desc" if newest else "2 desc, 1 desc"}
-              limit ?
+              limit {limit:d}
             ) best
             cross join memories m on m.id = best.id"""
         match = " OR ".join(f'"{word}"' for word in dict.fromkeys(words))
-        found = self._fetch(sql, (*rank_values, match, *values, limit))
+        found = self._fetch(sql, (*rank_values, match, *values))
         return [self._found(shelf, row[0], row[1:], words) for row in found]
 
     def _found(self, shelf: str, rank: float, row: Sequence[Any], words: Sequence[str]) -> Found:

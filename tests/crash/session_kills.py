@@ -1,0 +1,112 @@
+"""kill -9 at any point of append, checkpoint, compact and finish: what was said is in the rows and in the mirror.
+
+    python -m tests.crash.session_kills --kills 300
+
+One process after the other talks in the same session and says after each call what was acknowledged; it is killed at a
+random moment. Afterwards every acknowledged message is a row; once the session is opened again, it is a line of the
+mirror, in order and whole; and every decision that was said is a finding.
+"""
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import kept
+from kept.model import Message
+
+SETTINGS = {"compaction_threshold_tokens": 1_500, "flush_threshold_tokens": 1_000}
+# Decisions must not be alike, or the later ones would rightly be taken for echoes of the first.
+NOUNS = (
+    "billing login search export import mail cache queue backup upload report calendar harbor pier berth guest ledger "
+    "invoice tide weather gate printer tablet session token schema index cluster runner bucket domain ticket palette"
+).split()
+
+
+def talk(home: str, life: int) -> None:
+    """Say things until somebody ends it, and tell on standard output what was acknowledged."""
+    with kept.open(home=home, project="p", settings=SETTINGS) as memory:
+        session = memory.session("s")
+        for number in range(10_000):
+            message = Message(id=f"{life}-{number}", role="user", content=sentence(life, number))
+            added = session.extend([message])
+            print("said", message.id if added else "", flush=True)
+            if number % 7 == 3:
+                session.checkpoint()
+            if number % 11 == 5:
+                session.compact()
+            if number % 13 == 9:
+                session.finish()
+
+
+def sentence(life: int, number: int) -> str:
+    if number % 5 == 0:
+        words = random.Random(life * 100_003 + number).sample(NOUNS, 10)
+        return f"We decided to {words[0]} the {' '.join(words[1:])} {life}-{number}."
+    return f"One moment, I am looking at part {number} of life {life}."
+
+
+def run(kills: int, seed: int = 1) -> tuple[int, list[str]]:
+    """How many messages were acknowledged, and what is wrong."""
+    rng = random.Random(seed)
+    said: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for life in range(kills):
+            child = subprocess.Popen(
+                [sys.executable, "-m", "tests.crash.session_kills", "--talk", folder, str(life)],
+                stdout=subprocess.PIPE,
+                text=True,
+                cwd=Path(__file__).parents[2],
+            )
+            assert child.stdout is not None
+            first = child.stdout.readline()  # it is under way
+            time.sleep(rng.random() * 0.4)
+            child.kill()
+            rest = child.stdout.read()
+            child.wait()
+            lines = (first + rest).splitlines(keepends=True)
+            said += [line.split()[1] for line in lines if line.startswith("said ") and line.endswith("\n")]
+        return len(said), faults(folder, said)
+
+
+def faults(folder: str, said: list[str]) -> list[str]:
+    """What is missing or wrong after all that."""
+    with kept.open(home=folder, project="p", settings=SETTINGS) as memory:
+        session = memory.session("s")
+        session.checkpoint()
+        messages = session.messages()
+        findings = {finding.content for finding in session.findings()}
+        findings |= {finding.content for finding in memory.list(kinds=["decision"], limit=100_000)}
+    rows = {message.id: message for message in messages}
+    (mirror,) = Path(folder).rglob("sessions/s.jsonl")
+    lines = [json.loads(line)["id"] for line in mirror.read_text("utf-8").splitlines()]
+    wrong = [f"{id} was acknowledged and is no row" for id in said if id not in rows]
+    if lines != [message.id for message in messages]:
+        wrong.append(f"the mirror has {len(lines)} lines, the session {len(messages)} messages, or another order")
+    if [message.n for message in messages] != list(range(1, len(messages) + 1)):
+        wrong.append("the numbers of the messages have gaps")
+    decided = [message.content for message in messages if message.content.startswith("We decided")]
+    return wrong + [f"no finding for: {one}" for one in decided if not any(_says(one, found) for found in findings)]
+
+
+def _says(decision: str, finding: str) -> bool:
+    return decision.rstrip(".") in finding
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--talk"]:
+        talk(sys.argv[2], int(sys.argv[3]))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kills", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    started = time.monotonic()
+    acknowledged, found = run(options.kills, options.seed)
+    took = time.monotonic() - started
+    print(f"{options.kills} kills, {acknowledged} acknowledged messages, {len(found)} faults, {took:.0f} s")
+    print("\n".join(found[:20]))
+    sys.exit(bool(found))
