@@ -17,6 +17,7 @@ test-long: $(READY)  ## The long versions: storms, power cuts, canaries, byte fl
 	$(BIN)/python -m tests.crash.kills --kills 1000
 	$(BIN)/python -m tests.crash.powercut
 	$(BIN)/python -m tests.crash.storm
+	$(BIN)/python -m tests.crash.session_kills --kills 300
 	$(BIN)/python -m tests.storage.erase_canaries
 	$(BIN)/python -m tests.storage.byte_flips --flips 10000
 	KEPT_TEST_LONG=1 $(BIN)/python -m pytest -n 2 -q tests/properties

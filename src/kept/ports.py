@@ -210,12 +210,14 @@ class Reader(Messages, Protocol):
         *,
         limit: int,
         ranking: Ranking = BY_MATCH,
+        among: int | None = None,
         newest: bool = False,
         is_late: Callable[[], bool] | None = None,
     ) -> list[Found]:
         """Memories that hold at least one of the prepared words, best first by `ranking`. Never the shelf `forgotten`.
 
-        `newest`: the latest ones first instead, whatever their score: cheap for the commonest word.
+        `among`: only so many of the matches, the newest ones, are ranked at all.
+        `newest`: the latest ones first, and none is ranked: cheap for the commonest word.
         `is_late` is asked from time to time; when it says yes, the search ends with TooLate.
         """
 

@@ -105,7 +105,12 @@ class Bench:
     def storage(self) -> SqliteStorage:
         if self._storage is None:
             self._storage = SqliteStorage(
-                self.path, SPACE, vfs=self._vfs, write_wait_s=1, salt=lambda n_bytes: "00" * n_bytes
+                self.path,
+                SPACE,
+                vfs=self._vfs,
+                write_wait_s=1,
+                salt=lambda n_bytes: "00" * n_bytes,
+                now=lambda: START,
             )
         return self._storage
 
@@ -178,6 +183,17 @@ def back_up(bench: Bench) -> None:
             verify(target)
 
 
+def back_up_and_add(bench: Bench) -> None:
+    back_up(bench)
+    add(bench)
+
+
+def restore(bench: Bench) -> None:
+    for replaced in bench.path.parent.glob("kept.db.backups/replaced-*"):
+        replaced.unlink()  # of the try before: the clock stands still, and so does the name
+    bench.storage.restore_from(bench.path.with_name("copy.db"), overwrite_newer=True)
+
+
 def open_again(bench: Bench) -> None:
     """Opens the file: makes a new one, or recovers a WAL and finishes an erasure."""
     assert bench.storage
@@ -213,6 +229,7 @@ OPERATIONS: dict[str, Operation] = {
     "note use": Operation(note_use, is_one_transaction=False, may_be_dropped=True),
     "scrub": Operation(scrub, prepare=erase, is_one_transaction=False),
     "back up": Operation(back_up, prepare=add, is_one_transaction=False),
+    "restore": Operation(restore, prepare=back_up_and_add),
     "close": Operation(close, prepare=add, is_one_transaction=False),
     "make": Operation(open_again, "none", prepare=lambda bench: None, is_one_transaction=False),
     "open": Operation(open_again, "hot", prepare=lambda bench: None, is_one_transaction=False),

@@ -10,15 +10,15 @@ from tests.crash.simulated_disk import SECTOR, Happened, Media
 def test_what_was_acknowledged_survives_a_power_cut() -> None:
     """B21, C30: at a sample of all boundaries of a busy life; nothing is lost, torn, or back from the erased."""
     with scratch_folder() as folder:
-        report = powercut.run(folder, seed=3, operations=40, share=0.12)
-    assert report.images > 100
+        report = powercut.run(folder, seed=3, operations=30, share=0.1)
+    assert report.images > 60
     assert (report.lost, report.corrupt) == ([], [])
 
 
 def test_the_same_life_loses_rows_when_it_does_not_sync() -> None:
     """Otherwise the simulated disk would prove nothing."""
     with scratch_folder() as folder:
-        report = powercut.run(folder, seed=3, operations=40, share=0.06, synchronous="normal")
+        report = powercut.run(folder, seed=3, operations=30, share=0.05, synchronous="normal")
     assert len(report.lost) > 5
     assert report.corrupt == []
 

@@ -16,8 +16,9 @@ from kept.ports import Found, Ranking, Reader, Statistics, TooLate, Where
 
 SMALLEST_BUDGET = 2_000  # postings: 2 ms
 BUDGET_GROWTH = 30  # times the square root of the rows: 3,000 of 10,000, 30,000 of a million
-CANDIDATES = 100
-WIDENED = 500
+FEWEST_CANDIDATES = 50
+CANDIDATE_SHARE = 0.01  # of the budget: the less of a large space was searched, the less its order says
+MOST_CANDIDATES = 500
 DEGRADED_CANDIDATES = 100
 
 
@@ -50,10 +51,11 @@ def gather(
             is_all = sum(statistics.rows_with[word] for word in rare) < limit
             found = reader.search(rare, where, limit=limit, ranking=ranking, newest=is_all, is_late=is_late)
         known = {hit.memory.id for hit in found}
-        for word in common:  # the rare words found too little: let the next one in, whatever it costs
+        for word in common:  # the rare words found too little: let the next one in, as far back as the budget goes
             if len(found) >= limit:
                 break
-            more = reader.search([word], where, limit=limit, ranking=ranking, is_late=is_late)
+            among = int(budget(statistics.rows))
+            more = reader.search([word], where, limit=limit, ranking=ranking, among=among, is_late=is_late)
             found += [hit for hit in more if hit.memory.id not in known]
             known.update(hit.memory.id for hit in more)
         return Gathered(found[:limit], is_cut=len(found) >= limit)
@@ -63,12 +65,24 @@ def gather(
     return Gathered(found, is_cut=True, is_late=True)
 
 
+def budget(rows: int) -> float:
+    """How many postings a search of so many rows may look at."""
+    return max(SMALLEST_BUDGET, BUDGET_GROWTH * rows**0.5)
+
+
+def sizes(rows: int, *, wanted: int, is_degraded: bool) -> tuple[int, ...]:
+    """How many candidates to take from so many rows: first, and again if that could miss one that is wanted."""
+    if is_degraded:
+        return (DEGRADED_CANDIDATES,)
+    first = max(FEWEST_CANDIDATES, wanted, int(CANDIDATE_SHARE * budget(rows)))
+    return first, max(MOST_CANDIDATES, 4 * wanted)
+
+
 def affordable(weights: dict[str, float], statistics: Statistics) -> tuple[list[str], list[str]]:
     """The words that some row holds, rarest first: those within the budget, and the rest."""
     held = sorted((rows, word) for word in weights if (rows := statistics.rows_with.get(word, 0)))
-    budget = max(SMALLEST_BUDGET, BUDGET_GROWTH * statistics.rows**0.5)
-    if statistics.rows <= budget:
+    if statistics.rows <= budget(statistics.rows):
         return [word for _, word in held], []
     spent = accumulate(rows for rows, _ in held)
-    n_rare = sum(rows <= budget for rows in spent)
+    n_rare = sum(rows <= budget(statistics.rows) for rows in spent)
     return [word for _, word in held[:n_rare]], [word for _, word in held[n_rare:]]

@@ -13,10 +13,9 @@ from msgspec import Struct
 from kept.model import Alias, Conflict, Memory, Recalled
 from kept.ports import Reader, Statistics, Where
 from kept.recall import candidates, links, query
-from kept.recall.candidates import CANDIDATES, DEGRADED_CANDIDATES, WIDENED
 from kept.recall.rerank import Reranker, rerank
 from kept.recall.score import Circumstances, Scored, hit, ranking, scorer
-from kept.recall.select import AT_LEAST_KEPT, MOST_MISSES, best_first, in_order, select
+from kept.recall.select import MOST_MISSES, best_first, in_order, kept_of, select
 from kept.settings import Profile, Settings
 
 MOST_PINNED = 5
@@ -64,13 +63,13 @@ def recall(request: Request, around: Surroundings) -> Recalled:
     own_aliases = [alias for reader in around.readers for alias in reader.all(Alias)]
     asked = query.understand(request.query, request.profile, own_aliases)
     looked, asked = _look_twice(request, around, asked, is_late)
-    top = max(AT_LEAST_KEPT, 3 * request.limit) if not request.is_degraded else DEGRADED_TOP
-    hits = [hit(scored, asked) for scored in looked.scored[: top + MOST_MISSES]]
+    hits = [hit(scored, asked) for scored in looked.scored[: _looked_at(request)]]
     notes = looked.notes
     if around.reranker is not None and hits:
         hits, note = rerank(request.query, hits, around.reranker, max(0.01, deadline - around.timer()))
         hits = in_order(hits)
         notes += [note] if note else []
+    top = DEGRADED_TOP if request.is_degraded else None
     chosen, misses = select(hits, request.profile, request.limit, top=top)
     if request.follow:
         chosen += links.follow(chosen, around.readers, around.now, limit=request.limit)
@@ -114,7 +113,7 @@ def _look(request: Request, around: Surroundings, asked: query.Asked, is_late: C
     best: list[Scored] = []
     notes = ["recall has been slow lately, so fewer candidates were looked at"] if request.is_degraded else []
     for reader, own in zip(around.readers, statistics, strict=True):
-        for limit in (DEGRADED_CANDIDATES,) if request.is_degraded else (CANDIDATES, WIDENED):
+        for limit in candidates.sizes(own.rows, wanted=_looked_at(request), is_degraded=request.is_degraded):
             gathered = candidates.gather(reader, asked.weights, own, request.where, order, limit=limit, is_late=is_late)
             scored = [score(found) for found in gathered.found]
             if gathered.is_late or not gathered.is_cut or not _could_miss(scored, request.limit):
@@ -126,6 +125,11 @@ def _look(request: Request, around: Surroundings, asked: query.Asked, is_late: C
         best += scored
     unknown = [word for word in asked.literal if not circumstances.statistics.rows_with.get(word)]
     return _Looked(scored=best_first([one for one in best if one.score > 0]), unknown=unknown, notes=notes)
+
+
+def _looked_at(request: Request) -> int:
+    """How many of the best can be part of the answer, or be told as just missed."""
+    return kept_of(request.limit) + MOST_MISSES
 
 
 def _could_miss(scored: Sequence[Scored], limit: int) -> bool:

@@ -24,8 +24,16 @@ def in_order(hits: Sequence[Hit]) -> list[Hit]:
     return sorted(hits, key=lambda hit: _place(hit.score, hit.memory))
 
 
-def select(hits: Sequence[Hit], profile: Profile, limit: int, *, top: int) -> tuple[list[Hit], list[Miss]]:
+def kept_of(limit: int) -> int:
+    """How many of the best are considered for an answer of at most `limit`."""
+    return max(AT_LEAST_KEPT, 3 * limit)
+
+
+def select(
+    hits: Sequence[Hit], profile: Profile, limit: int, *, top: int | None = None
+) -> tuple[list[Hit], list[Miss]]:
     """The answer, and what just missed it. `hits` are in order; `top` is how many are looked at all."""
+    top = kept_of(limit) if top is None else top
     chosen: list[Hit] = []
     misses: list[Miss] = []
     from_session: Counter[str] = Counter()

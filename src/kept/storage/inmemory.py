@@ -147,21 +147,24 @@ class InMemoryReader(MessageReader):
         *,
         limit: int,
         ranking: Ranking = BY_MATCH,
+        among: int | None = None,
         newest: bool = False,
         is_late: Callable[[], bool] | None = None,
     ) -> list[Found]:
         check_limit(limit)
         relevance = bm25.scorer(words, self.statistics(words, where), ranking.columns, by_tokens=True)
         found: list[Found] = []
-        for memory in self._state.memories.values():
+        for id in sorted(self._state.memories, reverse=True):
             if is_late is not None and is_late():
                 raise TooLate
+            memory = self._state.memories[id]
             if memory.is_forgotten or not matches(memory, where):
                 continue
             prepared = self._prepare(memory)
             if match := relevance(prepared):
                 found.append(Found(memory, prepared, match * weight(memory, ranking)))
-        found.sort(key=lambda hit: (0.0 if newest else -hit.rank, -hit.memory.id))
+        if not newest:
+            found = sorted(found[:among], key=lambda hit: -hit.rank)
         return found[:limit]
 
     def statistics(self, words: Sequence[str], where: Where = LIVE) -> Statistics:

@@ -19,6 +19,7 @@ Span = tuple[int, int, str]
 Tail = tuple[str, str, str]  # prefix, kind, pattern of what follows the prefix
 
 LONGEST_KEY = 20_000  # characters between the two ends of a private key; an RSA key of 16,384 bits has 12,700
+RANDOM_STRETCH = 2.0  # characters of one sort in a row, on average; 1.5 in random strings, more than 3 in names
 OPEN_END = 256  # how far an open-ended token is matched; what follows in the same alphabet belongs to it as well
 CLASSES = {
     "[W]": "[A-Za-z0-9]",
@@ -72,7 +73,7 @@ def find_vendor_tokens(text: str, small: str) -> Iterator[Span]:
                     if found:
                         yield found
                         done = found[1]
-            found = _marked_token(text, start, end) if done <= start else None
+            found = _unlisted_token(text, start, end) if done <= start else None
         if found:
             yield found
             done = found[1]
@@ -96,23 +97,36 @@ def _is_random(tail: str) -> bool:
     return len(set(head)) >= 7 and (head.lower() != head != head.upper() or compiled("[0-9]").search(head) is not None)
 
 
-def _marked_token(text: str, start: int, end: int) -> Span | None:
-    """A token of a vendor that the table does not know, `acme_sk_live_…`, `bar-pat-…`; or of Discord: no prefix."""
-    if not 20 <= end - start <= 300:
+def _unlisted_token(text: str, start: int, end: int) -> Span | None:
+    """A token of a vendor that the table does not know, but that is written as vendors write theirs; or Discord's."""
+    run = text[start : min(end, start + 300)].rstrip(".-_")
+    if len(run) < 20 or compiled(r"[a-z.]++$").match(run):
         return None
-    run = text[start:end].rstrip(".-_")
     if run.count(".") == 2 and compiled(r"[MNO][\w-]{22,27}+\.[\w-]{6,7}+\.[\w-]{27,45}+$").match(run):
         return start, start + len(run), "discord"
-    head, tail = run[: max(run.rfind("_"), run.rfind("-")) + 1], run[max(run.rfind("_"), run.rfind("-")) + 1 :]
-    if not head or len(tail) < 16 or not tail.isalnum() or tail.isalpha() or head.count("_") + head.count("-") > 4:
-        return None
-    if sum(map(str.isdigit, tail)) < 3 or len(set(tail)) < 9 or not is_opaque(tail):
-        return None
+    return (start, start + len(run), "token") if _says_token(run) or _looks_like_token(run) else None
+
+
+def _says_token(run: str) -> bool:
+    """`acme_sk_live_…`, `bar-pat-…`, `XYPAT_…`: what it is, then a random string or a UUID."""
+    parts = re.split("[_-]", run)
+    tail = "".join(parts[-5:]) if compiled(r".*-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$").match(run) else parts[-1]
+    if not 16 <= len(tail) < len(run) or not tail.isalnum() or len(set(tail)) < 9 or not is_opaque(tail):
+        return False
     is_hex = not tail.lower().strip("0123456789abcdef")
-    says_so = any(mark.lower() in (TOKEN_MARKS_FOR_HEX if is_hex else TOKEN_MARKS) for mark in re.split("[_-]", head))
-    # a short name, an underscore and a long random string of both cases: how most vendors now write their tokens
-    is_like_others = len(tail) >= 30 and tail.lower() != tail != tail.upper() and compiled(r"[a-z]{2,8}_$").match(head)
-    return (start, start + len(run), "token") if says_so or is_like_others else None
+    marks = parts[:-5] if len(tail) > len(parts[-1]) else parts[:-1]
+    listed = TOKEN_MARKS_FOR_HEX if is_hex else TOKEN_MARKS
+    return len(marks) <= 4 and any(mark.lower() in listed or mark.endswith(("PAT", "KEY", "TOKEN")) for mark in marks)
+
+
+def _looks_like_token(run: str) -> bool:
+    """A short name, a separator, and a long string in which small letters, capitals and digits follow at random."""
+    tail = compiled(r"[A-Za-z]{2,8}+[_-]([A-Za-z0-9_-]{30,}+)$").match(run)
+    if not tail:
+        return False
+    chunks = compiled(r"[A-Z]?[a-z]++|[A-Z]++|[0-9]++|[_-]").findall(tail.group(1))
+    sorts = [sum(map(test, tail.group(1))) for test in (str.islower, str.isupper, str.isdigit)]
+    return min(sorts) >= 3 and len(tail.group(1)) / len(chunks) < RANDOM_STRETCH
 
 
 def find_shapes(text: str, small: str) -> Iterator[Span]:

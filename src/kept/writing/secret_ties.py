@@ -249,7 +249,7 @@ def _column(text: str, cue: Cue) -> tuple[list[Value], int]:
             break
         content = cells[place].strip(" \"'`")
         start = end + 1 + sum(map(len, cells[:place])) + place + cells[place].index(content)
-        secret = Value(start, start + len(content), True)
+        secret = Value(start, start + len(content), False)
         if content and is_secret(text, cue, secret, Tie.LOOSE):
             secrets.append(secret)
         end += len(row) + 1
@@ -276,11 +276,7 @@ def _read(text: str, cue: Cue, position: int, tie: Tie) -> Value | None:
     scheme = compiled(r"(?i:bearer|basic|token|apikey|bot|ssws)[ \t]{1,3}+").match(text, value.start)
     if scheme and tie is not Tie.LOOSE:
         inner = Value(scheme.end(), value.end, True) if value.end > scheme.end() else _unquoted(text, scheme.end(), tie)
-        if (
-            inner
-            and is_opaque(text[inner.start : inner.end])
-            and not compiled(r"\s").search(text, inner.start, inner.end)
-        ):
+        if inner and is_opaque(text[inner.start : inner.end]) and " " not in text[inner.start : inner.end]:
             return inner
     if cue.family == "credentials":
         second = _second_of_pair(text, value)

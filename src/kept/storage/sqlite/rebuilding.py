@@ -16,10 +16,11 @@ import msgspec
 from kept import journal
 from kept.model import NOUNS, Conflict, Event, Memory, Record, replace
 from kept.ports import Stamp
+from kept.storage.shared import tombstone
 from kept.storage.sqlite import hotwords, messages, rows, schema
 from kept.storage.sqlite.acknowledged import Position
 from kept.storage.sqlite.connection import connect
-from kept.storage.sqlite.findings import Finding, named
+from kept.storage.sqlite.findings import NAMED, Finding, named
 from kept.storage.sqlite.histories import JOURNAL, REPAIR, missing_payloads
 from kept.storage.sqlite.salvage import Saved
 from kept.storage.sqlite.transaction import insert_event
@@ -91,27 +92,34 @@ def _decide(saved: Saved, events: list[Event], space: str, *, has_gaps: bool) ->
         if event.subject != JOURNAL:
             histories.setdefault(event.subject, []).append(event)
     erased = {event.subject for event in events if event.action == "erase"}
-    proved = {
-        record.subject: record
-        for noun in NOUNS
-        for row in saved.rows[noun].values()
-        for record in [rows.to_record(noun, row, space)]
-    }
+    proved: dict[str, Record] = {}
+    for noun in NOUNS:
+        for row in saved.rows[noun].values():
+            record = rows.to_record(noun, row, space)
+            if not (isinstance(record, Memory) and _may_be_erased(saved, record)):
+                proved[record.subject] = record
     decided = Decided([], [], [])
     for subject in sorted((proved.keys() | histories.keys()) - erased):
-        history, row = histories.get(subject, []), proved.get(subject)
+        history, found = histories.get(subject, []), proved.get(subject)
         is_complete = not has_gaps and bool(history) and all(event.changed is not None for event in history)
         if is_complete and not journal.replay(history):
             continue  # it had been removed
-        best = _newer(row, _told(history, space), is_complete=is_complete)
+        best = _newer(found, _told(history, space), is_complete=is_complete)
         if best is not None:
             decided.records.append(best)
-            if row is None and isinstance(best, Memory):
+            if found is None and isinstance(best, Memory):
                 decided.from_journal.append(best.id)
         elif not (journal.noun_of(history[0]) is Conflict and erased):  # it may have gone with an erased memory
             decided.lost.append(subject)
     decided.records.sort(key=lambda record: record.id)
     return decided
+
+
+def _may_be_erased(saved: Saved, memory: Memory) -> bool:
+    """Whether an older page has a memory whose text was erased, by an event that may be lost."""
+    if memory.id not in saved.outdated or saved.facts is None:
+        return False
+    return tombstone(bytes.fromhex(saved.facts["tombstone_key"]), memory.fingerprint) in saved.tombstones
 
 
 def _told(history: list[Event], space: str) -> Record | None:
@@ -147,7 +155,9 @@ def _write(connection: apsw.Connection, saved: Saved, records: list[Record], eve
     sql = "insert into packed_sessions (session, body) values (?, ?)"
     connection.executemany(sql, saved.packed.items())
     sql = "insert into receipts (id, at, body, uids, checksum) values (?, ?, ?, ?, ?)"
-    connection.executemany(sql, [(id, *values) for id, values in sorted(saved.receipts.items())])
+    erased = {event.subject for event in events if event.action == "erase"}
+    receipts = [(id, *values) for id, values in saved.receipts.items() if erased.isdisjoint(rows.from_json(values[2]))]
+    connection.executemany(sql, sorted(receipts))
     sql = """
         insert into memory_links (memory_id, related_id, strength, at)
         select ?1, ?2, ?3, ?4
@@ -174,7 +184,7 @@ def _give_no_id_again(connection: apsw.Connection, saved: Saved, records: list[R
     for record in records:
         given[rows.table_of(type(record))].append(record.id)
     given["memories"] += saved.damaged_memories
-    given.setdefault("messages", []).extend([noted.message, *saved.messages, *saved.damaged_messages])
+    given.setdefault("messages", []).extend([noted.message, *saved.messages, *saved.lost_messages])
     known = {str(name) for (name,) in connection.execute("select name from sqlite_schema where type = 'table'")}
     for table, numbers in given.items():
         if table in known and numbers:
@@ -201,9 +211,12 @@ def _what_is_lost(
     if decided.lost:
         message = f"Lost, though the journal knows of them: {', '.join(decided.lost)}."
         findings.append(Finding("problem", "memory", message, _BACKUP))
-    cut_off = range(max([0, *saved.messages, *saved.damaged_messages]) + 1, noted.message + 1)
-    if lost_messages := [*saved.damaged_messages, *cut_off]:
-        findings.append(Finding("problem", "messages", f"Lost: {named('message', lost_messages)}.", _BACKUP))
+    cut_off = range(max([0, *saved.messages, *saved.lost_messages, *saved.places]) + 1, noted.message + 1)
+    if lost_messages := [*saved.lost_messages, *cut_off]:
+        known = [saved.places[id] for id in sorted(lost_messages) if id in saved.places]
+        where = "; ".join(f"number {n} of session {session}" for session, n in known[:NAMED])
+        message = f"Lost: {named('message', lost_messages)}" + (f" ({where})." if where else ".")
+        findings.append(Finding("problem", "messages", message, _BACKUP))
     if lost_events:
         message = f"Lost: {named('event', lost_events)}. What they did can be neither shown nor undone."
         findings.append(Finding("problem", "journal", message))

@@ -115,7 +115,8 @@ def _rebuild(path: Path, now: datetime) -> list[Finding]:
     accepted = _frames_that_sqlite_reads(path)
     with _alone_with(path) as file:
         wal = wal_of(path)
-        saved = salvage([Image(file, wal), Image(file, wal, frames=accepted), Image(file, wal, frames=0)])
+        older = (Image(file, wal, frames=frames) for frames in (accepted, 0))
+        saved = salvage(Image(file, wal), older)
         if saved.is_empty:
             raise Corrupt(
                 f"Nothing in {path} can be recognised as Kept's.",

@@ -1,7 +1,8 @@
 """Collect from a damaged file whatever proves to be what was written.
 
 First half of a repair. Records are taken wherever they are found (pages.py), and believed because of the checksum, hash
-or digest that they carry. Rule: what cannot be proved is not saved, but counted.
+or digest that they carry. Rule: what cannot be proved is not saved, but counted; and what was erased does not come back
+from an older page.
 """
 
 from collections.abc import Iterable
@@ -12,8 +13,9 @@ from typing import Any
 import apsw
 from msgspec import Struct, field
 
+from kept import journal
 from kept.errors import Corrupt
-from kept.model import NOUNS, Event, Memory, Record
+from kept.model import NOUNS, Conflict, Event, Memory, Record, Session, replace
 from kept.storage.shared import is_tombstone
 from kept.storage.sqlite import messages, rows, schema
 from kept.storage.sqlite.pages import Image
@@ -32,11 +34,13 @@ class Saved(Struct):
     """What was found. Of several versions of a row the first one found stays: the newest, see `salvage`."""
 
     rows: dict[type[Record], dict[int, tuple[Any, ...]]] = field(default_factory=lambda: {noun: {} for noun in NOUNS})
+    outdated: set[int] = field(default_factory=set)  # memories that only an older image still has
     damaged_memories: set[int] = field(default_factory=set)
     events: dict[int, tuple[Any, ...]] = field(default_factory=dict)
     payloads: dict[int, list[tuple[Any, Any]]] = field(default_factory=dict)
     messages: dict[int, tuple[Any, ...]] = field(default_factory=dict)
     damaged_messages: set[int] = field(default_factory=set)
+    places: dict[int, tuple[str, int]] = field(default_factory=dict)  # of messages, as their index has them
     packed: dict[str, bytes] = field(default_factory=dict)
     links: dict[tuple[int, int], tuple[float, str]] = field(default_factory=dict)
     receipts: dict[int, tuple[Any, ...]] = field(default_factory=dict)
@@ -54,9 +58,24 @@ class Saved(Struct):
         facts = {name: self.meta[name] for name in _FACTS if name in self.meta}
         return facts if facts.pop("seal", "") == schema.seal_of(facts) and "space" in facts else None
 
+    @property
+    def lost_messages(self) -> set[int]:
+        """Messages that were there, as far as their index or their remains tell."""
+        sessions = {values[0] for values in self.messages.values()} | {row[1] for row in self.rows[Session].values()}
+        indexed = {id for id, (session, _) in self.places.items() if session in sessions}
+        return (self.damaged_messages | indexed) - self.messages.keys()
+
     def journal(self) -> list[Event]:
-        """The events that were found, in order, each with its payload if that was found, too."""
-        return [self._with_payload(event) for _, event in sorted(self.events.items())]
+        """The events that were found, in order, each with its payload if that was found, and not erased since."""
+        events = [self._with_payload(event) for _, event in sorted(self.events.items())]
+        erased = {event.subject for event in events if event.action == "erase"}
+        for event in events:
+            if journal.noun_of(event) is Conflict and not _names(event, "left", "right").isdisjoint(erased):
+                erased = erased | {event.subject}  # it went with the memory
+        return [
+            replace(event, salt=None, changed=None) if event.subject in erased and event.action != "erase" else event
+            for event in events
+        ]
 
     def _with_payload(self, event: tuple[Any, ...]) -> Event:
         for candidate in self.payloads.get(event[0], ()):
@@ -65,17 +84,41 @@ class Saved(Struct):
         return rows.to_event((*event, None, None))
 
 
-def salvage(images: Iterable[Image]) -> Saved:
-    """Everything that can be proved to be Kept's. Give the newest image first."""
-    saved = Saved()
+def _names(event: Event, *fields: str) -> set[str]:
+    changed = event.changed or {}
+    return {str(value) for name in fields for value in changed.get(name, ())}
+
+
+def salvage(newest: Image, older: Iterable[Image]) -> Saved:
+    """Everything that can be proved to be Kept's.
+
+    From older images come the journal and what it tells of; messages and notes, which may have been erased without
+    an event, come from the newest one only.
+    """
     orders = _column_orders()
-    for image in images:
-        for rowid, values in image.rows():
-            _take_row(saved, orders, rowid, values)
-        for values in image.entries():
-            _take_entry(saved, values)
+    saved = _read(newest, orders)
+    for image in older:
+        other = _read(image, orders)
+        saved.outdated |= other.rows[Memory].keys() - saved.rows[Memory].keys()
+        for noun in NOUNS:
+            saved.rows[noun] = other.rows[noun] | saved.rows[noun]
+        saved.events = other.events | saved.events
+        for seq, candidates in other.payloads.items():
+            saved.payloads.setdefault(seq, []).extend(candidates)
+        saved.tombstones |= other.tombstones
+        saved.meta = other.meta | saved.meta
+        for table, number in other.sequences.items():
+            saved.sequences[table] = max(number, saved.sequences.get(table, 0))
     saved.damaged_memories -= saved.rows[Memory].keys()
-    saved.damaged_messages -= saved.messages.keys()
+    return saved
+
+
+def _read(image: Image, orders: dict[type[Record], list[str]]) -> Saved:
+    saved = Saved()
+    for rowid, values in image.rows():
+        _take_row(saved, orders, rowid, values)
+    for values in image.entries():
+        _take_entry(saved, values)
     return saved
 
 
@@ -128,6 +171,8 @@ def _take_entry(saved: Saved, values: list[Any]) -> None:
             with suppress(Corrupt):
                 if all(message.session == session for message in messages.unpacked(session, body)):
                     saved.packed[session] = body
+        case [str(session), int(n), int(id)]:
+            saved.places[id] = (session, n)
         case [int(a), int(b), float() | int() as strength, str(at), int(seal)]:
             with suppress(ValueError):
                 # The same sum as in the schema.

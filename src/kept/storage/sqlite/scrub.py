@@ -69,7 +69,7 @@ def backups_elsewhere(connection: apsw.Connection, uids: Sequence[str]) -> tuple
 
 
 def finish(connection: apsw.Connection, path: Path, vfs: str | None = None) -> bool:
-    """Clean the file itself. Call it in this process's turn to write. False: a reader is in the way, or it is damaged."""
+    """Clean the file itself. Call it in this process's turn to write. False: a reader, or damage, is in the way."""
     seen = connection.pragma("data_version")
     if not empty_the_wal(connection):
         return False

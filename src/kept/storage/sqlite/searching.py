@@ -52,6 +52,7 @@ class Searching:
         *,
         limit: int,
         ranking: Ranking = BY_MATCH,
+        among: int | None = None,
         newest: bool = False,
         is_late: Callable[[], bool] | None = None,
     ) -> list[Found]:
@@ -62,7 +63,8 @@ class Searching:
         found: list[Found] = []
         with self._interrupted_when(is_late):
             for shelf in shelves:
-                found += self._search_shelf(shelf, words, where, limit, ranking, newest)
+                sql, values = _query(shelf, words, where, limit, None if newest else ranking, among)
+                found += [self._found(shelf, rank, row, words) for rank, *row in self._fetch(sql, values)]
         if newest:
             found.sort(key=lambda hit: -hit.memory.id)
         else:
@@ -95,38 +97,6 @@ class Searching:
             terms = self._fetch(sql, (beginning, beginning + "\U0010ffff"))
             found.update(str(term) for (term,) in terms)
         return sorted(found)[:limit]
-
-    def _search_shelf(
-        self,
-        shelf: str,
-        words: Sequence[str],
-        where: Where,
-        limit: int,
-        ranking: Ranking,
-        newest: bool,
-    ) -> list[Found]:
-        rank, rank_values = ("0.0", []) if newest else _rank(shelf, ranking)
-        conditions, values = clauses(_within(shelf, where))
-        if set(conditions) != {"true"}:
-            join = "cross join memories m on m.id = f.rowid"
-        elif ranking.factors and not newest:
-            join = "cross join memories m indexed by memories_weighed on m.id = f.rowid"
-        else:
-            join = ""
-        sql = f"""
-            select best.rank, {rows.MEMORY_SELECT}
-            from (
-              select f.rowid as id, {rank} as rank
-              from {shelf}_fts f
-              {join}
-              where {shelf}_fts match ? and {" and ".join(conditions)}
-              order by {"f.rowid desc" if newest else "2 desc, 1 desc"}
-              limit {limit:d}
-            ) best
-            cross join memories m on m.id = best.id"""
-        match = " OR ".join(f'"{word}"' for word in dict.fromkeys(words))
-        found = self._fetch(sql, (*rank_values, match, *values))
-        return [self._found(shelf, row[0], row[1:], words) for row in found]
 
     def _found(self, shelf: str, rank: float, row: Sequence[Any], words: Sequence[str]) -> Found:
         memory, prepared = rows.to_memory(row, self.space), rows.to_prepared(row)
@@ -171,14 +141,45 @@ class Searching:
         return found | dict(self._fetch(sql, (rows.json_text(rare),)))
 
 
-def _within(shelf: str, where: Where) -> Where:
-    """What is left to ask of a memory that stands in the index of this shelf."""
-    return replace(where, shelf="any", scope=None if shelf == "live" else where.scope)
+def _query(
+    shelf: str, words: Sequence[str], where: Where, limit: int, ranking: Ranking | None, among: int | None
+) -> tuple[str, tuple[Any, ...]]:
+    """The rows of a shelf that hold one of the words, each behind its rank; without a ranking, the newest ones."""
+    # A memory in the index of a shelf stands on that shelf, and the live one has only one scope.
+    conditions, filter_values = clauses(replace(where, shelf="any", scope=None if shelf == "live" else where.scope))
+    is_filtered = set(conditions) != {"true"}
+    match, match_values = ("0.0", []) if ranking is None else _relevance(shelf, ranking)
+    weight, weight_values = ("1.0", []) if ranking is None else _weight(ranking)
+    is_weighed = ranking is not None and bool(ranking.factors)
+    newest = limit if ranking is None else among
+    sql = f"""
+        select best.rank, {rows.MEMORY_SELECT}
+        from (
+          select held.id, held.match * {weight} as rank
+          from (
+            select f.rowid as id, {match} as match
+            from {shelf}_fts f
+            {"cross join memories m on m.id = f.rowid" if is_filtered else ""}
+            where {shelf}_fts match ? and {" and ".join(conditions)}
+            {"" if newest is None else f"order by f.rowid desc limit {newest:d}"}
+          ) held
+          {"cross join memories m indexed by memories_weighed on m.id = held.id" if is_weighed else ""}
+          {"" if ranking is None else "order by rank desc, held.id desc"}
+          limit {limit:d}
+        ) best
+        cross join memories m on m.id = best.id"""
+    expression = " OR ".join(f'"{word}"' for word in dict.fromkeys(words))
+    return sql, (*weight_values, *match_values, expression, *filter_values)
 
 
-def _rank(shelf: str, ranking: Ranking) -> tuple[str, list[Any]]:
-    """The number that a row is ordered by, and its values. FTS5's bm25() is negative: the lower, the better."""
-    product, values = [f"-bm25({shelf}_fts, ?, ?, ?, ?, ?)"], [*ranking.columns]  # type: tuple[list[str], list[Any]]
+def _relevance(shelf: str, ranking: Ranking) -> tuple[str, list[Any]]:
+    """BM25 in SQL, and its values. FTS5's own is negative: the lower, the better."""
+    return f"-bm25({shelf}_fts, ?, ?, ?, ?, ?)", [*ranking.columns]
+
+
+def _weight(ranking: Ranking) -> tuple[str, list[Any]]:
+    """The factors in SQL, and their values."""
+    product, values = ["1.0"], []  # type: tuple[list[str], list[Any]]
     for name in ranking.factors:
         if name == "kind":
             weights = {kind: weight for kind, weight in ranking.kind_weights.items() if kind != OTHER}

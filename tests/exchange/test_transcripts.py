@@ -1,0 +1,197 @@
+"""Transcripts of other programs: whole, once, in order, and without their secrets."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kept
+from kept.exchange.transcripts import PARSERS, brain, claude_code, codex, gemini, openclaw
+from tests.builders import FakeClock
+
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+def lines(*records: dict[str, Any]) -> list[bytes]:
+    return [json.dumps(record).encode() for record in records]
+
+
+def claude(kind: str, uuid: str, content: Any, **more: Any) -> dict[str, Any]:
+    return {
+        "type": kind,
+        "uuid": uuid,
+        "sessionId": "0a1b",
+        "cwd": "/src/app",
+        "timestamp": "2026-02-10T21:11:52.438Z",
+        "message": {"role": kind, "content": content},
+        **more,
+    }
+
+
+CLAUDE = (
+    {"type": "file-history-snapshot", "messageId": "x"},
+    claude("user", "u1", "Fix the login"),
+    claude(
+        "assistant",
+        "a1",
+        [
+            {"type": "thinking", "thinking": "hm"},
+            {"type": "text", "text": "Looking."},
+            {"type": "tool_use", "id": "t1", "name": "Read", "input": {"path": "a.py"}},
+        ],
+        parentUuid="u1",
+    ),
+    claude("user", "u2", [{"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "code"}]}]),
+    claude("user", "u3", "not this", isMeta=True),
+    claude("user", "u4", "What happened so far", isCompactSummary=True),
+    claude("assistant", "a2", [{"type": "text", "text": "Done."}], parentUuid="u2"),
+    {"type": "from-the-future", "payload": [1, 2]},
+)
+
+
+def test_claude_code() -> None:
+    parsed = claude_code([*lines(*CLAUDE), b'{"type": "user", "uu'])
+    assert (parsed.session, parsed.cwd, parsed.skipped) == ("0a1b", "/src/app", 1)
+    assert [(m.id, m.role, m.content) for m in parsed.messages] == [
+        ("u1", "user", "Fix the login"),
+        ("a1", "assistant", "Looking."),
+        ("t1", "tool_call", ""),
+        ("t1", "tool_result", "code"),
+        ("u4", "summary", "What happened so far"),
+        ("a2", "assistant", "Done."),
+    ]
+    assert parsed.messages[2].input == {"path": "a.py"}
+    assert parsed.messages[0].at is not None
+    assert parsed.messages[0].at.utcoffset() is not None
+
+
+def test_codex() -> None:
+    item = "response_item"
+    parsed = codex(
+        lines(
+            {"type": "session_meta", "payload": {"id": "c1", "cwd": "/x", "forked_from_id": "c0"}},
+            {"type": "turn_context", "payload": {}},
+            {
+                "type": item,
+                "payload": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi"}]},
+            },
+            {
+                "type": item,
+                "payload": {"type": "function_call", "call_id": "k", "name": "shell", "arguments": '{"cmd": "ls"}'},
+            },
+            {"type": item, "payload": {"type": "function_call_output", "call_id": "k", "output": "a b"}},
+            {"type": "compacted", "payload": {"message": "So far."}},
+        )
+    )
+    assert (parsed.session, parsed.parent, parsed.cwd) == ("c1", "c0", "/x")
+    assert [(m.role, m.content) for m in parsed.messages] == [
+        ("user", "Hi"),
+        ("tool_call", ""),
+        ("tool_result", "a b"),
+        ("summary", "So far."),
+    ]
+    assert parsed.messages[1].input == {"cmd": "ls"}
+
+
+def test_gemini() -> None:
+    parsed = gemini(
+        lines(
+            {"sessionId": "g1", "projectHash": "h", "startTime": "2026-01-01T00:00:00Z"},
+            {"id": "1", "type": "user", "content": "Hi", "timestamp": "2026-01-01T00:00:00Z"},
+            {"id": "2", "type": "gemini", "content": "Wrong way", "toolCalls": [{"id": "k", "name": "ls", "args": {}}]},
+            {"$rewindTo": "1"},
+            {"id": "3", "type": "gemini", "content": "Hello"},
+            {"id": "4", "type": "info", "content": "noise"},
+        )
+    )
+    assert parsed.session == "g1"
+    assert [(m.id, m.role, m.content) for m in parsed.messages] == [("1", "user", "Hi"), ("3", "assistant", "Hello")]
+
+
+def test_openclaw() -> None:
+    parsed = openclaw(
+        lines(
+            {"type": "session", "id": "o1", "cwd": "/x", "parentSession": "o0"},
+            {"type": "message", "id": "1", "message": {"role": "user", "content": "Hi"}},
+            {
+                "type": "message",
+                "id": "2",
+                "message": {"role": "assistant", "content": [{"type": "text", "text": "Yo"}]},
+            },
+            {"type": "compaction", "id": "3", "summary": "So far.", "firstKeptEntryId": "2"},
+        )
+    )
+    assert (parsed.session, parsed.parent) == ("o1", "o0")
+    assert [(m.role, m.content) for m in parsed.messages] == [
+        ("user", "Hi"),
+        ("assistant", "Yo"),
+        ("summary", "So far."),
+    ]
+
+
+def test_brain() -> None:
+    """B3: the form that we write ourselves."""
+    parsed = brain(
+        lines(
+            {"id": "msg_001", "role": "user", "content": "Hello", "timestamp": "2026-02-05T10:00:00Z"},
+            {"id": "tool_001", "role": "tool_call", "name": "read", "input": {"path": "README.md"}},
+            {"id": "tool_001", "role": "tool_result", "content": "# Project"},
+            {"role": "wizard", "content": "?"},
+        )
+    )
+    assert [m.role for m in parsed.messages] == ["user", "tool_call", "tool_result"]
+    assert parsed.skipped == 1
+
+
+@given(st.lists(st.binary(max_size=80) | st.text(max_size=80).map(str.encode)), st.sampled_from(sorted(PARSERS)))
+@settings(max_examples=200, deadline=None)
+def test_no_file_can_break_a_parser(data: list[bytes], program: str) -> None:
+    PARSERS[program](data)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+FIELDS = ("type", "uuid", "id", "message", "content", "payload", "role", "timestamp", "toolCalls", "input", "summary")
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(FIELDS), JSON), max_size=4), st.sampled_from(sorted(PARSERS)))
+@settings(max_examples=200, deadline=None)
+def test_no_strange_record_can_break_a_parser(records: list[dict[str, Any]], program: str) -> None:
+    PARSERS[program](lines(*records))
+
+
+def test_an_import_is_whole_and_happens_once(tmp_path: Path) -> None:
+    """C31: a torn file is taken up to the tear and continued later; sub-agents have sessions of their own."""
+    folder = tmp_path / "project"
+    (folder / "0a1b" / "subagents").mkdir(parents=True)
+    records = [claude("user" if n % 3 else "assistant", f"m{n}", f"Line {n} with {SECRET} in it") for n in range(120)]
+    whole = b"".join(line + b"\n" for line in lines(*records))
+    (folder / "0a1b.jsonl").write_bytes(whole[: len(whole) // 2])
+    (folder / "0a1b" / "subagents" / "agent-x.jsonl").write_bytes(whole[: len(whole) // 4])
+    with kept.open(home=tmp_path / "home", project="p", clock=FakeClock(), settings=kept.Settings()) as memory:
+        first = memory.import_transcripts("claude-code", folder)
+        assert {one.session for one in first} == {"0a1b", "0a1b.agent-x"}
+        (folder / "0a1b.jsonl").write_bytes(whole)
+        second = memory.import_transcripts("claude-code", folder)
+        assert sum(one.added for one in memory.import_transcripts("claude-code", folder)) == 0
+        by_session = {one.session: one.added for one in first}
+        assert by_session["0a1b"] + sum(one.added for one in second if one.session == "0a1b") == 120
+        messages = memory.session("0a1b").messages()
+        assert [message.id for message in messages] == [f"m{n}" for n in range(120)]
+        assert {session.name: session.parent for session in memory.sessions()} == {"0a1b": None, "0a1b.agent-x": "0a1b"}
+    for path in (tmp_path / "home").rglob("*"):
+        assert path.is_dir() or SECRET.encode() not in path.read_bytes(), path
+
+
+def test_an_unknown_program_is_refused(tmp_path: Path) -> None:
+    with (
+        kept.open(":memory:", settings=kept.Settings()) as memory,
+        pytest.raises(kept.InvalidInput, match="claude-code"),
+    ):
+        memory.import_transcripts("clippy", tmp_path)
