@@ -54,7 +54,7 @@ def main() -> int:
                 prompts = corpora.Zipf(3).questions(given.rounds + 20, common=kind == "common")
                 timings = interleaved(
                     {
-                        "recall": lambda number, asked=prompts: memory.recall(asked[number]),
+                        "recall": lambda number, asked=prompts: memory.recall(asked[number], files=[FILE]),
                         "briefing": lambda number, asked=prompts: brief(memory, asked[number]),
                         "briefing, no prompt": lambda number: brief(memory, ""),
                     },

@@ -16,7 +16,7 @@ from msgspec import to_builtins
 from kept import recalling
 from kept.asking import Asking
 from kept.errors import InvalidInput, KeptError
-from kept.model import Briefing, Memory, Recalled
+from kept.model import Briefing, Memory, Recalled, replace
 from kept.opened import Storages
 from kept.ports import Reader
 from kept.recall.budget import total_tokens
@@ -98,7 +98,7 @@ class Briefings(Asking):
         used = [memory for memory in shown if _is_use(memory, now, situation.session, since)]
         receipt = None
         with suppress(KeptError):  # a full disk, say: what was found is told all the same
-            body = _body(question, recalled, composed, order)
+            body = _body(question, _only(recalled, shown), composed, order)
             receipt = _note(body, _spoken_of(found, recalled), used, storages, now)
         return Briefing(
             text=composed.text,
@@ -126,11 +126,18 @@ def _is_use(memory: Memory, now: datetime, session: str | None, since: datetime 
     return memory.status != "candidate" and recalling.is_use(memory, now, session=session, since=since)
 
 
+def _only(recalled: Recalled, shown: Sequence[Memory]) -> Recalled:
+    """What was recalled, of those that are shown; why the others are not is said elsewhere."""
+    uids = {memory.uid for memory in shown}
+    return replace(recalled, hits=tuple(hit for hit in recalled.hits if hit.memory.uid in uids), misses=())
+
+
 def _spoken_of(found: Found, recalled: Recalled) -> list[str]:
     """The uids of all memories that the receipt names, with any of which it is erased."""
-    told = [entry.memory for entry in (*found.always, *found.bridge, *found.retrieval, *found.summary)]
-    answered = [hit.memory for hit in (*recalled.hits, *(miss.hit for miss in recalled.misses))]
-    return list(dict.fromkeys(memory.uid for memory in (*told, *answered)))
+    entries = (*found.always, *found.bridge, *found.retrieval, *found.summary)
+    out = {one.ref for one in found.left_out}
+    uids = [*(entry.memory.uid for entry in entries), *(hit.memory.uid for hit in recalled.hits if hit.ref in out)]
+    return list(dict.fromkeys(uids))
 
 
 def _body(question: Question, recalled: Recalled, composed: Composed, order: Order) -> dict[str, Any]:

@@ -10,6 +10,7 @@
     importing     import_transcripts
     narratives    narrative, narrative_of
     upkeeping     upkeep
+    exporting     export
     tending       status, backup, restore_backup
 
 They all stand on `opened.Opened`: who may, in which order, one transaction each.
@@ -18,6 +19,7 @@ They all stand on `opened.Opened`: who may, in which order, one transaction each
 from kept.briefing import Briefings
 from kept.changing import Changing
 from kept.deciding import Deciding
+from kept.exporting import Exporting
 from kept.importing import Importing
 from kept.narratives import Narratives
 from kept.tending import Tending
@@ -25,5 +27,5 @@ from kept.undoing import Undoing
 from kept.upkeeping import Upkeeping
 
 
-class Kept(Importing, Narratives, Briefings, Changing, Undoing, Deciding, Tending, Upkeeping):
+class Kept(Importing, Narratives, Briefings, Changing, Undoing, Deciding, Exporting, Tending, Upkeeping):
     """A memory that was opened for one project, on behalf of one actor. Made by `kept.open`."""

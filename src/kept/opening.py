@@ -18,6 +18,7 @@ from kept.model import Actor, Origin
 from kept.opened import Confirm
 from kept.ports import Clock
 from kept.projects import Projects
+from kept.recall.rerank import Reranker
 from kept.registry import Project
 from kept.settings import Settings
 from kept.spaces import PORTABLE_SPACE, HomeSpaces, OneSpace, Spaces, open_file
@@ -39,12 +40,14 @@ def open(
     settings: Settings | Mapping[str, Any] | None = None,
     clock: Clock | None = None,
     origin: Origin = "agent",
+    reranker: Reranker | None = None,
 ) -> Kept:
     """Open a memory: a project of the home (by default the current directory's), one file, or `:memory:`.
 
     `location` is a file (`.json` for a JSON store, anything else is SQLite), `:memory:`, or None for
     the home. `project` is a directory or a name. `confirm(question) -> bool` is asked before
     global memory changes. `clock` returns an aware datetime. `origin` is who speaks when a draft does not say.
+    `reranker(query, hits)` may give each hit one more factor.
     """
     now = clock or utc_now
     if location is not None and (project is not None or home is not None):
@@ -60,7 +63,15 @@ def open(
     else:
         chosen = settings_in_force(settings)
         spaces = _single(os.fspath(location), chosen, now)
-    return Kept(spaces, actor=actor or Actor(), settings=chosen, clock=now, confirm=confirm, origin=origin)
+    return Kept(
+        spaces,
+        actor=actor or Actor(),
+        settings=chosen,
+        clock=now,
+        confirm=confirm,
+        origin=origin,
+        reranker=reranker,
+    )
 
 
 def open_projects(home: str | os.PathLike[str] | None = None, *, clock: Clock | None = None) -> Projects:

@@ -8,14 +8,15 @@ import contextlib
 import threading
 from collections.abc import Callable
 from datetime import timedelta
+from math import prod
 from typing import Any, Protocol
 
 import pytest
 
-from kept import journal, text
+from kept import journal, text, worth
 from kept.errors import Busy, InvalidInput, NotFound, StorageError
 from kept.model import Alias, Allowance, Conflict, Memory, Message, Pause, Session, Source, replace
-from kept.ports import ANYWHERE, Statistics, Storage, TooLate, Where
+from kept.ports import ANYWHERE, Ranking, Statistics, Storage, TooLate, Where
 from tests.builders import START, memory, stamp
 
 
@@ -354,6 +355,64 @@ def promise_the_newest_matches_can_be_had_without_ranking(bench: Bench) -> None:
     with storage.reading() as reader:
         newest = reader.search(text.query_words("cache"), limit=2, newest=True)
     assert [hit.memory.content[-1] for hit in newest] == ["3", "2"]
+
+
+def promise_a_search_can_be_kept_to_the_newest_matches(bench: Bench) -> None:
+    storage = bench.open()
+    for number in range(5):
+        add(storage, f"cache {'cache ' * (5 - number)}{number}")
+        add(storage, f"something else {number}", kind="warning" if number < 2 else "fact")
+    with storage.reading() as reader:
+        found = reader.search(text.query_words("cache"), limit=2, among=3)
+        kinds = reader.search(text.query_words("else"), Where(kinds=("warning",)), limit=5, among=1)
+    assert [hit.memory.content[-1] for hit in found] == ["2", "3"]
+    assert [hit.memory.content[-1] for hit in kinds] == ["1"]
+
+
+def promise_a_search_ranks_by_what_a_memory_brings_along(bench: Bench) -> None:
+    """A8, C14: so that the cut falls below the best scores, not below the best matches."""
+    storage = bench.open()
+    now = START + timedelta(days=200)
+    plain = add(storage, "alpha 0")
+    others = [
+        add(storage, "alpha 1", feedback=3),
+        add(storage, "alpha 2", feedback=-5),
+        add(storage, "alpha 3", use_count=9),
+        add(storage, "alpha 4", status="candidate"),
+        add(storage, "alpha 5", status="pinned"),
+        add(storage, "alpha 6", importance=0.9),
+        add(storage, "alpha 7", kind="warning"),
+        add(storage, "alpha 8", at=now - timedelta(days=3)),
+        add(storage, "alpha 9", last_hit_at=now - timedelta(days=30)),
+        add(storage, "alpha x", at=now + timedelta(days=3)),
+    ]
+    kind_weights = {"warning": 1.2, "other": 1.0}
+    with bench.reopen(storage).reading() as reader:
+        for factors in (*((name,) for name in worth.FACTORS), ("kind",), (*worth.FACTORS, "kind")):
+            ranking = Ranking(factors=factors, kind_weights=kind_weights, now=now)
+            found = reader.search(["alpha"], limit=50, ranking=ranking)
+            ranks = {hit.memory.id: hit.rank for hit in found}
+            for other in others:
+                lift = prod(_weigh(name, other, ranking) / _weigh(name, plain, ranking) for name in factors)
+                assert ranks[other.id] / ranks[plain.id] == pytest.approx(lift), (factors, other.content)
+            assert list(ranks.values()) == sorted(ranks.values(), reverse=True)
+        cut = reader.search(["alpha"], limit=1, ranking=Ranking(factors=("importance",), now=now))
+    assert [hit.memory.content for hit in cut] == ["alpha 6"]
+
+
+def _weigh(name: str, m: Memory, ranking: Ranking) -> float:
+    assert ranking.now is not None
+    return ranking.kind_weights.get(m.kind, 1.0) if name == "kind" else worth.FACTORS[name](m, ranking.now)
+
+
+def promise_a_search_weighs_columns(bench: Bench) -> None:
+    storage = bench.open()
+    add(storage, "nothing here", tags=("alpha",))
+    add(storage, "alpha here")
+    with storage.reading() as reader:
+        for columns, first in (((1.0, 9.0, 1.0, 1.0, 1.0), "nothing here"), ((9.0, 1.0, 1.0, 1.0, 1.0), "alpha here")):
+            found = reader.search(["alpha"], limit=5, ranking=Ranking(columns=columns))
+            assert found[0].memory.content == first
 
 
 def promise_a_late_search_is_given_up(bench: Bench) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from kept import bm25, journal
 from kept.model import Memory, replace
-from kept.ports import LIVE, Found, Stamp, Statistics, Where
+from kept.ports import BY_MATCH, LIVE, Found, Stamp, Statistics, Where
 from kept.storage import inmemory
 from kept.storage.inmemory import InMemoryBookkeeping, InMemoryReader, InMemoryStorage, InMemoryTransaction, State
 from kept.storage.shared import matches
@@ -235,6 +235,14 @@ def search_with_the_limit_first(self: InMemoryReader, words: Any, where: Where =
     return [hit for hit in found if matches(hit.memory, where)]
 
 
+def search_by_match_alone(self: InMemoryReader, words: Any, where: Where = LIVE, **how: Any) -> list[Found]:
+    return InMemoryReader.search(self, words, where, **(how | {"ranking": BY_MATCH}))
+
+
+def search_as_far_back_as_there_is(self: InMemoryReader, words: Any, where: Where = LIVE, **how: Any) -> list[Found]:
+    return InMemoryReader.search(self, words, where, **(how | {"among": None}))
+
+
 def search_oldest_first(self: InMemoryReader, words: Any, where: Where = LIVE, **how: Any) -> list[Found]:
     return sorted(InMemoryReader.search(self, words, where, **how), key=lambda hit: hit.memory.id)
 
@@ -279,6 +287,8 @@ FAULTS: dict[str, type[InMemoryStorage]] = {
     "finds the forgotten": faulty_reader(search=search_also_the_forgotten),
     "limit before filter": faulty_reader(search=search_with_the_limit_first),
     "no order": faulty_reader(search=search_oldest_first),
+    "no weight": faulty_reader(search=search_by_match_alone),
+    "no end of ranking": faulty_reader(search=search_as_far_back_as_there_is),
     "statistics of all shelves": faulty_reader(statistics=statistics_of_everything),
     "negative limits": faulty_reader(select=select_any_limit),
     "overlapping pages": faulty_reader(select=select_with_overlap),

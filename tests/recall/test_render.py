@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kept.model import Entry, Memory, Section, Source
+from kept.model import Entry, Memory, Source
 from kept.recall import compose, render
 from kept.recall.compose import Composed, Found, Order
 from kept.settings import BRIEFING_SHARES
@@ -20,7 +20,7 @@ STYLES = tuple(PARSERS)
 
 def rendered(content: str, style: str, section: str = "retrieval", **fields: object) -> str:
     entry = Entry(memory=memory(content, id=42, **fields), why="a test")
-    return render.render([Section(name=section, budget=100, entries=(entry,))], [], style)
+    return render.render({section: [render.render_entry(entry, section, style)]}, [], style)
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -108,7 +108,7 @@ def test_a_quotation_in_it_can_be_neither_ended_nor_long() -> None:
 
 @pytest.mark.parametrize("style", STYLES)
 def test_nothing_to_tell_is_no_text(style: str) -> None:
-    assert render.render([Section(name="always", budget=400)], [], style) == ""
+    assert render.render({"always": [], "retrieval": []}, [], style) == ""
 
 
 def test_the_tag_of_what_reads_like_an_instruction_is_the_one_that_is_set() -> None:

@@ -11,6 +11,7 @@ Two thirds of the flips fall anywhere, one third into the headers and directorie
 
 import argparse
 import random
+import re
 import shutil
 import sys
 import tempfile
@@ -25,7 +26,7 @@ from msgspec import Struct
 from kept.errors import Corrupt, KeptError
 from kept.model import SMALL_NOUNS, Alias, Allowance, Conflict, Memory, Message, Pause, Session, Source, replace
 from kept.ports import ANYWHERE, Found, Reader, Where
-from kept.storage.sqlite import SqliteStorage, doctor
+from kept.storage.sqlite import SqliteStorage, acknowledged, doctor
 from tests.builders import START, memory, stamp
 
 N_MEMORIES = 160
@@ -246,9 +247,15 @@ def _copy(store: Path, folder: Path) -> Path:
         (folder / file.name).chmod(0o600)
     path = folder / "kept.db"
     lock = folder / "kept.db.lock"
-    if note := lock.read_bytes()[64:].split():
-        lock.write_bytes(b" " * 64 + f"{note[0].decode()} {path.stat().st_ino}".ljust(48).encode())
+    position = acknowledged_in(lock)
+    if position:  # the note names an inode, and the copy has another
+        acknowledged.note(path, path.stat().st_ino, *position)
     return path
+
+
+def acknowledged_in(lock: Path) -> list[int]:
+    """The numbers of the last event and message that were acknowledged, of whichever file."""
+    return [int(line.split()[0]) for line in re.findall(rb"\d+ \d+", lock.read_bytes()[64:])]
 
 
 def _judge_repair(path: Path, stores: Stores) -> list[str]:

@@ -7,6 +7,7 @@ budget is searched with every word, hence exactly.
 Rule: late is better than never, and said: what was found until the deadline is the answer.
 """
 
+import math
 from collections.abc import Callable
 from itertools import accumulate
 
@@ -67,7 +68,7 @@ def gather(
 
 def budget(rows: int) -> float:
     """How many postings a search of so many rows may look at."""
-    return max(SMALLEST_BUDGET, BUDGET_GROWTH * rows**0.5)
+    return max(SMALLEST_BUDGET, BUDGET_GROWTH * math.sqrt(rows))
 
 
 def sizes(rows: int, *, wanted: int, is_degraded: bool) -> tuple[int, ...]:

@@ -13,9 +13,9 @@ from math import ceil
 from msgspec import Struct
 
 from kept import tokens
-from kept.model import GLOBAL, Entry, LeftOut, Memory, Section, replace
+from kept.model import GLOBAL, Entry, LeftOut, Memory, Section
 from kept.recall.budget import allocate, fitting, fitting_shared
-from kept.recall.render import Pair, conflict_sentence, frame_of, heading_of, render, render_entry, render_section
+from kept.recall.render import Pair, conflict_sentence, frame_of, heading_of, render, render_entry
 
 INSTRUCTION_TAG = "instruction-like"  # set by the write path
 LEAST_CONFIDENCE = 0.35  # of what a tool said
@@ -56,23 +56,20 @@ class Composed(Struct, frozen=True, kw_only=True):
 def compose(found: Found, order: Order) -> Composed:
     """The best briefing within the order's limits. Never over them; empty when nothing fits."""
     left_out = {out.ref: out.reason for out in found.left_out}
-    sections = _filled(found, order, left_out)
-    text, spent = _rendered(sections, found.conflicts, order)
+    parts = _filled(found, order, left_out)
+    text, spent = _rendered(parts, found.conflicts, order)
     while spent > order.total or (order.max_chars is not None and len(text) > order.max_chars):
-        sections, dropped = _without_last(sections)
-        left_out[dropped.ref] = NO_ROOM
-        text, spent = _rendered(sections, found.conflicts, order)
+        last = [part for part in parts if part.written][-1]
+        left_out[last.written.pop().entry.ref] = NO_ROOM
+        text, spent = _rendered(parts, found.conflicts, order)
+    sections = tuple(part.as_section() for part in parts)
     shown = {entry.ref for section in sections for entry in section.entries}
     return Composed(
         text=text,
         tokens=spent,
-        sections=tuple(_weighed(_as_shown(section), order.style) for section in sections),
+        sections=sections,
         left_out=tuple(LeftOut(ref=ref, reason=reason) for ref, reason in left_out.items() if ref not in shown),
     )
-
-
-def _weighed(section: Section, style: str) -> Section:
-    return replace(section, tokens=tokens.estimate(render_section(section, style))) if section.entries else section
 
 
 def distrust(memory: Memory) -> str | None:
@@ -98,30 +95,63 @@ def tier_of(memory: Memory) -> str:
     return "project" if memory.tier == "session" else memory.tier
 
 
-def _filled(found: Found, order: Order, left_out: dict[str, str]) -> list[Section]:
-    """The sections with what fits into each, in rank order. What one leaves flows on to the next."""
+class _Written(Struct, frozen=True):
+    """A memory as it will be read, and what that takes."""
+
+    entry: Entry
+    text: str
+    tokens: int
+    cost: int
+
+
+class _Part(Struct):
+    """A section in the making: what fits, best first."""
+
+    name: str
+    budget: int
+    heading_tokens: int
+    written: list[_Written] = []
+
+    def in_order(self) -> list[_Written]:
+        """As it is shown: oldest first, and what changes most often last."""
+        return sorted(self.written, key=lambda one: (_SHOWN_ORDER[one.entry.memory.tier], one.entry.memory.id))
+
+    def as_section(self) -> Section:
+        tokens = self.heading_tokens + sum(one.tokens for one in self.written) if self.written else 0
+        entries = tuple(one.entry for one in self.in_order())
+        return Section(name=self.name, budget=self.budget, tokens=tokens, entries=entries)
+
+
+def _filled(found: Found, order: Order, left_out: dict[str, str]) -> list[_Part]:
+    """The sections with what fits into each. What one leaves flows on to the next."""
     room = order.total - _cost(frame_of(order.style), order)
     carried = 0
     shown: set[str] = set()
-    sections = []
+    parts = []
     for name, budget in allocate(order.total)._asdict().items():
-        entries = list(_admitted(getattr(found, name), shown, left_out))
-        costs = [_cost(render_entry(entry, name, order.style) + "\n", order) for entry in entries]
-        heading = _cost(heading_of(name, order.style), order)
+        entries = [_written(entry, name, order) for entry in _admitted(getattr(found, name), shown, left_out)]
+        costs = [one.cost for one in entries]
+        heading = heading_of(name, order.style)
+        heading_cost = _cost(heading, order)
         carried += budget
-        available = min(carried, room) - heading
+        available = min(carried, room) - heading_cost
         if name == "retrieval":
-            chosen = fitting_shared(costs, [tier_of(entry.memory) for entry in entries], available, order.shares)
+            chosen = fitting_shared(costs, [tier_of(one.entry.memory) for one in entries], available, order.shares)
         else:
             chosen = fitting(costs, available)
         if chosen:
-            spent = heading + sum(costs[place] for place in chosen)
+            spent = heading_cost + sum(costs[place] for place in chosen)
             room, carried = room - spent, carried - spent
-        fits = tuple(entries[place] for place in chosen)
-        shown.update(entry.ref for entry in fits)
-        left_out.update({entry.ref: NO_ROOM for entry in entries if entry.ref not in shown})
-        sections.append(Section(name=name, budget=budget, entries=fits))
-    return sections
+        fits = [entries[place] for place in chosen]
+        shown.update(one.entry.ref for one in fits)
+        left_out.update({one.entry.ref: NO_ROOM for one in entries if one.entry.ref not in shown})
+        parts.append(_Part(name, budget, tokens.estimate(heading), fits))
+    return parts
+
+
+def _written(entry: Entry, section: str, order: Order) -> _Written:
+    text = render_entry(entry, section, order.style)
+    return _Written(entry, text, tokens.estimate(text + "\n"), _cost(text + "\n", order))
 
 
 def _admitted(entries: Iterable[Entry], shown: set[str], left_out: dict[str, str]) -> Iterator[Entry]:
@@ -143,9 +173,10 @@ def _cost(text: str, order: Order) -> int:
     return max(tokens.estimate(text), by_chars)
 
 
-def _rendered(sections: Sequence[Section], conflicts: Sequence[Pair], order: Order) -> tuple[str, int]:
-    refs = {entry.ref for section in sections for entry in section.entries}
-    text = render([_as_shown(section) for section in sections], _told(conflicts, refs, order), order.style)
+def _rendered(parts: Sequence[_Part], conflicts: Sequence[Pair], order: Order) -> tuple[str, int]:
+    refs = {one.entry.ref for part in parts for one in part.written}
+    sections = {part.name: [one.text for one in part.in_order()] for part in parts}
+    text = render(sections, _told(conflicts, refs, order), order.style)
     return text, tokens.estimate(text)
 
 
@@ -159,17 +190,3 @@ def _told(conflicts: Sequence[Pair], refs: set[str], order: Order) -> list[Pair]
     trusted.sort(key=lambda pair: not all(memory.ref in refs for memory in pair))
     costs = [_cost(conflict_sentence(pair), order) for pair in trusted]
     return [trusted[place] for place in fitting(costs, order.total // 4)]
-
-
-def _as_shown(section: Section) -> Section:
-    by_age = sorted(section.entries, key=lambda entry: (_SHOWN_ORDER[entry.memory.tier], entry.memory.id))
-    return replace(section, entries=tuple(by_age))
-
-
-def _without_last(sections: Sequence[Section]) -> tuple[list[Section], Entry]:
-    """The sections without what matters least: the last in rank of the last one that holds anything."""
-    last = max(place for place, section in enumerate(sections) if section.entries)
-    *kept, dropped = sections[last].entries
-    fewer = list(sections)
-    fewer[last] = replace(sections[last], entries=tuple(kept))
-    return fewer, dropped

@@ -20,6 +20,7 @@ from kept.settings import Profile, Settings
 
 MOST_PINNED = 5
 DEGRADED_TOP = 5
+ENOUGH = 5  # found by the words as they were written: no need to guess what others could have meant
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -89,7 +90,7 @@ def _look_twice(
 ) -> tuple[_Looked, query.Asked]:
     """Look for what was asked; if that finds too little, also for what unknown words could have meant."""
     looked = _look(request, around, asked, is_late)
-    if len(looked.scored) >= request.limit or not looked.unknown or is_late():
+    if len(looked.scored) >= min(request.limit, ENOUGH) or not looked.unknown or is_late():
         return looked, asked
     guessed = query.guess(asked, looked.unknown, around.readers, request.where, request.profile, is_late)
     if guessed.words == asked.words:

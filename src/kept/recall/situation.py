@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from math import prod
-from pathlib import PurePath
 
 from msgspec import Struct
 
@@ -21,7 +20,7 @@ from kept.recall.render import Pair
 from kept.recall.score import file_affinity
 from kept.settings import PROFILES, Settings, by_kind
 
-MOST_RECALLED = 60
+MOST_RECALLED = 40
 MOST_OF_A_TIER = 20  # of those: the budget lets fewer through, and no tier must push another out before that
 MOST_FROM_OTHERS = 50
 MOST_OF_TASK = 20
@@ -105,17 +104,19 @@ def _worthiest(readers: Sequence[Reader], situation: Situation, settings: Settin
 
 
 def _about_files(files: Sequence[str], readers: Sequence[Reader]) -> list[Entry]:
-    """What is known of the files at hand, whatever was asked. Found by the words of their names, which are indexed."""
-    words = list(dict.fromkeys(word for file in files for word in text.words(PurePath(file).stem)))
-    where = Where(files=tuple(files))
-    found = [
-        hit.memory for reader in readers for hit in reader.search(words, where, limit=MOST_ABOUT_FILES, newest=True)
-    ]
-    return [
-        Entry(memory=memory, why=f"about {next(file for file in files if file in memory.files)}")
-        for memory in found
-        if memory.tier != "task" and memory.kind != "summary"
-    ]
+    """What is known of the files at hand, whatever was asked."""
+    found: dict[str, Entry] = {}
+    for reader in readers:
+        for file in files:
+            # Paths are indexed by their words, and the rarest one leads to few: no need to look through everything.
+            words = text.words(file)
+            rows_with = reader.statistics(words).rows_with
+            rarest = min(words, key=lambda word: rows_with[word], default="")
+            where = Where(files=(file,), tiers=("session", "project", "global"))
+            for hit in reader.search([rarest], where, limit=MOST_ABOUT_FILES, newest=True) if rarest else ():
+                if hit.memory.kind != "summary":
+                    found.setdefault(hit.memory.uid, Entry(memory=hit.memory, why=f"about {file}"))
+    return list(found.values())
 
 
 def _of_task(task: str | None, readers: Sequence[Reader]) -> list[Entry]:

@@ -13,7 +13,7 @@ from functools import cache
 from itertools import chain, pairwise
 from typing import NamedTuple
 
-from kept.writing.secret_values import compiled
+from kept.writing.secret_values import compiled, is_opaque
 from kept.writing.secret_view import fold
 from kept.writing.secrets_rules import (
     BARE_KEYS,
@@ -74,6 +74,8 @@ def _cue(text: str, match: re.Match[str], next_start: int) -> Cue | None:
     left = before[len(before.rstrip(IDENTIFIER)) :]
     if is_bound and left and left[-1].isalnum() and not (text[start].isupper() and left[-1].islower()):
         return None
+    if is_bound and len(left) >= 8 and is_opaque(left):
+        return None  # two letters of an id
     suffix, is_weak = _suffix(text, end, is_bound)
     if suffix is None:
         return None

@@ -122,7 +122,7 @@ def _says_token(run: str) -> bool:
 def _looks_like_token(run: str) -> bool:
     """A short name, a separator, and a long string in which small letters, capitals and digits follow at random."""
     tail = compiled(r"[A-Za-z]{2,8}+[_-]([A-Za-z0-9_-]{30,}+)$").match(run)
-    if not tail:
+    if not tail or any(part.isalpha() and len(part) > 2 for part in re.split("[_-]", tail.group(1))):
         return False
     chunks = compiled(r"[A-Z]?[a-z]++|[A-Z]++|[0-9]++|[_-]").findall(tail.group(1))
     sorts = [sum(map(test, tail.group(1))) for test in (str.islower, str.isupper, str.isdigit)]

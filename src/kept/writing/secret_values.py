@@ -63,7 +63,8 @@ def _is_choppy(value: str) -> bool:
     if len(value) < 8 or not compiled("[A-Za-z]").search(value):
         return False
     has_digit = compiled("[0-9]").search(value) is not None
-    return (has_digit and _stretch(value) < OPAQUE_STRETCH) or _is_garbled(value)
+    limit = OPAQUE_STRETCH if len(value) < 20 else OPAQUE_STRETCH + 1  # hex has long rows of digits
+    return (has_digit and _stretch(value) < limit) or _is_garbled(value)
 
 
 def is_plain(word: str) -> bool:
@@ -171,7 +172,7 @@ def _is_location(value: str) -> bool:
         if any(compiled(r"[^\w.@~+:$*-]").search(part) for part in parts):
             return False
         return _stretch("".join(parts)) >= NAME_STRETCH and all(
-            len(part) < 6 or part.isdigit() or _stretch(part) >= NAME_STRETCH for part in parts
+            len(part) < 6 or part.isdigit() or _stretch(part) >= NAME_STRETCH + (len(part) > 16) for part in parts
         )
     name = compiled(r"[\w-]{1,60}+(?:\.[\w-]{1,60}+){1,6}+$").match(value)
     return name is not None and value.rpartition(".")[2] in FILE_ENDINGS

@@ -76,6 +76,7 @@ COMMANDS: Mapping[str, Entry] = {
             "import": "Bring in the transcripts of another program.",
         },
     ),
+    "export": Entry("Keeping house", "Print every memory as a line of JSON.", "exporting:export"),
     "upkeep": Entry(
         "Keeping house", "End quarantines and shelf lives, and make room where a limit is exceeded.", "upkeep:upkeep"
     ),

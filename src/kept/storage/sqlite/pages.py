@@ -203,5 +203,5 @@ def _value(serial: int, piece: bytes) -> Any:
     if serial in (8, 9):
         return serial - 8
     if serial >= 12:
-        return piece.decode() if serial % 2 else piece
+        return piece.decode(errors="replace") if serial % 2 else piece  # then its checksum does not fit
     return None

@@ -211,9 +211,10 @@ def _what_is_lost(
     if decided.lost:
         message = f"Lost, though the journal knows of them: {', '.join(decided.lost)}."
         findings.append(Finding("problem", "memory", message, _BACKUP))
-    cut_off = range(max([0, *saved.messages, *saved.lost_messages, *saved.places]) + 1, noted.message + 1)
+    cut_off = range(max([0, *saved.messages, *saved.lost_messages]) + 1, noted.message + 1)
     if lost_messages := [*saved.lost_messages, *cut_off]:
-        known = [saved.places[id] for id in sorted(lost_messages) if id in saved.places]
+        places = saved.places_of_messages
+        known = [places[id] for id in sorted(lost_messages) if id in places]
         where = "; ".join(f"number {n} of session {session}" for session, n in known[:NAMED])
         message = f"Lost: {named('message', lost_messages)}" + (f" ({where})." if where else ".")
         findings.append(Finding("problem", "messages", message, _BACKUP))

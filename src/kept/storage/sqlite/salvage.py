@@ -40,7 +40,7 @@ class Saved(Struct):
     payloads: dict[int, list[tuple[Any, Any]]] = field(default_factory=dict)
     messages: dict[int, tuple[Any, ...]] = field(default_factory=dict)
     damaged_messages: set[int] = field(default_factory=set)
-    places: dict[int, tuple[str, int]] = field(default_factory=dict)  # of messages, as their index has them
+    places: set[tuple[str, int, int]] = field(default_factory=set)  # (session, number, id) of messages, by their index
     packed: dict[str, bytes] = field(default_factory=dict)
     links: dict[tuple[int, int], tuple[float, str]] = field(default_factory=dict)
     receipts: dict[int, tuple[Any, ...]] = field(default_factory=dict)
@@ -61,9 +61,13 @@ class Saved(Struct):
     @property
     def lost_messages(self) -> set[int]:
         """Messages that were there, as far as their index or their remains tell."""
+        return (self.damaged_messages | self.places_of_messages.keys()) - self.messages.keys()
+
+    @property
+    def places_of_messages(self) -> dict[int, tuple[str, int]]:
+        """Where a message stood. Entries of other indexes look alike, but do not begin with the name of a session."""
         sessions = {values[0] for values in self.messages.values()} | {row[1] for row in self.rows[Session].values()}
-        indexed = {id for id, (session, _) in self.places.items() if session in sessions}
-        return (self.damaged_messages | indexed) - self.messages.keys()
+        return {id: (session, n) for session, n, id in self.places if session in sessions}
 
     def journal(self) -> list[Event]:
         """The events that were found, in order, each with its payload if that was found, and not erased since."""
@@ -172,7 +176,7 @@ def _take_entry(saved: Saved, values: list[Any]) -> None:
                 if all(message.session == session for message in messages.unpacked(session, body)):
                     saved.packed[session] = body
         case [str(session), int(n), int(id)]:
-            saved.places[id] = (session, n)
+            saved.places.add((session, n, id))
         case [int(a), int(b), float() | int() as strength, str(at), int(seal)]:
             with suppress(ValueError):
                 # The same sum as in the schema.

@@ -1,0 +1,30 @@
+"""Memories as JSON lines: everything that is known of each, to be read by anything.
+
+Pure. Rule: lossless. What was forgotten is not exported.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from kept.model import Memory
+
+FORMAT = "kept/1"
+
+
+def to_lines(memories: Iterable[Memory]) -> Iterator[bytes]:
+    """One line a memory, with its ref and the name of the format."""
+    for memory in memories:
+        if not memory.is_forgotten:
+            yield msgspec.json.encode(to_document(memory))
+
+
+def to_document(memory: Memory) -> dict[str, Any]:
+    """A memory with all its fields."""
+    return {"format": FORMAT, "ref": memory.ref, **msgspec.to_builtins(memory)}
+
+
+def from_line(line: bytes) -> Memory:
+    """The memory of a line. Raises msgspec.ValidationError for what is none."""
+    return msgspec.json.decode(line, type=Memory)

@@ -1,0 +1,166 @@
+"""The numbers of a score: the designs' own check values, and what makes two users' rankings differ."""
+
+import math
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+import kept
+from kept import text, worth
+from kept.recall.latency import Latencies
+from kept.recall.score import file_affinity
+from tests.builders import START, FakeClock
+from tests.builders import memory as a_memory
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def memory(tmp_path: Path, clock: FakeClock) -> Iterator[kept.Kept]:
+    with kept.open(tmp_path / "m.db", clock=clock, settings=kept.Settings()) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(("score", "factor"), [(3, 1.82), (0, 1.0), (-1, 0.82), (-5, 0.37)])
+def test_feedback(score: int, factor: float) -> None:
+    """A8: exp(score × 0.2)."""
+    assert worth.feedback_factor(score) == pytest.approx(factor, abs=0.005)
+
+
+def test_recency() -> None:
+    """A8: 1/(1 + days × 0.01), from last_hit_at, else created_at."""
+    m = a_memory("x", at=START)
+    assert worth.recency_factor(m, START) == 1.0
+    assert worth.recency_factor(m, START + timedelta(days=100)) == pytest.approx(0.5)
+    hit = a_memory("x", at=START, last_hit_at=START + timedelta(days=90))
+    assert worth.recency_factor(hit, START + timedelta(days=100)) == pytest.approx(1 / 1.1)
+    assert worth.recency_factor(m, START - timedelta(days=5)) == 1.0
+
+
+def test_the_factors_of_profile_praxis(memory: kept.Kept, clock: FakeClock) -> None:
+    """C14: match × kind × recency × use × files × status."""
+    memory.remember("The cache is cold on Mondays", kind="warning", files=["src/cache.py"], pin=True)
+    memory.reinforce(1)
+    clock.advance(days=10)
+    (hit,) = memory.recall("cache", profile="praxis", files=["src/cache.py"])
+    assert set(hit.why) == {"match", "kind", "recency", "use", "files", "status"}
+    assert hit.why["kind"] == 1.2
+    assert hit.why["recency"] == pytest.approx(1 / 1.1)
+    assert hit.why["use"] == pytest.approx(1 + 0.1 * math.log(2))
+    assert (hit.why["files"], hit.why["status"]) == (1.5, 1.1)
+    assert hit.score == pytest.approx(math.prod(hit.why.values()))
+
+
+def test_file_affinity() -> None:
+    m = a_memory("x", files=("src/auth/login.py",))
+    assert file_affinity(m, ["src/auth/login.py"]) == 1.5
+    assert file_affinity(m, ["src/auth/other.py"]) == 1.2
+    assert file_affinity(m, ["README.md"]) == file_affinity(m, []) == 1.0
+
+
+def test_two_users_same_memories_different_rankings(tmp_path: Path) -> None:
+    """A24: personalisation without personalisation logic."""
+    order = []
+    for user in (1, 2):
+        with kept.open(tmp_path / f"{user}.db", clock=FakeClock(), settings=kept.Settings()) as memory:
+            memory.remember("Deploy with the blue script")
+            memory.remember("Deploy with the green script")
+            memory.reinforce(user)
+            order.append([hit.ref for hit in memory.recall("deploy script")])
+    assert order == [["1", "2"], ["2", "1"]]
+
+
+def test_what_was_recalled_together_is_linked_and_followed(memory: kept.Kept, clock: FakeClock) -> None:
+    """A18: payment → onboarding → a debugging session: a chain of thought, and it fades."""
+    memory.remember("Payment API needs an HMAC signature")
+    memory.remember("Onboarding sends the signature guide")
+    memory.remember("Onboarding took a day of debugging last spring")
+    for _ in range(3):
+        memory.recall("signature")
+        memory.recall("onboarding")
+    assert [hit.ref for hit in memory.recall("payment")] == ["1"]
+    followed = memory.recall("payment", follow=True)
+    assert [hit.ref for hit in followed] == ["1", "2", "3"]
+    assert all(hit.score == pytest.approx(math.prod(hit.why.values())) for hit in followed)
+    clock.advance(days=365)
+    assert [hit.ref for hit in memory.recall("payment", follow=True)] == ["1"]
+
+
+def test_a_slip_of_the_keyboard_and_an_unfinished_word(memory: kept.Kept) -> None:
+    """C12: fuzzy and prefix, only where exact words find too little, and visible."""
+    memory.remember("The middleware checks every token")
+    for query in ("middelware", "middlew"):
+        (hit,) = memory.recall(query)
+        assert any(reason.startswith(("near", "begins")) for reason in hit.matched.values())
+        assert len(memory.recall(query, profile="koshi")) == 0
+
+
+def test_a_query_is_cleaned_and_never_fails() -> None:
+    """A19, A20: URLs out, hyphens to spaces, operators out, quoted words, OR; no stop-word list."""
+    assert text.query_words("https://x.example/a?b=c auth") == ["auth"]
+    assert "AND" not in text.query_words("login AND signup NOT logout")
+    assert {"the", "of"} <= set(text.query_words("the name of the game"))
+    for query in ('"', "a*", "NEAR(", "col:x", "'; drop table memories; --", "-", "()", "^"):
+        text.query_words(query)
+
+
+def test_the_archive_can_be_asked(memory: kept.Kept) -> None:
+    """A15: queryArchive."""
+    memory.remember("The release is planned for May", topic="release")
+    memory.remember("The release is planned for July, after the audit", topic="release")
+    assert [hit.ref for hit in memory.recall("release planned")] == ["2"]
+    assert [hit.ref for hit in memory.recall("release planned", scope="archive")] == ["1"]
+
+
+def test_three_rounds_each_informed_by_the_last(memory: kept.Kept) -> None:
+    """A6, A7: nothing is injected by itself; the agent asks again with other words, and goes on without."""
+    memory.remember("Signatures are HMAC-SHA256 over the raw body")
+    rounds = [memory.recall(words) for words in ("webhook verification", "webhook secret check", "hmac signature body")]
+    assert [len(recalled) for recalled in rounds] == [0, 0, 1]
+
+
+def test_latency_decides_how_much_is_looked_at() -> None:
+    """C15: the last 100; p95 > 300 ms degrades, < 200 ms heals, fewer than five say nothing."""
+    latencies = Latencies()
+    latencies.note(9_999)  # the first of a process does not count
+    for _ in range(4):
+        latencies.note(1_000)
+    assert latencies.p95_ms() is None
+    assert not latencies.is_degraded
+    latencies.note(1_000)
+    assert latencies.is_degraded
+    for _ in range(94):
+        latencies.note(250)
+    assert latencies.is_degraded, "between 200 and 300 nothing changes"
+    for _ in range(100):
+        latencies.note(10)
+    assert not latencies.is_degraded
+    assert latencies.p95_ms() == 10
+
+
+def test_a_reranker_adds_a_factor_and_may_fail(tmp_path: Path) -> None:
+    """C14: the reranker hook; late or failing, our order stands and the answer says so."""
+
+    def upside_down(query: str, hits: object) -> list[float]:
+        return [0.1, 1.0]
+
+    def broken(query: str, hits: object) -> list[float]:
+        raise RuntimeError("no model")
+
+    for reranker, first, note in (
+        (upside_down, "1", None),
+        (broken, "2", "failed"),
+        (lambda q, h: [1.0], "2", "number"),
+    ):
+        with kept.open(":memory:", clock=FakeClock(), settings=kept.Settings(), reranker=reranker) as memory:
+            memory.remember("deploy on Tuesday by hand")
+            memory.remember("deploy deploy script")
+            recalled = memory.recall("deploy")
+            assert recalled.hits[0].ref == first
+            assert (note is None) == (recalled.degraded is None)
+            assert note is None or note in (recalled.degraded or "")

@@ -1,0 +1,628 @@
+"""`kept doctor`: every kind of damage is found, named, and repaired as far as that can be (C11, C30)."""
+
+import os
+import re
+import shutil
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from kept.errors import Busy, Corrupt, SchemaTooNew
+from kept.model import NOUNS, Alias, Conflict, Memory, Message, Session, replace
+from kept.ports import ANYWHERE
+from kept.storage.sqlite import SqliteStorage, rows, schema
+from kept.storage.sqlite.doctor import Finding, examine, repair
+from kept.storage.sqlite.pages import wal_of
+from kept.storage.sqlite.salvage import DERIVED_TABLES, OTHER_TABLES
+from tests.builders import START, memory, stamp
+from tests.storage import byte_flips
+
+SPACE = "project/p1"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    folder = tmp_path / "space"
+    folder.mkdir(mode=0o700)
+    return folder / "kept.db"
+
+
+def remember(path: Path, *contents: str) -> list[Memory]:
+    """Store memories and close the file."""
+    storage = SqliteStorage(path, SPACE)
+    added = []
+    for content in contents:
+        with storage.writing(stamp()) as tx:
+            added.append(tx.add(memory(content, space=SPACE), "remember"))
+    storage.close()
+    return added
+
+
+def change(path: Path, write: Callable[[Any], object]) -> None:
+    storage = SqliteStorage(path)
+    with storage.writing(stamp()) as tx:
+        write(tx)
+    storage.close()
+
+
+def read(path: Path, ask: Callable[[Any], Any]) -> Any:
+    storage = SqliteStorage(path)
+    try:
+        with storage.reading() as reader:
+            return ask(reader)
+    finally:
+        storage.close()
+
+
+def contents(path: Path) -> list[str]:
+    return [m.content for m in read(path, lambda reader: reader.select(ANYWHERE, oldest_first=True, limit=1000))]
+
+
+def execute(path: Path, *statements: str) -> None:
+    """Change the file behind Kept's back, with SQLite's help."""
+    connection = apsw.Connection(str(path))
+    for statement in statements:
+        connection.execute(statement).fetchall()
+    connection.close()
+
+
+def flip(file: Path, pattern: bytes) -> None:
+    """Change the last byte of the first place that the pattern finds."""
+    content = bytearray(file.read_bytes())
+    match = next(re.finditer(pattern, bytes(content), re.DOTALL))
+    content[match.end() - 1] ^= 1
+    file.write_bytes(content)
+
+
+def row_with(content: str) -> bytes:
+    return rb"-[0-9a-f]{12}" + re.escape(content.encode())  # the uid stands before it
+
+
+def payload_with(content: str) -> bytes:
+    return rb'"content":\[null,"' + re.escape(content.encode())
+
+
+def problems(path: Path, **options: Any) -> dict[str, str]:
+    return {f.check: f.message for f in examine(path, now=START, **options) if f.level == "problem"}
+
+
+def levels(findings: list[Finding], level: str) -> list[str]:
+    return [finding.message for finding in findings if finding.level == level]
+
+
+def killed(path: Path, *texts: str) -> None:
+    """Leave the files as a process leaves them that was killed after its last write."""
+    storage = SqliteStorage(path, SPACE)
+    for text in texts:
+        with storage.writing(stamp()) as tx:
+            tx.add(memory(text, space=SPACE), "remember")
+    kept_alive = path.with_name("alive")
+    kept_alive.mkdir()
+    names = [path.name, f"{path.name}-wal"]
+    for name in names:
+        shutil.copy2(path.with_name(name), kept_alive / name)
+    note = path.with_name(f"{path.name}.lock").read_bytes()
+    storage.close()
+    for name in names:
+        path.with_name(name).write_bytes((kept_alive / name).read_bytes())  # the same inode, which the note names
+    path.with_name(f"{path.name}.lock").write_bytes(note)
+    shutil.rmtree(kept_alive)
+
+
+# Healthy files ------------------------------------------------------------------------------------
+
+
+def test_a_healthy_store_has_no_problem_and_each_thing_was_looked_at(path: Path) -> None:
+    remember(path, "Use Fastify", "Never edit the auth middleware")
+    findings = examine(path, now=START, deep=True)
+    assert levels(findings, "problem") == []
+    assert {finding.check for finding in findings} == {
+        *("sqlite", "permissions", "lock", "disk", "backups", "schema", "pages", "space", "wal"),
+        *("memory", "messages", "words", "index", "statistics", "journal", "orphans"),
+    }
+
+
+def test_examining_changes_nothing(path: Path) -> None:
+    killed(path, "Use Fastify")
+    before = {file.name: file.read_bytes() for file in (path, wal_of(path))}
+    examine(path, now=START, deep=True)
+    assert {file.name: file.read_bytes() for file in (path, wal_of(path))} == before
+
+
+def test_a_healthy_store_is_left_alone_by_repair(path: Path) -> None:
+    remember(path, "Use Fastify")
+    before = path.read_bytes()
+    assert [finding.message for finding in repair(path, now=START)] == ["There is nothing to repair."]
+    assert path.read_bytes() == before
+
+
+def test_a_missing_file_is_a_problem_and_not_made(path: Path) -> None:
+    assert "There is no file" in problems(path)["file"]
+    assert not path.exists()
+
+
+def test_what_was_erased_is_a_note_that_names_the_event(path: Path) -> None:
+    (gone,) = remember(path, "Use Fastify")
+    change(path, lambda tx: tx.erase(gone))
+    findings = examine(path, now=START)
+    assert levels(findings, "problem") == []
+    assert "The payload of event 1 was erased by event 2." in levels(findings, "note")
+
+
+def test_usage_that_recall_counts_is_no_damage(path: Path) -> None:
+    first, second = remember(path, "Use Fastify", "Use Postgres")
+    storage = SqliteStorage(path)
+    with storage.bookkeeping() as notes:
+        assert notes is not None
+        notes.count_uses([first.id, second.id], START)
+        notes.link([first.id, second.id], START)
+        notes.save_receipt({"query": "use"}, [first.uid], START)
+    storage.close()
+    assert problems(path, deep=True) == {}
+    assert read(path, lambda reader: reader.get(Memory, first.id)).use_count == 1
+
+
+# Memories -----------------------------------------------------------------------------------------
+
+
+def test_a_changed_byte_in_a_memory_is_an_error_that_names_it(path: Path) -> None:
+    remember(path, "Use Fastify", "Use Postgres", "Use Redis")
+    flip(path, row_with("Use Postgres"))
+    for ask in (
+        lambda reader: reader.get(Memory, 2),
+        lambda reader: reader.select(),
+        lambda reader: reader.search(["use"], limit=9),
+    ):
+        with pytest.raises(Corrupt, match=r"memory 2 is damaged.*kept doctor"):
+            read(path, ask)
+    assert read(path, lambda reader: reader.get(Memory, 3)).content == "Use Redis"
+
+
+def test_a_damaged_memory_is_put_together_from_its_journal(path: Path) -> None:
+    first, second = remember(path, "Use Fastify", "Use Postgres")
+    change(path, lambda tx: tx.put(replace(second, feedback=3), "reinforce"))
+    flip(path, row_with("Use Postgres"))
+    damaged = path.read_bytes()
+    assert problems(path)["memory"] == "Not what was written: memory 2."
+
+    findings = repair(path, now=START)
+    assert levels(findings, "problem") == []
+    assert "Put together from the journal: memory 2." in levels(findings, "note")
+    assert path.with_name("kept.db.damaged-1").read_bytes() == damaged
+    assert read(path, lambda reader: reader.select(oldest_first=True)) == [first, replace(second, feedback=3)]
+    assert problems(path, deep=True) == {}
+
+
+def test_a_damaged_payload_does_not_cost_the_memory(path: Path) -> None:
+    remember(path, "Use Fastify", "Use Postgres")
+    flip(path, payload_with("Use Postgres"))
+    with pytest.raises(Corrupt, match="event 2 is damaged"):
+        read(path, lambda reader: reader.events())
+    assert problems(path)["journal"] == "Not what was written: event 2."
+
+    findings = repair(path, now=START)
+    assert levels(findings, "problem") == ["Lost is what they changed: event 2. They cannot be undone."]
+    assert contents(path) == ["Use Fastify", "Use Postgres"]
+    assert problems(path, deep=True) == {}
+
+
+def test_a_memory_that_cannot_be_saved_is_named_and_its_id_never_given_again(path: Path) -> None:
+    lost = remember(path, "Use Fastify", "Use Postgres")[1]
+    flip(path, row_with("Use Postgres"))
+    flip(path, payload_with("Use Postgres"))
+
+    findings = repair(path, now=START)
+    assert f"Lost, though the journal knows of them: {lost.uid}." in levels(findings, "problem")
+    assert "Lost: memory 2." in levels(findings, "problem")
+    assert contents(path) == ["Use Fastify"]
+    assert problems(path, deep=True) == {}  # the journal says what was lost, so that it is known from now on
+    assert remember(path, "Use Redis")[0].id == 3
+
+
+def test_after_a_repair_memories_can_be_changed_undone_and_erased(path: Path) -> None:
+    remember(path, "Use Fastify", "Use Postgres")
+    flip(path, row_with("Use Postgres"))
+    repair(path, now=START)
+    found = read(path, lambda reader: reader.get(Memory, 2))
+    change(path, lambda tx: tx.put(replace(found, feedback=3), "reinforce"))
+    change(path, lambda tx: tx.erase(tx.get(Memory, 1)))
+    assert problems(path, deep=True) == {}
+
+
+def test_a_second_repair_keeps_a_second_copy(path: Path) -> None:
+    for content in ("Use Postgres", "Use Redis"):
+        remember(path, content)
+        flip(path, row_with(content))
+        repair(path, now=START)
+    assert path.with_name("kept.db.damaged-2").exists()
+    assert any("kept.db.damaged-1 is the copy" in note for note in levels(examine(path, now=START), "note"))
+
+
+def test_a_file_of_which_nothing_is_left_is_not_touched(path: Path) -> None:
+    path.write_bytes(os.urandom(40_000))
+    before = path.read_bytes()
+    assert "not a SQLite database" in problems(path)["file"]
+    with pytest.raises(Corrupt, match=r"Nothing in .* can be recognised"):
+        repair(path, now=START)
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_header_costs_nothing(path: Path) -> None:
+    remember(path, "Use Fastify", "Use Postgres")
+    path.write_bytes(b"\xff" * 100 + path.read_bytes()[100:])
+    with pytest.raises(Corrupt):
+        SqliteStorage(path)
+    findings = repair(path, now=START)
+    assert levels(findings, "problem") == []
+    assert contents(path) == ["Use Fastify", "Use Postgres"]
+
+
+def test_somebody_elses_database_is_left_alone(path: Path) -> None:
+    execute(path, "create table t (x)", "insert into t values (1)")
+    path.chmod(0o600)
+    before = path.read_bytes()
+    assert "does not say that it is a file of Kept" in problems(path)["schema"]
+    with pytest.raises(Corrupt):
+        repair(path, now=START)
+    assert path.read_bytes() == before
+
+
+def test_a_file_of_a_newer_kept_is_left_alone(path: Path) -> None:
+    remember(path, "Use Fastify")
+    version = schema.LATEST + 1
+    execute(path, f"pragma user_version = {version}", f"insert into migrations values ({version}, 'x', 'y')")
+    assert "newer kept" in problems(path)["schema"]
+    with pytest.raises(SchemaTooNew):
+        repair(path, now=START)
+
+
+def test_a_file_that_is_open_is_not_replaced(path: Path) -> None:
+    remember(path, "Use Fastify", "Use Postgres")
+    flip(path, row_with("Use Postgres"))
+    before = path.read_bytes()
+    storage = SqliteStorage(path)
+    with storage.reading() as reader:
+        assert reader.get(Memory, 1) is not None
+    with pytest.raises(Busy, match="open in another program"):
+        repair(path, now=START)
+    storage.close()
+    assert path.read_bytes() == before
+    assert not path.with_name("kept.db.damaged-1").exists()
+
+
+# What can be derived ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("damage", "check"),
+    [
+        ("delete from live_fts_data where id > 10", "index"),
+        ("delete from live_fts_docsize where id = 2", "index"),
+        (
+            "insert into live_fts (live_fts, rowid, words, tag_words, file_words, source_words, kind_words) "
+            "select 'delete', id, words, tag_words, file_words, source_words, kind_words from memories where id = 2",
+            "index",
+        ),
+        ("update corpus set words = words + 7", "statistics"),
+        ("delete from corpus where shelf = 'live'", "statistics"),
+        ("delete from corpus where shelf = 'messages'", "statistics"),
+    ],
+)
+def test_indexes_and_counts_are_built_anew_inside_the_file(path: Path, damage: str, check: str) -> None:
+    remember(path, "Use Fastify", "Use Postgres", "Use Redis")
+    right = read(path, lambda reader: (reader.search(["postgr"], limit=9), reader.statistics(["use"])))
+    execute(path, damage)
+    inode = path.stat().st_ino
+    assert check in problems(path)
+
+    findings = repair(path, now=START)
+    assert levels(findings, "problem") == []
+    assert path.stat().st_ino == inode
+    assert not path.with_name("kept.db.damaged-1").exists()
+    assert read(path, lambda reader: (reader.search(["postgr"], limit=9), reader.statistics(["use"]))) == right
+    assert problems(path, deep=True) == {}
+
+
+def test_words_of_another_version_are_found_and_prepared_anew(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("kept.text._stem", lambda word: f"{word}x")
+        _clear_caches()
+        remember(path, "Use Postgres")
+        change(path, lambda tx: tx.append([Message(id="m1", role="user", session="s1", content="Use Postgres")]))
+    _clear_caches()
+    assert "Indexed by another version of Kept" in problems(path)["words"]
+    repair(path, now=START)
+    assert problems(path, deep=True) == {}
+    assert len(read(path, lambda reader: reader.search(["postgr"], limit=9))) == 1
+    assert len(read(path, lambda reader: reader.search_messages(["postgr"], limit=9))) == 1
+
+
+def _clear_caches() -> None:
+    from kept import text
+    from kept.storage import prepare
+
+    text._read_short.cache_clear()
+    prepare._label.cache_clear()
+
+
+def test_an_index_that_names_the_wrong_memory_is_an_error(path: Path) -> None:
+    remember(path, "Use Fastify", "Use Postgres")
+    execute(
+        path,
+        "insert into live_fts (rowid, words, tag_words, file_words, source_words, kind_words) "
+        "values (1, 'redi', '', '', '', '')",
+    )
+    with pytest.raises(Corrupt, match="index of the shelf live"):
+        read(path, lambda reader: reader.search(["redi"], limit=9))
+
+
+def test_a_search_for_words_that_are_not_prepared_is_no_false_alarm(path: Path) -> None:
+    remember(path, "Use Fastify")
+    for word in ("Fastifi", "FASTIFI", "use-fastifi", "fastifi!"):
+        assert len(read(path, lambda reader, word=word: reader.search([word], limit=9))) == 1
+
+
+# The journal and the WAL --------------------------------------------------------------------------
+
+
+def test_a_lost_event_is_named_and_known_from_then_on(path: Path) -> None:
+    remember(path, "Use Fastify", "Use Postgres", "Use Redis")
+    execute(path, "pragma foreign_keys = off", "update events set actor = 'mallory' where seq = 2")
+    assert "event 2" in problems(path)["journal"]
+    findings = repair(path, now=START)
+    assert any(message.startswith("Lost: event 2.") for message in levels(findings, "problem"))
+    assert contents(path) == ["Use Fastify", "Use Postgres", "Use Redis"]
+    assert problems(path, deep=True) == {}
+    assert "A repair could not save event 2." in levels(examine(path, now=START), "note")
+
+
+def test_a_memory_without_its_row_or_without_its_history_is_a_problem(path: Path) -> None:
+    remember(path, "Use Fastify", "Use Postgres")
+    execute(path, "delete from memories where id = 1")
+    assert "The journal knows 1 memories that are not there" in problems(path)["journal"]
+    repair(path, now=START)
+    assert contents(path) == ["Use Fastify", "Use Postgres"]
+
+    execute(path, "delete from event_payloads", "delete from events")
+    assert "Without a history: memories 1 and 2." in problems(path)["journal"]
+
+
+def test_a_record_that_is_older_than_its_journal_is_found_and_brought_up_to_date(path: Path) -> None:
+    (added,) = remember(path, "Use Fastify")
+    row = rows.to_row(added)
+    change(path, lambda tx: tx.put(replace(added, content="Use Express"), "revise"))
+    connection = apsw.Connection(str(path))  # as a lost write would leave it: whole, but old
+    columns = ", ".join(f"{column} = ?" for column in row)
+    connection.execute(f"update memories set {columns} where id = {added.id}", tuple(row.values()))
+    connection.close()
+    assert "not what the journal says" in problems(path, deep=True)["memory"]
+    repair(path, now=START)
+    assert contents(path) == ["Use Express"]
+
+
+def test_a_byte_in_the_wal_does_not_cost_an_acknowledged_write_without_an_error(path: Path) -> None:
+    killed(path, "Use Fastify", "Use Postgres", "Use Redis")
+    flip(wal_of(path), row_with("Use Postgres"))
+    damaged = wal_of(path).read_bytes()
+    with pytest.raises(Corrupt, match=r"ends with event \d .* event 3 .*acknowledged"):
+        SqliteStorage(path)
+    assert wal_of(path).read_bytes() == damaged
+    assert "acknowledged are missing" in problems(path)["wal"]
+
+    findings = repair(path, now=START)
+    assert levels(findings, "problem") == []
+    assert contents(path) == ["Use Fastify", "Use Postgres", "Use Redis"]
+    assert wal_of(path.with_name("kept.db.damaged-1")).read_bytes() == damaged
+
+
+def test_a_wal_that_somebody_deleted_is_noticed(path: Path) -> None:
+    remember(path, "Use Fastify")
+    killed(path, "Use Postgres", "Use Redis")
+    wal_of(path).unlink()
+    with pytest.raises(Corrupt, match="event 3"):
+        SqliteStorage(path)
+    findings = repair(path, now=START)
+    assert any(message.startswith("Lost: events 2 and 3.") for message in levels(findings, "problem"))
+    assert contents(path) == ["Use Fastify"]
+    assert remember(path, "Use Valkey")
+
+
+def test_messages_at_the_end_of_a_lost_wal_are_noticed_too(path: Path) -> None:
+    remember(path, "Use Fastify")
+    storage = SqliteStorage(path)
+    with storage.writing(stamp()) as tx:
+        tx.append([Message(id=f"m{n}", role="user", session="s1", content="hello") for n in range(3)])
+    note = path.with_name("kept.db.lock").read_bytes()
+    storage.close()
+    execute(path, "delete from messages", "delete from sqlite_sequence where name = 'messages'")
+    path.with_name("kept.db.lock").write_bytes(note)
+    with pytest.raises(Corrupt, match="message 3 were acknowledged"):
+        SqliteStorage(path)
+
+
+def test_no_alarm_after_a_clean_end_or_when_another_file_was_put_in_its_place(path: Path) -> None:
+    remember(path, "Use Fastify")
+    older = path.with_name("older.db")
+    shutil.copy(path, older)
+    remember(path, "Use Postgres")
+    shutil.copyfile(older, path)  # after a clean end, whoever does this means it
+    assert contents(path) == ["Use Fastify"]
+
+    killed(path, "Use Redis")
+    wal_of(path).unlink()
+    older.replace(path)  # after a crash: another inode, so another file
+    assert contents(path) == ["Use Fastify"]
+
+
+def test_what_was_erased_does_not_come_back_from_an_older_page(path: Path) -> None:
+    kept, gone = remember(path, "Use Fastify", "Use Postgres")
+    storage = SqliteStorage(path)
+    with storage.writing(stamp()) as tx:
+        tx.erase(gone)
+        tx.put(replace(kept, feedback=3), "reinforce")
+    files = {file: file.read_bytes() for file in (path, wal_of(path), path.with_name("kept.db.lock"))}
+    storage.close()
+    for file, content in files.items():
+        file.write_bytes(content)
+    assert b"Use Postgres" in path.read_bytes()  # the WAL says that it is gone; the database does not know yet
+    flip(wal_of(path), row_with("Use Fastify"))
+
+    repair(path, now=START)
+    assert contents(path) == ["Use Fastify"]
+    assert b"Use Postgres" not in path.read_bytes()
+    assert read(path, lambda reader: reader.is_erased(gone.fingerprint))
+
+
+# Other records ------------------------------------------------------------------------------------
+
+
+def test_conversations_links_and_small_records_survive_a_repair(path: Path) -> None:
+    first, second = remember(path, "Use Fastify", "Use Postgres")
+    storage = SqliteStorage(path)
+    with storage.writing(stamp()) as tx:
+        tx.add(Alias(word="db", expands_to=("database",)), "alias")
+        tx.add(Conflict(left=first.uid, right=second.uid, type="ambiguous", detected_at=START), "conflict")
+        for name in ("s1", "s2"):
+            tx.add(Session(name=name, started_at=START), "session")
+            tx.append([Message(id=f"m{n}", role="user", session=name, content=f"hello {n}") for n in range(9)])
+        tx.pack("s2")
+    with storage.bookkeeping() as notes:
+        assert notes is not None
+        notes.link([1, 2], START)
+        notes.save_receipt({"query": "use"}, [first.uid], START)
+    storage.close()
+
+    def everything(reader: Any) -> Any:
+        small = [reader.all(noun) for noun in NOUNS if noun is not Memory]
+        return small, reader.messages("s1"), reader.messages("s2"), reader.links(1), reader.receipt()
+
+    before = read(path, everything)
+    flip(path, row_with("Use Postgres"))
+    assert levels(repair(path, now=START), "problem") == []
+    assert read(path, everything) == before
+
+
+def test_a_damaged_message_is_named(path: Path) -> None:
+    remember(path, "Use Fastify")
+    said = [Message(id=f"m{n}", role="user", session="s1", content=f"hello number {n}") for n in range(3)]
+    change(path, lambda tx: tx.append(said))
+    flip(path, rb"m1userhello number")
+    with pytest.raises(Corrupt, match="message 2 of session s1"):
+        read(path, lambda reader: reader.messages("s1"))
+    assert problems(path)["messages"] == "Not what was written: message 2."
+    findings = repair(path, now=START)
+    assert levels(findings, "problem") == ["Lost: message 2 (number 2 of session s1)."]
+
+
+def test_a_conflict_about_a_memory_that_is_not_here_is_a_note(path: Path) -> None:
+    (first,) = remember(path, "Use Fastify")
+    elsewhere = Conflict(
+        left=first.uid, right="018f0000-0000-7000-8000-000000000001", type="ambiguous", detected_at=START
+    )
+    change(path, lambda tx: tx.add(elsewhere, "conflict"))
+    findings = examine(path, now=START)
+    assert levels(findings, "problem") == []
+    assert "About a memory that is not here: conflict 1." in levels(findings, "note")
+
+
+@pytest.mark.parametrize(
+    ("damage", "check"),
+    [
+        ("update meta set value = 'project/other' where name = 'space'", "space"),
+        ("delete from meta where name = 'tombstone_key'", "space"),
+        ("update tombstones set mark = 'f' || substr(mark, 2) where mark not like 'f%'", "erase"),
+        ("update receipts set body = '{}'", "notes"),
+        ("update aliases set word = 'other'", "alias"),
+        ("delete from aliases", "alias"),
+        ("insert into event_payloads values (99, '00', '{}')", "orphans"),
+        ("drop trigger memories_added", "schema"),
+        ("drop index memories_by_topic", "schema"),
+    ],
+)
+def test_damage_beside_the_memories_is_found_and_repaired(path: Path, damage: str, check: str) -> None:
+    first, _, gone = remember(path, "Use Fastify", "Use Postgres", "Use Redis")
+    storage = SqliteStorage(path)
+    with storage.writing(stamp()) as tx:
+        tx.add(Alias(word="db", expands_to=("database",)), "alias")
+        tx.erase(gone)
+    with storage.bookkeeping() as notes:
+        assert notes is not None
+        notes.link([1, 2], START)
+        notes.save_receipt({"query": "use"}, [first.uid], START)
+    storage.close()
+    execute(path, "pragma foreign_keys = off", "pragma writable_schema = on", damage)
+    assert check in problems(path)
+    repair(path, now=START)
+    assert problems(path, deep=True) == {}
+    assert contents(path) == ["Use Fastify", "Use Postgres"]
+
+
+def test_repair_knows_every_table(path: Path) -> None:
+    remember(path, "Use Fastify")
+    connection = apsw.Connection(str(path))
+    tables = {str(name) for (name,) in connection.execute("select name from sqlite_schema where type = 'table'")}
+    virtual = ("_fts", "_vocabulary", "_instances", "_data", "_idx", "_docsize", "_config")
+    own = {name for name in tables if not name.endswith(virtual) and not name.startswith("sqlite_")}
+    connection.close()
+    assert own == {rows.table_of(noun) for noun in NOUNS} | OTHER_TABLES | DERIVED_TABLES
+
+
+# Surroundings -------------------------------------------------------------------------------------
+
+
+def test_files_that_others_may_read_are_a_problem_that_repair_solves(path: Path) -> None:
+    remember(path, "Use Fastify")
+    path.chmod(0o644)
+    assert "may read kept.db" in problems(path)["permissions"]
+    repair(path, now=START)
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.parent.chmod(0o777)
+    assert "in the place of kept.db" in problems(path)["permissions"]
+
+
+def test_who_is_writing_is_a_note(path: Path) -> None:
+    storage = SqliteStorage(path, SPACE)
+    with storage.writing(stamp()):
+        notes = levels(examine(path, now=START), "note")
+    storage.close()
+    assert f"Process {os.getpid()} is writing right now." in notes
+
+
+def test_the_age_of_the_newest_backup_is_told(path: Path) -> None:
+    remember(path, "Use Fastify")
+    assert "There is no backup yet." in levels(examine(path, now=START), "note")
+    folder = path.with_name("kept.db.backups")
+    folder.mkdir()
+    shutil.copy(path, folder / "20260301-120000.db")
+    made = START.timestamp()
+    os.utime(folder / "20260301-120000.db", (made, made))
+    [finding] = [f for f in examine(path, now=START + timedelta(days=9)) if f.check == "backups"]
+    assert finding.message == "There are 1 backups; the newest is 9 days old."
+    assert finding.level == "note"
+
+
+def test_an_erasure_that_is_not_finished_is_a_note(path: Path) -> None:
+    (gone,) = remember(path, "Use Fastify")
+    change(path, lambda tx: tx.erase(gone))
+    assert "An erasure still has bytes to remove." in levels(examine(path, now=START), "note")
+
+
+# Any byte -----------------------------------------------------------------------------------------
+
+
+def test_flipped_bytes_give_no_wrong_answer_without_an_error(tmp_path: Path) -> None:
+    """The short version of `python -m tests.storage.byte_flips`."""
+    outcomes, failures = byte_flips.run(80, 1, tmp_path)
+    assert failures == []
+    assert sum(outcomes.values()) == 80
+
+
+def test_the_flips_would_show_a_storage_that_checks_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kept.storage.sqlite.rows.is_as_written", lambda noun, row: True)
+    monkeypatch.setattr("kept.storage.sqlite.examination._CHECKS", {})
+    _, failures = byte_flips.run(40, 1, tmp_path)
+    assert failures
