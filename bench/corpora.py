@@ -1,7 +1,7 @@
 """Spaces to measure on, and questions to ask of them: made-up words that follow Zipf's law, and real English prose.
 
-A corpus is built once, through the storage's own door, and kept in a cache folder under a name that says what is in
-it and for which schema. Rule: the same name is the same text, on every machine (Zipf) or on this one (docstrings).
+A corpus is built once and kept in a cache folder under a name that says what is in it and for which schema.
+Rule: the same name is the same text, on every machine (Zipf) or on this one (docstrings).
 """
 
 import ast
@@ -9,16 +9,20 @@ import itertools
 import random
 import sys
 import sysconfig
+from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import apsw
+
 from kept import text
 from kept.ids import uuid7
-from kept.model import KINDS, Memory
+from kept.model import KINDS, Memory, replace
 from kept.ports import Stamp
 from kept.settings import IMPORTANCE_BY_KIND, by_kind
 from kept.storage.sqlite import SqliteStorage
+from kept.storage.sqlite.rows import to_row
 from kept.storage.sqlite.schema import migrations
 
 SPACE = "project/bench"
@@ -28,7 +32,8 @@ NOW = datetime(2026, 12, 31, tzinfo=UTC)  # recall's clock: later than every mem
 VOCABULARY = 50_000
 _SHIFT = 2.7  # Mandelbrot's: the commonest word stands in most memories, as "the" does
 _RARE_RANKS = range(2_000, 30_000)
-_BATCH = 5_000
+_BATCH = 20_000
+_ONE_BY_ONE = 500  # the newest memories, written as people do: the index of a living space is in many pieces
 _LONGEST = 480  # characters of a paragraph that is a memory of its own
 
 _CONSONANTS, _VOWELS = "bdfgklmnprtvz", "aeiou"
@@ -129,23 +134,47 @@ def _built(name: str, cache: Path, memories: Callable[[], Iterator[Memory]]) -> 
     cache.mkdir(parents=True, exist_ok=True)
     for part in cache.glob(path.name + "*"):
         part.unlink()
-    storage = SqliteStorage(path, SPACE, synchronous="normal")
-    written = 0
-    for batch in _batches(memories()):
-        with storage.writing(Stamp(group=f"build-{written}", at=START, actor="bench")) as tx:
-            for memory in batch:
-                tx.add(memory, "remember")
-        written += len(batch)
-        print(f"\r{name}: {written:,} memories", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
+    SqliteStorage(path, SPACE).close()
+    newest = list(_filled_at_once(path, memories()))
+    storage = SqliteStorage(path, synchronous="normal")
+    for number, memory in enumerate(newest):
+        with storage.writing(Stamp(group=f"build-{number}", at=START, actor="bench")) as tx:
+            tx.add(memory, "remember")
     storage.close()
     done.touch()
     return path
 
 
-def _batches(memories: Iterator[Memory]) -> Iterator[list[Memory]]:
-    while batch := list(itertools.islice(memories, _BATCH)):
-        yield batch
+def _filled_at_once(path: Path, memories: Iterator[Memory]) -> Iterator[Memory]:
+    """Write rows without a journal, and their index in one go, in a tenth of the time; yield the last ones unwritten."""
+    held_back: deque[Memory] = deque()
+    connection = apsw.Connection(str(path))
+    connection.execute("pragma synchronous = off").fetchall()
+    trigger = connection.execute("select sql from sqlite_schema where name = 'memories_added'").get
+    connection.execute("drop trigger memories_added")
+    connection.execute("begin")
+    for number, memory in enumerate(memories, 1):
+        held_back.append(memory)
+        if len(held_back) <= _ONE_BY_ONE:
+            continue
+        row = to_row(replace(held_back.popleft(), id=number - _ONE_BY_ONE))
+        sql = f"insert into memories ({', '.join(row)}) values ({', '.join('?' * len(row))})"
+        connection.execute(sql, tuple(row.values()))
+        if number % _BATCH == 0:
+            connection.execute("commit")
+            connection.execute("begin")
+            print(f"\r{path.stem}: {number:,}", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    connection.execute("insert into live_fts (live_fts) values ('rebuild')")
+    connection.execute(
+        """
+        update corpus set (rows, words, tokens) = (select count(*), sum(n_words), sum(n_tokens) from memories)
+        where shelf = 'live'"""
+    )
+    connection.execute(str(trigger))
+    connection.execute("commit")
+    connection.close()
+    yield from held_back
 
 
 def _memory(

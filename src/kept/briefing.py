@@ -22,7 +22,7 @@ from kept.ports import Reader
 from kept.recall.budget import total_tokens
 from kept.recall.compose import Composed, Found, Order, compose
 from kept.recall.render import STYLES
-from kept.recall.situation import MOST_RECALLED, Situation, what_to_tell
+from kept.recall.situation import MOST_RECALLED, SURE, Situation, what_to_tell
 from kept.recalling import Question
 from kept.settings import BRIEFING_SHARES
 
@@ -85,7 +85,7 @@ class Briefings(Asking):
         if self._is_off(situation.session):
             paused = "Kept is paused here, so nothing is brought in by itself. `kept on` ends the pause."
             return Briefing(style=order.style, budget=order.total, error=paused)
-        question = Question(query=situation.prompt, limit=MOST_RECALLED, files=situation.files)
+        question = Question(query=situation.prompt, limit=MOST_RECALLED, sure=SURE, files=situation.files)
         recalled = self._answer(question, storages, now) if situation.prompt.strip() else Recalled()
         with ExitStack() as stack:
             readers = [stack.enter_context(storage.reading()) for storage in storages]

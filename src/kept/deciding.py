@@ -13,6 +13,7 @@ from kept.ports import ANYWHERE, R, Reader, Storage
 from kept.recall.aliases import as_mapping
 from kept.writing.check import MAX_NAME_CHARS, check_text
 from kept.writing.duplicates import supersede
+from kept.writing.redact import redact
 from kept.writing.redaction import redact_draft
 
 Conflicts = list[Conflict]
@@ -73,7 +74,8 @@ class Deciding(Opened):
 
     def add_alias(self, word: str, *expands_to: str) -> Alias:
         """From now on, whoever asks for `word` is also given what holds one of the others."""
-        word, others = word.strip().lower(), tuple(dict.fromkeys(other.strip().lower() for other in expands_to))
+        word = redact(word.strip()).text.lower()
+        others = tuple(dict.fromkeys(redact(other.strip()).text.lower() for other in expands_to))
         for part in (word, *others):
             check_text(part, "An alias", MAX_NAME_CHARS)
         if not word or not others or not all(others) or word in others:
@@ -102,6 +104,7 @@ class Deciding(Opened):
         """Capture and inject nothing by itself, in the project or in one session. Explicit commands go on working."""
         if session is not None:
             check_text(session, "The session", MAX_NAME_CHARS)
+            session = redact(session).text
         storage = self._owned()
         with storage.writing(self._stamp()) as tx:
             known = next((pause for pause in tx.all(Pause) if pause.session == session), None)
@@ -130,7 +133,7 @@ class Deciding(Opened):
         storage = self._owned()
         with storage.writing(self._stamp()) as tx:
             known = next((one for one in tx.all(Allowance) if one.digest == digest), None)
-            return known or tx.add(Allowance(digest=digest, note=note), "allow")
+            return known or tx.add(Allowance(digest=digest, note=redact(note).text), "allow")
 
     def scan(self, *, fix: bool = False) -> Leaks:
         """Look for secrets in everything that is stored, as a check on what older rules let through.

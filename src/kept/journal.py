@@ -128,16 +128,17 @@ def replay(events: Iterable[Event]) -> dict[str, Any]:
     return fields
 
 
-def newest_undoable(events: Sequence[Event], actor: str) -> str | None:
+def newest_undoable(events: Iterable[Event], actor: str) -> str | None:
     """The newest group of this actor that stands: not an undo, and not undone (or undone and redone).
 
-    `events` is the journal, newest first.
+    `events` is the journal, newest first; no more of it is read than needed. An erasure counts, although it
+    can't be undone: whoever wants to take it back must not have something else taken back instead.
     """
     undone: set[str] = set()
     for event in events:
         if event.undoes and event.group not in undone:
             undone.add(event.undoes)
-        elif event.actor == actor and not event.undoes and event.group not in undone and event.action != "erase":
+        elif event.actor == actor and not event.undoes and event.group not in undone:
             return event.group
     return None
 
@@ -170,7 +171,8 @@ def plan_undo(
     for event in sorted(group, key=lambda event: event.seq, reverse=True):
         if event.changed is None or event.action == "erase":
             raise NotAllowed(
-                f"Event {event.seq} cannot be undone: what it changed was erased.", hint="Erasing is for good."
+                f"Event {event.seq} cannot be undone: what it changed was erased.",
+                hint="Erasing is for good. `kept undo EVENT` takes back another one that `kept history` shows.",
             )
         record = drafts[event.subject] if event.subject in drafts else current(event)
         noun = noun_of(event)

@@ -32,6 +32,7 @@ class Question(Struct, frozen=True, kw_only=True):
 
     query: str
     limit: int = 5
+    sure: int | None = None  # see pipeline.Request; None: all of them
     profile: str | None = None
     kinds: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -188,6 +189,7 @@ def _request(question: Question, settings: Settings, *, is_degraded: bool) -> pi
     return pipeline.Request(
         query=question.query,
         limit=question.limit,
+        sure=question.limit if question.sure is None else question.sure,
         profile=PROFILES[name],
         where=Where(
             shelf="archive" if question.scope == "archive" else "live",
@@ -205,7 +207,13 @@ def _request(question: Question, settings: Settings, *, is_degraded: bool) -> pi
 
 def body(question: Question, recalled: Recalled) -> dict[str, Any]:
     """What a receipt holds: numbers and refs, never the text of a memory, and no secret of the query."""
-    asked = replace(question, query=redact(question.query).text)
+    asked = replace(
+        question,
+        query=redact(question.query).text,
+        kinds=tuple(redact(kind).text for kind in question.kinds),
+        tags=tuple(redact(tag).text for tag in question.tags),
+        files=tuple(redact(file).text for file in question.files),
+    )
     return {
         "question": msgspec.to_builtins(asked),
         "words": [] if asked.query != question.query else list(recalled.words),

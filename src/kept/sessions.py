@@ -25,6 +25,7 @@ from kept.transcripts import check_session_name
 from kept.writing import admit, pipeline
 from kept.writing.check import MAX_NAME_CHARS, MAX_TEXT_BYTES, check_text
 from kept.writing.extract import Extracted, extract
+from kept.writing.redact import redact
 from kept.writing.redaction import redact_message
 from kept.writing.summarize import Summarizer, summarize
 
@@ -58,6 +59,7 @@ class Sessions(Remembering):
         for value in (agent, parent):
             if value is not None:
                 check_text(value, "The name", MAX_NAME_CHARS)
+        agent = None if agent is None else redact(agent).text
         storage = self._writable(Draft(content=name))
         with storage.reading() as reader:
             known = reader.session(name)

@@ -1,5 +1,6 @@
 """The journal, read and taken back: history and undo."""
 
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from kept import ids, journal
@@ -7,6 +8,10 @@ from kept.errors import NotFound
 from kept.model import GLOBAL, Event, Memory, Record, Tier, replace
 from kept.opened import Events, Opened, Ref, Storages
 from kept.ports import ANYWHERE, Reader, Stamp, Storage
+
+
+PAGE = 200
+LOOK_BACK = 10_000  # events: an undo that finds nothing is over in a blink, however long the journal is
 
 
 class Undoing(Opened):
@@ -34,25 +39,27 @@ class Undoing(Opened):
         storages = self._readable()
         group = self._newest_group(storages) if event is None else self._group_of(storages, event)
         stamp = self._stamp(undoes=group)
-        done: Events = []
+        touched: Storages = []
         for storage in storages:
             with storage.reading() as reader:
-                is_touched = bool(reader.events(group=group, limit=1))
-            if is_touched:
+                if reader.events(group=group, limit=1):
+                    touched.append(storage)
+                    _plan(reader, group, stamp.at)  # where it touches two spaces: in both of them, or in none
+            if storage in touched:
                 self._check_change(storage.space, "", "Undo a change to global memory?")
-                done += self._undo_in(storage, group, stamp)
-        return done
+        return [event for storage in touched for event in self._undo_in(storage, group, stamp)]
 
     def _newest_group(self, storages: Storages) -> str:
         newest: list[tuple[datetime, str]] = []
         for storage in storages:
             with storage.reading() as reader:
-                group = journal.newest_undoable(reader.events(newest_first=True), self._actor_name())
+                group = journal.newest_undoable(_newest_first(reader), self._actor_name())
                 if group is not None:
                     newest.append((reader.events(group=group, limit=1)[0].at, group))
         if not newest:
             raise NotFound(
-                "There is nothing to undo.", hint="`kept undo EVENT` takes back one that `kept history` shows."
+                f"There is nothing of yours to undo among the newest {LOOK_BACK:,} events.",
+                hint="`kept undo EVENT` takes back one that `kept history` shows.",
             )
         return max(newest)[1]
 
@@ -68,14 +75,7 @@ class Undoing(Opened):
 
     def _undo_in(self, storage: Storage, group: str, stamp: Stamp) -> Events:
         with storage.writing(stamp) as tx:
-            events = tx.events(group=group)
-            steps = journal.plan_undo(
-                events,
-                current=lambda event: _current(tx, event),
-                later=lambda event: tx.events(subject=event.subject, after=event.seq),
-                at=stamp.at,
-            )
-            for step in steps:
+            for step in _plan(tx, group, stamp.at):
                 if step.is_new and step.record is not None:
                     tx.add(step.record, "undo")
                 elif step.record is not None:
@@ -83,6 +83,23 @@ class Undoing(Opened):
                 elif (record := tx.get(step.noun, step.id)) is not None:
                     tx.remove(record, "undo")
             return tx.events(group=stamp.group)
+
+
+def _newest_first(reader: Reader) -> Iterator[Event]:
+    """The journal from its end, a page at a time, as far back as anyone still remembers."""
+    last = next((event.seq for event in reader.events(newest_first=True, limit=1)), 0)
+    for end in range(last, max(0, last - LOOK_BACK), -PAGE):
+        page = reader.events(after=max(0, end - PAGE), limit=PAGE)
+        yield from (event for event in reversed(page) if event.seq <= end)
+
+
+def _plan(reader: Reader, group: str, at: datetime) -> Sequence[journal.Revert]:
+    return journal.plan_undo(
+        reader.events(group=group),
+        current=lambda event: _current(reader, event),
+        later=lambda event: reader.events(subject=event.subject, after=event.seq),
+        at=at,
+    )
 
 
 def _current(reader: Reader, event: Event) -> Record | None:

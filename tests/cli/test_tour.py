@@ -48,5 +48,5 @@ def test_the_tour_does_not_depend_on_the_settings_of_the_person(shell: Shell) ->
 
 def test_the_tour_passes_by_every_command_that_can_be_shown_so() -> None:
     shown = {step.command.split()[0] for step in WALK}
-    not_shown = {"tour", "config", "demote", "unpin", "show", "projects", "allow"}
+    not_shown = {"tour", "config", "demote", "unpin", "show", "projects", "allow", "export"}
     assert set(COMMANDS) - shown <= not_shown

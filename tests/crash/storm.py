@@ -35,6 +35,7 @@ from tests.crash.processes import Child, any_runs
 LONGEST_WAIT_S = 2.0
 LEAST_SHARE = 0.5
 _PATIENCE_S = 1.0  # how long writers wait for a turn in the scenes where somebody will not let them have one
+_SLOW_MACHINE_S = 10.0
 
 
 def add(storage: SqliteStorage, name: str) -> Memory:
@@ -74,7 +75,7 @@ def _write_for(pipe: Connection, path: Path, number: int, seconds: float) -> Non
     pipe.send((writes, longest_s))
 
 
-def storm(folder: Path, writers: int, seconds: float) -> str:
+def storm(folder: Path, writers: int, seconds: float, least_share: float = LEAST_SHARE) -> str:
     """The figures, in a line. Raises AssertionError when one of them is not as promised."""
     path = folder / "storm.db"
     with opened(path):
@@ -95,7 +96,7 @@ def storm(folder: Path, writers: int, seconds: float) -> str:
         f"{writers} writers, {seconds:g} s: {sum(counts)} writes, 0 refused, "
         f"slowest/mean {share:.2f}, longest wait {longest_s:.2f} s"
     )
-    assert share >= LEAST_SHARE, figures
+    assert share >= least_share, figures
     assert longest_s < LONGEST_WAIT_S, figures
     return figures
 
@@ -120,7 +121,7 @@ def _refused_for(path: Path, holder: int) -> None:
         with pytest.raises(Busy, match=f"process {holder}"):
             add(storage, "impatient")
         took_s = time.monotonic() - started
-        assert _PATIENCE_S <= took_s < _PATIENCE_S + 2, f"{took_s:.1f} s"
+        assert _PATIENCE_S <= took_s < _PATIENCE_S + _SLOW_MACHINE_S, f"{took_s:.1f} s"
 
 
 def a_stopped_writer_stops_nobody_for_ever(folder: Path) -> None:
@@ -132,14 +133,15 @@ def a_stopped_writer_stops_nobody_for_ever(folder: Path) -> None:
     assert holder.pipe.recv() == "inside"
     holder.signal(signal.SIGSTOP)
     refused = [Child(lambda pipe: _refused_for(path, holder.pid)) for _ in range(3)]
+    looks = 0
     with opened(path) as reader:
         while any_runs(refused):
-            started = time.monotonic()
             with reader.reading() as tx:
                 assert tx.count() == 1
             with reader.bookkeeping() as notes:
                 assert notes is None  # skipped, not waited for
-            assert time.monotonic() - started < 1
+            looks += 1
+    assert looks > 1
     assert [child.wait() for child in refused] == [0, 0, 0]
     holder.signal(signal.SIGCONT)
     holder.pipe.send("go on")
@@ -200,11 +202,15 @@ def an_interrupted_waiter_does_not_hold_the_turn_later(folder: Path) -> None:
     """Ctrl-C while waiting for a turn: the turn is not taken behind one's back."""
     path = folder / "interrupted.db"
 
+    def interrupt_once(number: int, frame: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
     def wait_and_be_interrupted(pipe: Connection) -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
         with opened(path) as storage:
-            pipe.send("waiting")
             try:
+                signal.signal(signal.SIGINT, interrupt_once)
+                pipe.send("waiting")
                 add(storage, "interrupted")
             except KeyboardInterrupt:
                 pipe.send("interrupted")
@@ -223,7 +229,7 @@ def an_interrupted_waiter_does_not_hold_the_turn_later(folder: Path) -> None:
     with opened(path, write_wait_s=_PATIENCE_S) as storage:
         add(storage, "after")
     waiter.pipe.send("end")
-    waiter.wait()
+    assert waiter.wait() == 0
     assert names_in(path) == ["holder", "after"]
 
 
@@ -395,6 +401,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--writers", type=int, default=32)
     parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--least-share", type=float, default=LEAST_SHARE, help="of the mean, for the slowest writer")
     parser.add_argument("--only", choices=("storm", *SCENES), action="append")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="kept-storm-"))
@@ -402,7 +409,7 @@ def main() -> int:
     for name in options.only or ("storm", *SCENES):
         started = time.monotonic()
         if name == "storm":
-            print(storm(folder, options.writers, options.seconds))
+            print(storm(folder, options.writers, options.seconds, options.least_share))
         else:
             SCENES[name](folder)
             print(f"{name.replace('_', ' ')}: {time.monotonic() - started:.1f} s")

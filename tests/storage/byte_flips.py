@@ -272,7 +272,10 @@ def _judge_repair(path: Path, stores: Stores) -> list[str]:
     left = [finding for finding in doctor.examine(path, now=START, deep=True) if finding.level == "problem"]
     if left:
         failures.append(f"after the repair there are problems: {left}")
-    storage = SqliteStorage(path)
+    try:
+        storage = SqliteStorage(path)
+    except KeptError as error:
+        return [*failures, f"after the repair it cannot be opened: {error}"]
     try:
         answers, errors = ask(storage, stores.questions)
     finally:

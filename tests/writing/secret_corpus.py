@@ -3,7 +3,7 @@
 Generated from its own description of what keys look like. It imports nothing of Kept and shares no pattern with the
 rules; the two may meet only in the published facts (that a GitHub token begins with `ghp_`).
 
-`HELD_OUT` names ten key shapes that were never looked at while the rules were tuned; their figures are reported apart.
+`HELD_OUT` names ten key shapes that no rule was tuned on; their figures are reported apart.
 """
 
 import base64
@@ -526,7 +526,7 @@ def benign(seed: int, count: int = 24000) -> Iterator[str]:
     for path in rng.sample(source, len(source)):
         if "site-packages" in path.parts or "test" in path.parts or "idlelib" in path.parts:
             continue
-        lines += [line for line in path.read_text("utf-8", "replace").splitlines() if line.strip() and "@" not in line]
+        lines += [line for line in path.read_text("utf-8", "replace").splitlines() if line.strip()]
         if len(lines) >= count * 2 // 3:
             break
     yield from lines[: count * 2 // 3]

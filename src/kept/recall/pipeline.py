@@ -20,7 +20,6 @@ from kept.settings import Profile, Settings
 
 MOST_PINNED = 5
 DEGRADED_TOP = 5
-ENOUGH = 5  # found by the words as they were written: no need to guess what others could have meant
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -28,6 +27,7 @@ class Request(Struct, frozen=True, kw_only=True):
 
     query: str
     limit: int
+    sure: int  # how many hits must be the best there are, whatever it costs; those behind may be nearly so
     profile: Profile
     where: Where
     files: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ def _look_twice(
 ) -> tuple[_Looked, query.Asked]:
     """Look for what was asked; if that finds too little, also for what unknown words could have meant."""
     looked = _look(request, around, asked, is_late)
-    if len(looked.scored) >= min(request.limit, ENOUGH) or not looked.unknown or is_late():
+    if len(looked.scored) >= request.sure or not looked.unknown or is_late():
         return looked, asked
     guessed = query.guess(asked, looked.unknown, around.readers, request.where, request.profile, is_late)
     if guessed.words == asked.words:
@@ -117,7 +117,7 @@ def _look(request: Request, around: Surroundings, asked: query.Asked, is_late: C
         for limit in candidates.sizes(own.rows, wanted=_looked_at(request), is_degraded=request.is_degraded):
             gathered = candidates.gather(reader, asked.weights, own, request.where, order, limit=limit, is_late=is_late)
             scored = [score(found) for found in gathered.found]
-            if gathered.is_late or not gathered.is_cut or not _could_miss(scored, request.limit):
+            if gathered.is_late or not gathered.is_cut or not _could_miss(scored, request.sure):
                 break
         if gathered.is_late:
             notes.append(

@@ -20,7 +20,8 @@ from kept.recall.render import Pair
 from kept.recall.score import file_affinity
 from kept.settings import PROFILES, Settings, by_kind
 
-MOST_RECALLED = 40
+MOST_RECALLED = 60
+SURE = 5  # of those, the best; for the others near enough is good enough
 MOST_OF_A_TIER = 20  # of those: the budget lets fewer through, and no tier must push another out before that
 MOST_FROM_OTHERS = 50
 MOST_OF_TASK = 20

@@ -56,6 +56,7 @@ def redact_message(message: Message, *, email: bool, allow: Collection[str] = ()
 
     return replace(
         message,
+        id=clean(message.id),
         content=clean(message.content),
         name=None if message.name is None else clean(message.name),
         speaker=None if message.speaker is None else clean(message.speaker),

@@ -63,6 +63,8 @@ def _is_choppy(value: str) -> bool:
     if len(value) < 8 or not compiled("[A-Za-z]").search(value):
         return False
     has_digit = compiled("[0-9]").search(value) is not None
+    if has_digit and is_numbered_name(value):
+        return False
     limit = OPAQUE_STRETCH if len(value) < 20 else OPAQUE_STRETCH + 1  # hex has long rows of digits
     return (has_digit and _stretch(value) < limit) or _is_garbled(value)
 

@@ -55,6 +55,8 @@ def _invoke(command: click.Group, arguments: list[str], invocation: Invocation) 
 
 def _report(error: Exception, invocation: Invocation) -> int:
     """Say what went wrong and what to do, and give the exit code."""
+    from kept.writing.redact import redact
+
     kind, message, hint, code = type(error).__name__, "", "", FAILED
     if isinstance(error, KeptError):
         message, hint = error.message, error.hint
@@ -71,6 +73,8 @@ def _report(error: Exception, invocation: Invocation) -> int:
         hint = (
             "Run the command again with KEPT_DEBUG=1 and report what it shows; look through it for private text first."
         )
+    # A message repeats what was typed, and what was typed may be a key in the wrong place.
+    message, hint = redact(message).text, redact(hint).text
     if os.environ.get("KEPT_DEBUG"):
         import traceback
 

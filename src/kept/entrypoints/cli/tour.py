@@ -77,7 +77,6 @@ WALK = (
     Step("When it ends, what was worth keeping is kept.", "session finish monday"),
     Step("The decision in it is a candidate now, until somebody uses it.", "recall postgres billing"),
     Step("This is what an agent would be given at the start of its work.", 'briefing "fix the login of the API"'),
-    Step("Everything can be taken along, one line of JSON a memory.", "export"),
     Step("What time would do to all this, today.", "upkeep --dry-run"),
     Step("Kept can be paused: then nothing is captured or injected by itself.", "off"),
     Step("And goes on.", "on"),

@@ -1,0 +1,107 @@
+"""A canary through every writer and every error path: it is in no byte of the home, of the logs, or of the output."""
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+import kept
+from kept.model import Draft, Message, Source
+from tests.builders import FakeClock
+from tests.cli.shell import Shell
+
+CANARY = "ghp_" + "c4N4ry0000aaaaBBBB1111ccccDDDD2222ee"
+
+
+def home_holds(home: Path) -> list[str]:
+    files = [path for path in home.rglob("*") if path.is_file()]
+    return [str(path) for path in files if CANARY.encode() in path.read_bytes() or CANARY in path.name]
+
+
+def test_every_writer_of_the_library(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """C24: redaction is the one choke point under every writer."""
+    caplog.set_level(logging.DEBUG)
+    home = tmp_path / "home"
+    with kept.open(home=home, project="p", clock=FakeClock(), settings=kept.Settings()) as memory:
+        memory.subscribe(lambda signal: (_ for _ in ()).throw(RuntimeError("a bad guest")))
+        memory.remember(
+            f"Push with {CANARY}",
+            tags=[CANARY],
+            files=[f"/x/{CANARY}"],
+            topic=CANARY,
+            key=CANARY,
+            source=Source(origin="user", agent=CANARY, session=CANARY, task=CANARY, narrative=CANARY, file=CANARY),
+        )
+        memory.remember_many([Draft(content=f"token = {CANARY}", title=CANARY, data={"t": [CANARY], CANARY: 1})])
+        memory.revise(1, f"Revised with {CANARY}", tags=[CANARY])
+        memory.recall(f"what about {CANARY}")
+        memory.recall(CANARY, scope="sessions")
+        memory.briefing(f"use {CANARY}", files=[CANARY])
+        memory.allow(CANARY + "x", note=f"not {CANARY}")
+        memory.undo()
+        session = memory.session("s1", agent=CANARY)
+        session.append("user", f"here is {CANARY}", speaker=CANARY)
+        session.append("tool_call", name=CANARY, input={"key": CANARY})
+        session.extend([Message(id=CANARY, role="assistant", content=CANARY)])
+        session.append("user", f"We decided to use {CANARY} for the deployment of the billing service, always.")
+        session.flush()
+        session.compact(force=True)
+        session.fork("s2")
+        session.finish()
+        memory.narrative("story").remember(f"In the story: {CANARY}")
+        transcript = tmp_path / "t.jsonl"
+        transcript.write_text(json.dumps({"id": CANARY, "role": "user", "content": CANARY}) + "\n")
+        memory.import_transcripts("brain", transcript)
+        with pytest.raises(kept.KeptError):
+            memory.add_alias(CANARY)
+        memory.upkeep()
+        memory.scan()
+        memory.pack_sessions()
+        assert CANARY not in repr(memory.list(limit=100)) + repr(memory.history(limit=1000)) + repr(memory.status())
+        assert CANARY not in repr(session.messages())
+    assert home_holds(home) == []
+    assert CANARY not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["remember", "x", "--kind", f"{CANARY}!"],
+        ["remember", "x", "--tier", CANARY],
+        ["remember", CANARY, "--importance", "7"],
+        ["show", CANARY],
+        ["recall", CANARY],
+        ["recall", "x", "--profile", CANARY],
+        ["list", "--status", CANARY],
+        ["list", "--after", CANARY],
+        ["undo", CANARY],
+        ["resolve", CANARY, "--keep", CANARY],
+        ["alias", "remove", CANARY],
+        ["session", "show", CANARY],
+        ["session", "fork", f"../{CANARY}"],
+        ["import", "codex", f"/nowhere/{CANARY}"],
+        ["config", "set", CANARY, "1"],
+        ["config", "set", "profile", CANARY],
+        ["why", CANARY],
+        ["restore", f"/nowhere/{CANARY}"],
+        ["projects", "rename", CANARY, "x"],
+        [CANARY],
+        ["remember", f"--{CANARY}"],
+    ],
+    ids=lambda arguments: " ".join(arguments).replace(CANARY, "SECRET"),
+)
+def test_no_message_repeats_a_secret(shell: Shell, arguments: list[str]) -> None:
+    for more in ([], ["--json"]):
+        result = shell.type(*arguments, *more)
+        assert CANARY not in result.output
+        assert CANARY not in (result.stderr or "")
+    assert not shell.home.exists() or home_holds(shell.home) == []
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return Shell(tmp_path, FakeClock())

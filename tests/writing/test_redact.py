@@ -1,0 +1,418 @@
+"""What redaction takes out, what it leaves alone, and how it behaves while doing so. Checklist C24."""
+
+import ast
+import hashlib
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from inspect import signature
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import pytest
+
+from kept.writing import redact as redact_module
+from kept.writing import (
+    secret_cues,
+    secret_judgement,
+    secret_places,
+    secret_shapes,
+    secret_ties,
+    secret_values,
+    secret_view,
+    secrets_rules,
+)
+from kept.writing.redact import Found, Redacted, redact
+
+GITHUB = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
+KEY_LINES = ["MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj", "MzEfYyjiWA4R4/M2bS1GB4t7NXp98C3SC6dVMvDu"]
+PEM = "-----BEGIN PRIVATE KEY-----\n" + "\n".join(KEY_LINES) + "\n-----END PRIVATE KEY-----"
+
+
+def kinds(text: str, **options: Any) -> list[str]:
+    return [found.kind for found in redact(text, **options).found]
+
+
+# ---- C24: what must never reach the disk ----
+
+
+@pytest.mark.parametrize(
+    ("text", "secret", "kind"),
+    [
+        (f"use {GITHUB} for now", GITHUB, "github"),
+        ("key id AKIAIOSFODNN7EXAMPLE", "AKIAIOSFODNN7EXAMPLE", "aws"),
+        ("OPENAI_API_KEY=abcdef1234567890abcdef", "abcdef1234567890abcdef", "api-key"),
+        ("write to alice@example.com", "alice@example.com", "email"),
+        (f"here it is:\n{PEM}\nthanks", KEY_LINES[1], "private-key"),
+        ("DATABASE_URL=postgres://app:s3cr3t-pw@db.test:5432/app", "s3cr3t-pw", "password"),
+    ],
+)
+def test_c24_keys_tokens_addresses_and_connection_strings_are_redacted(text: str, secret: str, kind: str) -> None:
+    redacted = redact(text)
+    assert secret not in redacted.text
+    assert f"[redacted:{kind}]" in redacted.text
+    assert kind in [found.kind for found in redacted.found]
+
+
+def test_c24_entropy_alone_decides_nothing() -> None:
+    """C's rule (more than 4 bits over more than 20 characters) flags paths and hashes; here a cue or a shape is needed."""
+    opaque = "kX9vQ2mZ7pLw4RtY8sBn3CfH"
+    assert redact(f"see {opaque} in the log") == Redacted(f"see {opaque} in the log", ())
+    assert opaque not in redact(f"the staging password is {opaque}").text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the db password is hunter2hunter",
+        "pw: hunter2hunter",
+        "my token for staging is hunter2hunter8841",
+        "das Passwort lautet hunter2hunter",
+        "Das Kennwort für die Datenbank ist hunter2hunter.",
+        "le mot de passe est hunter2hunter",
+        "la contraseña es hunter2hunter",
+        "a senha do servidor é hunter2hunter",
+        "hasło: hunter2hunter",
+        "пароль hunter2hunter",
+        "数据库密码是hunter2hunter",
+        "パスワードは hunter2hunter です",
+        "use hunter2hunter as the root password",
+        "log in with user bob and password hunter2hunter",
+        "credentials: bob / hunter2hunter",
+        "I changed the password to hunter2hunter yesterday",
+        "What is the password? It's hunter2hunter",
+        "here is the api key:\n\nhunter2hunter8841\n\nplease try",
+        'password = "hunter2hunter"',
+        'const char* password = "hunter2hunter";',
+        '{"user": "bob", "password": "hunter2hunter"}',
+        '{"body": "{\\"password\\": \\"hunter2hunter\\"}"}',
+        "spring.datasource.password=hunter2hunter",
+        "export DB_PASSWORD=hunter2hunter",
+        "database:\n  password: hunter2hunter",
+        "- name: DB_PASSWORD\n  value: hunter2hunter",
+        'variable "db_password" {\n  type = string\n  default = "hunter2hunter"\n}',
+        "ENV DB_PASSWORD hunter2hunter",
+        "deploy --password hunter2hunter --force",
+        '["deploy", "--password", "hunter2hunter"]',
+        "curl -u bob:hunter2hunter https://internal.test",
+        "mysql -u root -phunter2hunter app",
+        "sshpass -p hunter2hunter ssh bob@internal.test",
+        "kubectl create secret generic x --from-literal=any=hunter2hunter",
+        "psql 'host=db user=bob password=hunter2hunter'",
+        "machine internal.test login bob password hunter2hunter",
+        "db.test:5432:app:bob:hunter2hunter",
+        "https://bob:hunter2hunter@git.test/x.git",
+        "redis://:hunter2hunter@cache:6379/0",
+        "root:hunter2hunter@tcp(db:3306)/app",
+        "Server=db;Uid=bob;Pwd=hunter2hunter;",
+        "<password>hunter2hunter</password>",
+        '<add key="DbPassword" value="hunter2hunter" />',
+        "CREATE USER bob WITH PASSWORD 'hunter2hunter';",
+        "Authorization: Basic aHVudGVyMjpodW50ZXIy",
+        "Cookie: session=hunter2hunter; theme=dark",
+        "Set-Cookie: session=hunter2hunter; Path=/; HttpOnly",
+        "https://api.test/v1?access_token=hunter2hunter&page=2",
+        "user,password\nbob,hunter2hunter\n",
+        "| user | password |\n|---|---|\n| bob | hunter2hunter |",
+        'requests.get(url, auth=("bob", "hunter2hunter"))',
+        'os.environ["DB_PASSWORD"] = "hunter2hunter"',
+        "the passphrase is correct horse battery staple",
+        'passphrase: "correct horse battery staple"',
+        "the password is swordfish.",
+        "my pin is 4829",
+    ],
+)
+def test_a_value_behind_a_cue_is_redacted(text: str) -> None:
+    redacted = redact(text, email=False)
+    for secret in ("hunter2", "aHVudGVy", "staple", "swordfish", "4829"):
+        assert secret not in redacted.text
+    assert len(redacted.found) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the password policy is strict",
+        "password must be at least 12 characters",
+        "the password is required and is hashed with argon2id",
+        "the password is base64-encoded, the token RS256-signed",
+        "token budget is 1500, the token count was 128000",
+        'password = os.environ["DB_PASSWORD"]',
+        "password = getpass.getpass()",
+        "if token is None: token = getToken(user2)",
+        "def login(user: str, password: str, token: str | None = None) -> SecretKey:",
+        "secret_key: SecretKey",
+        "api_key: Optional[str] = None",
+        "<password>",
+        "password: *****",
+        "API_KEY=YOUR_API_KEY",
+        "api_key: <your api key>",
+        "DB_PASSWORD=${DB_PASSWORD}",
+        "password: {{ .Values.db.password }}",
+        "token = process.env.API_TOKEN",
+        "Authorization: Bearer $TOKEN",
+        "the bearer token is sent in the Authorization header",
+        "postgres://app:${PASSWORD}@db/app and https://user@host/path",
+        "git@github.com:org/repo.git at icon@2x.png and lodash@4.17.21",
+        "commit 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b",
+        "id 123e4567-e89b-12d3-a456-426614174000",
+        "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        '"integrity": "sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg=="',
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl bob",
+        "src/kept/writing/redact.py:120 and C:\\Users\\bob\\token.json",
+        "primary key (id); the cache key is user:42:profile; public key authentication",
+        "toolu_01A09q90qw90lq917835lq9F and call_abc123DEF456ghi789JKL012",
+        "1700000000000000 and 4111111111111112 are no cards",
+        '"token_type": "bearer", "nextToken": "abc123def456ghi789"',
+        "-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBaMQswCQYDVQQGEwJJ\n-----END CERTIFICATE-----",
+        'if "-----BEGIN PRIVATE KEY-----" in text: raise ValueError("no keys here")',
+        "all tests pass: 120 passed, PASS: test_login_2",
+        "Map<Private> and Local<Private> are types",
+    ],
+)
+def test_ordinary_text_survives_untouched(text: str) -> None:
+    assert redact(text) == Redacted(text, ())
+
+
+def test_at_least_sixty_vendors_are_known() -> None:
+    vendors = {line.split()[0] for line in secrets_rules.VENDORS.strip().splitlines()}
+    assert len(vendors | {kind for _, kind, _ in secrets_rules.SHAPES}) >= 100
+
+
+# ---- blocks ----
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("a <private>x</private> b", "a [redacted:private] b"),
+        ("a <PRIVATE>x</Private> b", "a [redacted:private] b"),
+        ("a <private>x <private>y</private> z</private> b", "a [redacted:private] b"),
+        ("a <private>x, and never closed", "a [redacted:private]"),
+        ("a < private reason='no'>x</ private > b", "a [redacted:private] b"),
+        ("a &lt;private&gt;x&lt;/private&gt; b", "a [redacted:private] b"),
+        ('{"a": "\\u003cprivate\\u003ex\\u003c/private\\u003e"}', '{"a": "[redacted:private]"}'),
+        ("a <pri\u200bvate>x</private> b", "a [redacted:private] b"),
+        ("x</private> y", "x</private> y"),
+    ],
+)
+def test_what_stands_between_private_tags_is_dropped(text: str, left: str) -> None:
+    assert redact(text).text == left
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PEM,
+        PEM.replace("PRIVATE KEY", "RSA PRIVATE KEY"),
+        PEM.replace("PRIVATE KEY", "OPENSSH PRIVATE KEY"),
+        PEM.replace("PRIVATE KEY-----", "PGP PRIVATE KEY BLOCK-----"),
+        PEM.partition("-----END")[0],
+        PEM.partition("-----END")[0] + "and then some words",
+        PEM.partition("KEY-----\n")[2],
+        PEM.replace("\n", "\\n"),
+        PEM.replace("\n", "\n    > "),
+        "\n".join(f"{number:>6}\t{line}" for number, line in enumerate(PEM.splitlines(), 1)),
+        f'KEY = """{PEM}"""',
+        "PuTTY-User-Key-File-3: ssh-rsa\nPrivate-Lines: 2\n" + "\n".join(KEY_LINES) + "\nPrivate-MAC: " + "ab" * 32,
+    ],
+)
+def test_a_private_key_is_redacted_however_it_was_pasted_or_cut(text: str) -> None:
+    redacted = redact("before\n" + text + "\nafter words")
+    assert not any(line[8:40] in redacted.text for line in KEY_LINES)
+    assert redacted.text.startswith("before\n")
+    assert redacted.text.endswith("after words")
+    assert {found.kind for found in redacted.found} == {"private-key"}
+
+
+def test_a_seed_phrase_is_redacted_behind_its_cue_only() -> None:
+    words = "abandon ability able about above absent absorb abstract absurd abuse access accident"
+    assert redact(f"my seed phrase: {words}").text == "my seed phrase: [redacted:seed-phrase]"
+    assert redact(f"twelve words: {words}").found == ()
+
+
+@pytest.mark.parametrize("number", ["4242424242424242", "4242 4242 4242 4242", "3782-822463-10005", "5555555555554444"])
+def test_card_numbers_are_redacted_by_their_check_digit(number: str) -> None:
+    assert redact(f"card {number}, thanks").text == "card [redacted:card], thanks"
+    assert redact(f"order {number[:-1]}{(int(number[-1]) + 1) % 10}").found == ()
+
+
+# ---- disguises ----
+
+
+@pytest.mark.parametrize(
+    "disguised",
+    [
+        GITHUB[:9] + "\u200b" + GITHUB[9:],
+        "\u200d".join(GITHUB),
+        GITHUB[:9] + "\u00ad\u2060\ufeff" + GITHUB[9:],
+        "".join(chr(ord(character) + 0xFEE0) for character in GITHUB),
+        "\x1b[1m\x1b[32m" + GITHUB[:9] + "\x1b[0m" + GITHUB[9:],
+    ],
+)
+def test_invisible_and_wide_characters_hide_nothing(disguised: str) -> None:
+    text = f"so: {disguised} ok"
+    redacted = redact(text)
+    assert GITHUB[10:] not in redacted.text
+    (found,) = redacted.found
+    assert found.kind == "github"
+    assert text[found.start : found.end].endswith(disguised[-6:])
+    assert redacted.text == text[: found.start] + "[redacted:github]" + text[found.end :]
+
+
+@pytest.mark.parametrize("before", ['"a\\n', "\\t", "%20", "&quot;", "\\u0022", "x=%3D", '{\\"k\\":\\"', "token%3D"])
+def test_escapes_before_a_token_do_not_hide_it(before: str) -> None:
+    assert GITHUB[10:] not in redact(before + GITHUB + "\\n").text
+
+
+# ---- the report ----
+
+
+def test_found_tells_kind_and_place_and_never_the_secret() -> None:
+    text = f"first {GITHUB} then bob@corp.test and pw: hunter2!"
+    redacted = redact(text)
+    assert redacted.found == (Found("github", 6, 46), Found("email", 52, 65), Found("password", 74, 82))
+    assert [text[found.start : found.end] for found in redacted.found] == [GITHUB, "bob@corp.test", "hunter2!"]
+    assert Found.__struct_fields__ == ("kind", "start", "end")
+    assert "hunter2" not in repr(redacted)
+
+
+def test_email_addresses_are_left_alone_when_asked_to() -> None:
+    assert kinds("bob@corp.test") == ["email"]
+    assert kinds("bob@corp.test, pw: hunter2!", email=False) == ["password"]
+
+
+def test_a_value_that_a_person_declared_harmless_is_spared() -> None:
+    text = f"test key {GITHUB}"
+    assert redact(text, allow={GITHUB}).found == ()
+    assert redact(text, allow={hashlib.sha256(GITHUB.encode()).hexdigest()}).found == ()
+    assert redact(text, allow={GITHUB[:-1]}).text == "test key [redacted:github]"
+
+
+def test_the_longest_of_overlapping_finds_names_the_kind() -> None:
+    assert redact(f"Cookie: session={JWT}; theme=dark").text == "Cookie: [redacted:cookie]"
+    assert redact(f"GITHUB_TOKEN={GITHUB}").text == "GITHUB_TOKEN=[redacted:github]"
+
+
+@pytest.mark.parametrize("text", [f"t: {GITHUB}", "pw: hunter2! and mail bob@corp.test", PEM, "a <private>b", f"Bearer {JWT}"])
+def test_redacting_twice_changes_nothing_more(text: str) -> None:
+    once = redact(text)
+    assert once.found
+    assert redact(once.text) == Redacted(once.text, ())
+
+
+# ---- failing closed, in linear time ----
+
+
+def test_a_failing_rule_redacts_the_whole_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(text: str, small: str) -> Iterator[tuple[int, int, str]]:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(redact_module, "FINDERS", (*redact_module.FINDERS, broken))
+    text = "nothing secret here"
+    assert redact(text) == Redacted("[redacted:error]", (Found("error", 0, len(text)),))
+
+
+def test_a_rule_that_never_settles_redacts_the_whole_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    def greedy(text: str, small: str) -> Iterator[tuple[int, int, str]]:
+        place = text.find("a")
+        if place >= 0:
+            yield place, place + 1, "letter"
+
+    monkeypatch.setattr(redact_module, "FINDERS", (greedy,))
+    assert redact("a a a").text == "[redacted:letter] [redacted:letter] [redacted:letter]"
+    assert kinds("a " * 100) == ["error"]
+
+
+def test_a_long_text_made_of_cue_words_is_redacted_as_a_whole() -> None:
+    assert kinds("x-api-key: " * 100) == []
+    assert kinds("x-api-key: " * 20_000) == ["error"]
+
+
+HOSTILE = [
+    "password ", "pw ", "pw=a1b2c3d4 ", "password is ", "password for a b c d e f g ", "token: ", "?key=", "x-api-key: ",
+    "://a:b@c ", "://", "@", "a@b.co ", "<private>", "sk-", "ghp_", "eyJa.", "AKIA", "-----BEGIN PRIVATE KEY-----\n",
+    "-----END PRIVATE KEY-----", "cookie: aaaaa=bbbbbbb; ", "authorization: bearer x", "4111 1111 1111 1111 ", "4", "a-",
+    "\\n", "\u200b", "密码是", "curl -u ", "mysql -p ", "user,password\n", 'password="', "password: [", "$2b$", "\x1b[0m",
+    "[redacted:x]", "seed phrase: a b ", "hunter2 as the password ", "name: PASSWORD\nvalue: ", "auth=(", "%20", "&quot;",
+]  # fmt: skip
+
+
+def seconds(text: str) -> float:
+    start = process_time()
+    redact(text)
+    return process_time() - start
+
+
+def test_the_time_grows_with_the_length_and_with_nothing_else() -> None:
+    """Twice the text, twice the time; and far from a second for 100 KB of the worst that we can think of."""
+    redact("warm up: password is x, https://a:b@c, 4111")
+    once = {unit: seconds((unit * 60_000)[:50_000]) for unit in HOSTILE}
+    twice = {unit: seconds((unit * 120_000)[:100_000]) for unit in HOSTILE}
+    assert max(twice.values()) < 1.0
+    assert sum(twice.values()) < 3 * sum(once.values())
+
+
+def number_of_ways(parsed: Any) -> float:
+    """How many ways a parsed pattern can match at one place: what backtracking may cost at most."""
+    ways = 1.0
+    for operation, argument in parsed:
+        name = str(operation)
+        if name in ("MAX_REPEAT", "MIN_REPEAT"):
+            least, most, body = argument
+            inner = number_of_ways(body)
+            most = float("inf") if str(most) == "MAXREPEAT" else int(most)
+            ways *= most - least + 1 if inner == 1 else float("inf") if inner**most > 1e9 else inner**most * (most - least + 1)
+        elif name == "BRANCH":
+            ways *= sum(map(number_of_ways, argument[1]))
+        elif name == "SUBPATTERN":
+            ways *= number_of_ways(argument[3])
+    return ways
+
+
+MODULES = (secret_cues, secret_judgement, secret_places, secret_shapes, secret_ties, secret_values, secret_view)
+
+
+def pattern_sources() -> Iterator[tuple[str, str]]:
+    """Every pattern of redaction: those written where they are used, those of the tables, and those put together."""
+    for module in MODULES:
+        for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text("utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "compiled":
+                source = node.args[0]
+                is_from_table = isinstance(source, ast.Name) and source.id in ("tail", "source")
+                assert is_from_table or (isinstance(source, ast.Constant) and isinstance(source.value, str)), ast.unparse(node)
+                if isinstance(source, ast.Constant):
+                    yield module.__name__, str(source.value)
+        makers: list[Callable[[], Any]] = [
+            member for member in vars(module).values() if hasattr(member, "cache_clear") and not signature(member).parameters
+        ]
+        yield from ((module.__name__, made.pattern) for make in makers if isinstance(made := make(), re.Pattern))
+    yield from (("SHAPES", source) for _, _, source in secrets_rules.SHAPES)
+    yield from (("COMMANDS", source) for _, source in secrets_rules.COMMANDS)
+    yield from ((prefix, tail) for tails in secret_shapes.vendor_tails().values() for prefix, _, tail in tails)
+
+
+def test_no_pattern_can_backtrack_without_bound() -> None:
+    """Linear by construction: every repeat is possessive or small, so one place costs at most a constant."""
+    parse: Callable[[str], Any] = sys.modules["re._parser"].parse
+    sources = list(pattern_sources())
+    assert len(sources) > 300
+    unbounded = {source: ways for where, source in sources if (ways := number_of_ways(parse(source))) > 10_000}
+    assert not unbounded
+    assert number_of_ways(parse(r"(a+)+b")) == float("inf")
+
+
+def test_importing_compiles_nothing() -> None:
+    """The rules cost nothing until a text needs them; the hook starts with this module loaded."""
+    program = (
+        "import re, sys; before = len(re._cache) if hasattr(re, '_cache') else 0\n"
+        "from kept.writing import redact, secret_values, secret_shapes, secret_cues\n"
+        "assert secret_values.compiled.cache_info().currsize == 0\n"
+        "assert secret_shapes.vendor_tails.cache_info().currsize == 0\n"
+        "assert secret_cues._cue_words.cache_info().currsize == 0\n"
+        "assert 're2' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, env={"PYTHONPATH": ":".join(sys.path)})
