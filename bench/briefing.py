@@ -11,15 +11,17 @@ import argparse
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import kept
 from bench import corpora
-from bench.measure import Bar, interleaved, p50, p95, report, table
+from bench.measure import Bar, Timing, interleaved, p50, p95, report, table
 from kept.model import Draft, Source
 
 FILE = "src/part7/module3.py"
 SESSION = "bench"
+WARM_UP = 20
 
 
 def furnish(memory: kept.Kept) -> None:
@@ -51,32 +53,30 @@ def main() -> int:
         with kept.open(place, settings=kept.Settings(), clock=lambda: corpora.NOW) as memory:
             furnish(memory)
             for kind in ("rare", "common"):
-                prompts = corpora.Zipf(3).questions(given.rounds + 20, common=kind == "common")
-                timings = interleaved(
-                    {
-                        "recall": lambda number, asked=prompts: memory.recall(asked[number], files=[FILE]),
-                        "briefing": lambda number, asked=prompts: brief(memory, asked[number]),
-                        "briefing, no prompt": lambda number: brief(memory, ""),
-                    },
-                    given.rounds,
-                )
+                prompts = corpora.Zipf(3).questions(given.rounds + WARM_UP, common=kind == "common")
+                timings = timed(memory, prompts, given.rounds)
                 for name, timing in timings.items():
-                    lines.append(
-                        [f"{kind} words, {name}", *(of(timing.cpu_ms) for of in (p50, p95)), p95(timing.wall_ms)]
-                    )
-                plain = p95(timings["recall"].cpu_ms)
-                for name in ("briefing", "briefing, no prompt"):
-                    bars.append(
-                        Bar(f"{kind} words: p95 of a {name} in recalls", p95(timings[name].cpu_ms) / plain, 3.0)
-                    )
+                    figures = [p50(timing.cpu_ms), p95(timing.cpu_ms), p95(timing.wall_ms)]
+                    lines.append([f"{kind} words, {name}", *figures])
+                    if name != "recall":
+                        in_recalls = p95(timing.cpu_ms) / p95(timings["recall"].cpu_ms)
+                        bars.append(Bar(f"{kind} words: p95 of a {name}, in recalls", in_recalls, 3.0))
     head = ("ms", "CPU p50", "CPU p95", "wall p95")
-    figures = {str(line[0]): dict(zip(head[1:], line[1:], strict=True)) for line in lines}
-    return report(table(f"A briefing over {given.rows:,} memories", head, lines), bars, figures, as_json=given.json)
+    by_name = {str(line[0]): dict(zip(head[1:], line[1:], strict=True)) for line in lines}
+    return report(table(f"A briefing over {given.rows:,} memories", head, lines), bars, by_name, as_json=given.json)
 
 
-def brief(memory: kept.Kept, prompt: str) -> None:
-    briefing = memory.briefing(prompt, session=SESSION, files=[FILE])
-    assert briefing.text, briefing.error
+def timed(memory: kept.Kept, prompts: list[str], rounds: int) -> dict[str, Timing]:
+    def brief(prompt: str) -> None:
+        briefing = memory.briefing(prompt, session=SESSION, files=[FILE])
+        assert briefing.text, briefing.error
+
+    sides: dict[str, Callable[[int], object]] = {
+        "recall": lambda number: memory.recall(prompts[number], files=[FILE]),
+        "briefing": lambda number: brief(prompts[number]),
+        "briefing without a prompt": lambda number: brief(""),
+    }
+    return interleaved(sides, rounds, warm_up=WARM_UP)
 
 
 if __name__ == "__main__":

@@ -51,9 +51,10 @@ def put(memory: kept.Kept, content: str, **fields: object) -> Memory:
         return tx.add(a_memory(content, space=storage.space, **fields), "remember")
 
 
-def finding(content: str, agent: str | None, session: str = "s1", **fields: object) -> dict[str, object]:
+def put_finding(memory: kept.Kept, content: str, agent: str | None, session: str = "s1", **fields: object) -> Memory:
+    """Store what an agent found in a session."""
     source = Source(origin="extraction", agent=agent, session=session)
-    return {"content": content, "tier": "session", "status": "candidate", "source": source, **fields}
+    return put(memory, content, tier="session", status="candidate", source=source, **fields)
 
 
 def refs(briefing: Briefing, section: str) -> list[str]:
@@ -106,10 +107,10 @@ def test_without_a_prompt_it_tells_what_is_important_and_recent(memory: kept.Kep
 
 def test_the_bridge_is_what_other_agents_of_the_session_found(memory: kept.Kept) -> None:
     """C17."""
-    put(memory, **finding("The queue is drained by two workers", "reviewer"))
-    put(memory, **finding("My own finding about the queue", "agent"))
-    put(memory, **finding("Nobody knows who found this about the queue", None))
-    put(memory, **finding("Of another session about the queue", "reviewer", session="s2"))
+    put_finding(memory, "The queue is drained by two workers", "reviewer")
+    put_finding(memory, "My own finding about the queue", "agent")
+    put_finding(memory, "Nobody knows who found this about the queue", None)
+    put_finding(memory, "Of another session about the queue", "reviewer", session="s2")
     briefing = memory.briefing("queue", session="s1")
     assert refs(briefing, "bridge") == ["1"]
     assert 'by="reviewer"' in str(briefing)
@@ -362,7 +363,7 @@ def test_nothing_of_another_project_is_in_it(tmp_path: Path) -> None:
     for name in ("a", "b"):
         with kept.open(home=tmp_path / "home", project=name, settings=kept.Settings()) as memory:
             memory.remember(f"The deploy canary of project {name}", pin=True)
-            put(memory, **finding(f"A finding of {name} about the deploy", "reviewer"))
+            put_finding(memory, f"A finding of {name} about the deploy", "reviewer")
     with kept.open(home=tmp_path / "home", project="a", settings=kept.Settings()) as memory:
         text = str(memory.briefing("deploy canary", session="s1"))
     assert "project a" in text
@@ -414,8 +415,10 @@ def an_example(memory: kept.Kept) -> None:
         files=["deploy/nginx.conf", "src/auth/login.py"],
     )
     memory.remember("Never hash passwords with Argon2id in the login service", kind="decision")
-    memory.remember("The login page renders <LoginForm> & posts to /api/session, not /api/login", kind="discovery")
-    put(memory, **finding("The login test is flaky: it depends on the clock", "reviewer", "s2", kind="discovery"))
+    memory.remember(
+        "The login page renders <LoginForm> & fails behind the proxy: it posts to /api/session", kind="discovery"
+    )
+    put_finding(memory, "The login test is flaky: it depends on the clock", "reviewer", "s2", kind="discovery")
     put(
         memory,
         "- Asked: make login work behind the proxy\n- The cause was the stripped header\n- Ended: tests pass",
@@ -430,6 +433,6 @@ def test_the_page_shows_what_an_agent_reads(style: str, clock: FakeClock) -> Non
     """C26: as it is, in each style."""
     with kept.open(":memory:", clock=clock, settings=kept.Settings()) as memory:
         an_example(memory)
-        text = str(memory.briefing("fix the login: hash passwords behind the proxy", style=style, session="s2"))
+        text = str(memory.briefing("the login page fails behind the proxy; hash passwords", style=style, session="s2"))
     shown = re.findall(rf"^```{style}\n(.*?)\n```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
     assert shown == [text]

@@ -9,7 +9,6 @@ from kept.model import GLOBAL, Event, Memory, Record, Tier, replace
 from kept.opened import Events, Opened, Ref, Storages
 from kept.ports import ANYWHERE, Reader, Stamp, Storage
 
-
 PAGE = 200
 LOOK_BACK = 10_000  # events: an undo that finds nothing is over in a blink, however long the journal is
 
@@ -58,8 +57,9 @@ class Undoing(Opened):
                     newest.append((reader.events(group=group, limit=1)[0].at, group))
         if not newest:
             raise NotFound(
-                f"There is nothing of yours to undo among the newest {LOOK_BACK:,} events.",
-                hint="`kept undo EVENT` takes back one that `kept history` shows.",
+                "There is nothing to undo.",
+                hint=f"It looks at your calls among the newest {LOOK_BACK:,} events. "
+                "`kept undo EVENT` takes back any that `kept history` shows.",
             )
         return max(newest)[1]
 

@@ -70,7 +70,7 @@ def a_case(chance: random.Random) -> tuple[Found, Order]:
     memories = [a_memory(chance, id) for id in range(1, chance.randint(2, 6))]
     entries = [Entry(memory=one, why="a test") for one in memories]
     places = chance.choices(("always", "bridge", "retrieval", "summary"), k=len(entries))
-    sections = {
+    sections: dict[str, Any] = {
         name: tuple(entry for entry, place in zip(entries, places, strict=True) if place == name) for name in places
     }
     conflicts = [(memories[0], memories[1])] if len(memories) > 1 and chance.random() < 0.3 else []

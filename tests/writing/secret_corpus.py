@@ -71,6 +71,10 @@ def _slack(rng: Random) -> str:
     return f"xoxb-{_pick(rng, DIGITS, 12)}-{_pick(rng, DIGITS, 13)}-{_pick(rng, ALNUM, 24)}"
 
 
+def _slack_id(rng: Random, letter: str) -> str:
+    return letter + _pick(rng, UPPER + DIGITS, 10)
+
+
 def _discord(rng: Random) -> str:
     user = base64.b64encode(str(rng.randint(3 * 10**17, 9 * 10**17)).encode()).decode().rstrip("=")
     return f"{user}.{_pick(rng, ALNUM, 6)}.{_pick(rng, URLSAFE, 38)}"
@@ -96,7 +100,7 @@ SHAPES: dict[str, Shape] = {
     "atlassian": lambda rng: f"ATATT3xFfGF0{_pick(rng, URLSAFE, 170)}={_pick(rng, HEX.upper(), 8)}",
     "slack bot": _slack,
     "slack app": lambda rng: f"xapp-1-A{_pick(rng, UPPER + DIGITS, 10)}-{_pick(rng, DIGITS, 13)}-{_pick(rng, HEX, 64)}",
-    "slack webhook": lambda rng: f"https://hooks.slack.com/services/T{_pick(rng, UPPER + DIGITS, 10)}/B{_pick(rng, UPPER + DIGITS, 10)}/{_pick(rng, ALNUM, 24)}",
+    "slack webhook": lambda rng: f"https://hooks.slack.com/services/{_slack_id(rng, 'T')}/{_slack_id(rng, 'B')}/{_pick(rng, ALNUM, 24)}",
     "stripe secret": _after("sk_live_", ALNUM, 24, 99),
     "stripe restricted": _after("rk_live_", ALNUM, 24, 99),
     "stripe webhook": _after("whsec_", ALNUM, 32),

@@ -28,7 +28,10 @@ from kept.writing.redact import Found, Redacted, redact
 
 GITHUB = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
-KEY_LINES = ["MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj", "MzEfYyjiWA4R4/M2bS1GB4t7NXp98C3SC6dVMvDu"]
+KEY_LINES = [
+    "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj",
+    "MzEfYyjiWA4R4/M2bS1GB4t7NXp98C3SC6dVMvDu",
+]
 PEM = "-----BEGIN PRIVATE KEY-----\n" + "\n".join(KEY_LINES) + "\n-----END PRIVATE KEY-----"
 
 
@@ -297,7 +300,9 @@ def test_the_longest_of_overlapping_finds_names_the_kind() -> None:
     assert redact(f"GITHUB_TOKEN={GITHUB}").text == "GITHUB_TOKEN=[redacted:github]"
 
 
-@pytest.mark.parametrize("text", [f"t: {GITHUB}", "pw: hunter2! and mail bob@corp.test", PEM, "a <private>b", f"Bearer {JWT}"])
+@pytest.mark.parametrize(
+    "text", [f"t: {GITHUB}", "pw: hunter2! and mail bob@corp.test", PEM, "a <private>b", f"Bearer {JWT}"]
+)
 def test_redacting_twice_changes_nothing_more(text: str) -> None:
     once = redact(text)
     assert once.found
@@ -365,7 +370,13 @@ def number_of_ways(parsed: Any) -> float:
             least, most, body = argument
             inner = number_of_ways(body)
             most = float("inf") if str(most) == "MAXREPEAT" else int(most)
-            ways *= most - least + 1 if inner == 1 else float("inf") if inner**most > 1e9 else inner**most * (most - least + 1)
+            ways *= (
+                most - least + 1
+                if inner == 1
+                else float("inf")
+                if inner**most > 1e9
+                else inner**most * (most - least + 1)
+            )
         elif name == "BRANCH":
             ways *= sum(map(number_of_ways, argument[1]))
         elif name == "SUBPATTERN":
@@ -383,11 +394,15 @@ def pattern_sources() -> Iterator[tuple[str, str]]:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "compiled":
                 source = node.args[0]
                 is_from_table = isinstance(source, ast.Name) and source.id in ("tail", "source")
-                assert is_from_table or (isinstance(source, ast.Constant) and isinstance(source.value, str)), ast.unparse(node)
+                assert is_from_table or (isinstance(source, ast.Constant) and isinstance(source.value, str)), (
+                    ast.unparse(node)
+                )
                 if isinstance(source, ast.Constant):
                     yield module.__name__, str(source.value)
         makers: list[Callable[[], Any]] = [
-            member for member in vars(module).values() if hasattr(member, "cache_clear") and not signature(member).parameters
+            member
+            for member in vars(module).values()
+            if hasattr(member, "cache_clear") and not signature(member).parameters
         ]
         yield from ((module.__name__, made.pattern) for make in makers if isinstance(made := make(), re.Pattern))
     yield from (("SHAPES", source) for _, _, source in secrets_rules.SHAPES)

@@ -151,7 +151,8 @@ def _filled(found: Found, order: Order, left_out: dict[str, str]) -> list[_Part]
 
 def _written(entry: Entry, section: str, order: Order) -> _Written:
     text = render_entry(entry, section, order.style)
-    return _Written(entry, text, tokens.estimate(text + "\n"), _cost(text + "\n", order))
+    own_tokens = tokens.estimate(text) + 1  # and the line break behind it
+    return _Written(entry, text, own_tokens, max(own_tokens, _chars_as_tokens(len(text) + 1, order)))
 
 
 def _admitted(entries: Iterable[Entry], shown: set[str], left_out: dict[str, str]) -> Iterator[Entry]:
@@ -168,9 +169,13 @@ def _admitted(entries: Iterable[Entry], shown: set[str], left_out: dict[str, str
 
 
 def _cost(text: str, order: Order) -> int:
-    """What a text takes of the total. Where characters are limited too, they are counted in the same coin."""
-    by_chars = ceil(len(text) * order.total / order.max_chars) if order.max_chars else 0
-    return max(tokens.estimate(text), by_chars)
+    """What a text takes of the total."""
+    return max(tokens.estimate(text), _chars_as_tokens(len(text), order))
+
+
+def _chars_as_tokens(chars: int, order: Order) -> int:
+    """Where characters are limited too, what they take is counted in the same coin."""
+    return ceil(chars * order.total / order.max_chars) if order.max_chars else 0
 
 
 def _rendered(parts: Sequence[_Part], conflicts: Sequence[Pair], order: Order) -> tuple[str, int]:

@@ -8,8 +8,9 @@ looked at.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import datetime
+from heapq import nlargest
 from math import log
 from typing import Literal
 
@@ -29,6 +30,7 @@ SHORT_WORDS = 80  # a longer message stands for itself: its neighbours say nothi
 FULL_WORDS = 40  # from here on a message is not too short to say something
 LONG_WORDS = 60  # from here on it holds many words of any question by chance
 REST_SHARE = 0.3  # of a session's score: what its second message adds to the best, and the third to the second
+SESSION_DEPTH = 3
 _GIVING = (-2, -1, 1)  # which neighbours' match counts for a message
 _TAKING = (2, 1, -1)  # hence, for which neighbours a message counts
 
@@ -95,18 +97,19 @@ def recall_messages(
     question = understand(request.query, now)
     statistics = reader.message_statistics(question.asked.words)
     found, note = _search(question, reader, statistics, request.session, is_late)
-    speakers = {found.message.speaker for found in found if found.message.speaker}
+    speakers = {one.message.speaker for one in found if one.message.speaker}
     asked_about = _named(speakers, request.query)
     question = question.without({word for speaker in speakers for word in text.words(speaker)})
-    matches = _matches(found, question, statistics)
+    relevance = bm25.scorer(question.asked.weights, statistics)
+    candidates = [_candidate(one, relevance(_prepared(one))) for one in found]
     if not is_late():
-        found += _led_on(found, matches, reader)
-    elif found and note is None:
+        candidates += [_candidate(one, 0.0) for one in _led_on(candidates, reader)]
+    elif candidates and note is None:
         note = "time was over, so the messages beside the best ones were not looked at"
-    features = describe(found, matches, question, statistics, asked_about if asked_about != speakers else set())
-    hits = [_hit(one, values, request.weights, question) for one, values in zip(found, features, strict=True)]
+    about = asked_about if asked_about != speakers else set()  # who names everybody, names nobody
+    features = describe(candidates, question, statistics, about)
     return RecalledMessages(
-        hits=tuple(_in_order(hits, request.by)[: request.limit]), words=question.asked.words, degraded=note
+        hits=tuple(_hits(candidates, features, question, request)), words=question.asked.words, degraded=note
     )
 
 
@@ -134,147 +137,153 @@ def _named(speakers: set[str], query: str) -> set[str]:
 Place = tuple[str, int]
 
 
-class _Match(Struct, frozen=True):
-    """What a message has in common with the question: its BM25, and the words themselves."""
+class Candidate(Struct, frozen=True):
+    """A message that may answer, with what all its features are made of; `relevance` is the BM25 of its own words."""
 
-    score: float
+    found: FoundMessage
+    place: Place
     words: frozenset[str]
+    relevance: float
+    is_short: bool
+    is_question: bool
 
 
-def _matches(found: Sequence[FoundMessage], question: Question, statistics: Statistics) -> dict[Place, _Match]:
-    weights = question.asked.weights
-    matches = {}
-    for one in found:
-        held = weights.keys() & set(one.words.split())
-        asked = {word: weights[word] for word in held}
-        score = bm25.score(_prepared(one), asked, statistics) if held else 0.0
-        matches[_place(one)] = _Match(score, frozenset(held))
-    return matches
+def _candidate(found: FoundMessage, relevance: float) -> Candidate:
+    message = found.message
+    return Candidate(
+        found,
+        (message.session, message.n),
+        frozenset(found.words.split()),
+        relevance,
+        found.n_words <= SHORT_WORDS,
+        message.content.rstrip(" \n\t)]\"'").endswith("?"),
+    )
 
 
-def _led_on(found: Sequence[FoundMessage], matches: Mapping[Place, _Match], reader: Reader) -> list[FoundMessage]:
+def _led_on(candidates: Sequence[Candidate], reader: Reader) -> list[FoundMessage]:
     """The short messages beside the best short ones: an answer need not repeat the words of the question."""
-    short = [place for one in found if one.n_words <= SHORT_WORDS and matches[place := _place(one)].score > 0]
-    best = sorted(short, key=lambda place: -matches[place].score)[:LED_ON]
+    short = [candidate for candidate in candidates if candidate.is_short and candidate.relevance > 0]
+    best = [candidate.place for candidate in nlargest(LED_ON, short, key=lambda candidate: candidate.relevance)]
     beside = {(session, n + step) for session, n in best for step in _TAKING if n + step > 0}
-    return [one for one in reader.messages_at(sorted(beside - matches.keys())) if one.n_words <= SHORT_WORDS]
+    unknown = sorted(beside - {candidate.place for candidate in candidates})
+    return [one for one in reader.messages_at(unknown) if one.n_words <= SHORT_WORDS]
 
 
 def describe(
-    found: Sequence[FoundMessage],
-    matches: Mapping[Place, _Match],
-    question: Question,
-    statistics: Statistics,
-    asked_about: set[str],
+    candidates: Sequence[Candidate], question: Question, statistics: Statistics, asked_about: set[str]
 ) -> list[dict[str, float]]:
     """The features of each message, named as their weights are."""
-    short = {_place(one) for one in found if one.n_words <= SHORT_WORDS}
-    questions = {_place(one) for one in found if is_question(one.message.content)}
-    best = max((match.score for match in matches.values()), default=0.0) or 1.0
-    shares = {place: match.score / best for place, match in matches.items()}
-    best_in, words_in = _sessions(matches, question, statistics)
-    most = max(best_in.values(), default=0.0) or 1.0
-    fillers = _filler_weights(found, question)
-    top_fillers = sum(fillers.values()) or 1.0
+    best = max((candidate.relevance for candidate in candidates), default=0.0) or 1.0
+    match = {candidate.place: candidate.relevance / best for candidate in candidates}
+    asking = {candidate.place for candidate in candidates if candidate.is_question}
+    session_match, session_words = _sessions(candidates, match, question, statistics)
+    fillers = _rarity_of_fillers(candidates, question)
     described = []
-    for one in found:
-        message, place = one.message, _place(one)
-        session, n = place
-        beside = {step: shares.get((session, n + step), 0.0) if place in short else 0.0 for step in _GIVING}
-        held = set(one.words.split())
+    for candidate in candidates:
+        message, words = candidate.found.message, candidate.words
+        session, n = candidate.place
+        beside = {step: match.get((session, n + step), 0.0) if candidate.is_short else 0.0 for step in _GIVING}
         described.append(
             {
-                "match": shares.get(place, 0.0),
+                "match": match[candidate.place],
                 "before": beside[-1],
                 "after": beside[1],
                 "two_before": beside[-2],
-                "reply": beside[-1] if (session, n - 1) in questions else 0.0,
-                "fillers": sum(weight for word, weight in fillers.items() if word in held) / top_fillers,
-                "session": best_in.get(session, 0.0) / most,
-                "session_words": words_in.get(session, 0.0),
+                "reply": beside[-1] if (session, n - 1) in asking else 0.0,
+                "fillers": sum([rarity for filler, rarity in fillers if filler in words]),
+                "session": session_match[session],
+                "session_words": session_words[session],
                 "speaker": float(message.speaker in asked_about),
-                "role": float(
-                    (message.role == "user") != question.asks_reply and message.role in ("user", "assistant")
-                ),
+                "role": float(message.role == ("assistant" if question.asks_reply else "user")),
                 "date": question.moments.fit(message.at),
-                "when": float(question.asks_when and says_when(held)),
-                "number": float(question.asks_how_many and says_how_many(held)),
-                "statement": float(place not in questions),
+                "when": float(question.asks_when and says_when(words)),
+                "number": float(question.asks_how_many and says_how_many(words)),
+                "statement": float(not candidate.is_question),
                 "names": min(len(set(_NAME.findall(message.content))), 3) / 3,
-                "first_person": float(not held.isdisjoint(_FIRST_PERSON)),
-                "length": min(one.n_words, FULL_WORDS) / FULL_WORDS,
-                "long": log(max(one.n_words / LONG_WORDS, 1.0)),
+                "first_person": float(not _FIRST_PERSON.isdisjoint(words)),
+                "length": min(candidate.found.n_words, FULL_WORDS) / FULL_WORDS,
+                "long": log(max(candidate.found.n_words / LONG_WORDS, 1.0)),
             }
         )
     return described
 
 
 def _sessions(
-    matches: Mapping[Place, _Match], question: Question, statistics: Statistics
+    candidates: Sequence[Candidate], match: Mapping[Place, float], question: Question, statistics: Statistics
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Of each session: its best match, and which share of the question's own words, by rarity, it holds."""
-    best: dict[str, float] = {}
-    words: dict[str, set[str]] = {}
-    for (session, _), match in matches.items():
-        best[session] = max(best.get(session, 0.0), match.score)
-        words.setdefault(session, set()).update(match.words)
     rarity = {
         word: question.asked.weights[word] * bm25.idf(statistics.rows, statistics.rows_with.get(word, 0))
         for word in question.asked.literal
     }
     whole = sum(rarity.values()) or 1.0
-    return best, {session: sum(rarity.get(word, 0.0) for word in held) / whole for session, held in words.items()}
+    best: dict[str, float] = {}
+    words: dict[str, set[str]] = {}
+    for candidate in candidates:
+        session = candidate.place[0]
+        best[session] = max(best.get(session, 0.0), match[candidate.place])
+        words.setdefault(session, set()).update(candidate.words & rarity.keys())
+    return best, {session: sum(rarity[word] for word in held) / whole for session, held in words.items()}
 
 
-def _filler_weights(found: Sequence[FoundMessage], question: Question) -> dict[str, float]:
-    """Filler → its rarity among the candidates: to count such words in the whole index costs more than they tell."""
-    texts = [set(one.words.split()) for one in found] if question.fillers else []
-    counts = {word: sum(word in held for held in texts) for word in question.fillers}
-    return {word: bm25.idf(2 * len(texts), count) for word, count in counts.items() if count}
+def _rarity_of_fillers(candidates: Sequence[Candidate], question: Question) -> list[tuple[str, float]]:
+    """Fillers with their share of all rarity, among the candidates: to count them in the whole index costs too much."""
+    counts = {word: sum([word in candidate.words for candidate in candidates]) for word in question.fillers}
+    rarity = {word: bm25.idf(2 * len(candidates), count) for word, count in counts.items() if count}
+    whole = sum(rarity.values())
+    return [(word, value / whole) for word, value in rarity.items()]
 
 
-def is_question(content: str) -> bool:
-    """Whether a message ends by asking."""
-    return content.rstrip(" \n\t)]\"'").endswith("?")
-
-
-def says_when(words: set[str]) -> bool:
+def says_when(words: Set[str]) -> bool:
     return not words.isdisjoint(english.time_words()) or any(_YEAR.fullmatch(word) for word in words)
 
 
-def says_how_many(words: set[str]) -> bool:
+def says_how_many(words: Set[str]) -> bool:
     return not words.isdisjoint(english.number_words()) or any(word.isdigit() for word in words)
 
 
-def _hit(found: FoundMessage, values: Mapping[str, float], weights: Weights, question: Question) -> MessageHit:
-    by_name = asdict(weights)
-    why = {name: by_name[name] * value for name, value in values.items() if value and by_name[name]}
-    held = set(found.words.split())
-    matched = {word: question.asked.reasons.get(word, "asked for") for word in question.asked.words if word in held}
-    return MessageHit(message=found.message, score=sum(why.values()), why=why, session_score=0.0, matched=matched)
-
-
-def _in_order(hits: list[MessageHit], by: str) -> list[MessageHit]:
-    """Best first; of equals the later one. Every hit learns the score of its session."""
-    hits.sort(key=lambda hit: (-hit.score, hit.message.session, -hit.message.n))
-    of_session: dict[str, list[MessageHit]] = {}
-    for hit in hits:
-        of_session.setdefault(hit.message.session, []).append(hit)
-    scores = {
-        session: sum(hit.score * REST_SHARE**rank for rank, hit in enumerate(those[:3]))
+def _hits(
+    candidates: Sequence[Candidate],
+    features: Sequence[Mapping[str, float]],
+    question: Question,
+    request: MessageRequest,
+) -> list[MessageHit]:
+    """The answer, best first; of equals the later message. Each hit knows the score of its session."""
+    weights = asdict(request.weights)
+    scores = [sum([weights[name] * value for name, value in values.items()]) for values in features]
+    places = [candidate.place for candidate in candidates]
+    order = sorted(range(len(places)), key=lambda at: (-scores[at], places[at][0], -places[at][1]))
+    of_session: dict[str, list[int]] = {}
+    for at in order:
+        of_session.setdefault(places[at][0], []).append(at)
+    session_scores = {
+        session: sum(scores[at] * REST_SHARE**rank for rank, at in enumerate(those[:SESSION_DEPTH]))
         for session, those in of_session.items()
     }
-    chosen = [those[0] for those in of_session.values()] if by == "session" else hits
-    ranked = [_with_session_score(hit, scores[hit.message.session]) for hit in chosen]
-    return sorted(ranked, key=lambda hit: -hit.session_score) if by == "session" else ranked
+    if request.by == "session":
+        order = [of_session[session][0] for session in sorted(of_session, key=lambda name: -session_scores[name])]
+    return [
+        _hit(candidates[at], features[at], weights, question, session_scores[places[at][0]])
+        for at in order[: request.limit]
+    ]
 
 
-def _with_session_score(hit: MessageHit, score: float) -> MessageHit:
-    return MessageHit(message=hit.message, score=hit.score, why=hit.why, session_score=score, matched=hit.matched)
-
-
-def _place(found: FoundMessage) -> Place:
-    return found.message.session, found.message.n
+def _hit(
+    candidate: Candidate,
+    values: Mapping[str, float],
+    weights: Mapping[str, float],
+    question: Question,
+    session_score: float,
+) -> MessageHit:
+    why = {name: weights[name] * value for name, value in values.items() if weights[name] * value}
+    asked = question.asked
+    return MessageHit(
+        message=candidate.found.message,
+        score=sum(why.values()),
+        why=why,
+        session_score=session_score,
+        matched={word: asked.reasons.get(word, "asked for") for word in asked.words if word in candidate.words},
+    )
 
 
 def _prepared(found: FoundMessage) -> Prepared:

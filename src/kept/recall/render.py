@@ -10,6 +10,7 @@ Nothing here knows the time or a dictionary's mood: the same memories give the s
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -119,6 +120,7 @@ def _plain(content: str) -> str:
     return _NOT_XML.sub(lambda match: _braced(match[0]), _guarded(content, _braced))
 
 
+@lru_cache(maxsize=1024)  # kinds, days, agents and files: few, and always the same
 def _name(name: str) -> str:
     """A name, on one line and without what stands between names."""
     return re.sub(r"[\n\t:,]", lambda match: _braced(match[0]), _plain(name))

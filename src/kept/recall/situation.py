@@ -20,7 +20,7 @@ from kept.recall.render import Pair
 from kept.recall.score import file_affinity
 from kept.settings import PROFILES, Settings, by_kind
 
-MOST_RECALLED = 60
+MOST_RECALLED = 40
 SURE = 5  # of those, the best; for the others near enough is good enough
 MOST_OF_A_TIER = 20  # of those: the budget lets fewer through, and no tier must push another out before that
 MOST_FROM_OTHERS = 50
@@ -109,12 +109,10 @@ def _about_files(files: Sequence[str], readers: Sequence[Reader]) -> list[Entry]
     found: dict[str, Entry] = {}
     for reader in readers:
         for file in files:
-            # Paths are indexed by their words, and the rarest one leads to few: no need to look through everything.
-            words = text.words(file)
-            rows_with = reader.statistics(words).rows_with
-            rarest = min(words, key=lambda word: rows_with[word], default="")
+            # Paths are indexed by their words, of which the longest leads to few: no need to look through everything.
+            longest = max(text.words(file), key=len, default="")
             where = Where(files=(file,), tiers=("session", "project", "global"))
-            for hit in reader.search([rarest], where, limit=MOST_ABOUT_FILES, newest=True) if rarest else ():
+            for hit in reader.search([longest], where, limit=MOST_ABOUT_FILES, newest=True) if longest else ():
                 if hit.memory.kind != "summary":
                     found.setdefault(hit.memory.uid, Entry(memory=hit.memory, why=f"about {file}"))
     return list(found.values())

@@ -15,8 +15,9 @@ from kept.ports import Found, Reader, Transaction, Where
 STRENGTHEN_BY = 0.1
 NEAR_RATIO = 85.0  # per cent of the letters, in order, that two texts share
 EVIDENCE = frozenset({"sessions", "agents", "signals"})  # lists in the data of a finding that grow with each time
-_RAREST_WORDS = 6
-_CANDIDATES = 20
+_COUNTED_WORDS = 8
+_RAREST_WORDS = 4
+_CANDIDATES = 8
 
 
 def find_twin(reader: Reader, draft: Memory) -> Memory | None:
@@ -72,9 +73,10 @@ def find_near(reader: Reader, draft: Memory, words: list[str]) -> list[Memory]:
 
 def alike(reader: Reader, draft: Memory, words: list[str]) -> list[Found]:
     """The live memories that share the draft's few rarest words: all that could be near to it."""
-    distinct = list(dict.fromkeys(words))
-    rows_with = reader.statistics(distinct, Where(scope=draft.scope)).rows_with
-    rare = sorted((rows_with[word], word) for word in distinct if rows_with[word])[:_RAREST_WORDS]
+    # A long word is seldom a common one; counting all of them would cost more than the search.
+    longest = sorted(set(words), key=lambda word: (-len(word), word))[:_COUNTED_WORDS]
+    rows_with = reader.statistics(longest, Where(scope=draft.scope)).rows_with
+    rare = sorted((rows_with[word], word) for word in longest if rows_with[word])[:_RAREST_WORDS]
     found = reader.search([word for _, word in rare], Where(scope=draft.scope), limit=_CANDIDATES)
     return [candidate for candidate in found if candidate.memory.uid != draft.uid]
 

@@ -23,7 +23,9 @@ def find_private_blocks(text: str, small: str) -> Iterator[Span]:
     if "private" not in small:
         return
     depth = start = 0
-    for tag in compiled(r"(?<!\w)<\s{0,8}+(/?)\s{0,8}+private(?:\s[^<>]{0,80}+)?\s{0,8}+/?>").finditer(small):
+    for tag in compiled(
+        r"(?:(?<!\w)<|<(?=\s{0,8}+/))\s{0,8}+(/?)\s{0,8}+private(?:\s[^<>]{0,80}+)?\s{0,8}+/?>"
+    ).finditer(small):
         if not tag.group(1):
             start = tag.start() if depth == 0 else start
             depth += 1

@@ -110,7 +110,7 @@ def _unlisted_token(text: str, start: int, end: int) -> Span | None:
 def _says_token(run: str) -> bool:
     """`acme_sk_live_…`, `bar-pat-…`, `XYPAT_…`: what it is, then a random string or a UUID."""
     parts = re.split("[_-]", run)
-    tail = "".join(parts[-5:]) if compiled(r".*-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$").match(run) else parts[-1]
+    tail = "".join(parts[-5:]) if compiled(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$").search(run) else parts[-1]
     if not 16 <= len(tail) < len(run) or not tail.isalnum() or len(set(tail)) < 9 or not is_opaque(tail):
         return False
     is_hex = not tail.lower().strip("0123456789abcdef")
@@ -185,16 +185,19 @@ def _end_of_body(text: str, start: int, limit: int) -> int:
     )
     end = lines.match(text, start, limit).end()  # type: ignore[union-attr]
     last = compiled(
-        r"[\s>|#*\"',+]{0,24}+(?:[0-9]{1,5}+[\t:> ]{1,4}+)?+[A-Za-z0-9+/]{1,80}+={0,2}+(?=\s|[\"']|$)"
+        r"[\s>|#*\"',+]{0,24}+(?:[0-9]{1,5}+[\t:> ]{1,4}+)?+[A-Za-z0-9+/]{1,80}+={0,2}+(?=[ \t]{0,8}+(?:[\r\n\"']|$))"
     ).match(text, end, limit)
     return last.end() if last and end > start else end
 
 
 def _start_of_body(text: str, end: int) -> int:
-    """Where the lines of base64 begin that end here."""
+    """Where the lines of base64 begin that end here; only the last of them may be short."""
     start = end
+    least = 1
     for line in reversed(text[max(0, end - LONGEST_KEY) : end].split("\n")):
-        if line.strip() and not compiled(r"[\s>|#*\"',+]{0,24}+[A-Za-z0-9+/=]{1,200}+[\s\"',]{0,8}+$").match(line):
+        material = compiled(r"[\s>|#*\"',+]{0,24}+([A-Za-z0-9+/=]{0,200}+)[\s\"',]{0,8}+$").match(line)
+        if not material or 0 < len(material.group(1)) < least:
             break
         start -= len(line) + 1
+        least = 32 if material.group(1) else least
     return max(0, start + 1)

@@ -17,20 +17,7 @@ from functools import cache, lru_cache
 MASK = "\x00"  # what was already redacted; a NUL of the text itself becomes OTHER
 OTHER = "\x01"  # a sign that no pattern asks for
 BLANKS = "\u115f\u1160\u3164\uffa0\u2800"  # letters by category, invisible on the screen
-SIGNS = {
-    "‘": "'",
-    "’": "'",
-    "‚": "'",
-    "“": '"',
-    "”": '"',
-    "„": '"',
-    "«": '"',
-    "»": '"',
-    "→": ">",
-    "⇒": ">",
-    "。": ".",
-    "…": ".",
-}
+SIGNS = dict(zip("‘’‚“”„«»→⇒。…", "''\'\"\"\"\"\">>..", strict=True))
 NOISE = ("[redacted:", "\x1b[", "\\u001b[", "\\u001B[", "\\x1b[", "\\x1B[", "\\033[", "\\e[", "\u241b[")
 
 # Escapes of JSON, HTML and URLs, by what they begin with. Each is replaced by its character and spaces, so that no
@@ -47,6 +34,7 @@ class View:
     """The folded text, the same in small letters, and the way back to the original."""
 
     def __init__(self, text: str, masked: Iterable[tuple[int, int]] = ()) -> None:
+        self._text = text
         self._marks: list[tuple[int, int, int, bool]] = []  # folded start, original start and end, one to one
         pieces: list[str] = []
         length = 0
@@ -64,10 +52,21 @@ class View:
         folded, first, _, one_to_one = self._mark_at(start)
         first += start - folded if one_to_one else 0
         folded, begin, last, one_to_one = self._mark_at(end - 1)
-        return first, begin + end - folded if one_to_one else last
+        if one_to_one:
+            last = begin + end - folded
+            last += _rest_of_escape(self._text, last - 1)
+        return first, last
 
     def _mark_at(self, position: int) -> tuple[int, int, int, bool]:
         return self._marks[bisect_right(self._marks, position, key=lambda mark: mark[0]) - 1]
+
+
+def _rest_of_escape(text: str, position: int) -> int:
+    """How many characters the escape that begins here, if any, has after its first."""
+    if text[position] not in ESCAPES:
+        return 0
+    known = (escape for escapes in ESCAPES.values() for escape in escapes)
+    return max((len(escape) - 1 for escape in known if text.startswith(escape, position)), default=0)
 
 
 def fold(text: str) -> str:

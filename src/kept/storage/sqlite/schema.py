@@ -50,12 +50,12 @@ def version_of(connection: apsw.Connection) -> int:
     return int(connection.execute("pragma user_version").get)
 
 
-def check_version(connection: apsw.Connection, path: Path, latest: int = LATEST) -> int:
+def check_version(connection: apsw.Connection, path: Path) -> int:
     """The version of the file. Raises SchemaTooNew when it is not for this program."""
     version = version_of(connection)
-    if version > latest:
+    if version > LATEST:
         raise SchemaTooNew(
-            f"{path} was written by a newer kept (schema {version}, this program knows {latest}).",
+            f"{path} was written by a newer kept (schema {version}, this program knows {LATEST}).",
             hint="Upgrade kept, or open a backup made by an older one.",
         )
     return version

@@ -127,6 +127,7 @@ class SqliteStorage:
 
     def back_up(self, target: Path) -> BackedUp:
         with translated(self.path), self._pool.borrow() as connection:
+            schema.check_version(connection, self.path)
             made = backup.back_up(connection, target, lambda: self._turn(self._write_wait_s))
             with self._turn(self._write_wait_s), _transaction(connection, "begin immediate"):
                 scrub.remember_backup(connection, target.resolve())
@@ -134,6 +135,7 @@ class SqliteStorage:
 
     def restore_from(self, source: Path, *, overwrite_newer: bool = False) -> Restored:
         with translated(self.path), self._turn(self._write_wait_s), self._pool.borrow() as connection:
+            schema.check_version(connection, self.path)
             return restore.restore(connection, self.path, source, overwrite_newer=overwrite_newer, now=self._now())
 
     @contextmanager
@@ -204,6 +206,7 @@ class SqliteStorage:
         """Clean this file and its backups of what was erased. Call it in this process's turn to write."""
         try:
             with self._pool.borrow() as connection, reserve.spent(self.path):
+                schema.check_version(connection, self.path)
                 uids = scrub.pending(connection)
                 if not uids:
                     return Scrubbed()
