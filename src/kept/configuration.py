@@ -259,7 +259,7 @@ FOREIGN_NAMES = MappingProxyType(
 )
 
 
-def import_config(text: str, format: Literal["yaml", "json"]) -> Imported:  # noqa: A002
+def import_config(text: str, format: Literal["yaml", "json"]) -> Imported:
     """Read the camelCase configuration ("yaml" or "json") of Koshi, Brain or Praxis.
 
     The keys stand under `memory:`, in the `metadata` of a Praxis store, or at the top. What can't be taken is

@@ -171,7 +171,7 @@ def test_a_key_makes_remembering_idempotent(memory: kept.Kept) -> None:
 
 
 def test_secrets_never_reach_the_storage(memory: kept.Kept) -> None:
-    """C24: in the text, the tags, the files, the topic, the source and the data; the receipt names kinds, not secrets."""
+    """C24: in text, tags, files, topic, source and data; the receipt names kinds, not secrets."""
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     (receipt,) = memory.remember_many(
         [
