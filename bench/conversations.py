@@ -35,7 +35,7 @@ class Talk:
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
-        everyday = sorted(english.related() | english.kinds() | english.forms())
+        everyday = sorted({*english.related(), *english.kinds(), *english.forms()})
         made_up = ("".join(self.rng.choices(SYLLABLES, k=self.rng.randint(2, 4))) for _ in iter(int, 1))
         self.rng.shuffle(everyday)
         self.words = [*everyday, *islice(made_up, VOCABULARY - len(everyday))]

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ def writes(folder: Path, rounds: int) -> dict[str, Timing]:
         with storage.writing(stamp(number)) as tx:
             tx.add(memories[number], "remember")
 
-    sides = {"raw apsw": raw, "kept": through_kept}
+    sides: dict[str, Callable[[int], object]] = {"raw apsw": raw, "kept": through_kept}
     timings = interleaved(sides, rounds, warm_up=WARM_UP, before=read_words)
     storage.close()
     raw.connection.close()

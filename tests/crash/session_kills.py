@@ -56,18 +56,13 @@ def run(kills: int, seed: int = 1) -> tuple[int, list[str]]:
     said: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         for life in range(kills):
-            child = subprocess.Popen(
-                [sys.executable, "-m", "tests.crash.session_kills", "--talk", folder, str(life)],
-                stdout=subprocess.PIPE,
-                text=True,
-                cwd=Path(__file__).parents[2],
-            )
-            assert child.stdout is not None
-            first = child.stdout.readline()  # it is under way
-            time.sleep(rng.random() * 0.4)
-            child.kill()
-            rest = child.stdout.read()
-            child.wait()
+            command = [sys.executable, "-m", "tests.crash.session_kills", "--talk", folder, str(life)]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as child:
+                assert child.stdout is not None
+                first = child.stdout.readline()  # it is under way
+                time.sleep(rng.random() * 0.4)
+                child.kill()
+                rest = child.stdout.read()
             lines = (first + rest).splitlines(keepends=True)
             said += [line.split()[1] for line in lines if line.startswith("said ") and line.endswith("\n")]
         return len(said), faults(folder, said)

@@ -191,11 +191,6 @@ class Media:
         kept_share = rng.choice((0.0, 0.1, 0.5, 0.9, 1.0))
         return {name: self._survives(file, kept_share, rng) for name, file in folder.items()}
 
-    @property
-    def is_all_durable(self) -> bool:
-        """Whether a power cut now could change nothing."""
-        return not self._renames and not any(file.cached for file in self._live.values())
-
     def _survives(self, file: _File, kept_share: float, rng: random.Random) -> bytes:
         content = bytearray(file.durable)
         for cached in file.cached:

@@ -11,6 +11,7 @@ from kept.storage.sqlite import SqliteStorage
 from tests.builders import memory, stamp
 from tests.crash import faults
 from tests.crash.checks import SPACE
+from tests.crash.operations import OPERATIONS, make_templates
 from tests.crash.scratch import scratch_folder
 from tests.crash.simulated_disk import on_connect
 
@@ -19,15 +20,15 @@ def test_whatever_fails_it_is_all_or_nothing() -> None:
     """B21, C30: every operation, every sync, and a sample of all statements and writes."""
     with scratch_folder() as folder:
         report = faults.run(folder, stride=29)
-    assert {name for name, _, _ in report.outcomes} == set(faults.OPERATIONS)
+    assert {name for name, _, _ in report.outcomes} == set(OPERATIONS)
     assert report.problems == []
 
 
 def test_a_failed_sync_of_a_commit_is_never_an_acknowledgement(tmp_path: Path) -> None:
     (tmp_path / "templates").mkdir()
-    faults.make_templates(tmp_path / "templates")
+    make_templates(tmp_path / "templates")
     for k in (1, 2):  # the header of the WAL, and the commit
-        trial = faults.Trial(tmp_path / "trial", tmp_path / "templates", faults.OPERATIONS["add"], "sync")
+        trial = faults.Trial(tmp_path / "trial", tmp_path / "templates", OPERATIONS["add"], "sync")
         assert str(trial.run(k, "")).startswith("raised")
 
 

@@ -4,8 +4,9 @@ import sys
 
 import pytest
 
-from tests.crash.kills import Oracle, Said
+from tests.crash.kills import Oracle
 from tests.crash.processes import run_program
+from tests.crash.writers import Said
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kill -9 and fork are not of this platform")
 

@@ -1,11 +1,11 @@
-"""Writers in each other's way: the short versions of tests/crash/storm.py."""
+"""Writers in each other's way: the short version of tests/crash/storm.py, and all scenes of sharing.py."""
 
 import sys
 
 import pytest
 
 from tests.crash.processes import run_program
-from tests.crash.storm import SCENES
+from tests.crash.sharing import SCENES
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and fork are not of this platform")
 

@@ -10,13 +10,39 @@ from kept.writing.redact import Redacted, redact
 # What the rules look at, put together at random.
 FRAGMENTS = st.sampled_from(
     [
-        *("password", "PW", "token", "api key", "secret", "is", "the", "for", "=", ": ", " ", "\n", '"', "'", "`", "\\n"),
-        *("hunter2!", "a1B2c3D4e5F6g7H8", "swordfish", "${X}", "sk-", "ghp_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6", "eyJ"),
+        *(
+            "password",
+            "PW",
+            "token",
+            "api key",
+            "secret",
+            "is",
+            "the",
+            "for",
+            "=",
+            ": ",
+            " ",
+            "\n",
+            '"',
+            "'",
+            "`",
+            "\\n",
+        ),
+        *(
+            "hunter2!",
+            "a1B2c3D4e5F6g7H8",
+            "swordfish",
+            "${X}",
+            "sk-",
+            "ghp_",
+            "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6",
+            "eyJ",
+        ),
         *("<private>", "</private>", "-----BEGIN PRIVATE KEY-----", "MIIEvQIBADANBgkqhk", "-----END PRIVATE KEY-----"),
         *("https://", "bob:", "@", "corp.test", "/", "?key=", "&", "4242 4242 4242 4242", "Cookie: ", "a=", ";", '\\"'),
         *("Authorization", "Bearer ", "curl -u ", "mysql -p", "--password ", "[redacted:x]", "\x1b[0m", "\u200b", "é"),
         *("密码", "是", "\0", "(", ")", ",", ".", "|", "{", "}", "<", ">", "%20", "&quot;", "seed phrase: ", "value"),
-        *("name", "user,password\n"),
+        *("name", "user,password\n", "eyJ", "\\n"),
     ]
 )
 ANY_TEXT = st.text(max_size=300) | st.lists(FRAGMENTS, max_size=30).map("".join)

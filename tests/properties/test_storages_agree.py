@@ -18,6 +18,7 @@ import msgspec
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from tests.builders import FakeClock
 
 from kept import journal, text
 from kept.errors import NotAllowed
@@ -26,7 +27,6 @@ from kept.model import Alias, Conflict, Memory, Record, Source, replace
 from kept.ports import ANYWHERE, Stamp, Storage, Transaction, Where
 from kept.storage.jsonfile import JsonFileStorage
 from kept.storage.sqlite import SqliteStorage
-from tests.builders import FakeClock
 
 IS_LONG = bool(os.environ.get("KEPT_TEST_LONG"))
 IN_MEMORY = Path("/dev/shm")  # syncing is what takes the time, and not what is tested here

@@ -2,6 +2,7 @@
 
 Six bytes of a canary in a row are a trace, wherever they stand: a beginning, an end, a stem. The letters are
 chosen so that nothing else makes such bytes: no vowel, none of hexadecimal; rare characters for Chinese.
+Sixteen digits of a fingerprint are a trace, too: whoever guesses the text could prove it.
 """
 
 import random
@@ -15,8 +16,9 @@ from tests.builders import memory
 
 LETTERS = "ghjkmnpqrtvwxz"
 HAN = [chr(number) for number in range(0x3400, 0x4D00)]
-TRACE_BYTES = 6
-_RUN = re.compile(rb"[ghjkmnpqrtvwxz]{6,}|(?:[\xe3\xe4][\x80-\xbf]{2}){2,}")
+WORD_BYTES, PRINT_BYTES = 6, 16
+_WORD = re.compile(rb"[ghjkmnpqrtvwxz]{6,}|(?:[\xe3\xe4][\x80-\xbf]{2}){2,}")
+_PRINT = re.compile(rb"[0-9a-f]{16,}")
 
 
 class Aviary:
@@ -28,6 +30,7 @@ class Aviary:
             "".join(self._random.choices("aeioubcdfls", k=self._random.randint(3, 9))) for _ in range(30_000)
         ]
         self.words: set[str] = set()
+        self.fingerprints: set[str] = set()
 
     def word(self) -> str:
         """A new canary, one in eight of them Chinese."""
@@ -45,8 +48,10 @@ class Aviary:
     def canary(self) -> Memory:
         """A memory with a canary in every field that takes a word."""
         begin, end = self.word(), self.word()
+        content = f"{begin.capitalize()} {self.prose()} {end}"
+        self.fingerprints.add(text.fingerprint(content))
         return memory(
-            f"{begin.capitalize()} {self.prose()} {end}",
+            content,
             kind=self.word() if self._random.random() < 0.1 else "fact",
             tags=(self.word(), "ordinary"),
             files=(f"src/{self.word()}.py",),
@@ -67,13 +72,10 @@ class Aviary:
         )
 
     def traces(self) -> set[bytes]:
-        """Every run of six bytes in a canary or in one of its stems."""
+        """Every run of six bytes in a canary or in one of its stems, and every 16 digits of a fingerprint."""
         spellings = self.words | {stem for word in self.words for stem in text.words(word)}
-        return {
-            spelling[start : start + TRACE_BYTES]
-            for spelling in (word.encode() for word in spellings)
-            for start in range(len(spelling) - TRACE_BYTES + 1)
-        }
+        words = {run for spelling in spellings for run in _runs(spelling.encode(), WORD_BYTES)}
+        return words | {run for mark in self.fingerprints for run in _runs(mark.encode(), PRINT_BYTES)}
 
 
 def found_in(folder: Path, traces: set[bytes]) -> dict[str, set[bytes]]:
@@ -86,8 +88,10 @@ def found_in(folder: Path, traces: set[bytes]) -> dict[str, set[bytes]]:
 
 
 def _hits(data: bytes, traces: set[bytes]) -> Iterable[bytes]:
-    for match in _RUN.finditer(data):
-        run = match.group()
-        for start in range(len(run) - TRACE_BYTES + 1):
-            if run[start : start + TRACE_BYTES] in traces:
-                yield run[start : start + TRACE_BYTES]
+    for pattern, length in ((_WORD, WORD_BYTES), (_PRINT, PRINT_BYTES)):
+        for match in pattern.finditer(data):
+            yield from (run for run in _runs(match.group(), length) if run in traces)
+
+
+def _runs(data: bytes, length: int) -> Iterable[bytes]:
+    return (data[start : start + length] for start in range(len(data) - length + 1))

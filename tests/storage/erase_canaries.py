@@ -176,7 +176,7 @@ def stray_separators(connection: apsw.Connection, shelf: str) -> list[bytes]:
     rows = connection.execute(f"select words, tag_words, file_words, source_words, kind_words from {shelf}_rows")
     words = {word.encode() for row in rows for column in row for word in str(column).split()}
     beginnings = {b""} | {word[:end] for word in words for end in range(len(word) + 1)}
-    terms = [bytes(term)[1:] for (term,) in connection.execute(f"select term from {shelf}_fts_idx")]
+    terms = [bytes(term)[1:].rstrip(b"\0") for (term,) in connection.execute(f"select term from {shelf}_fts_idx")]
     return [term for term in terms if term not in beginnings]
 
 

@@ -386,7 +386,7 @@ def test_a_lost_event_is_named_and_known_from_then_on(path: Path) -> None:
 def test_a_memory_without_its_row_or_without_its_history_is_a_problem(path: Path) -> None:
     remember(path, "Use Fastify", "Use Postgres")
     execute(path, "delete from memories where id = 1")
-    assert "The journal knows 1 memories that are not there" in problems(path)["journal"]
+    assert "Memories that the journal knows are not there" in problems(path)["journal"]
     repair(path, now=START)
     assert contents(path) == ["Use Fastify", "Use Postgres"]
 
@@ -606,7 +606,7 @@ def test_the_age_of_the_newest_backup_is_told(path: Path) -> None:
     made = START.timestamp()
     os.utime(folder / "20260301-120000.db", (made, made))
     [finding] = [f for f in examine(path, now=START + timedelta(days=9)) if f.check == "backups"]
-    assert finding.message == "There are 1 backups; the newest is 9 days old."
+    assert finding.message == "Backups: 1; days since the newest: 9."
     assert finding.level == "note"
 
 

@@ -10,6 +10,7 @@ import apsw
 import pytest
 
 import kept
+from kept import text
 from kept.model import Conflict, Memory, Message, replace
 from kept.ports import ANYWHERE
 from kept.storage.jsonfile import JsonFileStorage
@@ -195,6 +196,33 @@ def test_a_separator_may_end_in_the_middle_of_a_character(tmp_path: Path) -> Non
     assert erase_canaries.stray_separators(connection, "live") == []
     connection.execute("insert into live_fts (live_fts, rank) values ('integrity-check', 1)")
     connection.close()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_index_whose_pages_run_empty_still_finds_everything(seed: int, tmp_path: Path) -> None:
+    """Tiny pages, runs of neighbouring words erased at the beginning, in the middle and at the end of the index."""
+    dice = random.Random(seed)
+    storage = SqliteStorage(tmp_path / "kept.db")
+    words = sorted({f"{dice.choice('aeou秘密')}{dice.randrange(10_000):04}" for _ in range(400)})
+    with storage.writing(stamp()) as tx:
+        tx._connection.execute("insert into live_fts (live_fts, rank) values ('pgsz', 64)")
+        for start in range(0, len(words), 100):
+            for word in words[start : start + 100]:
+                tx.add(memory(word), "remember")
+            tx._connection.execute("insert into live_fts (live_fts) values ('optimize')")
+    while len(words) > 3:
+        first = dice.choice([0, dice.randrange(len(words)), len(words) - 40])
+        doomed, words = set(words[max(0, first) : first + 60]), words[: max(0, first)] + words[first + 60 :]
+        with storage.writing(stamp()) as tx:
+            for m in tx.select(limit=1_000):
+                if m.content in doomed:
+                    tx.erase(m)
+        with storage.reading() as reader:
+            for word in words:
+                assert [hit.memory.content for hit in reader.search(text.words(word)[:1], limit=700)].count(word) == 1
+            reader._connection.execute("insert into live_fts (live_fts, rank) values ('integrity-check', 1)")
+            assert erase_canaries.stray_separators(reader._connection, "live") == []
+    storage.close()
 
 
 def test_a_common_word_is_forgotten_when_the_last_memory_with_it_goes(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from kept import journal
+from kept import journal, text
 from kept.errors import Corrupt, InvalidInput, KeptError, SchemaTooNew, StorageError
 from kept.model import Alias, Conflict, Memory
 from kept.ports import ANYWHERE, Where
@@ -19,7 +19,7 @@ from tests.builders import memory, stamp
 from tests.upgrades import make
 
 ADDS_A_COLUMN = schema.Migration(2, "0002_mood.sql", "alter table memories add column mood text;")
-FAILS_HALFWAY = schema.Migration(2, "0002_bad.sql", "alter table memories add column mood text; insert into nowhere values (1);")
+FAILS_HALFWAY = schema.Migration(2, "0002_bad.sql", f"{ADDS_A_COLUMN.sql} insert into nowhere values (1);")
 
 
 @pytest.fixture
@@ -164,7 +164,8 @@ def test_the_stored_database_of_every_schema_can_be_opened(version: int, tmp_pat
     with storage.reading() as reader:
         for shelf in ("live", "archive", "forgotten"):
             assert {m.content for m in reader.select(Where(shelf=shelf))} == make.EXPECTED[shelf]  # type: ignore[arg-type]
-        assert [hit.memory.content for hit in reader.search(["fastify"], limit=5)] == ["Use Fastify, not Express"]
+        (hit,) = reader.search(text.query_words("fastify"), limit=5)
+        assert hit.memory.content == "Use Fastify, not Express"
         assert reader.is_erased(memory(str(make.EXPECTED["erased"])).fingerprint)
         assert [event.action for event in reader.events()] == make.EXPECTED["actions"]
         assert journal.broken_links(reader.events()) == []

@@ -22,6 +22,7 @@ ALNUM = string.ascii_letters + string.digits
 URLSAFE = ALNUM + "-_"
 HEX = "0123456789abcdef"
 BASE32 = UPPER + "234567"
+SLACK_HOOKS = "https://hooks.slack.com/services"
 
 Random = random.Random
 Shape = Callable[[Random], str]
@@ -100,7 +101,7 @@ SHAPES: dict[str, Shape] = {
     "atlassian": lambda rng: f"ATATT3xFfGF0{_pick(rng, URLSAFE, 170)}={_pick(rng, HEX.upper(), 8)}",
     "slack bot": _slack,
     "slack app": lambda rng: f"xapp-1-A{_pick(rng, UPPER + DIGITS, 10)}-{_pick(rng, DIGITS, 13)}-{_pick(rng, HEX, 64)}",
-    "slack webhook": lambda rng: f"https://hooks.slack.com/services/{_slack_id(rng, 'T')}/{_slack_id(rng, 'B')}/{_pick(rng, ALNUM, 24)}",
+    "slack webhook": lambda rng: f"{SLACK_HOOKS}/{_slack_id(rng, 'T')}/{_slack_id(rng, 'B')}/{_pick(rng, ALNUM, 24)}",
     "stripe secret": _after("sk_live_", ALNUM, 24, 99),
     "stripe restricted": _after("rk_live_", ALNUM, 24, 99),
     "stripe webhook": _after("whsec_", ALNUM, 32),
@@ -199,18 +200,19 @@ SHAPELESS: dict[str, Shape] = {
     "random small": lambda rng: _pick(rng, LOWER + DIGITS, rng.randint(12, 32)),
 }  # fmt: skip
 
-HUMAN = (
-    "summer2024! correct-horse-battery-staple Tr0ub4dor&3 hunter2 hunter2hunter P@ssw0rd! letmein qwerty123 iloveyou "
-    "dragon99 Monkey!23 swordfish trustno1 Winter2025 admin123! welcome1 football7 S3cr3t! MyDogRex#1 fluffy_kitten_42 "
-    "abc123xyz passw0rd Liverpool1 princess opensesame starwars77 Berlin-2023 Sommer2024! qazwsx987 zaq12wsx "
-    "1q2w3e4r superman! kaffee-und-kuchen-7 B4nana$plit G0ldfish! pa55phrase mickey.mouse.1928 Jul1a&R0meo "
-    "11223344 bl4ckB1rd Pikachu25 x-Wing1977 Hogwarts9.75 Geheim!99 motdepasse1 contrasena99 Zebra_Crossing!"
-).split() + [
+HUMAN = [
+    *"""summer2024! correct-horse-battery-staple Tr0ub4dor&3 hunter2 hunter2hunter P@ssw0rd! letmein qwerty123 iloveyou
+    dragon99 Monkey!23 swordfish trustno1 Winter2025 admin123! welcome1 football7 S3cr3t! MyDogRex#1 fluffy_kitten_42
+    abc123xyz passw0rd Liverpool1 princess opensesame starwars77 Berlin-2023 Sommer2024! qazwsx987 zaq12wsx 1q2w3e4r
+    superman! kaffee-und-kuchen-7 B4nana$plit G0ldfish! pa55phrase mickey.mouse.1928 Jul1a&R0meo 11223344 bl4ckB1rd
+    Pikachu25 x-Wing1977 Hogwarts9.75 Geheim!99 motdepasse1 contrasena99 Zebra_Crossing! Sunshine1 baseball2! Qwerty!234
+    ILoveMyDog123 batman#1 Chester09 letmein! JohnDoe1985 C0ffeeBreak blueSky!7 shadow99 Pa$$w0rd thunderbolt Redsox04!
+    monkeybusiness tiger-lily-33 Test1234! Welcome@123 kitty*cat9 football 987654321 asdfgh12""".split(),
     "correct horse battery staple",
     "purple monkey dishwasher sunset",
     "seven tiny rabbits jumping high",
     "mango velvet tractor piano",
-]  # fmt: skip
+]
 
 # Sentences that say nothing about secrets: {s} must be found by its shape.
 BARE_PLACES: dict[str, str] = {
@@ -312,6 +314,64 @@ FILE_PLACES: dict[str, str] = {
     "connection string": "DefaultEndpointsProtocol=https;AccountName=app;AccountKey={s};EndpointSuffix=core.test",
     "odbc": "Driver=x;Server=db;Uid=app;Pwd={s};",
     "jdbc": "jdbc:mysql://db/app?user=app&password={s}",
+    "terraform provider": 'provider "aws" {{\n  secret_key = "{s}"\n}}',
+    "dockerfile arg": 'ARG NPM_TOKEN={s}',
+    "compose quoted list": 'environment:\n  - "JWT_SECRET={s}"',
+    "kubernetes secret": 'kind: Secret\nstringData:\n  db-password: {s}\n  username: app',
+    "docker registry secret": 'kubectl create secret docker-registry reg --docker-username=bob --docker-password={s}',
+    "helm string": 'helm install x --set-string "postgresql.auth.postgresPassword={s}"',
+    "curl json": 'curl -X POST https://api.test/login -d \'{{"username":"bob","password":"{s}"}}\'',
+    "curl form": 'curl https://api.test -d "grant_type=password&username=bob&password={s}"',
+    "wget": 'wget --user=bob --password={s} https://files.test/x',
+    "psql dsn": 'psql "host=db user=bob password={s} dbname=app"',
+    "mysqldump": 'mysqldump -uroot -p{s} app > x.sql',
+    "mongo url": 'mongosh "mongodb+srv://bob:{s}@cluster0.test/app"',
+    "redis-cli": 'redis-cli -h cache -a {s} ping',
+    "redis conf": 'requirepass {s}',
+    "maven settings": '<server><id>nexus</id><username>u</username><password>{s}</password></server>',
+    "wordpress": "define( 'DB_PASSWORD', '{s}' );",
+    "php array": "'password' => '{s}',",
+    "django": 'SECRET_KEY = "django-insecure-{s}"',
+    "express": "app.use(session({{ secret: '{s}', resave: false }}))",
+    "jwt sign": "jwt.sign(payload, '{s}')",
+    "sdk client": 'client = OpenAI(api_key="{s}")',
+    "kotlin": 'val apiKey = "{s}"',
+    "c define": '#define WIFI_PASSWORD "{s}"',
+    "header call": 'headers.set("X-Auth-Token", "{s}");',
+    "basic tuple": 'requests.get(url, auth=("bob", "{s}"))',
+    "smtp": "smtp.login('bob', '{s}')",
+    "sqlalchemy": 'create_engine("mysql+pymysql://bob:{s}@db/app")',
+    "alter user": "ALTER USER 'bob'@'%' IDENTIFIED BY '{s}';",
+    "mongo user": 'db.createUser({{ user: "bob", pwd: "{s}", roles: [] }})',
+    "vault put": 'vault kv put secret/app password={s}',
+    "aws configure": 'aws configure set aws_secret_access_key {s}',
+    "aws ssm": 'aws ssm put-parameter --name /app/db_password --value {s} --type SecureString',
+    "heroku": 'heroku config:set API_SECRET={s} -a app',
+    "github secret": 'gh secret set NPM_TOKEN --body "{s}"',
+    "docker login": 'docker login -u bob -p {s} registry.test',
+    "docker stdin": 'echo "{s}" | docker login -u bob --password-stdin',
+    "npm config": 'npm config set //registry.test/:_authToken {s}',
+    "secure string": '$pw = ConvertTo-SecureString "{s}" -AsPlainText -Force',
+    "wpa": 'network={{\n  ssid="home"\n  psk="{s}"\n}}',
+    "ansible": 'ansible_become_password: {s}',
+    "kafka": 'PlainLoginModule required username="bob" password="{s}";',
+    "kubeconfig": 'users:\n- name: admin\n  user:\n    token: {s}',
+    "name and value": '{{"name":"SECRET_TOKEN","value":"{s}","type":"secret"}}',
+    "xml entry": '<entry key="db.password">{s}</entry>',
+    "hidden field": '<input type="hidden" name="api_token" value="{s}">',
+    "service bus": 'Endpoint=sb://x.test/;SharedAccessKeyName=Root;SharedAccessKey={s}',
+    "ruby log": '[debug] POST /login params={{"user"=>"bob", "password"=>"{s}"}}',
+    "vault header": '> X-Vault-Token: {s}',
+    "reset link": 'https://app.test/reset?token={s}',
+    "keystore": 'keytool -genkey -storepass {s} -keystore k.jks',
+    "openssl": 'openssl rsa -in k.pem -passin pass:{s}',
+    "gpg": 'gpg --batch --passphrase {s} -d x.gpg',
+    "zip": 'zip -P {s} out.zip x',
+    "htpasswd": 'htpasswd -b .htpasswd bob {s}',
+    "chpasswd": "echo 'bob:{s}' | chpasswd",
+    "ldap": 'ldapsearch -x -D cn=admin -w {s} -b dc=x',
+    "credentials csv": 'username,password\nbob,{s}\n',
+    "credentials table": '| user | password |\n|---|---|\n| bob | {s} |',
 }  # fmt: skip
 
 # {s} behind a word that gives it away, in what people and agents say. {t} is what the secret is for.
@@ -358,6 +418,48 @@ PROSE_PLACES: dict[str, str] = {
     "chinese": "{t}的密码是{s}",
     "japanese": "パスワードは {s} です",
     "korean": "비밀번호는 {s} 입니다",
+    "wifi": "btw the {t} password is {s} :)",
+    "possessive": "the {t} password's {s}",
+    "my pw": "my pw is {s}",
+    "ssh": "ssh password {s}",
+    "login with": "login with bob / {s}",
+    "creds": "creds: bob:{s}",
+    "comma": "username: bob, password: {s}",
+    "user pass": "user=bob pass={s}",
+    "block": "Here are the credentials\nuser: bob\npassword: {s}",
+    "reset": "I've reset your {t} password to {s}.",
+    "temporary": "Your temporary password is: {s}",
+    "dash": "{t} api key - {s}",
+    "stripe": "the stripe key is {s}",
+    "signing": "The secret we use for signing is {s}.",
+    "parenthesis": "(password: {s})",
+    "question": "The {t} password? {s}",
+    "it's": "What is the password? It's {s}",
+    "store": "please remember our {t} DB password is {s}",
+    "aws": "AWS secret access key is {s}",
+    "has been": "The {t} password has been changed to {s}",
+    "ssh key": "the passphrase for my ssh key is {s}",
+    "unlock": "unlock {t} with passphrase '{s}'",
+    "tight": "password:{s}",
+    "german my": "mein Passwort ist {s}",
+    "german pair": "Zugangsdaten: bob / {s}",
+    "french my": "mon mot de passe est {s}",
+    "french short": "le mdp de {t} est {s}",
+    "spanish my": "mi contraseña es {s}",
+    "portuguese my": "minha senha é {s}",
+    "danish": "adgangskode: {s}",
+    "norwegian": "passord: {s}",
+    "finnish": "salasana on {s}",
+    "czech": "heslo je {s}",
+    "hungarian": "jelszó: {s}",
+    "turkish": "şifre: {s}",
+    "russian my": "мой пароль {s}",
+    "chinese colon": "{t} 密码：{s}，请保密",
+    "japanese tight": "パスワードは{s}です",
+    "vietnamese": "mật khẩu là {s}",
+    "indonesian": "kata sandi: {s}",
+    "arabic": "كلمة المرور: {s}",
+    "hebrew": "סיסמה: {s}",
 }  # fmt: skip
 
 THINGS = "staging production the-db grafana wifi jenkins the-vpn mailserver our-nas backup-box demo".split()
@@ -373,7 +475,7 @@ def shaped(seed: int, names: frozenset[str] | None = None, per_shape: int = 60) 
         told = rng.choices(list(FILE_PLACES.items()), k=per_shape - per_shape // 2)
         for place, template in bare + told:
             secret = make(rng)
-            if "://" in secret and "://" in template or "$" in secret and "url" in place:
+            if ("://" in secret and "://" in template) or ("$" in secret and "url" in place):
                 continue
             yield Sample(template.format(s=secret), secret, name, place)
 
@@ -384,7 +486,7 @@ def shapeless(seed: int, per_shape: int = 60) -> Iterator[Sample]:
     for name, make in SHAPELESS.items():
         for place, template in rng.choices(list(FILE_PLACES.items()), k=per_shape // 2):
             secret = make(rng)
-            if "url" in place or place in ("query", "jdbc"):
+            if "://" in template or "-u" in template:  # in a URL these would have to be encoded
                 secret = (
                     secret.replace("/", "_").replace("#", "_").replace("?", "_").replace("+", "_").replace("@", "_")
                 )
@@ -580,7 +682,7 @@ LOOKALIKES: tuple[Callable[[Random], str], ...] = (
     lambda rng: f"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI{_b64(rng, 30)} deploy",
     lambda rng: f"{rng.randint(1, 255)}.{rng.randint(0, 255)}.{rng.randint(0, 255)}.1:{rng.randint(1024, 65000)}",
     lambda rng: f"chunk-{_pick(rng, UPPER + DIGITS, 8)}.js  {rng.randint(1, 900)}.{rng.randint(10, 99)} kB",
-    lambda rng: f"{_pick(rng, HEX, 12)}-{rng.choice(WORDS)}-{_pick(rng, LOWER + DIGITS, 5)}   1/1   Running   0   {rng.randint(1, 60)}d",
+    lambda rng: f"{rng.choice(WORDS)}-{_pick(rng, HEX, 10)}-{_pick(rng, LOWER + DIGITS, 5)}   1/1   Running   0   9d",
     lambda rng: f"https://internal.test/{rng.choice(WORDS)}/{_uuid(rng)}?v={_pick(rng, HEX, 8)}",
     lambda rng: f"order {rng.randint(10**9, 10**12)} shipped, snowflake {rng.randint(10**17, 10**18)}",
 )  # fmt: skip

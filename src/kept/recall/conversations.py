@@ -8,10 +8,11 @@ looked at.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from heapq import nlargest
 from math import log
+from operator import mul
 from typing import Literal
 
 from msgspec import Struct
@@ -24,41 +25,43 @@ from kept.recall import english
 from kept.recall.candidates import affordable
 from kept.recall.question import Question, understand
 
-CANDIDATES = 300
-LED_ON = 60  # of these, the best, whose neighbours are looked at although they hold no word of the question
+CANDIDATES = 200
+LED_ON = 40  # of these, the best, whose neighbours are looked at although they hold no word of the question
 SHORT_WORDS = 80  # a longer message stands for itself: its neighbours say nothing about it
 FULL_WORDS = 40  # from here on a message is not too short to say something
 LONG_WORDS = 60  # from here on it holds many words of any question by chance
 REST_SHARE = 0.3  # of a session's score: what its second message adds to the best, and the third to the second
 SESSION_DEPTH = 3
-_GIVING = (-2, -1, 1)  # which neighbours' match counts for a message
-_TAKING = (2, 1, -1)  # hence, for which neighbours a message counts
+_GIVING = (-1, 1, -2)  # which neighbours' match counts for a message: before, after, two_before
+_TAKING = (1, -1, 2)  # hence, for which neighbours a message counts
+_NO_NEIGHBOURS = (0.0, 0.0, 0.0)
 
 _FIRST_PERSON = frozenset({"i", "my", "me", "we", "our"})
 _NAME = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]+")
-_YEAR = re.compile(r"(?:19|20)\d\d")
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+_DIGITS = re.compile(r"\b\d+\b")
 
 
 class Weights(Struct, frozen=True, kw_only=True):
     """What each feature of a message counts, when its match counts 1. A feature is 0 or more, mostly at most 1."""
 
     match: float = 1.0  # BM25 of its own words, as a share of the best candidate's
-    before: float = 0.2  # the match of the message before it, and so on
+    before: float = 0.1  # the match of the message before it, and so on
     after: float = 0.15
-    two_before: float = 0.25
-    reply: float = 0.45  # the match of the question before it
+    two_before: float = 0.2
+    reply: float = 0.5  # the match of the question before it
     fillers: float = 0.2  # words that hold the question together
-    session: float = 0.35  # the best match in its session
-    session_words: float = 0.3  # how much of the question is found somewhere in its session
-    speaker: float = 0.65  # said by somebody whom the question names
-    role: float = 0.6  # said by the user; by the assistant, when it is asked what the assistant said
-    date: float = 1.2  # said at the time that the question names
+    session: float = 0.5  # the best match in its session
+    session_words: float = 0.5  # how much of the question is found somewhere in its session
+    speaker: float = 0.7  # said by somebody whom the question names
+    role: float = 0.5  # said by the user; by the assistant, when it is asked what the assistant said
+    date: float = 1.0  # said at the time that the question names
     when: float = 0.5  # says when, and that is the question
-    number: float = 0.2  # says how many, and that is the question
-    statement: float = 0.18  # is no question
-    names: float = 0.2  # names somebody or something
+    number: float = 0.25  # says how many, and that is the question
+    statement: float = 0.2  # is no question
+    names: float = 0.25  # names somebody or something
     first_person: float = 0.1  # tells of the speaker
-    length: float = 0.2  # is not too short to say something
+    length: float = 0.25  # is not too short to say something
     long: float = -0.4  # goes on and on: the logarithm of how many times too long it is
 
 
@@ -117,16 +120,27 @@ def _search(
     question: Question, reader: Reader, statistics: Statistics, session: str | None, is_late: Callable[[], bool]
 ) -> tuple[list[FoundMessage], str | None]:
     """The best messages by the words that fit the budget of postings, and a note if time ran out."""
-    weights = question.asked.weights
-    rare, common = affordable({word: weights[word] for word in question.asked.literal}, statistics)
-    words = rare or common[:1]
-    # With a budget of its own: what was not asked for itself must not crowd out what was.
-    words += [word for word in affordable(weights, statistics)[0] if word not in words]
+    words = _searched(question, statistics)
     try:
         return reader.search_messages(words, limit=CANDIDATES, session=session, is_late=is_late), None
     except TooLate:
         rarest = reader.search_messages(words[:1], limit=CANDIDATES, session=session)
         return rarest, "time was over, so messages with the rarest word stand in for the best"
+
+
+def _searched(question: Question, statistics: Statistics) -> list[str]:
+    """What is searched for: the rarest words of the question, and as much of what they brought in as fits as well."""
+    asked, rows_with = question.asked, statistics.rows_with
+    rare, common = affordable({word: asked.weights[word] for word in asked.literal}, statistics)
+    words = rare or common[:1]
+    budget = sum(rows_with[word] for word in affordable(asked.weights, statistics)[0])
+    spent = sum(rows_with[word] for word in words)
+    for rows, word in sorted((rows_with[word], word) for word in asked.reasons if rows_with.get(word)):
+        spent += rows
+        if spent > budget:
+            break
+        words.append(word)
+    return words
 
 
 def _named(speakers: set[str], query: str) -> set[str]:
@@ -182,22 +196,24 @@ def describe(
     for candidate in candidates:
         message, words = candidate.found.message, candidate.words
         session, n = candidate.place
-        beside = {step: match.get((session, n + step), 0.0) if candidate.is_short else 0.0 for step in _GIVING}
+        before, after, two_before = (
+            [match.get((session, n + step), 0.0) for step in _GIVING] if candidate.is_short else _NO_NEIGHBOURS
+        )
         described.append(
             {
                 "match": match[candidate.place],
-                "before": beside[-1],
-                "after": beside[1],
-                "two_before": beside[-2],
-                "reply": beside[-1] if (session, n - 1) in asking else 0.0,
+                "before": before,
+                "after": after,
+                "two_before": two_before,
+                "reply": before if before and (session, n - 1) in asking else 0.0,
                 "fillers": sum([rarity for filler, rarity in fillers if filler in words]),
                 "session": session_match[session],
                 "session_words": session_words[session],
                 "speaker": float(message.speaker in asked_about),
                 "role": float(message.role == ("assistant" if question.asks_reply else "user")),
                 "date": question.moments.fit(message.at),
-                "when": float(question.asks_when and says_when(words)),
-                "number": float(question.asks_how_many and says_how_many(words)),
+                "when": float(question.asks_when and _says_when(candidate)),
+                "number": float(question.asks_how_many and _says_how_many(candidate)),
                 "statement": float(not candidate.is_question),
                 "names": min(len(set(_NAME.findall(message.content))), 3) / 3,
                 "first_person": float(not _FIRST_PERSON.isdisjoint(words)),
@@ -234,12 +250,12 @@ def _rarity_of_fillers(candidates: Sequence[Candidate], question: Question) -> l
     return [(word, value / whole) for word, value in rarity.items()]
 
 
-def says_when(words: Set[str]) -> bool:
-    return not words.isdisjoint(english.time_words()) or any(_YEAR.fullmatch(word) for word in words)
+def _says_when(candidate: Candidate) -> bool:
+    return not candidate.words.isdisjoint(english.time_words()) or _YEAR.search(candidate.found.words) is not None
 
 
-def says_how_many(words: Set[str]) -> bool:
-    return not words.isdisjoint(english.number_words()) or any(word.isdigit() for word in words)
+def _says_how_many(candidate: Candidate) -> bool:
+    return not candidate.words.isdisjoint(english.number_words()) or _DIGITS.search(candidate.found.words) is not None
 
 
 def _hits(
@@ -250,7 +266,7 @@ def _hits(
 ) -> list[MessageHit]:
     """The answer, best first; of equals the later message. Each hit knows the score of its session."""
     weights = asdict(request.weights)
-    scores = [sum([weights[name] * value for name, value in values.items()]) for values in features]
+    scores = [sum(map(mul, values.values(), map(weights.__getitem__, values))) for values in features]
     places = [candidate.place for candidate in candidates]
     order = sorted(range(len(places)), key=lambda at: (-scores[at], places[at][0], -places[at][1]))
     of_session: dict[str, list[int]] = {}

@@ -36,7 +36,7 @@ class Moments(Struct, frozen=True):
 
     def fit(self, at: datetime | None) -> float:
         """How well a time fits, from 0 to 1: the share of the named parts it agrees with, or 1 within a span."""
-        if at is None:
+        if at is None or self == NONE_NAMED:
             return 0.0
         if any(first <= at.date() <= last for first, last in self.spans):
             return 1.0
@@ -46,6 +46,9 @@ class Moments(Struct, frozen=True):
             if asked
         ]
         return sum(named) / len(named) if named else 0.0
+
+
+NONE_NAMED = Moments()
 
 
 def moments(query: str, now: datetime) -> Moments:

@@ -27,9 +27,9 @@ _WHEN = re.compile(
 _HOW_MANY = re.compile(r"\bhow (many|much|often|old)\b|\b(what|which) (time|percentage|number|amount)\b")
 _REPLY = re.compile(
     r"\bremind me\b|\b(previous|last|earlier) (conversation|chat|discussion|session)\b|\bwe (talked|discussed|spoke)\b"
-    r"|\byou (said|told|mention|recommend|suggest|gave|provid|list|wrote|explain|advise|refer|previously|specifically)"
+    r"|\byou (said|told|gave|wrote|(mention|recommend|suggest|provid|list|explain|advis|referr)ed)\b"
+    r"|\byou (previously|specifically|had|were|also) \w+(ed|ing)\b"
     r"|\bdid you (say|tell|mention|recommend|suggest|give|provide|list|explain|advise)\b"
-    r"|\byou (had|were|also) \w+(ed|ing)\b"
 )
 
 

@@ -7,11 +7,11 @@ eye, is written out so that it can be read back exactly: `\u{5b}id:7]`, or in XM
 Nothing here knows the time or a dictionary's mood: the same memories give the same bytes, and a prompt's cache holds.
 """
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
+import msgspec
 from msgspec import Struct
 
 from kept import text
@@ -35,7 +35,7 @@ EXCERPT_CHARS = 100
 GUTTER = "  │"  # before every line of a longer content: so none begins a heading, a list, a fence or a memory
 
 # What only we may write: the id of a memory, and the sign of a conflict; also when somebody spaces it out.
-_OUR_MARK = re.compile(r"[\[［](?=[\W_]{0,4}(?:id\W{0,3}[:：]\W{0,3}g?\d|⚠))", re.IGNORECASE)
+_OUR_MARK = re.compile(r"[\[［](?=\s*[\W_]{0,4}(?:id\s*\W{0,3}[:：]\s*\W{0,3}g?\d|⚠))", re.IGNORECASE)
 _NOT_XML = re.compile("[\ufffe\uffff]")
 
 Written = Callable[[str], str]  # one character as it is written out
@@ -209,7 +209,11 @@ def _text_frame(parts: Sequence[str]) -> str:
 
 
 def _json(value: str) -> str:
-    return _guarded(json.dumps(value, ensure_ascii=False), _json_escaped)
+    return _guarded(_json_string(value), _json_escaped)
+
+
+def _json_string(value: str) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def _json_entry(entry: Entry, names_agent: bool) -> str:
@@ -226,12 +230,12 @@ def _json_section(name: str, lines: Sequence[str]) -> str:
 
 
 def _json_frame(parts: Sequence[str]) -> str:
-    return '{"project_memory": {\n' + ",\n".join([f'"note": {json.dumps(NOTE)}', *parts]) + "\n}}"
+    return '{"project_memory": {\n' + ",\n".join([f'"note": {_json_string(NOTE)}', *parts]) + "\n}}"
 
 
 STYLES: Mapping[str, Style] = {
     "xml": Style(_xml_entry, lambda sentence: f"<conflict>{_xml(sentence)}</conflict>", _xml_section, _xml_frame),
     "markdown": Style(_markdown_entry, lambda sentence: f"- {sentence}", _markdown_section, _markdown_frame),
     "text": Style(_lines_of, lambda sentence: sentence, _text_section, _text_frame),
-    "json": Style(_json_entry, lambda sentence: json.dumps(sentence, ensure_ascii=False), _json_section, _json_frame),
+    "json": Style(_json_entry, _json_string, _json_section, _json_frame),
 }

@@ -95,6 +95,8 @@ def _is_word_password(text: str, cue: Cue, value: Value, tie: Tie) -> bool:
     """A password may be a word, but a word counts only where nothing but a value can stand."""
     content = text[value.start : value.end]
     parts = [part for part in re.split(r"[-_.]", content) if part]
+    if tie is Tie.LOOSE and value.quoted and is_constant(cue.name):
+        return not any(map(is_plain, parts))  # `#define WIFI_PASSWORD "swordfish"`
     if tie is Tie.LOOSE or (cue.family == "pass" and tie is not Tie.LITERAL):
         return False
     if sum(map(is_plain, parts)) > len(parts) // 4:
@@ -110,7 +112,7 @@ def _is_word_password(text: str, cue: Cue, value: Value, tie: Tie) -> bool:
     # "the password is swordfish": only where the clause ends with it
     ends = compiled(
         r"[.,;:!]?(?:\s{0,4}+$|[ \t]{0,4}+[\r\n]|[ \t]{1,2}+(?:\(|-|(?:and|for|on|but|btw|now|as|this|und|et|y|e)\b)"
-        r"|[.,;!][ \t]|[\"')]|[ \t]{0,2}+[^\x00-\x7f])"
+        r"|[.,;!][ \t]|[\"')]|[ \t]{0,2}+(?:[^\x00-\x7f]|[:;]-?[()DP]))"
     )
     is_one_word = len(parts) in (1, 4, 5) and len(content) > 4 and content[1:].islower()
     return is_one_word and ends.match(text, value.end) is not None
@@ -120,5 +122,7 @@ def _is_secret_number(digits: str, cue: Cue, literal: bool, tie: Tie) -> bool:
     if cue.family == "pin":
         return 4 <= len(digits) <= 8 and tie is not Tie.LOOSE
     if cue.family in ("password", "pass"):
-        return len(digits) >= (4 if literal else 6) and (tie not in (Tie.LOOSE, Tie.ARGUMENT) or is_constant(cue.name))
+        if tie in (Tie.LOOSE, Tie.ARGUMENT) and not is_constant(cue.name):
+            return len(digits) >= 8
+        return len(digits) >= (4 if literal else 6)
     return len(digits) >= 16 and literal

@@ -59,6 +59,8 @@ def _value(text: str, small: str, cue: Cue) -> Value | None:
         if text[link.end() : link.end() + 1] == MASK or (link.group(2) == ":" == text[cue.start - 1 : cue.start]):
             return None  # found before, or a part of a name: `arn:…:secret:…`
         value = _assigned(text, small, cue, link)
+    elif text[cue.end + 1 : cue.end + 2] == MASK:
+        pass
     elif (after and after in " \t\n\r\"'`*)]<>(,{?") or after > "\x7f":
         value = (
             (_element_text(text, cue) if after in "\"'>" else None)
@@ -67,6 +69,8 @@ def _value(text: str, small: str, cue: Cue) -> Value | None:
             or _linked(text, small, cue)
             or _apart(text, small, cue)
             or _beside(text, small, cue)
+            or _printed(text, small, cue)
+            or _inserted(text, small, cue)
         )
     if value is None and cue.family != "pass" and small[cue.start - 1 : cue.start] == " ":
         value = _stated_before(text, small, cue)
@@ -89,6 +93,10 @@ def _sign() -> re.Pattern[str]:
 def _assigned(text: str, small: str, cue: Cue, link: re.Match[str]) -> Value | None:
     """`name = value`, `"name": value`, `name: type = value`, and the value on the next line."""
     position, sign = link.end(), link.group(2)
+    nested = compiled(r"\{\s{0,40}+[\"']?\s{0,4}+(?:value|key|secret|token|data|string)[\"']?\s{0,8}+[:=]\s{0,8}+")
+    inner = nested.match(small, position)
+    if inner:  # "token": {"value": …
+        return _read(text, cue, inner.end(), Tie.LITERAL)
     line_ends = compiled(r"(?:[|>][-+]?)?[ \t]{0,8}+(?:\r?\n[ \t>#*+-]{0,24}+){1,3}+(?:```\w{0,12}+\n)?[ \t]{0,16}+")
     below = line_ends.match(text, position)
     if below:
@@ -109,8 +117,9 @@ def _assigned(text: str, small: str, cue: Cue, link: re.Match[str]) -> Value | N
 def _named_elsewhere(text: str, small: str, cue: Cue) -> Value | None:
     """`name: NAME` with `value: …` beside or below it, `<key>NAME</key><string>…`, `variable "NAME" { default = …`."""
     link = compiled(
-        r"""["'`]?(?:[ \t]{0,8}+,?[ \t\r\n]{0,60}+["']?[ \t]{0,2}+(?:value|val|default|content|defaultvalue"""
-        r"""|secretstring)["']?[ \t]{0,8}+(?::[ \t]{0,8}+|=[ \t]{0,8}+(?=["']))"""
+        r"""["'`]?(?:[ \t]{0,8}+,?[ \t\r\n]{0,60}+["']?[ \t]{0,2}+(?:\w{1,12}:)?"""
+        r"""(?:value|val|default|content|defaultvalue|secretstring)["']?"""
+        r"""[ \t]{0,8}+(?::[ \t]{0,8}+|=[ \t]{0,8}+(?=["']))"""
         r"""|[ \t]{1,4}+(?:--(?:value|secret-string|secret|data|body)[ =]|-b[ ]?)"""
         r"""|\s{0,4}+\{[^{}]{0,200}?\bdefault\s{0,16}+=\s{0,4}+(?=["'])"""
         r"""|</[a-z]{1,20}+>\s{0,60}+<[a-z]{1,20}+>)"""
@@ -174,10 +183,12 @@ def _alternatives(words: frozenset[str]) -> str:
 
 @cache
 def _links() -> re.Pattern[str]:
-    """A run of small words that links the cue to what follows it; or `'s`, or a question mark."""
+    """A run of small words that links the cue to what follows it, in group 1; or `'s`, or a question mark."""
+    word = rf"[ \t\r\n]{{1,3}}+(?:{_alternatives(LINKS)})(?=[\s:=])"
     return re.compile(
-        rf"(?:'s(?=\s)|[\"'`*)]{{0,3}}+(?:{_alternatives(LINKS_UNSPACED)}|\?[ \t\n]{{1,3}}+(?:it'?s |it is )?"
-        rf"|((?:[ \t\r\n]{{1,3}}+(?:{_alternatives(LINKS)})(?=[\s:=])){{1,6}}+)))[ \t]{{0,3}}+[:=]?[ \t\n]{{0,3}}+"
+        rf"(?:'s(?=\s)(?:{word}){{0,4}}+|[\"'`*)]{{0,3}}+(?:{_alternatives(LINKS_UNSPACED)}"
+        rf"|\?[ \t\n]{{1,3}}+(?:it'?s |it is )?|((?:{word}){{1,6}}+)))"
+        r"[ \t]{0,3}+[:=]?[ \t\n]{0,3}+"
     )
 
 
@@ -187,7 +198,7 @@ def _late_links() -> re.Pattern[str]:
     return re.compile(
         rf"([.?!;][ \t])|(?<![\w.])(?:{_alternatives(VERBS)})"
         rf"(?:[ \t]{{1,2}}+(?:{_alternatives(LINKS)})(?=[\s:])){{0,4}}+:?[ \t]{{1,2}}+"
-        r"|(?::|=|->|=>|>)[ \t\n]{1,3}+"
+        r"|(?:(?::|=|->|=>|>)[ \t\n]{1,3}+|[ \t]-{1,2}[ \t]{1,3}+)"
     )
 
 
@@ -195,7 +206,7 @@ def _beside(text: str, small: str, cue: Cue) -> Value | None:
     """`password value`, `--password value`, `ENV NAME value`, `PASSWORD 'value'`."""
     gap = compiled(r"(?:[\"'`*]{1,2}+,?)?[ \t]{1,8}+\(?(?!\x00)").match(text, cue.end)
     if not gap:
-        return None
+        return _read(text, cue, cue.end + 2, Tie.DISTANT) if text.startswith(", ", cue.end) else None
     is_flag = cue.name.startswith("-") and text[cue.start - 1 : cue.start] in ("", " ", "\t", "\n", '"', "'", "[", "`")
     if is_flag or _is_setter(small, cue):
         return _read(text, cue, gap.end(), Tie.LITERAL)
@@ -213,9 +224,35 @@ def _is_setter(small: str, cue: Cue) -> bool:
     return second in ("env", "arg", "setx", "set", "setenv", "export") or (first == "set" and second.startswith("-"))
 
 
+def _printed(text: str, small: str, cue: Cue) -> Value | None:
+    """What a command shows on the next line: `$ echo $API_TOKEN`, `>>> token`."""
+    next_line = compiled(r"[\"'})]{0,3}+[ \t]{0,4}+\n[ \t]{0,8}+").match(text, cue.end)
+    if not next_line:
+        return None
+    line = small[max(0, cue.start - 80) : cue.start].rpartition("\n")[2].lstrip()
+    if not line.startswith(("$ ", "% ", "# ", "> ", ">>> ", "echo ", "printenv ")):
+        return None
+    return _read(text, cue, next_line.end(), Tie.LOOSE)
+
+
+def _inserted(text: str, small: str, cue: Cue) -> Value | None:
+    """`insert into users (name, password) values ('me', 'value')`."""
+    values = compiled(r"[\w\s,`\"]{0,400}+\)\s{1,8}+values\s{0,8}+\(\s{0,8}+").match(small, cue.end)
+    if not values:
+        return None
+    cell = compiled(r"(?:'[^'\n]{0,512}+'|[^',()\n]{1,128}+)[ \t]{0,4}+,\s{0,8}+")
+    position = values.end()
+    for _ in range(small[max(0, cue.start - 400) : cue.start].rpartition("(")[2].count(",")):
+        before = cell.match(text, position)
+        position = before.end() if before else len(text)
+    return _read(text, cue, position, Tie.LITERAL)
+
+
 def _stated_before(text: str, small: str, cue: Cue) -> Value | None:
     """`use value as the password`, `value is my token`."""
     floor = max(0, cue.start - GAP)
+    if not any(word in BEFORE_CUES for word in small[floor : cue.start].split()[-6:]):
+        return None
     words = list(compiled(r"\S++").finditer(small, floor, cue.start))[-8:]
     places = range(len(words) - 1, max(0, len(words) - 6), -1)
     place = next((place for place in places if words[place].group() in BEFORE_CUES), 0)
@@ -278,7 +315,7 @@ def _read(text: str, cue: Cue, position: int, tie: Tie) -> Value | None:
         inner = Value(scheme.end(), value.end, True) if value.end > scheme.end() else _unquoted(text, scheme.end(), tie)
         if inner and is_opaque(text[inner.start : inner.end]) and " " not in text[inner.start : inner.end]:
             return inner
-    if cue.family == "credentials":
+    if cue.family == "credentials" or (cue.family == "pass" and text[cue.start - 1 : cue.start] == "/"):
         second = _second_of_pair(text, value)
         if second:
             cue, value = cue._replace(family="password"), second
@@ -313,12 +350,13 @@ def _quoted(text: str, position: int) -> Value | None:
 def _unquoted(text: str, position: int, tie: Tie) -> Value | None:
     """What reaches to the next blank, less the punctuation around it."""
     literal = tie is Tie.LITERAL
-    in_file = compiled(r"[^\s\"\x00\u2e80-\uabff]{1,512}+")
-    in_prose = compiled(r"[^\s\"'`<>|\x00\u2e80-\uabff]{1,512}+")
+    in_file, in_prose = compiled(r"[^\s\"\x00]{1,512}+"), compiled(r"[^\s\"'`<>|\x00]{1,512}+")
     match = (in_file if literal else in_prose).match(text, position)
     if not match:
         return None
     value = match.group()
+    if not value.isascii():  # Chinese, Japanese and Korean leave no blank after it
+        value = re.split("[\u2e80-\uabff\uac00-\ud7a3]", value, maxsplit=1)[0]
     cut = compiled(r"[;&,](?=[\w. -]{1,40}+[=:])|'|</").search(value, 1)
     value = value[: cut.start()] if cut else value
     if "(" not in value and tie in (Tie.LITERAL, Tie.ASSIGNED):

@@ -65,7 +65,7 @@ def _is_choppy(value: str) -> bool:
     has_digit = compiled("[0-9]").search(value) is not None
     if has_digit and is_numbered_name(value):
         return False
-    limit = OPAQUE_STRETCH if len(value) < 20 else OPAQUE_STRETCH + 1  # hex has long rows of digits
+    limit = OPAQUE_STRETCH if len(value) < 20 else 2 * OPAQUE_STRETCH  # hex may have long rows of digits
     return (has_digit and _stretch(value) < limit) or _is_garbled(value)
 
 

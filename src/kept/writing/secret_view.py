@@ -17,7 +17,7 @@ from functools import cache, lru_cache
 MASK = "\x00"  # what was already redacted; a NUL of the text itself becomes OTHER
 OTHER = "\x01"  # a sign that no pattern asks for
 BLANKS = "\u115f\u1160\u3164\uffa0\u2800"  # letters by category, invisible on the screen
-SIGNS = dict(zip("‘’‚“”„«»→⇒。…", "''\'\"\"\"\"\">>..", strict=True))
+SIGNS = dict(zip("‘’‚“”„«»→⇒。…", '\'\'\'""""">>..', strict=True))
 NOISE = ("[redacted:", "\x1b[", "\\u001b[", "\\u001B[", "\\x1b[", "\\x1B[", "\\033[", "\\e[", "\u241b[")
 
 # Escapes of JSON, HTML and URLs, by what they begin with. Each is replaced by its character and spaces, so that no

@@ -233,7 +233,7 @@ CUES: dict[str, str] = {
         """,
     "pass": "^pass$ ^clave$",
     "secret": """
-        client~secret clientsecret secret$ secrets$ secret_ secret- secret. secretkey secretaccess geheimnis ^secreto$ ^segredo$
+        client~secret clientsecret secretstr secret$ secrets$ secret_ secret- secret. secretkey secretaccess geheimnis ^secreto$ ^segredo$
         секрет シークレット 秘密
         """,
     "token": """
@@ -326,13 +326,13 @@ LINKS = _words(
     aktuell auf gesetzt geandert und hier est sont etait sera devient maintenant toujours defini sur voici le la es
     son era sigue siendo ahora aqui e sao foi agora continua ainda sono adesso zijn wordt werd nu ar blev er var
     blir nyt on jest sa byl bylo bude je byla bu simdi olarak это является теперь был сейчас такой вот adalah bang
-    with using into
+    with using into wäre serait seria ware
     """
 )
 VERBS = _words(
     """
     is was are be equals reads changed rotated ist war lautet lauten sei heisst heißt est sera es era e ar er jest
-    to je on это является adalah
+    to je on это является adalah ware wäre serait seria
     """
 )
 LINKS_UNSPACED = _words("是 为 為 就是 改为 改成 設定為 设置为 は が を 는 은 이 가 를 을")
@@ -342,7 +342,8 @@ GAP_OPENERS = _words(
     """
     for of on to in at from by with i we you they he she that which who used using behind inside value fur der des
     von vom zum zur im am auf bei aus de del du d'acces para pour por no na do da dos das di della dello per sul van
-    voor op til till pa av dla z для от к на из у
+    voor op til till pa av dla z для от к на из у new old current nueva nuevo nova novo nouveau nouvelle nuova nuovo
+    neue neues moi baru
     """
 )
 
@@ -382,7 +383,7 @@ PLAIN_WORDS = _words(
 )
 # Endings that mark an English word as describing the secret rather than being it.
 DESCRIPTIVE_ENDINGS = ("ed", "ing", "ly", "able", "ible", "ive", "ous", "ful", "less", "ment", "tion", "sion", "ity",
-                       "ness", "ance", "ence", "ical", "ized", "ised", "ist", "isch", "lich")  # fmt: skip
+                       "ance", "ence", "ical", "ized", "ised", "ist", "isch", "lich")  # fmt: skip
 
 # Words of sentences: a quoted text with one of these is a sentence, not a passphrase.
 SENTENCE_WORDS = _words(

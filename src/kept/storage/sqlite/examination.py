@@ -8,7 +8,7 @@ not looked at is said, too.
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import apsw
 import msgspec
@@ -184,7 +184,7 @@ def _check_records(patient: Patient) -> Iterator[Finding]:
             yield Finding("problem", noun.noun, f"Not what was written: {named(noun.noun, damaged)}.", FIX)
         elif noun is Memory:
             yield Finding("ok", noun.noun, f"All {len(ids)} memories are what was written.")
-    links = int(connection.execute(f"select count(*) from memory_links where not ({rows.LINK_IS_SEALED})").get)
+    links = int(connection.execute(f"select count(*) from memory_links where ({rows.LINK_IS_SEALED}) is not true").get)
     sql = "select at, body, uids, checksum from receipts"
     receipts = sum(rows.checksum(values) != checksum for *values, checksum in connection.execute(sql))
     if links or receipts:
@@ -222,10 +222,11 @@ def _check_words(patient: Patient) -> Iterator[Finding]:
         row = sound_row(connection, Memory, id)
         if row is not None and prepare(rows.to_memory(row, "")) != rows.to_prepared(row):
             stale.append(id)
-    said: list[Any] = connection.execute("select id, content, words from messages").fetchall()
-    stale_messages = [
-        int(id) for id, content, words in patient.sample(said) if " ".join(text.words(str(content))) != words
-    ]
+    stale_messages = []
+    for id in patient.sample([int(row[0]) for row in connection.execute("select id from messages order by id")]):
+        for content, words in connection.execute("select content, words from messages where id = ?", (id,)):
+            if " ".join(text.words(str(content))) != words:
+                stale_messages.append(id)
     for noun, wrong in (("memory", stale), ("message", stale_messages)):
         if wrong:
             yield Finding("problem", "words", f"Indexed by another version of Kept: {named(noun, wrong)}.", REBUILD)

@@ -142,8 +142,8 @@ def _check_subjects(connection: apsw.Connection, told: Told) -> Iterator[Finding
     memories = {subject for subject, noun in told.subjects.items() if noun is Memory}
     there = {str(uid): int(id) for uid, id in connection.execute("select uid, id from memories")}
     if gone := sorted(memories - told.erased_by.keys() - told.lost["records"] - there.keys()):
-        message = f"The journal knows {len(gone)} memories that are not there: {', '.join(gone[:NAMED])}."
-        yield Finding("problem", "journal", message, FIX)
+        some = ", ".join(gone[:NAMED]) + (f", … ({len(gone)} in all)" if len(gone) > NAMED else "")
+        yield Finding("problem", "journal", f"Memories that the journal knows are not there: {some}.", FIX)
     if back := [there[uid] for uid in told.erased_by.keys() & there.keys()]:
         yield Finding("problem", "journal", f"Erased, and there all the same: {named('memory', back)}.", FIX)
     if untold := [id for uid, id in there.items() if uid not in memories]:

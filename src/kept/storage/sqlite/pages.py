@@ -87,17 +87,17 @@ class Image:
                         continue
 
     def _payload(self, page: bytes, at: int, length: int, largest: int) -> bytes:
-        """The bytes of a record: those on its page and those in the chain of overflow pages."""
+        """The bytes of a record: those on its page and those in the chain of overflow pages, as far as that leads."""
         if length <= largest:
             return page[at : at + length]
+        if length > self._n_pages * self.page_size:
+            raise ValueError("no record is longer than the file")
         smallest = (self._usable - 12) * 32 // 255 - 23
         local = smallest + (length - smallest) % (self._usable - 4)
         local = local if local <= largest else smallest
         parts, got = [page[at : at + local]], local
         following = int.from_bytes(page[at + local : at + local + 4], "big")
-        while got < length:
-            if not 0 < following <= self._n_pages:
-                raise ValueError("the chain of overflow pages is broken")
+        while got < length and 0 < following <= self._n_pages:
             overflow = self.page(following)
             parts.append(overflow[4 : min(self._usable, 4 + length - got)])
             got += self._usable - 4
@@ -174,17 +174,14 @@ def _signed(value: int) -> int:
 
 
 def _record(payload: bytes) -> list[Any]:
-    """The values of a record. Raises ValueError when the payload is none."""
+    """The values of a record; where it is cut short, so are they, and then their checksum does not fit."""
     header_end, at = _varint(payload, 0)
     body = header_end
     values: list[Any] = []
     while at < header_end:
         serial, at = _varint(payload, at)
         length = _length(serial)
-        piece = payload[body : body + length]
-        if len(piece) != length:
-            raise ValueError("the record is cut short")
-        values.append(_value(serial, piece))
+        values.append(_value(serial, payload[body : body + length]))
         body += length
     return values
 
@@ -199,7 +196,7 @@ def _value(serial: int, piece: bytes) -> Any:
     if serial in _INTEGER_BYTES:
         return int.from_bytes(piece, "big", signed=True)
     if serial == 7:
-        return struct.unpack(">d", piece)[0]
+        return struct.unpack(">d", piece.ljust(8, b"\0"))[0]
     if serial in (8, 9):
         return serial - 8
     if serial >= 12:

@@ -14,10 +14,10 @@ import apsw
 import msgspec
 
 from kept import journal
-from kept.model import NOUNS, Conflict, Event, Memory, Record, replace
+from kept.model import NOUNS, Conflict, Event, Memory, Record, Session, replace
 from kept.ports import Stamp
 from kept.storage.shared import tombstone
-from kept.storage.sqlite import hotwords, messages, rows, schema
+from kept.storage.sqlite import hotwords, messages, rows, schema, weights
 from kept.storage.sqlite.acknowledged import Position
 from kept.storage.sqlite.connection import connect
 from kept.storage.sqlite.findings import NAMED, Finding, named
@@ -65,6 +65,7 @@ def build(target: Path, saved: Saved, noted: Position, now: datetime) -> list[Fi
             _write(connection, saved, decided.records, [*events, told])
             _give_no_id_again(connection, saved, decided.records, noted)
             hotwords.refresh_if_grown(connection)
+            weights.rebuild(connection)
     finally:
         connection.close()
     return [*findings, *_what_is_lost(saved, decided, events, lost_events, lost_payloads, noted)]
@@ -218,6 +219,10 @@ def _what_is_lost(
         where = "; ".join(f"number {n} of session {session}" for session, n in known[:NAMED])
         message = f"Lost: {named('message', lost_messages)}" + (f" ({where})." if where else ".")
         findings.append(Finding("problem", "messages", message, _BACKUP))
+    packed = {record.name for record in decided.records if isinstance(record, Session) and record.packed_at}
+    spoken = {str(values[0]) for values in saved.messages.values()}
+    if lost_packs := sorted((saved.damaged_packs | packed) - saved.packed.keys() - spoken):
+        findings.append(Finding("problem", "messages", f"Lost: what was said in {', '.join(lost_packs)}.", _BACKUP))
     if lost_events:
         message = f"Lost: {named('event', lost_events)}. What they did can be neither shown nor undone."
         findings.append(Finding("problem", "journal", message))

@@ -16,7 +16,7 @@ from kept import text
 from kept.errors import Busy, Corrupt, SchemaTooNew
 from kept.model import Memory
 from kept.storage.shared import WRITE_WAIT_S
-from kept.storage.sqlite import acknowledged, hotwords, messages, rows, schema
+from kept.storage.sqlite import acknowledged, hotwords, messages, rows, schema, weights
 from kept.storage.sqlite.connection import connect, translated
 from kept.storage.sqlite.examination import INDEXES, SHELVES, examine, look
 from kept.storage.sqlite.findings import Finding
@@ -88,6 +88,7 @@ def _build_indexes_anew(path: Path) -> list[Finding]:
             connection.execute("delete from hot_words")
             connection.execute("delete from meta where name like 'hot_words_at_%'")
             hotwords.refresh_if_grown(connection)
+            weights.rebuild(connection)
     except apsw.Error:
         return []
     finally:

@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 
 import apsw
@@ -44,7 +45,7 @@ def restore(store: apsw.Connection, path: Path, source: Path, *, overwrite_newer
         if not is_empty and not overwrite_newer:
             _check_nothing_is_lost(store, copy, path, source)
         left_out = _carry_over(store, copy, path, source, now)
-        replaced = backup.make_folder(path) / f"replaced-{now:%Y%m%d-%H%M%S-%f}.db"
+        replaced = _unused(backup.make_folder(path), f"replaced-{now:%Y-%m-%d}-{{}}.db")
         if not is_empty:
             backup.back_up(store, replaced, backup.no_turn)
         acknowledged.clear(path, durably=True)  # it would take the restored journal, which may be shorter, for a loss
@@ -69,7 +70,7 @@ def replace_damaged(path: Path, source: Path, *, space: str, wait_s: float, now:
             with translated(source), backup.opened(staged) as copy:
                 _replace_facts(copy, _facts(copy, source) | {"space": space})
             memories, events = backup.verify(staged)
-            aside = _unused(path)
+            aside = _unused(path.parent, f"{path.name}.damaged-{{}}")
             os.link(path, aside)
             for suffix in ("-wal", "-shm"):  # of the damaged file; beside the restored one they would damage it, too
                 companion = path.with_name(path.name + suffix)
@@ -119,8 +120,8 @@ def _carry_over(store: apsw.Connection, copy: apsw.Connection, path: Path, sourc
     Returns how many memories of the backup were erased since it was made.
     """
     ours, theirs = _facts(store, path), _facts(copy, source)
-    count = "select count(*) from memories"
-    before = int(copy.execute(count).get)
+    number_of_memories = "select count(*) from memories"
+    before = int(copy.execute(number_of_memories).get)
     with copy:
         erased = _erased(store, copy, bytes.fromhex(ours["tombstone_key"]))
         backup.erase_in(copy, erased, store)
@@ -138,7 +139,7 @@ def _carry_over(store: apsw.Connection, copy: apsw.Connection, path: Path, sourc
             copy.execute("update sqlite_sequence set seq = max(seq, ?) where name = ?", (number, table))
             if not copy.changes():
                 copy.execute("insert into sqlite_sequence (name, seq) values (?, ?)", (table, number))
-    return before - int(copy.execute(count).get)
+    return before - int(copy.execute(number_of_memories).get)
 
 
 def _erased(store: apsw.Connection, copy: apsw.Connection, key: bytes) -> list[str]:
@@ -184,8 +185,6 @@ def _facts(connection: apsw.Connection, path: Path) -> dict[str, str]:
     return facts
 
 
-def _unused(path: Path) -> Path:
-    number = 1
-    while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
-        number += 1
-    return aside
+def _unused(folder: Path, name: str) -> Path:
+    """A name with a number that is not taken yet."""
+    return next(path for number in count(1) if not (path := folder / name.format(number)).exists())

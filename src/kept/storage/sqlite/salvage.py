@@ -24,7 +24,7 @@ from kept.storage.sqlite.pages import Image
 OTHER_TABLES = frozenset(
     {"events", "event_payloads", "messages", "packed_sessions", "memory_links", "receipts", "tombstones", "meta"}
 )
-DERIVED_TABLES = frozenset({"corpus", "hot_words", "migrations"})
+DERIVED_TABLES = frozenset({"corpus", "hot_words", "migrations", "weights"})
 
 _FACTS = ("space", "tombstone_key", "created_at", "seal")
 _REALS = ("importance", "confidence")  # SQLite stores a whole one as an integer
@@ -42,6 +42,7 @@ class Saved(Struct):
     damaged_messages: set[int] = field(default_factory=set)
     places: set[tuple[str, int, int]] = field(default_factory=set)  # (session, number, id) of messages, by their index
     packed: dict[str, bytes] = field(default_factory=dict)
+    damaged_packs: set[str] = field(default_factory=set)
     links: dict[tuple[int, int], tuple[float, str]] = field(default_factory=dict)
     receipts: dict[int, tuple[Any, ...]] = field(default_factory=dict)
     tombstones: set[str] = field(default_factory=set)
@@ -172,9 +173,12 @@ def _take_entry(saved: Saved, values: list[Any]) -> None:
         case [str(name), str(value)]:
             saved.meta.setdefault(name, value)
         case [str(session), bytes(body)] if session not in saved.packed:
-            with suppress(Corrupt):
-                if all(message.session == session for message in messages.unpacked(session, body)):
-                    saved.packed[session] = body
+            try:
+                if any(message.session != session for message in messages.unpacked(session, body)):
+                    raise rows.damaged(session)
+                saved.packed[session] = body
+            except Corrupt:
+                saved.damaged_packs.add(session)
         case [str(session), int(n), int(id)]:
             saved.places.add((session, n, id))
         case [int(a), int(b), float() | int() as strength, str(at), int(seal)]:

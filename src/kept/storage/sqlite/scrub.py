@@ -8,6 +8,7 @@ a reader of another process holds the old pages, the answer is "pending", and th
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
@@ -55,7 +56,10 @@ def pending(connection: apsw.Connection) -> list[str]:
 
 
 def remember_backup(connection: apsw.Connection, target: Path) -> None:
-    """Note where somebody had a backup written, and up to which event, so that an erasure can name it."""
+    """Note where somebody had a backup written, and up to which event, so that an erasure can name it.
+
+    Only the path: nothing of what the backup holds.
+    """
     last = int(connection.execute("select max(seq) from events").get or 0)
     known = [entry for entry in _elsewhere(connection) if entry[0] != str(target)]
     _set(connection, "backups_elsewhere", [*known, (str(target), last)])
@@ -93,24 +97,22 @@ def finish(connection: apsw.Connection, path: Path, vfs: str | None = None) -> b
 def replace_stray_separators(connection: apsw.Connection, shelf: str) -> None:
     """Let no separator of the index be (the beginning of) a word that no memory holds any more.
 
-    A separator stands for "words from here on are on this page": the next word that is still there says the same.
+    A separator says "words from here on are on this page". The next word that is still there says the same; where
+    none is left on the page, so does anything behind the last word before it.
     """
     separators = connection.execute(f"select segid, term from {shelf}_fts_idx order by segid, term").fetchall()
-    for number, (segment, term) in enumerate(separators):
-        separator = _blob(term)[1:]  # the first byte says which index: '0' is the words
-        if not separator:
-            continue
-        heir = first_word_from(connection, shelf, separator)
-        if heir is not None and heir.startswith(separator):
-            continue
-        following = separators[number + 1] if number + 1 < len(separators) else (None, b"")
-        if heir is None or (following[0] == segment and b"0" + heir >= _blob(following[1])):
-            # No word is left on that page; FTS5 has to lay out its pages anew.
-            connection.execute(f"insert into {shelf}_fts ({shelf}_fts) values ('rebuild')")
-            return
-        connection.execute(
-            f"update {shelf}_fts_idx set term = ? where segid = ? and term = ?", (b"0" + heir, segment, term)
-        )
+    before: tuple[object, bytes] = (None, b"")
+    for (segment, term), following in pairwise([*separators, (None, b"")]):
+        separator, previous = _blob(term), before[1] if before[0] == segment else b"0"
+        heir = b"0" + (first_word_from(connection, shelf, separator[1:]) or b"\xff")  # '0': the index of the words
+        if not heir.startswith(separator):
+            if heir == b"0\xff" or (following[0] == segment and heir >= _blob(following[1])):
+                heir = b"0" + _last_word_between(connection, shelf, previous[1:], separator[1:]) + b"\0"
+            connection.execute(
+                f"update {shelf}_fts_idx set term = ? where segid = ? and term = ?", (heir, segment, term)
+            )
+            separator = heir
+        before = (segment, separator)
 
 
 def first_word_from(connection: apsw.Connection, shelf: str, separator: bytes) -> bytes | None:
@@ -125,6 +127,15 @@ def first_word_from(connection: apsw.Connection, shelf: str, separator: bytes) -
         if found >= separator:
             return found
         word = f"{row[0]}\0"
+
+
+def _last_word_between(connection: apsw.Connection, shelf: str, first: bytes, end: bytes) -> bytes:
+    """The last word of the index from one separator to the next, or the first of the two when there is none."""
+    # Either may end in the middle of a character: ask for a little more, and compare the bytes.
+    bounds = (first.decode("utf-8", "ignore"), end.decode("utf-8", "ignore") + "\U0010ffff")
+    terms = connection.execute(f"select term from {shelf}_vocabulary where term >= ? and term < ?", bounds)
+    words = (str(term).encode() for (term,) in terms)
+    return max((word for word in words if first <= word < end), default=first)
 
 
 def _drop_stray_hot_words(connection: apsw.Connection, shelf: str) -> None:

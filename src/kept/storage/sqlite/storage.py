@@ -129,8 +129,9 @@ class SqliteStorage:
         with translated(self.path), self._pool.borrow() as connection:
             schema.check_version(connection, self.path)
             made = backup.back_up(connection, target, lambda: self._turn(self._write_wait_s))
-            with self._turn(self._write_wait_s), _transaction(connection, "begin immediate"):
-                scrub.remember_backup(connection, target.resolve())
+            if target.resolve().parent != backup.backups_folder(self.path).resolve():
+                with self._turn(self._write_wait_s), _transaction(connection, "begin immediate"):
+                    scrub.remember_backup(connection, target.resolve())
             return made
 
     def restore_from(self, source: Path, *, overwrite_newer: bool = False) -> Restored:

@@ -94,5 +94,5 @@ def _backups(path: Path, now: datetime) -> Iterator[Finding]:
         yield Finding("note", "backups", "There is no backup yet.", "`kept backup FILE` writes one.")
         return
     age = now - max(made)
-    message = f"There are {len(made)} backups; the newest is {max(0, age.days)} days old."
+    message = f"Backups: {len(made)}; days since the newest: {max(0, age.days)}."
     yield Finding("note" if age > _OLD_BACKUP else "ok", "backups", message)

@@ -15,7 +15,7 @@ from kept.errors import NotFound, StorageError
 from kept.model import Event, Memory, Record, replace
 from kept.ports import R, Stamp
 from kept.storage.shared import RECEIPTS_KEPT, tombstone
-from kept.storage.sqlite import rows
+from kept.storage.sqlite import rows, weights
 from kept.storage.sqlite.acknowledged import Position
 from kept.storage.sqlite.messages import MessageWriter
 from kept.storage.sqlite.reader import COUNTER, SqliteReader
@@ -39,6 +39,8 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         elif self.get(type(record), record.id) is not None:
             raise StorageError(f"There is already a {record.noun} with id {record.id}.")
         self._connection.execute(rows.insert_sql(type(record)), rows.to_values(record))
+        if isinstance(record, Memory):
+            weights.note(self._connection, record)
         self._append(action, record.subject, journal.diff(None, record))
         return record
 
@@ -53,6 +55,8 @@ class SqliteTransaction(SqliteReader, MessageWriter):
             self._connection.execute(
                 f"update {rows.table_of(type(record))} set {assignments} where id = ?", (*changes.values(), record.id)
             )
+        if isinstance(record, Memory):
+            weights.note(self._connection, record)
         self._append(action, record.subject, journal.diff(before, record))
         return record
 
@@ -178,4 +182,6 @@ def erase_rows(connection: apsw.Connection, uid: str) -> None:
         )
     connection.execute("delete from receipts where instr(uids, ?)", (uid,))
     connection.execute("delete from conflicts where left = ?1 or right = ?1", (uid,))
+    for (memory_id,) in connection.execute("select id from memories where uid = ?", (uid,)).fetchall():
+        weights.drop(connection, int(str(memory_id)))
     connection.execute("delete from memories where uid = ?", (uid,))

@@ -72,11 +72,6 @@ create index memories_by_narrative on memories (narrative_id) where narrative_id
 create index memories_off_the_shelf on memories (shelf, id) where shelf <> 'live';          -- the archive, page by page
 create index memories_pinned on memories (id) where status = 'pinned';                      -- what is always injected
 
--- What a memory brings along to every query: a search weighs thousands by it, and need not read their rows.
-create index memories_weighed on memories (
-  id, feedback, importance, use_count, status, kind, unixepoch(coalesce(last_hit_at, created_at))
-);
-
 create view memories_archive as
 select *
 from memories
@@ -140,6 +135,12 @@ create table hot_words (
   rows_with integer not null,
   primary key (shelf, word)
 ) without rowid;
+
+-- What memories bring along to every query (feedback, age, …), for weighing thousands without reading their rows.
+create table weights (
+  chunk integer primary key,
+  weights blob not null                  -- four bytes a memory, in the order of ids
+);
 
 create trigger memories_added after insert on memories begin
   update corpus set rows = rows + 1, words = words + new.n_words, tokens = tokens + new.n_tokens where shelf = new.shelf;
