@@ -20,6 +20,7 @@ test-long: $(READY)  ## The long versions: storms, power cuts, canaries, byte fl
 	$(BIN)/python -m tests.crash.session_kills --kills 300
 	$(BIN)/python -m tests.storage.erase_canaries
 	$(BIN)/python -m tests.storage.byte_flips --flips 10000
+	$(BIN)/python -m tests.recall.renders
 	KEPT_TEST_LONG=1 $(BIN)/python -m pytest -n 2 -q tests/properties
 
 lint: $(READY)  ## Style, types, layers, generated pages
@@ -32,6 +33,8 @@ lint: $(READY)  ## Style, types, layers, generated pages
 bench: $(READY)  ## Speed, as ratios within one run
 	$(BIN)/python -m bench.cold_start
 	$(BIN)/python -m bench.storage
+	$(BIN)/python -m bench.remember
+	$(BIN)/python -m bench.briefing
 
 docs: $(READY)  ## Write the generated pages anew
 	$(BIN)/python docs/generate.py

@@ -65,6 +65,12 @@ def test_open_takes_what_it_promises() -> None:
     assert [name for name in inspect.signature(kept.open).parameters if name in wanted] == wanted
 
 
+def test_redact_is_for_everybodys_text() -> None:
+    redacted = kept.redact("the password is Xk9-mQ4vL-22")
+    assert "Xk9" not in redacted.text + repr(redacted.found)
+    assert [found.kind for found in redacted.found] == ["password"]
+
+
 def test_every_error_has_one_root() -> None:
     errors = [getattr(kept, name) for name in kept.__all__ if isinstance(getattr(kept, name), type)]
     ours = [error for error in errors if issubclass(error, Exception)]

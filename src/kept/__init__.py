@@ -21,6 +21,7 @@ from kept.memory import Kept
 from kept.model import Actor, Alias, Conflict, Draft, Event, Memory, Receipt, Signal, Source
 from kept.opening import open
 from kept.settings import Settings
+from kept.writing.redact import redact
 
 __all__ = [
     "Actor",
@@ -44,4 +45,5 @@ __all__ = [
     "Source",
     "StorageError",
     "open",
+    "redact",
 ]

@@ -64,14 +64,14 @@ def is_secret(text: str, cue: Cue, value: Value, tie: Tie) -> bool:
         return False
     if content.isdigit():
         return _is_secret_number(content, cue, literal, tie)
+    if cue.family == "pin":
+        return level >= MIXED and len(content) >= 6 and tie in (Tie.LITERAL, Tie.ASSIGNED, Tie.STATED)
     if cue.is_weak or tie is Tie.DISTANT:
         may_be_hash = cue.family != "key" and tie is not Tie.DISTANT
         return level == OPAQUE and len(content) >= 12 and (may_be_hash or not is_hash(content))
     if cue.family in ("password", "pass"):
         judge = _is_mixed_password if level == MIXED else _is_word_password
         return level == OPAQUE or judge(text, cue, value, tie)
-    if cue.family == "pin":
-        return level >= MIXED and len(content) >= 6 and tie is not Tie.LOOSE
     if level == OPAQUE:
         return len(content) >= (12 if tie is Tie.LOOSE else 8)
     if tie is Tie.ARGUMENT or (tie is Tie.LOOSE and not value.quoted):

@@ -23,7 +23,7 @@ Span = tuple[int, int, str]
 KINDS = {"pass": "password", "key": "api-key"}  # the family of the cue is the kind, but for these
 GAP = 160  # how far a value may stand from its cue in a sentence
 TRIES = 4  # how many links of one sentence are followed
-CROWDED = 32  # characters a cue, on average, below which a long text is not text; it is then redacted as a whole
+CROWDED = 32  # a long text with more than one cue in so many characters is no text, and is redacted as a whole
 BEFORE_CUES = ("is", "as", "ist", "als", "est", "comme", "es", "como", "come")  # "use value *as* the password"
 ROWS = 500  # how many rows of a table are read below its heading
 
@@ -251,20 +251,17 @@ def _inserted(text: str, small: str, cue: Cue) -> Value | None:
 def _stated_before(text: str, small: str, cue: Cue) -> Value | None:
     """`use value as the password`, `value is my token`."""
     floor = max(0, cue.start - GAP)
-    if not any(word in BEFORE_CUES for word in small[floor : cue.start].split()[-6:]):
-        return None
-    words = list(compiled(r"\S++").finditer(small, floor, cue.start))[-8:]
+    words = small[floor : cue.start].split()[-8:]
     places = range(len(words) - 1, max(0, len(words) - 6), -1)
-    place = next((place for place in places if words[place].group() in BEFORE_CUES), 0)
-    if not place:
+    place = next((place for place in places if words[place] in BEFORE_CUES), 0)
+    bare = words[place - 1].strip("\"'`*,()") if place else ""
+    if len(bare) < 6:
         return None
-    word = words[place - 1].group()
-    bare = word.strip("\"'`*,()")
-    start = words[place - 1].start() + word.index(bare)
+    last_words = list(compiled(r"\S++").finditer(small, floor, cue.start))[-len(words) :]
+    start = last_words[place - 1].start() + words[place - 1].index(bare)
     value = Value(start, start + len(bare), False)
-    is_used = place > 1 and words[place - 2].group() in ("use", "used", "try", "type", "enter", "with")
-    is_told = len(bare) >= 6 and is_secret(text, cue, value, Tie.STATED if is_used else Tie.LOOSE)
-    return value if is_told else None
+    is_used = place > 1 and words[place - 2] in ("use", "used", "try", "type", "enter", "with")
+    return value if is_secret(text, cue, value, Tie.STATED if is_used else Tie.LOOSE) else None
 
 
 def _column(text: str, cue: Cue) -> tuple[list[Value], int]:
