@@ -52,6 +52,14 @@ def test_a_session_is_finished_forked_and_exported(shell: Shell, tmp_path: Path)
     assert [json.loads(line)["id"] for line in lines] == ["u0", "u1", "u2"]
     assert "nothing to compact" in shell("session", "compact", "second")
     assert "finished" in shell("session", "list")
+    assert "0a1b2c3d#1" in shell("session", "search", "postgres", "billing")
+    assert {
+        hit["message"]["session"] for hit in shell.json("session", "search", "billing", "--by-session")["hits"]
+    } == {
+        "0a1b2c3d",
+        "second",
+    }
+    assert "Nothing like that" in shell("session", "search", "zeppelin")
     assert "kept session list" in shell.fails("session", "show", "nowhere")
 
 

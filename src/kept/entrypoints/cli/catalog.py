@@ -72,7 +72,7 @@ COMMANDS: Mapping[str, Entry] = {
         "Conversations",
         "sessions",
         {
-            "session": "Look at conversations: list, show, fork, finish, compact, export.",
+            "session": "Look at conversations: list, show, search, fork, finish, compact, export.",
             "import": "Bring in the transcripts of another program.",
         },
     ),

@@ -2,12 +2,12 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 import msgspec
 
-from kept.entrypoints.cli.frame import Command, Group, pass_invocation
+from kept.entrypoints.cli.frame import Command, Group, limit_option, pass_invocation
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import ago, counted, local
 from kept.errors import NotFound
@@ -21,7 +21,7 @@ from kept.transcripts import to_line
 
 @click.command("session", cls=Group)
 def session_command() -> None:
-    """Look at conversations: list, show, fork, finish, compact, export."""
+    """Look at conversations: list, show, search, fork, finish, compact, export."""
 
 
 @session_command.command("list")
@@ -80,6 +80,25 @@ def _message_lines(message: Message, invocation: Invocation) -> list[Line]:
     said = message.content if message.input is None else f"{message.name} {msgspec.json.encode(message.input).decode()}"
     first, *rest = said.split("\n")
     return [(Strong(f"{message.n:>4} {who}"), Dim(at)), ("     ", first), *(("     ", line) for line in rest)]
+
+
+@session_command.command("search")
+@click.argument("words", nargs=-1, required=True)
+@limit_option(5, "hits at most")
+@click.option("--by-session", is_flag=True, help="Each session once, with its best message.")
+@pass_invocation
+def search_sessions(invocation: Invocation, *, words: tuple[str, ...], limit: int, by_session: bool) -> None:
+    """Find what was said."""
+    by: Literal["message", "session"] = "session" if by_session else "message"
+    with invocation.open() as memory:
+        recalled = memory.recall(" ".join(words), scope="sessions", limit=limit, by=by)
+    lines: list[Line] = []
+    for hit in recalled:
+        if hit.message is not None:
+            lines.append((Strong(hit.ref), Dim(f"  {hit.score:.2f}")))
+            lines += _message_lines(hit.message, invocation)[1:]
+    hits = [{"ref": hit.ref, "score": hit.score, "why": hit.why, "message": hit.message} for hit in recalled]
+    invocation.answer({"hits": hits, "degraded": recalled.degraded}, lines or ["Nothing like that was said here."])
 
 
 @session_command.command("fork")
