@@ -25,13 +25,13 @@ from kept.recall import english
 from kept.recall.candidates import affordable
 from kept.recall.question import Question, understand
 
-CANDIDATES = 200
+CANDIDATES = 150
 LED_ON = 40  # of these, the best, whose neighbours are looked at although they hold no word of the question
 SHORT_WORDS = 80  # a longer message stands for itself: its neighbours say nothing about it
 FULL_WORDS = 40  # from here on a message is not too short to say something
 LONG_WORDS = 60  # from here on it holds many words of any question by chance
-REST_SHARE = 0.3  # of a session's score: what its second message adds to the best, and the third to the second
-SESSION_DEPTH = 3
+REST_SHARE = 0.2  # of the score of a session: what its second message adds to the best
+SESSION_DEPTH = 2  # more would reward those who talk long
 _GIVING = (-1, 1, -2)  # which neighbours' match counts for a message: before, after, two_before
 _TAKING = (1, -1, 2)  # hence, for which neighbours a message counts
 _NO_NEIGHBOURS = (0.0, 0.0, 0.0)
@@ -54,7 +54,7 @@ class Weights(Struct, frozen=True, kw_only=True):
     session: float = 0.5  # the best match in its session
     session_words: float = 0.5  # how much of the question is found somewhere in its session
     speaker: float = 0.7  # said by somebody whom the question names
-    role: float = 0.5  # said by the user; by the assistant, when it is asked what the assistant said
+    role: float = 0.7  # said by the user; by the assistant, when it is asked what the assistant said
     date: float = 1.0  # said at the time that the question names
     when: float = 0.5  # says when, and that is the question
     number: float = 0.25  # says how many, and that is the question
@@ -62,7 +62,7 @@ class Weights(Struct, frozen=True, kw_only=True):
     names: float = 0.25  # names somebody or something
     first_person: float = 0.1  # tells of the speaker
     length: float = 0.25  # is not too short to say something
-    long: float = -0.4  # goes on and on: the logarithm of how many times too long it is
+    long: float = -0.35  # goes on and on: the logarithm of how many times too long it is
 
 
 class MessageRequest(Struct, frozen=True, kw_only=True):
