@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -97,20 +98,23 @@ def docstrings(count: int) -> Iterator[Memory]:
         yield _memory(paragraph, uid=uuid7(at, chance.randbytes(10)), at=at)
 
 
-def docstring_questions(memories: list[Memory], count: int, *, common: bool) -> list[tuple[str, str]]:
-    """(question, uid of the memory it is about): some words of a memory, in its order.
+def questions_about(path: Path, count: int, *, common: bool) -> dict[str, str]:
+    """Question → uid of the memory it is about: some words of a memory, in its order.
 
     `common`: a third of its words, whichever they are; otherwise its three longest.
     """
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    told: list[Any] = connection.execute("select uid, content from memories order by id").fetchall()
+    connection.close()
     chance = random.Random(11)
-    asked = []
-    for memory in chance.sample([m for m in memories if len(m.content.split()) >= 12], count):
-        said = memory.content.split()
+    asked = {}
+    for uid, content in chance.sample([row for row in told if len(row[1].split()) >= 12], count):
+        said = content.split()
         if common:
             places = sorted(chance.sample(range(len(said)), min(8, max(4, len(said) // 3))))
         else:
             places = sorted(sorted(range(len(said)), key=lambda place: -len(said[place]))[:3])
-        asked.append((" ".join(said[place] for place in places), memory.uid))
+        asked[" ".join(said[place] for place in places)] = uid
     return asked
 
 

@@ -24,13 +24,12 @@ from msgspec import Struct
 
 import kept
 from bench.measure import table
-from kept.model import Message
-from kept.recall.conversations import MessageRequest, recall_messages
-from kept.storage.sqlite import SqliteStorage
+from kept.model import Message, Recalled
 
 DEPTH = 50  # how far down a first hit counts for MRR
 RESAMPLES = 1_000
-NO_FINDINGS = {"flush_enabled": False, "checkpoint_every_messages": 1_000_000}  # only what was said is measured
+# Only what was said is measured, and a busy machine must not make the answers worse.
+SETTINGS = {"flush_enabled": False, "checkpoint_every_messages": 1_000_000, "recall_deadline_ms": 60_000}
 DISCOUNTS = [1 / math.log2(rank + 2) for rank in range(10)]
 
 Place = tuple[str, str]  # session, message id
@@ -52,29 +51,37 @@ class Conversation(Struct, frozen=True):
     queries: Sequence[Query]
 
 
-def write(path: Path, messages: Sequence[Message]) -> None:
-    """Append the messages to a new memory file, session by session."""
+class Clock:
+    """Shows the time of the question that is being asked."""
+
+    def __init__(self) -> None:
+        self.at = datetime.now(UTC)
+
+    def __call__(self) -> datetime:
+        return self.at
+
+
+def answers(path: Path, conversation: Conversation) -> Iterator[tuple[Query, list[Place], list[Place]]]:
+    """Write the messages into a new memory file; then of each question the messages and the sessions it finds."""
     sessions: dict[str, list[Message]] = {}
-    for message in messages:
+    for message in conversation.messages:
         sessions.setdefault(message.session, []).append(message)
-    with kept.open(path, settings=NO_FINDINGS) as memory:
+    clock = Clock()
+    with kept.open(path, settings=SETTINGS, clock=clock) as memory:
         for name, said in sessions.items():
             memory.session(name).extend(said)
+        for query in conversation.queries:
+            clock.at = query.at
+            found = {
+                by: memory.recall(query.text, scope="sessions", by=by, limit=DEPTH) for by in ("message", "session")
+            }
+            yield query, _places(found["message"], sessions), _places(found["session"], sessions)
 
 
-def ask(storage: SqliteStorage, query: Query) -> tuple[list[Place], list[Place]]:
-    """What recall finds: messages, and for sessions the best message of each."""
-    with storage.reading() as reader:
-        by_message = recall_messages(
-            MessageRequest(query=query.text, limit=DEPTH), reader, now=query.at, is_late=lambda: False
-        )
-        by_session = recall_messages(
-            MessageRequest(query=query.text, limit=DEPTH, by="session"), reader, now=query.at, is_late=lambda: False
-        )
-    return (
-        [(hit.message.session, hit.message.id) for hit in by_message.hits],
-        [(hit.message.session, hit.message.id) for hit in by_session.hits],
-    )
+def _places(recalled: Recalled, sessions: Mapping[str, Sequence[Message]]) -> list[Place]:
+    """Which messages the hits are: a hit has the session and, as its id, the place in it."""
+    names = [(hit.memory.source.session or "", hit.memory.id) for hit in recalled.hits]
+    return [(session, sessions[session][n - 1].id) for session, n in names]
 
 
 def conversations(folder: Path) -> Iterator[Conversation]:
@@ -180,15 +187,10 @@ def measure(folder: Path) -> dict[str, Any]:
     turns, sessions = [], []
     for conversation in conversations(folder):
         with tempfile.TemporaryDirectory() as place:
-            path = Path(place) / "memory.db"
-            write(path, conversation.messages)
-            storage = SqliteStorage(path)
-            for query in conversation.queries:
-                messages_found, sessions_found = ask(storage, query)
+            for query, messages_found, sessions_found in answers(Path(place) / "memory.db", conversation):
                 if query.gold:
                     turns.append(turn_figures(query, messages_found))
                 sessions.append(session_figures(query, sessions_found))
-            storage.close()
     return {"turn": summary(turns), "session": summary(sessions)}
 
 

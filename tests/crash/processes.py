@@ -33,6 +33,11 @@ class Child:
         if self._exit_code is None:
             os.kill(self.pid, number)
 
+    def stop(self) -> None:
+        """SIGSTOP, and wait until all its threads have stopped."""
+        os.kill(self.pid, signal.SIGSTOP)
+        os.waitpid(self.pid, os.WUNTRACED)
+
     def has_ended(self) -> bool:
         if self._exit_code is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)

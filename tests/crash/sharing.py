@@ -75,7 +75,7 @@ def a_stopped_writer_stops_nobody_for_ever(folder: Path) -> None:
         add(before, "before")
     holder = Child(_hold_the_turn, path)
     assert holder.pipe.recv() == "inside"
-    holder.signal(signal.SIGSTOP)
+    holder.stop()
     refused = [Child(lambda pipe: _refused_for(path, holder.pid)) for _ in range(3)]
     looks = 0
     with opened(path) as reader:
@@ -95,6 +95,39 @@ def a_stopped_writer_stops_nobody_for_ever(folder: Path) -> None:
         add(after, "after")
     assert names_in(path) == ["before", "holder", "after"]
     assert faults_of(path) == []
+
+
+def a_stopped_waiter_stops_nobody_for_long(folder: Path) -> None:
+    """SIGSTOP while waiting, as the first in line: the others go past it; later it has its turn like everybody."""
+    path = folder / "stopped-in-line.db"
+    with opened(path) as storage:
+        holder = Child(_hold_the_turn, path)
+        assert holder.pipe.recv() == "inside"
+
+        def wait_in_line(pipe: Connection) -> None:
+            with opened(path) as own:
+                pipe.send("waiting")
+                add(own, "stopped")
+
+        waiter = Child(wait_in_line)
+        assert waiter.pipe.recv() == "waiting"
+        while not _is_waiting(waiter.pid):
+            time.sleep(0.001)
+        waiter.stop()
+        holder.pipe.send("go on")
+        assert holder.wait() == 0
+        started = time.monotonic()
+        add(storage, "other")
+        assert time.monotonic() - started < _SLOW_MACHINE_S
+    waiter.signal(signal.SIGCONT)
+    assert waiter.wait() == 0
+    assert sorted(names_in(path)) == ["holder", "other", "stopped"]
+
+
+def _is_waiting(pid: int) -> bool:
+    """Whether a process has a thread of its own that waits for its turn."""
+    tasks = Path(f"/proc/{pid}/task")
+    return not tasks.is_dir() or len(list(tasks.iterdir())) > 1
 
 
 def a_killed_writer_frees_its_turn(folder: Path) -> None:
@@ -328,6 +361,7 @@ SCENES: dict[str, Callable[[Path], None]] = {
     scene.__name__: scene
     for scene in (
         a_stopped_writer_stops_nobody_for_ever,
+        a_stopped_waiter_stops_nobody_for_long,
         a_killed_writer_frees_its_turn,
         whoever_gave_up_does_not_hold_the_turn_later,
         an_interrupted_waiter_does_not_hold_the_turn_later,

@@ -111,7 +111,10 @@ def _live_a_little(storage: SqliteStorage, rng: random.Random, numbers: range) -
             ]
             tx.append(said)
     with storage.writing(stamp()) as tx:
-        tx.pack(f"old{numbers[0]}")
+        tx.pack(old := f"old{numbers[0]}")
+        session = tx.session(old)
+        assert session is not None
+        tx.put(replace(session, packed_at=START), "pack")
         tx.add(Allowance(digest=f"{numbers[0]:064x}"), "allow")
         tx.add(Pause(session=f"talk{numbers[0]}", since=START), "pause")
     with storage.bookkeeping() as notes:

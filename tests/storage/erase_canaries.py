@@ -1,7 +1,7 @@
 """Erase thousands of canaries and look at the bytes of the whole home.
 
 `python -m tests.storage.erase_canaries` is the long version: 2,000 canaries among 20,000 other memories, three times:
-all at once, with a reader of another process that is paused meanwhile, and (200 of them) one by one.
+all at once, with a reader of another process that is paused meanwhile, and (100 of them) one by one.
 tests/storage/test_erase.py runs a short one.
 """
 
@@ -204,7 +204,7 @@ def main() -> None:
     for name, canaries, how in (
         ("at once", options.canaries, {}),
         ("paused reader", options.canaries, {"paused_reader": True}),
-        ("one by one", options.canaries // 10, {"one_by_one": True}),
+        ("one by one", options.canaries // 20, {"one_by_one": True}),
     ):
         with tempfile.TemporaryDirectory() as folder:
             report = run(Path(folder), canaries=canaries, others=options.others, **how)

@@ -310,6 +310,9 @@ def test_a_file_that_is_open_is_not_replaced(path: Path) -> None:
         ("update corpus set words = words + 7", "statistics"),
         ("delete from corpus where shelf = 'live'", "statistics"),
         ("delete from corpus where shelf = 'messages'", "statistics"),
+        ("update weights set feedbacks = zeroblob(1000)", "statistics"),
+        ("update weights set days = x'00'", "statistics"),
+        ("delete from weights", "statistics"),
     ],
 )
 def test_indexes_and_counts_are_built_anew_inside_the_file(path: Path, damage: str, check: str) -> None:
@@ -530,6 +533,18 @@ def test_a_conflict_about_a_memory_that_is_not_here_is_a_note(path: Path) -> Non
     findings = examine(path, now=START)
     assert levels(findings, "problem") == []
     assert "About a memory that is not here: conflict 1." in levels(findings, "note")
+
+
+def test_text_that_is_no_text_any_more_is_an_error_of_ours(path: Path) -> None:
+    (gone,) = remember(path, "Use Fastify")
+    change(path, lambda tx: tx.erase(gone))
+    execute(path, "update meta set value = cast(x'5b22ff225d' as text) where name = 'scrub'")
+    with pytest.raises(Corrupt, match="is damaged"):
+        SqliteStorage(path)
+    storage = SqliteStorage(path.with_name("other.db"), SPACE)
+    with pytest.raises(UnicodeDecodeError), storage.reading():  # the caller's own mistakes stay the caller's
+        b"\xff".decode()
+    storage.close()
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ from msgspec import Struct
 
 from kept.ports import Found, Ranking, Reader, Statistics, TooLate, Where
 
-SMALLEST_BUDGET = 2_000  # postings: 2 ms
-BUDGET_GROWTH = 30  # times the square root of the rows: 3,000 of 10,000, 30,000 of a million
+SMALLEST_BUDGET = 2_000  # postings
+BUDGET_GROWTH = 20  # times the square root of the rows: 2,000 of 10,000, 20,000 of a million
 FEWEST_CANDIDATES = 50
-CANDIDATE_SHARE = 0.01  # of the budget: the less of a large space was searched, the less its order says
+CANDIDATE_SHARE = 0.01  # of the budget, when words were left out, so that the order does not say all
 MOST_CANDIDATES = 500
 DEGRADED_CANDIDATES = 100
 
@@ -71,11 +71,13 @@ def budget(rows: int) -> float:
     return max(SMALLEST_BUDGET, BUDGET_GROWTH * math.sqrt(rows))
 
 
-def sizes(rows: int, *, wanted: int, is_degraded: bool) -> tuple[int, ...]:
-    """How many candidates to take from so many rows: first, and again if that could miss one that is wanted."""
+def sizes(weights: dict[str, float], statistics: Statistics, *, wanted: int, is_degraded: bool) -> tuple[int, ...]:
+    """How many candidates to take: first, and again if that could miss one that is wanted."""
     if is_degraded:
         return (DEGRADED_CANDIDATES,)
-    first = max(FEWEST_CANDIDATES, wanted, int(CANDIDATE_SHARE * budget(rows)))
+    first = max(FEWEST_CANDIDATES, wanted)
+    if affordable(weights, statistics)[1]:
+        first = max(first, int(CANDIDATE_SHARE * budget(statistics.rows)))
     return first, max(MOST_CANDIDATES, 4 * wanted)
 
 

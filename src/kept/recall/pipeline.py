@@ -114,7 +114,7 @@ def _look(request: Request, around: Surroundings, asked: query.Asked, is_late: C
     best: list[Scored] = []
     notes = ["recall has been slow lately, so fewer candidates were looked at"] if request.is_degraded else []
     for reader, own in zip(around.readers, statistics, strict=True):
-        for limit in candidates.sizes(own.rows, wanted=_looked_at(request), is_degraded=request.is_degraded):
+        for limit in candidates.sizes(asked.weights, own, wanted=_looked_at(request), is_degraded=request.is_degraded):
             gathered = candidates.gather(reader, asked.weights, own, request.where, order, limit=limit, is_late=is_late)
             scored = [score(found) for found in gathered.found]
             if gathered.is_late or not gathered.is_cut or not _could_miss(scored, request.sure):

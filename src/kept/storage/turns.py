@@ -1,21 +1,28 @@
 """Writers take turns: one exclusive lock on a file beside the store, for all processes and threads.
 
-SQLite's own busy handler polls, and a polling writer can starve for seconds while others are
-served again and again. A blocking flock is a queue. Rule: nobody waits for longer than it said
-it would, and whoever gives up can name the process that holds the store.
+SQLite's own busy handler polls, and a polling writer can starve for seconds while others are served again and again.
+A blocking flock is better, but not yet a queue: an unlock only wakes those who wait, and on a busy machine whoever is
+awake already, above all the one who has just had a turn, would be faster every time. So they stand in line: only
+the first in line waits for the turn itself, and nobody tries to get it who is not the first in line. Rule: nobody
+waits for longer than it said it would, and whoever gives up can name the process that holds the store.
 """
 
 import contextlib
+import errno
 import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from kept.errors import Busy, StorageError
 from kept.storage import forks
 
 _PID_DIGITS = 20
+_IDLE_S = 10.0  # after which a thread that waits for turns ends
+_PATIENCE_S = 2.0  # for standing in line, which takes less as long as everybody moves
 
 
 class Turns:
@@ -24,8 +31,9 @@ class Turns:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._threads = threading.Lock()
-        self._fd: int | None = None  # ours, unless a waiter has it
-        self._waiter: _Waiter | None = None
+        self._in_line = _Lock(path, _IN_LINE)
+        self._past_the_line = _Lock(path, _PAST_THE_LINE)
+        self._held = self._in_line  # or the other one; matters during a turn
         self._pid = os.getpid()
         self._taken_by: int | None = None
         self._is_closed = False
@@ -58,8 +66,7 @@ class Turns:
             return  # a child that was forked inside the turn: it is the parent's to end
         self._taken_by = None
         try:
-            if self._fd is not None:
-                _unlock(self._fd)
+            self._held.unlock()
             if self._is_closed:
                 self._drop()
         finally:
@@ -67,9 +74,9 @@ class Turns:
 
     def leave(self, line: bytes, offset: int) -> None:
         """Write a line into the lock file, for whoever looks there next. Call it in one's turn."""
-        if self._fd is not None:
+        if self._held.fd is not None:
             with contextlib.suppress(OSError):  # a full disk; then the line that stood there stays
-                os.pwrite(self._fd, line, offset)
+                os.pwrite(self._held.fd, line, offset)
 
     def holder(self) -> int | None:
         """The process id that took the last turn, as far as the lock file tells."""
@@ -102,62 +109,27 @@ class Turns:
 
     def after_fork(self, *, in_child: bool) -> None:
         if in_child:
-            # The child's copy is the parent's lock: kept open, it would outlive a parent that is killed in its turn.
-            # Not unlocked, only closed, which the parent's own copy survives. A waiter's thread is not in the child.
-            with contextlib.suppress(OSError):
-                if self._fd is not None:
-                    os.close(self._fd)
-                if self._waiter is not None:
-                    os.close(self._waiter.fd)
-            self._fd = self._waiter = None
+            self._in_line.forget()
+            self._past_the_line.forget()
             self._threads = threading.Lock()
             self._pid = os.getpid()
 
     def _lock(self, deadline: float) -> bool:
-        """Hold the lock on the file that has the name now, or give up at the deadline."""
-        while True:
-            fd = self._lock_some_file(deadline)
-            if fd is None:
-                return False
-            if self._is_current(fd):
-                _note_pid(fd, self._pid)
-                return True
-            # Somebody deleted the lock file while we waited for it: what we hold guards nothing.
-            _unlock(fd)
-            self._drop()
-
-    def _lock_some_file(self, deadline: float) -> int | None:
-        while True:
-            if self._waiter is None:
-                if self._fd is None:
-                    self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-                if _try_lock(self._fd):
-                    return self._fd
-                if time.monotonic() >= deadline:
-                    return None
-                waiter = _Waiter(self._fd)
-                try:
-                    waiter.start()
-                except RuntimeError:  # no more threads, or the interpreter is shutting down: nobody can wait
-                    return None
-                self._fd, self._waiter = None, waiter
-            # An earlier caller may have given up on this waiter; it has kept its place in the queue.
-            if not self._waiter.wait(deadline):
-                return None
-            waiter, self._waiter = self._waiter, None
-            self._fd = waiter.fd
-            if waiter.is_ours:
-                return self._fd
+        now = time.monotonic()
+        if self._in_line.lock(min(deadline, now + _PATIENCE_S)):
+            self._held = self._in_line
+        # The line is for fairness alone. Somebody who stands there and does not move, because its process was stopped,
+        # must not keep the others from writing: after a while they go past it.
+        elif deadline > now and self._past_the_line.lock(deadline):
+            self._held = self._past_the_line
+        else:
+            return False
+        self.leave(f"{self._pid:<{_PID_DIGITS}}".encode(), 0)
+        return True
 
     def _drop(self) -> None:
-        if self._fd is not None:
-            os.close(self._fd)
-        if self._waiter is not None:
-            self._waiter.leave()
-        self._fd = self._waiter = None
-
-    def _is_current(self, fd: int) -> bool:
-        return os.fstat(fd).st_nlink > 0  # deleted, or another file renamed over it: then ours has no name any more
+        self._in_line.drop()
+        self._past_the_line.drop()
 
     def _busy(self, wait_s: float) -> Busy:
         holder = self.holder()
@@ -168,62 +140,183 @@ class Turns:
         )
 
 
-class _Waiter(threading.Thread):
-    """Waits in a blocking flock, which nothing can call off.
+class _Kind(NamedTuple):
+    """A way of locking a file: try it, wait for it, let it go."""
 
-    Whoever asked may give up and ask again later: one waiter is enough for all of them, so that a store
-    that stays locked costs one thread and not one a try. A lock that comes when nobody wants it is let go.
+    attempt: Callable[[int], bool]
+    block: Callable[[int], None]
+    release: Callable[[int], None]
+
+
+class _Lock:
+    """One lock on a file that may not exist yet or may be deleted under us. For one user at a time."""
+
+    def __init__(self, path: Path, kind: _Kind) -> None:
+        self.fd: int | None = None  # ours, unless a waiter has it
+        self._path = path
+        self._kind = kind
+        self._waiter: _Waiter | None = None
+
+    def lock(self, deadline: float) -> bool:
+        """Hold the lock on the file that has the name now, or give up at the deadline."""
+        while True:
+            fd = self._lock_some_file(deadline)
+            if fd is None:
+                return False
+            if os.fstat(fd).st_nlink > 0:
+                return True
+            # Somebody deleted the file while we waited for it: what we hold guards nothing.
+            self.unlock()
+            self.drop()
+
+    def unlock(self) -> None:
+        if self.fd is not None:
+            self._kind.release(self.fd)
+
+    def drop(self) -> None:
+        """Close the file."""
+        if self.fd is not None:
+            os.close(self.fd)
+        if self._waiter is not None:
+            self._waiter.leave()
+        self.fd = self._waiter = None
+
+    def forget(self) -> None:
+        """In a forked child: the lock is the parent's.
+
+        Kept open, the child's copy would outlive a parent that is killed in its turn. It is only closed, not
+        unlocked, which the parent's own copy survives. The thread of a waiter is not in the child.
+        """
+        for fd in (self.fd, None if self._waiter is None else self._waiter.fd):
+            if fd is not None:
+                with contextlib.suppress(OSError):
+                    os.close(fd)
+        self.fd = self._waiter = None
+
+    def _lock_some_file(self, deadline: float) -> int | None:
+        while True:
+            if self._waiter is None or self._waiter.fd is None:
+                if self.fd is None:
+                    self.fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                if self._kind.attempt(self.fd):
+                    return self.fd
+                if time.monotonic() >= deadline or not self._ask_waiter(self.fd):
+                    return None
+                self.fd = None
+            assert self._waiter is not None
+            # An earlier caller may have given up on the waiter; it has kept its place in the queue.
+            answer = self._waiter.wait(deadline)
+            if answer is None:
+                return None
+            self.fd, is_locked = answer
+            if is_locked:
+                return self.fd
+
+    def _ask_waiter(self, fd: int) -> bool:
+        """Let a thread wait. False: no thread can be started, at the end of the interpreter or of memory."""
+        if self._waiter is None or not self._waiter.ask(fd):
+            self._waiter = _Waiter(self._kind)
+            self._waiter.ask(fd)
+            try:
+                self._waiter.start()
+            except RuntimeError:
+                self._waiter = None
+                return False
+        return True
+
+
+class _Waiter(threading.Thread):
+    """Waits in a blocking call, which nothing can call off.
+
+    Whoever asked may give up and ask again later: one waiter is enough for all of them, so that a store that stays
+    locked costs one thread and not one a try. A lock that comes when nobody wants it is let go. The thread
+    stays for a while, because where one had to wait, the next will have to; to start it anew each time costs more
+    than the wait.
     """
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, kind: _Kind) -> None:
         super().__init__(daemon=True, name="kept-turn")
-        self.fd = fd
-        self.is_ours = False
+        self.fd: int | None = None  # the file it waits for, or has waited for and not given back
+        self._kind = kind
         self._state = threading.Condition()
+        self._is_asked = False
         self._is_wanted = False
+        self._is_locked = False
         self._is_over = False
-        self._is_left = False
+        self._is_gone = False
 
-    def run(self) -> None:
-        try:
-            _lock_blocking(self.fd)
-            is_locked = True
-        except OSError:
-            is_locked = False
+    def ask(self, fd: int) -> bool:
+        """Begin to wait for the lock on this file. False: the thread has ended, and another one has to."""
         with self._state:
-            self.is_ours = is_locked and self._is_wanted
-            if is_locked and not self.is_ours:
-                _unlock(self.fd)  # closing is not enough: a forked child may have a copy
-            if self._is_left:
-                os.close(self.fd)
-            self._is_over = True
+            if self._is_gone:
+                return False
+            self.fd, self._is_asked, self._is_over, self._is_locked = (
+                fd,
+                True,
+                False,
+                False,
+            )
             self._state.notify_all()
+            return True
 
-    def wait(self, deadline: float) -> bool:
-        """Whether flock has returned before the deadline. Whoever gives up, or is interrupted, holds no lock."""
+    def wait(self, deadline: float) -> tuple[int, bool] | None:
+        """The file, and whether it is locked; None when that takes longer than we wait.
+
+        Whoever gives up, or is interrupted, holds no lock.
+        """
         with self._state:
             self._is_wanted = True
             try:
-                return self._state.wait_for(lambda: self._is_over, max(0.0, deadline - time.monotonic()))
+                self._state.wait_for(lambda: self._is_over, max(0.0, deadline - time.monotonic()))
             except BaseException:
-                if self.is_ours:
-                    _unlock(self.fd)
-                    self.is_ours = False
+                if self._is_locked and self.fd is not None:
+                    self._kind.release(self.fd)
+                    self._is_locked = False
                 raise
             finally:
                 self._is_wanted = False
+            if not self._is_over or self.fd is None:
+                return None
+            fd, self.fd = self.fd, None
+            return fd, self._is_locked
 
     def leave(self) -> None:
-        """Nobody will come back for the lock file: close it as soon as that is possible."""
+        """Nobody will come back: close the file and end the thread, as soon as that is possible."""
         with self._state:
-            if self._is_over:
+            self._is_gone = True
+            if self._is_over and self.fd is not None:
                 os.close(self.fd)
-            self._is_left = True
+                self.fd = None
+            self._state.notify_all()
 
+    def run(self) -> None:
+        while (fd := self._next()) is not None:
+            try:
+                self._kind.block(fd)
+                is_locked = True
+            except OSError:
+                is_locked = False
+            with self._state:
+                self._is_locked = is_locked and self._is_wanted
+                if is_locked and not self._is_locked:
+                    self._kind.release(fd)  # closing is not enough: a forked child may have a copy
+                if self._is_gone:
+                    os.close(fd)
+                    self.fd = None
+                self._is_over = True
+                self._state.notify_all()
 
-def _note_pid(fd: int, pid: int) -> None:
-    with contextlib.suppress(OSError):  # on a full disk a Busy error names somebody else; no reason to fail
-        os.pwrite(fd, f"{pid:<{_PID_DIGITS}}".encode(), 0)
+    def _next(self) -> int | None:
+        """The next file to wait for; None when nobody has asked for long, or nobody will."""
+        with self._state:
+            self._state.wait_for(lambda: self._is_asked or self._is_gone, _IDLE_S)
+            if self._is_asked and not self._is_gone:
+                self._is_asked = False
+                return self.fd
+            self._is_gone = True
+            if self._is_asked and self.fd is not None:
+                os.close(self.fd)
+            return None
 
 
 if sys.platform == "win32":  # pragma: no cover
@@ -259,3 +352,35 @@ else:
 
     def _unlock(fd: int) -> None:
         fcntl.flock(fd, fcntl.LOCK_UN)
+
+
+_PAST_THE_LINE = _Kind(_try_lock, _lock_blocking, _unlock)
+
+if sys.platform == "linux":
+    # The first in line holds one byte of the same file, far behind what is written there. Such locks know nothing of
+    # flock, but only here; on other systems they would exclude each other. A process loses them when it closes any
+    # copy of the file: then it loses its place in line, and nothing else.
+    _FIRST = 1 << 20
+
+    def _try_in_line(fd: int) -> bool:
+        try:
+            fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _FIRST)
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                return False
+            raise
+        try:
+            return _try_lock(fd)
+        finally:
+            fcntl.lockf(fd, fcntl.LOCK_UN, 1, _FIRST)
+
+    def _lock_in_line(fd: int) -> None:
+        fcntl.lockf(fd, fcntl.LOCK_EX, 1, _FIRST)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        finally:
+            fcntl.lockf(fd, fcntl.LOCK_UN, 1, _FIRST)
+
+    _IN_LINE = _Kind(_try_in_line, _lock_in_line, _unlock)
+else:  # pragma: no cover
+    _IN_LINE = _PAST_THE_LINE

@@ -15,6 +15,7 @@ import apsw
 
 from kept.errors import Busy, Corrupt, InvalidInput, KeptError, StorageError
 from kept.storage.sqlite import schema
+from kept.storage.sqlite.rows import damaged
 
 # Before 3.51.3 a WAL file can be corrupted when two connections write and checkpoint at the same moment,
 # which is what a hook, an MCP server and the CLI do. Two older branches got the fix, too.
@@ -121,6 +122,18 @@ def translated(path: Path) -> Iterator[None]:
         yield
     except apsw.Error as error:
         raise _ours(error, path) from error
+    except UnicodeDecodeError as error:
+        if _raised_in(error).startswith("kept.storage.sqlite"):  # text of the file is no text any more
+            raise damaged(f"A text in {path}") from error
+        raise
+
+
+def _raised_in(error: BaseException) -> str:
+    """The module whose code was running."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return "" if traceback is None else str(traceback.tb_frame.f_globals.get("__name__", ""))
 
 
 def _ours(error: apsw.Error, path: Path) -> KeptError:

@@ -19,7 +19,7 @@ from kept.errors import Busy, KeptError
 from kept.model import NOUNS, Memory
 from kept.storage.prepare import prepare
 from kept.storage.shared import is_tombstone
-from kept.storage.sqlite import acknowledged, messages, rows, schema, scrub
+from kept.storage.sqlite import acknowledged, messages, rows, schema, scrub, weights
 from kept.storage.sqlite.connection import READ_WAIT_MS, translated
 from kept.storage.sqlite.findings import FIX, NAMED, REBUILD, Finding, named, size
 from kept.storage.sqlite.histories import check_journal, ids_of, sound_row
@@ -280,10 +280,13 @@ def _check_statistics(patient: Patient) -> Iterator[Finding]:
     noted = {shelf: numbers for shelf, *numbers in connection.execute(sql)}
     wrong = [shelf for shelf in (*INDEXES, "forgotten") if noted.get(shelf) != counted.get(shelf, [0, 0, 0])]
     sql = "select count(*) from hot_words h join corpus c using (shelf) where h.rows_with not between 1 and c.rows"
+    if weighed_wrong := weights.wrong(connection):
+        message = f"Weighed by numbers that are not theirs: {named('memory', weighed_wrong)}."
+        yield Finding("problem", "statistics", message, REBUILD)
     if wrong or connection.execute(sql).get:
         message = f"The words of the shelf {' and '.join(wrong)} are counted wrong: scores are off."
         yield Finding("problem", "statistics", message if wrong else "Common words are counted wrong.", REBUILD)
-    else:
+    elif not weighed_wrong:
         yield Finding("ok", "statistics", "Rows and words are counted right.")
 
 

@@ -81,9 +81,10 @@ def finish(connection: apsw.Connection, path: Path, vfs: str | None = None) -> b
     try:
         if connection.pragma("data_version") != seen:
             return False
-        if connection.pragma("quick_check") != "ok":
+        try:
+            sweep(path, vfs)
+        except apsw.CorruptError:
             return False  # what a damaged page calls a gap may hold what could still be saved
-        sweep(path, vfs)
         # Besides noting that it is done, this commit makes every other connection drop what it has read.
         connection.execute("delete from meta where name = 'scrub'")
         connection.execute("commit")

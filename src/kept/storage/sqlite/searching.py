@@ -23,7 +23,7 @@ from kept.storage.sqlite.filters import clauses
 
 # Below this many rows every document frequency is counted; above, the commonest words are looked up in hot_words.
 EXACT_UP_TO_ROWS = 20_000
-SHORTLIST = 500  # of the ids that hold a word: whose tokens are read
+SHORTLIST = 3  # times as many as are wanted: of these the tokens are read
 
 
 class Searching:
@@ -49,18 +49,18 @@ class Searching:
         check_limit(limit)
         with self._interrupted_when(is_late):
             held = self._listed(list(dict.fromkeys(words)), where, limit if newest else among)
-            ids = {id for some in held.values() for id in some}
             if newest:
-                return self._found(dict.fromkeys(sorted(ids, reverse=True)[:limit], 0.0), words, where)
+                ids = sorted({id for some in held.values() for id in some}, reverse=True)
+                return self._found(dict.fromkeys(ids[:limit], 0.0), words, where)
             statistics = self._statistics(held, where, is_cut=among is not None)
             relevance = bm25.scorer(words, statistics, ranking.columns, by_tokens=True)
-            if len(ids) <= limit:
-                found = self._found(dict.fromkeys(ids, 0.0), words, where)
-                return by_rank(
-                    Found(one.memory, one.prepared, relevance(one.prepared) * weight(one.memory, ranking))
-                    for one in found
-                )
-            return by_rank(self._found(self._best(held, statistics, ranking, relevance, limit), words, where))
+            gains = _gains(held, statistics)
+            if len(gains) > limit:
+                return by_rank(self._found(self._best(gains, ranking, relevance, limit), words, where))
+            return by_rank(
+                Found(one.memory, one.prepared, relevance(one.prepared) * weight(one.memory, ranking))
+                for one in self._found(gains, words, where)
+            )
 
     def statistics(self, words: Sequence[str], where: Where = LIVE) -> Statistics:
         distinct = list(dict.fromkeys(words))
@@ -76,7 +76,7 @@ class Searching:
 
     def _statistics(self, held: Mapping[str, list[int]], where: Where, *, is_cut: bool) -> Statistics:
         """The same for words whose rows have been listed: all of them need not be counted again."""
-        if is_cut or _filter(where, "live")[0]:
+        if is_cut or any(_filter(where, shelf)[0] for shelf in indexes(where)):
             return self.statistics(list(held), where)
         bare = self.statistics((), where)
         return Statistics(bare.rows, bare.words, bare.tokens, {word: len(ids) for word, ids in held.items()})
@@ -95,37 +95,28 @@ class Searching:
         held: dict[str, list[int]] = {word: [] for word in words}
         for shelf in indexes(where):
             conditions, values = _filter(where, shelf)
+            # As one JSON list: five times faster than row by row.
             sql = f"""
-                select f.rowid
-                from {shelf}_fts f
-                {"cross join memories m on m.id = f.rowid" if conditions else ""}
-                where {" and ".join([f"{shelf}_fts match ?", *conditions])}
-                {"" if newest is None else f"order by f.rowid desc limit {newest:d}"}"""
+                select json_group_array(id)
+                from (
+                  select f.rowid as id
+                  from {shelf}_fts f
+                  {"cross join memories m on m.id = f.rowid" if conditions else ""}
+                  where {" and ".join([f"{shelf}_fts match ?", *conditions])}
+                  {"" if newest is None else f"order by f.rowid desc limit {newest:d}"}
+                )"""
             for word in words:
-                held[word] += [id for (id,) in self._fetch(sql, (f'"{word}"', *values))]
+                held[word] += rows.from_json(self._fetch(sql, (f'"{word}"', *values))[0][0])
         if newest is not None:
             kept = set(sorted({id for ids in held.values() for id in ids}, reverse=True)[:newest])
             return {word: [id for id in ids if id in kept] for word, ids in held.items()}
         return held
 
     def _best(
-        self,
-        held: Mapping[str, list[int]],
-        statistics: Statistics,
-        ranking: Ranking,
-        relevance: bm25.Scorer,
-        limit: int,
+        self, gains: Mapping[int, float], ranking: Ranking, relevance: bm25.Scorer, limit: int
     ) -> dict[int, float]:
-        """Id → rank of about the best `limit`: first by which words a row holds, then by its tokens."""
-        gains: dict[int, float] = {}
-        for word, ids in held.items():
-            gain = bm25.idf(statistics.rows, statistics.rows_with[word])
-            for id in ids:
-                gains[id] = gains.get(id, 0.0) + gain
-        shortlist = weights.weighed(self._connection, gains, ranking)
-        if len(shortlist) > max(SHORTLIST, 2 * limit):
-            shortlist = nlargest(max(SHORTLIST, 2 * limit), shortlist)
-        weight_of = {id: value / gains[id] for value, id in shortlist}
+        """Id → rank of about the best `limit`: first by the words that a row holds, then by its tokens."""
+        weight_of = weights.heaviest(self._connection, gains, ranking, SHORTLIST * limit)
         sql = f"""
             select m.id, {", ".join(f"m.{column}" for column in rows.PREPARED)}
             from json_each(?) short
@@ -187,6 +178,16 @@ class Searching:
             from json_each(?) asked
             cross join {shelf}_vocabulary v on v.term = asked.value"""
         return found | dict(self._fetch(sql, (rows.json_text(rare),)))
+
+
+def _gains(held: Mapping[str, list[int]], statistics: Statistics) -> dict[int, float]:
+    """Id → how much the words that it holds tell, all together."""
+    gains: dict[int, float] = {}
+    for word, ids in held.items():
+        gain = bm25.idf(statistics.rows, statistics.rows_with[word])
+        for id in ids:
+            gains[id] = gains.get(id, 0.0) + gain
+    return gains
 
 
 def by_rank(found: Iterable[Found]) -> list[Found]:

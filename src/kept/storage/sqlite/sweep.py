@@ -3,40 +3,53 @@
 `secure_delete` overwrites a row where it stands. But when SQLite moves rows from a full page to a new one, their
 old copies stay behind in the room between the page's directory and its first row; deleting a row later overwrites
 the new copy only. Those gaps hold nothing that SQLite reads, so they are overwritten in place, beneath it. Rule:
-only while nothing can be written to the file by anybody else, and while its WAL is empty.
+only while nothing can be written to the file by anybody else, while its WAL is empty, and on pages that add up.
 """
 
+import struct
 from pathlib import Path
 
 import apsw
 
 _PAGES_AT_ONCE = 256
+_TABLE_LEAF, _TABLE_INTERIOR, _INDEX_INTERIOR = 13, 5, 2
 _HEADER_BYTES = {2: 12, 5: 12, 10: 8, 13: 8}  # of a b-tree page, by its first byte; no other page begins so
 
 
 def sweep(path: Path, vfs: str | None = None) -> int:
-    """Fill the gaps of all pages with zeros, and sync. Returns how many pages had something in theirs."""
+    """Fill the gaps of all pages with zeros, and sync. Returns how many pages had something in theirs.
+
+    Raises CorruptError when a page is damaged, so that what it calls a gap may be none; such pages are left alone.
+    """
     # Through SQLite's own file layer: a file opened and closed beside it would drop the locks of this process.
     file = apsw.VFSFile(vfs or "", str(path), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READWRITE, 0])
     try:
-        page_bytes = int.from_bytes(file.xRead(2, 16), "big")
+        start_of_file = file.xRead(100, 0)
+        page_bytes = int.from_bytes(start_of_file[16:18], "big")
         page_bytes = 65_536 if page_bytes == 1 else page_bytes
+        usable_bytes = page_bytes - start_of_file[20]
         file_bytes, run_bytes = file.xFileSize(), page_bytes * _PAGES_AT_ONCE
-        swept = 0
+        swept = damaged = 0
         for start in range(0, file_bytes, run_bytes):
             pages = file.xRead(min(run_bytes, file_bytes - start), start)
-            for first, last in _dirty_gaps(pages, start == 0, page_bytes):
-                file.xWrite(bytes(last - first), start + first)
-                swept += 1
+            for page, first, last in _dirty_gaps(pages, start == 0, page_bytes):
+                header = 100 if start == page == 0 else 0
+                if _adds_up(pages[page : page + usable_bytes], header):
+                    file.xWrite(bytes(last - first), start + first)
+                    swept += 1
+                else:
+                    damaged += 1
         if swept:
             file.xSync(apsw.SQLITE_SYNC_FULL)
+        if damaged:
+            raise apsw.CorruptError(f"{damaged} pages do not add up")
         return swept
     finally:
         file.xClose()
 
 
-def _dirty_gaps(pages: bytes, is_start: bool, page_bytes: int) -> list[tuple[int, int]]:
-    """Where, in these b-tree pages, there is something between the cell pointers and the first cell."""
+def _dirty_gaps(pages: bytes, is_start: bool, page_bytes: int) -> list[tuple[int, int, int]]:
+    """The b-tree pages with something between cell pointers and cells: where page, gap and cells begin."""
     found = []
     zeros = bytes(page_bytes)
     for page in range(0, len(pages), page_bytes):  # hot: some 50,000 rounds for 100,000 memories
@@ -46,5 +59,56 @@ def _dirty_gaps(pages: bytes, is_start: bool, page_bytes: int) -> list[tuple[int
             first = header + _HEADER_BYTES[kind] + 2 * (pages[header + 3] << 8 | pages[header + 4])
             last = page + ((pages[header + 5] << 8 | pages[header + 6]) or 65_536)
             if pages[first:last] != zeros[: last - first]:
-                found.append((first, last))
+                found.append((page, first, last))
     return found
+
+
+def _adds_up(page: bytes, header: int) -> bool:
+    """Whether cells, free blocks and fragments fill exactly the room behind the gap: then the gap is one."""
+    kind, free_block, n_cells, content, fragments = struct.unpack_from(">BHHHB", page, header)
+    try:
+        pointers = struct.unpack_from(f">{n_cells}H", page, header + _HEADER_BYTES[kind])
+        taken = [(pointer, pointer + _cell_bytes(page, pointer, kind)) for pointer in pointers]
+        while free_block:
+            following, size = struct.unpack_from(">HH", page, free_block)
+            taken.append((free_block, free_block + size))
+            if 0 < following <= free_block:
+                return False
+            free_block = following
+    except (IndexError, struct.error):
+        return False
+    end, unaccounted = content or 65_536, 0
+    for first, last in sorted(taken):
+        if first < end:
+            return False
+        unaccounted += first - end
+        end = last
+    return end <= len(page) and unaccounted + len(page) - end == fragments
+
+
+def _cell_bytes(page: bytes, cell: int, kind: int) -> int:
+    """How much room a cell takes on its page. What does not fit there stands on overflow pages."""
+    position = cell + 4 if kind in (_TABLE_INTERIOR, _INDEX_INTERIOR) else cell  # the page on its left
+    payload, position = _varint(page, position)
+    if kind == _TABLE_INTERIOR:
+        return position - cell
+    if kind == _TABLE_LEAF:
+        _, position = _varint(page, position)  # the row id
+    usable = len(page)
+    most = usable - 35 if kind == _TABLE_LEAF else (usable - 12) * 64 // 255 - 23
+    if payload > most:
+        least = (usable - 12) * 32 // 255 - 23
+        fitting = least + (payload - least) % (usable - 4)
+        payload = (fitting if fitting <= most else least) + 4
+    return max(4, position - cell + payload)
+
+
+def _varint(page: bytes, position: int) -> tuple[int, int]:
+    value = 0
+    for _ in range(8):
+        byte = page[position]
+        position += 1
+        value = value << 7 | byte & 0x7F
+        if byte < 0x80:
+            return value, position
+    return value << 8 | page[position], position + 1  # the ninth byte counts whole

@@ -9,7 +9,10 @@ exact score comes from the memory itself.
 import math
 import sys
 from array import array
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cache
+from heapq import nlargest
 from typing import Any
 
 import apsw
@@ -21,43 +24,39 @@ from kept.settings import KIND_WEIGHTS, by_kind
 from kept.storage.sqlite import rows
 
 CHUNK = 1_000  # memories a row: what fits into one page of the file
-_BYTES = 4  # of a memory: one for feedback, one for all the other factors but age, two for the day of its last hit
-_MIDDLE = 128  # of a byte: no feedback, a weight of 1; a byte of 0 says that nothing is known
+_MIDDLE = 128  # of a byte: no feedback, or a weight of 1; a byte of 0 says that nothing is known
 _STEPS = 16  # of the weight, for each time it doubles: 4 % each
 _LAST_DAY = 0xFFFF
+_OLDEST = 4_000  # days: what is older counts as old as that
+_EVEN = (1.0,) * 256
 
 
 def note(connection: apsw.Connection, memory: Memory) -> None:
     """Keep the numbers of a memory as it is now. Call it inside a transaction."""
     rest = by_kind(KIND_WEIGHTS, memory.kind) * worth.importance_factor(memory.importance)
     rest *= worth.use_factor(memory.use_count) * worth.STATUS_FACTOR[memory.status]
-    feedback = _byte(memory.feedback)
-    others = _byte(round(_STEPS * math.log2(rest)) if rest > 0 else -_MIDDLE)
-    _write(connection, memory.id, feedback << 24 | others << 16 | _day(memory.last_hit_at or memory.created_at))
+    steps = round(_STEPS * math.log2(rest)) if rest > 0 else -_MIDDLE
+    _write(connection, memory.id, _byte(memory.feedback), _byte(steps), _day(memory.last_hit_at or memory.created_at))
 
 
 def drop(connection: apsw.Connection, id: int) -> None:
     """Keep nothing of a memory. Call it inside a transaction."""
-    _write(connection, id, 0)
+    _write(connection, id, 0, 0, 0)
 
 
-def weighed(connection: apsw.Connection, gains: dict[int, float], ranking: Ranking) -> list[tuple[float, int]]:
-    """(gain × weight, id) for each id, by the factors of the ranking, as of its moment."""
-    packed = _read(connection, up_to=max(gains, default=0))
-    by_feedback = [1.0] * 256
-    if "feedback" in ranking.factors:
-        by_feedback[1:] = [worth.feedback_factor(byte - _MIDDLE) for byte in range(1, 256)]
-    by_others = [1.0] * 256
-    if not {"importance", "use", "status", "kind"}.isdisjoint(ranking.factors):
-        by_others[1:] = [2.0 ** ((byte - _MIDDLE) / _STEPS) for byte in range(1, 256)]
-    today, fading = 0, 0.0
-    if ranking.now is not None and "recency" in ranking.factors:
-        today, fading = _day(ranking.now), worth.RECENCY_PER_DAY
-    return [
-        (gain * by_feedback[bits >> 24] * by_others[bits >> 16 & 255] / (1 + fading * abs(today - (bits & 0xFFFF))), id)
-        for id, gain in gains.items()
-        for bits in (packed[id],)
+def heaviest(connection: apsw.Connection, gains: Mapping[int, float], ranking: Ranking, limit: int) -> dict[int, float]:
+    """Of these ids the ones with the highest gain × weight, and their weights, by the factors of the ranking."""
+    feedbacks, others, days = _read(connection, up_to=max(gains, default=0))
+    by_feedback = _feedback_table() if "feedback" in ranking.factors else _EVEN
+    is_plain = {"importance", "use", "status", "kind"}.isdisjoint(ranking.factors)
+    by_others = _EVEN if is_plain else _others_table()
+    by_day = _recency_table(ranking)
+    values = [
+        gain * by_feedback[feedbacks[id]] * by_others[others[id]] * by_day[days[id]] for id, gain in gains.items()
     ]
+    cut = min(nlargest(limit, values), default=0.0)
+    best = nlargest(limit, ((value, id) for id, value in zip(gains, values, strict=True) if value >= cut))
+    return {id: value / gains[id] for value, id in best}
 
 
 def rebuild(connection: apsw.Connection) -> None:
@@ -67,21 +66,83 @@ def rebuild(connection: apsw.Connection) -> None:
         note(connection, rows.to_memory(row, ""))
 
 
-def _read(connection: apsw.Connection, *, up_to: int) -> "array[int]":
-    chunks: dict[Any, Any] = dict(connection.execute("select chunk, weights from weights"))
-    nothing = bytes(_BYTES * CHUNK)
-    packed = array("I", b"".join(chunks.get(chunk, nothing) for chunk in range(up_to // CHUNK + 1)))
-    if sys.byteorder == "big":
-        packed.byteswap()
-    return packed
+def wrong(connection: apsw.Connection) -> list[int]:
+    """The memories whose numbers are not theirs, for doctor. Usage is not looked at: it is counted without us."""
+    last: Any = connection.execute("select max(id) from memories").get
+    feedbacks, _, days = _read(connection, up_to=last or 0)
+    sql = "select id, feedback, coalesce(last_hit_at, created_at) from memories"
+    found: Any = connection.execute(sql).fetchall()
+    return [
+        id
+        for id, feedback, at in found
+        if (feedbacks[id], days[id]) != (_byte(feedback), _day(datetime.fromisoformat(at)))
+    ]
 
 
-def _write(connection: apsw.Connection, id: int, bits: int) -> None:
+def _read(connection: apsw.Connection, *, up_to: int) -> tuple[bytes, bytes, Sequence[int]]:
+    """Feedback, the other factors, and the day of the last hit, each by id."""
+    nothing = (bytes(CHUNK), bytes(CHUNK), bytes(2 * CHUNK))
+    found: Any = connection.execute("select chunk, feedbacks, others, days from weights").fetchall()
+    last: Any = connection.execute("select max(id) from memories").get
+    if up_to > (last or 0):  # an id of billions would ask for as many chunks
+        raise rows.damaged("An index that names a memory which was never there")
+    chunks = {chunk: _checked(blobs) for chunk, *blobs in found}
+    parts = zip(*(chunks.get(chunk, nothing) for chunk in range(up_to // CHUNK + 1)), strict=True)
+    feedbacks, others, days = (b"".join(part) for part in parts)
+    return feedbacks, others, _little_endian(array("H", days))
+
+
+def _write(connection: apsw.Connection, id: int, feedback: int, others: int, day: int) -> None:
     chunk, place = divmod(id, CHUNK)
-    row: Any = connection.execute("select weights from weights where chunk = ?", (chunk,)).fetchone()
-    weights = bytearray(row[0] if row else _BYTES * CHUNK)
-    weights[_BYTES * place : _BYTES * (place + 1)] = bits.to_bytes(_BYTES, "little")
-    connection.execute("insert or replace into weights (chunk, weights) values (?, ?)", (chunk, bytes(weights)))
+    sql = "select feedbacks, others, days from weights where chunk = ?"
+    row: Any = connection.execute(sql, (chunk,)).fetchone() or (CHUNK, CHUNK, 2 * CHUNK)
+    blobs = _checked([bytearray(blob) for blob in row])
+    blobs[0][place], blobs[1][place] = feedback, others
+    blobs[2][2 * place : 2 * place + 2] = day.to_bytes(2, "little")
+    connection.execute(
+        "insert or replace into weights (chunk, feedbacks, others, days) values (?, ?, ?, ?)",
+        (chunk, *map(bytes, blobs)),
+    )
+
+
+def _checked(blobs: list[Any]) -> list[Any]:
+    if [len(blob) for blob in blobs] != [CHUNK, CHUNK, 2 * CHUNK]:
+        raise rows.damaged("What memories are weighed by")
+    return blobs
+
+
+@cache
+def _feedback_table() -> tuple[float, ...]:
+    return (1.0, *(worth.feedback_factor(byte - _MIDDLE) for byte in range(1, 256)))
+
+
+@cache
+def _others_table() -> tuple[float, ...]:
+    return (1.0, *(2.0 ** ((byte - _MIDDLE) / _STEPS) for byte in range(1, 256)))
+
+
+def _recency_table(ranking: Ranking) -> Sequence[float]:
+    """Day → factor."""
+    if ranking.now is None or "recency" not in ranking.factors:
+        return _no_recency()
+    return _recency(_day(ranking.now))
+
+
+@cache
+def _no_recency() -> tuple[float, ...]:
+    return (1.0,) * (_LAST_DAY + 1)
+
+
+@cache
+def _recency(today: int) -> tuple[float, ...]:
+    past = [1 / (1 + worth.RECENCY_PER_DAY * age) for age in range(min(today, _OLDEST), 0, -1)]
+    return (*past[:1] * (today - len(past)), *past, *[1.0] * (_LAST_DAY + 1 - today))
+
+
+def _little_endian(numbers: "array[int]") -> "array[int]":
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers
 
 
 def _byte(steps: int) -> int:

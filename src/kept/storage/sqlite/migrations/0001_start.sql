@@ -139,7 +139,9 @@ create table hot_words (
 -- What memories bring along to every query (feedback, age, …), for weighing thousands without reading their rows.
 create table weights (
   chunk integer primary key,
-  weights blob not null                  -- four bytes a memory, in the order of ids
+  feedbacks blob not null,               -- in the order of ids: a byte a memory
+  others blob not null,                  -- a byte
+  days blob not null                     -- two bytes
 );
 
 create trigger memories_added after insert on memories begin
