@@ -6,7 +6,8 @@ DIR is a conversation (`memories.jsonl` and `queries.jsonl`), a folder of such f
 questions that have a haystack each (`sessions.jsonl` and `questions.jsonl`). Messages are appended as sessions, every
 question is asked once for messages and once for sessions, all with the weights that Kept comes with. R@k is the share
 of the gold within the first k, any@k whether some of it is there, full@k whether all is; figures in percent, averaged
-over questions, with 95 % bootstrap intervals. Questions that nothing answers are left out.
+over questions, with 95 % bootstrap intervals. Questions that nothing answers are left out. `--vectors` measures
+everything once more with vectors switched on (extra `vector`), under `vectors`.
 """
 
 import argparse
@@ -28,8 +29,13 @@ from kept.model import Message, Recalled
 
 DEPTH = 50  # how far down a first hit counts for MRR
 RESAMPLES = 1_000
-# Only what was said is measured, and a busy machine must not make the answers worse.
-SETTINGS = {"flush_enabled": False, "checkpoint_every_messages": 1_000_000, "recall_deadline_ms": 60_000}
+# Only what was said is measured, all of it, however old; and a busy machine must not make the answers worse.
+SETTINGS = {
+    "flush_enabled": False,
+    "checkpoint_every_messages": 1_000_000,
+    "recall_deadline_ms": 60_000,
+    "auto_upkeep": False,
+}
 DISCOUNTS = [1 / math.log2(rank + 2) for rank in range(10)]
 
 Place = tuple[str, str]  # session, message id
@@ -61,13 +67,15 @@ class Clock:
         return self.at
 
 
-def answers(path: Path, conversation: Conversation) -> Iterator[tuple[Query, list[Place], list[Place]]]:
+def answers(
+    path: Path, conversation: Conversation, settings: Mapping[str, Any] = SETTINGS
+) -> Iterator[tuple[Query, list[Place], list[Place]]]:
     """Write the messages into a new memory file; then of each question the messages and the sessions it finds."""
     sessions: dict[str, list[Message]] = {}
     for message in conversation.messages:
         sessions.setdefault(message.session, []).append(message)
     clock = Clock()
-    with kept.open(path, settings=SETTINGS, clock=clock) as memory:
+    with kept.open(path, settings=settings, clock=clock) as memory:
         for name, said in sessions.items():
             memory.session(name).extend(said)
         for query in conversation.queries:
@@ -182,12 +190,13 @@ def summary(figures: Sequence[Mapping[str, float]]) -> dict[str, Any]:
     return {**averages, "n": len(figures), "ci": intervals}
 
 
-def measure(folder: Path) -> dict[str, Any]:
+def measure(folder: Path, *, vectors: bool = False) -> dict[str, Any]:
     """Write, ask and judge everything in the folder."""
+    settings = SETTINGS | ({"search_provider": "hybrid"} if vectors else {})
     turns, sessions = [], []
     for conversation in conversations(folder):
         with tempfile.TemporaryDirectory() as place:
-            for query, messages_found, sessions_found in answers(Path(place) / "memory.db", conversation):
+            for query, messages_found, sessions_found in answers(Path(place) / "memory.db", conversation, settings):
                 if query.gold:
                     turns.append(turn_figures(query, messages_found))
                 sessions.append(session_figures(query, sessions_found))
@@ -206,16 +215,19 @@ def main() -> int:
     if not figures["session"]["n"]:
         parser.error(f"{options.data} holds no questions of a known form.")
     if options.vectors:
-        figures["vectors"] = "skipped: no vectors yet"
+        figures["vectors"] = measure(options.data, vectors=True)
     if options.json:
         print(json.dumps(figures, indent=2))
     else:
-        for by in ("turn", "session"):
-            ci = figures[by]["ci"]
-            lines = [(name, figures[by][name], *ci[name]) for name in ci]
-            print(table(f"by {by}, {figures[by]['n']} questions", ("", "%", "from", "to"), lines))
-        if options.vectors:
-            print(f"vectors: {figures['vectors']}")
+        for kind, measured in (
+            ("words", figures),
+            *([("vectors, too", figures["vectors"])] if options.vectors else []),
+        ):
+            for by in ("turn", "session"):
+                ci = measured[by]["ci"]
+                lines = [(name, measured[by][name], *ci[name]) for name in ci]
+                title = f"by {by}, {kind}, {measured[by]['n']} questions"
+                print(table(title, ("", "%", "from", "to"), lines))
     return 0
 
 

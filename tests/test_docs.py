@@ -27,7 +27,10 @@ def test_the_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytes
         exec(compile(code, page, "exec"), names)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md", "docs/sessions.md"])
+WITH_COMMANDS = ["README.md", *(f"docs/{name}.md" for name in ("tutorial", "sessions", "hybrid", "tiers", "hosts"))]
+
+
+@pytest.mark.parametrize("page", WITH_COMMANDS)
 def test_the_commands_of_a_page_run(page: str, tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()

@@ -8,7 +8,7 @@ import kept
 from kept import merging
 from kept.home import Home
 from kept.merging import Merged, merge
-from kept.model import Actor, Alias, Allowance, Conflict, Memory
+from kept.model import Actor, Alias, Allowance, Conflict, Memory, Source, Task
 from kept.ports import ANYWHERE, Storage
 from kept.projects import Projects
 from kept.registry import Project
@@ -16,6 +16,7 @@ from kept.settings import Settings
 from kept.spaces import open_file
 from kept.storage.sqlite import SqliteStorage
 from tests.builders import START, FakeClock, stamp
+from tests.builders import memory as a_memory
 
 ADMIN = Actor(role="admin", name="user")
 
@@ -148,7 +149,23 @@ def test_a_merge_that_was_interrupted_goes_on_and_nothing_is_lost_or_doubled(
     assert bench.contents("new") == ["four", "one", "three", "two"]
 
 
-def test_conflicts_aliases_and_allowances_move_too(bench: Bench) -> None:
+def test_a_note_of_a_task_does_not_stand_in_for_what_is_to_last(bench: Bench) -> None:
+    """D1: the note goes with its task, and what had been merged into it would go, too."""
+    old, new = bench.projects.get("old"), bench.projects.get("new")
+    for project, tier in ((old, "project"), (new, "task")):
+        storage = bench.storage(project)
+        with storage.writing(stamp()) as tx:
+            tx.add(a_memory("Said in both", space=project.space, tier=tier), "remember")
+        storage.close()
+    bench.merge()
+    storage = bench.storage(new)
+    with storage.reading() as reader:
+        tiers = [one.tier for one in reader.select(limit=100) if one.content == "Said in both"]
+    storage.close()
+    assert sorted(tiers) == ["project", "task"]
+
+
+def test_conflicts_aliases_tasks_and_allowances_move_too(bench: Bench) -> None:
     old, new = bench.projects.get("old"), bench.projects.get("new")
     storage = bench.storage(old)
     with storage.writing(stamp()) as tx:
@@ -159,11 +176,14 @@ def test_conflicts_aliases_and_allowances_move_too(bench: Bench) -> None:
         tx.add(Alias(word="auth", expands_to=("login",)), "alias")
         tx.add(Alias(word="db", expands_to=("database",)), "alias")
         tx.add(Allowance(digest="d1"), "allow")
+        for name in ("TASK-001", "TASK-002"):
+            tx.add(Task(name=name, description="of the old one", created_at=START), "task")
     storage.close()
     storage = bench.storage(new)
     with storage.writing(stamp()) as tx:
         tx.add(Alias(word="auth", expands_to=("session",)), "alias")
         tx.add(Allowance(digest="d2"), "allow")
+        tx.add(Task(name="TASK-001", description="of the new one", created_at=START), "task")
     storage.close()
     bench.merge()
     storage = bench.storage(new)
@@ -171,6 +191,8 @@ def test_conflicts_aliases_and_allowances_move_too(bench: Bench) -> None:
         assert [(c.left, c.right) for c in reader.all(Conflict)] == [(first.uid, second.uid)]
         assert {a.word: a.expands_to for a in reader.all(Alias)} == {"auth": ("session", "login"), "db": ("database",)}
         assert {allowance.digest for allowance in reader.all(Allowance)} == {"d1", "d2"}
+        tasks = [(task.name, task.description) for task in reader.all(Task)]
+        assert tasks == [("TASK-001", "of the new one"), ("TASK-002", "of the old one")]
     storage.close()
 
 
@@ -193,3 +215,56 @@ def test_a_project_without_memories_can_be_merged(bench: Bench) -> None:
     merged = merge(bench.projects, "empty", "new", actor=ADMIN, settings=Settings(), clock=bench.clock)
     assert merged.moved == 0
     assert bench.projects.get("empty").name == "new"
+
+
+def test_sessions_move_too_and_two_of_one_name_stay_two(bench: Bench) -> None:
+    """B3: what was said in the old project is found in the new one, with its findings, packed sessions included."""
+    with bench.opened("old") as memory:
+        memory.session("ancient").append("user", "An old story about the lighthouse")
+        bench.clock.advance(days=40)
+        assert memory.pack_sessions() == ["ancient"]
+        shared = memory.session("s1")
+        shared.append("user", "We talk about the harbor")
+        shared.fork("s2").append("user", "and about the pier")
+        memory.remember("Found in a talk", source=Source(session="s1"))
+    with bench.opened("new") as memory:
+        memory.session("s1").append("user", "Something else in a session of that name")
+    old = bench.projects.get("old").id
+    assert bench.merge().sessions == 3
+    with bench.opened("new") as memory:
+        assert {s.name: s.parent for s in memory.sessions()} == {
+            "s1": None,
+            "ancient": None,
+            f"s1-{old}": None,
+            "s2": f"s1-{old}",
+        }
+        assert [m.content for m in memory.session("s2").messages()] == [
+            "We talk about the harbor",
+            "and about the pier",
+        ]
+        assert len(memory.session("s1").messages()) == 1
+        assert {hit.message and hit.message.session for hit in memory.recall("pier", scope="sessions")} == {"s2"}
+        assert memory.recall("lighthouse", scope="sessions").hits == ()
+        assert len(memory.recall("lighthouse", scope="sessions", packed=True)) == 1
+        [finding] = [m for m in memory.list() if m.content == "Found in a talk"]
+        assert finding.source.session == f"s1-{old}"
+    files = {path.name for path in bench.home.rglob("sessions/*.jsonl") if "new" in path.parent.parent.name}
+    assert files == {"s1.jsonl", f"s1-{old}.jsonl", "s2.jsonl"}
+
+
+def test_a_merge_that_was_interrupted_moves_each_session_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bench.opened("old") as memory:
+        for name in ("s1", "s2"):
+            memory.session(name).append("user", f"What was said in {name}")
+
+    def fail(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(merging, "_batches", fail)
+        with pytest.raises(KeyboardInterrupt):
+            bench.merge()
+    assert bench.merge().sessions == 0
+    with bench.opened("new") as memory:
+        assert [session.name for session in memory.sessions()] == ["s1", "s2"]
+        assert [m.content for m in memory.session("s2").messages()] == ["What was said in s2"]

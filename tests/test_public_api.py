@@ -51,6 +51,8 @@ def test_every_public_method_is_documented() -> None:
         ("restore", ["ref"]),
         ("erase", ["ref"]),
         ("undo", ["event"]),
+        ("promote", ["ref", "to"]),
+        ("task", ["id"]),
         ("subscribe", ["subscriber"]),
         ("status", []),
     ],

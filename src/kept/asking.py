@@ -31,12 +31,13 @@ class Asking(Opened):
         scope: RecallScope = "memory",
         follow: bool = False,
         by: Literal["message", "session"] = "message",
+        packed: bool = False,
     ) -> Recalled:
         """The memories that fit a few key words best, with scores and reasons. No query raises for what it says.
 
         `files` are the files at hand: memories about them rank higher. `follow` also brings what was recalled
         together with the hits before. `scope` "archive" searches what has left, "sessions" what was said: by message,
-        or `by` session, where each comes once.
+        or `by` session, where each comes once. `packed`: also in old sessions, which are compressed; it takes longer.
         """
         [query] = _well_formed([query])
         question = Question(
@@ -51,10 +52,12 @@ class Asking(Opened):
             scope=scope,
             follow=follow,
             by=by,
+            packed=packed,
         )
         storages, now = self._readable(), self._now()
         recalled = recalling.note(question, self._answer(question, storages, now), storages, now)
-        self._signals.emit("memory:search", query=query, results=len(recalled.hits))
+        self._tell_search(query, len(recalled.hits))
+        self._after_recall(recalled.receipt)
         return recalled
 
     def why(self, receipt: Ref | None = None) -> Explained:
@@ -71,10 +74,10 @@ class Asking(Opened):
 
         Raises NotFound.
         """
-        storage, memory = self._find(ref)
+        _, memory = self._find(ref)
         if memory.is_forgotten and not forgotten:
             raise NotFound(f"Memory {memory.ref} was forgotten.", hint=f"`kept restore {memory.ref}` brings it back.")
-        self._signals.emit("memory:read", type="memory", path=storage.space, size=len(memory.content))
+        self._tell_read([memory])
         return memory
 
     def list(
@@ -114,7 +117,7 @@ class Asking(Opened):
             page_after = position.id if position is not None and position.is_global == is_global else None
             with storage.reading() as reader:
                 found += reader.select(where, limit=limit - len(found), after=page_after)
-        self._signals.emit("memory:read", type="memory", path="list", size=len(found))
+        self._tell_read(found)
         return found
 
     def _answer(self, question: Question, storages: Storages, now: datetime) -> Recalled:
@@ -126,6 +129,7 @@ class Asking(Opened):
             timer=self._timer,
             latencies=self._latencies,
             reranker=self._reranker,
+            find_embedder=self._find_embedder,
         )
 
     def _position(self, after: Ref) -> ids.Ref:

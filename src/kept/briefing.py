@@ -94,12 +94,14 @@ class Briefings(Asking):
         composed = compose(found, order)
         shown = [entry.memory for section in composed.sections for entry in section.entries]
         if situation.prompt:
-            self._signals.emit("memory:search", query=situation.prompt, results=len(shown))
+            self._tell_search(situation.prompt, len(shown))
+        self._tell_read(shown)
         used = [memory for memory in shown if _is_use(memory, now, situation.session, since)]
         receipt = None
         with suppress(KeptError):  # a full disk, say: what was found is told all the same
             body = _body(question, _only(recalled, shown), composed, order)
             receipt = _note(body, _spoken_of(found, recalled), used, storages, now)
+        self._after_recall(receipt)
         return Briefing(
             text=composed.text,
             style=order.style,
@@ -168,14 +170,13 @@ def _note(
     receipt = None
     for storage in storages:
         own = [memory.id for memory in used if memory.space == storage.space]
-        is_first = storage is storages[0]
-        if not own and not is_first:
+        if not own and not recalling.holds_receipts(storage):
             continue
         with storage.bookkeeping() as notes:
             if notes is None:
                 continue
             notes.count_uses(own, now)
-            if is_first:
+            if recalling.holds_receipts(storage):
                 receipt = f"r{notes.save_receipt(body, spoken_of, now)}"
     return receipt
 

@@ -87,7 +87,7 @@ class Changing(Opened):
                 scrubbed[storage.space] = storage.scrub()
             except Busy:  # they are erased; only the cleaning has to wait
                 scrubbed[storage.space] = Scrubbed(is_done=False)
-            self._tell_write(storage, -len(memories))
+            self._tell_write(storage, -sum(not memory.is_archived for memory in memories))
         return [_erased(memory, scrubbed[storage.space]) for storage, memory in found]
 
     def _revalue(self, ref: Ref, points: int, action: str) -> Memory:

@@ -2,15 +2,18 @@
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from msgspec import Struct
 
 from kept import ids, text
+from kept.configuration import parse_text, set_value
 from kept.errors import InvalidInput, NotFound
 from kept.model import Alias, Allowance, Conflict, Draft, Memory, Pause, Redaction, replace
 from kept.opened import Memories, Opened, Ref
-from kept.ports import ANYWHERE, R, Reader, Storage
-from kept.recall.aliases import as_mapping
+from kept.ports import ANYWHERE, R, Reader, Storage, Transaction
+from kept.recall.aliases import as_mapping as alias_mapping
+from kept.settings import Settings, as_mapping, resolve
 from kept.writing.check import MAX_NAME_CHARS, check_text
 from kept.writing.duplicates import supersede
 from kept.writing.redact import redact
@@ -64,13 +67,13 @@ class Deciding(Opened):
                 supersede(tx, other, current, at)
             tx.put(replace(found, resolved_at=at), "resolve")
             settled = tx.put(replace(current, verified_at=at, updated_at=at), "resolve")
-        self._tell_write(storage, 0)
+        self._tell_write(storage, -1 if other is not None and not other.is_archived else 0)
         return settled
 
     def aliases(self) -> dict[str, tuple[str, ...]]:
         """Every word that stands for others in a recall: the defaults, and what was added here."""
         own = [alias for storage in self._readable() for alias in _all(storage, Alias)]
-        return dict(as_mapping(own))
+        return dict(alias_mapping(own))
 
     def add_alias(self, word: str, *expands_to: str) -> Alias:
         """From now on, whoever asks for `word` is also given what holds one of the others."""
@@ -82,8 +85,7 @@ class Deciding(Opened):
             raise InvalidInput(
                 "An alias is a word and at least one other word for it.", hint="kept alias add auth login sso"
             )
-        storage = self._owned()
-        with storage.writing(self._stamp()) as tx:
+        with self._switching() as tx:
             known = next((alias for alias in tx.all(Alias) if alias.word == word), None)
             if known is None:
                 return tx.add(Alias(word=word, expands_to=others), "alias")
@@ -91,8 +93,7 @@ class Deciding(Opened):
 
     def remove_alias(self, word: str) -> None:
         """Take back what was added here for a word; the defaults stay."""
-        storage = self._owned()
-        with storage.writing(self._stamp()) as tx:
+        with self._switching() as tx:
             known = next((alias for alias in tx.all(Alias) if alias.word == word.strip().lower()), None)
             if known is None:
                 raise NotFound(
@@ -105,15 +106,13 @@ class Deciding(Opened):
         if session is not None:
             check_text(session, "The session", MAX_NAME_CHARS)
             session = redact(session).text
-        storage = self._owned()
-        with storage.writing(self._stamp()) as tx:
+        with self._switching() as tx:
             known = next((pause for pause in tx.all(Pause) if pause.session == session), None)
             return known or tx.add(Pause(session=session, since=tx.stamp.at), "pause")
 
     def resume(self, session: str | None = None) -> bool:
         """End a pause. False: there was none."""
-        storage = self._owned()
-        with storage.writing(self._stamp()) as tx:
+        with self._switching() as tx:
             known = next((pause for pause in tx.all(Pause) if pause.session == session), None)
             if known is not None:
                 tx.remove(known, "resume")
@@ -124,14 +123,27 @@ class Deciding(Opened):
         self._readable()
         return self._is_off(session)
 
+    def configure(self, name: str, value: str) -> Settings:
+        """Change one setting for this project: at once, and in its settings file, if it has one.
+
+        Raises SettingsError, and changes nothing, when the value would be refused.
+        """
+        storage = self._owned()
+        layers = [("settings", as_mapping(self._settings)), ("argument", {name: parse_text(name, value)})]
+        changed = resolve(layers).settings
+        if (file := self._spaces.settings_file()) is not None:
+            set_value(file, name, value)
+        self._settings = changed
+        self._tell_write(storage, 0)
+        return changed
+
     def allow(self, value: str, note: str = "") -> Allowance:
         """This value looks like a secret and is none: from now on it is stored as it is. Only its digest is kept."""
         if len(value) < 4:
             raise InvalidInput("A value of less than four characters is never taken for a secret.")
         check_text(note, "The note", MAX_NAME_CHARS)
         digest = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
-        storage = self._owned()
-        with storage.writing(self._stamp()) as tx:
+        with self._switching() as tx:
             known = next((one for one in tx.all(Allowance) if one.digest == digest), None)
             return known or tx.add(Allowance(digest=digest, note=redact(note).text), "allow")
 
@@ -174,9 +186,18 @@ class Deciding(Opened):
                 updated_at=tx.stamp.at,
             )
             tx.add(clean, "redact")
+        self._tell_write(storage, 0)
+
+    @contextmanager
+    def _switching(self) -> Iterator[Transaction]:
+        """A turn to write in the opened project's storage, to change a switch there."""
+        storage = self._owned()
+        with storage.writing(self._stamp()) as tx:
+            yield tx
+        self._tell_write(storage, 0)
 
     def _owned(self) -> Storage:
-        """The opened project's storage, to change a switch in."""
+        """The opened project's storage, which this actor may change."""
         if self._actor.role == "skill":
             self._readable()
         storage = self._spaces.ensure_project()

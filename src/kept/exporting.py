@@ -24,6 +24,7 @@ class Exporting(Opened):
                 while True:
                     with storage.reading() as reader:
                         page = reader.select(Where(shelf=shelf, scope=None), limit=PAGE, after=after, oldest_first=True)
+                    self._tell_read(page)
                     yield from page
                     if not page:
                         break

@@ -46,6 +46,11 @@ class SpaceFiles(msgspec.Struct, frozen=True):
         return self.directory / "tasks.json"
 
     @property
+    def settings(self) -> Path:
+        """The settings of one project. They lie in the home: nothing inside a repository is read."""
+        return self.directory / "settings.toml"
+
+    @property
     def sessions(self) -> Path:
         return self.directory / "sessions"
 

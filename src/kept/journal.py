@@ -14,7 +14,7 @@ from typing import Any, cast
 import msgspec
 
 from kept.errors import NotAllowed
-from kept.model import Alias, Allowance, Conflict, Event, Memory, Pause, Record, Session
+from kept.model import Alias, Allowance, Conflict, Event, Memory, Pause, Record, Session, Task
 from kept.ports import Stamp
 
 FIRST_PREV = "0" * 32  # what the first event of a journal points back to
@@ -225,7 +225,7 @@ def _unborn(record: Record, at: datetime) -> Record | None:
 
 def noun_of(event: Event) -> type[Record]:
     """What the event is about, told by its subject."""
-    for noun in (Alias, Session, Pause, Allowance):
+    for noun in (Alias, Session, Task, Pause, Allowance):
         if event.subject.startswith(f"{noun.noun}:"):
             return noun
     return Conflict if event.subject.startswith("c") and event.subject[1:].isdigit() else Memory

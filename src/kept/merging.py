@@ -5,15 +5,17 @@ is known by its uid; so whoever was interrupted starts again and goes on, and no
 """
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 
 from msgspec import Struct
 
-from kept import access
+from kept import access, transcripts
 from kept.errors import InvalidInput
 from kept.home import Home
-from kept.model import Actor, Alias, Allowance, Conflict, Memory, replace
-from kept.ports import ANYWHERE, LIVE, Clock, Stamp, Storage, Transaction, Where
+from kept.model import Actor, Alias, Allowance, Conflict, Memory, Message, Session, Task, replace
+from kept.ports import ANYWHERE, LIVE, Clock, Reader, Stamp, Storage, Transaction, Where
 from kept.projects import Projects
 from kept.registry import Project
 from kept.settings import Settings
@@ -30,13 +32,14 @@ class Merged(Struct, frozen=True, kw_only=True):
     moved: int
     duplicates: int
     erased: int
+    sessions: int = 0
 
 
 def merge(projects: Projects, source: str, into: str, *, actor: Actor, settings: Settings, clock: Clock) -> Merged:
     """Move the memories of project `source` into project `into`, archived and forgotten ones too; then retire it.
 
-    Open conflicts, aliases and allowances come along; whether it is paused does not. Raises NotAllowed unless the
-    actor may write both.
+    Sessions, open conflicts, aliases, tasks and allowances come along; whether it is paused does not. Raises NotAllowed
+    unless the actor may write both.
     """
     giver, taker = projects.get(source), projects.get(into)
     if giver.id == taker.id:
@@ -45,11 +48,12 @@ def merge(projects: Projects, source: str, into: str, *, actor: Actor, settings:
         )
     for project in (giver, taker):
         access.check_write(actor, project.space)
-    counts = {"moved": 0, "duplicates": 0, "erased": 0}
+    counts = {"moved": 0, "duplicates": 0, "erased": 0, "sessions": 0}
     if projects.home.files(giver.folder).database.exists():
         stores = _open(projects.home, giver, settings, clock), _open(projects.home, taker, settings, clock)
         try:
-            _move(*stores, counts, actor=actor, clock=clock)
+            _move(*stores, counts, giver.id, actor=actor, clock=clock)
+            _mirror(stores[1], projects.home.files(taker.folder).sessions)
         finally:
             for store in stores:
                 store.close()
@@ -60,13 +64,15 @@ def _open(home: Home, project: Project, settings: Settings, clock: Clock) -> Sto
     return open_file(home.prepare(project.folder).database, project.space, settings, clock)
 
 
-def _move(giver: Storage, taker: Storage, counts: dict[str, int], *, actor: Actor, clock: Clock) -> None:
+def _move(giver: Storage, taker: Storage, counts: dict[str, int], giver_id: str, *, actor: Actor, clock: Clock) -> None:
     stamp = Stamp(group=secrets.token_hex(8), at=clock(), actor=actor.name)
+    sessions = _session_names(giver, taker, giver_id)
+    counts["sessions"] = _move_sessions(giver, taker, sessions, stamp)
     for batch in _batches(giver):
         heirs = {}
         with taker.writing(stamp) as tx:
             for memory in batch:
-                heir, outcome = _take(tx, memory)
+                heir, outcome = _take(tx, _renamed(memory, sessions))
                 heirs[memory.uid] = heir
                 if outcome:
                     counts[outcome] += 1
@@ -75,13 +81,70 @@ def _move(giver: Storage, taker: Storage, counts: dict[str, int], *, actor: Acto
                 _leave(tx, memory, heirs[memory.uid])
     with giver.reading() as reader:
         conflicts, aliases, allowances = reader.all(Conflict), reader.all(Alias), reader.all(Allowance)
+        tasks = reader.all(Task)
     with taker.writing(stamp) as tx:
         _take_conflicts(tx, conflicts)
         _take_aliases(tx, aliases)
+        names = {task.name for task in tx.all(Task)}
+        for task in tasks:
+            if task.name not in names:
+                tx.add(replace(task, id=0), ACTION)
         known = {allowance.digest for allowance in tx.all(Allowance)}
         for allowance in allowances:
             if allowance.digest not in known:
                 tx.add(replace(allowance, id=0), ACTION)
+
+
+def _session_names(giver: Storage, taker: Storage, giver_id: str) -> dict[str, str]:
+    """What each session of the giver is called at the taker: as before, unless that is another conversation there."""
+    names = {}
+    with giver.reading() as here, taker.reading() as there:
+        for session in here.all(Session):
+            is_taken = there.session(session.name) is not None and not _is_moved(here, there, session.name)
+            names[session.name] = f"{session.name[:100]}-{giver_id}" if is_taken else session.name
+    return names
+
+
+def _is_moved(here: Reader, there: Reader, name: str) -> bool:
+    """Whether everything that was said in a session has come over already. A session moves in one transaction."""
+    said = {(message.n, message.id, message.role, message.content) for message in here.messages(name)}
+    return said <= {(message.n, message.id, message.role, message.content) for message in there.messages(name)}
+
+
+def _move_sessions(giver: Storage, taker: Storage, names: Mapping[str, str], stamp: Stamp) -> int:
+    moved = 0
+    with giver.reading() as reader:
+        for session in reader.all(Session):
+            name = names[session.name]
+            with taker.writing(stamp) as tx:
+                if tx.session(name) is not None:
+                    continue
+                parent = None if session.parent is None else names.get(session.parent, session.parent)
+                tx.add(replace(session, id=0, name=name, parent=parent), ACTION)
+                tx.append([replace(message, session=name) for message in reader.messages(session.name)])
+                if session.packed_at is not None:
+                    tx.pack(name)
+                moved += 1
+    return moved
+
+
+def _mirror(taker: Storage, folder: Path) -> None:
+    """Write the files of the sessions that are not packed. Each is brought up to date, so the old ones cost little."""
+    with taker.reading() as reader:
+        for session in reader.all(Session):
+            if session.packed_at is None:
+                transcripts.mirror(folder, session.name, partial(_said_after, reader, session.name))
+        transcripts.write_index_of(folder, reader)
+
+
+def _said_after(reader: Reader, session: str, n: int) -> list[Message]:
+    return reader.messages(session, after=n)
+
+
+def _renamed(memory: Memory, names: Mapping[str, str]) -> Memory:
+    """The memory, with the name that its session has at the taker."""
+    name = names.get(memory.source.session or "", memory.source.session)
+    return memory if name == memory.source.session else replace(memory, source=replace(memory.source, session=name))
 
 
 def _batches(giver: Storage) -> Iterator[list[Memory]]:
@@ -112,7 +175,11 @@ def _take(tx: Transaction, memory: Memory) -> tuple[str | None, str]:
 
 
 def _same(memory: Memory) -> Where:
-    return replace(LIVE, fingerprint=memory.fingerprint, scope=memory.scope)
+    """What says the same and stays as long: a note of a task is gone when that has ended."""
+    fingerprints, scope = (memory.fingerprint,), memory.scope
+    if memory.tier == "task":
+        return replace(LIVE, fingerprints=fingerprints, scope=scope, tiers=("task",), task=memory.source.task)
+    return replace(LIVE, fingerprints=fingerprints, scope=scope, tiers=("session", "project", "global"))
 
 
 def _leave(tx: Transaction, memory: Memory, heir: str | None) -> None:

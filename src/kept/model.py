@@ -21,6 +21,7 @@ Outcome = Literal["stored", "strengthened", "candidate", "refused"]
 ConflictType = Literal["contradictory", "superseded", "ambiguous"]
 Role = Literal["admin", "project", "skill"]
 MessageRole = Literal["user", "assistant", "tool_call", "tool_result", "summary"]
+TaskState = Literal["pending", "active", "blocked", "done", "failed", "cancelled"]
 
 GLOBAL = "global"
 
@@ -211,6 +212,30 @@ class Session(Record, frozen=True, kw_only=True):
         return f"session:{self.name}"
 
 
+class Task(Record, frozen=True, kw_only=True):
+    """A piece of work. It is `done`, `failed` or `cancelled` in the end; `blocked_by` names the tasks it waits for."""
+
+    noun: ClassVar[str] = "task"
+
+    name: str
+    description: str = ""
+    state: TaskState = "pending"
+    milestone: str | None = None
+    priority: int | None = None
+    acceptance_criteria: tuple[str, ...] = ()
+    blocked_by: tuple[str, ...] = ()
+    created_at: datetime
+    completed_at: datetime | None = None
+
+    @property
+    def subject(self) -> str:
+        return f"task:{self.name}"
+
+    @property
+    def has_ended(self) -> bool:
+        return self.completed_at is not None
+
+
 class Pause(Record, frozen=True, kw_only=True):
     """Nothing is captured or injected by itself: in the whole project, or in one session."""
 
@@ -238,7 +263,7 @@ class Allowance(Record, frozen=True, kw_only=True):
 
 
 # Every noun but Memory: few enough to be read whole.
-SMALL_NOUNS: tuple[type[Record], ...] = (Conflict, Alias, Session, Pause, Allowance)
+SMALL_NOUNS: tuple[type[Record], ...] = (Conflict, Alias, Session, Task, Pause, Allowance)
 NOUNS: tuple[type[Record], ...] = (Memory, *SMALL_NOUNS)
 
 

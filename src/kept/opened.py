@@ -6,12 +6,14 @@ Facade layer. `memory.Kept` puts the verbs together from the modules beside this
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
 from kept import access, ids
+from kept.embedding import embedder_of
 from kept.errors import InvalidInput, NotAllowed, NotFound
 from kept.model import (
     GLOBAL,
@@ -26,13 +28,14 @@ from kept.model import (
     Source,
     replace,
 )
-from kept.ports import ANYWHERE, Clock, Stamp, Storage
+from kept.ports import ANYWHERE, Clock, Embedder, Stamp, Storage
 from kept.recall.latency import Latencies
 from kept.recall.rerank import Reranker
 from kept.settings import PRESETS, Settings
 from kept.signals import Signals, Subscriber
 from kept.spaces import Spaces
 from kept.writing import pipeline
+from kept.writing.redact import redact
 
 Ref = int | str
 Confirm = Callable[[str], bool]
@@ -62,6 +65,7 @@ class Opened:
         origin: Origin = "agent",
         timer: Callable[[], float] = time.perf_counter,
         reranker: Reranker | None = None,
+        embedder: Embedder | None = None,
     ) -> None:
         self._spaces = spaces
         self._actor = actor
@@ -72,6 +76,7 @@ class Opened:
         self._signals = Signals()
         self._timer = timer
         self._reranker = reranker
+        self._embedder = embedder
         self._latencies = Latencies()
 
     def __enter__(self) -> Self:
@@ -123,6 +128,12 @@ class Opened:
             return False
         with storage.reading() as reader:
             return any(pause.session in (None, session) for pause in reader.all(Pause))
+
+    def _find_embedder(self) -> Embedder:
+        """What makes vectors: as given to `kept.open`, or as the settings say. Raises SettingsError."""
+        if self._embedder is None:
+            self._embedder = embedder_of(self._settings)
+        return self._embedder
 
     def _new_id(self) -> str:
         return secrets.token_hex(4)
@@ -185,11 +196,20 @@ class Opened:
     def _find_live(self, ref: Ref) -> tuple[Storage, Memory]:
         storage, memory = self._find(ref)
         if memory.is_archived:
+            now = f" It is {heir} now." if (heir := self._heir(memory)) else ""
             raise InvalidInput(
-                f"Memory {memory.ref} is archived ({memory.reason}).",
+                f"Memory {memory.ref} is archived ({memory.reason}).{now}",
                 hint=f"`kept restore {memory.ref}` brings it back.",
             )
         return storage, memory
+
+    def _heir(self, memory: Memory) -> str | None:
+        """The ref of what has taken the place of a memory; None when nothing has, or when that was erased."""
+        if memory.superseded_by is None:
+            return None
+        with suppress(NotFound):
+            return self._find(memory.superseded_by)[1].ref
+        return None
 
     def _put(
         self,
@@ -210,7 +230,7 @@ class Opened:
             if current is None:
                 raise NotFound(f"Memory {memory.ref} was erased meanwhile.")
             changed = tx.put(change(current, tx.stamp.at), action)
-        self._tell_write(storage, 0)
+        self._tell_write(storage, current.is_archived - changed.is_archived)
         return changed
 
     def _stamp(self, undoes: str | None = None) -> Stamp:
@@ -225,5 +245,24 @@ class Opened:
             raise InvalidInput("The clock returned a time without a time zone.", hint="Use datetime.now(UTC).")
         return at.astimezone(UTC)
 
+    # What subscribers hear of it, always after the fact
+
+    def _tell_read(self, memories: Iterable[Memory]) -> None:
+        """That memories were loaded: for each space, how many characters."""
+        chars: dict[str, int] = {}
+        for memory in memories:
+            chars[memory.space] = chars.get(memory.space, 0) + len(memory.content)
+        for space, size in chars.items():
+            self._signals.emit("memory:read", type="memory", path=space, size=size)
+
     def _tell_write(self, storage: Storage, delta: int) -> None:
+        """That a space has changed, and by how many memories it has grown."""
         self._signals.emit("memory:write", type="memory", path=storage.space, delta=delta)
+
+    def _after_recall(self, receipt: str | None) -> None:
+        """Something was asked for, and noted under that receipt: `upkeeping` sees whether it is time for upkeep."""
+
+    def _tell_search(self, query: str, results: int) -> None:
+        """What was looked for, without its secrets: subscribers keep logs."""
+        if self._signals.are_heard:
+            self._signals.emit("memory:search", query=redact(query).text, results=results)

@@ -16,7 +16,7 @@ from kept.home import Home, default_home, expanded
 from kept.memory import Kept
 from kept.model import Actor, Origin
 from kept.opened import Confirm
-from kept.ports import Clock
+from kept.ports import Clock, Embedder
 from kept.projects import Projects
 from kept.recall.rerank import Reranker
 from kept.registry import Project
@@ -41,13 +41,14 @@ def open(
     clock: Clock | None = None,
     origin: Origin = "agent",
     reranker: Reranker | None = None,
+    embedder: Embedder | None = None,
 ) -> Kept:
     """Open a memory: a project of the home (by default the current directory's), one file, or `:memory:`.
 
     `location` is a file (`.json` for a JSON store, anything else is SQLite), `:memory:`, or None for
     the home. `project` is a directory or a name. `confirm(question) -> bool` is asked before
     global memory changes. `clock` returns an aware datetime. `origin` is who speaks when a draft does not say.
-    `reranker(query, hits)` may give each hit one more factor.
+    `reranker(query, hits)` may give each hit one more factor; `embedder` makes the vectors of profile hybrid.
     """
     now = clock or utc_now
     if location is not None and (project is not None or home is not None):
@@ -63,7 +64,7 @@ def open(
     else:
         chosen = settings_in_force(settings)
         spaces = _single(os.fspath(location), chosen, now)
-    return Kept(
+    memory = Kept(
         spaces,
         actor=actor or Actor(),
         settings=chosen,
@@ -71,7 +72,10 @@ def open(
         confirm=confirm,
         origin=origin,
         reranker=reranker,
+        embedder=embedder,
     )
+    memory._after_opening()
+    return memory
 
 
 def open_projects(home: str | os.PathLike[str] | None = None, *, clock: Clock | None = None) -> Projects:
@@ -89,8 +93,8 @@ def open_projects(home: str | os.PathLike[str] | None = None, *, clock: Clock | 
 
 
 def project_settings_file(home: Home, project: Project) -> Path:
-    """Where the settings of one project are. It lies in the home: nothing inside a repository is read."""
-    return home.files(project.folder).directory / "settings.toml"
+    """Where the settings of one project are."""
+    return home.files(project.folder).settings
 
 
 def _single(location: str, settings: Settings, now: Clock) -> Spaces:

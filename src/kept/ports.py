@@ -5,7 +5,7 @@ holds no policy: which memory is worth keeping, who may see it, and what a chang
 decided above. tests/contract is the full definition; a class that passes it is a storage.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
@@ -43,7 +43,7 @@ class Where(Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
     statuses: tuple[Status, ...] = ()
     uid: str | None = None
-    fingerprint: str | None = None
+    fingerprints: tuple[str, ...] = ()
     topic: str | None = None
     key: str | None = None
     session: str | None = None
@@ -55,6 +55,7 @@ class Where(Struct, frozen=True, kw_only=True):
 
 LIVE = Where()
 ANYWHERE = Where(shelf="any", scope=None)
+COMMON_HANDLE = 32
 
 
 class TooLate(Exception):
@@ -81,13 +82,15 @@ class Ranking(Struct, frozen=True, kw_only=True):
     """How a search orders what it finds: by BM25 times what a memory brings along to every query.
 
     `columns` says what a word counts in each column of `Prepared`. `factors` are names of worth.FACTORS, taken at the
-    moment `now`, and "kind", for which `kind_weights` has the numbers.
+    moment `now`, and "kind", for which `kind_weights` has the numbers. `relevance` tells how well a memory fits all that
+    was asked, of which the words searched for may be a part; None: how well it fits these.
     """
 
     columns: tuple[float, float, float, float, float] = (1.0, 1.0, 1.0, 1.0, 1.0)
     factors: tuple[str, ...] = ()
     kind_weights: Mapping[str, float] = {}
     now: datetime | None = None
+    relevance: Callable[[Prepared], float] | None = None
 
 
 BY_MATCH = Ranking()
@@ -184,7 +187,31 @@ class Messages(Protocol):
         """Rows, words, and rows with each word, of all messages that are not packed."""
 
 
-class Reader(Messages, Protocol):
+class VectorState(Struct, frozen=True):
+    """Of which model a space keeps vectors, how many memories have theirs, and how many still wait for it."""
+
+    model: str | None = None
+    done: int = 0
+    pending: int = 0
+
+
+class VectorReader(Protocol):
+    """Reading vectors: bytes as `kept.vectors` packs them. A storage never makes one."""
+
+    def vector_state(self) -> VectorState:
+        """Whether there are vectors, and whether all are there."""
+
+    def vectorless(self, *, limit: int) -> list[Memory]:
+        """Memories, oldest first, whose text has no vector of the chosen model yet; none when no model is chosen."""
+
+    def vectors(self, ids: Sequence[int]) -> dict[int, bytes]:
+        """The vectors of these memories, as far as they have one of the chosen model and of their present text."""
+
+    def nearest(self, vector: bytes, where: Where = LIVE, *, limit: int) -> list[Found]:
+        """Memories whose vectors point most the same way, best first; `rank` is the cosine. Never `forgotten` ones."""
+
+
+class Reader(Messages, VectorReader, Protocol):
     """A consistent look at one space: everything read through it is of one moment."""
 
     space: str
@@ -219,6 +246,13 @@ class Reader(Messages, Protocol):
         `among`: only so many of the matches, the newest ones, are ranked at all.
         `newest`: the latest ones first, and none is ranked: cheap for the commonest word.
         `is_late` is asked from time to time; when it says yes, the search ends with TooLate.
+        """
+
+    def alike(self, texts: Sequence[Sequence[str]], scope: Scope, *, limit: int) -> list[list[Memory]]:
+        """For each text, given as its prepared words, the live memories that may be about the same thing.
+
+        That is those which share enough of its handles (text.handles, text.enough_handles); most shared handles first,
+        of equals the newest. Of a handle that many memories have, the newest COMMON_HANDLE count.
         """
 
     def vocabulary(self, beginning: str, where: Where = LIVE, *, limit: int) -> list[str]:
@@ -269,14 +303,17 @@ class Transaction(Reader, Protocol):
     def put(self, record: R, action: str) -> R:
         """Make `record` the truth for its id. Raises NotFound if the id is not there."""
 
+    def put_many(self, memories: Sequence[Memory], action: str) -> None:
+        """As `put` does for each of these memories, which differ: only that many at once may be faster."""
+
     def remove(self, record: Record, action: str) -> None:
         """Take a small record (an alias) away. A memory is archived by `put` and leaves by `erase` only."""
 
     def append(self, messages: Sequence[Message]) -> list[Message]:
         """Add messages at the end of their sessions and return them with their numbers.
 
-        One whose session, id and role are known already is left out: adding twice adds once. A transcript is its own
-        journal, so there is no event.
+        One whose session, id and role are known already is left out: adding twice adds once. A packed session is
+        unpacked first. A transcript is its own journal, so there is no event.
         """
 
     def pack(self, session: str) -> int:
@@ -307,6 +344,12 @@ class Bookkeeping(Protocol):
     def count(self, counters: Mapping[str, int]) -> None:
         """Add to named counters, such as `refused:chatter`."""
 
+    def choose_model(self, model: str | None) -> None:
+        """Keep vectors of this model from now on: every memory waits for one. None: no vectors, and none is left."""
+
+    def save_vectors(self, model: str, vectors_made: Sequence[tuple[Memory, bytes]]) -> None:
+        """Keep the vectors of these memories, unless their text, or the model, is another one by now."""
+
     def save_receipt(self, body: dict[str, Any], uids: Sequence[str], at: datetime) -> int:
         """Note what was asked and answered; `uids` are the memories it speaks of, with which it will be erased.
 
@@ -322,11 +365,17 @@ class Storage(Protocol):
     def reading(self) -> AbstractContextManager[Reader]:
         """Look at one consistent state. Waits for no writer."""
 
-    def writing(self, stamp: Stamp, *, urgent: bool = False) -> AbstractContextManager[Transaction]:
+    def writing(
+        self, stamp: Stamp, *, urgent: bool = False, wait_s: float | None = None
+    ) -> AbstractContextManager[Transaction]:
         """Take a turn to write. Raises Busy, naming the holder, if none was free within the time limit.
 
         `urgent`: something is to go (forget, erase), which must work on a full disk, too.
+        `wait_s`: wait so long at most, instead of as long as the storage was told to; 0 is not at all.
         """
+
+    def in_bulk(self) -> AbstractContextManager[None]:
+        """Hundreds of memories are about to leave for the archive: be quick about each, and tidy up at the end."""
 
     def bookkeeping(self) -> AbstractContextManager[Bookkeeping | None]:
         """Note usage without waiting: None when somebody else is writing, and then it is skipped."""
@@ -351,6 +400,19 @@ class Storage(Protocol):
 
     def close(self) -> None:
         """Let go of files and connections. Closing twice is allowed."""
+
+
+class Embedder(Protocol):
+    """What turns texts into rows of numbers, such that texts which mean nearly the same point nearly the same way.
+
+    `model` is its name, which is kept beside every vector: those of two models cannot be compared, and one that gives
+    longer rows, say, is another model.
+    """
+
+    model: str
+
+    def embed(self, texts: Sequence[str]) -> Iterable[Sequence[float]]:
+        """One row for each text, all of the same length."""
 
 
 Clock = Callable[[], datetime]

@@ -7,19 +7,22 @@ comes after the answer, never waits, and never changes it.
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from math import inf
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
-from kept.errors import InvalidInput, NotFound
-from kept.model import Hit, Memory, Recalled, Source, canonical_kind, replace
-from kept.ports import Storage, Where
+from kept.embedding import catch_up
+from kept.errors import InvalidInput, NotFound, SettingsError
+from kept.model import GLOBAL, Hit, Memory, Recalled, Source, canonical_kind, replace
+from kept.ports import Embedder, Storage, Where
 from kept.recall import pipeline
 from kept.recall.conversations import MessageHit, MessageRequest, recall_messages
 from kept.recall.latency import Latencies
+from kept.recall.packed import WithPacked
 from kept.recall.rerank import Reranker
-from kept.settings import PROFILES, Settings
+from kept.settings import PROFILES, Profile, Settings
 from kept.writing.redact import redact
 
 RecallScope = Literal["memory", "items", "sessions", "sources", "archive"]
@@ -42,16 +45,18 @@ class Question(Struct, frozen=True, kw_only=True):
     scope: RecallScope = "memory"
     follow: bool = False
     by: Literal["message", "session"] = "message"
+    packed: bool = False
 
 
 class Explained(Struct, frozen=True, kw_only=True):
     """What a recall noted about itself: the question, when, and what was returned and missed, with the numbers.
 
-    Of a briefing also its sections, with what stands in each and why, and what was left out of them.
+    Of a briefing also its sections, with what stands in each and why, and what was left out of them; of what was
+    shared, with whom.
     """
 
     receipt: str
-    kind: Literal["recall", "briefing"] = "recall"
+    kind: Literal["recall", "briefing", "share"] = "recall"
     at: datetime
     question: Question
     words: tuple[str, ...] = ()
@@ -60,6 +65,7 @@ class Explained(Struct, frozen=True, kw_only=True):
     pinned: tuple[str, ...] = ()
     sections: tuple[dict[str, Any], ...] = ()
     left_out: tuple[dict[str, Any], ...] = ()
+    to: str | None = None
     degraded: str | None = None
     took_ms: float = 0.0
 
@@ -73,29 +79,71 @@ def answer(
     timer: Callable[[], float],
     latencies: Latencies,
     reranker: Reranker | None = None,
+    find_embedder: Callable[[], Embedder],
 ) -> Recalled:
     """Ask all the spaces at once, each at one moment."""
     request = _request(question, settings, is_degraded=latencies.is_degraded)
+    embedder, note = _embedder(question, request.profile, storages, find_embedder)
     if question.scope == "sessions":
-        return _answer_from_sessions(question, storages[:1], settings=settings, now=now, timer=timer)
+        recalled = _answer_from_sessions(
+            question, storages[:1], settings=settings, now=now, timer=timer, embedder=embedder
+        )
+        return _with_note(recalled, note)
     with ExitStack() as stack:
         readers = [stack.enter_context(storage.reading()) for storage in storages]
-        around = pipeline.Surroundings(readers=readers, settings=settings, now=now, timer=timer, reranker=reranker)
+        around = pipeline.Surroundings(
+            readers=readers, settings=settings, now=now, timer=timer, reranker=reranker, embedder=embedder
+        )
         recalled = pipeline.recall(request, around)
     latencies.note(recalled.took_ms)
-    return recalled
+    return _with_note(recalled, note)
+
+
+def _embedder(
+    question: Question, profile: Profile, storages: Sequence[Storage], find_embedder: Callable[[], Embedder]
+) -> tuple[Embedder | None, str | None]:
+    """What compares by meaning, if the profile wants that; and what is to be said about it.
+
+    Memories that are new get their vector here. Raises SettingsError when the question itself asks for vectors and
+    there can be none; when only the settings do, words have to do.
+    """
+    if not profile.vectors:
+        return None, None
+    try:
+        embedder = find_embedder()
+        waiting = 0 if question.scope == "sessions" else sum(catch_up(storage, embedder) for storage in storages)
+    except SettingsError as error:
+        if question.profile is not None:
+            raise
+        return None, f"only words were compared: {error.message} {error.hint}"
+    except Exception as error:  # somebody else's embedder: an answer by words is better than none
+        return None, f"the embedder failed ({type(error).__name__}), so only words were compared"
+    if not waiting:
+        return embedder, None
+    return embedder, f"{waiting} memories wait for their vector and were found by words; `kept vectors on` goes on"
+
+
+def _with_note(recalled: Recalled, note: str | None) -> Recalled:
+    return recalled if note is None else replace(recalled, degraded="; ".join(filter(None, (recalled.degraded, note))))
 
 
 def _answer_from_sessions(
-    question: Question, storages: Sequence[Storage], *, settings: Settings, now: datetime, timer: Callable[[], float]
+    question: Question,
+    storages: Sequence[Storage],
+    *,
+    settings: Settings,
+    now: datetime,
+    timer: Callable[[], float],
+    embedder: Embedder | None,
 ) -> Recalled:
     """Ask the conversations of the project. The parts of `why` add up to the score here."""
     started = timer()
-    deadline = started + settings.recall_deadline_ms / 1000
+    deadline = inf if question.packed else started + settings.recall_deadline_ms / 1000
     request = MessageRequest(query=question.query, limit=question.limit, by=question.by)
     for storage in storages:
         with storage.reading() as reader:
-            found = recall_messages(request, reader, now=now, is_late=lambda: timer() >= deadline)
+            messages = WithPacked(reader) if question.packed else reader
+            found = recall_messages(request, messages, now=now, is_late=lambda: timer() >= deadline, embedder=embedder)
         return Recalled(
             hits=tuple(_message_as_hit(hit, storage.space) for hit in found.hits),
             words=found.words,
@@ -130,19 +178,23 @@ def note(question: Question, recalled: Recalled, storages: Sequence[Storage], no
     receipt = None
     for storage in storages:
         returned = [hit.memory for hit in recalled.hits if hit.memory.space == storage.space and hit.message is None]
-        is_first = storage is storages[0]
-        if not returned and not is_first:
+        if not returned and not holds_receipts(storage):
             continue
         with storage.bookkeeping() as notes:
             if notes is None:
                 continue
             notes.link([memory.id for memory in returned], now)
             notes.count_uses([memory.id for memory in returned if is_use(memory, now)], now)
-            if is_first:
+            if holds_receipts(storage):
                 spoken_of = [hit.memory.uid for hit in (*recalled.hits, *(miss.hit for miss in recalled.misses))]
                 spoken_of += [memory.uid for memory in recalled.pinned]
                 receipt = f"r{notes.save_receipt(body(question, recalled), spoken_of, now)}"
     return replace(recalled, receipt=receipt)
+
+
+def holds_receipts(storage: Storage) -> bool:
+    """Whether receipts are kept there: never in global, or one project would read what another has asked."""
+    return storage.space != GLOBAL
 
 
 def is_use(memory: Memory, now: datetime, *, session: str | None = None, since: datetime | None = None) -> bool:
@@ -163,13 +215,14 @@ def is_use(memory: Memory, now: datetime, *, session: str | None = None, since: 
 def explain(receipt: str | int | None, storages: Sequence[Storage]) -> Explained:
     """What a recall noted about itself; the newest one when none is named. Raises NotFound."""
     number = None if receipt is None else _receipt_number(receipt)
-    if storages:
-        with storages[0].reading() as reader:
+    for storage in filter(holds_receipts, storages):
+        with storage.reading() as reader:
             if found := reader.receipt(number):
                 number, at, body = found
                 return msgspec.convert(body | {"receipt": f"r{number}", "at": at}, Explained)
     if receipt is None:
-        raise NotFound("Nothing has been recalled here yet.", hint="`kept recall WORDS` asks.")
+        hint = "`kept recall WORDS` asks. Before a project has its first memory, nothing is noted."
+        raise NotFound("No recall was noted here yet.", hint=hint)
     raise NotFound(
         f"There is no receipt r{number}.", hint="Only the newest are kept. `kept why` shows the last recall."
     )
@@ -226,7 +279,8 @@ def body(question: Question, recalled: Recalled) -> dict[str, Any]:
 
 
 def _line(hit: Hit) -> dict[str, Any]:
-    return {"ref": hit.ref, "uid": hit.memory.uid, "score": hit.score, "why": hit.why, "matched": hit.matched}
+    line = {"ref": hit.ref, "uid": hit.memory.uid, "score": hit.score, "why": hit.why, "matched": hit.matched}
+    return line | ({"parts": hit.parts} if hit.parts else {})
 
 
 def _receipt_number(receipt: str | int) -> int:

@@ -83,11 +83,8 @@ class Remembering(Opened):
             return [refusal for refusal in batch if isinstance(refusal, Receipt)]
         storage = self._writable(first)
         with storage.writing(self._stamp()) as tx:
-            place = self._place(storage, tx.stamp.at)
-            receipts = [
-                pipeline.store(tx, ready, place) if isinstance(ready, pipeline.Ready) else ready for ready in batch
-            ]
-        self._tell_write(storage, sum(receipt.outcome in ("stored", "candidate") for receipt in receipts))
+            receipts = pipeline.store(tx, batch, self._place(storage, tx.stamp.at))
+        self._tell_write(storage, sum(map(grown_by, receipts)))
         return receipts
 
     def _place(self, storage: Storage, at: datetime) -> pipeline.Place:
@@ -105,6 +102,12 @@ class Remembering(Opened):
             with storage.bookkeeping() as notes:
                 if notes is not None:
                     notes.count({f"refused:{reason}": number for reason, number in reasons.items()})
+
+
+def grown_by(receipt: Receipt) -> int:
+    """By how many live memories a write made a space grow."""
+    is_new = receipt.outcome in ("stored", "candidate") and receipt.reason != "already_stored"
+    return is_new - len(receipt.superseded)
 
 
 def _batches(prepared: Iterable[pipeline.Ready | Receipt]) -> Iterator[Batch]:

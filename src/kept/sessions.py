@@ -18,7 +18,7 @@ from kept.errors import InvalidInput, NotFound
 from kept.model import Draft, Memory, Message, MessageRole, Receipt, Session, Source, replace
 from kept.opened import Memories, Receipts
 from kept.ports import Reader, Storage, Transaction, Where
-from kept.remembering import Remembering
+from kept.remembering import Remembering, grown_by
 from kept.settings import PRESETS
 from kept.text import fingerprint
 from kept.transcripts import check_session_name
@@ -82,34 +82,11 @@ class Sessions(Remembering):
         with storage.reading() as reader:
             return reader.all(Session)
 
-    def pack_sessions(self) -> list[str]:
-        """Compress the sessions in which nothing was said for the days of `session_retention_days`."""
-        storage = self._spaces.project()
-        packed = []
-        for session in self.sessions():
-            if storage is None or session.packed_at is not None:
-                continue
-            with storage.reading() as reader:
-                last = reader.last_number(session.name)
-                newest = reader.messages(session.name, after=last - 1)
-            silent_since = newest[-1].at if newest and newest[-1].at else session.finished_at or session.started_at
-            if (self._now() - silent_since).days >= self._settings.session_retention_days:
-                with storage.writing(self._stamp()) as tx:
-                    tx.pack(session.name)
-                    tx.put(replace(session, packed_at=tx.stamp.at), "pack")
-                packed.append(session.name)
-                if (folder := self._spaces.sessions_folder()) is not None:
-                    transcripts.remove(folder, session.name)
-        if packed and storage is not None:
-            self._index_sessions(storage)
-        return packed
-
     def _index_sessions(self, storage: Storage) -> None:
         folder = self._spaces.sessions_folder()
         if folder is not None:
             with storage.reading() as reader:
-                counted = [(session, reader.last_number(session.name)) for session in reader.all(Session)]
-            transcripts.write_index(folder, counted)
+                transcripts.write_index_of(folder, reader)
 
 
 class OpenSession:
@@ -157,7 +134,13 @@ class OpenSession:
                     for offset, message in enumerate(clean, 1)
                 ]
             )
-        self._mirror()
+            session = tx.session(self.id)
+            if added and session is not None and session.packed_at is not None:  # it goes on: unpacked
+                session = tx.put(replace(session, packed_at=None), "unpack")
+        if session is None or session.packed_at is None:
+            self._mirror()
+        if added:
+            self._tell("memory:write", delta=len(added))
         every = self._memory._settings.checkpoint_every_messages
         if added and before // every != (before + len(added)) // every:
             self.checkpoint()
@@ -167,12 +150,15 @@ class OpenSession:
 
     def messages(self) -> list[Message]:
         """The whole transcript, summaries included."""
-        with self._storage.reading() as reader:
-            return reader.messages(self.id)
+        said = self._said()
+        self._tell("memory:read", size=sum(len(message.content) for message in said))
+        return said
 
     def window(self) -> Window:
         """What belongs into the context: the newest summary and what was said after it, old tool results left out."""
-        return window(self.messages(), self._memory._settings.tool_result_retention)
+        shown = self._window()
+        self._tell("memory:read", size=sum(len(message.content) for message in shown.messages))
+        return shown
 
     # What is kept of it
 
@@ -198,7 +184,7 @@ class OpenSession:
         """Catch up with what a crash interrupted: the transcript's file, and findings that were due."""
         with self._storage.reading() as reader:
             last, session = reader.last_number(self.id), reader.session(self.id)
-        if last:
+        if last and session is not None and session.packed_at is None:
             self._mirror()
         if session is not None and last - session.checked >= self._memory._settings.checkpoint_every_messages:
             self.checkpoint()
@@ -221,18 +207,19 @@ class OpenSession:
         Nothing that was written changes: the summary is one more record. Flushes first.
         """
         settings = self._memory._settings
-        before = self.window()
+        before = self._window()
         if not force and before.tokens < settings.compaction_threshold_tokens:
             return before
         self.flush(summarizer)
-        said = [message for message in self.messages() if message.role != "summary"]
+        whole = self._said()
+        said = [message for message in whole if message.role != "summary"]
         old = said[: -settings.compaction_keep_recent] if settings.compaction_keep_recent else said
         upto = old[-1].n if old else 0
-        if not old or any(_stands_for(message) >= upto for message in self.messages() if message.role == "summary"):
+        if not old or any(_stands_for(message) >= upto for message in whole if message.role == "summary"):
             return before
         summary = (summarizer or summarize)(old) or "Nothing of note was said."
         self.extend([Message(id=f"summary_{upto:03d}", role="summary", content=summary, input={"upto": upto})])
-        after = self.window()
+        after = self._window()
         self._memory._signals.emit("memory:compact", sessionId=self.id, before=before.tokens, after=after.tokens)
         return after
 
@@ -261,7 +248,9 @@ class OpenSession:
             session = tx.session(child.id)
             if session is not None and parent is not None:
                 tx.put(replace(session, checked=parent.checked, flushed=parent.flushed), "fork")
+            copied = tx.last_number(child.id)
         child._mirror()
+        child._tell("memory:write", delta=copied)
         return child
 
     @contextmanager
@@ -271,6 +260,17 @@ class OpenSession:
         yield Turn(self, user_text)
 
     # How it is done
+
+    def _said(self) -> list[Message]:
+        with self._storage.reading() as reader:
+            return reader.messages(self.id)
+
+    def _window(self) -> Window:
+        return window(self._said(), self._memory._settings.tool_result_retention)
+
+    def _tell(self, signal: str, **payload: int) -> None:
+        path = f"{self._storage.space}/sessions/{self.id}"
+        self._memory._signals.emit(signal, type="session", path=path, **payload)
 
     def _checked(self, message: Message) -> Message:
         if message.role not in ROLES:
@@ -314,14 +314,13 @@ class OpenSession:
         rules = replace(self._memory._rules(), echoes=self._memory._echoes())
         ready = [pipeline.prepare(_as_draft(found, session), rules) for found in extract(recent)]
         with self._storage.writing(self._memory._stamp()) as tx:
-            place = self._memory._place(self._storage, tx.stamp.at)
-            receipts = [
-                pipeline.store(tx, draft, place) if isinstance(draft, pipeline.Ready) else draft for draft in ready
-            ]
+            receipts = pipeline.store(tx, ready, self._memory._place(self._storage, tx.stamp.at))
             current = tx.session(self.id)
             if current is not None:
                 tx.put(replace(current, checked=max(current.checked, recent[-1].n)), "checkpoint")
         self._memory._count_reasons(receipts)
+        if ready:
+            self._memory._tell_write(self._storage, sum(map(grown_by, receipts)))
         return [receipt for receipt in receipts if receipt.outcome != "refused" and receipt.reason != "already_stored"]
 
     def _store_summary(self, messages: Sequence[Message], summarizer: Summarizer | None) -> Receipt | None:
@@ -346,6 +345,8 @@ class OpenSession:
                 if admit.is_promotable(signals_of(memory), memory.importance, len(memory.content), preset):
                     change = replace(memory, tier="project", status="candidate", updated_at=tx.stamp.at)
                     promoted.append(tx.put(change, "promote"))
+        if promoted:
+            self._memory._tell_write(self._storage, 0)
         return promoted
 
     def _set_mark(self, **marks: Any) -> None:

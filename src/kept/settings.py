@@ -203,6 +203,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     retention: Annotated[str, _choice(RETENTIONS)] = "kept"
     max_size_bytes: Annotated[int, Meta(ge=65_536, le=2**60)] = 100_000_000
     max_memories: _Count | None = None
+    auto_upkeep: bool = True
     prune_percent: _Percent = 1.0
     prune_schedule: _CronLine = "0 4 * * *"
     shelf_life_days: Mapping[str, _Days] = SHELF_LIFE_DAYS
@@ -230,7 +231,7 @@ HELP: Mapping[str, Mapping[str, str]] = {
     "recall": {
         "profile": "How hits are scored: by all factors (kept), also by vectors (hybrid), or as koshi or praxis did.",
         "search_provider": "What finds candidates: words (fts5), or words and vectors (hybrid).",
-        "vector_model": "Name of the embedding model; none: no vectors.",
+        "vector_model": "Name of the model that makes vectors; none: wordllama, which comes with the extra `vector`.",
         "vector_weight": "Weight of the cosine in the match of profile hybrid.",
         "text_weight": "Weight of BM25 in the match of profile hybrid.",
         "recall_deadline_ms": "Milliseconds after which a recall answers with what it has, marked degraded.",
@@ -264,6 +265,7 @@ HELP: Mapping[str, Mapping[str, str]] = {
         "retention": "What is archived: by shelf life and size (kept), by number too (praxis), by size alone (koshi).",
         "max_size_bytes": "Size of the live memories and their index above which the least worth are archived.",
         "max_memories": "Number of live memories above which the least worth are archived; none: as retention says.",
+        "auto_upkeep": "Whether a little upkeep is done by itself, when a store is opened and at every fiftieth recall.",
         "prune_percent": "Percent of the memories that one step of pruning archives.",
         "prune_schedule": "When a long-running process does its upkeep, in cron syntax.",
         "shelf_life_days": "Days until an unused memory is archived, by kind; `other` holds for kinds without a row.",

@@ -1,6 +1,14 @@
 """Signals: what subscribers hear of a memory's life.
 
-Facade layer. Rule: a subscriber is a guest. When it fails, that is logged, and nothing else happens.
+    memory:read     {type, path, size}            memories or messages were loaded: how many characters, from where
+    memory:write    {type, path, delta}           a space or a session has changed: by how many it has grown
+    memory:flush    {sessionId}                   findings and a summary were stored, before a compaction
+    memory:compact  {sessionId, before, after}    a summary stands in for old messages: tokens before and after
+    memory:search   {query, results}              somebody asked: what, and how many hits there were
+
+`type` is `memory` or `session`, `path` the space, of a session with its id behind it. Facade layer. Rule: a signal
+tells what has happened, and never what a memory says. A subscriber is a guest: when it fails, that is logged, and
+nothing else happens.
 """
 
 import logging
@@ -20,6 +28,11 @@ class Signals:
 
     def __init__(self) -> None:
         self._subscribers: list[Subscriber] = []
+
+    @property
+    def are_heard(self) -> bool:
+        """Whether anybody listens: what costs something to say need not be said to nobody."""
+        return bool(self._subscribers)
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """From now on `subscriber` hears every signal. Call what is returned to end that."""

@@ -43,6 +43,9 @@ class Spaces(Protocol):
     def sessions_folder(self) -> Path | None:
         """Where the transcripts of the project are mirrored; None for a portable file, which has no mirrors."""
 
+    def settings_file(self) -> Path | None:
+        """Where the settings of the project are; None while there is none, and for a portable file."""
+
     def close(self) -> None:
         """Close what was opened."""
 
@@ -77,6 +80,9 @@ class OneSpace:
     def sessions_folder(self) -> Path | None:
         return None
 
+    def settings_file(self) -> Path | None:
+        return None
+
     def close(self) -> None:
         self._storage.close()
 
@@ -109,7 +115,9 @@ class HomeSpaces:
         found = self._located.project
         if found is None:
             return None
-        return self._opened(found.space, self._home.files(found.folder).database, create=False)
+        # Once it is open, its folder need not be looked through again: this is asked several times a call.
+        opened = self._open.get(found.space)
+        return opened or self._opened(found.space, self._home.files(found.folder).database, create=False)
 
     def ensure_project(self) -> Storage:
         if self._located.project is None or self._located.project.space not in self._open:
@@ -119,7 +127,7 @@ class HomeSpaces:
         return self._open[self._located.project.space]
 
     def shared(self) -> Storage | None:
-        return self._opened(GLOBAL, self._home.files().database, create=False)
+        return self._open.get(GLOBAL) or self._opened(GLOBAL, self._home.files().database, create=False)
 
     def ensure_shared(self) -> Storage:
         return self._created(GLOBAL, self._home.prepare().database)
@@ -145,6 +153,10 @@ class HomeSpaces:
     def sessions_folder(self) -> Path | None:
         project = self._located.project
         return None if project is None else self._home.files(project.folder).sessions
+
+    def settings_file(self) -> Path | None:
+        project = self._located.project
+        return None if project is None else self._home.files(project.folder).settings
 
     def close(self) -> None:
         for storage in self._open.values():

@@ -1,15 +1,19 @@
 """Keeping house: numbers, backups, switches."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kept import access
+from msgspec import to_builtins
+
+from kept import access, embedding
 from kept.disk import shown
 from kept.errors import Corrupt, NotAllowed, NotFound
 from kept.model import GLOBAL, Tier
 from kept.opened import Opened
 from kept.ports import BackedUp, Restored, Where
 from kept.spaces import is_of_global
+from kept.upkeep import progress
 
 
 class Tending(Opened):
@@ -29,6 +33,7 @@ class Tending(Opened):
                 }
                 newest = reader.events(newest_first=True, limit=1)
                 counters = reader.counters()
+                vectors = reader.vector_state()
             spaces.append(
                 {
                     "space": storage.space,
@@ -38,12 +43,41 @@ class Tending(Opened):
                         for name, number in sorted(counters.items())
                         if name.startswith("refused:")
                     },
+                    "vectors": to_builtins(vectors),
+                    "upkeep": _upkeep(counters),
                     "events": newest[0].seq if newest else 0,
                     "last_change": newest[0].at if newest else None,
                     **storage.describe(),
                 }
             )
         return {"actor": self._as_actor(), "spaces": spaces}
+
+    def vectors(self) -> dict[str, dict[str, Any]]:
+        """For each readable space: of which model it keeps vectors, how many are there, how many memories wait."""
+        states = {}
+        for storage in self._readable():
+            with storage.reading() as reader:
+                states[storage.space] = to_builtins(reader.vector_state())
+        return states
+
+    def check_vectors(self) -> None:
+        """Raise SettingsError, which says what to install, unless vectors can be made here."""
+        self._find_embedder().embed([""])
+
+    def make_vectors(self, *, progress: embedding.Progress = lambda done, total: None) -> None:
+        """Give every memory its vector, of the model that the settings name. `progress(done, total)` is told of it.
+
+        Writes in small turns, and lets others go first. When interrupted, the next call goes on from there.
+        """
+        for storage in self._readable():
+            embedding.make_all(storage, self._find_embedder(), progress)
+
+    def drop_vectors(self) -> None:
+        """Remove the vectors of the project. Those of global memory, which other projects may use, stay."""
+        for storage in self._readable():
+            if storage.space != GLOBAL:
+                access.check_write(self._as_actor(), storage.space)
+                embedding.drop_all(storage)
 
     def backup(self, target: Path, *, tier: Tier = "project") -> BackedUp:
         """Write a verified copy of the project's store (or of the global one) to a new file, while others go on."""
@@ -75,3 +109,15 @@ class Tending(Opened):
             restored = storage.restore_from(source, overwrite_newer=True)
         self._tell_write(storage, 0)
         return restored
+
+
+def _upkeep(counters: Mapping[str, int]) -> dict[str, Any]:
+    """How upkeep is getting on by itself: when it had last been through everything, and what went wrong since."""
+    come = progress.read(counters)
+    return {
+        "finished_at": come.finished_at,
+        "is_under_way": come.cursor > 0 or come.evict_to > 0,
+        "is_crowded": bool(come.is_crowded),
+        "errors": dict(come.errors),
+        "failed_at": come.failed_at,
+    }

@@ -16,6 +16,7 @@ as `u` and its number in hexadecimal. On such tokens all agree: the index holds 
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from operator import add
 from typing import Any, Literal
@@ -27,7 +28,9 @@ FTS_TOKENIZE = f"unicode61 remove_diacritics 0 tokenchars '{TOKEN_CHARS}'"
 """The `tokenize=` of every FTS5 table over prepared words. It contains single quotes: put it in double quotes."""
 
 MAX_TOKEN_CHARS = 64  # longer is a blob and no name; FTS5 would keep every byte of it as a key
+SHORT_TEXT = 600  # characters of a text that is remembered for a while: a memory, not a document
 SHORT_RUN = 16  # characters of a run that is always worth remembering
+HANDLES = 8  # of a text: enough for two short texts to meet by all their words
 MAX_QUERY_WORDS = 32  # FTS5 takes seconds for hundreds of words on some ten thousand rows
 MAX_HUMPS = 10  # a name in camel case with more parts is base64
 
@@ -135,14 +138,32 @@ def words(text: str) -> list[str]:
 
 
 def words_and_length(text: str) -> tuple[list[str], int]:
-    """`words` and `count_words` of a text, for the price of one of them."""
-    tokens: list[str] = []
-    length = 0
-    for run in text.split():
-        reading = _read_short(run) if len(run) <= SHORT_RUN else _read(run)
-        tokens += reading[0]
-        length += reading[2]
-    return tokens, length
+    """`words` and `count_words` of a text, for the price of one of them, and for none if it was just read."""
+    tokens, length = _read_short_text(text) if len(text) <= SHORT_TEXT else _read_text(text)
+    return list(tokens), length
+
+
+def _read_text(text: str) -> tuple[tuple[str, ...], int]:
+    readings = [_read_short(run) if len(run) <= SHORT_RUN else _read(run) for run in text.split()]
+    return tuple([token for reading in readings for token in reading[0]]), sum([reading[2] for reading in readings])
+
+
+_read_short_text = lru_cache(maxsize=1024)(_read_text)  # the write path reads a text twice: to compare, and to index
+
+
+def handles(words: Iterable[str]) -> list[str]:
+    """The few words by which two texts about the same thing are likely to meet: the longest ones, each once.
+
+    A long word is seldom a common one. Texts that say nearly the same, or the opposite, share most of them.
+    """
+    distinct = sorted(set(words))
+    distinct.sort(key=len, reverse=True)  # which keeps the order of equally long ones
+    return distinct[:HANDLES]
+
+
+def enough_handles(handles: int) -> int:
+    """How many of its handles another text must share to be, perhaps, about the same thing: a third, at least two."""
+    return min(handles, max(2, -(-handles // 3)))
 
 
 def count_words(text: str) -> int:
@@ -243,7 +264,7 @@ def _read_any(run: str) -> _Reading:
     return tuple(index), tuple(ask), count
 
 
-_read_short = lru_cache(maxsize=8192)(_read_any)  # text repeats its words: a run that was seen costs 0.1 µs, not 3
+_read_short = lru_cache(maxsize=32768)(_read_any)  # text repeats its words: a run that was seen costs 0.1 µs, not 3
 
 
 def _tokens(unit: str) -> dict[str, bool]:

@@ -15,6 +15,7 @@ import msgspec
 from kept.disk import explained, locked, make_private_directory, write_private_file
 from kept.errors import InvalidInput
 from kept.model import Message, Session
+from kept.ports import Reader
 
 MAX_NAME_CHARS = 128
 _encode = msgspec.json.Encoder().encode
@@ -76,6 +77,11 @@ def write_index(folder: Path, sessions: Sequence[tuple[Session, int]]) -> None:
     ]
     make_private_directory(folder)
     write_private_file(folder / "sessions.json", msgspec.json.format(_encode({"sessions": entries}), indent=2) + b"\n")
+
+
+def write_index_of(folder: Path, reader: Reader) -> None:
+    """The index of all sessions that a space has."""
+    write_index(folder, [(session, reader.last_number(session.name)) for session in reader.all(Session)])
 
 
 def remove(folder: Path, session: str) -> None:

@@ -10,6 +10,7 @@ from kept.opened import Events, Opened, Ref, Storages
 from kept.ports import ANYWHERE, Reader, Stamp, Storage
 
 PAGE = 200
+GONE = (None, "archived")
 LOOK_BACK = 10_000  # events: an undo that finds nothing is over in a blink, however long the journal is
 
 
@@ -82,7 +83,9 @@ class Undoing(Opened):
                     tx.put(step.record, "undo")
                 elif (record := tx.get(step.noun, step.id)) is not None:
                     tx.remove(record, "undo")
-            return tx.events(group=stamp.group)
+            done = tx.events(group=stamp.group)
+        self._tell_write(storage, sum(map(_grown_by, done)))
+        return done
 
 
 def _newest_first(reader: Reader) -> Iterator[Event]:
@@ -91,6 +94,12 @@ def _newest_first(reader: Reader) -> Iterator[Event]:
     for end in range(last, max(0, last - LOOK_BACK), -PAGE):
         page = reader.events(after=max(0, end - PAGE), limit=PAGE)
         yield from (event for event in reversed(page) if event.seq <= end)
+
+
+def _grown_by(event: Event) -> int:
+    """By how many live memories an event made a space grow: 1, 0 or −1."""
+    before, after = (event.changed or {}).get("status", (None, None)) if journal.noun_of(event) is Memory else (0, 0)
+    return (after not in GONE) - (before not in GONE)
 
 
 def _plan(reader: Reader, group: str, at: datetime) -> Sequence[journal.Revert]:

@@ -35,7 +35,56 @@ def test_pinned_memories_come_along(asked: Shell) -> None:
 
 
 def test_nothing_found_says_what_to_try(asked: Shell) -> None:
-    assert asked("recall", "zebra") == "No memory has these words. Try others, or `kept list`.\n"
+    assert asked("recall", "zebra") == "No memory has the word zebra. Try other words for it, or `kept list`.\n"
+    assert "any of the words zebra, Okapi." in asked("recall", "zebra", "Okapi")
+    assert "Ask again without them" in asked("recall", "auth", "--kind", "decision")
+
+
+def test_an_empty_space_says_how_to_begin(shell: Shell) -> None:
+    assert "Nothing is kept here yet. `kept remember" in shell("recall", "auth")
+
+
+def test_a_hit_says_by_which_words_it_came(asked: Shell) -> None:
+    """C12, C13: in the words of the query and of the memory, not in their stems."""
+    assert "    matches importer, retries\n" in asked("recall", "importer", "retries")
+    assert "    matches middleware (near middelware)\n" in asked("recall", "middelware")
+    assert "    matches auth (alias of signin)\n" in asked("recall", "signin")
+
+
+def test_more_words_than_are_looked_for_are_said_to_be(asked: Shell) -> None:
+    said = asked("recall", "auth " + " ".join(f"word{number}" for number in range(10_000)))
+    assert said.startswith("[id:1]")
+    assert said.endswith("Note: only the first 32 words were looked for. Two to six do best.\n")
+    assert "Note" not in asked("recall", "auth")
+
+
+def test_what_looks_like_sql_is_words(asked: Shell) -> None:
+    """A19."""
+    assert "No memory has the word 1=1." in asked("recall", "' OR 1=1 --")
+    assert asked("list").count("[id:") == 3
+
+
+def test_what_just_missed_is_explained(asked: Shell) -> None:
+    said = asked("recall", "auth importer deploys", "--limit", "1", "--explain")
+    missed = said.partition("Just missed:\n")[2]
+    assert missed.count("beyond the limit of 1") == 2
+    assert "Just missed" not in asked("recall", "auth importer deploys", "--limit", "1")
+
+
+def test_days_narrow_what_is_found(asked: Shell) -> None:
+    asked.clock.advance(days=2)
+    asked("remember", "The importer now retries five times")
+
+    def refs(*options: str) -> list[str]:
+        return [hit["ref"] for hit in asked.json("recall", "importer", *options)["hits"]]
+
+    assert refs("--since", "2026-03-02") == refs("--since", "2026-03-03T11:59") == ["4"]
+    assert refs("--until", "2026-03-01") == ["3"], "until a day is over"
+    assert refs("--until", "2026-03-01T12:00Z") == [], "a moment is what it says"
+    assert len(refs("--since", "2026-03-01", "--until", "2026-03-03")) == 2
+    for wrong in ("friday", "2026-13-01", "", "0001-01-01T00:00+14:00", "9999-12-31"):
+        assert "is not a date. Write a day, 2026-03-01" in asked.fails("recall", "x", "--until", wrong, code=2)
+    assert "Swap the two dates" in asked.fails("recall", "x", "--since", "2026-03-03", "--until", "2026-03-01")
 
 
 def test_why_shows_the_last_recall_or_an_earlier_one(asked: Shell) -> None:
@@ -50,4 +99,4 @@ def test_why_shows_the_last_recall_or_an_earlier_one(asked: Shell) -> None:
 
 def test_a_recall_needs_words(asked: Shell) -> None:
     assert "Missing argument 'WORDS...'" in asked.fails("recall", code=2)
-    assert "No memory has these words" in asked("recall", "???")
+    assert "There is no word in this to look for." in asked("recall", "???")

@@ -13,10 +13,10 @@ from typing import Any, Protocol
 
 import pytest
 
-from kept import journal, text, worth
+from kept import journal, text, vectors, worth
 from kept.errors import Busy, InvalidInput, NotFound, StorageError
-from kept.model import Alias, Allowance, Conflict, Memory, Message, Pause, Session, Source, replace
-from kept.ports import ANYWHERE, Ranking, Statistics, Storage, TooLate, Where
+from kept.model import Alias, Allowance, Conflict, Memory, Message, Pause, Session, Source, Task, replace
+from kept.ports import ANYWHERE, COMMON_HANDLE, Ranking, Statistics, Storage, TooLate, VectorState, Where
 from tests.builders import START, memory, stamp
 
 
@@ -128,6 +128,7 @@ def promise_small_records_are_kept_too(bench: Bench) -> None:
         gone = tx.add(Alias(word="db", expands_to=("database",)), "alias")
         pauses = [tx.add(Pause(session=session, since=START), "pause") for session in (None, "s1")]
         allowed = tx.add(Allowance(digest="ab" * 32, note="a test key"), "allow")
+        task = tx.add(Task(name="TASK-001", blocked_by=("a", "b"), priority=1, created_at=START), "task")
         settled = tx.put(replace(conflict, resolved_at=START), "resolve")
         tx.remove(gone, "alias")
     storage = bench.reopen(storage)
@@ -135,6 +136,7 @@ def promise_small_records_are_kept_too(bench: Bench) -> None:
         assert reader.all(Conflict) == [settled]
         assert reader.all(Alias) == [alias]
         assert reader.all(Pause) == pauses
+        assert reader.all(Task) == [task]
         assert reader.all(Allowance) == [allowed]
         assert [reader.get(noun, 1) for noun in (Conflict, Alias, Pause, Allowance)] == [
             settled,
@@ -193,7 +195,7 @@ def promise_select_finds_by_every_field(bench: Bench) -> None:
             Where(tags=("a,b",)),
             Where(files=("src/x.py",)),
             Where(uid=wanted.uid),
-            Where(fingerprint=wanted.fingerprint),
+            Where(fingerprints=(wanted.fingerprint, "unknown")),
             Where(topic="t1"),
             Where(key="k1"),
             Where(session="s1"),
@@ -426,6 +428,41 @@ def promise_a_late_search_is_given_up(bench: Bench) -> None:
         assert reader.search(text.query_words("common"), limit=5, is_late=lambda: False)
 
 
+def promise_what_may_be_about_the_same_thing_is_found_for_many_texts_at_once(bench: Bench) -> None:
+    """C22, C23: candidates by shared long words, live ones of the same scope only, in step with every change."""
+    storage = bench.open()
+    pool = add(storage, "The connection pool closes idle sessions")
+    longer = add(storage, "Idle sessions of the connection pool are closed after an hour")
+    add(storage, "An item about the connection pool and its idle sessions", scope="items")
+    gone = add(storage, "Idle sessions in the connection pool, once more")
+    lone = add(storage, "Fastify")
+
+    def alike(*texts: str, limit: int = 8) -> list[list[Memory]]:
+        with storage.reading() as reader:
+            return reader.alike([text.words(each) for each in texts], "memory", limit=limit)
+
+    with storage.writing(stamp()) as tx:
+        tx.put(replace(gone, status="archived", reason="forgotten"), "forget")
+    assert alike("Fastify", "Connection pool: idle sessions stay open", "Nothing of the kind", "") == [
+        [lone],
+        [longer, pool],
+        [],
+        [],
+    ]
+    assert alike("Fastify serves every connection") == [[]]  # one of several handles is not enough
+    assert alike("The connection pool closes idle sessions", limit=1) == [[pool]]
+    with storage.writing(stamp()) as tx:
+        revised = tx.put(replace(pool, content="Deploys run on Fridays"), "revise")
+        tx.erase(longer)
+        again = tx.add(memory("A pool of connections for idle sessions"), "remember")
+        assert tx.alike([text.words("idle sessions of the pool")], "memory", limit=8) == [[again]]
+    assert alike("idle sessions of the pool", "deploys on Fridays") == [[again], [revised]]
+    with storage.writing(stamp()) as tx:
+        crowd = [tx.add(memory(f"Caching layer variant{number}"), "remember") for number in range(COMMON_HANDLE + 1)]
+    found = alike("caching layer", limit=100)[0]
+    assert found == crowd[:0:-1]  # the newest ones of a crowd, and not the oldest
+
+
 def promise_the_vocabulary_can_be_walked(bench: Bench) -> None:
     """C12: what an unfinished word could have meant."""
     storage = bench.open()
@@ -480,7 +517,7 @@ def promise_a_transaction_sees_its_own_changes(bench: Bench) -> None:
     with storage.writing(stamp()) as tx:
         one = tx.add(memory("one fish"), "remember")
         assert tx.get(Memory, one.id) == one
-        assert tx.select(Where(fingerprint=one.fingerprint)) == [one]
+        assert tx.select(Where(fingerprints=(one.fingerprint,))) == [one]
         assert [hit.memory for hit in tx.search(text.query_words("fish"), limit=5)] == [one]
         tx.put(replace(one, content="two birds"), "revise")
         assert tx.search(text.query_words("fish"), limit=5) == []
@@ -743,6 +780,32 @@ def promise_messages_are_searched_apart_from_memories(bench: Bench) -> None:
         assert reader.statistics(words).rows == 1
 
 
+def promise_many_changes_at_once_are_as_one_after_the_other(bench: Bench) -> None:
+    storage = bench.open()
+    with storage.writing(stamp()) as tx:
+        added = [tx.add(memory(f"the harbor number {n}", importance=n / 300), "remember") for n in range(250)]
+    changed = [
+        replace(one, status="archived", reason="expired", archived_at=START)
+        if one.id % 3
+        else replace(one, content=f"the pier number {one.id}", title="renamed" if one.id % 2 else None, feedback=3)
+        for one in added
+    ]
+    with storage.writing(stamp("many")) as tx:
+        tx.put_many(changed, "change")
+        tx.put_many([], "change")
+    storage = bench.reopen(storage)
+    with storage.reading() as reader:
+        assert [reader.get(Memory, one.id) for one in added] == changed
+        events = reader.events(group="many")
+        assert [(event.action, event.subject) for event in events] == [("change", one.uid) for one in added]
+        assert journal.broken_links(reader.events()) == []
+        assert len(reader.search(["harbor"], limit=300)) == 0
+        assert len(reader.search(["pier"], limit=300)) == 83
+        assert len(reader.search(["harbor"], Where(shelf="archive"), limit=300)) == 167
+    with storage.writing(stamp()) as tx, pytest.raises(NotFound):
+        tx.put_many([replace(added[0], id=9_999)], "change")
+
+
 def promise_a_packed_session_can_be_read_but_is_not_searched(bench: Bench) -> None:
     storage = bench.open()
     with storage.writing(stamp()) as tx:
@@ -761,6 +824,26 @@ def promise_a_packed_session_can_be_read_but_is_not_searched(bench: Bench) -> No
     with storage.reading() as reader:
         assert reader.messages("s1") == kept
         assert len(reader.search_messages(words, limit=5)) == 1
+
+
+def promise_a_packed_session_that_goes_on_is_unpacked_and_loses_nothing(bench: Bench) -> None:
+    storage = bench.open()
+    with storage.writing(stamp()) as tx:
+        kept = tx.append([said(1, "old harbor talk"), said(2, "more talk")])
+        tx.pack("s1")
+        assert tx.append([said(1, "old harbor talk")]) == []
+    words = text.query_words("harbor")
+    with storage.reading() as reader:
+        assert reader.search_messages(words, limit=5) == [], "nothing new was said, so it stays packed"
+    with storage.writing(stamp()) as tx:
+        (added,) = tx.append([said(3, "new harbor talk")])
+    storage = bench.reopen(storage)
+    with storage.writing(stamp()) as tx:
+        assert added.n == 3
+        assert tx.messages("s1") == [*kept, added]
+        assert len(tx.search_messages(words, limit=5)) == 2
+        assert tx.pack("s1") == 3
+        assert tx.messages("s1") == [*kept, added]
 
 
 def promise_messages_can_be_erased(bench: Bench) -> None:
@@ -788,6 +871,121 @@ def promise_a_session_is_found_by_its_name(bench: Bench) -> None:
     with bench.reopen(storage).reading() as reader:
         assert reader.session("s1") == changed
         assert reader.session("s2") is None
+
+
+# Vectors ------------------------------------------------------------------------------------------
+
+DIRECTIONS = ((1.0, 0.0, 0.0, 0.1), (0.9, 0.4, 0.0, 0.1), (0.0, 1.0, 0.2, 0.0), (-1.0, 0.0, 0.0, 0.2))
+
+
+def direction(*numbers: float) -> bytes:
+    """A vector that points this way; repeated, so that its signs fill whole bytes."""
+    return vectors.pack([numbers * 4])[0]
+
+
+def give_vectors(storage: Storage, memories: list[Memory], *, model: str = "m1") -> None:
+    with storage.bookkeeping() as notes:
+        assert notes is not None
+        notes.save_vectors(model, [(m, direction(*way)) for m, way in zip(memories, DIRECTIONS, strict=False)])
+
+
+def choose_model(storage: Storage, model: str | None) -> None:
+    with storage.bookkeeping() as notes:
+        assert notes is not None
+        notes.choose_model(model)
+
+
+def nearest(storage: Storage, *way: float, limit: int = 10, **where: Any) -> list[str]:
+    with storage.reading() as reader:
+        return [found.memory.content for found in reader.nearest(direction(*way), Where(**where), limit=limit)]
+
+
+def promise_the_nearest_vectors_come_first(bench: Bench) -> None:
+    """B16: by cosine, best first, within what is asked for, also after reopening."""
+    storage = bench.open()
+    kinds = ("fact", "warning", "fact", "fact")
+    memories = [add(storage, f"memory {n}", kind=kind) for n, kind in enumerate(kinds)]
+    choose_model(storage, "m1")
+    give_vectors(storage, memories)
+    storage = bench.reopen(storage)
+    with storage.reading() as reader:
+        hits = reader.nearest(direction(1.0, 0.1, 0.0, 0.1), limit=3)
+        assert [hit.memory for hit in hits] == memories[:3]
+        assert [hit.rank for hit in hits] == sorted((hit.rank for hit in hits), reverse=True)
+        assert hits[0].rank == pytest.approx(0.995, abs=0.002)
+        assert hits[0].prepared.words == " ".join(text.words("memory 0"))
+        assert reader.vectors([memories[1].id, 99]) == {memories[1].id: direction(*DIRECTIONS[1])}
+        with pytest.raises(InvalidInput):
+            reader.nearest(direction(1.0, 0.0, 0.0, 0.0), limit=-1)
+    assert nearest(storage, *DIRECTIONS[0], kinds=("warning",), limit=1) == ["memory 1"]
+
+
+def promise_a_vector_counts_for_the_text_it_was_made_of(bench: Bench) -> None:
+    """A revised memory waits for a new vector; taken back, for one again; and one that comes too late is not kept."""
+    storage = bench.open()
+    first, second = add(storage, "first"), add(storage, "second")
+    with storage.reading() as reader:
+        assert (reader.vector_state(), reader.vectorless(limit=9)) == (VectorState(), [])
+    choose_model(storage, "m1")
+    give_vectors(storage, [first])
+    with storage.reading() as reader:
+        assert reader.vector_state() == VectorState("m1", done=1, pending=1)
+        assert reader.vectorless(limit=9) == [second]
+    revised = replace(first, content="other words", fingerprint=text.fingerprint("other words"))
+    with storage.writing(stamp()) as tx:
+        tx.put(revised, "revise")
+    give_vectors(storage, [first, second])
+    third = add(storage, "third")
+    with storage.reading() as reader:
+        assert reader.vectorless(limit=9) == [revised, third]
+        assert reader.vectorless(limit=1) == [revised]
+        assert reader.vectors([first.id]) == {}
+    assert nearest(storage, *DIRECTIONS[0]) == ["second"]
+    give_vectors(storage, [revised, second, third])
+    assert nearest(storage, *DIRECTIONS[0]) == ["other words", "second", "third"]
+
+
+def promise_vectors_of_two_models_never_meet(bench: Bench) -> None:
+    """B16: after a change of the model everything waits; vectors of another model are neither kept nor compared."""
+    storage = bench.open()
+    memories = [add(storage, f"memory {n}") for n in range(2)]
+    choose_model(storage, "m1")
+    give_vectors(storage, memories)
+    choose_model(storage, "m2")
+    give_vectors(storage, memories[:1], model="m1")
+    with storage.reading() as reader:
+        assert reader.vector_state() == VectorState("m2", done=0, pending=2)
+        assert reader.vectors([m.id for m in memories]) == {}
+    assert nearest(storage, *DIRECTIONS[0]) == []
+    give_vectors(storage, memories[:1], model="m2")
+    assert nearest(storage, *DIRECTIONS[0]) == ["memory 0"]
+    choose_model(storage, None)
+    add(storage, "memory 2")
+    storage = bench.reopen(storage)
+    with storage.reading() as reader:
+        assert reader.vector_state() == VectorState()
+        assert reader.vectorless(limit=9) == []
+    assert nearest(storage, *DIRECTIONS[0]) == []
+
+
+def promise_vectors_follow_their_memory(bench: Bench) -> None:
+    """The archive is apart, the forgotten and the erased are not found, and the restored are found again."""
+    storage = bench.open()
+    memories = [add(storage, f"memory {n}") for n in range(4)]
+    choose_model(storage, "m1")
+    give_vectors(storage, memories)
+    with storage.writing(stamp()) as tx:
+        tx.put(archived(memories[0], "expired"), "archive")
+        tx.put(archived(memories[1], "forgotten"), "forget")
+        tx.erase(memories[2])
+    everywhere = [nearest(storage, *DIRECTIONS[0], shelf=shelf) for shelf in ("live", "archive", "forgotten", "any")]
+    assert everywhere == [["memory 3"], ["memory 0"], [], ["memory 0", "memory 3"]]
+    with storage.writing(stamp()) as tx:
+        tx.put(memories[1], "restore")
+    assert nearest(storage, *DIRECTIONS[0]) == ["memory 1", "memory 3"]
+    with storage.reading() as reader:
+        assert reader.vectors([m.id for m in memories]).keys() == {memories[n].id for n in (0, 1, 3)}
+        assert reader.vector_state() == VectorState("m1", done=3, pending=0)
 
 
 # Bookkeeping --------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """The contract notices: storages with one planted fault each, and each breaks at least one promise."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kept import bm25, journal
-from kept.model import Memory, replace
+from kept.model import Memory, Scope, replace
 from kept.ports import BY_MATCH, LIVE, Found, Stamp, Statistics, Where
 from kept.storage import inmemory
 from kept.storage.inmemory import InMemoryBookkeeping, InMemoryReader, InMemoryStorage, InMemoryTransaction, State
@@ -30,9 +30,11 @@ class Faulty(InMemoryStorage):
         yield self.reader_class(self.space, self._refreshed(), self._prepared)
 
     @contextlib.contextmanager
-    def writing(self, stamp: Stamp, *, urgent: bool = False) -> Iterator[InMemoryTransaction]:
+    def writing(
+        self, stamp: Stamp, *, urgent: bool = False, wait_s: float | None = None
+    ) -> Iterator[InMemoryTransaction]:
         self._check_open()
-        self._take_turn(self._write_wait_s)
+        self._take_turn(self._write_wait_s if wait_s is None else wait_s)
         try:
             state = self._refreshed().copy()
             yield self.transaction_class(self.space, state, self._prepared, stamp, self._salt)
@@ -54,9 +56,11 @@ def faulty_reader(**methods: Any) -> type[Faulty]:
 
 class NoRollback(Faulty):
     @contextlib.contextmanager
-    def writing(self, stamp: Stamp, *, urgent: bool = False) -> Iterator[InMemoryTransaction]:
+    def writing(
+        self, stamp: Stamp, *, urgent: bool = False, wait_s: float | None = None
+    ) -> Iterator[InMemoryTransaction]:
         self._check_open()
-        self._take_turn(self._write_wait_s)
+        self._take_turn(self._write_wait_s if wait_s is None else wait_s)
         try:
             yield InMemoryTransaction(self.space, self.state, self._prepared, stamp, self._salt)
         finally:
@@ -65,7 +69,9 @@ class NoRollback(Faulty):
 
 class TurnNeverEndsAfterAnError(Faulty):
     @contextlib.contextmanager
-    def writing(self, stamp: Stamp, *, urgent: bool = False) -> Iterator[InMemoryTransaction]:
+    def writing(
+        self, stamp: Stamp, *, urgent: bool = False, wait_s: float | None = None
+    ) -> Iterator[InMemoryTransaction]:
         self._check_open()
         self._write_wait_s = 0.2
         self._take_turn(0.2)
@@ -263,6 +269,36 @@ def select_with_overlap(
     return [] if len(page) == 1 and page[0].id == after else page
 
 
+def vectors_of_any_text(self: InMemoryReader, ids: Any) -> dict[int, bytes]:
+    return {id: self._state.vectors[id].vector for id in ids if id in self._state.vectors}
+
+
+def nearest_on_any_shelf(self: InMemoryReader, vector: bytes, where: Where = LIVE, *, limit: int) -> list[Found]:
+    return InMemoryReader.nearest(self, vector, replace(where, shelf="any"), limit=limit)
+
+
+class MixesModels(Faulty):
+    @contextlib.contextmanager
+    def bookkeeping(self) -> Iterator[Any]:
+        class Mixing(InMemoryBookkeeping):
+            def save_vectors(notes, model: str, vectors_made: Any) -> None:  # noqa: N805
+                InMemoryBookkeeping(self.state).save_vectors(self.state.vector_model or model, vectors_made)
+
+            def choose_model(notes, model: str | None) -> None:  # noqa: N805
+                InMemoryBookkeeping(self.state).choose_model(model)
+
+        yield Mixing(self.state)
+
+
+def alike_by_a_single_word(
+    self: InMemoryReader, texts: Sequence[Sequence[str]], scope: Scope, *, limit: int
+) -> list[list[Memory]]:
+    return [
+        [hit.memory for hit in InMemoryReader.search(self, list(words), Where(scope=scope), limit=limit)]
+        for words in texts
+    ]
+
+
 FAULTS: dict[str, type[InMemoryStorage]] = {
     "no rollback": NoRollback,
     "an error keeps the turn": TurnNeverEndsAfterAnError,
@@ -291,6 +327,10 @@ FAULTS: dict[str, type[InMemoryStorage]] = {
     "no end of ranking": faulty_reader(search=search_as_far_back_as_there_is),
     "statistics of all shelves": faulty_reader(statistics=statistics_of_everything),
     "negative limits": faulty_reader(select=select_any_limit),
+    "alike by a single word": faulty_reader(alike=alike_by_a_single_word),
+    "vectors of older texts": faulty_reader(vectors=vectors_of_any_text),
+    "near whatever the shelf": faulty_reader(nearest=nearest_on_any_shelf),
+    "models mixed": MixesModels,
     "overlapping pages": faulty_reader(select=select_with_overlap),
 }
 

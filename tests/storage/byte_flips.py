@@ -25,7 +25,7 @@ from typing import Any
 from msgspec import Struct
 
 from kept.errors import Corrupt, KeptError
-from kept.model import SMALL_NOUNS, Alias, Allowance, Conflict, Memory, Message, Pause, Session, Source, replace
+from kept.model import SMALL_NOUNS, Alias, Allowance, Conflict, Memory, Message, Pause, Session, Source, Task, replace
 from kept.ports import ANYWHERE, Found, Reader, Where
 from kept.storage.sqlite import SqliteStorage, acknowledged, doctor
 from tests.builders import START, memory, stamp
@@ -116,6 +116,7 @@ def _live_a_little(storage: SqliteStorage, rng: random.Random, numbers: range) -
         assert session is not None
         tx.put(replace(session, packed_at=START), "pack")
         tx.add(Allowance(digest=f"{numbers[0]:064x}"), "allow")
+        tx.add(Task(name=f"TASK-{numbers[0]:03d}", created_at=START), "task")
         tx.add(Pause(session=f"talk{numbers[0]}", since=START), "pause")
     with storage.bookkeeping() as notes:
         assert notes is not None

@@ -313,6 +313,8 @@ def test_a_file_that_is_open_is_not_replaced(path: Path) -> None:
         ("update weights set feedbacks = zeroblob(1000)", "statistics"),
         ("update weights set days = x'00'", "statistics"),
         ("delete from weights", "statistics"),
+        ("delete from handles", "index"),
+        ("insert into handles (handle, id) values (1, 1)", "index"),
     ],
 )
 def test_indexes_and_counts_are_built_anew_inside_the_file(path: Path, damage: str, check: str) -> None:
@@ -349,6 +351,7 @@ def _clear_caches() -> None:
     from kept.storage import prepare
 
     text._read_short.cache_clear()
+    text._read_short_text.cache_clear()
     prepare._label.cache_clear()
 
 

@@ -12,7 +12,8 @@ from kept.ports import Transaction
 from kept.storage.inmemory import InMemoryStorage
 from kept.storage.sqlite import SqliteStorage
 from kept.writing.claims import Claim, claims_of
-from kept.writing.conflicts import find_rivals
+from kept.writing.conflicts import Rival, find_rivals
+from kept.writing.known import Known
 from tests.builders import memory, stamp
 from tests.golden.project_memories import PROJECT_MEMORIES
 from tests.writing.conflict_pairs import (
@@ -40,12 +41,16 @@ def project(tmp_path: Path) -> Iterator[Transaction]:
     storage.close()
 
 
+def rivals_of(space: Transaction, new: Memory) -> list[Rival]:
+    return find_rivals(space, new, Known(space, [new]).alike(new))
+
+
 def flagged(space: Transaction, pairs: Sequence[Pair]) -> list[bool]:
     """Whether the second of each pair is seen to contradict the first, which is stored; and the other way round."""
     seen = []
     for stored, new in [*pairs, *((right, left) for left, right in pairs)]:
         uid = space.add(remembered(stored), "remember").uid
-        seen.append(uid in {rival.memory.uid for rival in find_rivals(space, remembered(new))})
+        seen.append(uid in {rival.memory.uid for rival in rivals_of(space, remembered(new))})
     return seen
 
 
@@ -55,7 +60,7 @@ def types(*contents: str, kinds: tuple[str, str] = ("decision", "decision"), **f
     storage = InMemoryStorage("project/p1")
     with storage.writing(stamp()) as tx:
         tx.add(memory(stored, kind=kinds[0], **fields), "remember")
-        return [rival.type for rival in find_rivals(tx, memory(new, kind=kinds[1], **fields))]
+        return [rival.type for rival in rivals_of(tx, memory(new, kind=kinds[1], **fields))]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +80,7 @@ def test_contradictions_are_seen_and_near_misses_are_not(
 
 def test_three_hundred_unrelated_memories_raise_at_most_one_flag(project: Transaction) -> None:
     stored = project.select(limit=1_000)
-    flags = [(each.content, rival.memory.content) for each in stored for rival in find_rivals(project, each)]
+    flags = [(each.content, rival.memory.content) for each in stored for rival in rivals_of(project, each)]
     assert len(stored) >= 300
     assert len(flags) <= 1, flags
 
@@ -129,12 +134,18 @@ def test_what_happened_is_not_contradicted_by_what_happened_later() -> None:
     assert types(*pair, kinds=("decision", "progress"), files=("db.sql",)) == []
 
 
+def test_what_is_numbered_is_not_contradicted_by_the_next_number() -> None:
+    assert types("Fact number 1 is about the limit of the pool", "Fact number 2 is about the limit of the pool") == []
+    assert types("Step 3 has a timeout of its own", "Step 4 has a timeout of its own") == []
+    assert types("The pool has a limit of 10 connections", "The pool has a limit of 20 connections") != []
+
+
 def test_only_live_memories_of_the_same_scope_are_rivals() -> None:
     storage = InMemoryStorage("project/p1")
     with storage.writing(stamp()) as tx:
         tx.add(memory("Enable query caching", status="archived", reason="superseded"), "remember")
         tx.add(memory("Enable query caching", scope="items"), "remember")
-        assert find_rivals(tx, memory("Disable query caching")) == []
+        assert rivals_of(tx, memory("Disable query caching")) == []
 
 
 def test_words_that_stand_in_every_memory_do_not_make_a_conflict() -> None:
@@ -143,16 +154,16 @@ def test_words_that_stand_in_every_memory_do_not_make_a_conflict() -> None:
         for number in range(40):
             tx.add(memory(f"The server of customer {number} writes a log"), "remember")
         tx.add(memory("The log of the server is written to disk"), "remember")
-        assert find_rivals(tx, memory("The log of the server is not kept")) == []
+        assert rivals_of(tx, memory("The log of the server is not kept")) == []
 
 
 def test_a_clause_is_read_as_what_it_affirms_and_what_it_denies() -> None:
-    assert claims_of("Use tabs, not spaces, in Makefiles because make insists.") == [
+    assert list(claims_of("Use tabs, not spaces, in Makefiles because make insists.")) == [
         Claim(True, frozenset({"+use", "tab", "makefil"}), frozenset({"makefil"})),
         Claim(False, frozenset({"+use", "space", "makefil"}), frozenset({"makefil"})),
     ]
     assert [claim.affirms for claim in claims_of("Don't forget the backup. Never skip the tests.")] == [True, True]
-    assert claims_of("Should we drop Redis? It is not only slow.") == []
+    assert claims_of("Should we drop Redis? It is not only slow.") == ()
 
 
 @given(st.text(max_size=300))

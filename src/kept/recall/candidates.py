@@ -9,6 +9,7 @@ Rule: late is better than never, and said: what was found until the deadline is 
 
 import math
 from collections.abc import Callable
+from heapq import nlargest
 from itertools import accumulate
 
 from msgspec import Struct
@@ -17,8 +18,7 @@ from kept.ports import Found, Ranking, Reader, Statistics, TooLate, Where
 
 SMALLEST_BUDGET = 2_000  # postings
 BUDGET_GROWTH = 20  # times the square root of the rows: 2,000 of 10,000, 20,000 of a million
-FEWEST_CANDIDATES = 50
-CANDIDATE_SHARE = 0.01  # of the budget, when words were left out, so that the order does not say all
+ENOUGH = 0.025  # of the budget: where rare words reach fewer rows, a common one is let in
 MOST_CANDIDATES = 500
 DEGRADED_CANDIDATES = 100
 
@@ -45,25 +45,26 @@ def gather(
     rare, common = affordable(weights, statistics)
     if not rare and not common:
         return Gathered([])
-    found: list[Found] = []
+    found: dict[int, Found] = {}
+
+    def look(words: list[str], among: int | None = None) -> None:
+        more = reader.search(words, where, limit=limit, ranking=ranking, among=among, is_late=is_late)
+        found.update((hit.memory.id, hit) for hit in more)
+
     try:
         if rare:
-            # If all of them are wanted, none need be ranked.
-            is_all = sum(statistics.rows_with[word] for word in rare) < limit
-            found = reader.search(rare, where, limit=limit, ranking=ranking, newest=is_all, is_late=is_late)
-        known = {hit.memory.id for hit in found}
+            look(rare)
+        reached = sum(statistics.rows_with[word] for word in rare)
         for word in common:  # the rare words found too little: let the next one in, as far back as the budget goes
-            if len(found) >= limit:
+            if len(found) >= limit and reached >= ENOUGH * budget(statistics.rows):
                 break
-            among = int(budget(statistics.rows))
-            more = reader.search([word], where, limit=limit, ranking=ranking, among=among, is_late=is_late)
-            found += [hit for hit in more if hit.memory.id not in known]
-            known.update(hit.memory.id for hit in more)
-        return Gathered(found[:limit], is_cut=len(found) >= limit)
+            look([word], among=int(budget(statistics.rows)))
+            reached += statistics.rows_with[word]
+        return Gathered(nlargest(limit, found.values(), key=lambda hit: hit.rank), is_cut=len(found) >= limit)
     except TooLate:
         # Ranking the commonest words takes too long here. Their newest memories are had at once.
-        found = found or reader.search([*rare, *common][:1], where, limit=limit, newest=True)
-    return Gathered(found, is_cut=True, is_late=True)
+        best = list(found.values()) or reader.search([*rare, *common][:1], where, limit=limit, newest=True)
+    return Gathered(best, is_cut=True, is_late=True)
 
 
 def budget(rows: int) -> float:
@@ -75,10 +76,7 @@ def sizes(weights: dict[str, float], statistics: Statistics, *, wanted: int, is_
     """How many candidates to take: first, and again if that could miss one that is wanted."""
     if is_degraded:
         return (DEGRADED_CANDIDATES,)
-    first = max(FEWEST_CANDIDATES, wanted)
-    if affordable(weights, statistics)[1]:
-        first = max(first, int(CANDIDATE_SHARE * budget(statistics.rows)))
-    return first, max(MOST_CANDIDATES, 4 * wanted)
+    return wanted, max(MOST_CANDIDATES, 4 * wanted)
 
 
 def affordable(weights: dict[str, float], statistics: Statistics) -> tuple[list[str], list[str]]:

@@ -18,14 +18,17 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from kept import bm25, text
+from kept import bm25, text, vectors
 from kept.model import Message
-from kept.ports import FoundMessage, Prepared, Reader, Statistics, TooLate
+from kept.ports import Embedder, FoundMessage, Messages, Prepared, Statistics, TooLate
 from kept.recall import english
 from kept.recall.candidates import affordable
+from kept.recall.query import ASKED_FOR
 from kept.recall.question import Question, understand
 
 CANDIDATES = 150
+COMPARED = 40  # of the candidates, the best, whose meaning is compared where vectors are on
+COMPARED_CHARS = 1_000  # of each of them, and of the message before it
 LED_ON = 40  # of these, the best, whose neighbours are looked at although they hold no word of the question
 SHORT_WORDS = 80  # a longer message stands for itself: its neighbours say nothing about it
 FULL_WORDS = 40  # from here on a message is not too short to say something
@@ -62,6 +65,7 @@ class Weights(Struct, frozen=True, kw_only=True):
     names: float = 0.25  # names somebody or something
     first_person: float = 0.1  # tells of the speaker
     length: float = 0.25  # is not too short to say something
+    meaning: float = 0.2  # means what the question means, with the message before it; where vectors are on
     long: float = -0.35  # goes on and on: the logarithm of how many times too long it is
 
 
@@ -94,7 +98,12 @@ class RecalledMessages(Struct, frozen=True, kw_only=True):
 
 
 def recall_messages(
-    request: MessageRequest, reader: Reader, *, now: datetime, is_late: Callable[[], bool]
+    request: MessageRequest,
+    reader: Messages,
+    *,
+    now: datetime,
+    is_late: Callable[[], bool],
+    embedder: Embedder | None = None,
 ) -> RecalledMessages:
     """The messages that answer a question best. Never raises for anything a question could say."""
     question = understand(request.query, now)
@@ -111,13 +120,15 @@ def recall_messages(
         note = "time was over, so the messages beside the best ones were not looked at"
     about = asked_about if asked_about != speakers else set()  # who names everybody, names nobody
     features = describe(candidates, question, statistics, about)
+    if embedder is not None and candidates and not is_late():
+        note = _compare_meanings(candidates, features, request, reader, embedder) or note
     return RecalledMessages(
         hits=tuple(_hits(candidates, features, question, request)), words=question.asked.words, degraded=note
     )
 
 
 def _search(
-    question: Question, reader: Reader, statistics: Statistics, session: str | None, is_late: Callable[[], bool]
+    question: Question, reader: Messages, statistics: Statistics, session: str | None, is_late: Callable[[], bool]
 ) -> tuple[list[FoundMessage], str | None]:
     """The best messages by the words that fit the budget of postings, and a note if time ran out."""
     words = _searched(question, statistics)
@@ -174,7 +185,7 @@ def _candidate(found: FoundMessage, relevance: float) -> Candidate:
     )
 
 
-def _led_on(candidates: Sequence[Candidate], reader: Reader) -> list[FoundMessage]:
+def _led_on(candidates: Sequence[Candidate], reader: Messages) -> list[FoundMessage]:
     """The short messages beside the best short ones: an answer need not repeat the words of the question."""
     short = [candidate for candidate in candidates if candidate.is_short and candidate.relevance > 0]
     best = [candidate.place for candidate in nlargest(LED_ON, short, key=lambda candidate: candidate.relevance)]
@@ -224,6 +235,35 @@ def describe(
     return described
 
 
+def _compare_meanings(
+    candidates: Sequence[Candidate],
+    features: Sequence[dict[str, float]],
+    request: MessageRequest,
+    reader: Messages,
+    embedder: Embedder,
+) -> str | None:
+    """Add to the best candidates how near they are to the question by their vectors; a note if that failed.
+
+    Messages keep no vectors: those of a few dozen are made while somebody waits.
+    """
+    scores = _scores(features, asdict(request.weights))
+    best = nlargest(COMPARED, range(len(candidates)), key=lambda at: scores[at])
+    places = [candidates[at].place for at in best]
+    before = [(session, n - 1) for session, n in places]
+    said = {candidate.place: candidate.found.message.content for candidate in candidates}
+    unknown = sorted(set(before) - said.keys())
+    said |= {(one.message.session, one.message.n): one.message.content for one in reader.messages_at(unknown)}
+    pairs = [(said.get(earlier, ""), said[place]) for earlier, place in zip(before, places, strict=True)]
+    texts = [f"{earlier[:COMPARED_CHARS]} {own[:COMPARED_CHARS]}" for earlier, own in pairs]
+    try:
+        [asked, *meant] = vectors.pack(embedder.embed([request.query, *texts]))
+    except Exception as error:  # somebody else's code, perhaps: reported, never raised into an answer
+        return f"the embedder failed ({type(error).__name__}), so only words were compared"
+    for at, cosine in zip(best, vectors.cosines(asked, meant), strict=True):
+        features[at]["meaning"] = max(0.0, cosine)
+    return None
+
+
 def _sessions(
     candidates: Sequence[Candidate], match: Mapping[Place, float], question: Question, statistics: Statistics
 ) -> tuple[dict[str, float], dict[str, float]]:
@@ -266,7 +306,7 @@ def _hits(
 ) -> list[MessageHit]:
     """The answer, best first; of equals the later message. Each hit knows the score of its session."""
     weights = asdict(request.weights)
-    scores = [sum(map(mul, values.values(), map(weights.__getitem__, values))) for values in features]
+    scores = _scores(features, weights)
     places = [candidate.place for candidate in candidates]
     order = sorted(range(len(places)), key=lambda at: (-scores[at], places[at][0], -places[at][1]))
     of_session: dict[str, list[int]] = {}
@@ -284,6 +324,10 @@ def _hits(
     ]
 
 
+def _scores(features: Sequence[Mapping[str, float]], weights: Mapping[str, float]) -> list[float]:
+    return [sum(map(mul, values.values(), map(weights.__getitem__, values))) for values in features]
+
+
 def _hit(
     candidate: Candidate,
     values: Mapping[str, float],
@@ -298,7 +342,7 @@ def _hit(
         score=sum(why.values()),
         why=why,
         session_score=session_score,
-        matched={word: asked.reasons.get(word, "asked for") for word in asked.words if word in candidate.words},
+        matched={word: asked.reasons.get(word, ASKED_FOR) for word in asked.words if word in candidate.words},
     )
 
 

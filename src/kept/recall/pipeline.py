@@ -11,8 +11,8 @@ from heapq import nlargest
 from msgspec import Struct
 
 from kept.model import Alias, Conflict, Memory, Recalled
-from kept.ports import Reader, Statistics, Where
-from kept.recall import candidates, links, query
+from kept.ports import Embedder, Found, Reader, Statistics, Where
+from kept.recall import candidates, hybrid, links, query
 from kept.recall.rerank import Reranker, rerank
 from kept.recall.score import Circumstances, Scored, hit, ranking, scorer
 from kept.recall.select import MOST_MISSES, best_first, in_order, kept_of, select
@@ -43,12 +43,14 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     now: datetime
     timer: Callable[[], float]
     reranker: Reranker | None = None
+    embedder: Embedder | None = None  # for profiles with vectors
 
 
 class _Looked(Struct, frozen=True, kw_only=True):
-    """Scored candidates in order, which words nobody has written, and what was cut short."""
+    """Scored candidates in order, by which score, which words nobody has written, and what was cut short."""
 
     scored: list[Scored]
+    score: Callable[[Found], Scored]
     unknown: list[str]
     notes: list[str]
 
@@ -64,8 +66,11 @@ def recall(request: Request, around: Surroundings) -> Recalled:
     own_aliases = [alias for reader in around.readers for alias in reader.all(Alias)]
     asked = query.understand(request.query, request.profile, own_aliases)
     looked, asked = _look_twice(request, around, asked, is_late)
-    hits = [hit(scored, asked) for scored in looked.scored[: _looked_at(request)]]
-    notes = looked.notes
+    scored, notes = looked.scored, looked.notes
+    if around.embedder is not None:
+        scored, note = _by_meaning(request, around, around.embedder, looked)
+        notes += [note] if note else []
+    hits = [hit(one, asked) for one in scored[: _looked_at(request)]]
     if around.reranker is not None and hits:
         hits, note = rerank(request.query, hits, around.reranker, max(0.01, deadline - around.timer()))
         hits = in_order(hits)
@@ -125,7 +130,19 @@ def _look(request: Request, around: Surroundings, asked: query.Asked, is_late: C
             )
         best += scored
     unknown = [word for word in asked.literal if not circumstances.statistics.rows_with.get(word)]
-    return _Looked(scored=best_first([one for one in best if one.score > 0]), unknown=unknown, notes=notes)
+    scored = best_first([one for one in best if one.score > 0])
+    return _Looked(scored=scored, score=score, unknown=unknown, notes=notes)
+
+
+def _by_meaning(
+    request: Request, around: Surroundings, embedder: Embedder, looked: _Looked
+) -> tuple[list[Scored], str | None]:
+    """What the words have found, joined by what means the same in other words."""
+    shares = hybrid.blend(around.settings.text_weight, around.settings.vector_weight)
+    joined, note = hybrid.join(
+        looked.scored, request.query, embedder, around.readers, request.where, looked.score, shares
+    )
+    return best_first(joined), note
 
 
 def _looked_at(request: Request) -> int:

@@ -14,6 +14,7 @@ from kept.ports import Reader, Where
 from kept.recall.aliases import expansions
 from kept.settings import Profile
 
+ASKED_FOR = "asked for"  # the reason of a word that stands in the query itself
 ALIAS_WEIGHT = 0.4
 PREFIX_WEIGHT = 0.4
 FUZZY_WEIGHT = 0.4

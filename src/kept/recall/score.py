@@ -14,7 +14,7 @@ from msgspec import Struct
 from kept import bm25, worth
 from kept.model import Hit, Memory
 from kept.ports import Found, Ranking, Statistics
-from kept.recall.query import Asked
+from kept.recall.query import ASKED_FOR, Asked
 from kept.settings import Profile, by_kind
 
 MATCH = "match"  # the first factor of every profile: how well the words fit
@@ -41,12 +41,12 @@ class Scored(Struct, frozen=True):
     found: Found
     score: float
     why: dict[str, float]
+    parts: dict[str, float] = {}  # what the match is the sum of, where it is one
 
 
 def scorer(at: Circumstances) -> Callable[[Found], Scored]:
     """What scores one candidate after the other under the same circumstances."""
-    columns, now = _columns(at.profile), at.now
-    relevance = bm25.scorer(at.asked.weights, at.statistics, columns, by_tokens=at.profile.by_tokens)
+    now, relevance = at.now, _relevance(at)
     others = [(name, _factor(name, at)) for name in at.profile.factors if name != MATCH]
 
     def score(found: Found) -> Scored:
@@ -61,7 +61,7 @@ def scorer(at: Circumstances) -> Callable[[Found], Scored]:
 def ranking(at: Circumstances) -> Ranking:
     """The same order, as far as a storage can tell it: all factors but the files at hand."""
     return Ranking(
-        columns=_columns(at.profile),
+        relevance=_relevance(at),
         factors=tuple(name for name in at.profile.factors if name not in (MATCH, "files")),
         kind_weights=at.kind_weights,
         now=at.now,
@@ -70,7 +70,9 @@ def ranking(at: Circumstances) -> Ranking:
 
 def hit(scored: Scored, asked: Asked) -> Hit:
     """The hit that a candidate makes, with the words that were found in it."""
-    return Hit(memory=scored.found.memory, score=scored.score, why=scored.why, matched=matched(scored.found, asked))
+    found = scored.found
+    words = matched(found, asked)
+    return Hit(memory=found.memory, score=scored.score, why=scored.why, matched=words, parts=scored.parts)
 
 
 def matched(found: Found, asked: Asked) -> dict[str, str]:
@@ -79,7 +81,7 @@ def matched(found: Found, asked: Asked) -> dict[str, str]:
     held = (
         f" {prepared.words} {prepared.tag_words} {prepared.file_words} {prepared.source_words} {prepared.kind_words} "
     )
-    return {word: asked.reasons.get(word, "asked for") for word in asked.words if f" {word} " in held}
+    return {word: asked.reasons.get(word, ASKED_FOR) for word in asked.words if f" {word} " in held}
 
 
 def file_affinity(memory: Memory, files: Sequence[str]) -> float:
@@ -90,6 +92,10 @@ def file_affinity(memory: Memory, files: Sequence[str]) -> float:
         return SHARED_FILE
     folders = {str(PurePosixPath(file).parent) for file in files} - {"."}
     return SHARED_FOLDER if any(str(PurePosixPath(file).parent) in folders for file in memory.files) else 1.0
+
+
+def _relevance(at: Circumstances) -> bm25.Scorer:
+    return bm25.scorer(at.asked.weights, at.statistics, _columns(at.profile), by_tokens=at.profile.by_tokens)
 
 
 def _factor(name: str, at: Circumstances) -> Callable[[Memory, datetime], float]:

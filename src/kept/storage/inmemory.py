@@ -7,6 +7,7 @@ more than some ten thousand memories belongs into SQLite.
 
 import secrets
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -16,11 +17,12 @@ from typing import Any, cast
 
 from msgspec import Struct, field
 
-from kept import bm25, journal
+from kept import bm25, journal, text, vectors
 from kept.errors import Busy, NotAllowed, NotFound, StorageError
-from kept.model import Alias, Allowance, Conflict, Event, Memory, Message, Pause, Record, Session, replace
+from kept.model import Alias, Allowance, Conflict, Event, Memory, Message, Pause, Record, Scope, Session, Task, replace
 from kept.ports import (
     BY_MATCH,
+    COMMON_HANDLE,
     LIVE,
     BackedUp,
     Found,
@@ -32,6 +34,7 @@ from kept.ports import (
     Stamp,
     Statistics,
     TooLate,
+    VectorState,
     Where,
 )
 from kept.storage.messages import MessageReader, MessageWriter
@@ -58,6 +61,14 @@ class SavedReceipt(Struct, frozen=True):
     uids: tuple[str, ...]
 
 
+class SavedVector(Struct, frozen=True):
+    """A vector, and the model and the text that it was made of."""
+
+    model: str
+    fingerprint: str
+    vector: bytes
+
+
 class State(Struct):
     """Everything a space holds. The values inside are frozen, so a copy need not go deeper than the containers."""
 
@@ -69,6 +80,7 @@ class State(Struct):
     pauses: dict[int, Pause] = {}
     allowances: dict[int, Allowance] = {}
     sessions: dict[int, Session] = {}
+    tasks: dict[int, Task] = {}
     messages: dict[str, tuple[Message, ...]] = {}
     packed: set[str] = set()
     events: list[Event] = []
@@ -76,6 +88,8 @@ class State(Struct):
     links: dict[str, tuple[float, datetime]] = {}  # "3-7" → strength, last recalled together
     receipts: dict[int, SavedReceipt] = {}
     counters: dict[str, int] = {}
+    vector_model: str | None = None
+    vectors: dict[int, SavedVector] = {}
 
     def copy(self) -> "State":
         return State(
@@ -87,6 +101,7 @@ class State(Struct):
             pauses=dict(self.pauses),
             allowances=dict(self.allowances),
             sessions=dict(self.sessions),
+            tasks=dict(self.tasks),
             messages=dict(self.messages),
             packed=set(self.packed),
             events=list(self.events),
@@ -94,6 +109,8 @@ class State(Struct):
             links=dict(self.links),
             receipts=dict(self.receipts),
             counters=dict(self.counters),
+            vector_model=self.vector_model,
+            vectors=dict(self.vectors),
         )
 
     def table(self, noun: type[Record]) -> dict[int, Any]:
@@ -104,6 +121,7 @@ class State(Struct):
             Pause: self.pauses,
             Allowance: self.allowances,
             Session: self.sessions,
+            Task: self.tasks,
         }
         return tables[noun]
 
@@ -152,7 +170,10 @@ class InMemoryReader(MessageReader):
         is_late: Callable[[], bool] | None = None,
     ) -> list[Found]:
         check_limit(limit)
-        relevance = bm25.scorer(words, self.statistics(words, where), ranking.columns, by_tokens=True)
+        relevance = ranking.relevance or bm25.scorer(
+            words, self.statistics(words, where), ranking.columns, by_tokens=True
+        )
+        wanted = set(words)
         found: list[Found] = []
         for id in sorted(self._state.memories, reverse=True):
             if is_late is not None and is_late():
@@ -161,8 +182,8 @@ class InMemoryReader(MessageReader):
             if memory.is_forgotten or not matches(memory, where):
                 continue
             prepared = self._prepare(memory)
-            if match := relevance(prepared):
-                found.append(Found(memory, prepared, match * weight(memory, ranking)))
+            if not wanted.isdisjoint(_tokens(prepared)):
+                found.append(Found(memory, prepared, relevance(prepared) * weight(memory, ranking)))
         if not newest:
             found = sorted(found[:among], key=lambda hit: -hit.rank)
         return found[:limit]
@@ -182,6 +203,20 @@ class InMemoryReader(MessageReader):
             for word in rows_with:
                 rows_with[word] += word in held
         return Statistics(rows, n_words, n_tokens, rows_with)
+
+    def alike(self, texts: Sequence[Sequence[str]], scope: Scope, *, limit: int) -> list[list[Memory]]:
+        check_limit(limit)
+        listed: dict[str, list[Memory]] = {}
+        for memory in self.select(Where(scope=scope), limit=len(self._state.memories)):
+            for handle in text.handles(self._prepare(memory).words.split()):
+                listed.setdefault(handle, []).append(memory)
+        found = []
+        for words in texts:
+            handles = text.handles(words)
+            shared = Counter(memory.id for handle in handles for memory in listed.get(handle, [])[:COMMON_HANDLE])
+            enough = [(-times, -id) for id, times in shared.items() if times >= text.enough_handles(len(handles))]
+            found.append([self._state.memories[-id] for _, id in sorted(enough)[:limit]])
+        return found
 
     def vocabulary(self, beginning: str, where: Where = LIVE, *, limit: int) -> list[str]:
         check_limit(limit)
@@ -208,6 +243,35 @@ class InMemoryReader(MessageReader):
         if newest_first:
             found.reverse()
         return found[:limit]
+
+    def vector_state(self) -> VectorState:
+        if self._state.vector_model is None:
+            return VectorState()
+        done = len(self.vectors(list(self._state.memories)))
+        return VectorState(self._state.vector_model, done, len(self._state.memories) - done)
+
+    def vectorless(self, *, limit: int) -> list[Memory]:
+        check_limit(limit)
+        if self._state.vector_model is None:
+            return []
+        has_one = self.vectors(list(self._state.memories))
+        return [memory for id, memory in sorted(self._state.memories.items()) if id not in has_one][:limit]
+
+    def vectors(self, ids: Sequence[int]) -> dict[int, bytes]:
+        found = {}
+        for id in ids:
+            memory, saved = self._state.memories.get(id), self._state.vectors.get(id)
+            if memory and saved and (saved.model, saved.fingerprint) == (self._state.vector_model, memory.fingerprint):
+                found[id] = saved.vector
+        return found
+
+    def nearest(self, vector: bytes, where: Where = LIVE, *, limit: int) -> list[Found]:
+        check_limit(limit)
+        memories = {id: m for id, m in self._state.memories.items() if not m.is_forgotten and matches(m, where)}
+        saved = self.vectors(list(memories))
+        cosines = dict(zip(saved, vectors.cosines(vector, list(saved.values())), strict=True))
+        best = sorted(cosines, key=lambda id: (-cosines[id], -id))[:limit]
+        return [Found(memories[id], self._prepare(memories[id]), cosines[id]) for id in best]
 
     def counters(self) -> dict[str, int]:
         return dict(self._state.counters)
@@ -265,6 +329,10 @@ class InMemoryTransaction(InMemoryReader, MessageWriter):
         self._log(action, before, record)
         return record
 
+    def put_many(self, memories: Sequence[Memory], action: str) -> None:
+        for memory in memories:
+            self.put(memory, action)
+
     def remove(self, record: Record, action: str) -> None:
         before = self._state.table(type(record)).pop(record.id, None)
         if before is None:
@@ -276,6 +344,7 @@ class InMemoryTransaction(InMemoryReader, MessageWriter):
         if state.memories.pop(memory.id, None) is None:
             raise NotFound(f"There is no memory with id {memory.id} to erase.")
         self._prepared.pop(memory.id, None)
+        state.vectors.pop(memory.id, None)
         fingerprints = journal.fingerprints(self.events(subject=memory.uid)) | {memory.fingerprint}
         touched = {memory.uid} | {c.subject for c in state.conflicts.values() if memory.uid in (c.left, c.right)}
         state.conflicts = {id: c for id, c in state.conflicts.items() if c.subject not in touched}
@@ -328,6 +397,16 @@ class InMemoryBookkeeping:
         for name, number in counters.items():
             self._state.counters[name] = self._state.counters.get(name, 0) + number
 
+    def choose_model(self, model: str | None) -> None:
+        self._state.vector_model = model
+        self._state.vectors = {}
+
+    def save_vectors(self, model: str, vectors_made: Sequence[tuple[Memory, bytes]]) -> None:
+        for memory, vector in vectors_made:
+            current = self._state.memories.get(memory.id)
+            if model == self._state.vector_model and current and current.fingerprint == memory.fingerprint:
+                self._state.vectors[memory.id] = SavedVector(model, memory.fingerprint, vector)
+
     def save_receipt(self, body: dict[str, Any], uids: Sequence[str], at: datetime) -> int:
         number = self._state.last_ids.get("receipt", 0) + 1
         self._state.last_ids["receipt"] = number
@@ -355,9 +434,11 @@ class InMemoryStorage:
         yield InMemoryReader(self.space, self._refreshed(), self._prepared)
 
     @contextmanager
-    def writing(self, stamp: Stamp, *, urgent: bool = False) -> Iterator[InMemoryTransaction]:
+    def writing(
+        self, stamp: Stamp, *, urgent: bool = False, wait_s: float | None = None
+    ) -> Iterator[InMemoryTransaction]:
         self._check_open()
-        self._take_turn(self._write_wait_s)
+        self._take_turn(self._write_wait_s if wait_s is None else wait_s)
         try:
             state = self._refreshed().copy()
             transaction = InMemoryTransaction(self.space, state, self._prepared, stamp, self._salt)
@@ -380,6 +461,10 @@ class InMemoryStorage:
             self._commit(state)
         finally:
             self._end_turn()
+
+    @contextmanager
+    def in_bulk(self) -> Iterator[None]:
+        yield
 
     def scrub(self) -> Scrubbed:
         return Scrubbed()

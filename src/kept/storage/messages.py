@@ -82,6 +82,7 @@ class MessageWriter(MessageReader):
             before = self._state.messages.get(message.session, ())
             if any(known.id == message.id and known.role == message.role for known in before):
                 continue
+            self._state.packed.discard(message.session)
             added.append(msgspec.structs.replace(message, n=self.last_number(message.session) + 1))
             self._state.messages[message.session] = (*before, added[-1])
         return added

@@ -13,14 +13,19 @@ from kept.ports import Prepared
 def prepare(memory: Memory) -> Prepared:
     """The prepared tokens of a memory. Pure: the same memory gives the same tokens on every storage."""
     content = f"{memory.title} {memory.content}" if memory.title else memory.content
-    source = memory.source
+    source = f"{memory.source.origin} {memory.source.agent or ''}"
+    return _prepared(content, memory.tags, memory.files, source, memory.kind)
+
+
+@lru_cache(maxsize=16)  # one change asks for the words of a memory several times, and mostly they stay as they were
+def _prepared(content: str, tags: tuple[str, ...], files: tuple[str, ...], source: str, kind: str) -> Prepared:
     of_text, n_words = text.words_and_length(content)
     columns = (
         of_text,
-        [word for tag in memory.tags for word in _label(tag)],
-        [word for path in memory.files for word in _label(path)],
-        _label(f"{source.origin} {source.agent or ''}"),
-        _label(memory.kind),
+        [word for tag in tags for word in _label(tag)],
+        [word for path in files for word in _label(path)],
+        _label(source),
+        _label(kind),
     )
     words, tag_words, file_words, source_words, kind_words = (" ".join(column) for column in columns)
     n_tokens = sum(len(column) for column in columns)

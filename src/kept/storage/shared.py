@@ -33,7 +33,7 @@ def matches(memory: Memory, where: Where) -> bool:
         and (not where.tags or not set(where.tags).isdisjoint(memory.tags))
         and (not where.files or not set(where.files).isdisjoint(memory.files))
         and where.uid in (None, memory.uid)
-        and where.fingerprint in (None, memory.fingerprint)
+        and (not where.fingerprints or memory.fingerprint in where.fingerprints)
         and where.topic in (None, memory.topic)
         and where.key in (None, memory.key)
         and where.session in (None, memory.source.session)

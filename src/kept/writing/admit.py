@@ -73,7 +73,7 @@ def admit(draft: Draft, origin: Origin, preset: Preset) -> Verdict:
     """Whether a draft gets in, and as what. `draft` has its importance."""
     if origin in DELIBERATE:
         return Verdict(status="pinned" if draft.pin else "confirmed")
-    if origin in BROUGHT_IN:
+    if origin in BROUGHT_IN or draft.tier == "task":  # what a task notes of its own work is a record, worthy or not
         return Verdict(status="candidate")
     if len(draft.content.strip()) < preset.min_length_chars:
         return Verdict(refusal="too_short")

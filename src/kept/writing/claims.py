@@ -5,6 +5,7 @@ languages every clause is an affirmation, so that nothing is made up. Rule: when
 only", "not when it rains"), its denial is not counted.
 """
 
+from functools import lru_cache
 from itertools import pairwise
 
 from msgspec import Struct
@@ -57,6 +58,8 @@ _SETTINGS = frozenset(
     "replicas retries budget quota price rate width height depth length level batch pool capacity has have least most "
     "newer required =".split()
 )
+# "Step 3" and "step 4" are two steps, not two values of one.
+_LABELS = frozenset("number no nr item step case fact issue ticket chapter section part phase example sprint".split())
 _ROLES = frozenset("owner maintainer lead captain default primary main name".split())
 
 
@@ -76,14 +79,19 @@ class Claim(Struct, frozen=True):
     is_number: bool = False
 
 
-def claims_of(content: str) -> list[Claim]:
+def claims_of(content: str) -> tuple[Claim, ...]:
     """Every clause as a claim; "X, not Y" is two. Questions, reasons and partial denials ("not only") claim nothing."""
+    return _claims_of(content[:MAX_CHARS])
+
+
+@lru_cache(maxsize=1024)  # a new text is compared with several others, and they with the next one
+def _claims_of(content: str) -> tuple[Claim, ...]:
     claims: list[Claim] = []
-    for clause in pattern(_CLAUSE).split(content[:MAX_CHARS].replace("’", "'")):
+    for clause in pattern(_CLAUSE).split(content.replace("’", "'")):
         if not clause.rstrip().endswith("?"):
             words = pattern(_WORD).findall(pattern(_REASON).split(clause, maxsplit=1)[0])
             claims += [claim for claim in _claims_of_clause(words) if claim.stems]
-    return claims
+    return tuple(claims)
 
 
 def _claims_of_clause(words: list[str]) -> list[Claim]:
@@ -173,7 +181,7 @@ def _stem(word: str) -> str:
 def _with_value(claim: Claim, words: list[str], lower: list[str]) -> Claim:
     """The claim with the one number that it sets, or with the name in "the owner of the module is Ingrid"."""
     numbers = [at for at, word in enumerate(lower) if pattern(_NUMBER).fullmatch(word)]
-    if len(numbers) == 1:
+    if len(numbers) == 1 and lower[numbers[0] - 1] not in _LABELS:
         at = numbers[0]
         unit = lower[at + 1] if at + 1 < len(lower) and lower[at + 1] in _UNITS else ""
         if unit or lower[at][-1] in "smhdb%" or not _SETTINGS.isdisjoint(lower):

@@ -15,10 +15,6 @@ from kept.model import ConflictType, Memory
 from kept.ports import Reader, Where
 from kept.writing.claims import Claim, claims_of
 
-COUNTED_STEMS = 6
-SEARCHED_STEMS = 4  # the rarest ones; a rival holds nearly all of them, and each more costs a tenth of a millisecond
-CANDIDATES = 8
-SHORT_WORDS = 6  # a text so short may contradict another about a single word: "Use Redis", "Don't use Redis"
 RARE_SHARE = 0.05  # a word in more than one of twenty memories says little about what they are about
 ALWAYS_RARE_ROWS = 5  # ... except in a small space, where every word is common
 
@@ -38,14 +34,15 @@ class Rival(Struct, frozen=True):
     type: ConflictType
 
 
-def find_rivals(reader: Reader, memory: Memory) -> list[Rival]:
-    """C22: the live memories of the space that contradict this one and share its kind or one of its files."""
-    if memory.kind in HISTORY:
+def find_rivals(reader: Reader, memory: Memory, alike: Sequence[Memory]) -> list[Rival]:
+    """C22: of the memories about the same thing those that contradict this one and share its kind or a file."""
+    others = [other for other in alike if _may_disagree(memory, other)]
+    if not others or memory.kind in HISTORY:
         return []
     claims = claims_of(memory.content)
     rarity = _Rarity(reader, Where(scope=memory.scope))
     rivals = []
-    for other in _candidates(reader, memory, claims, rarity):
+    for other in others:
         if type := contradiction(claims, claims_of(other.content), rarity.rare):
             rivals.append(Rival(other, type))
     return rivals
@@ -74,23 +71,9 @@ class _Rarity:
         return {word for word in words if counted[word] <= max(ALWAYS_RARE_ROWS, self._rows * RARE_SHARE)}
 
 
-def _candidates(reader: Reader, memory: Memory, claims: Sequence[Claim], rarity: _Rarity) -> list[Memory]:
-    """The memories of its kind, or about one of its files, among those that share most of its rarest words."""
-    stems = {stem for claim in claims for stem in claim.stems if not stem.startswith("+")}
-    # A long word is seldom a common one; to count the others as well would take twice the time.
-    counted = sorted(stems, key=lambda stem: (-len(stem), stem))[:COUNTED_STEMS]
-    rows_with = rarity.rows_with(counted)
-    rarest = sorted((stem for stem in counted if rows_with[stem]), key=lambda stem: rows_with[stem])[:SEARCHED_STEMS]
-    candidates = []
-    for found in reader.search(rarest, Where(scope=memory.scope), limit=CANDIDATES):
-        other, prepared = found.memory, found.prepared
-        is_near = prepared.n_words <= SHORT_WORDS or len(stems.intersection(prepared.words.split())) > 1
-        if is_near and other.fingerprint != memory.fingerprint and _may_disagree(memory, other):
-            candidates.append(other)
-    return candidates
-
-
 def _may_disagree(memory: Memory, other: Memory) -> bool:
+    if other.uid == memory.uid or other.fingerprint == memory.fingerprint:
+        return False
     is_about_the_same = memory.kind == other.kind or not set(memory.files).isdisjoint(other.files)
     return is_about_the_same and other.kind not in HISTORY
 

@@ -4,26 +4,18 @@ Rule: only what is the same but for case and spacing is the same. What is nearly
 silently. A topic is the writer's own word that a new statement takes the place of the old one.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from msgspec.structs import replace
 
 from kept.model import Memory
-from kept.ports import Found, Reader, Transaction, Where
+from kept.ports import Reader, Transaction, Where
 
 STRENGTHEN_BY = 0.1
 NEAR_RATIO = 85.0  # per cent of the letters, in order, that two texts share
 EVIDENCE = frozenset({"sessions", "agents", "signals"})  # lists in the data of a finding that grow with each time
-_COUNTED_WORDS = 8
-_RAREST_WORDS = 4
-_CANDIDATES = 8
-
-
-def find_twin(reader: Reader, draft: Memory) -> Memory | None:
-    """The live memory that says the same, if there is one."""
-    twins = reader.select(Where(fingerprint=draft.fingerprint, scope=draft.scope), limit=1, oldest_first=True)
-    return twins[0] if twins else None
 
 
 def strengthen(tx: Transaction, twin: Memory, again: Memory, at: datetime) -> Memory:
@@ -60,32 +52,23 @@ def _evidence(twin: Memory, again: Memory) -> dict[str, Any] | None:
     return merged
 
 
-def find_near(reader: Reader, draft: Memory, words: list[str]) -> list[Memory]:
-    """Live memories that say nearly the same, nearest first. `words` are the draft's own."""
+def find_near(draft: Memory, alike: Sequence[Memory]) -> list[Memory]:
+    """Those of the memories about the same thing that say nearly the same, nearest first."""
+    if not alike:
+        return []
     from rapidfuzz import fuzz
 
-    near = [
-        (fuzz.ratio(draft.content.lower(), found.memory.content.lower()), found.memory)
-        for found in alike(reader, draft, words)
-    ]
+    near = [(fuzz.ratio(draft.content.lower(), other.content.lower()), other) for other in alike]
     return [memory for ratio, memory in sorted(near, key=lambda pair: -pair[0]) if ratio >= NEAR_RATIO]
 
 
-def alike(reader: Reader, draft: Memory, words: list[str]) -> list[Found]:
-    """The live memories that share the draft's few rarest words: all that could be near to it."""
-    # A long word is seldom a common one; counting all of them would cost more than the search.
-    longest = sorted(set(words), key=lambda word: (-len(word), word))[:_COUNTED_WORDS]
-    rows_with = reader.statistics(longest, Where(scope=draft.scope)).rows_with
-    rare = sorted((rows_with[word], word) for word in longest if rows_with[word])[:_RAREST_WORDS]
-    found = reader.search([word for _, word in rare], Where(scope=draft.scope), limit=_CANDIDATES)
-    return [candidate for candidate in found if candidate.memory.uid != draft.uid]
-
-
 def find_superseded(reader: Reader, draft: Memory) -> list[Memory]:
-    """The live memories of the same topic, whose place the draft takes."""
+    """The live memories of the same topic, whose place the draft takes; a note of a task, only of its own notes."""
     if draft.topic is None:
         return []
-    return reader.select(Where(topic=draft.topic, scope=draft.scope), limit=100)
+    is_note = draft.tier == "task"
+    where = Where(topic=draft.topic, scope=draft.scope, task=draft.source.task if is_note else None)
+    return [old for old in reader.select(where, limit=100) if (old.tier == "task") == is_note]
 
 
 def supersede(tx: Transaction, old: Memory, new: Memory, at: datetime) -> Memory:

@@ -18,8 +18,9 @@ from kept.settings import IMPORTANCE_BY_KIND, Preset, by_kind
 from kept.writing.admit import BROUGHT_IN, DELIBERATE, INSTRUCTION_TAG, REASONS, admit, is_instruction_like
 from kept.writing.check import check
 from kept.writing.conflicts import find_rivals
-from kept.writing.duplicates import find_near, find_superseded, find_twin, strengthen, supersede
+from kept.writing.duplicates import find_near, find_superseded, strengthen, supersede
 from kept.writing.echo import Echoes
+from kept.writing.known import Known
 from kept.writing.redaction import is_only_redacted, redact_draft
 
 MAX_CHARS = 500
@@ -72,7 +73,7 @@ def prepare(draft: Draft, rules: Rules) -> Ready | Receipt:
         return refused("too_long", sentence, safe.redactions)
     if safe.redactions and is_only_redacted(draft.content):
         return refused("only_a_secret", redactions=safe.redactions)
-    is_automatic = source.origin not in (*DELIBERATE, *BROUGHT_IN)
+    is_automatic = source.origin not in (*DELIBERATE, *BROUGHT_IN) and draft.tier != "task"
     if rules.is_paused and is_automatic:
         return refused("paused")
     verdict = admit(draft, source.origin, rules.preset)
@@ -87,29 +88,37 @@ def prepare(draft: Draft, rules: Rules) -> Ready | Receipt:
     return Ready(draft=draft, source=draft.source or source, status=verdict.status, redactions=safe.redactions)
 
 
-def store(tx: Transaction, ready: Ready, place: Place) -> Receipt:
-    """Make a memory of the draft, or strengthen the one that says the same. The storage journals each change."""
+def store(tx: Transaction, batch: Sequence[Ready | Receipt], place: Place) -> list[Receipt]:
+    """Make a memory of each draft, or strengthen the one that says the same; refusals keep their places.
+
+    The storage journals each change.
+    """
+    memories = [to_memory(ready, place) for ready in batch if isinstance(ready, Ready)]
+    known = Known(tx, memories)
+    new = iter(memories)
+    return [_store(tx, ready, next(new), known, place) if isinstance(ready, Ready) else ready for ready in batch]
+
+
+def _store(tx: Transaction, ready: Ready, memory: Memory, known: Known, place: Place) -> Receipt:
     draft = ready.draft
-    if draft.key is not None and (known := tx.select(Where(key=draft.key, shelf="any", scope=None), limit=1)):
-        return _receipt("stored", known[0], ready, reason="already_stored", message="It was stored before.")
-    memory = to_memory(ready, place)
+    if draft.key is not None and (stored := tx.select(Where(key=draft.key, shelf="any", scope=None), limit=1)):
+        return _receipt("stored", stored[0], ready, reason="already_stored", message="It was stored before.")
     if ready.source.origin in BROUGHT_IN and tx.is_erased(memory.fingerprint):
         return refused("erased")
-    if twin := find_twin(tx, memory):
-        return _receipt("strengthened", strengthen(tx, twin, memory, place.at), ready)
+    if twin := known.twin(memory):
+        return _receipt("strengthened", known.note(strengthen(tx, twin, memory, place.at)), ready)
     superseded = find_superseded(tx, memory)
-    near = find_near(tx, memory, text.words(memory.content))
-    near = [other for other in near if other not in superseded]
+    alike = [other for other in known.alike(memory) if other not in superseded]
+    near = find_near(memory, alike)
     is_automatic = not ready.is_deliberate and ready.source.origin not in BROUGHT_IN
     if near and is_automatic and draft.kind != "summary":  # two summaries of one story are alike, and both are meant
         return refused("echo", f"Memory {near[0].ref} says nearly the same.", ready.redactions)
-    added = tx.add(memory, "remember")
+    added = known.note(tx.add(memory, "remember"))
     for old in superseded:
-        supersede(tx, old, added, place.at)
+        known.note(supersede(tx, old, added, place.at))
     conflicts = [
         tx.add(Conflict(left=rival.memory.uid, right=added.uid, type=rival.type, detected_at=place.at), "conflict")
-        for rival in find_rivals(tx, added)
-        if rival.memory not in superseded
+        for rival in find_rivals(tx, added, alike)
     ]
     return _receipt(
         "candidate" if added.status == "candidate" else "stored",

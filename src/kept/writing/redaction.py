@@ -5,6 +5,7 @@ The rules are in `redact.py`. Rule: one call covers everything that reaches a st
 
 from collections import Counter
 from collections.abc import Callable, Collection
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -34,6 +35,10 @@ def redact_draft(draft: Draft, *, email: bool, allow: Collection[str] = ()) -> R
     def clean_if(text: str | None) -> str | None:
         return None if text is None else clean(text)
 
+    source = draft.source
+    if source is not None:
+        source, of_source = _clean_source(source, email, tuple(allow))
+        kinds.update(of_source)
     safe = replace(
         draft,
         content=clean(draft.content),
@@ -42,7 +47,7 @@ def redact_draft(draft: Draft, *, email: bool, allow: Collection[str] = ()) -> R
         topic=clean_if(draft.topic),
         key=clean_if(draft.key),
         title=clean_if(draft.title),
-        source=None if draft.source is None else _clean_source(draft.source, clean_if),
+        source=source,
         data=None if draft.data is None else _clean_data(draft.data, clean),
     )
     return RedactedDraft(safe, tuple(Redaction(kind=kind, count=count) for kind, count in sorted(kinds.items())))
@@ -73,15 +78,17 @@ def is_only_redacted(text: str) -> bool:
     return not any(character.isalnum() for character in rest)
 
 
-def _clean_source(source: Source, clean_if: Callable[[str | None], str | None]) -> Source:
-    return replace(
-        source,
-        agent=clean_if(source.agent),
-        session=clean_if(source.session),
-        task=clean_if(source.task),
-        narrative=clean_if(source.narrative),
-        file=clean_if(source.file),
-    )
+@lru_cache(maxsize=64)  # a few agents write most drafts
+def _clean_source(source: Source, email: bool, allow: tuple[str, ...]) -> tuple[Source, tuple[str, ...]]:
+    """A source without secrets, and the kinds of those that were in it."""
+    kinds: list[str] = []
+    cleaned: dict[str, str] = {}
+    for name in ("agent", "session", "task", "narrative", "file"):
+        if (value := getattr(source, name)) is not None:
+            redacted = redact(value, email=email, allow=allow)
+            kinds += [found.kind for found in redacted.found]
+            cleaned[name] = redacted.text
+    return replace(source, **cleaned), tuple(kinds)
 
 
 def _clean_data(data: dict[str, Any], clean: Callable[[str], str]) -> dict[str, Any]:

@@ -30,6 +30,7 @@ COMMANDS: Mapping[str, Entry] = {
         },
     ),
     **_topic("Reading", "briefing", {"briefing": "Write what an agent should know before it starts."}),
+    **_topic("Reading", "share", {"share": "Write a message with what a skill needs to know."}),
     **_topic(
         "Reading",
         "reading",
@@ -56,6 +57,14 @@ COMMANDS: Mapping[str, Entry] = {
         },
     ),
     **_topic(
+        "Tasks",
+        "tasks",
+        {
+            "task": "Keep track of work: list, show, add, edit, state, note, clear.",
+            "promote": "Move a memory to a tier that lives longer.",
+        },
+    ),
+    **_topic(
         "Deciding",
         "deciding",
         {
@@ -68,6 +77,7 @@ COMMANDS: Mapping[str, Entry] = {
             "on": "End a pause.",
         },
     ),
+    **_topic("Deciding", "review", {"review": "Show what should be looked at again, and carry out what is decided."}),
     **_topic(
         "Conversations",
         "sessions",
@@ -76,6 +86,7 @@ COMMANDS: Mapping[str, Entry] = {
             "import": "Bring in the transcripts of another program.",
         },
     ),
+    **_topic("Conversations", "slash", {"slash": "Run a slash command, as it would be typed into a chat."}),
     "export": Entry("Keeping house", "Print every memory as a line of JSON.", "exporting:export"),
     "upkeep": Entry(
         "Keeping house", "End quarantines and shelf lives, and make room where a limit is exceeded.", "upkeep:upkeep"
@@ -88,6 +99,7 @@ COMMANDS: Mapping[str, Entry] = {
             "doctor": "Examine the stores of this project and of global memory.",
         },
     ),
+    "vectors": Entry("Set-up", 'Find memories by their meaning, too: "car" finds the automobile.', "vectors:vectors"),
     "projects": Entry("Set-up", "List, link, rename and merge projects.", "projects:projects"),
     "config": Entry("Set-up", "Show and change settings.", "config:config"),
     "tour": Entry("Set-up", "See Kept at work, in a scratch home that is removed at the end.", "tour:tour"),

@@ -6,22 +6,23 @@ Every command gets an Invocation and answers through it. Rule: nothing reaches a
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
-from typing import TextIO
+from typing import Any, TextIO
 
 import click
 
 import kept
 from kept import opening, text
 from kept.errors import NotAllowed
-from kept.model import Actor, Role
+from kept.model import Actor, Role, replace
 from kept.ports import Clock
 from kept.projects import Projects
 from kept.settings import Settings
 
 Ask = Callable[[str], bool]
+Pick = Callable[[str, Sequence[str]], str]
 
 
 class Strong(str):
@@ -47,17 +48,24 @@ class Invocation:
     zone: tzinfo | None = None  # None: the machine's
     settings: Settings | None = None
     ask: Ask | None = None
+    picks: Pick | None = None
     out: TextIO | None = None
     err: TextIO | None = None
 
-    def open(self, *, yes: bool = False) -> kept.Kept:
-        """The memory that the options name. `yes` answers every question that it may have."""
+    def open(self, *, yes: bool = False, auto_upkeep: bool = True) -> kept.Kept:
+        """The memory that the options name. `yes` answers every question that it may have.
+
+        Without `auto_upkeep` nothing happens by itself.
+        """
+        settings: Settings | Mapping[str, Any] | None = self.settings
+        if not auto_upkeep:
+            settings = {"auto_upkeep": False} if self.settings is None else replace(self.settings, auto_upkeep=False)
         return kept.open(
             project=self.project,
             home=self.home,
             actor=self.actor,
             confirm=lambda question: self.agree(question, yes=yes),
-            settings=self.settings,
+            settings=settings,
             clock=self.clock,
             origin="user",
         )
@@ -86,6 +94,15 @@ class Invocation:
         if not ask(text.visible(question, keep_newlines=False)):
             raise NotAllowed("The answer was no. Nothing was changed.")
         return True
+
+    def can_pick(self) -> bool:
+        """Whether somebody sits there who can be given a choice."""
+        terminals = all(stream is not None and stream.isatty() for stream in (sys.stdin, self.out or sys.stdout))
+        return not self.as_json and (self.picks is not None or terminals)
+
+    def pick(self, question: str, options: Sequence[str]) -> str:
+        """Which of the options a person takes; the first one is what Enter takes. Only where `can_pick`."""
+        return (self.picks or _pick_at_terminal)(text.visible(question, keep_newlines=False), options)
 
     def answer(self, document: object, lines: Iterable[Line]) -> None:
         """Print the result: as one JSON document if that was asked for, else as lines."""
@@ -146,3 +163,8 @@ def _styled(part: str) -> str:
 
 def _ask_at_terminal(question: str) -> bool:
     return click.confirm(question, default=False, err=True)
+
+
+def _pick_at_terminal(question: str, options: Sequence[str]) -> str:
+    picked: str = click.prompt(question, type=click.Choice(options), default=options[0], err=True)
+    return picked

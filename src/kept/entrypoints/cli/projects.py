@@ -75,7 +75,7 @@ def rename_project(invocation: Invocation, *, name: str, new_name: str) -> None:
 @click.argument("into")
 @pass_invocation
 def merge_projects(invocation: Invocation, *, source: str, into: str) -> None:
-    """Move all memories of project SOURCE into project INTO.
+    """Move all memories and sessions of project SOURCE into project INTO.
 
     From then on INTO answers for SOURCE: for its name, its id and its directories. It changes two projects, so it has
     to be done --as admin. If it is interrupted, run it again: it goes on where it was.
@@ -94,6 +94,8 @@ def merge_projects(invocation: Invocation, *, source: str, into: str) -> None:
         f"Moved {counted(merged.moved, 'memory', 'memories')} from {source} into {merged.into.name}; "
         f"{counted(merged.duplicates, 'was', 'were')} there already."
     ]
+    if merged.sessions:
+        lines.append(f"Moved {counted(merged.sessions, 'session')}, too.")
     if merged.erased:
         lines.append(f"Left behind, because erased there: {counted(merged.erased, 'memory', 'memories')}.")
     invocation.answer(merged, lines)

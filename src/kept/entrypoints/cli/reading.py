@@ -10,6 +10,7 @@ import kept
 from kept.asking import ListStatus
 from kept.entrypoints.cli.frame import Command, limit_option, pass_invocation
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
+from kept.entrypoints.cli.vectors import vector_line
 from kept.entrypoints.cli.wording import (
     ago,
     as_document,
@@ -63,7 +64,7 @@ def list_command(
         lines.append(f"There are more: {_command(invocation, 'list', *options, '--after', page[-1].ref)}")
     elif not page:
         is_filtered = kinds or tags or status or after
-        lines.append("No memory fits." if is_filtered else _nothing_yet(invocation))
+        lines.append("No memory fits." if is_filtered else nothing_yet(invocation))
     document = {"memories": [as_document(one) for one in page], "next": page[-1].ref if has_more else None}
     invocation.answer(document, lines)
 
@@ -84,7 +85,8 @@ def _command(invocation: Invocation, *words: str) -> str:
     return shlex.join(["kept", *words, *options, *role])
 
 
-def _nothing_yet(invocation: Invocation) -> str:
+def nothing_yet(invocation: Invocation) -> str:
+    """What to say where nothing is kept: why that is, and what to do."""
     located = invocation.projects().locate(invocation.project)
     if located.refusal:
         return f"{located.refusal} Go into a project, or name one with --project NAME."
@@ -103,10 +105,21 @@ def show_command(invocation: Invocation, *, ref: str) -> None:
     """
     with invocation.open() as memory:
         found = memory.get(ref)
-    invocation.answer(as_document(found), _in_full(found, invocation))
+        heir = _heir(memory, found)
+    invocation.answer(as_document(found), _in_full(found, heir, invocation))
 
 
-def _in_full(memory: Memory, invocation: Invocation) -> list[Line]:
+def _heir(memory: kept.Kept, found: Memory) -> str:
+    """The ref of what has taken the place of a memory, or ""."""
+    if found.superseded_by is None:
+        return ""
+    try:
+        return f"[id:{memory.get(found.superseded_by, forgotten=True).ref}]"
+    except NotFound:
+        return "(erased)"
+
+
+def _in_full(memory: Memory, heir: str, invocation: Invocation) -> list[Line]:
     now = invocation.clock()
 
     def when(field: str) -> str:
@@ -130,7 +143,7 @@ def _in_full(memory: Memory, invocation: Invocation) -> list[Line]:
         "found in": place,
         "changed": when("updated_at") if memory.updated_at != memory.created_at else "",
         "archived": when("archived_at"),
-        "now kept as": memory.superseded_by or "",
+        "now kept as": heir,
     }
     return [
         (name_of(memory), f" {memory.kind}"),
@@ -203,7 +216,7 @@ def status_command(invocation: Invocation) -> None:
     if project is not None:
         lines.append((Strong(f"Project {project.name}"), Dim(f"  {project.id}  {project.root or 'no directory'}")))
     else:
-        lines.append(_nothing_yet(invocation))
+        lines.append(nothing_yet(invocation))
     for space in status["spaces"]:
         if space["space"] == GLOBAL:
             lines.append(Strong("Global memory, for all projects"))
@@ -220,9 +233,27 @@ def _space_lines(space: dict[str, Any], now: Any) -> list[Line]:
     lines: list[Line] = [("    ", ", ".join(parts))]
     if space["last_change"] is not None:
         lines.append(("    ", f"{counted(space['events'], 'event')}, the last one {ago(space['last_change'], now)}"))
+    if line := vector_line(space["vectors"]):
+        lines.append(("    ", line))
     lines.append(Dim(f"    {space['place']}, {size(space['bytes'])}"))
+    lines += _upkeep_lines(space["upkeep"], now)
     if space.get("erase") == "pending":
         lines.append(("    ", "An erasure is not finished: another program still reads old pages of the file."))
     if space.get("warning"):
         lines.append(("    ", space["warning"]))
+    return lines
+
+
+def _upkeep_lines(upkeep: dict[str, Any], now: Any) -> list[Line]:
+    lines: list[Line] = []
+    if upkeep["finished_at"] is not None:
+        under_way = ", and is under way again" if upkeep["is_under_way"] else ""
+        lines.append(("    ", f"upkeep was last through {ago(upkeep['finished_at'], now)}{under_way}"))
+    if upkeep["is_crowded"]:
+        lines.append(("    ", "There is no room for all that is kept: `kept upkeep` archives the least worth."))
+    if upkeep["failed_at"] is not None:
+        errors = ", ".join(f"{name} ({counted(n, 'time')})" for name, n in upkeep["errors"].items())
+        lines.append(
+            ("    ", f"Upkeep failed {ago(upkeep['failed_at'], now)}: {errors}. `kept doctor` looks for the cause.")
+        )
     return lines

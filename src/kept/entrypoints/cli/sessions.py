@@ -86,19 +86,25 @@ def _message_lines(message: Message, invocation: Invocation) -> list[Line]:
 @click.argument("words", nargs=-1, required=True)
 @limit_option(5, "hits at most")
 @click.option("--by-session", is_flag=True, help="Each session once, with its best message.")
+@click.option("--packed", is_flag=True, help="Also in old sessions, which are packed; takes longer.")
 @pass_invocation
-def search_sessions(invocation: Invocation, *, words: tuple[str, ...], limit: int, by_session: bool) -> None:
+def search_sessions(
+    invocation: Invocation, *, words: tuple[str, ...], limit: int, by_session: bool, packed: bool
+) -> None:
     """Find what was said."""
     by: Literal["message", "session"] = "session" if by_session else "message"
     with invocation.open() as memory:
-        recalled = memory.recall(" ".join(words), scope="sessions", limit=limit, by=by)
+        recalled = memory.recall(" ".join(words), scope="sessions", limit=limit, by=by, packed=packed)
+        has_packed = not packed and any(session.packed_at is not None for session in memory.sessions())
     lines: list[Line] = []
     for hit in recalled:
         if hit.message is not None:
             lines.append((Strong(hit.ref), Dim(f"  {hit.score:.2f}")))
             lines += _message_lines(hit.message, invocation)[1:]
     hits = [{"ref": hit.ref, "score": hit.score, "why": hit.why, "message": hit.message} for hit in recalled]
-    invocation.answer({"hits": hits, "degraded": recalled.degraded}, lines or ["Nothing like that was said here."])
+    if not lines:
+        lines.append("Nothing like that was said here." + (" `--packed` also looks into old sessions." * has_packed))
+    invocation.answer({"hits": hits, "degraded": recalled.degraded}, lines)
 
 
 @session_command.command("fork")

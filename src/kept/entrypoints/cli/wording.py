@@ -10,7 +10,8 @@ from kept.entrypoints.cli.invocation import Dim, Line, Strong
 from kept.model import Event, Memory
 
 _UNITS = (("year", 31_104_000), ("month", 2_592_000), ("day", 86_400), ("hour", 3_600), ("minute", 60))
-_TOLD = ("status", "reason", "feedback", "importance", "topic", "superseded_by")  # fields whose values history shows
+# Fields whose values history shows.
+_TOLD = ("state", "status", "reason", "feedback", "importance", "topic", "superseded_by")
 
 
 def as_document(memory: Memory) -> dict[str, Any]:

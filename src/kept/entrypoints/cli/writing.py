@@ -113,11 +113,17 @@ def remember_command(
             topic=topic,
             key=key,
         )
+    answer_receipt(invocation, receipt)
+
+
+def answer_receipt(invocation: Invocation, receipt: Receipt, first: Line | None = None) -> None:
+    """Say what became of a draft, with `first` as the sentence for one that got in; a refusal ends the command."""
     document = msgspec.to_builtins(receipt)
     if receipt.memory is not None:
         document["memory"] = as_document(receipt.memory)
     if receipt.outcome != "refused":
-        invocation.answer(document, _outcome(receipt))
+        usual, *more = _outcome(receipt)
+        invocation.answer(document, [first or usual, *more])
         return
     if invocation.as_json:
         invocation.answer(document, ())

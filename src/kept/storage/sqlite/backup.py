@@ -15,7 +15,7 @@ import apsw
 
 from kept.errors import Corrupt, KeptError, NotAllowed, NotFound, StorageError
 from kept.ports import BackedUp
-from kept.storage.sqlite import schema, scrub
+from kept.storage.sqlite import bulk, schema, scrub
 from kept.storage.sqlite.connection import translated
 from kept.storage.sqlite.scrub import SESSION
 from kept.storage.sqlite.sweep import sweep
@@ -143,6 +143,7 @@ def erase_in(copy: apsw.Connection, subjects: Collection[str], store: apsw.Conne
                 erase_rows(copy, subject)
                 has_erased = True
         if has_erased:
+            bulk.settle(copy)
             scrub.cover_tracks(copy)
     return has_erased
 

@@ -15,11 +15,11 @@ import msgspec
 from msgspec import Struct
 
 from kept import text
-from kept.errors import Busy, KeptError
+from kept.errors import Busy, KeptError, SettingsError
 from kept.model import NOUNS, Memory
 from kept.storage.prepare import prepare
 from kept.storage.shared import is_tombstone
-from kept.storage.sqlite import acknowledged, messages, rows, schema, scrub, weights
+from kept.storage.sqlite import acknowledged, handles, messages, rows, schema, scrub, vectors, weights
 from kept.storage.sqlite.connection import READ_WAIT_MS, translated
 from kept.storage.sqlite.findings import FIX, NAMED, REBUILD, Finding, named, size
 from kept.storage.sqlite.histories import check_journal, ids_of, sound_row
@@ -288,6 +288,32 @@ def _check_statistics(patient: Patient) -> Iterator[Finding]:
         yield Finding("problem", "statistics", message if wrong else "Common words are counted wrong.", REBUILD)
     elif not weighed_wrong:
         yield Finding("ok", "statistics", "Rows and words are counted right.")
+    if listed_wrong := handles.wrong(connection):
+        message = f"A repetition of it may go unnoticed: {named('memory', listed_wrong)}."
+        yield Finding("problem", "index", message, REBUILD)
+
+
+def _check_vectors(patient: Patient) -> Iterator[Finding]:
+    """Vectors against the texts and the model they were made of, and their sketches; none are there unless wanted."""
+    connection = patient.connection
+    sql = "select (select count(*) from vectors), (select count(*) from vectorless)"
+    total, waiting = connection.execute(sql).fetchall()[0]
+    if not total and not waiting:
+        return
+    try:
+        damaged = vectors.wrong(connection)
+    except SettingsError as error:
+        yield Finding("note", "vectors", f"Not looked at. {error.message}", error.hint)
+        return
+    if damaged:
+        message = f"Without a vector that could be trusted: {named('memory', damaged)}."
+        yield Finding("problem", "vectors", message, REBUILD)
+    elif waiting:
+        hint = "Words find them meanwhile; `kept vectors on` goes on."
+        wait = "1 memory waits for its vector." if waiting == 1 else f"{waiting} memories wait for their vector."
+        yield Finding("note", "vectors", wait, hint)
+    else:
+        yield Finding("ok", "vectors", f"All {total} vectors are those of their texts.")
 
 
 def _check_history(patient: Patient) -> Iterator[Finding]:
@@ -321,6 +347,7 @@ _CHECKS: dict[str, Check] = {
     "words": _check_words,
     "index": _check_index,
     "statistics": _check_statistics,
+    "vectors": _check_vectors,
     "journal": _check_history,
     "orphans": _check_orphans,
 }

@@ -119,8 +119,13 @@ class MessageWriter(MessageReader):
     def append(self, messages: Sequence[Message]) -> list[Message]:
         added = []
         for session, group in groupby(messages, key=lambda message: message.session):
+            new = list(group)
+            if packed := {(message.id, message.role) for message in self._packed(session)}:
+                new = [message for message in new if (message.id, message.role) not in packed]
+                if new:
+                    self.unpack(session)
             n = self.last_number(session)
-            for message in group:
+            for message in new:
                 if self._is_known(message):
                     continue
                 n += 1

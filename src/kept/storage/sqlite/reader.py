@@ -4,25 +4,26 @@ SQL text is assembled from constants of this file, of rows.py and filters.py; va
 which are numbers: SQLite plans a query anew whenever a bound limit changes.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
 import apsw
 
-from kept.model import Event, Memory
+from kept.model import Event, Memory, Scope
 from kept.ports import LIVE, R, TooLate, Where
 from kept.storage.shared import check_limit, tombstone
-from kept.storage.sqlite import filters, rows
+from kept.storage.sqlite import filters, handles, rows
 from kept.storage.sqlite.messages import MessageReader
 from kept.storage.sqlite.searching import Searching
+from kept.storage.sqlite.vectors import VectorReading
 
 COUNTER = "count:"  # how the names of counters begin among the facts about the file
 PROGRESS_STEPS = 2_000  # virtual machine steps between two looks at the clock: some tens of microseconds
 
 
-class SqliteReader(Searching, MessageReader):
+class SqliteReader(Searching, VectorReading, MessageReader):
     """One consistent look at the file, through a connection that is inside a transaction."""
 
     def __init__(self, space: str, connection: apsw.Connection) -> None:
@@ -53,6 +54,14 @@ class SqliteReader(Searching, MessageReader):
             order by m.id {"asc" if oldest_first else "desc"}
             limit {limit:d}"""
         return [rows.to_memory(row, self.space) for row in self._fetch(sql, tuple(values))]
+
+    def alike(self, texts: Sequence[Sequence[str]], scope: Scope, *, limit: int) -> list[list[Memory]]:
+        check_limit(limit)
+        found = handles.alike(self._connection, texts, scope, limit)
+        wanted = rows.json_text(sorted({id for ids in found for id in ids}))
+        sql = f"select {rows.MEMORY_SELECT} from json_each(?) wanted join memories m on m.id = wanted.value"
+        memories = {row[0]: rows.to_memory(row, self.space) for row in self._fetch(sql, (wanted,))}
+        return [[memories[id] for id in ids if id in memories] for ids in found]
 
     def count(self, where: Where = LIVE) -> int:
         clauses, values = filters.clauses(where)

@@ -17,13 +17,13 @@ from kept import journal
 from kept.model import NOUNS, Conflict, Event, Memory, Record, Session, replace
 from kept.ports import Stamp
 from kept.storage.shared import tombstone
-from kept.storage.sqlite import hotwords, messages, rows, schema, weights
+from kept.storage.sqlite import handles, hotwords, messages, rows, schema, weights
 from kept.storage.sqlite.acknowledged import Position
 from kept.storage.sqlite.connection import connect
 from kept.storage.sqlite.findings import NAMED, Finding, named
 from kept.storage.sqlite.histories import JOURNAL, REPAIR, missing_payloads
 from kept.storage.sqlite.salvage import Saved
-from kept.storage.sqlite.transaction import insert_event
+from kept.storage.sqlite.transaction import insert_events
 
 _KEPT_META = ("scrub", "backups_elsewhere")  # lists that must be readable, or they are as good as lost
 _BACKUP = "A backup may hold it: `kept restore FILE`."
@@ -66,6 +66,7 @@ def build(target: Path, saved: Saved, noted: Position, now: datetime) -> list[Fi
             _give_no_id_again(connection, saved, decided.records, noted)
             hotwords.refresh_if_grown(connection)
             weights.rebuild(connection)
+            handles.rebuild(connection)
     finally:
         connection.close()
     return [*findings, *_what_is_lost(saved, decided, events, lost_events, lost_payloads, noted)]
@@ -148,8 +149,10 @@ def _newer(row: Record | None, told: Record | None, *, is_complete: bool) -> Rec
 def _write(connection: apsw.Connection, saved: Saved, records: list[Record], events: list[Event]) -> None:
     for record in records:
         connection.execute(rows.insert_sql(type(record)), rows.to_values(record))
-    for event in events:
-        insert_event(connection, event)
+    insert_events(
+        connection,
+        [(event, None if event.changed is None else journal.payload(event.changed)) for event in events],
+    )
     columns = ("id", *messages.COLUMNS, "checksum")
     sql = f"insert into messages ({', '.join(columns)}) values ({', '.join('?' * len(columns))})"
     connection.executemany(sql, [(id, *values) for id, values in sorted(saved.messages.items())])

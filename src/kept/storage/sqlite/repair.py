@@ -16,7 +16,7 @@ from kept import text
 from kept.errors import Busy, Corrupt, SchemaTooNew
 from kept.model import Memory
 from kept.storage.shared import WRITE_WAIT_S
-from kept.storage.sqlite import acknowledged, hotwords, messages, rows, schema, weights
+from kept.storage.sqlite import acknowledged, handles, hotwords, messages, rows, schema, vectors, weights
 from kept.storage.sqlite.connection import connect, translated
 from kept.storage.sqlite.examination import INDEXES, SHELVES, examine, look
 from kept.storage.sqlite.findings import Finding
@@ -28,7 +28,7 @@ from kept.storage.sqlite.surroundings import BESIDE
 from kept.storage.turns import Turns
 
 _COPY_BYTES = 1024 * 1024
-_DERIVED = frozenset({"index", "statistics", "words"})  # can be built anew inside the file
+_DERIVED = frozenset({"index", "statistics", "vectors", "words"})  # can be built anew inside the file
 _NOT_OURS = frozenset({"sqlite", "disk", "permissions"})  # nothing that another file would cure
 
 
@@ -89,6 +89,8 @@ def _build_indexes_anew(path: Path) -> list[Finding]:
             connection.execute("delete from meta where name like 'hot_words_at_%'")
             hotwords.refresh_if_grown(connection)
             weights.rebuild(connection)
+            vectors.rebuild(connection)
+            handles.rebuild(connection)
     except apsw.Error:
         return []
     finally:

@@ -23,7 +23,7 @@ from kept.storage.shared import tombstone
 from kept.storage.sqlite import acknowledged, backup, schema
 from kept.storage.sqlite.connection import translated
 from kept.storage.sqlite.scrub import SESSION
-from kept.storage.sqlite.transaction import insert_event
+from kept.storage.sqlite.transaction import insert_events
 from kept.storage.turns import Turns
 
 # What the store itself has to remember, whatever a backup says: pending and past erasures, and where backups are.
@@ -170,7 +170,7 @@ def _tell_the_journal(copy: apsw.Connection, uids: list[str], now: datetime) -> 
         prev = str(copy.execute("select hash from events where seq = ?", (last,)).get)
         salt = secrets.token_hex(journal.SALT_BYTES)
         erase = journal.seal(stamp, seq=last + 1, action="erase", subject=uid, changed={}, prev=prev, salt=salt)
-        insert_event(copy, erase)
+        insert_events(copy, [(erase, journal.payload({}))])
 
 
 def _replace_facts(copy: apsw.Connection, facts: dict[str, str]) -> None:

@@ -17,7 +17,7 @@ import msgspec
 
 from kept import journal
 from kept.errors import Corrupt
-from kept.model import Alias, Allowance, Conflict, Event, Memory, Pause, Record, Session, Source
+from kept.model import Alias, Allowance, Conflict, Event, Memory, Pause, Record, Session, Source, Task
 from kept.ports import Prepared, R
 from kept.storage.prepare import prepare
 from kept.storage.shared import index_of
@@ -39,10 +39,11 @@ _SMALL_TABLES: Mapping[type[Record], str] = {
     Conflict: "conflicts",
     Alias: "aliases",
     Session: "sessions",
+    Task: "tasks",
     Pause: "pauses",
     Allowance: "allowances",
 }
-_LISTS = ("expands_to",)  # fields of small nouns that are lists, hence JSON
+_LISTS = ("expands_to", "acceptance_criteria", "blocked_by")  # fields of small nouns that are lists, hence JSON
 _TABLES: Mapping[type[Record], tuple[str, tuple[str, ...]]] = {
     Memory: ("memories", _STORED),
     # The small nouns have a table with a column for each field.
@@ -97,8 +98,11 @@ def to_row(record: Record) -> dict[str, Any]:
     return dict(zip(_WRITTEN[type(record)], to_values(record), strict=True))
 
 
-def to_values(record: Record) -> tuple[Any, ...]:
-    """What `insert_sql` binds: the values of every column that is written; the last one is the checksum."""
+def to_values(record: Record, prepared: Prepared | None = None) -> tuple[Any, ...]:
+    """What `insert_sql` binds: the values of every column that is written; the last one is the checksum.
+
+    `prepared`: the tokens of a memory, if they are at hand.
+    """
     if isinstance(record, Memory):
         values = (
             *_identity_of(record),
@@ -113,7 +117,7 @@ def to_values(record: Record) -> tuple[Any, ...]:
             *msgspec.structs.astuple(record.source),
             None if record.data is None else _encode(record.data).decode(),
             *map(clock, _clocks_of(record)),
-            *msgspec.structs.astuple(prepare(record)),
+            *msgspec.structs.astuple(prepared or prepare(record)),
         )
         return (*values, checksum((Memory.noun, *values, index_of(record) or "forgotten")))
     values = tuple(_plain(getattr(record, name)) for name in record.__struct_fields__)
@@ -215,6 +219,7 @@ def to_event(row: Sequence[Any]) -> Event:
     raise damaged(f"event {seq}")
 
 
+@lru_cache(maxsize=256)  # all that a turn writes was written at one moment
 def clock(at: datetime | None) -> str | None:
     """Text that sorts by time, always in UTC and always of one length."""
     if at is None:

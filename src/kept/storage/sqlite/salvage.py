@@ -24,7 +24,9 @@ from kept.storage.sqlite.pages import Image
 OTHER_TABLES = frozenset(
     {"events", "event_payloads", "messages", "packed_sessions", "memory_links", "receipts", "tombstones", "meta"}
 )
-DERIVED_TABLES = frozenset({"corpus", "hot_words", "migrations", "weights"})
+DERIVED_TABLES = frozenset(
+    {"corpus", "handles", "hot_words", "migrations", "vector_signs", "vectorless", "vectors", "weights"}
+)
 
 _FACTS = ("space", "tombstone_key", "created_at", "seal")
 _REALS = ("importance", "confidence")  # SQLite stores a whole one as an integer

@@ -23,7 +23,8 @@ from kept.storage.sqlite.filters import clauses
 
 # Below this many rows every document frequency is counted; above, the commonest words are looked up in hot_words.
 EXACT_UP_TO_ROWS = 20_000
-SHORTLIST = 3  # times as many as are wanted: of these the tokens are read
+SHORTLIST_SHARE = 0.03  # of what was found: of these the tokens are read
+SHORTLIST = 6  # times as many as are wanted: of so many at least
 
 
 class Searching:
@@ -53,7 +54,7 @@ class Searching:
                 ids = sorted({id for some in held.values() for id in some}, reverse=True)
                 return self._found(dict.fromkeys(ids[:limit], 0.0), words, where)
             statistics = self._statistics(held, where, is_cut=among is not None)
-            relevance = bm25.scorer(words, statistics, ranking.columns, by_tokens=True)
+            relevance = ranking.relevance or bm25.scorer(words, statistics, ranking.columns, by_tokens=True)
             gains = _gains(held, statistics)
             if len(gains) > limit:
                 return by_rank(self._found(self._best(gains, ranking, relevance, limit), words, where))
@@ -116,7 +117,7 @@ class Searching:
         self, gains: Mapping[int, float], ranking: Ranking, relevance: bm25.Scorer, limit: int
     ) -> dict[int, float]:
         """Id → rank of about the best `limit`: first by the words that a row holds, then by its tokens."""
-        weight_of = weights.heaviest(self._connection, gains, ranking, SHORTLIST * limit)
+        weight_of = weights.heaviest(self._connection, gains, ranking, max(SHORTLIST * limit, int(SHORTLIST_SHARE * len(gains))))
         sql = f"""
             select m.id, {", ".join(f"m.{column}" for column in rows.PREPARED)}
             from json_each(?) short

@@ -18,7 +18,7 @@ import apsw
 from kept.errors import Busy, Corrupt, InvalidInput, StorageError
 from kept.ports import BackedUp, Restored, Scrubbed, Stamp
 from kept.storage.shared import WRITE_WAIT_S
-from kept.storage.sqlite import acknowledged, backup, hotwords, reserve, restore, rows, schema, scrub
+from kept.storage.sqlite import acknowledged, backup, bulk, hotwords, reserve, restore, rows, schema, scrub
 from kept.storage.sqlite.connection import connect, translated
 from kept.storage.sqlite.daily import DailyBackups
 from kept.storage.sqlite.pool import Pool
@@ -58,6 +58,7 @@ class SqliteStorage:
         self._pool = Pool(path, self._connect)
         self._daily = DailyBackups(path, daily_backups, self._make_backup) if daily_backups else None
         self._is_closed = False
+        self._is_in_bulk = False
         self.space = ""
         if path.is_dir():
             raise InvalidInput(f"{path} is a directory, not a memory file.", hint="Give a file name inside it.")
@@ -76,10 +77,12 @@ class SqliteStorage:
             yield SqliteReader(self.space, connection)
 
     @contextmanager
-    def writing(self, stamp: Stamp, *, urgent: bool = False) -> Iterator[SqliteTransaction]:
+    def writing(
+        self, stamp: Stamp, *, urgent: bool = False, wait_s: float | None = None
+    ) -> Iterator[SqliteTransaction]:
         with (
             translated(self.path),
-            self._turn(self._write_wait_s),
+            self._turn(self._write_wait_s if wait_s is None else wait_s),
             self._pool.borrow() as connection,
             reserve.spent(self.path) if urgent else nullcontext(False) as is_full,
         ):
@@ -89,7 +92,9 @@ class SqliteStorage:
             with _transaction(connection, "begin immediate"):
                 schema.check_version(connection, self.path)
                 transaction = SqliteTransaction(self.space, connection, stamp, self._salt)
-                yield transaction
+                with bulk.marking_only(connection) if self._is_in_bulk else nullcontext():
+                    yield transaction
+                    transaction.flush()
                 hotwords.refresh_if_grown(connection)
                 if transaction.erased:
                     scrub.begin(connection, transaction.erased)
@@ -119,6 +124,24 @@ class SqliteStorage:
                     connection.execute(f"pragma synchronous = {self._synchronous}")
         finally:
             self._turns.end()
+
+    @contextmanager
+    def in_bulk(self) -> Iterator[None]:
+        self._is_in_bulk = True
+        try:
+            yield
+        finally:
+            self._is_in_bulk = False
+        # On a full disk the words stay behind for now; an erasure sees to them.
+        with (
+            translated(self.path),
+            self._turn(self._write_wait_s),
+            self._pool.borrow() as connection,
+            suppress(apsw.FullError),
+            _transaction(connection, "begin immediate"),
+        ):
+            schema.check_version(connection, self.path)
+            bulk.settle(connection)
 
     def scrub(self) -> Scrubbed:
         """Finish what erasing began. Not done: another process still reads the old pages; the next open goes on."""
@@ -211,6 +234,8 @@ class SqliteStorage:
                 uids = scrub.pending(connection)
                 if not uids:
                     return Scrubbed()
+                with _transaction(connection, "begin immediate"):
+                    bulk.settle(connection)
                 elsewhere = scrub.backups_elsewhere(connection, uids)
                 changed = backup.erase_from_backups(connection, self.path, uids)
                 is_done = scrub.finish(connection, self.path, self._vfs)

@@ -9,7 +9,8 @@ exact score comes from the memory itself.
 import math
 import sys
 from array import array
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from heapq import nlargest
@@ -31,17 +32,21 @@ _OLDEST = 4_000  # days: what is older counts as old as that
 _EVEN = (1.0,) * 256
 
 
-def note(connection: apsw.Connection, memory: Memory) -> None:
-    """Keep the numbers of a memory as it is now. Call it inside a transaction."""
-    rest = by_kind(KIND_WEIGHTS, memory.kind) * worth.importance_factor(memory.importance)
-    rest *= worth.use_factor(memory.use_count) * worth.STATUS_FACTOR[memory.status]
-    steps = round(_STEPS * math.log2(rest)) if rest > 0 else -_MIDDLE
-    _write(connection, memory.id, _byte(memory.feedback), _byte(steps), _day(memory.last_hit_at or memory.created_at))
+def note(connection: apsw.Connection, memories: Iterable[Memory]) -> None:
+    """Keep the numbers of memories as they are now. Call it inside a transaction."""
+    _write(connection, ((memory.id, *_numbers_of(memory)) for memory in memories))
 
 
 def drop(connection: apsw.Connection, id: int) -> None:
     """Keep nothing of a memory. Call it inside a transaction."""
-    _write(connection, id, 0, 0, 0)
+    _write(connection, [(id, 0, 0, 0)])
+
+
+def _numbers_of(memory: Memory) -> tuple[int, int, int]:
+    rest = by_kind(KIND_WEIGHTS, memory.kind) * worth.importance_factor(memory.importance)
+    rest *= worth.use_factor(memory.use_count) * worth.STATUS_FACTOR[memory.status]
+    steps = round(_STEPS * math.log2(rest)) if rest > 0 else -_MIDDLE
+    return _byte(memory.feedback), _byte(steps), _day(memory.last_hit_at or memory.created_at)
 
 
 def heaviest(connection: apsw.Connection, gains: Mapping[int, float], ranking: Ranking, limit: int) -> dict[int, float]:
@@ -62,8 +67,8 @@ def heaviest(connection: apsw.Connection, gains: Mapping[int, float], ranking: R
 def rebuild(connection: apsw.Connection) -> None:
     """Keep the numbers of all memories anew. Call it inside a transaction."""
     connection.execute("delete from weights")
-    for row in connection.execute(f"select {rows.MEMORY_SELECT} from memories m").fetchall():
-        note(connection, rows.to_memory(row, ""))
+    found: Any = connection.execute(f"select {rows.MEMORY_SELECT} from memories m").fetchall()
+    note(connection, (rows.to_memory(row, "") for row in found))
 
 
 def wrong(connection: apsw.Connection) -> list[int]:
@@ -92,17 +97,21 @@ def _read(connection: apsw.Connection, *, up_to: int) -> tuple[bytes, bytes, Seq
     return feedbacks, others, _little_endian(array("H", days))
 
 
-def _write(connection: apsw.Connection, id: int, feedback: int, others: int, day: int) -> None:
-    chunk, place = divmod(id, CHUNK)
-    sql = "select feedbacks, others, days from weights where chunk = ?"
-    row: Any = connection.execute(sql, (chunk,)).fetchone() or (CHUNK, CHUNK, 2 * CHUNK)
-    blobs = _checked([bytearray(blob) for blob in row])
-    blobs[0][place], blobs[1][place] = feedback, others
-    blobs[2][2 * place : 2 * place + 2] = day.to_bytes(2, "little")
-    connection.execute(
-        "insert or replace into weights (chunk, feedbacks, others, days) values (?, ?, ?, ?)",
-        (chunk, *map(bytes, blobs)),
-    )
+def _write(connection: apsw.Connection, numbers: Iterable[tuple[int, int, int, int]]) -> None:
+    by_chunk = defaultdict(list)
+    for id, *bytes_and_day in numbers:
+        by_chunk[id // CHUNK].append((id % CHUNK, *bytes_and_day))
+    for chunk, changes in by_chunk.items():
+        sql = "select feedbacks, others, days from weights where chunk = ?"
+        row: Any = connection.execute(sql, (chunk,)).fetchone() or (CHUNK, CHUNK, 2 * CHUNK)
+        blobs = _checked([bytearray(blob) for blob in row])
+        for place, feedback, others, day in changes:
+            blobs[0][place], blobs[1][place] = feedback, others
+            blobs[2][2 * place : 2 * place + 2] = day.to_bytes(2, "little")
+        connection.execute(
+            "insert or replace into weights (chunk, feedbacks, others, days) values (?, ?, ?, ?)",
+            (chunk, *map(bytes, blobs)),
+        )
 
 
 def _checked(blobs: list[Any]) -> list[Any]:

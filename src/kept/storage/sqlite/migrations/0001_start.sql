@@ -144,6 +144,13 @@ create table weights (
   days blob not null                     -- two bytes
 );
 
+-- Under a few of its words each live memory is listed, as numbers: what may a new text repeat or contradict?
+create table handles (
+  handle integer not null,               -- a hash of the scope and a long word
+  id integer not null,
+  primary key (handle, id)
+) without rowid;
+
 create trigger memories_added after insert on memories begin
   update corpus set rows = rows + 1, words = words + new.n_words, tokens = tokens + new.n_tokens where shelf = new.shelf;
   insert into live_fts (rowid, words, tag_words, file_words, source_words, kind_words)
@@ -189,6 +196,32 @@ begin
     select new.id, new.words, new.tag_words, new.file_words, new.source_words, new.kind_words where new.shelf = 'library';
   insert into archive_fts (rowid, words, tag_words, file_words, source_words, kind_words)
     select new.id, new.words, new.tag_words, new.file_words, new.source_words, new.kind_words where new.shelf = 'archive';
+end;
+
+-- What texts mean, as numbers, where somebody has switched that on. Made of the texts, and made anew when in doubt.
+create table vectors (
+  id integer primary key references memories (id) on delete cascade,
+  model text not null,
+  fingerprint text not null,             -- of the text it was made of
+  vector blob not null,
+  checksum integer not null
+);
+create table vector_signs (              -- a sketch of each, for comparing thousands without reading them
+  chunk integer primary key,
+  signs blob not null                    -- in the order of ids: a bit for each number
+);
+create table vectorless (                -- memories that wait for a vector; none unless a model is chosen
+  id integer primary key references memories (id) on delete cascade
+);
+create trigger memories_want_a_vector after insert on memories
+when exists (select 1 from meta where name = 'vector_model')
+begin
+  insert into vectorless (id) values (new.id);
+end;
+create trigger memories_want_a_new_vector after update of fingerprint on memories
+when old.fingerprint <> new.fingerprint and exists (select 1 from meta where name = 'vector_model')
+begin
+  insert or ignore into vectorless (id) values (new.id);
 end;
 
 create table conflicts (
@@ -262,6 +295,20 @@ create table packed_sessions (           -- old transcripts, compressed and out 
   session text primary key,
   body blob not null
 ) without rowid;
+
+create table tasks (
+  id integer primary key autoincrement,
+  name text not null unique,
+  description text not null,
+  state text not null,
+  milestone text,
+  priority integer,
+  acceptance_criteria text not null,     -- JSON list
+  blocked_by text not null,              -- JSON list: names of tasks
+  created_at text not null,
+  completed_at text,
+  checksum integer not null
+);
 
 create table pauses (
   id integer primary key autoincrement,

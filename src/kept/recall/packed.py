@@ -1,0 +1,81 @@
+"""Old conversations, searched on request: a look at the messages that also sees those which are packed.
+
+Packed sessions are compressed and in no index, so each is unpacked, read and let go again: about a second for 20,000
+messages. Rule: whoever asks through this gets one answer over all messages, as if none had been packed.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from heapq import nlargest
+
+from kept import bm25, text
+from kept.model import Message, Session
+from kept.ports import FoundMessage, Messages, Prepared, Reader, Statistics
+
+
+class WithPacked(Messages):
+    """The messages of a space, packed or not."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._packed = [session.name for session in reader.all(Session) if session.packed_at is not None]
+        self._counted: dict[tuple[str, ...], Statistics] = {}
+
+    def session(self, name: str) -> Session | None:
+        return self._reader.session(name)
+
+    def messages(self, session: str, *, after: int = 0, limit: int | None = None) -> list[Message]:
+        return self._reader.messages(session, after=after, limit=limit)
+
+    def last_number(self, session: str) -> int:
+        return self._reader.last_number(session)
+
+    def messages_at(self, places: Sequence[tuple[str, int]]) -> list[FoundMessage]:
+        unpacked = [place for place in places if place[0] not in self._packed]
+        numbers = {(session, n) for session, n in places if session in self._packed}
+        found = self._reader.messages_at(unpacked)
+        for name in {session for session, _ in numbers}:
+            said = self._reader.messages(name)
+            found += [_found(message) for message in said if (name, message.n) in numbers]
+        return found
+
+    def search_messages(
+        self,
+        words: Sequence[str],
+        *,
+        limit: int,
+        session: str | None = None,
+        is_late: Callable[[], bool] | None = None,
+    ) -> list[FoundMessage]:
+        """As of any storage, but that time is no limit: somebody has asked for more than the quick answer."""
+        score = bm25.scorer(words, self.message_statistics(words))
+        found = self._reader.search_messages(words, limit=limit, session=session)
+        scored = [(score(_prepared(one)), one) for one in (*found, *self._old(session))]
+        best = nlargest(limit, (entry for entry in scored if entry[0]), key=lambda entry: entry[0])
+        return [one for _, one in best]
+
+    def message_statistics(self, words: Sequence[str]) -> Statistics:
+        asked = tuple(words)
+        if asked not in self._counted:
+            rows = n_words = 0
+            rows_with = dict.fromkeys(words, 0)
+            for one in self._old():
+                rows, n_words = rows + 1, n_words + one.n_words
+                for word in rows_with.keys() & set(one.words.split()):
+                    rows_with[word] += 1
+            old = Statistics(rows, n_words, n_words, rows_with)
+            self._counted[asked] = self._reader.message_statistics(words) + old
+        return self._counted[asked]
+
+    def _old(self, session: str | None = None) -> Iterator[FoundMessage]:
+        for name in self._packed:
+            if session in (None, name):
+                yield from map(_found, self._reader.messages(name))
+
+
+def _found(message: Message) -> FoundMessage:
+    words, n_words = text.words_and_length(message.content)
+    return FoundMessage(message, " ".join(words), n_words)
+
+
+def _prepared(found: FoundMessage) -> Prepared:
+    return Prepared(found.words, "", "", "", "", found.n_words, found.n_words)

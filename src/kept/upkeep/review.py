@@ -1,0 +1,208 @@
+"""What somebody should look at again: pure, from the memories, the clock, and what was said lately.
+
+Upkeep does what time decides; here a person or an agent decides. Rule: a review points, gives its reasons and proposes.
+It is never sure enough to act.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Literal, get_args
+
+from msgspec import Struct
+
+from kept import text, worth
+from kept.model import Conflict, Memory
+from kept.settings import by_kind
+
+Reason = Literal["conflict", "duplicate", "stale", "unused", "irrelevant"]
+Action = Literal["keep", "archive", "forget", "supersede"]
+REASONS: tuple[Reason, ...] = get_args(Reason)
+ACTIONS: tuple[Action, ...] = get_args(Action)
+
+UNUSED_DAYS = 30  # a month of work in which nobody needed it
+TALK_DAYS = 30
+LEAST_MESSAGES = 20  # below, too little was said to call anything irrelevant
+COMMON_SHARE = 0.1  # a word of more memories than that says nothing about any of them
+_RAREST_WORDS = 3
+_MOST_ALIKE = 50  # memories with the same rare word that are compared: more of them are a series, not duplicates
+
+
+class Decision(Struct, frozen=True, kw_only=True):
+    """What is to become of one memory: keep, archive or forget it, or let it be superseded `by` another."""
+
+    action: Action
+    ref: str
+    by: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.action}:{self.ref}" + (f"={self.by}" if self.by else "")
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """A memory to decide about, why, and what is proposed; `beside` is the one that it repeats or contradicts."""
+
+    memory: Memory
+    beside: Memory | None = None
+    conflict: str | None = None
+    reasons: tuple[Reason, ...]
+    why: str
+    proposed: Decision
+
+    @property
+    def ref(self) -> str:
+        return self.memory.ref
+
+
+class Talk(Struct, frozen=True):
+    """What was said lately: its words, and in how many messages."""
+
+    words: frozenset[str] = frozenset()
+    messages: int = 0
+
+
+class Rules(Struct, frozen=True, kw_only=True):
+    """What a person has set, and from which likeness on two texts are nearly the same."""
+
+    shelf_life_days: Mapping[str, int]
+    near_percent: float
+
+
+def review(
+    memories: Sequence[Memory], conflicts: Sequence[Conflict], talk: Talk, now: datetime, rules: Rules
+) -> list[Finding]:
+    """Everything to decide about: contradictions, then repetitions, then the rest with what is worth least first."""
+    words = {memory.uid: frozenset(text.words(memory.content)) for memory in memories}
+    pairs = [*_contradictions(memories, conflicts), *_repetitions(memories, words, rules.near_percent)]
+    found = list(_one_at_a_time(pairs))
+    in_pairs = {one.uid for finding in found for one in (finding.memory, finding.beside) if one is not None}
+    common = _common(words)
+    alone = [
+        finding
+        for memory in memories
+        if memory.uid not in in_pairs
+        and memory.status != "pinned"
+        and (finding := _examine(memory, words[memory.uid] - common, talk, now, rules))
+    ]
+    alone.sort(key=lambda finding: (worth.decayed_importance(finding.memory, now), finding.memory.uid))
+    return [*found, *alone]
+
+
+def _one_at_a_time(pairs: Sequence[Finding]) -> Iterator[Finding]:
+    """Those that can all be decided as proposed: none goes twice, or for one that goes; the rest is for next time."""
+    going: set[str] = set()
+    staying: set[str] = set()
+    for finding in pairs:
+        if finding.beside is None or finding.memory.uid in staying or {finding.memory.uid, finding.beside.uid} & going:
+            continue
+        going.add(finding.memory.uid)
+        staying.add(finding.beside.uid)
+        yield finding
+
+
+def _contradictions(memories: Sequence[Memory], conflicts: Sequence[Conflict]) -> Iterator[Finding]:
+    known = {memory.uid: memory for memory in memories}
+    for conflict in conflicts:
+        sides = [known[uid] for uid in (conflict.left, conflict.right) if uid in known]
+        if conflict.resolved_at is None and len(sides) == 2:
+            loser, winner = sorted(sides, key=_authority)
+            yield Finding(
+                memory=loser,
+                beside=winner,
+                conflict=conflict.ref,
+                reasons=("conflict",),
+                why=f"{'contradicts' if conflict.type != 'ambiguous' else 'may contradict'} [id:{winner.ref}]",
+                proposed=Decision(action="supersede", ref=loser.ref, by=winner.ref),
+            )
+
+
+def _authority(memory: Memory) -> tuple[bool, bool, datetime, int]:
+    """Who is believed: what is pinned, then a person before an agent, then the later word."""
+    said_at = max(memory.created_at, memory.verified_at or memory.created_at)
+    return memory.status == "pinned", memory.source.origin == "user", said_at, memory.id
+
+
+def _repetitions(
+    memories: Sequence[Memory], words: Mapping[str, frozenset[str]], near_percent: float
+) -> Iterator[Finding]:
+    """Each memory that nearly repeats a better one, once, with the nearest of those."""
+    nearest: dict[str, tuple[float, Memory, Memory]] = {}
+    for likeness, left, right in _near_pairs(memories, words, near_percent):
+        worse, better = sorted((left, right), key=_standing)
+        if worse.uid not in nearest or nearest[worse.uid][0] < likeness:
+            nearest[worse.uid] = (likeness, worse, better)
+    for likeness, worse, better in nearest.values():
+        yield Finding(
+            memory=worse,
+            beside=better,
+            reasons=("duplicate",),
+            why=f"says nearly the same as [id:{better.ref}] ({likeness:.0f} % alike)",
+            proposed=Decision(action="supersede", ref=worse.ref, by=better.ref),
+        )
+
+
+def _standing(memory: Memory) -> tuple[bool, bool, int, int, datetime, int]:
+    """Which of two that say the same is the one to keep."""
+    is_pinned, is_from_person = memory.status == "pinned", memory.source.origin == "user"
+    return is_pinned, is_from_person, memory.feedback, memory.use_count, memory.created_at, memory.id
+
+
+def _near_pairs(
+    memories: Sequence[Memory], words: Mapping[str, frozenset[str]], near_percent: float
+) -> Iterator[tuple[float, Memory, Memory]]:
+    """Pairs that share one of their rarest words and nearly all of their letters."""
+    from rapidfuzz import fuzz
+
+    held_by = Counter(word for own in words.values() for word in own)
+    sharing: defaultdict[str, list[Memory]] = defaultdict(list)
+    for memory in memories:
+        shared = [word for word in words[memory.uid] if held_by[word] > 1]
+        for word in sorted(shared, key=lambda word: (held_by[word], word))[:_RAREST_WORDS]:
+            sharing[word].append(memory)
+    seen: set[tuple[str, str]] = set()
+    for alike in sharing.values():
+        for place, left in enumerate(alike[:_MOST_ALIKE]):
+            for right in alike[place + 1 : _MOST_ALIKE]:
+                if (left.uid, right.uid) in seen:
+                    continue
+                seen.add((left.uid, right.uid))
+                likeness = fuzz.ratio(left.content.lower(), right.content.lower(), score_cutoff=near_percent)
+                if likeness:
+                    yield likeness, left, right
+
+
+def _common(words: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    held_by = Counter(word for own in words.values() for word in own)
+    most = max(5.0, COMMON_SHARE * len(words))
+    return frozenset(word for word, number in held_by.items() if number > most)
+
+
+def _examine(memory: Memory, words: frozenset[str], talk: Talk, now: datetime, rules: Rules) -> Finding | None:
+    """Whether one memory is stale, unused or irrelevant."""
+    looked_at = max(memory.created_at, memory.updated_at, memory.verified_at or memory.created_at)
+    needed = [at for at in (looked_at, memory.last_hit_at, memory.last_used_at) if at is not None]
+    idle_days, unseen_days = int(worth.days_between(max(needed), now)), int(worth.days_between(looked_at, now))
+    shelf_life = by_kind(rules.shelf_life_days, memory.kind)
+    found: dict[Reason, str] = {}
+    if idle_days > shelf_life:
+        found["stale"] = f"not used or confirmed for {idle_days} days; {shelf_life} are usual for its kind"
+    if memory.use_count == 0 and memory.feedback <= 0 and unseen_days > UNUSED_DAYS:
+        found["unused"] = f"never used, in {unseen_days} days"
+    if (
+        talk.messages >= LEAST_MESSAGES
+        and unseen_days > TALK_DAYS
+        and idle_days > TALK_DAYS
+        and words
+        and not words & talk.words
+    ):
+        found["irrelevant"] = f"none of its words was said in the last {TALK_DAYS} days"
+    if not found:
+        return None
+    # Not needed and not spoken of may be chance for something that was remembered on purpose: that takes both.
+    is_to_go = "stale" in found or len(found) > 1 or ("unused" in found and worth.is_automatic(memory))
+    return Finding(
+        memory=memory,
+        reasons=tuple(found),
+        why="; ".join(found.values()),
+        proposed=Decision(action="archive" if is_to_go else "keep", ref=memory.ref),
+    )

@@ -1,0 +1,125 @@
+"""`kept vectors`: switched on, watched, interrupted, resumed, switched off."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from kept.recall import wordllama
+from tests.builders import memory, stamp
+from tests.cli.shell import Shell
+
+CAR = "The automobile of the manager is in the garage"
+
+
+def test_switched_on_car_finds_the_automobile_and_says_why(shell: Shell) -> None:
+    """B16, D14: `kept vectors on`, and recall says that it came by its meaning."""
+    shell("remember", CAR)
+    assert "No memory has the word car." in shell("recall", "car")
+    assert shell("vectors", "status") == "Off: recall looks for words alone. `kept vectors on` changes that.\n"
+    assert shell("vectors", "on") == (
+        "On: recall looks for the meaning of a query, too.\n    This project: 1 vector of the model wordllama.\n"
+    )
+    said = shell("recall", "car", "--explain")
+    assert CAR in said
+    assert "near in meaning" in said
+    assert "(words 0 + vectors 0." in said
+    assert "(words 0 + vectors 0." in shell("why")
+    shell("remember", "The manager prefers tea")
+    assert "wait" not in shell("recall", "car"), "a new memory gets its vector by itself"
+    assert "    2 vectors of the model wordllama\n" in shell("status")
+
+
+def test_it_is_switched_on_for_one_project(shell: Shell) -> None:
+    shell("remember", CAR)
+    shell("remember", CAR, "--project", "phone-app")
+    shell("vectors", "on")
+    assert CAR in shell("recall", "car")
+    assert CAR not in shell("recall", "car", "--project", "phone-app")
+    assert shell.json("vectors", "status")["on"] is True
+    assert shell.json("vectors", "status", "--project", "phone-app")["on"] is False
+
+
+@pytest.mark.parametrize("setting", ["search_provider", "profile"])
+def test_switched_off_it_is_off_however_it_was_switched_on(shell: Shell, setting: str) -> None:
+    shell("remember", CAR)
+    shell("config", "set", setting, "hybrid")
+    assert CAR in shell("recall", "car")
+    assert shell("vectors", "off") == "Off: recall looks for words alone. The vectors of this project are removed.\n"
+    assert "No memory has the word car." in shell("recall", "car")
+    [state] = shell.json("vectors", "status")["spaces"].values()
+    assert state == {"model": None, "done": 0, "pending": 0}
+
+
+def test_without_the_extra_it_says_what_to_install_and_changes_nothing(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell("remember", CAR)
+    monkeypatch.setattr(wordllama, "find_spec", lambda name: None)
+    assert shell.fails("vectors", "on").endswith("Install it: pip install 'kept[vector]'")
+    assert "kept[vector]" in shell.fails("recall", "car", "--profile", "hybrid")
+    assert shell.json("vectors", "status")["on"] is False
+
+
+def test_long_work_tells_how_far_it_is(shell: Shell) -> None:
+    fill(shell, 450)
+    result = shell.type("vectors", "on")
+    assert result.exit_code == 0
+    assert result.stderr.splitlines() == [f"Making vectors: {done} of 450" for done in (200, 400, 450)]
+    assert "450 vectors" in result.stdout
+    assert shell.type("vectors", "on").stderr == "", "what is done at once needs no progress"
+
+
+# The program as it is, but for a model that stops in the middle of the work, as if it were a slow one.
+SLOW = """
+import time
+from kept.recall.wordllama import WordLlama
+from kept.entrypoints.cli import main
+quick, batches = WordLlama.embed, []
+def embed(self, texts):
+    batches.append(texts)
+    if len(batches) > 3:
+        time.sleep(60)
+    return quick(self, texts)
+WordLlama.embed = embed
+main()
+"""
+
+
+def test_an_interrupted_run_can_be_resumed(shell: Shell) -> None:
+    """Ctrl-C in the middle: what is done stays done, and the next run goes on from there."""
+    fill(shell, 900)
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLOW, "vectors", "on"],
+        env=shell.process_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    for line in process.stderr:  # the first one is the check, the others have 200 texts each
+        if line == "Making vectors: 400 of 900\n":
+            break
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Interrupted. What is done stays done; `kept vectors on` goes on from there." in err
+    assert out == ""
+    assert "400 vectors of the model wordllama; 500 memories wait for one" in shell("vectors", "status")
+    assert "500 memories wait for their vector" in shell("doctor")
+    assert "Statement number 899" in shell("recall", "number", "899"), "by its words"
+    assert "900 vectors" in shell("vectors", "on")
+
+
+def fill(shell: Shell, count: int) -> None:
+    """Many memories, quickly: beneath the write path."""
+    from kept.storage.sqlite import SqliteStorage
+
+    shell("remember", CAR)
+    (database,) = shell.home.glob("projects/*/kept.db")
+    storage = SqliteStorage(database)
+    with storage.writing(stamp()) as tx:
+        for number in range(1, count):
+            tx.add(memory(f"Statement number {number}", space=storage.space), "remember")
+    storage.close()
