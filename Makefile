@@ -18,6 +18,7 @@ test-long: $(READY)  ## The long versions: storms, power cuts, canaries, byte fl
 	$(BIN)/python -m tests.crash.powercut
 	$(BIN)/python -m tests.crash.storm
 	$(BIN)/python -m tests.crash.session_kills --kills 300
+	$(BIN)/python -m tests.crash.upkeep_kills
 	$(BIN)/python -m tests.storage.erase_canaries
 	$(BIN)/python -m tests.storage.byte_flips --flips 10000
 	$(BIN)/python -m tests.recall.renders
@@ -35,6 +36,7 @@ bench: $(READY)  ## Speed, as ratios within one run
 	$(BIN)/python -m bench.storage
 	$(BIN)/python -m bench.remember
 	$(BIN)/python -m bench.briefing
+	$(BIN)/python -m bench.upkeep
 
 docs: $(READY)  ## Write the generated pages anew
 	$(BIN)/python docs/generate.py

@@ -34,7 +34,6 @@ SETTINGS = {
     "flush_enabled": False,
     "checkpoint_every_messages": 1_000_000,
     "recall_deadline_ms": 60_000,
-    "auto_upkeep": False,
 }
 DISCOUNTS = [1 / math.log2(rank + 2) for rank in range(10)]
 

@@ -25,7 +25,8 @@ from bench.measure import Bar, Timing, interleaved, p50, p95, report, table
 from kept import journal, text
 from kept.model import Memory, replace
 from kept.ports import Stamp
-from kept.storage.sqlite import SqliteStorage, rows, schema, weights
+from kept.storage.prepare import prepare
+from kept.storage.sqlite import SqliteStorage, handles, rows, schema, weights
 from kept.storage.sqlite.connection import connect
 
 WRITES_A_SECOND = 100
@@ -40,7 +41,7 @@ def stamp(number: int) -> Stamp:
 
 
 class RawWriter:
-    """What the storage writes, by hand: four inserts in a transaction, on a connection of its own.
+    """What the storage writes, by hand: five inserts in a transaction, on a connection of its own.
 
     Every value is known in advance; or, to show what they cost, worked out inside the transaction.
     """
@@ -51,7 +52,9 @@ class RawWriter:
         self._memories = memories
         self._prev = journal.FIRST_PREV
         self._scratch = apsw.Connection(":memory:")
-        self._scratch.execute(str(self.connection.execute("select sql from sqlite_schema where name = 'weights'").get))
+        for name in ("weights", "handles"):
+            sql = "select sql from sqlite_schema where name = ?"
+            self._scratch.execute(str(self.connection.execute(sql, (name,)).get))
         self._known = [self._values(number) for number in range(len(memories))] if is_prepared else None
         self._insert_event = f"insert into events values ({', '.join('?' * len(rows.EVENT_COLUMNS))})"
         self._insert_payload = "insert into event_payloads values (?, ?, ?)"
@@ -61,14 +64,15 @@ class RawWriter:
     def __call__(self, number: int) -> None:
         execute = self.connection.execute
         execute("begin immediate")
-        row, event, payload, chunk = self._known[number] if self._known else self._values(number)
+        row, event, payload, chunk, listed = self._known[number] if self._known else self._values(number)
         execute(rows.insert_sql(Memory), row)
         execute(self._insert_event, event)
         execute(self._insert_payload, payload)
         execute(self._insert_weights, chunk)
+        self.connection.executemany("insert into handles values (?, ?)", listed)
         execute("commit")
 
-    def _values(self, number: int) -> tuple[Any, Any, Any, Any]:
+    def _values(self, number: int) -> tuple[Any, ...]:
         seq = number + 1
         added = replace(self._memories[number], id=seq)
         changed = journal.diff(None, added)
@@ -86,9 +90,13 @@ class RawWriter:
         self._prev = event.hash
         head = (event.seq, event.group, rows.clock(event.at), event.actor, event.action, event.subject)
         tail = (event.undoes, event.digest, event.prev, event.hash)
-        weights.note(self._scratch, added)
+        prepared = prepare(added)
+        weights.note(self._scratch, [added])
+        handles.note(self._scratch, [added], [prepared])
         chunk = self._scratch.execute("select * from weights order by chunk desc limit 1").fetchall()[0]
-        return rows.to_values(added), (*head, *tail), (event.seq, event.salt, payload.decode()), chunk
+        listed = self._scratch.execute("select * from handles where id = ?", (added.id,)).fetchall()
+        row = rows.to_values(added, prepared)
+        return row, (*head, *tail), (event.seq, event.salt, payload.decode()), chunk, listed
 
 
 def writes(folder: Path, rounds: int) -> dict[str, Timing]:
@@ -99,7 +107,7 @@ def writes(folder: Path, rounds: int) -> dict[str, Timing]:
     storage = SqliteStorage(folder / "kept.db", SPACE)
 
     def read_words(number: int) -> None:
-        text.words(memories[number].content)
+        text.words_and_length(memories[number].content)  # as the write path has done when it comes to the storage
 
     def through_kept(number: int) -> None:
         with storage.writing(stamp(number)) as tx:

@@ -3,9 +3,10 @@
     python -m bench.upkeep [--rows 100000] [--cache DIR] [--json]
 
 Of the memories one in twenty is at the end of its shelf life, one in forty is a candidate whose quarantine is over, and
-one in a hundred has to make room: what a busy store brings together in some weeks. Upkeep runs in a process of its own, on a small store and on one ten times as large:
-its processor time, and by how much its memory grows. Then what an opening costs with and without upkeep by itself. At
-last this process recalls from the large store, alone, and while the other one does its upkeep once more.
+one in fifty has to make room: what a busy store brings together in some weeks. Upkeep runs in a process of its own, on
+a small store and on one ten times as large: its processor time, and by how much its memory grows. Then what an opening
+costs with and without upkeep by itself. At last this process recalls from the large store, alone, and while the other
+one does its upkeep once more.
 """
 
 import argparse

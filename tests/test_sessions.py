@@ -267,6 +267,49 @@ def test_old_sessions_are_packed_and_can_still_be_read(memory: kept.Kept, clock:
     assert memory.sessions()[0].packed_at == clock.at
 
 
+def test_packed_sessions_are_searched_when_asked_for(memory: kept.Kept, clock: FakeClock) -> None:
+    """B3, B17, B23: an old conversation is found again, beside the new ones, with one score over all of them."""
+    memory.session("old").extend(
+        [
+            Message(id="1", role="user", content="Where does the ferry to the lighthouse island leave?"),
+            Message(id="2", role="assistant", content="From pier seven, every morning at six."),
+            Message(id="3", role="user", content="And what is for lunch?"),
+        ]
+    )
+    clock.advance(days=20)
+    memory.session("new").append("user", "The lighthouse was painted")
+    everything = memory.recall("ferry lighthouse", scope="sessions")
+    clock.advance(days=10)
+    assert memory.pack_sessions() == ["old"]
+    assert {hit.memory.source.session for hit in memory.recall("ferry lighthouse", scope="sessions")} == {"new"}
+    found = memory.recall("ferry lighthouse", scope="sessions", packed=True)
+    assert [hit.ref for hit in found] == [hit.ref for hit in everything]
+    assert found.degraded is None
+    by_session = memory.recall("ferry lighthouse", scope="sessions", packed=True, by="session")
+    assert [hit.memory.source.session for hit in by_session] == ["old", "new"]
+    assert memory.replay(found.receipt).hits == found.hits
+
+
+def test_a_packed_session_that_goes_on_is_an_open_one_again(
+    memory: kept.Kept, clock: FakeClock, tmp_path: Path
+) -> None:
+    """B3, B23: restorable; nothing of it is lost, neither in the rows nor in its file."""
+    memory.session("s1").append("user", "An old story about the harbor", id="a")
+    clock.advance(days=31)
+    memory.pack_sessions()
+    again = memory.session("s1")
+    assert again.append("user", "An old story about the harbor", id="a") is None
+    assert list((tmp_path / "home").rglob("sessions/s1.jsonl")) == [], "looking at it does not unpack it"
+    assert memory.sessions()[0].packed_at is not None
+    again.append("user", "It goes on at the pier")
+    assert memory.sessions()[0].packed_at is None
+    assert [m.content for m in again.messages()] == ["An old story about the harbor", "It goes on at the pier"]
+    assert len(transcript(tmp_path, "s1")) == 2
+    clock.advance(days=31)
+    assert memory.pack_sessions() == ["s1"]
+    assert [m.n for m in again.messages()] == [1, 2]
+
+
 def test_a_round_of_an_agents_loop(memory: kept.Kept) -> None:
     """B22: INTAKE → CONTEXT → EXECUTE → PERSIST."""
     session = memory.session("s1")

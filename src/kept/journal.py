@@ -170,9 +170,10 @@ def plan_undo(
     own = {event.seq for event in group}
     for event in sorted(group, key=lambda event: event.seq, reverse=True):
         if event.changed is None or event.action == "erase":
+            what = "it erased a memory" if event.action == "erase" else "what it changed was erased"
             raise NotAllowed(
-                f"Event {event.seq} cannot be undone: what it changed was erased.",
-                hint="Erasing is for good. `kept undo EVENT` takes back another one that `kept history` shows.",
+                f"Event {event.seq} cannot be undone: {what}, and that is for good.",
+                hint="`kept undo EVENT` takes back another one that `kept history` shows.",
             )
         record = drafts[event.subject] if event.subject in drafts else current(event)
         noun = noun_of(event)

@@ -8,13 +8,13 @@
     undoing       history, undo
     deciding      conflicts, resolve, aliases, pause, resume, configure, allow, scan
     reviewing     review, apply_review
-    sessions      session, sessions, pack_sessions
+    sessions      session, sessions
     knowledge     promote, add_decision, add_convention, add_failure, decisions, failures,
                   add_preference, add_pattern, preferences, clear_all
     tasks         task, tasks
     importing     import_transcripts
     narratives    narrative, narrative_of
-    upkeeping     upkeep
+    upkeeping     upkeep, pack_sessions
     exporting     export
     tending       status, backup, restore_backup, make_vectors, drop_vectors
 

@@ -28,6 +28,7 @@ from kept.writing.redact import redact
 RecallScope = Literal["memory", "items", "sessions", "sources", "archive"]
 SCOPES: tuple[RecallScope, ...] = ("memory", "items", "sessions", "sources", "archive")
 MOST_HITS = 1_000
+MOST_LINKED = 10  # of one answer, the best; that a hundred came together says nothing, and makes 5,000 pairs
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -183,7 +184,7 @@ def note(question: Question, recalled: Recalled, storages: Sequence[Storage], no
         with storage.bookkeeping() as notes:
             if notes is None:
                 continue
-            notes.link([memory.id for memory in returned], now)
+            notes.link([memory.id for memory in returned[:MOST_LINKED]], now)
             notes.count_uses([memory.id for memory in returned if is_use(memory, now)], now)
             if holds_receipts(storage):
                 spoken_of = [hit.memory.uid for hit in (*recalled.hits, *(miss.hit for miss in recalled.misses))]

@@ -265,7 +265,7 @@ HELP: Mapping[str, Mapping[str, str]] = {
         "retention": "What is archived: by shelf life and size (kept), by number too (praxis), by size alone (koshi).",
         "max_size_bytes": "Size of the live memories and their index above which the least worth are archived.",
         "max_memories": "Number of live memories above which the least worth are archived; none: as retention says.",
-        "auto_upkeep": "Whether a little upkeep is done by itself, when a store is opened and at every fiftieth recall.",
+        "auto_upkeep": "Whether a little upkeep is done by itself, at each opening and at every fiftieth recall.",
         "prune_percent": "Percent of the memories that one step of pruning archives.",
         "prune_schedule": "When a long-running process does its upkeep, in cron syntax.",
         "shelf_life_days": "Days until an unused memory is archived, by kind; `other` holds for kinds without a row.",

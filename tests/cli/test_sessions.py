@@ -63,6 +63,17 @@ def test_a_session_is_finished_forked_and_exported(shell: Shell, tmp_path: Path)
     assert "kept session list" in shell.fails("session", "show", "nowhere")
 
 
+def test_old_sessions_are_searched_on_request(shell: Shell, tmp_path: Path) -> None:
+    """B17, B23: `kept session search` says how, and finds them."""
+    shell("import", "claude-code", str(claude_file(tmp_path)))
+    found = shell("session", "search", "Postgres", "billing")
+    assert found.startswith("0a1b2c3d")
+    shell.clock.advance(days=400)
+    shell("upkeep")
+    assert "`--packed` also looks into old sessions." in shell("session", "search", "Postgres", "billing")
+    assert shell("session", "search", "Postgres", "billing", "--packed") == found
+
+
 def test_upkeep_says_what_it_would_do(shell: Shell, tmp_path: Path) -> None:
     assert "nothing to do" in shell("upkeep")
     shell("import", "claude-code", str(claude_file(tmp_path)))

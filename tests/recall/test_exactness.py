@@ -14,11 +14,14 @@ from kept.model import Draft
 from kept.recall import candidates
 from tests.builders import FakeClock
 
-WORDS = "auth login cache token deploy friday replica queue getUserById node.js HMAC-SHA256 缓存 Größe retry slow".split()
+WORDS = (
+    "auth login cache token deploy friday replica queue getUserById node.js HMAC-SHA256 缓存 Größe retry slow".split()
+)
 KINDS = ("fact", "warning", "decision", "progress")
+UNHURRIED = kept.Settings(recall_deadline_ms=60_000)  # exact, however busy the machine is
 
 
-@pytest.fixture(params=[3, 4, 5])
+@pytest.fixture(params=[3, 4])
 def lived_in(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, FakeClock, random.Random]:
     """A file with four hundred memories of a hundred days, some of which helped and some did not."""
     chance, clock, path = random.Random(request.param), FakeClock(), tmp_path / "m.db"
@@ -61,8 +64,8 @@ def test_koshi_is_the_ranking_of_fts5_times_its_factors(lived_in: tuple[Path, Fa
     """A1, A8: rank = bm25 × exp(score × 0.2) × 1/(1 + days × 0.01), with FTS5's own bm25, for every match there is."""
     path, clock, chance = lived_in
     assert candidates.budget(400) > 400
-    with kept.open(path, clock=clock, settings=kept.Settings()) as memory:
-        for _ in range(25):
+    with kept.open(path, clock=clock, settings=UNHURRIED) as memory:
+        for _ in range(15):
             query = " ".join(chance.choices(WORDS, k=chance.randint(1, 5)))
             hits = memory.recall(query, profile="koshi", limit=1_000).hits
             expected = by_fts5_itself(path, query, clock)
@@ -75,8 +78,8 @@ def test_koshi_is_the_ranking_of_fts5_times_its_factors(lived_in: tuple[Path, Fa
 def test_the_first_five_of_koshi_are_those_of_fts5(lived_in: tuple[Path, FakeClock, random.Random]) -> None:
     """A8: feedback lifts a memory into the answer from wherever it stood."""
     path, clock, chance = lived_in
-    with kept.open(path, clock=clock, settings=kept.Settings()) as memory:
-        for _ in range(25):
+    with kept.open(path, clock=clock, settings=UNHURRIED) as memory:
+        for _ in range(15):
             query = " ".join(chance.choices(WORDS, k=chance.randint(1, 5)))
             expected = by_fts5_itself(path, query, clock)
             best = sorted(expected.values(), reverse=True)[:5]

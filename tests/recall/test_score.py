@@ -91,10 +91,21 @@ def test_what_was_recalled_together_is_linked_and_followed(memory: kept.Kept, cl
     assert [hit.ref for hit in memory.recall("payment", follow=True)] == ["1"]
 
 
+def test_only_the_best_of_a_long_answer_are_linked(memory: kept.Kept) -> None:
+    """A18: that a hundred came together says nothing of any two."""
+    for number in range(30):
+        memory.remember(f"cache {'cache ' * (number % 15)}rule {number}")
+    best = [hit.memory.id for hit in memory.recall("cache", limit=30)]
+    assert len(best) > 20
+    with memory._readable()[0].reading() as reader:
+        assert len(reader.links(best[0])) == len(reader.links(best[9])) == 9
+        assert not reader.links(best[10])
+
+
 def test_a_slip_of_the_keyboard_and_an_unfinished_word(memory: kept.Kept) -> None:
     """C12: fuzzy and prefix, only where exact words find too little, and visible."""
     memory.remember("The middleware checks every token")
-    for query in ("middelware", "middlew"):
+    for query in ("middelware", "middlew", "mdidleware"):
         (hit,) = memory.recall(query)
         assert any(reason.startswith(("near", "begins")) for reason in hit.matched.values())
         assert len(memory.recall(query, profile="koshi")) == 0

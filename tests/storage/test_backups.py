@@ -140,6 +140,8 @@ def test_the_first_write_of_a_day_makes_a_backup(tmp_path: Path) -> None:
     assert [copy.name for copy in backup.backups_of(database)] == ["2026-03-03.db", "2026-03-04.db"]
     assert backup.verify(backup.backups_of(database)[0])[0] == 5
     assert backup.verify(backup.backups_of(database)[1])[0] == 7
+    with kept.open(project="p", home=tmp_path, clock=clock) as opened:
+        assert opened.status()["spaces"][0]["daily_backup"] == "2026-03-04"
 
 
 def test_no_daily_backup_is_made_when_it_is_switched_off_or_of_a_portable_file(tmp_path: Path) -> None:

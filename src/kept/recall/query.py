@@ -20,7 +20,7 @@ PREFIX_WEIGHT = 0.4
 FUZZY_WEIGHT = 0.4
 _MOST_PER_WORD = 4  # variants that one misspelt word may bring in
 _SHORTEST_GUESS = 4  # letters: below, everything is near to everything
-_NEIGHBOURHOOD = 5_000  # words with the same first letter that are compared
+_NEIGHBOURHOOD = 5_000  # words with the same beginning that are compared
 
 
 class Asked(Struct, frozen=True):
@@ -81,6 +81,9 @@ def _near(word: str, readers: Sequence[Reader], where: Where, share: float) -> l
     from rapidfuzz.distance import OSA
 
     edits = max(1, round(share * len(word)))
-    known = [w for reader in readers for w in reader.vocabulary(word[0], where, limit=_NEIGHBOURHOOD)]
-    near = process.extract(word, known, scorer=OSA.distance, score_cutoff=edits, limit=_MOST_PER_WORD)
-    return [other for other, _, _ in near]
+    # FTS5 counts the rows of every word that it lists, so few are asked for: a slip is seldom at the beginning.
+    for beginning in (word[:3], word[:2], word[:1]):
+        known = [w for reader in readers for w in reader.vocabulary(beginning, where, limit=_NEIGHBOURHOOD)]
+        if near := process.extract(word, known, scorer=OSA.distance, score_cutoff=edits, limit=_MOST_PER_WORD):
+            return [other for other, _, _ in near]
+    return []

@@ -81,6 +81,10 @@ def carried_out(decision: Decision, now: datetime) -> Memory:
 
 
 def is_to_pack(session: Session, last: Message | None, now: datetime, rules: Rules) -> bool:
-    """Whether a session has been silent for so long that it is compressed."""
-    silent_since = (last.at if last is not None else None) or session.finished_at or session.started_at
+    """Whether a session has been silent for so long that it is compressed.
+
+    An old conversation that was imported yesterday is kept here since yesterday.
+    """
+    moments = (session.started_at, session.finished_at, None if last is None else last.at)
+    silent_since = max(moment for moment in moments if moment is not None)
     return session.packed_at is None and worth.days_between(silent_since, now) >= rules.session_retention_days

@@ -236,6 +236,8 @@ def _space_lines(space: dict[str, Any], now: Any) -> list[Line]:
     if line := vector_line(space["vectors"]):
         lines.append(("    ", line))
     lines.append(Dim(f"    {space['place']}, {size(space['bytes'])}"))
+    if space.get("daily_backup"):
+        lines.append(("    ", f"last daily backup {space['daily_backup']}"))
     lines += _upkeep_lines(space["upkeep"], now)
     if space.get("erase") == "pending":
         lines.append(("    ", "An erasure is not finished: another program still reads old pages of the file."))

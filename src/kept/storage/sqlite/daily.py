@@ -34,6 +34,11 @@ class DailyBackups:
         self._thread: threading.Thread | None = None
         self._is_stopped = threading.Event()
 
+    @property
+    def newest(self) -> str | None:
+        """The day of the newest backup, such as 2026-03-01."""
+        return next((path.stem for path in self._existing()), None)
+
     def after_write(self, at: datetime, created_at: datetime) -> None:
         """Begin today's backup unless it is there. A store that was made today holds nothing of yesterday yet."""
         if at.date() == self._day:

@@ -18,6 +18,7 @@ from kept.storage.sqlite import filters, handles, rows
 from kept.storage.sqlite.messages import MessageReader
 from kept.storage.sqlite.searching import Searching
 from kept.storage.sqlite.vectors import VectorReading
+from kept.storage.sqlite.weights import Weights
 
 COUNTER = "count:"  # how the names of counters begin among the facts about the file
 PROGRESS_STEPS = 2_000  # virtual machine steps between two looks at the clock: some tens of microseconds
@@ -26,9 +27,10 @@ PROGRESS_STEPS = 2_000  # virtual machine steps between two looks at the clock: 
 class SqliteReader(Searching, VectorReading, MessageReader):
     """One consistent look at the file, through a connection that is inside a transaction."""
 
-    def __init__(self, space: str, connection: apsw.Connection) -> None:
+    def __init__(self, space: str, connection: apsw.Connection, weights: Weights | None = None) -> None:
         self.space = space
         self._connection = connection
+        self._weights = weights or Weights()
 
     def get(self, noun: type[R], id: int) -> R | None:
         sql = f"select {', '.join(rows.columns_of(noun))} from {rows.table_of(noun)} where id = ?"

@@ -23,14 +23,15 @@ from kept.storage.sqlite.filters import clauses
 
 # Below this many rows every document frequency is counted; above, the commonest words are looked up in hot_words.
 EXACT_UP_TO_ROWS = 20_000
-SHORTLIST_SHARE = 0.03  # of what was found: of these the tokens are read
-SHORTLIST = 6  # times as many as are wanted: of so many at least
+SHORTLIST_SHARE = 0.02  # of what was found: of these the tokens are read
+SHORTLIST = 4  # times as many as are wanted: of so many at least
 
 
 class Searching:
     """Searches through a connection that is inside a transaction."""
 
     _connection: apsw.Connection
+    _weights: weights.Weights
     space: str
     meta: Callable[[str], str | None]
     _fetch: Callable[..., list[Any]]
@@ -57,7 +58,7 @@ class Searching:
             relevance = ranking.relevance or bm25.scorer(words, statistics, ranking.columns, by_tokens=True)
             gains = _gains(held, statistics)
             if len(gains) > limit:
-                return by_rank(self._found(self._best(gains, ranking, relevance, limit), words, where))
+                return by_rank(self._found(self._best(gains, statistics, ranking, relevance, limit), words, where))
             return by_rank(
                 Found(one.memory, one.prepared, relevance(one.prepared) * weight(one.memory, ranking))
                 for one in self._found(gains, words, where)
@@ -114,10 +115,17 @@ class Searching:
         return held
 
     def _best(
-        self, gains: Mapping[int, float], ranking: Ranking, relevance: bm25.Scorer, limit: int
+        self,
+        gains: Mapping[int, float],
+        statistics: Statistics,
+        ranking: Ranking,
+        relevance: bm25.Scorer,
+        limit: int,
     ) -> dict[int, float]:
         """Id → rank of about the best `limit`: first by the words that a row holds, then by its tokens."""
-        weight_of = weights.heaviest(self._connection, gains, ranking, max(SHORTLIST * limit, int(SHORTLIST_SHARE * len(gains))))
+        numbers = self._weights.read(self._connection, up_to=max(gains))
+        shortlist = max(SHORTLIST * limit, int(SHORTLIST_SHARE * len(gains)))
+        weight_of = weights.heaviest(numbers, gains, ranking, statistics.words / (statistics.rows or 1), shortlist)
         sql = f"""
             select m.id, {", ".join(f"m.{column}" for column in rows.PREPARED)}
             from json_each(?) short

@@ -24,6 +24,7 @@ from kept.storage.sqlite.daily import DailyBackups
 from kept.storage.sqlite.pool import Pool
 from kept.storage.sqlite.reader import SqliteReader
 from kept.storage.sqlite.transaction import Salt, SqliteBookkeeping, SqliteTransaction
+from kept.storage.sqlite.weights import Weights
 from kept.storage.turns import Turns
 
 _CLOSE_WAIT_S = 1.0
@@ -56,6 +57,7 @@ class SqliteStorage:
         self._salt = salt
         self._turns = Turns(path.with_name(path.name + ".lock"))
         self._pool = Pool(path, self._connect)
+        self._weights = Weights()
         self._daily = DailyBackups(path, daily_backups, self._make_backup) if daily_backups else None
         self._is_closed = False
         self._is_in_bulk = False
@@ -74,7 +76,7 @@ class SqliteStorage:
     def reading(self) -> Iterator[SqliteReader]:
         with translated(self.path), self._pool.borrow() as connection, _transaction(connection, "begin"):
             schema.check_version(connection, self.path)  # the first read: from here on, one moment
-            yield SqliteReader(self.space, connection)
+            yield SqliteReader(self.space, connection, self._weights)
 
     @contextmanager
     def writing(
@@ -185,6 +187,8 @@ class SqliteStorage:
                 "schema": schema.version_of(connection),
                 "sqlite": apsw.sqlite_lib_version(),
             }
+            if self._daily is not None:
+                facts["daily_backup"] = self._daily.newest
             return facts | ({"erase": "pending"} if scrub.pending(connection) else {})
 
     def close(self) -> None:

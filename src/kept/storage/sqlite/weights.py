@@ -1,24 +1,25 @@
-"""What every memory brings along to every query, in four bytes each.
+"""What every memory brings along to every query, in five bytes each.
 
-A search that finds thousands of rows weighs them by feedback, age and the like before it reads any. Looking that up
-row by row would take a microsecond each; here it lies in blobs, a thousand memories to a row, and is read at once.
+A search that finds thousands of rows weighs them by length, feedback, age and the like before it reads any. Looking
+that up row by row would take a microsecond each; here it lies in blobs, a thousand memories to a row, read at once.
 Rule: these numbers choose candidates and nothing else. They are rounded, and one that is missing counts as average; the
 exact score comes from the memory itself.
 """
 
 import math
 import sys
+import zlib
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from heapq import nlargest
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
-from kept import worth
+from kept import bm25, text, worth
 from kept.model import Memory
 from kept.ports import Ranking
 from kept.settings import KIND_WEIGHTS, by_kind
@@ -30,6 +31,52 @@ _STEPS = 16  # of the weight, for each time it doubles: 4 % each
 _LAST_DAY = 0xFFFF
 _OLDEST = 4_000  # days: what is older counts as old as that
 _EVEN = (1.0,) * 256
+_COLUMNS = "stamp, lengths, feedbacks, others, days"
+
+
+class Numbers(NamedTuple):
+    """By id: how many words the text has, feedback, all other factors in one, and the day of the last hit."""
+
+    lengths: bytes
+    feedbacks: bytes
+    others: bytes
+    days: Sequence[int]
+
+
+class Weights:
+    """The numbers of one file, of which only what has changed is read again.
+
+    Each chunk has a stamp that is made of its numbers: equal stamps are equal numbers, whoever has written them. What
+    is held is replaced and never changed, so that threads may share it.
+    """
+
+    def __init__(self) -> None:
+        self._chunks: dict[int, tuple[Any, ...]] = {}
+        self._joined: tuple[list[Any], int, Numbers] = ([], 0, Numbers(b"", b"", b"", ()))
+
+    def read(self, connection: apsw.Connection, *, up_to: int) -> Numbers:
+        """The numbers of all memories up to an id, as the transaction of the connection sees them."""
+        stamps: Any = connection.execute("select chunk, stamp from weights").fetchall()
+        known_stamps, reach, numbers = self._joined
+        if stamps == known_stamps and up_to < reach:
+            return numbers
+        last: Any = connection.execute("select max(id) from memories").get or 0
+        if up_to > last:  # an id of billions would ask for as many chunks
+            raise rows.damaged("An index that names a memory which was never there")
+        chunks = self._chunks
+        changed = [chunk for chunk, stamp in stamps if chunk not in chunks or chunks[chunk][0] != stamp]
+        sql = f"select chunk, {_COLUMNS} from json_each(?) wanted cross join weights on chunk = wanted.value"
+        read: Any = connection.execute(sql, (rows.json_text(changed),)).fetchall()
+        chunks = chunks | {chunk: _checked(*columns) for chunk, *columns in read}
+        nothing = (0, bytes(CHUNK), bytes(CHUNK), bytes(CHUNK), bytes(2 * CHUNK))
+        there = {chunk for chunk, _ in stamps}
+        wanted = range(last // CHUNK + 1)
+        parts = zip(*(chunks[chunk] if chunk in there else nothing for chunk in wanted), strict=True)
+        _, lengths, feedbacks, others, days = parts
+        by_day = _little_endian(array("H", b"".join(days)))
+        joined = Numbers(b"".join(lengths), b"".join(feedbacks), b"".join(others), by_day)
+        self._chunks, self._joined = chunks, (stamps, len(wanted) * CHUNK, joined)
+        return joined
 
 
 def note(connection: apsw.Connection, memories: Iterable[Memory]) -> None:
@@ -39,29 +86,34 @@ def note(connection: apsw.Connection, memories: Iterable[Memory]) -> None:
 
 def drop(connection: apsw.Connection, id: int) -> None:
     """Keep nothing of a memory. Call it inside a transaction."""
-    _write(connection, [(id, 0, 0, 0)])
+    _write(connection, [(id, 0, 0, 0, 0)])
 
 
-def _numbers_of(memory: Memory) -> tuple[int, int, int]:
+def _numbers_of(memory: Memory) -> tuple[int, int, int, int]:
     rest = by_kind(KIND_WEIGHTS, memory.kind) * worth.importance_factor(memory.importance)
     rest *= worth.use_factor(memory.use_count) * worth.STATUS_FACTOR[memory.status]
     steps = round(_STEPS * math.log2(rest)) if rest > 0 else -_MIDDLE
-    return _byte(memory.feedback), _byte(steps), _day(memory.last_hit_at or memory.created_at)
+    length = min(255, 1 + round(_STEPS * math.log2(1 + text.words_and_length(memory.content)[1])))
+    return length, _byte(memory.feedback), _byte(steps), _day(memory.last_hit_at or memory.created_at)
 
 
-def heaviest(connection: apsw.Connection, gains: Mapping[int, float], ranking: Ranking, limit: int) -> dict[int, float]:
-    """Of these ids the ones with the highest gain × weight, and their weights, by the factors of the ranking."""
-    feedbacks, others, days = _read(connection, up_to=max(gains, default=0))
+def heaviest(
+    numbers: Numbers, gains: Mapping[int, float], ranking: Ranking, average_words: float, limit: int
+) -> dict[int, float]:
+    """Of these ids those that promise most by gain, length and weight; and their weights, by the ranking's factors."""
+    lengths, feedbacks, others, days = numbers
+    by_length = _length_table(average_words)
     by_feedback = _feedback_table() if "feedback" in ranking.factors else _EVEN
     is_plain = {"importance", "use", "status", "kind"}.isdisjoint(ranking.factors)
     by_others = _EVEN if is_plain else _others_table()
     by_day = _recency_table(ranking)
     values = [
-        gain * by_feedback[feedbacks[id]] * by_others[others[id]] * by_day[days[id]] for id, gain in gains.items()
+        gain * by_length[lengths[id]] * by_feedback[feedbacks[id]] * by_others[others[id]] * by_day[days[id]]
+        for id, gain in gains.items()
     ]
     cut = min(nlargest(limit, values), default=0.0)
     best = nlargest(limit, ((value, id) for id, value in zip(gains, values, strict=True) if value >= cut))
-    return {id: value / gains[id] for value, id in best}
+    return {id: by_feedback[feedbacks[id]] * by_others[others[id]] * by_day[days[id]] for _, id in best}
 
 
 def rebuild(connection: apsw.Connection) -> None:
@@ -74,7 +126,7 @@ def rebuild(connection: apsw.Connection) -> None:
 def wrong(connection: apsw.Connection) -> list[int]:
     """The memories whose numbers are not theirs, for doctor. Usage is not looked at: it is counted without us."""
     last: Any = connection.execute("select max(id) from memories").get
-    feedbacks, _, days = _read(connection, up_to=last or 0)
+    _, feedbacks, _, days = Weights().read(connection, up_to=last or 0)
     sql = "select id, feedback, coalesce(last_hit_at, created_at) from memories"
     found: Any = connection.execute(sql).fetchall()
     return [
@@ -84,40 +136,34 @@ def wrong(connection: apsw.Connection) -> list[int]:
     ]
 
 
-def _read(connection: apsw.Connection, *, up_to: int) -> tuple[bytes, bytes, Sequence[int]]:
-    """Feedback, the other factors, and the day of the last hit, each by id."""
-    nothing = (bytes(CHUNK), bytes(CHUNK), bytes(2 * CHUNK))
-    found: Any = connection.execute("select chunk, feedbacks, others, days from weights").fetchall()
-    last: Any = connection.execute("select max(id) from memories").get
-    if up_to > (last or 0):  # an id of billions would ask for as many chunks
-        raise rows.damaged("An index that names a memory which was never there")
-    chunks = {chunk: _checked(blobs) for chunk, *blobs in found}
-    parts = zip(*(chunks.get(chunk, nothing) for chunk in range(up_to // CHUNK + 1)), strict=True)
-    feedbacks, others, days = (b"".join(part) for part in parts)
-    return feedbacks, others, _little_endian(array("H", days))
-
-
-def _write(connection: apsw.Connection, numbers: Iterable[tuple[int, int, int, int]]) -> None:
+def _write(connection: apsw.Connection, numbers: Iterable[tuple[int, int, int, int, int]]) -> None:
     by_chunk = defaultdict(list)
-    for id, *bytes_and_day in numbers:
-        by_chunk[id // CHUNK].append((id % CHUNK, *bytes_and_day))
+    for id, *of_memory in numbers:
+        by_chunk[id // CHUNK].append((id % CHUNK, *of_memory))
     for chunk, changes in by_chunk.items():
-        sql = "select feedbacks, others, days from weights where chunk = ?"
-        row: Any = connection.execute(sql, (chunk,)).fetchone() or (CHUNK, CHUNK, 2 * CHUNK)
-        blobs = _checked([bytearray(blob) for blob in row])
-        for place, feedback, others, day in changes:
-            blobs[0][place], blobs[1][place] = feedback, others
-            blobs[2][2 * place : 2 * place + 2] = day.to_bytes(2, "little")
+        sql = f"select {_COLUMNS} from weights where chunk = ?"
+        row: Any = connection.execute(sql, (chunk,)).fetchone() or (0, *map(bytes, (CHUNK, CHUNK, CHUNK, 2 * CHUNK)))
+        lengths, feedbacks, others, days = blobs = [bytearray(blob) for blob in _checked(*row)[1:]]
+        for place, length, feedback, other, day in changes:
+            lengths[place], feedbacks[place], others[place] = length, feedback, other
+            days[2 * place : 2 * place + 2] = day.to_bytes(2, "little")
+        stamp = zlib.crc32(b"".join(blobs))
         connection.execute(
-            "insert or replace into weights (chunk, feedbacks, others, days) values (?, ?, ?, ?)",
-            (chunk, *map(bytes, blobs)),
+            f"insert or replace into weights (chunk, {_COLUMNS}) values (?, ?, ?, ?, ?, ?)",
+            (chunk, stamp, *map(bytes, blobs)),
         )
 
 
-def _checked(blobs: list[Any]) -> list[Any]:
-    if [len(blob) for blob in blobs] != [CHUNK, CHUNK, 2 * CHUNK]:
+def _checked(stamp: int, *blobs: bytes) -> tuple[Any, ...]:
+    if [len(blob) for blob in blobs] != [CHUNK, CHUNK, CHUNK, 2 * CHUNK]:
         raise rows.damaged("What memories are weighed by")
-    return blobs
+    return stamp, *blobs
+
+
+def _length_table(average_words: float) -> list[float]:
+    """Length → what BM25 makes of a word that stands there once."""
+    counts = [average_words, *(2.0 ** ((byte - 1) / _STEPS) - 1 for byte in range(1, 256))]
+    return [1 / (1 + bm25.K1 * (1 - bm25.B + bm25.B * count / (average_words or 1))) for count in counts]
 
 
 @cache

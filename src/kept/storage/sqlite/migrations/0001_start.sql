@@ -136,10 +136,12 @@ create table hot_words (
   primary key (shelf, word)
 ) without rowid;
 
--- What memories bring along to every query (feedback, age, …), for weighing thousands without reading their rows.
+-- What memories bring along to every query (length, feedback, age, …), for weighing thousands without reading their rows.
 create table weights (
   chunk integer primary key,
-  feedbacks blob not null,               -- in the order of ids: a byte a memory
+  stamp integer not null,                -- a checksum of the rest: whoever has these numbers need not read them again
+  lengths blob not null,                 -- in the order of ids: a byte a memory
+  feedbacks blob not null,               -- a byte
   others blob not null,                  -- a byte
   days blob not null                     -- two bytes
 );
