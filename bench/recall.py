@@ -127,15 +127,6 @@ def best_of(sides: dict[str, Callable[[str], Any]], queries: list[str], rounds: 
     return best
 
 
-def each_of(side: Callable[[str], Any], queries: list[str]) -> list[float]:
-    times = []
-    for query in queries:
-        started = time.thread_time()
-        side(query)
-        times.append((time.thread_time() - started) * 1000)
-    return times
-
-
 def plain_query(connection: apsw.Connection, query: str) -> list[Any]:
     """What one would write by hand: the ids of the best fifty, with all words."""
     sql = "select rowid from live_fts where live_fts match ? order by bm25(live_fts) limit 50"
@@ -276,21 +267,43 @@ def deadline(path: Path) -> Bar:
 
 
 def under_writes(path: Path) -> Bar:
-    """p95 of recall while another process writes a hundred memories a second, as a multiple of p95 without."""
-    queries = corpora.Zipf(5).questions(300, common=False)
+    """p95 of recall while another process writes a hundred memories a second, as a multiple of p95 without.
+
+    On the clock: who waits for a writer spends no processor time. Both sides are warm, and the quicker of the two runs
+    alone is the measure. What recall leaves unnoted because somebody writes is told, for it makes recall cheaper.
+    """
+    queries = corpora.Zipf(5).questions(1_000, common=False)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy.db"
         shutil.copyfile(path, copy)
         with opened(copy) as memory:
-            alone = p95(each_of(memory.recall, queries))
+            on_the_clock(memory, queries)
+            before, _ = on_the_clock(memory, queries)
             command = [sys.executable, "-m", "bench.recall_writer", str(copy)]
             with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
                 assert writer.stdout is not None
                 writer.stdout.readline()
-                beside = p95(each_of(memory.recall, queries))
+                n_rows, started = memory.status()["spaces"][0]["memories"]["live"], time.perf_counter()
+                beside, unnoted = on_the_clock(memory, queries)
+                written = memory.status()["spaces"][0]["memories"]["live"] - n_rows
+                per_second = written / (time.perf_counter() - started)
                 writer.terminate()
-            alone = max(alone, p95(each_of(memory.recall, queries)))  # with the rows that came meanwhile
-    return Bar("recall beside 100 writes a second, times recall alone (p95)", beside / alone, 2.0)
+            after, _ = on_the_clock(memory, queries)
+    print(f"{per_second:.0f} writes a second; {unnoted:.0%} of the recalls were not noted", file=sys.stderr)
+    if per_second < 80:
+        raise RuntimeError(f"The writer made {per_second:.0f} writes a second, so nothing was measured.")
+    name = "recall beside 100 writes a second, times recall alone (p95, on the clock)"
+    return Bar(name, p95(beside) / min(p95(before), p95(after)), 2.0)
+
+
+def on_the_clock(memory: kept.Kept, queries: list[str]) -> tuple[list[float], float]:
+    """Milliseconds of each recall, and the share of recalls that left no receipt."""
+    times, unnoted = [], 0
+    for query in queries:
+        started = time.perf_counter()
+        unnoted += memory.recall(query).receipt is None
+        times.append((time.perf_counter() - started) * 1000)
+    return times, unnoted / len(queries)
 
 
 if __name__ == "__main__":

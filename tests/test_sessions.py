@@ -22,9 +22,13 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
+# Exact, however busy the machine is; and no backup takes the turn in which a recall would note its receipt.
+UNHURRIED = kept.Settings(recall_deadline_ms=60_000, backup_daily=False)
+
+
 @pytest.fixture
 def memory(tmp_path: Path, clock: FakeClock) -> Iterator[kept.Kept]:
-    with kept.open(home=tmp_path / "home", project="p", clock=clock, settings=kept.Settings()) as opened:
+    with kept.open(home=tmp_path / "home", project="p", clock=clock, settings=UNHURRIED) as opened:
         yield opened
 
 
@@ -265,6 +269,16 @@ def test_old_sessions_are_packed_and_can_still_be_read(memory: kept.Kept, clock:
     assert [m.content for m in session.messages()] == ["An old story about the harbor"]
     assert list((tmp_path / "home").rglob("sessions/s1.jsonl")) == []
     assert memory.sessions()[0].packed_at == clock.at
+
+
+def test_an_old_conversation_that_was_brought_in_today_is_kept_since_today(memory: kept.Kept, clock: FakeClock) -> None:
+    """B23: what somebody imports, they want to find; its thirty days begin now."""
+    memory.session("s1").append("user", "The harbor of 2019", timestamp=clock.at - timedelta(days=2_000))
+    clock.advance(days=29)
+    assert memory.pack_sessions() == []
+    assert len(memory.recall("harbor", scope="sessions")) == 1
+    clock.advance(days=1)
+    assert memory.pack_sessions() == ["s1"]
 
 
 def test_packed_sessions_are_searched_when_asked_for(memory: kept.Kept, clock: FakeClock) -> None:

@@ -82,8 +82,8 @@ class Ranking(Struct, frozen=True, kw_only=True):
     """How a search orders what it finds: by BM25 times what a memory brings along to every query.
 
     `columns` says what a word counts in each column of `Prepared`. `factors` are names of worth.FACTORS, taken at the
-    moment `now`, and "kind", for which `kind_weights` has the numbers. `relevance` tells how well a memory fits all that
-    was asked, of which the words searched for may be a part; None: how well it fits these.
+    moment `now`, and "kind", for which `kind_weights` has the numbers. `relevance` tells how well a memory fits all
+    that was asked, of which the words searched for may be a part; None: how well it fits these.
     """
 
     columns: tuple[float, float, float, float, float] = (1.0, 1.0, 1.0, 1.0, 1.0)
@@ -237,12 +237,14 @@ class Reader(Messages, VectorReader, Protocol):
         *,
         limit: int,
         ranking: Ranking = BY_MATCH,
+        also: Sequence[str] = (),
         among: int | None = None,
         newest: bool = False,
         is_late: Callable[[], bool] | None = None,
     ) -> list[Found]:
         """Memories that hold at least one of the prepared words, best first by `ranking`. Never the shelf `forgotten`.
 
+        `also`: further words of the question; nothing is found by them, but they help to tell the best of what is.
         `among`: only so many of the matches, the newest ones, are ranked at all.
         `newest`: the latest ones first, and none is ranked: cheap for the commonest word.
         `is_late` is asked from time to time; when it says yes, the search ends with TooLate.

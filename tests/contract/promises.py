@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from kept import journal, text, vectors, worth
+from kept import bm25, journal, text, vectors, worth
 from kept.errors import Busy, InvalidInput, NotFound, StorageError
 from kept.model import Alias, Allowance, Conflict, Memory, Message, Pause, Session, Source, Task, replace
 from kept.ports import ANYWHERE, COMMON_HANDLE, Ranking, Statistics, Storage, TooLate, VectorState, Where
@@ -405,6 +405,21 @@ def promise_a_search_ranks_by_what_a_memory_brings_along(bench: Bench) -> None:
 def _weigh(name: str, m: Memory, ranking: Ranking) -> float:
     assert ranking.now is not None
     return ranking.kind_weights.get(m.kind, 1.0) if name == "kind" else worth.FACTORS[name](m, ranking.now)
+
+
+def promise_a_search_ranks_by_all_that_was_asked(bench: Bench) -> None:
+    """The words searched for may be a part of the question; which of the matches are the best, the whole decides."""
+    storage = bench.open()
+    for number in range(40):
+        add(storage, f"alpha {'beta ' if number == 17 else ''}{'gamma ' if number % 2 else ''}{number}")
+    with storage.reading() as reader:
+        asked = ["alpha", "beta", "gamma"]
+        relevance = bm25.scorer(asked, reader.statistics(asked))
+        ranking = Ranking(relevance=relevance)
+        found = reader.search(["alpha"], limit=3, ranking=ranking, also=["beta", "gamma"])
+        assert found[0].memory.content == "alpha beta gamma 17"
+        assert [hit.rank for hit in found] == pytest.approx([relevance(hit.prepared) for hit in found])
+        assert not reader.search(["delta"], limit=3, ranking=ranking, also=["beta"]), "nothing is found by the others"
 
 
 def promise_a_search_weighs_columns(bench: Bench) -> None:

@@ -18,6 +18,7 @@ from kept.ports import Found, Ranking, Reader, Statistics, TooLate, Where
 
 SMALLEST_BUDGET = 2_000  # postings
 BUDGET_GROWTH = 20  # times the square root of the rows: 2,000 of 10,000, 20,000 of a million
+BESIDE = 6  # times the budget: so many more postings are walked, but not looked at, for words that are too common
 ENOUGH = 0.025  # of the budget: where rare words reach fewer rows, a common one is let in
 MOST_CANDIDATES = 500
 DEGRADED_CANDIDATES = 100
@@ -45,10 +46,12 @@ def gather(
     rare, common = affordable(weights, statistics)
     if not rare and not common:
         return Gathered([])
+    also = _cheap(common, statistics)
     found: dict[int, Found] = {}
 
     def look(words: list[str], among: int | None = None) -> None:
-        more = reader.search(words, where, limit=limit, ranking=ranking, among=among, is_late=is_late)
+        others = [word for word in also if word not in words]
+        more = reader.search(words, where, limit=limit, ranking=ranking, also=others, among=among, is_late=is_late)
         found.update((hit.memory.id, hit) for hit in more)
 
     try:
@@ -65,6 +68,13 @@ def gather(
         # Ranking the commonest words takes too long here. Their newest memories are had at once.
         best = list(found.values()) or reader.search([*rare, *common][:1], where, limit=limit, newest=True)
     return Gathered(best, is_cut=True, is_late=True)
+
+
+def _cheap(common: list[str], statistics: Statistics) -> list[str]:
+    """Of the words that are too common to be searched, those that may still be asked for in what was found."""
+    spent = accumulate(statistics.rows_with[word] for word in common)
+    most = BESIDE * budget(statistics.rows)
+    return [word for word, postings in zip(common, spent, strict=True) if postings <= most]
 
 
 def budget(rows: int) -> float:

@@ -165,6 +165,7 @@ class InMemoryReader(MessageReader):
         *,
         limit: int,
         ranking: Ranking = BY_MATCH,
+        also: Sequence[str] = (),
         among: int | None = None,
         newest: bool = False,
         is_late: Callable[[], bool] | None = None,

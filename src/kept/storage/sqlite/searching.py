@@ -23,7 +23,7 @@ from kept.storage.sqlite.filters import clauses
 
 # Below this many rows every document frequency is counted; above, the commonest words are looked up in hot_words.
 EXACT_UP_TO_ROWS = 20_000
-SHORTLIST_SHARE = 0.02  # of what was found: of these the tokens are read
+SHORTLIST_SHARE = 0.01  # of what was found: of these the tokens are read
 SHORTLIST = 4  # times as many as are wanted: of so many at least
 
 
@@ -44,6 +44,7 @@ class Searching:
         *,
         limit: int,
         ranking: Ranking = BY_MATCH,
+        also: Sequence[str] = (),
         among: int | None = None,
         newest: bool = False,
         is_late: Callable[[], bool] | None = None,
@@ -58,6 +59,7 @@ class Searching:
             relevance = ranking.relevance or bm25.scorer(words, statistics, ranking.columns, by_tokens=True)
             gains = _gains(held, statistics)
             if len(gains) > limit:
+                self._add_gains(gains, list(held), also, where)
                 return by_rank(self._found(self._best(gains, statistics, ranking, relevance, limit), words, where))
             return by_rank(
                 Found(one.memory, one.prepared, relevance(one.prepared) * weight(one.memory, ranking))
@@ -113,6 +115,18 @@ class Searching:
             kept = set(sorted({id for ids in held.values() for id in ids}, reverse=True)[:newest])
             return {word: [id for id in ids if id in kept] for word, ids in held.items()}
         return held
+
+    def _add_gains(self, gains: dict[int, float], words: Sequence[str], also: Sequence[str], where: Where) -> None:
+        """What further words tell of the rows that were found. FTS5 walks their rows without showing them: cheap."""
+        statistics = self.statistics(also, where)
+        any_of_them = " OR ".join(f'"{word}"' for word in words)
+        for shelf in indexes(where):
+            sql = f"select json_group_array(rowid) from {shelf}_fts where {shelf}_fts match ?"
+            for word in also:
+                gain = bm25.idf(statistics.rows, statistics.rows_with[word])
+                for id in rows.from_json(self._fetch(sql, (f'"{word}" AND ({any_of_them})',))[0][0]):
+                    if id in gains:
+                        gains[id] += gain
 
     def _best(
         self,
