@@ -118,6 +118,8 @@ class Searching:
 
     def _add_gains(self, gains: dict[int, float], words: Sequence[str], also: Sequence[str], where: Where) -> None:
         """What further words tell of the rows that were found. FTS5 walks their rows without showing them: cheap."""
+        if not also:
+            return
         statistics = self.statistics(also, where)
         any_of_them = " OR ".join(f'"{word}"' for word in words)
         for shelf in indexes(where):

@@ -102,7 +102,7 @@ def heaviest(
 ) -> dict[int, float]:
     """Of these ids those that promise most by gain, length and weight; and their weights, by the ranking's factors."""
     lengths, feedbacks, others, days = numbers
-    by_length = _length_table(average_words)
+    by_length = _length_table(max(1, round(average_words)))
     by_feedback = _feedback_table() if "feedback" in ranking.factors else _EVEN
     is_plain = {"importance", "use", "status", "kind"}.isdisjoint(ranking.factors)
     by_others = _EVEN if is_plain else _others_table()
@@ -160,10 +160,11 @@ def _checked(stamp: int, *blobs: bytes) -> tuple[Any, ...]:
     return stamp, *blobs
 
 
-def _length_table(average_words: float) -> list[float]:
+@cache
+def _length_table(average_words: int) -> list[float]:
     """Length → what BM25 makes of a word that stands there once."""
     counts = [average_words, *(2.0 ** ((byte - 1) / _STEPS) - 1 for byte in range(1, 256))]
-    return [1 / (1 + bm25.K1 * (1 - bm25.B + bm25.B * count / (average_words or 1))) for count in counts]
+    return [1 / (1 + bm25.K1 * (1 - bm25.B + bm25.B * count / average_words)) for count in counts]
 
 
 @cache
