@@ -38,6 +38,7 @@ WORDS = [
 SHELVES = (Where(), Where(scope="items"), Where(shelf="archive"), Where(shelf="forgotten"), ANYWHERE)
 PAGE, WAL_HEADER, FRAME_HEADER = 4096, 32, 24
 REPAIR_EVERY = 10
+TELL_EVERY = 250
 
 Question = Callable[[Reader], Any]
 
@@ -327,7 +328,11 @@ def _run(flips: int, seed: int, folder: Path) -> tuple[Counter[str], list[str]]:
         )
         damaged += done.outcome != "no harm"
         outcomes[f"{'wal' if is_wal else 'database'}: {done.outcome}"] += 1
-        failures += [f"flip {number} (seed {seed}): {failure}" for failure in done.failures]
+        for failure in done.failures:
+            failures.append(f"flip {number} (seed {seed}): {failure}")
+            print(failures[-1], file=sys.stderr, flush=True)
+        if number % TELL_EVERY == TELL_EVERY - 1:
+            print(f"{number + 1:7,} of {flips:,} flips, {len(failures)} failures", file=sys.stderr, flush=True)
     return outcomes, failures
 
 
@@ -340,7 +345,6 @@ def main() -> int:
     for outcome, number in sorted(outcomes.items()):
         print(f"{number:7,}  {outcome}")
     print(f"{len(failures):7,}  failures (seed {options.seed})")
-    print("\n".join(failures[:20]), file=sys.stderr)
     return bool(failures)
 
 

@@ -58,8 +58,9 @@ _INSERTS = {
 }
 # The same sums as in the schema, where they were stored with the row: no answer comes from a row that they do not fit.
 CORPUS_IS_SEALED = "seal = rows * 1000003 + words * 1009 + tokens"
+# Of a strength the sum has only thousandths; but it counts, so it is a whole number.
 LINK_IS_SEALED = """seal = memory_id * 1000003 + related_id * 1009 + cast(strength * 1000 as integer)
-                    + unixepoch(at) + substr(at, 21, 6)"""
+                    + unixepoch(at) + substr(at, 21, 6) and strength = round(strength)"""
 EVENT_COLUMNS = ("seq", '"group"', "at", "actor", "action", "subject", "undoes", "digest", "prev", "hash")
 
 _encode = msgspec.json.Encoder().encode

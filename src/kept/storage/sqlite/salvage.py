@@ -184,10 +184,10 @@ def _take_entry(saved: Saved, values: list[Any]) -> None:
         case [str(session), int(n), int(id)]:
             saved.places.add((session, n, id))
         case [int(a), int(b), float() | int() as strength, str(at), int(seal)]:
-            with suppress(ValueError):
+            with suppress(ValueError, OverflowError):
                 # The same sum as in the schema.
                 moment = int(datetime.fromisoformat(at).timestamp()) + int(at[20:26])
-                if seal == a * 1000003 + b * 1009 + int(strength * 1000) + moment:
+                if seal == a * 1000003 + b * 1009 + int(strength * 1000) + moment and strength == int(strength):
                     saved.links.setdefault((a, b), (float(strength), at))
 
 
