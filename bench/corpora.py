@@ -180,7 +180,7 @@ def _write(connection: apsw.Connection, memories: list[Memory]) -> None:
     prepared = [prepare(memory) for memory in memories]
     connection.executemany(rows.insert_sql(Memory), map(rows.to_values, memories, prepared))
     weights.note(connection, memories)
-    handles.note(connection, memories, prepared)
+    handles.note(connection, memories)
 
 
 def _memory(

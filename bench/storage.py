@@ -92,7 +92,7 @@ class RawWriter:
         tail = (event.undoes, event.digest, event.prev, event.hash)
         prepared = prepare(added)
         weights.note(self._scratch, [added])
-        handles.note(self._scratch, [added], [prepared])
+        handles.note(self._scratch, [added])
         chunk = self._scratch.execute("select * from weights order by chunk desc limit 1").fetchall()[0]
         listed = self._scratch.execute("select * from handles where id = ?", (added.id,)).fetchall()
         row = rows.to_values(added, prepared)
@@ -107,7 +107,7 @@ def writes(folder: Path, rounds: int) -> dict[str, Timing]:
     storage = SqliteStorage(folder / "kept.db", SPACE)
 
     def read_words(number: int) -> None:
-        text.words_and_length(memories[number].content)  # as the write path has done when it comes to the storage
+        text.handles_of(memories[number].content)  # as the write path has done when it comes to the storage
 
     def through_kept(number: int) -> None:
         with storage.writing(stamp(number)) as tx:

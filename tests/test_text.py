@@ -201,6 +201,15 @@ def test_threads_may_read_at_once() -> None:
         assert list(pool.map(text.words, subjects)) == [text.words(subject) for subject in subjects]
 
 
+def test_what_is_remembered_of_words_is_bounded_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    subject = "Strengthening (the) cache: entries, getUserById and Größe come again, strengthening the entries."
+    read = text.words(subject)
+    monkeypatch.setattr(text, "STEMS_KEPT", 3)
+    text._stems.clear()
+    assert [text.words(subject) for _ in range(3)] == [read] * 3
+    assert len(text._stems) <= 3
+
+
 def test_importing_it_loads_neither_the_stemmer_nor_openssl() -> None:
     program = (
         "import sys; sys.modules['kept'] = type(sys)('kept'); sys.modules['kept'].__path__ = [sys.argv[1]];"

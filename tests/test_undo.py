@@ -55,6 +55,18 @@ def test_the_undo_of_adding_is_an_archive_that_can_be_restored(memory_: kept.Kep
     assert memory_.restore(stored.ref).status == "confirmed"
 
 
+@pytest.mark.parametrize("importance", [0.0, 0, 0.4])
+def test_what_was_said_again_and_again_is_taken_back_once(memory_: kept.Kept, importance: float) -> None:
+    """The importance that a later call added stays, also where it began with nothing."""
+    stored = remembered(memory_, "We use Express", importance=importance)
+    memory_.remember("we use express")
+    first = last_event(memory_)
+    memory_.remember("We  USE Express")
+    assert memory_.get(stored.ref).importance == pytest.approx(importance + 0.2)
+    memory_.undo(first)
+    assert memory_.get(stored.ref).importance == pytest.approx(importance + 0.1)
+
+
 def test_undoing_an_undo_redoes(memory_: kept.Kept, clock: FakeClock) -> None:
     stored = remembered(memory_, "We use Express")
     clock.advance(hours=1)

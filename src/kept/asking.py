@@ -6,7 +6,7 @@ from typing import Literal
 
 from kept import ids, recalling
 from kept.errors import InvalidInput, NotFound
-from kept.model import GLOBAL, Memory, Recalled
+from kept.model import GLOBAL, Memory, Recalled, several
 from kept.opened import Memories, Opened, Ref, Storages
 from kept.ports import Shelf, Where
 from kept.recalling import Explained, Question, RecallScope
@@ -140,4 +140,4 @@ class Asking(Opened):
 
 def _well_formed(words: Sequence[str]) -> tuple[str, ...]:
     """The words as a storage can be asked for them: half of a surrogate pair, which nothing can hold, becomes `?`."""
-    return tuple(word.encode("utf-8", "replace").decode() for word in words)
+    return tuple(word.encode("utf-8", "replace").decode() for word in several(words))

@@ -39,28 +39,36 @@ def scorer(
     """
     asked = words if isinstance(words, Mapping) else dict.fromkeys(words, 1.0)
     rows, total = statistics.rows, statistics.tokens if by_tokens else statistics.words
-    gains = [(word, weight * idf(rows, statistics.rows_with.get(word, 0)) * (K1 + 1)) for word, weight in asked.items()]
+    gains = [
+        (word, f" {word} ", weight * idf(rows, statistics.rows_with.get(word, 0)) * (K1 + 1))
+        for word, weight in asked.items()
+    ]
     shortest, a_word = K1 * (1 - B), K1 * B * rows / (total or 1)
     in_text, *in_others = columns
 
     def relevance(prepared: Prepared) -> float:
-        text = prepared.words
+        text = _spaced(prepared.words)
         others = (prepared.tag_words, prepared.file_words, prepared.source_words, prepared.kind_words)
         beside_text = " ".join(others)
         norm = shortest + a_word * (prepared.n_tokens if by_tokens else prepared.n_words)
         score = 0.0
-        for word, gain in gains:
-            # Most words are not there, and a look at the string is far cheaper than splitting it.
-            tf = in_text * text.split(" ").count(word) if word in text else 0.0
+        for word, alone, gain in gains:
+            tf = in_text * text.count(alone)
             if word in beside_text:
-                tf += sum(
-                    weight * other.split(" ").count(word) for weight, other in zip(in_others, others, strict=True)
-                )
+                tf += sum(weight * _spaced(other).count(alone) for weight, other in zip(in_others, others, strict=True))
             if tf:
                 score += gain * tf / (tf + norm)
         return score
 
     return relevance
+
+
+def _spaced(tokens: str) -> str:
+    """The tokens with two spaces between them, so that each can be counted with a space on both sides.
+
+    Three times as fast as making a list of them.
+    """
+    return f" {tokens.replace(' ', '  ')} "
 
 
 def score(prepared: Prepared, words: Mapping[str, float] | Sequence[str], statistics: Statistics) -> float:

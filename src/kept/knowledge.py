@@ -10,7 +10,7 @@ from typing import get_args
 
 from kept import access, text
 from kept.errors import InvalidInput, NotFound
-from kept.model import GLOBAL, Draft, Memory, Receipt, Source, Status, Tier, replace
+from kept.model import GLOBAL, Draft, Memory, Receipt, Source, Status, Tier, replace, several
 from kept.opened import BATCH, Memories, Ref
 from kept.ports import Shelf, Stamp, Storage, Transaction, Where
 from kept.remembering import Remembering, grown_by
@@ -49,15 +49,15 @@ class Knowledge(Remembering):
         draft = Draft(
             content=f"{message}: {lesson}" if lesson.strip() else lesson,
             kind="error",
-            tags=tuple(tags),
-            files=tuple(files),
+            tags=several(tags),
+            files=several(files),
             data={"signature": signature_of(message), "lesson": lesson},
         )
         return self.remember_many([draft])[0]
 
     def decisions(self, tags: Sequence[str] = (), *, limit: int = MOST) -> Memories:
         """What was decided in this project, newest first; with `tags`, only what has one of them."""
-        return self._known(Where(kinds=("decision",), tags=clean_tags(tuple(tags)), tiers=("project",)), limit)
+        return self._known(Where(kinds=("decision",), tags=clean_tags(several(tags)), tiers=("project",)), limit)
 
     def failures(self, like: str = "", *, limit: int = MOST) -> Memories:
         """What went wrong in this project before, newest first; with `like`, only the same error as in that output."""

@@ -5,7 +5,7 @@ lists the words. Rule: a value never changes. `replace(memory, status="pinned")`
 one, and only a storage transaction makes that the truth.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, ClassVar, Literal
 
@@ -53,7 +53,7 @@ KIND_ALIASES: Mapping[str, str] = {
 }
 
 
-class Source(Struct, frozen=True, kw_only=True):
+class Source(Struct, frozen=True, kw_only=True, gc=False):  # names make no circle: nothing for the collector to walk
     """Who said it, and where."""
 
     origin: Origin = "agent"
@@ -435,6 +435,11 @@ class Signal(Struct, frozen=True, kw_only=True):
 
     name: str
     payload: dict[str, Any]
+
+
+def several(names: str | Iterable[str]) -> tuple[str, ...]:
+    """The names that somebody gave; a string by itself is one name, and not a list of letters."""
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def canonical_kind(kind: str) -> str:

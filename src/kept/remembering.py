@@ -7,7 +7,8 @@ from contextlib import suppress
 from datetime import datetime
 
 from kept import ids
-from kept.model import Draft, Receipt, Source, Tier, replace
+from kept.errors import InvalidInput
+from kept.model import Draft, Receipt, Source, Tier, replace, several
 from kept.opened import BATCH, Opened, Receipts
 from kept.ports import Storage
 from kept.writing import pipeline
@@ -40,8 +41,8 @@ class Remembering(Opened):
         draft = Draft(
             content=content,
             kind=kind,
-            tags=tuple(tags),
-            files=tuple(files),
+            tags=several(tags),
+            files=several(files),
             importance=importance,
             pin=pin,
             tier=tier,
@@ -51,9 +52,9 @@ class Remembering(Opened):
         )
         return self.remember_many([draft])[0]
 
-    def remember_many(self, drafts: Iterable[Draft]) -> list[Receipt]:
-        """Keep many statements the same way, in batches; one receipt each, in order."""
-        drafts = list(drafts)
+    def remember_many(self, drafts: Iterable[Draft | str]) -> list[Receipt]:
+        """Keep many statements the same way, in batches; one receipt each, in order. A string is a fact."""
+        drafts = _as_drafts(drafts)
         rules = self._rules()
         if any(draft.source is not None and draft.source.origin not in DELIBERATE for draft in drafts):
             rules = replace(rules, echoes=self._echoes())
@@ -102,6 +103,20 @@ class Remembering(Opened):
             with storage.bookkeeping() as notes:
                 if notes is not None:
                     notes.count({f"refused:{reason}": number for reason, number in reasons.items()})
+
+
+def _as_drafts(drafts: Iterable[Draft | str]) -> list[Draft]:
+    """Raises InvalidInput for what is neither a draft nor a text."""
+    if isinstance(drafts, str | Draft):
+        raise InvalidInput("That is one statement, not many.", hint="Give a list, or call remember().")
+    made = [Draft(content=draft) if isinstance(draft, str) else draft for draft in drafts]
+    for number, draft in enumerate(made, 1):
+        if not isinstance(draft, Draft):
+            raise InvalidInput(
+                f"Statement {number} is neither a Draft nor a text, but of type {type(draft).__name__}.",
+                hint='Give strings, or kept.Draft(content="…", kind="decision").',
+            )
+    return made
 
 
 def grown_by(receipt: Receipt) -> int:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from kept import recalling, text, tokens
 from kept.asking import Asking
 from kept.errors import InvalidInput
-from kept.model import Entry, LeftOut, Memory, Recalled, replace
+from kept.model import Entry, LeftOut, Memory, Recalled, replace, several
 from kept.opened import Storages
 from kept.recall.compose import NO_ROOM, distrust
 from kept.recall.render import Pair, conflict_sentence, render_entry
@@ -101,9 +101,9 @@ class Sharing(Asking):
             ),
         )
         [query] = [query.encode("utf-8", "replace").decode()]
-        question = Question(query=query, limit=MOST_RECALLED, sure=SURE, files=tuple(files))
+        question = Question(query=query, limit=MOST_RECALLED, sure=SURE, files=several(files))
         recalled = self._answer(question, storages, now) if query.strip() else Recalled()
-        situation = Situation(agent=self._actor.name, prompt=query, files=tuple(files))
+        situation = Situation(agent=self._actor.name, prompt=query, files=several(files))
         with ExitStack() as stack:
             readers = [stack.enter_context(storage.reading()) for storage in storages]
             found = what_to_tell(situation, recalled, readers, self._settings, now)

@@ -13,7 +13,7 @@ import msgspec
 
 from kept.errors import InvalidInput, NotFound
 from kept.knowledge import Knowledge
-from kept.model import Draft, Receipt, Source, Task, TaskState, replace
+from kept.model import Draft, Receipt, Source, Task, TaskState, replace, several
 from kept.opened import BATCH, Memories
 from kept.ports import Reader, Storage, Transaction, Where
 from kept.writing import pipeline
@@ -135,7 +135,7 @@ class OpenTask:
     def add_reasoning(self, text: str, stage: str, *, files: Sequence[str] = ()) -> Receipt:
         """Note what was thought at a stage of the work."""
         source = Source(origin=self._memory._origin, agent=self._memory._actor.name, task=self.id)
-        return self._note(Draft(content=text, kind="reasoning", files=tuple(files), source=source), stage)
+        return self._note(Draft(content=text, kind="reasoning", files=several(files), source=source), stage)
 
     def add_tool_output(self, tool: str, output: Any, stage: str, *, files: Sequence[str] = ()) -> Receipt:
         """Note what a tool gave back at a stage of the work: text, or anything that can be written as JSON.
@@ -145,7 +145,7 @@ class OpenTask:
         tool = self._memory._safe(tool, "The tool", MAX_NAME_CHARS)
         source = Source(origin="tool", agent=self._memory._actor.name, task=self.id)
         content = f"{tool}: {_as_text(output)}"
-        draft = Draft(content=content, kind="tool_output", files=tuple(files), source=source, data={"tool": tool})
+        draft = Draft(content=content, kind="tool_output", files=several(files), source=source, data={"tool": tool})
         return self._note(draft, stage)
 
     def memories(self) -> Memories:

@@ -15,11 +15,12 @@ as `u` and its number in hexadecimal. On such tokens all agree: the index holds 
 """
 
 import re
+import threading
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 from operator import add
-from typing import Any, Literal
+from typing import Literal
 
 TOKEN_CHARS = "_"
 """What a token may hold beside letters and digits."""
@@ -29,7 +30,8 @@ FTS_TOKENIZE = f"unicode61 remove_diacritics 0 tokenchars '{TOKEN_CHARS}'"
 
 MAX_TOKEN_CHARS = 64  # longer is a blob and no name; FTS5 would keep every byte of it as a key
 SHORT_TEXT = 600  # characters of a text that is remembered for a while: a memory, not a document
-SHORT_RUN = 16  # characters of a run that is always worth remembering
+SHORT_RUN = 16  # characters of a run beyond ASCII that is worth remembering
+STEMS_KEPT = 65_536  # runs whose stem is known: some 10 MB, and more words than most people write
 HANDLES = 8  # of a text: enough for two short texts to meet by all their words
 MAX_QUERY_WORDS = 32  # FTS5 takes seconds for hundreds of words on some ten thousand rows
 MAX_HUMPS = 10  # a name in camel case with more parts is base64
@@ -131,21 +133,30 @@ def djb2_fingerprint(text: str) -> str:
 
 def words(text: str) -> list[str]:
     """The tokens to index, in the order of the text; joined by blanks, FTS_TOKENIZE gives back exactly these."""
-    tokens: list[str] = []
-    for run in text.split():
-        tokens += _read(run)[0]
-    return tokens
+    return list(_read_text(text)[0])
 
 
-def words_and_length(text: str) -> tuple[list[str], int]:
+def words_and_length(text: str) -> tuple[tuple[str, ...], int]:
     """`words` and `count_words` of a text, for the price of one of them, and for none if it was just read."""
-    tokens, length = _read_short_text(text) if len(text) <= SHORT_TEXT else _read_text(text)
-    return list(tokens), length
+    return _read_short_text(text) if len(text) <= SHORT_TEXT else _read_text(text)
 
 
 def _read_text(text: str) -> tuple[tuple[str, ...], int]:
-    readings = [_read_short(run) if len(run) <= SHORT_RUN else _read(run) for run in text.split()]
-    return tuple([token for reading in readings for token in reading[0]]), sum([reading[2] for reading in readings])
+    runs = text.split()
+    stems = tuple(map(_stems.__getitem__, runs))
+    if all(stems):  # plain words only
+        return stems, len(stems)
+    tokens: list[str] = []
+    length = 0
+    for run, stem in zip(runs, stems, strict=True):
+        if stem:
+            tokens.append(stem)
+            length += 1
+        else:
+            index, _, count = _read_parts(run)
+            tokens += index
+            length += count
+    return tuple(tokens), length
 
 
 _read_short_text = lru_cache(maxsize=1024)(_read_text)  # the write path reads a text twice: to compare, and to index
@@ -161,6 +172,18 @@ def handles(words: Iterable[str]) -> list[str]:
     return distinct[:HANDLES]
 
 
+def handles_of(text: str) -> tuple[str, ...]:
+    """The handles of the words of a text; for nothing if it was just asked for."""
+    return _handles_of_short(text) if len(text) <= SHORT_TEXT else _handles_of_any(text)
+
+
+def _handles_of_any(text: str) -> tuple[str, ...]:
+    return tuple(handles(words_and_length(text)[0]))
+
+
+_handles_of_short = lru_cache(maxsize=1024)(_handles_of_any)  # to compare, and to list
+
+
 def enough_handles(handles: int) -> int:
     """How many of its handles another text must share to be, perhaps, about the same thing: a third, at least two."""
     return min(handles, max(2, -(-handles // 3)))
@@ -168,7 +191,7 @@ def enough_handles(handles: int) -> int:
 
 def count_words(text: str) -> int:
     """How long the text is in words: an identifier or a path is one, a Chinese character is one."""
-    return sum(_read(run)[2] for run in text.split())
+    return _read_text(text)[1]
 
 
 def query_words(text: str, limit: int = MAX_QUERY_WORDS) -> list[str]:
@@ -228,18 +251,41 @@ def _says_something(token: str) -> bool:
     return len(token) > 1 or token.isdigit() or token in _ONE_LETTER_LANGUAGES or _is_unspaced(token)
 
 
+class _Stems(dict[str, str]):
+    """Run → its stem, if it is a plain word, as most are, perhaps in brackets or before a full stop; otherwise nothing.
+
+    What `_read_any` would find, sooner. When it is full it begins anew, which costs less than to know the oldest.
+    """
+
+    def __missing__(self, run: str) -> str:
+        if not _is_lasting(run):
+            return ""
+        word = run.lstrip("([{\"'`").rstrip(")]}\"'`.,;:!?")
+        is_plain = word.isascii() and word.isalpha() and (word.islower() or word[1:].islower())
+        if len(self) >= STEMS_KEPT:
+            self.clear()
+        stem = self[run] = _stem(word.lower()) if is_plain else ""
+        return stem
+
+
+_stems = _Stems()
+
+
+def _is_lasting(run: str) -> bool:
+    """Whether a run is worth remembering: a long one seldom comes again, and Chinese has two tokens a character."""
+    return len(run) <= (MAX_TOKEN_CHARS if run.isascii() else SHORT_RUN)
+
+
 def _read(run: str) -> _Reading:
-    # A long run seldom comes again, and one of Chinese has two tokens a character: not worth the memory.
-    return _read_short(run) if len(run) <= (MAX_TOKEN_CHARS if run.isascii() else SHORT_RUN) else _read_any(run)
+    stem = _stems[run]
+    return ((stem,), (stem,), 1) if stem else _read_parts(run)
+
+
+def _read_parts(run: str) -> _Reading:
+    return _read_lasting(run) if _is_lasting(run) else _read_any(run)
 
 
 def _read_any(run: str) -> _Reading:
-    if run.isascii() and len(run) <= MAX_TOKEN_CHARS:
-        # A plain word, as most are, perhaps in brackets or before a full stop: what the lines below would find, sooner.
-        word = run.lstrip("([{\"'`").rstrip(")]}\"'`.,;:!?")
-        if word.isalpha() and (word.islower() or word[1:].islower()):
-            stem = (_stem(word.lower()),)
-            return stem, stem, 1
     index: list[str] = []
     ask: list[str] = []
     count = 0
@@ -264,7 +310,7 @@ def _read_any(run: str) -> _Reading:
     return tuple(index), tuple(ask), count
 
 
-_read_short = lru_cache(maxsize=32768)(_read_any)  # text repeats its words: a run that was seen costs 0.1 µs, not 3
+_read_lasting = lru_cache(maxsize=32768)(_read_any)  # text repeats its names, too
 
 
 def _tokens(unit: str) -> dict[str, bool]:
@@ -338,27 +384,35 @@ def _stem(word: str) -> str:
 
     English, except where the word itself is shaped as German (-ung, -keit, -nis, a long word in -en): there German,
     so that Datenbank and Datenbanken, Entscheidung and Entscheidungen meet. It is asked of the word and again of its
-    English stem, so that strengthen and strengthened stay together. A stemmer object must not be shared by threads;
-    a new one costs 0.3 µs.
+    English stem, so that strengthen and strengthened stay together.
     """
     if len(word) < 3 or not (word.isalpha() and word.isascii()):
         return word
     if not _is_german(word):
-        word = str(_stemmer()("english", 0).stemWord(word))
+        word = _stemmers().english(word)
         if not _is_german(word):
             return word
-    return str(_stemmer()("german", 0).stemWord(word))
+    return _stemmers().german(word)
 
 
 def _is_german(word: str) -> bool:
     return word[-2:] in _GERMAN_ENDS and _GERMAN.fullmatch(word) is not None
 
 
-@cache
-def _stemmer() -> Any:
-    from Stemmer import Stemmer  # a C extension; what only shows or fingerprints text need not load it
+class _Stemmers(threading.local):
+    """Those of this thread: a stemmer must not be shared by threads, and a new one costs as much as stemming."""
 
-    return Stemmer
+    english: Callable[[str], str]
+    german: Callable[[str], str]
+
+    def __init__(self) -> None:
+        from Stemmer import Stemmer  # a C extension; what only shows or fingerprints text need not load it
+
+        self.english = Stemmer("english", 0).stemWord
+        self.german = Stemmer("german", 0).stemWord
+
+
+_stemmers = cache(_Stemmers)
 
 
 def _spellings(run: str) -> tuple[str, str]:

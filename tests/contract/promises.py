@@ -704,6 +704,31 @@ def promise_a_group_can_be_taken_back_from_its_events(bench: Bench) -> None:
     assert [step.record for step in steps] == [m]
 
 
+def promise_a_group_that_replaced_a_record_gives_the_old_one_back(bench: Bench) -> None:
+    """Removed and added again under another id: the new one goes, whatever became of the word in between."""
+    storage = bench.open()
+    with storage.writing(stamp()) as tx:
+        old = tx.add(Alias(word="db", expands_to=("database",)), "alias")
+    with storage.writing(stamp("oops")) as tx:
+        tx.remove(old, "alias")
+        for _ in range(2):
+            new = tx.add(Alias(word="db", expands_to=("dashboard",)), "alias")
+            tx.remove(new, "alias")
+        new = tx.add(Alias(word="db", expands_to=("dashboard",)), "alias")
+    with storage.writing(stamp("undo")) as tx:
+        steps = journal.plan_undo(
+            tx.events(group="oops"),
+            current=lambda event: next(iter(tx.all(Alias)), None),
+            later=lambda event: tx.events(subject=event.subject, after=event.seq),
+            at=START,
+        )
+        assert [(step.id, step.record, step.is_new) for step in steps] == [(new.id, None, False), (old.id, old, True)]
+        tx.remove(new, "undo")
+        tx.add(old, "undo")
+    with bench.reopen(storage).reading() as reader:
+        assert reader.all(Alias) == [old]
+
+
 # Erasing ------------------------------------------------------------------------------------------
 
 

@@ -112,13 +112,13 @@ class Model:
         for subject, fields in now.items():
             noun = Alias if subject.startswith("alias:") else Conflict if subject.startswith("c") else Memory
             there = next((record for record in self.all(noun) if record.subject == subject), None)
-            if fields is None:
-                if there is not None:
-                    self.remove(there, "undo")
-            elif there is None:
-                self.add(msgspec.convert(fields, noun), "undo")
-            else:
+            if fields is not None and there is not None and there.id == fields["id"]:
                 self.put(msgspec.convert(fields, noun), "undo")
+                continue
+            if there is not None:
+                self.remove(there, "undo")
+            if fields is not None:
+                self.add(msgspec.convert(fields, noun), "undo")
 
     def _taken_back(self, now: dict[str, Any] | None, changed: dict[str, Any], subject: str) -> dict[str, Any] | None:
         was_added = "id" in changed and changed["id"][0] is None

@@ -350,7 +350,8 @@ def _clear_caches() -> None:
     from kept import text
     from kept.storage import prepare
 
-    text._read_short.cache_clear()
+    text._stems.clear()
+    text._read_lasting.cache_clear()
     text._read_short_text.cache_clear()
     prepare._label.cache_clear()
 

@@ -339,6 +339,7 @@ def test_tags_are_clean(memory: kept.Kept) -> None:
     ("arguments", "word"),
     [
         ({"content": ""}, "empty"),
+        ({"content": 7}, "not a text"),
         ({"content": " \n\t "}, "empty"),
         ({"content": "nul \0 inside"}, "NUL"),
         ({"content": "half \ud83d pair"}, "surrogate"),
@@ -355,6 +356,31 @@ def test_bad_input_is_an_error_and_loses_nothing(memory: kept.Kept, arguments: d
     with pytest.raises(kept.InvalidInput, match=word):
         memory.remember(**arguments)  # type: ignore[arg-type]
     assert [m.content for m in memory.list()] == ["Kept before"]
+
+
+def test_a_string_by_itself_is_one_name(memory: kept.Kept) -> None:
+    """And not a list of letters, wherever names may be given."""
+    receipt = memory.remember("Fastify serves the API", tags="api, web", files="src/api.py")
+    assert receipt.memory is not None
+    assert (receipt.memory.tags, receipt.memory.files) == (("api", "web"), ("src/api.py",))
+    assert memory.revise(receipt.ref, "Fastify serves it all", tags="server").tags == ("server",)
+    assert [hit.ref for hit in memory.recall("fastify", tags="server", kinds="fact").hits] == [receipt.ref]
+    assert [m.ref for m in memory.list(tags="server")] == [receipt.ref]
+    assert not memory.list(tags="api")
+
+
+def test_many_statements_may_be_strings(memory: kept.Kept) -> None:
+    receipts = memory.remember_many(["Deploys go out on Tuesdays", Draft(content="Never on Fridays", kind="warning")])
+    assert [receipt.memory.kind for receipt in receipts if receipt.memory] == ["fact", "warning"]
+
+
+@pytest.mark.parametrize(("given", "word"), [("one", "not many"), (["one", 2], "Statement 2 .* int")])
+def test_what_is_no_list_of_statements_is_an_error_and_stores_nothing(
+    memory: kept.Kept, given: list[str], word: str
+) -> None:
+    with pytest.raises(kept.InvalidInput, match=word):
+        memory.remember_many(given)
+    assert not memory.list()
 
 
 def test_refusals_are_counted_for_status(memory: kept.Kept) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from kept.model import Draft, Redaction
 from kept.writing import redact as redact_module
 from kept.writing import (
     secret_cues,
@@ -25,6 +26,7 @@ from kept.writing import (
     secrets_rules,
 )
 from kept.writing.redact import Found, Redacted, redact
+from kept.writing.redaction import redact_draft
 
 GITHUB = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
@@ -411,7 +413,7 @@ def pattern_sources() -> Iterator[tuple[str, str]]:
         ]
         yield from ((module.__name__, made.pattern) for make in makers if isinstance(made := make(), re.Pattern))
     yield from (("SHAPES", source) for _, _, source in secrets_rules.SHAPES)
-    yield from (("COMMANDS", source) for _, source in secrets_rules.COMMANDS)
+    yield from (("COMMANDS", source) for commands in secrets_rules.COMMANDS.values() for _, source in commands)
     yield from ((prefix, tail) for tails in secret_shapes.vendor_tails().values() for prefix, _, tail in tails)
 
 
@@ -423,6 +425,42 @@ def test_no_pattern_can_backtrack_without_bound() -> None:
     unbounded = {source: ways for where, source in sources if (ways := number_of_ways(parse(source))) > 10_000}
     assert not unbounded
     assert number_of_ways(parse(r"(a+)+b")) == float("inf")
+
+
+def test_a_tag_that_was_seen_before_is_judged_by_the_rules_of_its_own_draft() -> None:
+    draft = Draft(content="Ask her", tags=("me@corp.test",))
+    assert redact_draft(draft, email=True).draft.tags == ("[redacted:email]",)
+    assert redact_draft(draft, email=False).draft.tags == draft.tags
+    assert redact_draft(draft, email=True, allow=draft.tags).draft.tags == draft.tags
+    assert redact_draft(draft, email=True).redactions == (Redaction(kind="email", count=1),)
+
+
+def is_needed(sign: str, parsed: Any) -> bool:
+    """Whether nothing without the sign can match a parsed pattern."""
+    for operation, argument in parsed:
+        name = str(operation)
+        if (
+            (name == "LITERAL" and argument == ord(sign))
+            or (name.endswith("_REPEAT") and argument[0] and is_needed(sign, argument[2]))
+            or (name == "BRANCH" and all(is_needed(sign, way) for way in argument[1]))
+            or (name == "SUBPATTERN" and is_needed(sign, argument[3]))
+        ):
+            return True
+    return False
+
+
+def test_no_command_goes_without_the_sign_that_it_is_listed_under() -> None:
+    parse: Callable[[str], Any] = sys.modules["re._parser"].parse
+    commands = [(sign, *command) for sign, listed in secrets_rules.COMMANDS.items() for command in listed]
+    assert len(commands) > 25
+    assert not [source for sign, word, source in commands if sign not in word and not is_needed(sign, parse(source))]
+    assert not is_needed("-", parse("(?:-a|b)-?"))
+
+
+def test_a_text_in_which_anything_is_escaped_or_masked_is_not_plain() -> None:
+    escapes = [escape for escapes in secret_view.ESCAPES.values() for escape in escapes]
+    for sign in (secret_view.MASK, *secret_view.NOISE, *escapes):
+        assert not secret_view._is_plain(f"a {sign} b")
 
 
 def test_importing_compiles_nothing() -> None:

@@ -15,7 +15,7 @@ from kept.ports import Embedder, Found, Reader, Statistics, Where
 from kept.recall import candidates, hybrid, links, query
 from kept.recall.rerank import Reranker, rerank
 from kept.recall.score import Circumstances, Scored, hit, ranking, scorer
-from kept.recall.select import MOST_MISSES, best_first, in_order, kept_of, select
+from kept.recall.select import best_first, in_order, kept_of, select
 from kept.settings import Profile, Settings
 
 MOST_PINNED = 5
@@ -70,7 +70,7 @@ def recall(request: Request, around: Surroundings) -> Recalled:
     if around.embedder is not None:
         scored, note = _by_meaning(request, around, around.embedder, looked)
         notes += [note] if note else []
-    hits = [hit(one, asked) for one in scored[: _looked_at(request)]]
+    hits = [hit(one, asked) for one in scored[: kept_of(request.limit)]]
     if around.reranker is not None and hits:
         hits, note = rerank(request.query, hits, around.reranker, max(0.01, deadline - around.timer()))
         hits = in_order(hits)
@@ -119,7 +119,9 @@ def _look(request: Request, around: Surroundings, asked: query.Asked, is_late: C
     best: list[Scored] = []
     notes = ["recall has been slow lately, so fewer candidates were looked at"] if request.is_degraded else []
     for reader, own in zip(around.readers, statistics, strict=True):
-        for limit in candidates.sizes(asked.weights, own, wanted=_looked_at(request), is_degraded=request.is_degraded):
+        for limit in candidates.sizes(
+            asked.weights, own, wanted=kept_of(request.limit), is_degraded=request.is_degraded
+        ):
             gathered = candidates.gather(reader, asked.weights, own, request.where, order, limit=limit, is_late=is_late)
             scored = [score(found) for found in gathered.found]
             if gathered.is_late or not gathered.is_cut or not _could_miss(scored, request.sure):
@@ -143,11 +145,6 @@ def _by_meaning(
         looked.scored, request.query, embedder, around.readers, request.where, looked.score, shares
     )
     return best_first(joined), note
-
-
-def _looked_at(request: Request) -> int:
-    """How many of the best can be part of the answer, or be told as just missed."""
-    return kept_of(request.limit) + MOST_MISSES
 
 
 def _could_miss(scored: Sequence[Scored], limit: int) -> bool:

@@ -12,9 +12,13 @@ from kept.ports import Prepared
 
 def prepare(memory: Memory) -> Prepared:
     """The prepared tokens of a memory. Pure: the same memory gives the same tokens on every storage."""
-    content = f"{memory.title} {memory.content}" if memory.title else memory.content
     source = f"{memory.source.origin} {memory.source.agent or ''}"
-    return _prepared(content, memory.tags, memory.files, source, memory.kind)
+    return _prepared(text_of(memory), memory.tags, memory.files, source, memory.kind)
+
+
+def text_of(memory: Memory) -> str:
+    """What a memory says: its content, below its title if it has one."""
+    return f"{memory.title} {memory.content}" if memory.title else memory.content
 
 
 @lru_cache(maxsize=16)  # one change asks for the words of a memory several times, and mostly they stay as they were

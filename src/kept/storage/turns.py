@@ -124,8 +124,15 @@ class Turns:
             self._held = self._past_the_line
         else:
             return False
-        self.leave(f"{self._pid:<{_PID_DIGITS}}".encode(), 0)
+        self._sign()
         return True
+
+    def _sign(self) -> None:
+        """Say in the lock file who holds it, unless it says so already: a write costs more than a look."""
+        name = b"%-*d" % (_PID_DIGITS, self._pid)
+        with contextlib.suppress(OSError):
+            if self._held.fd is not None and os.pread(self._held.fd, _PID_DIGITS, 0) != name:
+                self.leave(name, 0)
 
     def _drop(self) -> None:
         self._in_line.drop()

@@ -4,6 +4,8 @@ First step of the write path. Rule: what cannot be stored exactly is an error an
 what could be stored but should not be is refused later, with a reason, in the receipt.
 """
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from kept.errors import InvalidInput
@@ -28,6 +30,8 @@ MAX_NAME_CHARS = 500
 
 def check(draft: Draft) -> Draft:
     """The draft with kind, tags and files in their usual form. Raises InvalidInput for what cannot be stored."""
+    if not isinstance(draft.content, str):
+        raise InvalidInput(f"The text is of type {type(draft.content).__name__}, and not a text.")
     if not draft.content.strip():
         raise InvalidInput("There is nothing to remember: the text is empty.", hint="Give one statement worth keeping.")
     check_text(draft.content, "The text", MAX_TEXT_BYTES)
@@ -49,8 +53,7 @@ def check(draft: Draft) -> Draft:
 
 def clean_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
     """Tags without spaces around them, without repeats; "a, b" is two."""
-    apart = tuple(part for tag in tags for part in str(tag).split(","))
-    return _clean_names(apart, "tag", MAX_TAGS)
+    return _clean_names([part for tag in tags for part in str(tag).split(",")], "tag", MAX_TAGS)
 
 
 def check_text(text: str, name: str, limit: int) -> None:
@@ -80,8 +83,8 @@ def _check_source(source: Source) -> None:
             check_text(value, f"The {name} of the source", MAX_NAME_CHARS)
 
 
-def _clean_names(names: tuple[str, ...], what: str, limit: int) -> tuple[str, ...]:
-    cleaned = tuple(dict.fromkeys(stripped for name in names if (stripped := str(name).strip())))
+def _clean_names(names: Sequence[str], what: str, limit: int) -> tuple[str, ...]:
+    cleaned = tuple(dict.fromkeys([stripped for name in names if (stripped := str(name).strip())]))
     if len(cleaned) > limit:
         raise InvalidInput(f"{len(cleaned)} {what}s are too many for one memory; the limit is {limit}.")
     for name in cleaned:

@@ -4,7 +4,7 @@ Read once for the whole batch, before the first of them is stored, and kept up t
 candidates; whether one of them repeats or contradicts a draft is for duplicates.py and conflicts.py to say.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from kept import text
@@ -20,11 +20,12 @@ class Known:
     """The memories that may say the same as a draft, or the opposite."""
 
     def __init__(self, reader: Reader, drafts: Sequence[Memory]) -> None:
-        self._handles = {draft.uid: text.handles(text.words_and_length(draft.content)[0]) for draft in drafts}
+        self._handles = {draft.uid: text.handles_of(draft.content) for draft in drafts}
         self._memories: dict[str, Memory] = {}  # by uid, as they are now
         self._twins: dict[tuple[Circle, str], str] = {}
         self._alike: dict[str, list[str]] = {}
-        self._brought: dict[Scope, dict[str, list[str]]] = {}  # handle → what this batch has added so far
+        # Handle → what this batch has added so far, for each scope.
+        self._brought: dict[Scope, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for scope in dict.fromkeys(draft.scope for draft in drafts):
             self._read(reader, scope, [draft for draft in drafts if draft.scope == scope])
 
@@ -37,22 +38,24 @@ class Known:
         """The live memories that may be about the same thing, those of this batch first. None for a task's note."""
         if draft.tier == "task":
             return []
+        found = [self._memories[uid] for uid in (*self._alike_in_batch(draft), *self._alike[draft.uid])]
+        return [memory for memory in found if memory.status != "archived" and memory.tier != "task"]
+
+    def _alike_in_batch(self, draft: Memory) -> list[str]:
         handles = self._handles[draft.uid]
-        of_scope = self._brought.get(draft.scope, {})
+        of_scope = self._brought[draft.scope]
         brought = [uid for handle in handles if handle in of_scope for uid in of_scope[handle][-COMMON_HANDLE:]]
         if len(handles) > 1 and len(set(brought)) == len(brought):
-            brought = []  # as for most drafts: nothing shares two
-        shared = Counter(brought)
-        brought = [uid for uid, times in shared.most_common(CANDIDATES) if times >= text.enough_handles(len(handles))]
-        found = (self._memories[uid] for uid in (*brought, *self._alike[draft.uid]))
-        return [memory for memory in found if memory.status != "archived" and memory.tier != "task"]
+            return []  # as for most drafts: nothing shares two
+        shared = Counter(brought).most_common(CANDIDATES)
+        return [uid for uid, times in shared if times >= text.enough_handles(len(handles))]
 
     def note(self, memory: Memory) -> Memory:
         """A memory as it is from now on."""
         if memory.uid in self._handles and memory.uid not in self._memories:
-            of_scope = self._brought.setdefault(memory.scope, {})
+            of_scope = self._brought[memory.scope]
             for handle in self._handles[memory.uid]:
-                of_scope.setdefault(handle, []).append(memory.uid)
+                of_scope[handle].append(memory.uid)
             self._twins[_circle(memory), memory.fingerprint] = memory.uid
         self._memories[memory.uid] = memory
         return memory

@@ -6,13 +6,14 @@ runs in it. Rule: a draft becomes a memory, strengthens one, or is refused with 
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from kept import text
 from kept.errors import InvalidInput
-from kept.model import Conflict, Draft, Memory, Outcome, Receipt, Redaction, Source, Status
+from kept.model import Conflict, Draft, Memory, Outcome, Receipt, Redaction, Source, Status, several
 from kept.ports import Transaction, Where
 from kept.settings import IMPORTANCE_BY_KIND, Preset, by_kind
 from kept.writing.admit import BROUGHT_IN, DELIBERATE, INSTRUCTION_TAG, REASONS, admit, is_instruction_like
@@ -40,7 +41,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     is_paused: bool = False
 
 
-class Ready(Struct, frozen=True, kw_only=True):
+class Ready(Struct, frozen=True, kw_only=True, gc=False):
     """A draft that may be stored, as what, and what was taken out of it."""
 
     draft: Draft
@@ -136,7 +137,7 @@ def revise(memory: Memory, content: str, tags: Sequence[str] | None, rules: Rule
     Raises InvalidInput for what cannot stand in a memory.
     """
     draft = check(
-        Draft(content=content, kind=memory.kind, tier=memory.tier, tags=memory.tags if tags is None else tuple(tags))
+        Draft(content=content, kind=memory.kind, tier=memory.tier, tags=memory.tags if tags is None else several(tags))
     )
     draft = redact_draft(draft, email=rules.redact_email, allow=rules.allow).draft
     if sentence := too_long(draft):
@@ -199,6 +200,5 @@ def refused(reason: str, sentence: str = "", redactions: tuple[Redaction, ...] =
     return Receipt(outcome="refused", reason=reason, message=sentence or REASONS[reason], redactions=redactions)
 
 
-def _receipt(outcome: Outcome, memory: Memory, ready: Ready, **more: object) -> Receipt:
-    receipt = Receipt(outcome=outcome, ref=memory.ref, memory=memory, redactions=ready.redactions)
-    return replace(receipt, **more)
+def _receipt(outcome: Outcome, memory: Memory, ready: Ready, **more: Any) -> Receipt:
+    return Receipt(outcome=outcome, ref=memory.ref, memory=memory, redactions=ready.redactions, **more)

@@ -84,13 +84,13 @@ def _find_all(text: str, email: bool, allow: Collection[str]) -> list[Span]:
 
 
 def _find_in(view: View, finders: tuple[Finder, ...], text: str, allow: Collection[str]) -> list[Span]:
+    folded, small = view.folded, view.small
     spans = []
-    for find in finders:
-        for first, last, kind in find(view.folded, view.small):
-            if view.folded[first:last].strip(MASK):
-                start, end = view.original(first, last)
-                if not allow or not _is_allowed(text[start:end], allow):
-                    spans.append((start, end, kind))
+    for first, last, kind in [span for find in finders for span in find(folded, small)]:
+        if folded[first:last].strip(MASK):
+            start, end = view.original(first, last)
+            if not allow or not _is_allowed(text[start:end], allow):
+                spans.append((start, end, kind))
     return spans
 
 

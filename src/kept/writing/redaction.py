@@ -25,32 +25,40 @@ class RedactedDraft(Struct, frozen=True):
 
 def redact_draft(draft: Draft, *, email: bool, allow: Collection[str] = ()) -> RedactedDraft:
     """Take the secrets out of every field."""
-    kinds: Counter[str] = Counter()
+    allowed = frozenset(allow)
+    kinds: list[str] = []
 
-    def clean(text: str) -> str:
-        redacted: Redacted = redact(text, email=email, allow=allow)
-        kinds.update(found.kind for found in redacted.found)
+    def noted(redacted: Redacted) -> str:
+        if redacted.found:
+            kinds.extend([found.kind for found in redacted.found])
         return redacted.text
 
-    def clean_if(text: str | None) -> str | None:
-        return None if text is None else clean(text)
+    def clean(text: str) -> str:
+        return noted(redact(text, email=email, allow=allowed))
+
+    def clean_name(name: str) -> str:
+        return noted(_redacted_name(name, email, allowed))
 
     source = draft.source
     if source is not None:
-        source, of_source = _clean_source(source, email, tuple(allow))
-        kinds.update(of_source)
+        source, of_source = _clean_source(source, email, allowed)
+        kinds.extend(of_source)
     safe = replace(
         draft,
         content=clean(draft.content),
-        tags=tuple(clean(tag) for tag in draft.tags),
-        files=tuple(clean(file) for file in draft.files),
-        topic=clean_if(draft.topic),
-        key=clean_if(draft.key),
-        title=clean_if(draft.title),
+        tags=tuple(map(clean_name, draft.tags)),
+        files=tuple(map(clean_name, draft.files)),
+        topic=None if draft.topic is None else clean_name(draft.topic),
+        key=None if draft.key is None else clean(draft.key),
+        title=None if draft.title is None else clean(draft.title),
         source=source,
         data=None if draft.data is None else _clean_data(draft.data, clean),
     )
-    return RedactedDraft(safe, tuple(Redaction(kind=kind, count=count) for kind, count in sorted(kinds.items())))
+    return RedactedDraft(safe, _counted(kinds) if kinds else ())
+
+
+def _counted(kinds: list[str]) -> tuple[Redaction, ...]:
+    return tuple(Redaction(kind=kind, count=count) for kind, count in sorted(Counter(kinds).items()))
 
 
 def redact_message(message: Message, *, email: bool, allow: Collection[str] = ()) -> Message:
@@ -78,8 +86,13 @@ def is_only_redacted(text: str) -> bool:
     return not any(character.isalnum() for character in rest)
 
 
+@lru_cache(maxsize=1024)  # a few tags, files and topics are named again and again
+def _redacted_name(name: str, email: bool, allow: frozenset[str]) -> Redacted:
+    return redact(name, email=email, allow=allow)
+
+
 @lru_cache(maxsize=64)  # a few agents write most drafts
-def _clean_source(source: Source, email: bool, allow: tuple[str, ...]) -> tuple[Source, tuple[str, ...]]:
+def _clean_source(source: Source, email: bool, allow: frozenset[str]) -> tuple[Source, tuple[str, ...]]:
     """A source without secrets, and the kinds of those that were in it."""
     kinds: list[str] = []
     cleaned: dict[str, str] = {}

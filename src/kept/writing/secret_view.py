@@ -11,7 +11,7 @@ A redacted text therefore has the same view as the text whose spans were masked,
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 
 MASK = "\x00"  # what was already redacted; a NUL of the text itself becomes OTHER
@@ -28,24 +28,32 @@ ESCAPES = {
     "&": {"&quot;": '"', "&#34;": '"', "&#39;": "'", "&apos;": "'", "&lt;": "<", "&gt;": ">", "&amp;": "&"},
     "%": {"%22": '"', "%0A": "\n", "%0a": "\n", "%20": " "},
 }  # fmt: skip
+ALTERED = (MASK, "\\", "&", "%", "\x1b[", "[redacted:")  # one of these is in whatever of ASCII a view shows otherwise
 
 
 class View:
     """The folded text, the same in small letters, and the way back to the original."""
 
-    def __init__(self, text: str, masked: Iterable[tuple[int, int]] = ()) -> None:
+    def __init__(self, text: str, masked: Sequence[tuple[int, int]] = ()) -> None:
         self._text = text
         self._marks: list[tuple[int, int, int, bool]] = []  # folded start, original start and end, one to one
+        self.folded = text
+        if masked or not _is_plain(text):
+            self.folded = self._fold(masked)
+        else:
+            self._marks.append((0, 0, len(text), True))
+        self.small = self.folded.lower()
+        if len(self.small) != len(self.folded):  # no folded character is known to do this; every finder relies on it
+            raise ValueError("lower case changes the length")
+
+    def _fold(self, masked: Iterable[tuple[int, int]]) -> str:
         pieces: list[str] = []
         length = 0
-        for start, end, piece, one_to_one in _pieces(text, masked):
+        for start, end, piece, one_to_one in _pieces(self._text, masked):
             self._marks.append((length, start, end, one_to_one))
             pieces.append(piece)
             length += len(piece)
-        self.folded = "".join(pieces)
-        self.small = self.folded.lower()
-        if len(self.small) != length:  # no folded character is known to do this; every finder relies on it
-            raise ValueError("lower case changes the length")
+        return "".join(pieces)
 
     def original(self, start: int, end: int) -> tuple[int, int]:
         """The span of the original that this span of the folded text came from."""
@@ -72,6 +80,11 @@ def _rest_of_escape(text: str, position: int) -> int:
 def fold(text: str) -> str:
     """The text as a view would show it: for the words that views are searched for."""
     return _beyond_ascii().sub(lambda run: "".join(map(_fold_character, run.group())), text)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a view shows the text as it is."""
+    return text.isascii() and not any(map(text.__contains__, ALTERED))
 
 
 def _pieces(text: str, masked: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, str, bool]]:

@@ -120,12 +120,17 @@ def translated(path: Path) -> Iterator[None]:
     """Turn what apsw raises inside into the errors of Kept."""
     try:
         yield
-    except apsw.Error as error:
-        raise _ours(error, path) from error
-    except UnicodeDecodeError as error:
-        if _raised_in(error).startswith("kept.storage.sqlite"):  # text of the file is no text any more
-            raise damaged(f"A text in {path}") from error
+    except Exception as error:
+        translate(error, path)
         raise
+
+
+def translate(error: BaseException, path: Path) -> None:
+    """Raise the error of Kept that says what this one of apsw does; of any other, leave it at that."""
+    if isinstance(error, apsw.Error):
+        raise _ours(error, path) from error
+    if isinstance(error, UnicodeDecodeError) and _raised_in(error).startswith("kept.storage.sqlite"):
+        raise damaged(f"A text in {path}") from error  # text of the file is no text any more
 
 
 def _raised_in(error: BaseException) -> str:

@@ -98,7 +98,7 @@ def _guarded(name: str, check: Check, patient: Patient) -> Iterator[Finding]:
             yield from check(patient)
     except KeptError as error:
         yield Finding("problem", name, error.message, FIX)
-    except (ValueError, TypeError, msgspec.MsgspecError):  # what damaged values lead to; UnicodeDecodeError is one
+    except (ValueError, TypeError, LookupError, ArithmeticError, msgspec.MsgspecError):  # what damaged values lead to
         yield Finding("problem", name, f"What the file holds here ({name}) makes no sense.", FIX)
 
 

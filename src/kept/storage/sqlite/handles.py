@@ -14,28 +14,27 @@ import apsw
 
 from kept import text
 from kept.model import Memory, Scope
-from kept.ports import COMMON_HANDLE, Prepared
-from kept.storage.prepare import prepare
+from kept.ports import COMMON_HANDLE
+from kept.storage.prepare import text_of
 from kept.storage.shared import index_of
 from kept.storage.sqlite import rows
 
 
-def note(connection: apsw.Connection, memories: Iterable[Memory], prepared: Iterable[Prepared]) -> None:
+def note(connection: apsw.Connection, memories: Iterable[Memory]) -> None:
     """List new memories under their handles. Call it inside a transaction."""
-    pairs = zip(memories, prepared, strict=True)
-    _insert(connection, sorted((handle, memory.id) for memory, words in pairs for handle in _of(memory, words)))
+    _insert(connection, sorted([(handle, memory.id) for memory in memories for handle in _of(memory)]))
 
 
 def move(connection: apsw.Connection, before: Memory, after: Memory) -> None:
     """List a memory under the handles that it has now. Call it inside a transaction."""
-    old, new = _of(before, prepare(before)), _of(after, prepare(after))
+    old, new = _of(before), _of(after)
     _delete(connection, [(handle, before.id) for handle in old - new])
     _insert(connection, [(handle, after.id) for handle in new - old])
 
 
 def drop(connection: apsw.Connection, id: int, words: Sequence[str], scope: Scope) -> None:
     """List a memory with these words nowhere any more. Call it inside a transaction."""
-    _delete(connection, [(handle, id) for handle in _numbers(words, scope)])
+    _delete(connection, [(handle, id) for handle in _numbers(text.handles(words), scope)])
 
 
 def rebuild(connection: apsw.Connection) -> None:
@@ -52,7 +51,7 @@ def wrong(connection: apsw.Connection) -> list[int]:
 
 def alike(connection: apsw.Connection, texts: Sequence[Sequence[str]], scope: Scope, limit: int) -> list[list[int]]:
     """For each text the ids of the memories that share handles with it, most first."""
-    wanted = [sorted(_numbers(words, scope)) for words in texts]
+    wanted = [sorted(_numbers(text.handles(words), scope)) for words in texts]
     sql = f"""
         select h.value, (
           select json_group_array(id)
@@ -76,26 +75,27 @@ def _most_shared(lists: Sequence[Sequence[int]], handles: Sequence[int], limit: 
     return [-id for _, id in sorted(enough)[:limit]]
 
 
-def _of(memory: Memory, prepared: Prepared) -> set[int]:
+def _of(memory: Memory) -> set[int]:
     """The numbers under which a memory is listed: none, once it is archived or forgotten."""
     if index_of(memory) not in ("live", "library"):
         return set()
-    return _numbers(prepared.words.split(), memory.scope)
+    return _numbers(text.handles_of(text_of(memory)), memory.scope)
 
 
-def _numbers(words: Iterable[str], scope: Scope) -> set[int]:
+def _numbers(handles: Iterable[str], scope: Scope) -> set[int]:
     start = zlib.crc32(scope.encode())
-    return {zlib.crc32(word.encode(), start) for word in text.handles(words)}
+    return {zlib.crc32(handle.encode(), start) for handle in handles}
 
 
 def _listed(connection: apsw.Connection) -> list[tuple[int, int]]:
     """Handle and id of all memories as they should be listed."""
     sql = "select id, words, scope from memories where shelf in ('live', 'library')"
-    return [(handle, id) for id, words, scope in connection.execute(sql) for handle in _numbers(words.split(), scope)]
+    listed: Any = connection.execute(sql)
+    return [(handle, id) for id, words, scope in listed for handle in _numbers(text.handles(words.split()), scope)]
 
 
 def _insert(connection: apsw.Connection, listed: Sequence[tuple[int, int]]) -> None:
-    connection.executemany("insert into handles (handle, id) values (?, ?) on conflict do nothing", listed)
+    rows.insert(connection, "insert or ignore into handles (handle, id) values (?, ?)", listed)
 
 
 def _delete(connection: apsw.Connection, listed: Sequence[tuple[int, int]]) -> None:

@@ -17,6 +17,7 @@ from kept.storage.sqlite.searching import EXACT_UP_TO_ROWS
 SAMPLE = 8_192  # rows: the count of a word that 2 % of them hold is right within 8 %, its weight within 2 %
 _HOT_SHARE = 0.02
 _GROWTH = 1.5  # count anew when a shelf has grown by half
+LOOK_EVERY = 64  # events: whether it has need not be known at once
 
 
 def refresh_if_grown(connection: apsw.Connection) -> None:

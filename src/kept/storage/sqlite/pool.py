@@ -6,8 +6,8 @@ closed, and with it goes whatever the failure left behind: an open transaction, 
 
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 import apsw
@@ -23,28 +23,17 @@ class Pool:
         self._path = path
         self._connect = connect
         self._idle: list[apsw.Connection] = []
-        self._lent: dict[object, apsw.Connection | None] = {}  # None while it is being opened
+        self._lent: dict[_Loan, apsw.Connection | None] = {}  # None while it is being opened
         self._guard = threading.RLock()
         self._pid = os.getpid()
         self._is_closed = False
-        self._outdated: set[object] = set()
+        self._outdated: set[_Loan] = set()
         self.inode: int | None = None  # of the file that the connections belong to
         forks.watch(self)
 
-    @contextmanager
-    def borrow(self) -> Iterator[apsw.Connection]:
+    def borrow(self) -> AbstractContextManager[apsw.Connection]:
         """A connection that nobody else uses meanwhile."""
-        process, ticket = os.getpid(), object()
-        connection = self._lend(ticket)
-        is_sound = True
-        try:
-            yield connection
-        except BaseException as error:
-            is_sound = isinstance(error, Exception) and not isinstance(error, apsw.Error | MemoryError)
-            raise
-        finally:
-            if os.getpid() == process:
-                self._take_back(ticket, connection, is_sound and not connection.in_transaction)
+        return _Loan(self)
 
     def check_open(self) -> None:
         """Raise StorageError when nothing can be borrowed any more, or not in this process."""
@@ -74,20 +63,20 @@ class Pool:
         self._guard = threading.RLock()
         self._pid = os.getpid()
 
-    def _lend(self, ticket: object) -> apsw.Connection:
+    def lend(self, loan: "_Loan") -> apsw.Connection:
         if os.getpid() != self._pid:  # forked by something that tells nobody
             self.after_fork(in_child=True)
         with self._guard:
             self.check_open()
             self._check_file()
-            connection = self._lent[ticket] = self._idle.pop() if self._idle else None
+            connection = self._lent[loan] = self._idle.pop() if self._idle else None
         if connection is not None:
             return connection
         try:
-            connection = self._lent[ticket] = self._connect()
+            connection = self._lent[loan] = self._connect()
             self.inode = self._path.stat().st_ino
         except BaseException:
-            del self._lent[ticket]
+            del self._lent[loan]
             raise
         return connection
 
@@ -106,11 +95,11 @@ class Pool:
             self._outdated.update(self._lent)
             self._close_idle()
 
-    def _take_back(self, ticket: object, connection: apsw.Connection, is_sound: bool) -> None:
+    def take_back(self, loan: "_Loan", connection: apsw.Connection, is_sound: bool) -> None:
         with self._guard:
-            del self._lent[ticket]
-            if ticket in self._outdated:
-                self._outdated.remove(ticket)
+            del self._lent[loan]
+            if loan in self._outdated:
+                self._outdated.remove(loan)
             elif is_sound and not self._is_closed:
                 self._idle.append(connection)
                 return
@@ -119,6 +108,27 @@ class Pool:
     def _close_idle(self) -> None:
         while self._idle:
             _close(self._idle.pop())
+
+
+class _Loan:
+    """A connection until the end of a block."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    def __enter__(self) -> apsw.Connection:
+        self._process = os.getpid()
+        self._connection = self._pool.lend(self)
+        return self._connection
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if os.getpid() == self._process:
+            is_sound = (error is None or _is_harmless(error)) and not self._connection.in_transaction
+            self._pool.take_back(self, self._connection, is_sound)
+
+
+def _is_harmless(error: BaseException) -> bool:
+    return isinstance(error, Exception) and not isinstance(error, apsw.Error | MemoryError)
 
 
 def _close(connection: apsw.Connection) -> None:

@@ -24,7 +24,7 @@ from kept.storage.sqlite.filters import clauses
 # Below this many rows every document frequency is counted; above, the commonest words are looked up in hot_words.
 EXACT_UP_TO_ROWS = 20_000
 SHORTLIST_SHARE = 0.01  # of what was found: of these the tokens are read
-SHORTLIST = 4  # times as many as are wanted: of so many at least
+SHORTLIST = 5  # times as many as are wanted: of so many at least
 
 
 class Searching:
@@ -75,7 +75,7 @@ class Searching:
             if not counts:
                 raise rows.damaged(f"The word count of the shelf {shelf}")
             n_rows, n_words, n_tokens = counts[0]
-            total += Statistics(n_rows, n_words, n_tokens, self._rows_with(shelf, distinct, n_rows))
+            total += Statistics(n_rows, n_words, n_tokens, self._rows_with(shelf, distinct, n_rows) if distinct else {})
         return total
 
     def _statistics(self, held: Mapping[str, list[int]], where: Where, *, is_cut: bool) -> Statistics:
@@ -139,9 +139,9 @@ class Searching:
         limit: int,
     ) -> dict[int, float]:
         """Id → rank of about the best `limit`: first by the words that a row holds, then by its tokens."""
-        numbers = self._weights.read(self._connection, up_to=max(gains))
         shortlist = max(SHORTLIST * limit, int(SHORTLIST_SHARE * len(gains)))
-        weight_of = weights.heaviest(numbers, gains, ranking, statistics.words / (statistics.rows or 1), shortlist)
+        average_words = statistics.words / (statistics.rows or 1)
+        weight_of = self._weights.heaviest(self._connection, gains, ranking, average_words, shortlist)
         sql = f"""
             select m.id, {", ".join(f"m.{column}" for column in rows.PREPARED)}
             from json_each(?) short
@@ -208,8 +208,11 @@ class Searching:
 def _gains(held: Mapping[str, list[int]], statistics: Statistics) -> dict[int, float]:
     """Id → how much the words that it holds tell, all together."""
     gains: dict[int, float] = {}
-    for word, ids in held.items():
+    for word, ids in sorted(held.items(), key=lambda of_word: -len(of_word[1])):
         gain = bm25.idf(statistics.rows, statistics.rows_with[word])
+        if not gains:  # the longest list, at once
+            gains = dict.fromkeys(ids, gain)
+            continue
         for id in ids:
             gains[id] = gains.get(id, 0.0) + gain
     return gains

@@ -8,7 +8,7 @@ with BUSY_SNAPSHOT at once. Rule: a commit that returned is on disk; a failed on
 import os
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from kept.errors import Busy, Corrupt, InvalidInput, StorageError
 from kept.ports import BackedUp, Restored, Scrubbed, Stamp
 from kept.storage.shared import WRITE_WAIT_S
 from kept.storage.sqlite import acknowledged, backup, bulk, hotwords, reserve, restore, rows, schema, scrub
-from kept.storage.sqlite.connection import connect, translated
+from kept.storage.sqlite.connection import connect, translate, translated
 from kept.storage.sqlite.daily import DailyBackups
 from kept.storage.sqlite.pool import Pool
 from kept.storage.sqlite.reader import SqliteReader
@@ -28,6 +28,7 @@ from kept.storage.sqlite.weights import Weights
 from kept.storage.turns import Turns
 
 _CLOSE_WAIT_S = 1.0
+_AS_USUAL = nullcontext()
 
 
 class SqliteStorage:
@@ -41,7 +42,7 @@ class SqliteStorage:
         write_wait_s: float = WRITE_WAIT_S,
         vfs: str | None = None,
         synchronous: str = "full",
-        salt: Salt = secrets.token_hex,
+        salt: Salt = lambda n_bytes: os.urandom(n_bytes).hex(),
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         daily_backups: int = 0,
     ) -> None:
@@ -74,7 +75,7 @@ class SqliteStorage:
 
     @contextmanager
     def reading(self) -> Iterator[SqliteReader]:
-        with translated(self.path), self._pool.borrow() as connection, _transaction(connection, "begin"):
+        with translated(self.path), self._pool.borrow() as connection, _Transaction(connection, "begin"):
             schema.check_version(connection, self.path)  # the first read: from here on, one moment
             yield SqliteReader(self.space, connection, self._weights)
 
@@ -83,27 +84,33 @@ class SqliteStorage:
         self, stamp: Stamp, *, urgent: bool = False, wait_s: float | None = None
     ) -> Iterator[SqliteTransaction]:
         with (
-            translated(self.path),
             self._turn(self._write_wait_s if wait_s is None else wait_s),
             self._pool.borrow() as connection,
-            reserve.spent(self.path) if urgent else nullcontext(False) as is_full,
+            self._making_room(connection) if urgent else _AS_USUAL,
         ):
-            if is_full:
-                with suppress(apsw.FullError):
-                    scrub.empty_the_wal(connection)  # which gives its room back
-            with _transaction(connection, "begin immediate"):
+            with _Transaction(connection, "begin immediate"):
                 schema.check_version(connection, self.path)
-                transaction = SqliteTransaction(self.space, connection, stamp, self._salt)
-                with bulk.marking_only(connection) if self._is_in_bulk else nullcontext():
+                transaction = SqliteTransaction(self.space, connection, stamp, self._salt, self._weights)
+                with bulk.marking_only(connection) if self._is_in_bulk else _AS_USUAL:
                     yield transaction
                     transaction.flush()
-                hotwords.refresh_if_grown(connection)
+                if transaction.has_come_past(hotwords.LOOK_EVERY):
+                    hotwords.refresh_if_grown(connection)
                 if transaction.erased:
                     scrub.begin(connection, transaction.erased)
             if self._synchronous == "full":
                 acknowledged.note_in_turn(self._turns, self._pool.inode or 0, transaction.position)
         if self._daily is not None:
             self._daily.after_write(stamp.at, self._created_at)
+
+    @contextmanager
+    def _making_room(self, connection: apsw.Connection) -> Iterator[None]:
+        """For what must succeed on a full disk."""
+        with reserve.spent(self.path) as is_full:
+            if is_full:
+                with suppress(apsw.FullError):
+                    scrub.empty_the_wal(connection)  # which gives its room back
+            yield
 
     @contextmanager
     def bookkeeping(self) -> Iterator[SqliteBookkeeping | None]:
@@ -119,7 +126,7 @@ class SqliteStorage:
                 connection.execute("pragma synchronous = normal")
                 try:
                     # Nor are they worth an error, when the disk is full.
-                    with suppress(apsw.FullError), _transaction(connection, "begin immediate"):
+                    with suppress(apsw.FullError), _Transaction(connection, "begin immediate"):
                         schema.check_version(connection, self.path)
                         yield SqliteBookkeeping(connection)
                 finally:  # if this fails, the pool does not take the connection back
@@ -136,18 +143,17 @@ class SqliteStorage:
             self._is_in_bulk = False
         # On a full disk the words stay behind for now; an erasure sees to them.
         with (
-            translated(self.path),
             self._turn(self._write_wait_s),
             self._pool.borrow() as connection,
             suppress(apsw.FullError),
-            _transaction(connection, "begin immediate"),
+            _Transaction(connection, "begin immediate"),
         ):
             schema.check_version(connection, self.path)
             bulk.settle(connection)
 
     def scrub(self) -> Scrubbed:
         """Finish what erasing began. Not done: another process still reads the old pages; the next open goes on."""
-        with translated(self.path), self._turn(self._write_wait_s):
+        with self._turn(self._write_wait_s):
             return self._scrub()
 
     def back_up(self, target: Path) -> BackedUp:
@@ -155,12 +161,12 @@ class SqliteStorage:
             schema.check_version(connection, self.path)
             made = backup.back_up(connection, target, lambda: self._turn(self._write_wait_s))
             if target.resolve().parent != backup.backups_folder(self.path).resolve():
-                with self._turn(self._write_wait_s), _transaction(connection, "begin immediate"):
+                with self._turn(self._write_wait_s), _Transaction(connection, "begin immediate"):
                     scrub.remember_backup(connection, target.resolve())
             return made
 
     def restore_from(self, source: Path, *, overwrite_newer: bool = False) -> Restored:
-        with translated(self.path), self._turn(self._write_wait_s), self._pool.borrow() as connection:
+        with self._turn(self._write_wait_s), self._pool.borrow() as connection:
             schema.check_version(connection, self.path)
             return restore.restore(connection, self.path, source, overwrite_newer=overwrite_newer, now=self._now())
 
@@ -226,7 +232,7 @@ class SqliteStorage:
             is_pending = bool(scrub.pending(connection))
         if is_pending:
             # Neither somebody else's turn nor a full disk is a reason not to open: it stays pending.
-            with suppress(Busy, apsw.BusyError), self._turn(0):
+            with suppress(Busy), self._turn(0):
                 self._scrub()
         return found
 
@@ -238,7 +244,7 @@ class SqliteStorage:
                 uids = scrub.pending(connection)
                 if not uids:
                     return Scrubbed()
-                with _transaction(connection, "begin immediate"):
+                with _Transaction(connection, "begin immediate"):
                     bulk.settle(connection)
                 elsewhere = scrub.backups_elsewhere(connection, uids)
                 changed = backup.erase_from_backups(connection, self.path, uids)
@@ -304,33 +310,56 @@ class SqliteStorage:
                 raise InvalidInput(f"{self.path} was replaced by a file of the space {found}; it held {self.space}.")
         return connection
 
-    @contextmanager
-    def _turn(self, wait_s: float) -> Iterator[None]:
+    def _turn(self, wait_s: float) -> AbstractContextManager[None]:
         self._pool.check_open()
-        self._turns.take(wait_s)
-        try:
-            yield
-        finally:
-            self._turns.end()
+        return _Turn(self._turns, wait_s, self.path)
 
     def _files(self) -> tuple[Path, ...]:
         return tuple(self.path.with_name(self.path.name + suffix) for suffix in ("", "-wal", "-shm"))
 
 
-@contextmanager
-def _transaction(connection: apsw.Connection, begin: str) -> Iterator[None]:
+# Classes, as the loans of the pool: generators would take four times as long, and every write goes through them.
+
+
+class _Turn:
+    """This process's turn to write. What apsw raises in it becomes an error of Kept."""
+
+    def __init__(self, turns: Turns, wait_s: float, path: Path) -> None:
+        self._turns = turns
+        self._wait_s = wait_s
+        self._path = path
+
+    def __enter__(self) -> None:
+        self._turns.take(self._wait_s)
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        self._turns.end()
+        if error is not None:
+            translate(error, self._path)
+
+
+class _Transaction:
     """All of the block becomes true together when it ends, or nothing of it does."""
-    process = os.getpid()
-    connection.execute(begin)
-    try:
-        yield
-        if os.getpid() != process:
+
+    def __init__(self, connection: apsw.Connection, begin: str) -> None:
+        self._connection = connection
+        self._begin = begin
+
+    def __enter__(self) -> None:
+        self._process = os.getpid()
+        self._connection.execute(self._begin)
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        is_ours = os.getpid() == self._process
+        if error is None and not is_ours:
             raise StorageError(
                 "This process was forked inside a transaction, which only its parent can finish.",
                 hint="Fork before the transaction begins, or after it has ended.",
             )
-        connection.execute("commit")
-    finally:
-        if os.getpid() == process and connection.in_transaction:
-            with suppress(apsw.Error):  # then the pool does not take the connection back
-                connection.execute("rollback")
+        try:
+            if error is None:
+                self._connection.execute("commit")
+        finally:
+            if is_ours and self._connection.in_transaction:
+                with suppress(apsw.Error):  # then the pool does not take the connection back
+                    self._connection.execute("rollback")

@@ -5,6 +5,7 @@ looks, or the turn ends, and are then written together: the full-text index take
 times as fast as one by one. Rule: nothing here begins or ends a transaction; storage.py does, in this process's turn.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -23,20 +24,23 @@ from kept.storage.sqlite.messages import MessageWriter
 from kept.storage.sqlite.reader import COUNTER, SqliteReader
 
 Salt = Callable[[int], str]
-ROWS_AT_ONCE = 100
+_INSERT_EVENT = f"insert into events ({', '.join(rows.EVENT_COLUMNS)}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 class SqliteTransaction(SqliteReader, MessageWriter):
     """A turn to write."""
 
-    def __init__(self, space: str, connection: apsw.Connection, stamp: Stamp, salt: Salt) -> None:
+    def __init__(
+        self, space: str, connection: apsw.Connection, stamp: Stamp, salt: Salt, known: weights.Weights | None = None
+    ) -> None:
         self._waiting: list[Memory] = []
         self._told: list[tuple[Event, bytes]] = []
         self._last_ids: dict[str, int] = {}
-        super().__init__(space, connection)
+        super().__init__(space, connection, known)
         self.stamp = stamp
         self._salt = salt
-        self._last: tuple[int, str] | None = None
+        self._last: tuple[int, str] | None = None  # event, with its hash
+        self._first = 0  # the event before this turn
         self.erased: list[str] = []  # uids, of which storage.py sees to it that no byte is left
 
     def add(self, record: R, action: str) -> R:
@@ -48,7 +52,7 @@ class SqliteTransaction(SqliteReader, MessageWriter):
             self._waiting.append(record)
         else:
             self._connection.execute(rows.insert_sql(type(record)), rows.to_values(record))
-        self._append(action, record.subject, journal.diff(None, record))
+        self._append(action, record.subject, journal.payload_of_new(record))
         return record
 
     def put(self, record: R, action: str) -> R:
@@ -65,7 +69,7 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         if isinstance(before, Memory) and isinstance(record, Memory):
             weights.note(self._connection, [record])
             handles.move(self._connection, before, record)
-        self._append(action, record.subject, journal.diff(before, record))
+        self._append(action, record.subject, journal.payload(journal.diff(before, record)))
         return record
 
     def put_many(self, memories: Sequence[Memory], action: str) -> None:
@@ -85,14 +89,14 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         for before, memory in pairs:
             handles.move(self._connection, before, memory)
         for before, memory in pairs:
-            self._append(action, memory.subject, journal.diff(before, memory))
+            self._append(action, memory.subject, journal.payload(journal.diff(before, memory)))
 
     def remove(self, record: Record, action: str) -> None:
         before = self.get(type(record), record.id)
         if before is None:
             raise NotFound(f"There is no {record.noun} with id {record.id} to remove.")
         self._connection.execute(f"delete from {rows.table_of(type(record))} where id = ?", (record.id,))
-        self._append(action, before.subject, journal.diff(before, None))
+        self._append(action, before.subject, journal.payload(journal.diff(before, None)))
 
     def erase(self, memory: Memory, action: str = "erase") -> None:
         current = self.get(Memory, memory.id)
@@ -106,7 +110,11 @@ class SqliteTransaction(SqliteReader, MessageWriter):
             [(tombstone(key, fingerprint),) for fingerprint in fingerprints],
         )
         self.erased.append(current.uid)
-        self._append(action, current.uid, {})
+        self._append(action, current.uid, journal.payload({}))
+
+    def has_come_past(self, step: int) -> bool:
+        """Whether a multiple of `step` is among the numbers of the events of this turn."""
+        return self._last is not None and self._last[0] // step > self._first // step
 
     @property
     def position(self) -> Position:
@@ -128,9 +136,10 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         if self._waiting:
             memories, self._waiting = self._waiting, []
             prepared = [prepare(memory) for memory in memories]
-            _insert_rows(self._bare, rows.insert_sql(Memory), [*map(rows.to_values, memories, prepared)])
+            values = [*map(rows.to_values, memories, prepared)]
             weights.note(self._bare, memories)
-            handles.note(self._bare, memories, prepared)
+            handles.note(self._bare, memories)
+            rows.insert(self._bare, rows.insert_sql(Memory), values)
         if self._told:
             told, self._told = self._told, []
             insert_events(self._bare, told)
@@ -143,18 +152,18 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         self._last_ids[table] += 1
         return self._last_ids[table]
 
-    def _append(self, action: str, subject: str, changed: journal.Changed) -> None:
+    def _append(self, action: str, subject: str, payload: bytes) -> None:
         if self._last is None:
             row = self._bare.execute("select seq, hash from events order by seq desc limit 1").fetchone()
             self._last = row or (0, journal.FIRST_PREV)
+            self._first = self._last[0]
         seq, prev = self._last
-        payload = journal.payload(changed)
         event = journal.seal(
             self.stamp,
             seq=seq + 1,
             action=action,
             subject=subject,
-            changed=changed,
+            changed=None,
             prev=prev,
             salt=self._salt(journal.SALT_BYTES),
             payload=payload,
@@ -170,14 +179,13 @@ class SqliteBookkeeping:
         self._connection = connection
 
     def count_uses(self, ids: Sequence[int], at: datetime) -> None:
-        for id in ids:
-            row = self._connection.execute(
-                f"select {rows.MEMORY_SELECT} from memories m where id = ?", (id,)
-            ).fetchone()
-            if row is not None:
-                changes = rows.after_use(row, at)
-                assignments = ", ".join(f"{column} = ?" for column in changes)
-                self._connection.execute(f"update memories set {assignments} where id = ?", (*changes.values(), id))
+        uses = Counter(ids)
+        sql = f"select {rows.MEMORY_SELECT} from json_each(?) used cross join memories m on m.id = used.value"
+        found: Any = self._connection.execute(sql, (rows.json_text(list(uses)),)).fetchall()
+        self._connection.executemany(
+            "update memories set use_count = ?, last_used_at = ?, checksum = ? where id = ?",
+            [(*rows.after_use(row, uses[row[0]], at), row[0]) for row in found],
+        )
 
     def link(self, ids: Sequence[int], at: datetime) -> None:
         self._connection.execute(
@@ -217,36 +225,27 @@ class SqliteBookkeeping:
 
 def insert_events(connection: apsw.Connection, told: Sequence[tuple[Event, bytes | None]]) -> None:
     """Write sealed events, and the bytes of their payloads, unless these were erased."""
-    _insert_rows(
+    rows.insert(
         connection,
-        f"insert into events ({', '.join(rows.EVENT_COLUMNS)}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        _INSERT_EVENT,
         [
             (e.seq, e.group, rows.clock(e.at), e.actor, e.action, e.subject, e.undoes, e.digest, e.prev, e.hash)
             for e, _ in told
         ],
     )
-    _insert_rows(
+    rows.insert(
         connection,
         "insert into event_payloads (seq, salt, changed) values (?, ?, ?)",
         [(event.seq, event.salt, payload.decode()) for event, payload in told if payload is not None],
     )
 
 
-def _insert_rows(connection: apsw.Connection, sql: str, values: Sequence[Sequence[Any]]) -> None:
-    """Run an insert for many rows, in few statements."""
-    before, _, marks = sql.rpartition(" values ")
-    for start in range(0, len(values), ROWS_AT_ONCE):
-        some = values[start : start + ROWS_AT_ONCE]
-        bound = [value for row in some for value in row]
-        connection.execute(f"{before} values {', '.join([marks] * len(some))}", bound)
-
-
 def _update_rows(connection: apsw.Connection, columns: Sequence[str], values: Sequence[Sequence[Any]]) -> None:
     """Set these columns of many memories, in few statements; `values` begin with the id."""
     marks = f"({', '.join('?' * (len(columns) + 1))})"
     assignments = ", ".join(f"{column} = new.{column}" for column in columns)
-    for start in range(0, len(values), ROWS_AT_ONCE):
-        some = values[start : start + ROWS_AT_ONCE]
+    for start in range(0, len(values), rows.AT_ONCE):
+        some = values[start : start + rows.AT_ONCE]
         sql = f"""
             with new (id, {", ".join(columns)}) as (values {", ".join([marks] * len(some))})
             update memories set {assignments} from new where memories.id = new.id"""

@@ -10,17 +10,18 @@ import math
 import sys
 import zlib
 from array import array
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from heapq import nlargest
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import apsw
 
 from kept import bm25, text, worth
-from kept.model import Memory
+from kept.model import Memory, Status
 from kept.ports import Ranking
 from kept.settings import KIND_WEIGHTS, by_kind
 from kept.storage.sqlite import rows
@@ -31,7 +32,11 @@ _STEPS = 16  # of the weight, for each time it doubles: 4 % each
 _LAST_DAY = 0xFFFF
 _OLDEST = 4_000  # days: what is older counts as old as that
 _EVEN = (1.0,) * 256
+_LENGTH_STEPS, _FEEDBACK_STEPS, _OTHER_STEPS = 80, 126, 48  # of a promise, which is their sum, and must fit a byte
 _COLUMNS = "stamp, lengths, feedbacks, others, days"
+_NOTHING = (0, bytes(CHUNK), bytes(CHUNK), bytes(CHUNK), bytes(2 * CHUNK))  # is known of a chunk that is not there
+_SELECT_CHUNK = f"select {_COLUMNS} from weights where chunk = ?"
+_REPLACE_CHUNK = f"insert or replace into weights (chunk, {_COLUMNS}) values (?, ?, ?, ?, ?, ?)"
 
 
 class Numbers(NamedTuple):
@@ -41,6 +46,7 @@ class Numbers(NamedTuple):
     feedbacks: bytes
     others: bytes
     days: Sequence[int]
+    chunks: Sequence[tuple[bytes, bytes, bytes]] = ()  # the first three once more, as they lie in the file
 
 
 class Weights:
@@ -53,6 +59,7 @@ class Weights:
     def __init__(self) -> None:
         self._chunks: dict[int, tuple[Any, ...]] = {}
         self._joined: tuple[list[Any], int, Numbers] = ([], 0, Numbers(b"", b"", b"", ()))
+        self._promised: tuple[Numbers | None, Any, bytes] = (None, None, b"")
 
     def read(self, connection: apsw.Connection, *, up_to: int) -> Numbers:
         """The numbers of all memories up to an id, as the transaction of the connection sees them."""
@@ -68,15 +75,42 @@ class Weights:
         sql = f"select chunk, {_COLUMNS} from json_each(?) wanted cross join weights on chunk = wanted.value"
         read: Any = connection.execute(sql, (rows.json_text(changed),)).fetchall()
         chunks = chunks | {chunk: _checked(*columns) for chunk, *columns in read}
-        nothing = (0, bytes(CHUNK), bytes(CHUNK), bytes(CHUNK), bytes(2 * CHUNK))
         there = {chunk for chunk, _ in stamps}
         wanted = range(last // CHUNK + 1)
-        parts = zip(*(chunks[chunk] if chunk in there else nothing for chunk in wanted), strict=True)
+        parts = zip(*(chunks[chunk] if chunk in there else _NOTHING for chunk in wanted), strict=True)
         _, lengths, feedbacks, others, days = parts
         by_day = _little_endian(array("H", b"".join(days)))
-        joined = Numbers(b"".join(lengths), b"".join(feedbacks), b"".join(others), by_day)
+        in_chunks = [*zip(lengths, feedbacks, others, strict=True)]
+        joined = Numbers(b"".join(lengths), b"".join(feedbacks), b"".join(others), by_day, in_chunks)
         self._chunks, self._joined = chunks, (stamps, len(wanted) * CHUNK, joined)
         return joined
+
+    def heaviest(
+        self,
+        connection: apsw.Connection,
+        gains: Mapping[int, float],
+        ranking: Ranking,
+        average_words: float,
+        limit: int,
+    ) -> dict[int, float]:
+        """Of these ids those that promise most by gain, length and weight; and their weights, by the ranking."""
+        numbers = self.read(connection, up_to=max(gains, default=0))
+        promises = self._promises(numbers, ranking, max(1, round(average_words)))
+        by_promise, by_day, days = _factors(), _recency_table(ranking), numbers.days
+        values = [gain * by_promise[promises[id]] * by_day[days[id]] for id, gain in gains.items()]
+        cut = _last_of_the_largest(limit, values)
+        best = sorted(((value, id) for id, value in zip(gains, values, strict=True) if value >= cut), reverse=True)
+        weight = _weigher(numbers, ranking)
+        return {id: weight(id) for _, id in best[:limit]}
+
+    def _promises(self, numbers: Numbers, ranking: Ranking, average_words: int) -> bytes:
+        """By id: length, feedback and other factors, as far as the ranking has them, as steps of one scale."""
+        of_what = (average_words, "feedback" in ranking.factors, not _is_plain(ranking))
+        known, of_known, promises = self._promised
+        if known is not numbers or of_known != of_what:
+            promises = b"".join(_promises_of(chunk, *of_what) for chunk in numbers.chunks)
+            self._promised = (numbers, of_what, promises)
+        return promises
 
 
 def note(connection: apsw.Connection, memories: Iterable[Memory]) -> None:
@@ -90,30 +124,16 @@ def drop(connection: apsw.Connection, id: int) -> None:
 
 
 def _numbers_of(memory: Memory) -> tuple[int, int, int, int]:
-    rest = by_kind(KIND_WEIGHTS, memory.kind) * worth.importance_factor(memory.importance)
-    rest *= worth.use_factor(memory.use_count) * worth.STATUS_FACTOR[memory.status]
-    steps = round(_STEPS * math.log2(rest)) if rest > 0 else -_MIDDLE
     length = min(255, 1 + round(_STEPS * math.log2(1 + text.words_and_length(memory.content)[1])))
-    return length, _byte(memory.feedback), _byte(steps), _day(memory.last_hit_at or memory.created_at)
+    other = _other(memory.kind, memory.importance, memory.use_count, memory.status)
+    return length, _byte(memory.feedback), other, _day(memory.last_hit_at or memory.created_at)
 
 
-def heaviest(
-    numbers: Numbers, gains: Mapping[int, float], ranking: Ranking, average_words: float, limit: int
-) -> dict[int, float]:
-    """Of these ids those that promise most by gain, length and weight; and their weights, by the ranking's factors."""
-    lengths, feedbacks, others, days = numbers
-    by_length = _length_table(max(1, round(average_words)))
-    by_feedback = _feedback_table() if "feedback" in ranking.factors else _EVEN
-    is_plain = {"importance", "use", "status", "kind"}.isdisjoint(ranking.factors)
-    by_others = _EVEN if is_plain else _others_table()
-    by_day = _recency_table(ranking)
-    values = [
-        gain * by_length[lengths[id]] * by_feedback[feedbacks[id]] * by_others[others[id]] * by_day[days[id]]
-        for id, gain in gains.items()
-    ]
-    cut = min(nlargest(limit, values), default=0.0)
-    best = nlargest(limit, ((value, id) for id, value in zip(gains, values, strict=True) if value >= cut))
-    return {id: by_feedback[feedbacks[id]] * by_others[others[id]] * by_day[days[id]] for _, id in best}
+@lru_cache(maxsize=1024)  # most new memories are alike in this
+def _other(kind: str, importance: float, use_count: int, status: Status) -> int:
+    rest = by_kind(KIND_WEIGHTS, kind) * worth.importance_factor(importance)
+    rest *= worth.use_factor(use_count) * worth.STATUS_FACTOR[status]
+    return _byte(round(_STEPS * math.log2(rest)) if rest > 0 else -_MIDDLE)
 
 
 def rebuild(connection: apsw.Connection) -> None:
@@ -126,32 +146,25 @@ def rebuild(connection: apsw.Connection) -> None:
 def wrong(connection: apsw.Connection) -> list[int]:
     """The memories whose numbers are not theirs, for doctor. Usage is not looked at: it is counted without us."""
     last: Any = connection.execute("select max(id) from memories").get
-    _, feedbacks, _, days = Weights().read(connection, up_to=last or 0)
+    numbers = Weights().read(connection, up_to=last or 0)
     sql = "select id, feedback, coalesce(last_hit_at, created_at) from memories"
     found: Any = connection.execute(sql).fetchall()
     return [
         id
         for id, feedback, at in found
-        if (feedbacks[id], days[id]) != (_byte(feedback), _day(datetime.fromisoformat(at)))
+        if (numbers.feedbacks[id], numbers.days[id]) != (_byte(feedback), _day(datetime.fromisoformat(at)))
     ]
 
 
 def _write(connection: apsw.Connection, numbers: Iterable[tuple[int, int, int, int, int]]) -> None:
-    by_chunk = defaultdict(list)
-    for id, *of_memory in numbers:
-        by_chunk[id // CHUNK].append((id % CHUNK, *of_memory))
-    for chunk, changes in by_chunk.items():
-        sql = f"select {_COLUMNS} from weights where chunk = ?"
-        row: Any = connection.execute(sql, (chunk,)).fetchone() or (0, *map(bytes, (CHUNK, CHUNK, CHUNK, 2 * CHUNK)))
+    for chunk, changes in groupby(sorted(numbers, key=itemgetter(0)), key=lambda changed: changed[0] // CHUNK):
+        row: Any = connection.execute(_SELECT_CHUNK, (chunk,)).fetchone() or _NOTHING
         lengths, feedbacks, others, days = blobs = [bytearray(blob) for blob in _checked(*row)[1:]]
-        for place, length, feedback, other, day in changes:
+        for id, length, feedback, other, day in changes:
+            place = id % CHUNK
             lengths[place], feedbacks[place], others[place] = length, feedback, other
             days[2 * place : 2 * place + 2] = day.to_bytes(2, "little")
-        stamp = zlib.crc32(b"".join(blobs))
-        connection.execute(
-            f"insert or replace into weights (chunk, {_COLUMNS}) values (?, ?, ?, ?, ?, ?)",
-            (chunk, stamp, *map(bytes, blobs)),
-        )
+        connection.execute(_REPLACE_CHUNK, (chunk, zlib.crc32(b"".join(blobs)), *blobs))
 
 
 def _checked(stamp: int, *blobs: bytes) -> tuple[Any, ...]:
@@ -160,11 +173,58 @@ def _checked(stamp: int, *blobs: bytes) -> tuple[Any, ...]:
     return stamp, *blobs
 
 
+def _last_of_the_largest(limit: int, values: list[float]) -> float:
+    """The smallest of the `limit` largest. Sorting all is quicker than picking them, unless they are few of many."""
+    if len(values) <= limit:
+        return min(values, default=0.0)
+    return sorted(values)[-limit] if len(values) < 20 * limit else nlargest(limit, values)[-1]
+
+
+def _weigher(numbers: Numbers, ranking: Ranking) -> Callable[[int], float]:
+    """Id → its weight by all factors of the ranking."""
+    by_feedback = _feedback_table() if "feedback" in ranking.factors else _EVEN
+    by_others = _EVEN if _is_plain(ranking) else _others_table()
+    by_day = _recency_table(ranking)
+    return lambda id: by_feedback[numbers.feedbacks[id]] * by_others[numbers.others[id]] * by_day[numbers.days[id]]
+
+
+def _is_plain(ranking: Ranking) -> bool:
+    """Whether no factor counts that is among the others."""
+    return {"importance", "use", "status", "kind"}.isdisjoint(ranking.factors)
+
+
+@lru_cache(maxsize=4_096)
+def _promises_of(
+    chunk: tuple[bytes, bytes, bytes], average_words: int, with_feedback: bool, with_others: bool
+) -> bytes:
+    lengths, feedbacks, others = chunk
+    steps = [lengths.translate(_length_steps(average_words))]
+    if with_feedback:
+        steps.append(feedbacks.translate(_in_steps(_feedback_table(), _FEEDBACK_STEPS)))
+    if with_others:
+        steps.append(others.translate(_in_steps(_others_table(), _OTHER_STEPS)))
+    # A thousand bytes are added at once, as one large number: no sum outgrows its byte.
+    return sum(int.from_bytes(some, "little") for some in steps).to_bytes(len(lengths), "little")
+
+
 @cache
-def _length_table(average_words: int) -> list[float]:
+def _length_steps(average_words: int) -> bytes:
     """Length → what BM25 makes of a word that stands there once."""
     counts = [average_words, *(2.0 ** ((byte - 1) / _STEPS) - 1 for byte in range(1, 256))]
-    return [1 / (1 + bm25.K1 * (1 - bm25.B + bm25.B * count / average_words)) for count in counts]
+    factors = [1 / (1 + bm25.K1 * (1 - bm25.B + bm25.B * count / average_words)) for count in counts]
+    return bytes(max(0, round(_LENGTH_STEPS + _STEPS * math.log2(factor))) for factor in factors)
+
+
+@cache
+def _in_steps(factors: tuple[float, ...], most: int) -> bytes:
+    """The same factors on the scale of promises, where a factor of 1 is in the middle of `most` steps."""
+    return bytes(min(most, max(0, most // 2 + round(_STEPS * math.log2(factor)))) for factor in factors)
+
+
+@cache
+def _factors() -> tuple[float, ...]:
+    """The scale of promises: step → factor."""
+    return tuple(2.0 ** (step / _STEPS) for step in range(256))
 
 
 @cache
