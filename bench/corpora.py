@@ -179,7 +179,7 @@ def _filled_at_once(path: Path, memories: Iterator[Memory]) -> list[Memory]:
 def _write(connection: apsw.Connection, memories: list[Memory]) -> None:
     prepared = [prepare(memory) for memory in memories]
     connection.executemany(rows.insert_sql(Memory), map(rows.to_values, memories, prepared))
-    weights.note(connection, memories)
+    weights.Weights().note(connection, memories)
     handles.note(connection, memories)
 
 

@@ -8,12 +8,13 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
 
 from kept.errors import Busy, Corrupt, InvalidInput, KeptError, StorageError
+from kept.storage.blocks import block
 from kept.storage.sqlite import schema
 from kept.storage.sqlite.rows import damaged
 
@@ -115,7 +116,7 @@ def _set(connection: apsw.Connection, name: str, value: object, expected: object
         )
 
 
-@contextmanager
+@block
 def translated(path: Path) -> Iterator[None]:
     """Turn what apsw raises inside into the errors of Kept."""
     try:

@@ -5,7 +5,6 @@ which are numbers: SQLite plans a query anew whenever a bound limit changes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +12,7 @@ import apsw
 
 from kept.model import Event, Memory, Scope
 from kept.ports import LIVE, R, TooLate, Where
+from kept.storage.blocks import block
 from kept.storage.shared import check_limit, tombstone
 from kept.storage.sqlite import filters, handles, rows
 from kept.storage.sqlite.messages import MessageReader
@@ -137,7 +137,7 @@ class SqliteReader(Searching, VectorReading, MessageReader):
         except UnicodeDecodeError as error:
             raise rows.damaged("A text of this file") from error
 
-    @contextmanager
+    @block
     def _interrupted_when(self, is_late: Callable[[], bool] | None) -> Iterator[None]:
         if is_late is None:
             yield

@@ -90,10 +90,13 @@ def insert_sql(noun: type[Record]) -> str:
 
 def insert(connection: apsw.Connection, sql: str, values: Sequence[Sequence[Any]]) -> None:
     """Run an insert for many rows, in few statements: one of many rows takes less time than many of one."""
+    if len(values) == 1:
+        connection.execute(sql, values[0])
+        return
     before, _, marks = sql.rpartition(" values ")
     for start in range(0, len(values), AT_ONCE):
         some = values[start : start + AT_ONCE]
-        together = sql if len(some) == 1 else f"{before} values {', '.join([marks] * len(some))}"
+        together = f"{before} values {', '.join([marks] * len(some))}"
         connection.execute(together, [value for row in some for value in row])
 
 

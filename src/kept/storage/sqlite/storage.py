@@ -17,6 +17,7 @@ import apsw
 
 from kept.errors import Busy, Corrupt, InvalidInput, StorageError
 from kept.ports import BackedUp, Restored, Scrubbed, Stamp
+from kept.storage.blocks import block
 from kept.storage.shared import WRITE_WAIT_S
 from kept.storage.sqlite import acknowledged, backup, bulk, hotwords, reserve, restore, rows, schema, scrub
 from kept.storage.sqlite.connection import connect, translate, translated
@@ -73,13 +74,13 @@ class SqliteStorage:
             self._turns.close()
             raise
 
-    @contextmanager
+    @block
     def reading(self) -> Iterator[SqliteReader]:
         with translated(self.path), self._pool.borrow() as connection, _Transaction(connection, "begin"):
             schema.check_version(connection, self.path)  # the first read: from here on, one moment
             yield SqliteReader(self.space, connection, self._weights)
 
-    @contextmanager
+    @block
     def writing(
         self, stamp: Stamp, *, urgent: bool = False, wait_s: float | None = None
     ) -> Iterator[SqliteTransaction]:
@@ -112,7 +113,7 @@ class SqliteStorage:
                     scrub.empty_the_wal(connection)  # which gives its room back
             yield
 
-    @contextmanager
+    @block
     def bookkeeping(self) -> Iterator[SqliteBookkeeping | None]:
         self._pool.check_open()
         try:

@@ -67,7 +67,7 @@ class SqliteTransaction(SqliteReader, MessageWriter):
                 f"update {rows.table_of(type(record))} set {assignments} where id = ?", (*changes.values(), record.id)
             )
         if isinstance(before, Memory) and isinstance(record, Memory):
-            weights.note(self._connection, [record])
+            self._weights.note(self._connection, [record])
             handles.move(self._connection, before, record)
         self._append(action, record.subject, journal.payload(journal.diff(before, record)))
         return record
@@ -85,7 +85,7 @@ class SqliteTransaction(SqliteReader, MessageWriter):
                 changed.setdefault(tuple(changes), []).append((memory.id, *changes.values()))
         for columns, values in changed.items():
             _update_rows(self._connection, columns, values)
-        weights.note(self._connection, memories)
+        self._weights.note(self._connection, memories)
         for before, memory in pairs:
             handles.move(self._connection, before, memory)
         for before, memory in pairs:
@@ -137,7 +137,7 @@ class SqliteTransaction(SqliteReader, MessageWriter):
             memories, self._waiting = self._waiting, []
             prepared = [prepare(memory) for memory in memories]
             values = [*map(rows.to_values, memories, prepared)]
-            weights.note(self._bare, memories)
+            self._weights.note(self._bare, memories)
             handles.note(self._bare, memories)
             rows.insert(self._bare, rows.insert_sql(Memory), values)
         if self._told:
@@ -147,8 +147,8 @@ class SqliteTransaction(SqliteReader, MessageWriter):
     def _next_id(self, table: str) -> int:
         """The id that SQLite would give next, known before the row is written, because the row's checksum covers it."""
         if table not in self._last_ids:
-            row = self._bare.execute("select seq from sqlite_sequence where name = ?", (table,)).fetchone()
-            self._last_ids[table] = 0 if row is None else int(row[0])
+            last: Any = self._bare.execute("select seq from sqlite_sequence where name = ?", (table,)).get
+            self._last_ids[table] = last or 0
         self._last_ids[table] += 1
         return self._last_ids[table]
 
@@ -266,7 +266,7 @@ def erase_rows(connection: apsw.Connection, uid: str) -> None:
     sql = "select id, words, scope from memories where uid = ?"
     found: Any = connection.execute(sql, (uid,)).fetchall()
     for memory_id, words, scope in found:
-        weights.drop(connection, memory_id)
+        weights.Weights().drop(connection, memory_id)
         vectors.drop(connection, memory_id)
         handles.drop(connection, memory_id, words.split(), scope)
     connection.execute("delete from memories where uid = ?", (uid,))

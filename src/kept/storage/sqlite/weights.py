@@ -85,6 +85,14 @@ class Weights:
         self._chunks, self._joined = chunks, (stamps, len(wanted) * CHUNK, joined)
         return joined
 
+    def note(self, connection: apsw.Connection, memories: Iterable[Memory]) -> None:
+        """Keep the numbers of memories as they are now. Call it inside a transaction."""
+        self._write(connection, ((memory.id, *_numbers_of(memory)) for memory in memories))
+
+    def drop(self, connection: apsw.Connection, id: int) -> None:
+        """Keep nothing of a memory. Call it inside a transaction."""
+        self._write(connection, [(id, 0, 0, 0, 0)])
+
     def heaviest(
         self,
         connection: apsw.Connection,
@@ -103,6 +111,28 @@ class Weights:
         weight = _weigher(numbers, ranking)
         return {id: weight(id) for _, id in best[:limit]}
 
+    def _write(self, connection: apsw.Connection, numbers: Iterable[tuple[int, int, int, int, int]]) -> None:
+        for chunk, changes in groupby(sorted(numbers, key=itemgetter(0)), key=lambda changed: changed[0] // CHUNK):
+            lengths, feedbacks, others, days = map(bytearray, self._chunk(connection, chunk)[1:])
+            for id, length, feedback, other, day in changes:
+                place = id % CHUNK
+                lengths[place], feedbacks[place], others[place] = length, feedback, other
+                days[2 * place : 2 * place + 2] = day.to_bytes(2, "little")
+            blobs = (bytes(lengths), bytes(feedbacks), bytes(others), bytes(days))
+            stamp = zlib.crc32(b"".join(blobs))
+            connection.execute(_REPLACE_CHUNK, (chunk, stamp, *blobs))
+            self._chunks = self._chunks | {chunk: (stamp, *blobs)}  # if it is not committed, its stamp is nowhere
+
+    def _chunk(self, connection: apsw.Connection, chunk: int) -> tuple[Any, ...]:
+        """The numbers of one chunk, with their stamp."""
+        stamp: Any = connection.execute("select stamp from weights where chunk = ?", (chunk,)).get
+        if stamp is None:
+            return _NOTHING
+        if (known := self._chunks.get(chunk, _NOTHING))[0] == stamp:
+            return known
+        row: Any = connection.execute(_SELECT_CHUNK, (chunk,)).fetchone()
+        return _checked(*row)
+
     def _promises(self, numbers: Numbers, ranking: Ranking, average_words: int) -> bytes:
         """By id: length, feedback and other factors, as far as the ranking has them, as steps of one scale."""
         of_what = (average_words, "feedback" in ranking.factors, not _is_plain(ranking))
@@ -111,16 +141,6 @@ class Weights:
             promises = b"".join(_promises_of(chunk, *of_what) for chunk in numbers.chunks)
             self._promised = (numbers, of_what, promises)
         return promises
-
-
-def note(connection: apsw.Connection, memories: Iterable[Memory]) -> None:
-    """Keep the numbers of memories as they are now. Call it inside a transaction."""
-    _write(connection, ((memory.id, *_numbers_of(memory)) for memory in memories))
-
-
-def drop(connection: apsw.Connection, id: int) -> None:
-    """Keep nothing of a memory. Call it inside a transaction."""
-    _write(connection, [(id, 0, 0, 0, 0)])
 
 
 def _numbers_of(memory: Memory) -> tuple[int, int, int, int]:
@@ -140,7 +160,7 @@ def rebuild(connection: apsw.Connection) -> None:
     """Keep the numbers of all memories anew. Call it inside a transaction."""
     connection.execute("delete from weights")
     found: Any = connection.execute(f"select {rows.MEMORY_SELECT} from memories m").fetchall()
-    note(connection, (rows.to_memory(row, "") for row in found))
+    Weights().note(connection, (rows.to_memory(row, "") for row in found))
 
 
 def wrong(connection: apsw.Connection) -> list[int]:
@@ -154,17 +174,6 @@ def wrong(connection: apsw.Connection) -> list[int]:
         for id, feedback, at in found
         if (numbers.feedbacks[id], numbers.days[id]) != (_byte(feedback), _day(datetime.fromisoformat(at)))
     ]
-
-
-def _write(connection: apsw.Connection, numbers: Iterable[tuple[int, int, int, int, int]]) -> None:
-    for chunk, changes in groupby(sorted(numbers, key=itemgetter(0)), key=lambda changed: changed[0] // CHUNK):
-        row: Any = connection.execute(_SELECT_CHUNK, (chunk,)).fetchone() or _NOTHING
-        lengths, feedbacks, others, days = blobs = [bytearray(blob) for blob in _checked(*row)[1:]]
-        for id, length, feedback, other, day in changes:
-            place = id % CHUNK
-            lengths[place], feedbacks[place], others[place] = length, feedback, other
-            days[2 * place : 2 * place + 2] = day.to_bytes(2, "little")
-        connection.execute(_REPLACE_CHUNK, (chunk, zlib.crc32(b"".join(blobs)), *blobs))
 
 
 def _checked(stamp: int, *blobs: bytes) -> tuple[Any, ...]:
