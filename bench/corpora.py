@@ -20,10 +20,10 @@ from kept import text
 from kept.ids import uuid7
 from kept.model import KINDS, Memory, replace
 from kept.ports import Stamp
-from kept.settings import IMPORTANCE_BY_KIND, by_kind
 from kept.storage.prepare import prepare
 from kept.storage.sqlite import SqliteStorage, handles, rows, weights
 from kept.storage.sqlite.schema import migrations
+from kept.tables import IMPORTANCE_BY_KIND, by_kind
 
 SPACE = "project/bench"
 START = datetime(2026, 1, 1, tzinfo=UTC)

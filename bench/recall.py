@@ -29,8 +29,9 @@ from kept.ports import Found, Stamp, Statistics
 from kept.recall.query import Asked
 from kept.recall.score import Circumstances, scorer
 from kept.recalling import Question
-from kept.settings import PROFILES, Settings
+from kept.settings import Settings
 from kept.storage.sqlite import SqliteStorage, hotwords, rows
+from kept.tables import PROFILES
 
 TOP = 10
 PROFILE = PROFILES["kept"]

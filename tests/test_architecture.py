@@ -16,6 +16,7 @@ NOUNS = (
     "settings",
     "access",
     "worth",
+    "window",
     "text",
     "tokens",
     "journal",

@@ -399,6 +399,14 @@ def test_the_command_stops_no_agent(shell: Shell) -> None:
     shell.fails("briefing", "--budget", "-1", code=2)
 
 
+def test_no_failure_stops_an_agent(shell: Shell) -> None:
+    """C16: not even a home that is none."""
+    shell.home.write_text("a file")
+    result = shell.type("briefing", "auth")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "is a file, not a directory" in result.stderr
+
+
 # The page
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kept.disk import create_private_file, locked, write_private_file
+from kept.disk import locked, write_private_file
 from kept.errors import InvalidInput, NotAllowed, SettingsError, StorageError
 from kept.home import WINDOWS_DEVICES, Home, default_home, expanded, slug, user_home
 from tests.folders import common_user, posix_only, umask
@@ -79,7 +79,7 @@ def test_directories_are_0700_and_files_0600_whatever_the_umask(tmp_path: Path) 
     home = Home(tmp_path / "data/home")
     with umask(0):
         files = home.prepare(FOLDER)
-        create_private_file(files.database)
+        write_private_file(files.database, b"")
         write_private_file(files.memory_md, b"# Memory\n")
         with locked(home.registry_lock):
             pass
@@ -99,9 +99,6 @@ def test_looser_permissions_are_tightened(home: Home) -> None:
         path.chmod(0o777)
     home.prepare(FOLDER)
     assert [mode(path) for path in loose] == [0o700] * 6, "the execute bit of the owner is not ours to judge"
-    files.database.chmod(0o644)
-    create_private_file(files.database)
-    assert mode(files.database) == 0o600
 
 
 @posix_only
@@ -176,8 +173,6 @@ def test_a_registry_or_lock_that_is_a_link_is_refused(home: Home, tmp_path: Path
         home.prepare(FOLDER)
     with pytest.raises(NotAllowed), locked(home.root / name):
         pass
-    with pytest.raises(NotAllowed):
-        create_private_file(home.root / name)
     assert not (tmp_path / "elsewhere").exists()
 
 

@@ -1,15 +1,17 @@
 """Sessions: what was said is kept, seen through a window, summarised, forked, packed, and found again."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import kept
 from kept.model import Message
-from kept.sessions import PRUNED, signals_of, window
+from kept.sessions import signals_of
+from kept.window import PRUNED, window
 from tests.builders import START, FakeClock
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -333,6 +335,43 @@ def test_a_round_of_an_agents_loop(memory: kept.Kept) -> None:
     assert [m.role for m in session.messages()] == ["user", "tool_call", "tool_result", "assistant"]
 
 
+def test_a_message_without_an_id_is_never_taken_for_another(memory: kept.Kept) -> None:
+    """B3, B4: it is numbered by its place in the transcript; where that id was given already, by the next free one."""
+    session = memory.session("s1")
+    first = Message(id="x", role="user", content="first")
+    session.extend([first, first, Message(id="", role="user", content="second")])
+    session.append("user", "third")
+    session.append("user", "of another", id="msg_005")
+    session.append("user", "fifth")
+    said = [
+        ("x", "first"),
+        ("msg_002", "second"),
+        ("msg_003", "third"),
+        ("msg_005", "of another"),
+        ("msg_006", "fifth"),
+    ]
+    assert [(message.id, message.content) for message in session.messages()] == said
+    assert [message.n for message in session.messages()] == [1, 2, 3, 4, 5]
+
+
+def test_two_rounds_at_once_keep_both_tool_calls(memory: kept.Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B22: whoever persists while another does, takes nothing from it."""
+    session, other = memory.session("s1"), memory.session("s1")
+    extend = session.extend
+    with session.turn("one?") as one, other.turn("two?") as two:
+
+        def after_the_other(messages: Sequence[Message]) -> list[Message]:
+            two.persist("two", [("read", {"n": 2}, "result two")])
+            return extend(messages)
+
+        monkeypatch.setattr(session, "extend", after_the_other)
+        one.persist("one", [("read", {"n": 1}, "result one"), ("read", {"n": 3}, "result three")])
+    said = session.messages()
+    assert [m.content for m in said if m.role == "tool_result"] == ["result two", "result one", "result three"]
+    calls = {message.id: message.input for message in said if message.role == "tool_call"}
+    assert [calls[m.id] for m in said if m.role == "tool_result"] == [{"n": 2}, {"n": 1}, {"n": 3}]
+
+
 def test_two_processes_on_one_session_take_turns(memory: kept.Kept, tmp_path: Path) -> None:
     """B22: session locking; here two handles, each with storages of its own."""
     with kept.open(home=tmp_path / "home", project="p", settings=kept.Settings()) as other:
@@ -371,3 +410,35 @@ def test_a_session_without_an_id_gets_one(memory: kept.Kept, clock: FakeClock) -
     assert first.id.startswith("20260301-120000-")
     assert first.id != second.id
     assert START + timedelta(seconds=1) == clock.at
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({"role": "tool_call", "name": "bash", "input": ["ls", "-l"]}, "list, and not a dictionary"),
+        ({"role": "tool_call", "name": "bash", "input": "ls"}, "str, and not a dictionary"),
+        ({"role": "tool_call", "name": "bash", "input": {"a": object()}}, "not JSON"),
+        ({"role": "user", "content": None}, "The message is of type NoneType"),
+        ({"role": "user", "content": b"hello"}, "The message is of type bytes"),
+        ({"role": "user", "name": []}, "The name of the message is of type list"),
+        ({"role": "user", "id": 5}, "The id of the message is of type int"),
+        ({"role": "user", "timestamp": "2026-01-01"}, "time zone"),
+    ],
+)
+def test_what_is_no_message_is_an_error_and_the_session_stays_readable(
+    memory: kept.Kept, given: dict[str, Any], word: str
+) -> None:
+    session = memory.session("s1")
+    session.append("user", "hello")
+    with pytest.raises(kept.InvalidInput, match=word):
+        session.append(**given)
+    with pytest.raises(kept.InvalidInput, match="dict is not a message"):
+        session.extend([{"role": "user"}])  # type: ignore[list-item]
+    assert [message.content for message in session.messages()] == ["hello"]
+    assert len(memory.recall("hello", scope="sessions")) == 1
+
+
+def test_a_tool_call_is_a_name_an_input_and_a_result(memory: kept.Kept) -> None:
+    session = memory.session("s1")
+    with pytest.raises(kept.InvalidInput, match=r"\(name, input, result\)"), session.turn("hi") as turn:
+        turn.persist("ok", tool_calls=[{"name": "ls", "input": {}, "output": "x"}])  # type: ignore[list-item]

@@ -13,22 +13,8 @@ from hypothesis import strategies as st
 
 from kept.errors import SettingsError
 from kept.model import KINDS
-from kept.settings import (
-    HELP,
-    IMPORTANCE_BY_KIND,
-    KIND_WEIGHTS,
-    PRESETS,
-    PROFILES,
-    RETENTIONS,
-    SHELF_LIFE_DAYS,
-    Settings,
-    as_mapping,
-    by_kind,
-    fields,
-    flat,
-    resolve,
-    shown,
-)
+from kept.settings import HELP, Settings, as_mapping, fields, flat, resolve, shown
+from kept.tables import IMPORTANCE_BY_KIND, KIND_WEIGHTS, PRESETS, PROFILES, RETENTIONS, SHELF_LIFE_DAYS, by_kind
 
 
 def refused(mapping, where="user file config.toml"):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -137,6 +138,19 @@ def test_a_task_has_what_a_plan_needs(memory: kept.Kept, clock: FakeClock) -> No
     memory.task("TASK-000").set_state("done")
     task.set_state("done")
     assert as_document(task.task)["completed"] == "2026-03-01T13:00:00Z"
+
+
+@pytest.mark.parametrize("priority", [1.0, 1.5, True, "1", -1, 2**31])
+def test_a_priority_is_a_whole_number(memory: kept.Kept, priority: Any) -> None:
+    with pytest.raises(kept.InvalidInput, match="is not a priority"):
+        memory.task("TASK-001", description="Locking", priority=priority)
+    assert memory.tasks() == []
+
+
+def test_a_string_by_itself_is_one_criterion_and_one_blocker(memory: kept.Kept) -> None:
+    memory.task("TASK-001", description="Locking")
+    task = memory.task("TASK-002", acceptance_criteria="it locks", blocked_by="TASK-001").task
+    assert (task.acceptance_criteria, task.blocked_by) == (("it locks",), ("TASK-001",))
 
 
 def test_opening_a_task_again_changes_nothing_but_what_is_given(memory: kept.Kept) -> None:

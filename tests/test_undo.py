@@ -67,6 +67,15 @@ def test_what_was_said_again_and_again_is_taken_back_once(memory_: kept.Kept, im
     assert memory_.get(stored.ref).importance == pytest.approx(importance + 0.1)
 
 
+def test_what_somebody_else_did_last_is_named_and_not_undone(tmp_path: Path) -> None:
+    with kept.open(tmp_path / "m.db", actor=Actor(name="codex")) as other:
+        other.remember("We use Express")
+    with kept.open(tmp_path / "m.db", actor=Actor(name="me")) as mine:
+        with pytest.raises(kept.NotFound, match=r"\(remember\) is by codex: `kept undo 1` takes it back"):
+            mine.undo()
+        assert len(mine.list()) == 1
+
+
 def test_undoing_an_undo_redoes(memory_: kept.Kept, clock: FakeClock) -> None:
     stored = remembered(memory_, "We use Express")
     clock.advance(hours=1)

@@ -18,7 +18,23 @@ from kept.errors import (
     StorageError,
 )
 from kept.memory import Kept
-from kept.model import Actor, Alias, Conflict, Draft, Event, Memory, Receipt, Signal, Source
+from kept.model import (
+    Actor,
+    Alias,
+    Briefing,
+    Conflict,
+    Draft,
+    Event,
+    Hit,
+    Memory,
+    Message,
+    Recalled,
+    Receipt,
+    Session,
+    Signal,
+    Source,
+    Task,
+)
 from kept.opening import open
 from kept.settings import Settings
 from kept.writing.redact import redact
@@ -26,24 +42,30 @@ from kept.writing.redact import redact
 __all__ = [
     "Actor",
     "Alias",
+    "Briefing",
     "Busy",
     "Conflict",
     "Corrupt",
     "Draft",
     "Event",
+    "Hit",
     "InvalidInput",
     "Kept",
     "KeptError",
     "Memory",
+    "Message",
     "NotAllowed",
     "NotFound",
+    "Recalled",
     "Receipt",
     "SchemaTooNew",
+    "Session",
     "Settings",
     "SettingsError",
     "Signal",
     "Source",
     "StorageError",
+    "Task",
     "open",
     "redact",
 ]

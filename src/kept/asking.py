@@ -10,6 +10,7 @@ from kept.model import GLOBAL, Memory, Recalled, several
 from kept.opened import Memories, Opened, Ref, Storages
 from kept.ports import Shelf, Where
 from kept.recalling import Explained, Question, RecallScope
+from kept.storage.shared import check_limit
 
 ListStatus = Literal["candidate", "confirmed", "pinned", "archived", "forgotten"]
 
@@ -38,7 +39,10 @@ class Asking(Opened):
         `files` are the files at hand: memories about them rank higher. `follow` also brings what was recalled
         together with the hits before. `scope` "archive" searches what has left, "sessions" what was said: by message,
         or `by` session, where each comes once. `packed`: also in old sessions, which are compressed; it takes longer.
+        Messages have no kinds, tags or files: asked for them, "sessions" raises InvalidInput.
         """
+        if not isinstance(query, str):
+            raise InvalidInput(f"The query is of type {type(query).__name__}, and not a text.")
         [query] = _well_formed([query])
         question = Question(
             query=query,
@@ -93,8 +97,7 @@ class Asking(Opened):
 
         `status` None means live; "archived" and "forgotten" show what has left.
         """
-        if limit < 0:
-            raise InvalidInput(f"A limit of {limit} makes no sense.", hint="Give 0 or more.")
+        check_limit(limit)
         shelf: Shelf = "live"
         if status in ("archived", "forgotten"):
             shelf = "archive" if status == "archived" else "forgotten"

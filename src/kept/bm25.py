@@ -1,4 +1,4 @@
-"""BM25, exactly as SQLite's FTS5 computes it, over prepared tokens.
+"""BM25 over prepared tokens: exactly as SQLite's FTS5 computes it, or a little kinder to small spaces.
 
 Noun layer, pure. Storages order their candidates by it and recall scores them by it, so that
 every storage ranks alike. Rule: this is the only BM25 in the house.
@@ -24,6 +24,11 @@ def idf(rows: int, rows_with: int) -> float:
     return value if value > 0 else SMALLEST_IDF
 
 
+def small_idf(rows: int, rows_with: int) -> float:
+    """The same for rare words, but never nothing: among five memories, a word that three of them hold still tells."""
+    return math.log1p((rows - rows_with + 0.5) / (rows_with + 0.5))
+
+
 def scorer(
     words: Mapping[str, float] | Sequence[str],
     statistics: Statistics,
@@ -33,14 +38,15 @@ def scorer(
 ) -> Scorer:
     """What tells the relevance of one memory after the other to the words; 0.0 for a memory that holds none of them.
 
-    `words` may carry a weight each; `columns` says what a word counts in each of COLUMNS. `by_tokens` measures length
-    as FTS5 does, by all tokens of all columns; otherwise by the words of the text, so that an identifier's parts do
-    not make a text long.
+    `words` may carry a weight each; `columns` says what a word counts in each of COLUMNS. `by_tokens`: as FTS5 does it,
+    length is measured by all tokens of all columns, and a word that half of the rows hold counts for nothing. Otherwise
+    it is measured by the words of the text, so that an identifier's parts do not make it long, and every word counts.
     """
     asked = words if isinstance(words, Mapping) else dict.fromkeys(words, 1.0)
     rows, total = statistics.rows, statistics.tokens if by_tokens else statistics.words
+    rarity = idf if by_tokens else small_idf
     gains = [
-        (word, f" {word} ", weight * idf(rows, statistics.rows_with.get(word, 0)) * (K1 + 1))
+        (word, f" {word} ", weight * rarity(rows, statistics.rows_with.get(word, 0)) * (K1 + 1))
         for word, weight in asked.items()
     ]
     shortest, a_word = K1 * (1 - B), K1 * B * rows / (total or 1)

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from kept import recalling
+from kept import recalling, worth
 from kept.asking import Asking
 from kept.errors import InvalidInput, KeptError
 from kept.model import Briefing, Memory, Recalled, replace
@@ -24,7 +24,7 @@ from kept.recall.compose import Composed, Found, Order, compose
 from kept.recall.render import STYLES
 from kept.recall.situation import MOST_RECALLED, SURE, Situation, what_to_tell
 from kept.recalling import Question
-from kept.settings import BRIEFING_SHARES
+from kept.tables import BRIEFING_SHARES
 
 log = logging.getLogger("kept")
 
@@ -125,7 +125,7 @@ def _beginning(session: str | None, readers: Sequence[Reader]) -> datetime | Non
 
 def _is_use(memory: Memory, now: datetime, session: str | None, since: datetime | None) -> bool:
     """Whether being told counts as a use. Not for a candidate, whom a use would confirm: nobody asked for it."""
-    return memory.status != "candidate" and recalling.is_use(memory, now, session=session, since=since)
+    return memory.status != "candidate" and worth.is_use(memory, now, session=session, since=since)
 
 
 def _only(recalled: Recalled, shown: Sequence[Memory]) -> Recalled:

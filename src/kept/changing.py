@@ -72,6 +72,8 @@ class Changing(Opened):
 
     def erase_many(self, refs: Iterable[Ref]) -> Receipts:
         """Remove memories for good, as one call and with one cleaning of the files; a receipt each, in order."""
+        if isinstance(refs, str | bytes):
+            raise InvalidInput("That is one ref, not many.", hint="Give a list, or call erase().")
         found = [self._find(ref) for ref in refs]
         for storage, memory in found:
             self._check_change(storage.space, memory.kind, f"Erase global memory {memory.ref} for good?")

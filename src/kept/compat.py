@@ -16,7 +16,7 @@ from msgspec import Struct, field
 
 from kept.backends import ContextItem, InMemoryBackend, MemoryBackend, StorageBackend
 from kept.recall.budget import fitting_shared
-from kept.settings import BRIEFING_SHARES
+from kept.tables import BRIEFING_SHARES
 from kept.writing.signatures import signature_of
 
 __all__ = [

@@ -38,14 +38,6 @@ def make_private_directory(path: Path) -> None:
     tighten(path)
 
 
-def create_private_file(path: Path) -> None:
-    """`path` is a file that only its owner may read. What is in it stays; SQLite gives its companions the same mode."""
-    with explained("create", path):
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, FILE_MODE)
-        os.close(descriptor)
-    tighten(path)
-
-
 def write_private_file(path: Path, data: bytes, *, mode: int = FILE_MODE) -> None:
     """Replace the file as a whole: a crash leaves the old bytes or the new ones, and once this returns, the new."""
     draft = path.with_name(f".{path.name[:100]}.{os.urandom(4).hex()}.tmp")

@@ -11,7 +11,6 @@ from datetime import datetime
 from msgspec import Struct
 
 from kept.errors import InvalidInput
-from kept.model import GLOBAL
 
 UID_ENTROPY_BYTES = 10
 MAX_ID = 2**63 - 1  # what SQLite and PostgreSQL can hold
@@ -73,11 +72,6 @@ def parse_event_ref(event: int | str) -> Ref:
             f"{_short(event)} is not an event.", hint="It looks like 12, or g12 (global). `kept history` shows them."
         )
     return wanted
-
-
-def ref_of(space: str, memory_id: int) -> str:
-    """The ref of a memory from the space it lives in and its id there."""
-    return f"g{memory_id}" if space == GLOBAL else str(memory_id)
 
 
 def uuid7(at: datetime, entropy: bytes) -> str:

@@ -35,7 +35,7 @@ class Importing(Sessions):
     """What takes in other programs' files."""
 
     def import_transcripts(
-        self, program: str, path: Path, *, since: datetime | None = None, progress: Progress | None = None
+        self, program: str, path: Path | str, *, since: datetime | None = None, progress: Progress | None = None
     ) -> list[ImportedTranscript]:
         """Take in the transcripts below a folder, or one file. `since`: only files changed after that.
 
@@ -43,7 +43,7 @@ class Importing(Sessions):
         """
         if program not in PARSERS:
             raise InvalidInput(f"{program!r} is not a known program.", hint=f"Choose one of {', '.join(PARSERS)}.")
-        files = list(_files(path, since))
+        files = list(_files(Path(path), since))
         done = []
         for number, file in enumerate(files, 1):
             done.append(self._import_file(program, file))

@@ -12,6 +12,8 @@ from typing import Any, ClassVar, Literal
 from msgspec import Struct
 from msgspec.structs import replace as replace
 
+from kept.errors import InvalidInput
+
 Tier = Literal["task", "session", "project", "global"]
 Scope = Literal["memory", "items", "sources"]
 Status = Literal["candidate", "confirmed", "pinned", "archived"]
@@ -383,6 +385,9 @@ class Recalled(Struct, frozen=True, kw_only=True):
     def __len__(self) -> int:
         return len(self.hits)
 
+    def __getitem__(self, place: int) -> Hit:
+        return self.hits[place]
+
 
 class Entry(Struct, frozen=True, kw_only=True):
     """A memory in a briefing, and why it is there."""
@@ -437,9 +442,26 @@ class Signal(Struct, frozen=True, kw_only=True):
     payload: dict[str, Any]
 
 
-def several(names: str | Iterable[str]) -> tuple[str, ...]:
-    """The names that somebody gave; a string by itself is one name, and not a list of letters."""
-    return (names,) if isinstance(names, str) else tuple(names)
+def several(names: str | Iterable[str] | None) -> tuple[str, ...]:
+    """The names that somebody gave, if any; a string by itself is one name, and not a list of letters.
+
+    Raises InvalidInput for what is neither.
+    """
+    listed = names if isinstance(names, tuple) else _listed(names)
+    for name in listed:
+        if not isinstance(name, str):
+            raise InvalidInput(f"One of the names is of type {type(name).__name__}, and not a text.")
+    return listed
+
+
+def _listed(names: str | Iterable[str] | None) -> tuple[str, ...]:
+    if names is None:
+        return ()
+    if isinstance(names, str):
+        return (names,)
+    if isinstance(names, Mapping) or not isinstance(names, Iterable):
+        raise InvalidInput(f"A list of names is asked for, not a value of type {type(names).__name__}.")
+    return tuple(names)
 
 
 def canonical_kind(kind: str) -> str:

@@ -31,9 +31,10 @@ from kept.model import (
 from kept.ports import ANYWHERE, Clock, Embedder, Stamp, Storage
 from kept.recall.latency import Latencies
 from kept.recall.rerank import Reranker
-from kept.settings import PRESETS, Settings
+from kept.settings import Settings
 from kept.signals import Signals, Subscriber
 from kept.spaces import Spaces
+from kept.tables import PRESETS
 from kept.writing import pipeline
 from kept.writing.redact import redact
 

@@ -53,6 +53,20 @@ class Where(Struct, frozen=True, kw_only=True):
     until: datetime | None = None
 
 
+class Period(Struct, frozen=True, kw_only=True):
+    """A stretch of time: from `since` on, and before `until`; None is open. What has no time is in `ALWAYS` alone."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def holds(self, at: datetime | None) -> bool:
+        """Whether that moment lies in it."""
+        if at is None:
+            return self == ALWAYS
+        return (self.since is None or at >= self.since) and (self.until is None or at < self.until)
+
+
+ALWAYS = Period()
 LIVE = Where()
 ANYWHERE = Where(shelf="any", scope=None)
 COMMON_HANDLE = 32
@@ -179,6 +193,7 @@ class Messages(Protocol):
         *,
         limit: int,
         session: str | None = None,
+        period: Period = ALWAYS,
         is_late: Callable[[], bool] | None = None,
     ) -> list[FoundMessage]:
         """Messages that hold at least one of the words, best BM25 first; packed sessions are not looked at."""
@@ -314,8 +329,9 @@ class Transaction(Reader, Protocol):
     def append(self, messages: Sequence[Message]) -> list[Message]:
         """Add messages at the end of their sessions and return them with their numbers.
 
-        One whose session, id and role are known already is left out: adding twice adds once. A packed session is
-        unpacked first. A transcript is its own journal, so there is no event.
+        One whose session, id and role are known already is left out: adding twice adds once. One without an id is new,
+        and is given an id that is free. A packed session is unpacked first. A transcript is its own journal, so there
+        is no event.
         """
 
     def pack(self, session: str) -> int:

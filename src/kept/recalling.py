@@ -7,22 +7,25 @@ comes after the answer, never waits, and never changes it.
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import partial
 from math import inf
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
+from kept import worth
 from kept.embedding import catch_up
 from kept.errors import InvalidInput, NotFound, SettingsError
 from kept.model import GLOBAL, Hit, Memory, Recalled, Source, canonical_kind, replace
-from kept.ports import Embedder, Storage, Where
+from kept.ports import Embedder, Period, Storage, Where
 from kept.recall import pipeline
 from kept.recall.conversations import MessageHit, MessageRequest, recall_messages
 from kept.recall.latency import Latencies
 from kept.recall.packed import WithPacked
 from kept.recall.rerank import Reranker
-from kept.settings import PROFILES, Profile, Settings
+from kept.settings import Settings
+from kept.tables import PROFILES, Profile
 from kept.writing.redact import redact
 
 RecallScope = Literal["memory", "items", "sessions", "sources", "archive"]
@@ -86,10 +89,8 @@ def answer(
     request = _request(question, settings, is_degraded=latencies.is_degraded)
     embedder, note = _embedder(question, request.profile, storages, find_embedder)
     if question.scope == "sessions":
-        recalled = _answer_from_sessions(
-            question, storages[:1], settings=settings, now=now, timer=timer, embedder=embedder
-        )
-        return _with_note(recalled, note)
+        ask = partial(_answer_from_sessions, question, settings=settings, now=now, timer=timer, embedder=embedder)
+        return _with_note(ask(storages[0]) if storages else Recalled(), note)
     with ExitStack() as stack:
         readers = [stack.enter_context(storage.reading()) for storage in storages]
         around = pipeline.Surroundings(
@@ -130,7 +131,7 @@ def _with_note(recalled: Recalled, note: str | None) -> Recalled:
 
 def _answer_from_sessions(
     question: Question,
-    storages: Sequence[Storage],
+    storage: Storage,
     *,
     settings: Settings,
     now: datetime,
@@ -140,18 +141,17 @@ def _answer_from_sessions(
     """Ask the conversations of the project. The parts of `why` add up to the score here."""
     started = timer()
     deadline = inf if question.packed else started + settings.recall_deadline_ms / 1000
-    request = MessageRequest(query=question.query, limit=question.limit, by=question.by)
-    for storage in storages:
-        with storage.reading() as reader:
-            messages = WithPacked(reader) if question.packed else reader
-            found = recall_messages(request, messages, now=now, is_late=lambda: timer() >= deadline, embedder=embedder)
-        return Recalled(
-            hits=tuple(_message_as_hit(hit, storage.space) for hit in found.hits),
-            words=found.words,
-            degraded=found.degraded,
-            took_ms=(timer() - started) * 1000,
-        )
-    return Recalled()
+    period = Period(since=question.since, until=question.until)
+    request = MessageRequest(query=question.query, limit=question.limit, by=question.by, period=period)
+    with storage.reading() as reader:
+        messages = WithPacked(reader) if question.packed else reader
+        found = recall_messages(request, messages, now=now, is_late=lambda: timer() >= deadline, embedder=embedder)
+    return Recalled(
+        hits=tuple(_message_as_hit(hit, storage.space) for hit in found.hits),
+        words=found.words,
+        degraded=found.degraded,
+        took_ms=(timer() - started) * 1000,
+    )
 
 
 def _message_as_hit(hit: MessageHit, space: str) -> Hit:
@@ -185,7 +185,7 @@ def note(question: Question, recalled: Recalled, storages: Sequence[Storage], no
             if notes is None:
                 continue
             notes.link([memory.id for memory in returned[:MOST_LINKED]], now)
-            notes.count_uses([memory.id for memory in returned if is_use(memory, now)], now)
+            notes.count_uses([memory.id for memory in returned if worth.is_use(memory, now)], now)
             if holds_receipts(storage):
                 spoken_of = [hit.memory.uid for hit in (*recalled.hits, *(miss.hit for miss in recalled.misses))]
                 spoken_of += [memory.uid for memory in recalled.pinned]
@@ -196,21 +196,6 @@ def note(question: Question, recalled: Recalled, storages: Sequence[Storage], no
 def holds_receipts(storage: Storage) -> bool:
     """Whether receipts are kept there: never in global, or one project would read what another has asked."""
     return storage.space != GLOBAL
-
-
-def is_use(memory: Memory, now: datetime, *, session: str | None = None, since: datetime | None = None) -> bool:
-    """Whether being delivered now counts as a use: once a day, and not on the day it was written.
-
-    Delivered to a session that began at `since`: once in it, and never to the one that wrote it.
-    """
-    if session is not None and session in (memory.source.session, *(memory.data or {}).get("sessions", ())):
-        return False
-    if since is not None:
-        # No storage keeps who was told what. Used since then, by whomever, is taken for used by this session.
-        is_older = memory.source.session is not None or memory.created_at < since
-        return is_older and (memory.last_used_at is None or memory.last_used_at < since)
-    today = now.date()
-    return memory.created_at.date() != today and (memory.last_used_at is None or memory.last_used_at.date() != today)
 
 
 def explain(receipt: str | int | None, storages: Sequence[Storage]) -> Explained:
@@ -233,13 +218,15 @@ def _request(question: Question, settings: Settings, *, is_degraded: bool) -> pi
     name = question.profile or ("hybrid" if settings.search_provider == "hybrid" else settings.profile)
     if name not in PROFILES:
         raise InvalidInput(f"{name!r} is not a profile.", hint=f"Choose one of {', '.join(PROFILES)}.")
-    if not 0 <= question.limit <= MOST_HITS:
+    if type(question.limit) is not int or not 0 <= question.limit <= MOST_HITS:
         raise InvalidInput(f"A limit of {question.limit} makes no sense.", hint=f"Give 0 to {MOST_HITS:,}.")
     if question.scope not in SCOPES:
         raise InvalidInput(f"{question.scope!r} is not a scope.", hint=f"Choose one of {', '.join(SCOPES)}.")
     for side, at in (("since", question.since), ("until", question.until)):
-        if at is not None and at.tzinfo is None:
-            raise InvalidInput(f"`{side}` has no time zone.", hint="Use datetime(…, tzinfo=UTC).")
+        if at is not None and (not isinstance(at, datetime) or at.tzinfo is None):
+            raise InvalidInput(f"`{side}` is no moment with a time zone.", hint="Use datetime(…, tzinfo=UTC).")
+    if question.scope == "sessions":
+        _check_asked_of_messages(question)
     return pipeline.Request(
         query=question.query,
         limit=question.limit,
@@ -257,6 +244,15 @@ def _request(question: Question, settings: Settings, *, is_degraded: bool) -> pi
         follow=question.follow,
         is_degraded=is_degraded,
     )
+
+
+def _check_asked_of_messages(question: Question) -> None:
+    """Refuse what would narrow or lift memories, and could do nothing to messages."""
+    asked = {"kinds": question.kinds, "tags": question.tags, "files": question.files}
+    without = " and ".join(f"no {name}" for name, given in asked.items() if given)
+    if without:
+        hint = "Leave them out, or ask another scope; `since` and `until` work here, too."
+        raise InvalidInput(f"Messages have {without}, so the scope `sessions` cannot be asked for them.", hint=hint)
 
 
 def body(question: Question, recalled: Recalled) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 
@@ -56,7 +56,7 @@ class Remembering(Opened):
         """Keep many statements the same way, in batches; one receipt each, in order. A string is a fact."""
         drafts = _as_drafts(drafts)
         rules = self._rules()
-        if any(draft.source is not None and draft.source.origin not in DELIBERATE for draft in drafts):
+        if any(isinstance(draft.source, Source) and draft.source.origin not in DELIBERATE for draft in drafts):
             rules = replace(rules, echoes=self._echoes())
         prepared = [pipeline.prepare(draft, rules) for draft in drafts]
         receipts: list[Receipt] = []
@@ -107,7 +107,7 @@ class Remembering(Opened):
 
 def _as_drafts(drafts: Iterable[Draft | str]) -> list[Draft]:
     """Raises InvalidInput for what is neither a draft nor a text."""
-    if isinstance(drafts, str | Draft):
+    if isinstance(drafts, str | Draft | Mapping) or not isinstance(drafts, Iterable):
         raise InvalidInput("That is one statement, not many.", hint="Give a list, or call remember().")
     made = [Draft(content=draft) if isinstance(draft, str) else draft for draft in drafts]
     for number, draft in enumerate(made, 1):

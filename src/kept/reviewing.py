@@ -80,6 +80,8 @@ class Reviewing(Opened):
         A decision is a `Decision`, or its text: `keep:3` (it stays, and counts as verified now), `archive:5`,
         `forget:7`, or `supersede:9=3` (3 holds and takes over the tags and files of 9, and 9 is archived).
         """
+        if isinstance(decisions, str):
+            decisions = [decisions]
         chosen = [parse_decision(one) if isinstance(one, str) else _checked(one) for one in decisions]
         found = [(one, *self._find_live(one.ref), self._find_live(one.by) if one.by else None) for one in chosen]
         _check_together([(memory, by[1] if by else None) for _, _, memory, by in found])

@@ -5,6 +5,7 @@ compaction, finish, fork. Rule: a transcript is only ever added to. Compaction a
 computed; findings are stored together with the mark up to which they were taken: a crash loses none and repeats none.
 """
 
+import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -13,15 +14,16 @@ from typing import Any, get_args
 import msgspec
 from msgspec import Struct
 
-from kept import tokens, transcripts
+from kept import transcripts
 from kept.errors import InvalidInput, NotFound
 from kept.model import Draft, Memory, Message, MessageRole, Receipt, Session, Source, replace
 from kept.opened import Memories, Receipts
-from kept.ports import Reader, Storage, Transaction, Where
+from kept.ports import Reader, Storage, Where
 from kept.remembering import Remembering, grown_by
-from kept.settings import PRESETS
+from kept.tables import PRESETS
 from kept.text import fingerprint
 from kept.transcripts import check_session_name
+from kept.window import Window, message_tokens, stands_for, window
 from kept.writing import admit, pipeline
 from kept.writing.check import MAX_NAME_CHARS, MAX_TEXT_BYTES, check_text
 from kept.writing.extract import Extracted, extract
@@ -31,7 +33,6 @@ from kept.writing.summarize import Summarizer, summarize
 
 ROLES: tuple[str, ...] = get_args(MessageRole)
 OVERLAP = 6  # messages before the mark that are read again, so that an error and its fix are seen together
-PRUNED = "[tool result left out of the window; the transcript has it]"
 
 
 class Flushed(Struct, frozen=True, kw_only=True):
@@ -40,13 +41,6 @@ class Flushed(Struct, frozen=True, kw_only=True):
     findings: int = 0
     promoted: int = 0
     summary: str | None = None  # the ref of the stored summary
-
-
-class Window(Struct, frozen=True, kw_only=True):
-    """What stands in the context: messages, and their size in tokens."""
-
-    messages: tuple[Message, ...]
-    tokens: int
 
 
 class Sessions(Remembering):
@@ -123,17 +117,7 @@ class OpenSession:
         clean = [redact_message(message, email=rules.redact_email, allow=rules.allow) for message in clean]
         with self._storage.writing(self._memory._stamp()) as tx:
             before = tx.last_number(self.id)
-            added = tx.append(
-                [
-                    replace(
-                        message,
-                        session=self.id,
-                        id=message.id or f"msg_{before + offset:03d}",
-                        at=message.at or tx.stamp.at,
-                    )
-                    for offset, message in enumerate(clean, 1)
-                ]
-            )
+            added = tx.append([replace(message, session=self.id, at=message.at or tx.stamp.at) for message in clean])
             session = tx.session(self.id)
             if added and session is not None and session.packed_at is not None:  # it goes on: unpacked
                 session = tx.put(replace(session, packed_at=None), "unpack")
@@ -166,12 +150,7 @@ class OpenSession:
         """What was taken from this session (and, in a fork, from those it came from), newest first."""
         with self._storage.reading() as reader:
             names = [self.id, *_ancestors(reader, self.id)]
-            return [
-                memory
-                for name in names
-                for memory in reader.select(Where(session=name, tiers=("session",)), limit=10_000)
-                if memory.kind != "summary"
-            ]
+            return [memory for name in names for memory in _findings_of(name, reader)]
 
     def checkpoint(self) -> int:
         """Take the findings out of what was said since the last checkpoint; how many there were.
@@ -215,7 +194,7 @@ class OpenSession:
         said = [message for message in whole if message.role != "summary"]
         old = said[: -settings.compaction_keep_recent] if settings.compaction_keep_recent else said
         upto = old[-1].n if old else 0
-        if not old or any(_stands_for(message) >= upto for message in whole if message.role == "summary"):
+        if not old or any(stands_for(message) >= upto for message in whole if message.role == "summary"):
             return before
         summary = (summarizer or summarize)(old) or "Nothing of note was said."
         self.extend([Message(id=f"summary_{upto:03d}", role="summary", content=summary, input={"upto": upto})])
@@ -254,10 +233,10 @@ class OpenSession:
         return child
 
     @contextmanager
-    def turn(self, user_text: str, *, speaker: str | None = None) -> Iterator["Turn"]:
+    def turn(self, user_text: str, *, speaker: str | None = None) -> Iterator["Exchange"]:
         """One round of an agent's loop: the question is kept at once, the answer when `persist` is called."""
         self.append("user", user_text, speaker=speaker)
-        yield Turn(self, user_text)
+        yield Exchange(self, user_text)
 
     # How it is done
 
@@ -273,15 +252,20 @@ class OpenSession:
         self._memory._signals.emit(signal, type="session", path=path, **payload)
 
     def _checked(self, message: Message) -> Message:
+        if not isinstance(message, Message):
+            raise InvalidInput(f"A {type(message).__name__} is not a message.", hint="Give kept.Message(id=…, role=…).")
         if message.role not in ROLES:
             raise InvalidInput(f"{message.role!r} is not a role.", hint=f"Choose one of {', '.join(ROLES)}.")
         check_text(message.content, "The message", 10 * MAX_TEXT_BYTES)
-        for name, value in (("id", message.id), ("name", message.name or ""), ("speaker", message.speaker or "")):
-            check_text(value, f"The {name} of the message", MAX_NAME_CHARS)
-        if message.at is not None and message.at.tzinfo is None:
+        for name, value in (("id", message.id), ("name", message.name), ("speaker", message.speaker)):
+            if value is not None:
+                check_text(value, f"The {name} of the message", MAX_NAME_CHARS)
+        if message.at is not None and (not isinstance(message.at, datetime) or message.at.tzinfo is None):
             raise InvalidInput("The time of the message has no time zone.", hint="Use datetime(…, tzinfo=UTC).")
         if message.input is not None:
             try:
+                if not isinstance(message.input, dict):
+                    raise TypeError(f"it is a {type(message.input).__name__}, and not a dictionary")
                 msgspec.json.encode(message.input)
             except (TypeError, ValueError, RecursionError) as error:
                 raise InvalidInput(f"The input of the tool call is not JSON ({error}).") from error
@@ -299,7 +283,7 @@ class OpenSession:
             if session is None:
                 return False
             unflushed = reader.messages(self.id, after=session.flushed)
-        return sum(message_tokens(message) for message in unflushed) >= threshold_tokens
+        return sum(map(message_tokens, unflushed)) >= threshold_tokens
 
     def _take_findings(self) -> Receipts:
         if self._memory._is_off(self.id):
@@ -341,7 +325,7 @@ class OpenSession:
         preset = PRESETS[self._memory._settings.preset]
         promoted: Memories = []
         with self._storage.writing(self._memory._stamp()) as tx:
-            for memory in _own_findings(tx, self.id):
+            for memory in _findings_of(self.id, tx):
                 if admit.is_promotable(signals_of(memory), memory.importance, len(memory.content), preset):
                     change = replace(memory, tier="project", status="candidate", updated_at=tx.stamp.at)
                     promoted.append(tx.put(change, "promote"))
@@ -356,8 +340,8 @@ class OpenSession:
                 tx.put(msgspec.structs.replace(session, **marks), "session")
 
 
-class Turn:
-    """INTAKE is done; CONTEXT, EXECUTE (yours) and PERSIST are here."""
+class Exchange:
+    """One round of an agent's loop: INTAKE is done; CONTEXT, EXECUTE (yours) and PERSIST are here."""
 
     def __init__(self, session: OpenSession, user_text: str) -> None:
         self._session = session
@@ -370,35 +354,15 @@ class Turn:
     def persist(self, reply: str, tool_calls: Sequence[tuple[str, dict[str, Any], str]] = ()) -> list[Message]:
         """Keep the answer, after the tool calls (name, input, result) that led to it."""
         messages = []
-        with self._session._storage.reading() as reader:
-            number = reader.last_number(self._session.id)
-        for offset, (name, input, result) in enumerate(tool_calls, 1):
-            id = f"tool_{number + offset:03d}"
+        for call in tool_calls:
+            if not isinstance(call, tuple | list) or len(call) != 3:
+                raise InvalidInput("A tool call is (name, input, result).", hint='("ls", {"path": "."}, "a.py b.py")')
+            name, input, result = call
+            id = f"tool_{secrets.token_hex(8)}"  # not by number: others may persist at the same time
             messages.append(Message(id=id, role="tool_call", name=name, input=input))
             messages.append(Message(id=id, role="tool_result", name=name, content=result))
         messages.append(Message(id="", role="assistant", content=reply))
         return self._session.extend(messages)
-
-
-def window(messages: Sequence[Message], keep_tool_results: int) -> Window:
-    """The newest summary and what follows what it stands for; of the tool results, the newest few in full."""
-    summary = next((message for message in reversed(messages) if message.role == "summary"), None)
-    upto = _stands_for(summary) if summary is not None else 0
-    said = [message for message in messages if message.n > upto and message.role != "summary"]
-    results = [message.n for message in said if message.role == "tool_result"]
-    full = set(results[-keep_tool_results:]) if keep_tool_results else set()
-    shown = [
-        replace(message, content=PRUNED) if message.role == "tool_result" and message.n not in full else message
-        for message in said
-    ]
-    shown = [summary, *shown] if summary is not None else shown
-    return Window(messages=tuple(shown), tokens=sum(message_tokens(message) for message in shown))
-
-
-def message_tokens(message: Message) -> int:
-    """What a message takes of the window."""
-    spoken = tokens.estimate(message.content)
-    return spoken if message.input is None else spoken + tokens.estimate(msgspec.json.encode(message.input).decode())
 
 
 def signals_of(memory: Memory) -> tuple[str, ...]:
@@ -424,8 +388,8 @@ def _as_draft(found: Extracted, session: Session) -> Draft:
     )
 
 
-def _own_findings(tx: Transaction, name: str) -> Memories:
-    found = tx.select(Where(session=name, tiers=("session",)), limit=10_000)
+def _findings_of(name: str, reader: Reader) -> Memories:
+    found = reader.select(Where(session=name, tiers=("session",)), limit=10_000)
     return [memory for memory in found if memory.kind != "summary"]
 
 
@@ -436,7 +400,3 @@ def _ancestors(reader: Reader, name: str) -> list[str]:
         found.append(session.parent)
         session = reader.session(session.parent)
     return found
-
-
-def _stands_for(summary: Message) -> int:
-    return int((summary.input or {}).get("upto", 0))

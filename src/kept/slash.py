@@ -17,7 +17,7 @@ from kept.memory import Kept
 from kept.model import KINDS, Hit, Memory, Receipt, Source, canonical_kind
 from kept.ports import Where
 from kept.recalling import Question, holds_receipts
-from kept.settings import PRESETS
+from kept.tables import PRESETS
 
 Choose = Callable[[str, Sequence[Memory]], int | str | None]  # which of these? a ref, or None for none of them
 

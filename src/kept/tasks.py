@@ -93,15 +93,16 @@ class Tasks(Knowledge):
     def _clean(self, field: str, value: Any) -> Any:
         """What is given for a field of a task, without its secrets. Raises InvalidInput for what cannot be one."""
         if field == "priority":
-            if not 0 <= value < 2**31:
+            if type(value) is not int or not 0 <= value < 2**31:
                 raise InvalidInput(f"{value!r} is not a priority.", hint="Give a whole number; 1 comes first.")
             return value
         if field == "blocked_by":
-            return tuple(dict.fromkeys(check_task_id(id) for id in value))
+            return tuple(dict.fromkeys(check_task_id(id) for id in several(value)))
         if field == "acceptance_criteria":
-            if len(value) > MAX_CRITERIA:
-                raise InvalidInput(f"{len(value)} criteria are too many for one task; the limit is {MAX_CRITERIA}.")
-            return tuple(self._safe(one, "A criterion", MAX_DESCRIPTION_BYTES) for one in value)
+            criteria = several(value)
+            if len(criteria) > MAX_CRITERIA:
+                raise InvalidInput(f"{len(criteria)} criteria are too many for one task; the limit is {MAX_CRITERIA}.")
+            return tuple(self._safe(one, "A criterion", MAX_DESCRIPTION_BYTES) for one in criteria)
         is_name = field == "milestone"
         return self._safe(value, f"The {field}", MAX_NAME_CHARS if is_name else MAX_DESCRIPTION_BYTES) or None
 

@@ -79,19 +79,20 @@ class Tending(Opened):
                 access.check_write(self._as_actor(), storage.space)
                 embedding.drop_all(storage)
 
-    def backup(self, target: Path, *, tier: Tier = "project") -> BackedUp:
+    def backup(self, target: Path | str, *, tier: Tier = "project") -> BackedUp:
         """Write a verified copy of the project's store (or of the global one) to a new file, while others go on."""
         storage = next((one for one in self._readable() if (one.space == GLOBAL) == (tier == "global")), None)
         if storage is None:
             raise NotFound("Nothing is kept here yet, so there is nothing to back up.")
-        return storage.back_up(target)
+        return storage.back_up(Path(target))
 
-    def restore_backup(self, source: Path, *, overwrite_newer: bool = False) -> Restored:
+    def restore_backup(self, source: Path | str, *, overwrite_newer: bool = False) -> Restored:
         """Let the store hold what the backup holds. Asks first when that would lose changes, or is another project's.
 
         The backup says whether it is of global memory; otherwise it is put in the place of the opened project. What
         the store held before is kept beside it, and what was erased since the backup was made stays erased.
         """
+        source = Path(source)
         is_global = is_of_global(source)
         if is_global:
             self._check_change(GLOBAL, "", f"Put global memory back as it is in {shown(source)}?")

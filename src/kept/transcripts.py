@@ -92,9 +92,9 @@ def remove(folder: Path, session: str) -> None:
 def _whole_lines(fd: int) -> int:
     """How many lines the file has; a torn tail is cut off first."""
     size = os.fstat(fd).st_size
-    lines = end = position = 0
+    lines = end = position = os.lseek(fd, 0, os.SEEK_SET)
     while position < size:
-        chunk = os.pread(fd, 1 << 20, position)
+        chunk = os.read(fd, 1 << 20)
         if not chunk:
             break
         lines += chunk.count(b"\n")

@@ -8,6 +8,7 @@ from kept.errors import NotFound
 from kept.model import GLOBAL, Event, Memory, Record, Tier, replace
 from kept.opened import Events, Opened, Ref, Storages
 from kept.ports import ANYWHERE, Reader, Stamp, Storage
+from kept.storage.shared import check_limit
 
 PAGE = 200
 GONE = (None, "archived")
@@ -19,6 +20,7 @@ class Undoing(Opened):
 
     def history(self, ref: Ref | None = None, *, limit: int = 50, tier: Tier = "project") -> Events:
         """What happened to a memory, oldest first; without a ref, the newest events of the project (or of global)."""
+        check_limit(limit)
         if ref is None:
             for storage in self._readable():
                 if (storage.space == GLOBAL) == (tier == "global"):
@@ -57,11 +59,7 @@ class Undoing(Opened):
                 if group is not None:
                     newest.append((reader.events(group=group, limit=1)[0].at, group))
         if not newest:
-            raise NotFound(
-                "There is nothing to undo.",
-                hint=f"It looks at your calls among the newest {LOOK_BACK:,} events. "
-                "`kept undo EVENT` takes back any that `kept history` shows.",
-            )
+            raise NotFound("There is nothing to undo.", hint=_others_last(storages))
         return max(newest)[1]
 
     def _group_of(self, storages: Storages, event: Ref) -> str:
@@ -86,6 +84,16 @@ class Undoing(Opened):
             done = tx.events(group=stamp.group)
         self._tell_write(storage, sum(map(_grown_by, done)))
         return done
+
+
+def _others_last(storages: Storages) -> str:
+    """What to do instead, where nothing of one's own can be undone: somebody else may have written last."""
+    for storage in storages:
+        with storage.reading() as reader:
+            for event in reader.events(newest_first=True, limit=1):
+                number = f"g{event.seq}" if storage.space == GLOBAL else f"{event.seq}"
+                return f"The last change ({event.action}) is by {event.actor}: `kept undo {number}` takes it back."
+    return f"It looks at your calls among the newest {LOOK_BACK:,} events."
 
 
 def _newest_first(reader: Reader) -> Iterator[Event]:

@@ -18,7 +18,7 @@ from kept.errors import Busy, KeptError
 from kept.opened import Opened
 from kept.ports import Storage
 from kept.rounds import PAGE, Done, Round, page_of, pages_of
-from kept.settings import RETENTIONS
+from kept.tables import RETENTIONS
 from kept.upkeep import decisions, progress, room
 from kept.upkeep.progress import Progress
 

@@ -52,6 +52,24 @@ FACTORS: Mapping[str, Callable[[Memory, datetime], float]] = {
 }
 
 
+# What a use is
+
+
+def is_use(memory: Memory, now: datetime, *, session: str | None = None, since: datetime | None = None) -> bool:
+    """Whether being delivered now counts as a use: once a day, and not on the day it was written.
+
+    Delivered to a session that began at `since`: once in it, and never to the one that wrote it.
+    """
+    if session is not None and session in (memory.source.session, *(memory.data or {}).get("sessions", ())):
+        return False
+    if since is not None:
+        # No storage keeps who was told what. Used since then, by whomever, is taken for used by this session.
+        is_older = memory.source.session is not None or memory.created_at < since
+        return is_older and (memory.last_used_at is None or memory.last_used_at < since)
+    today = now.date()
+    return memory.created_at.date() != today and (memory.last_used_at is None or memory.last_used_at.date() != today)
+
+
 # What upkeep decides by
 
 DECAY_PER_WEEK = 0.95

@@ -87,6 +87,13 @@ def test_days_narrow_what_is_found(asked: Shell) -> None:
     assert "Swap the two dates" in asked.fails("recall", "x", "--since", "2026-03-03", "--until", "2026-03-01")
 
 
+def test_conversations_are_narrowed_by_days_and_by_nothing_else(asked: Shell) -> None:
+    asked("recall", "harbor", "--scope", "sessions", "--since", "2026-03-01")
+    said = asked.fails("recall", "harbor", "--scope", "sessions", "--tag", "auth", "--kind", "fact")
+    assert said.startswith("Messages have no kinds and no tags")
+    assert "Leave them out" in said
+
+
 def test_why_shows_the_last_recall_or_an_earlier_one(asked: Shell) -> None:
     receipt = asked.json("recall", "auth")["receipt"]
     asked("recall", "importer")

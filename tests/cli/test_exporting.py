@@ -1,6 +1,8 @@
 """A22: `kept export`."""
 
-from kept.exchange.jsonl import from_line
+import msgspec
+
+from kept.model import Memory
 from tests.cli.shell import Shell
 
 
@@ -12,7 +14,7 @@ def test_everything_comes_out_and_can_be_read_back(shell: Shell) -> None:
     shell("remember", "The release is in July, after the audit", "--topic", "release")
     shell("forget", "2")
     lines = shell("export").splitlines()
-    memories = [from_line(line.encode()) for line in lines]
+    memories = [msgspec.json.decode(line, type=Memory) for line in lines]
     assert [memory.ref for memory in memories] == ["1", "4"]
     assert memories[0].tags == ("api",)
     assert memories[0].files == ("src/a.ts",)

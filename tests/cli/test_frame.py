@@ -58,6 +58,9 @@ def test_every_command_refuses_what_is_no_ref_and_what_is_not_there(shell: Shell
     ("arguments", "sentence"),
     [
         (["lst"], "There is no command 'lst'. Did you mean list? `kept --help` shows how it is used."),
+        (["serch", "x"], "There is no command 'serch'. Did you mean recall?"),
+        (["delete", "1"], "There is no command 'delete'. Did you mean forget, or erase for good?"),
+        (["version"], "There is no command 'version'. Did you mean kept --version?"),
         (["show"], "Missing argument 'REF'. `kept show --help` shows how it is used."),
         (["projects", "marge"], "There is no command 'marge'. Did you mean merge?"),
         (["list", "--limit", "-1"], "'-1' is not a whole number from 1 to 10000."),

@@ -7,7 +7,7 @@ single one is not, and test_faults.py shows that each promise can be broken.
 import contextlib
 import threading
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from math import prod
 from typing import Any, Protocol
 
@@ -16,7 +16,7 @@ import pytest
 from kept import bm25, journal, text, vectors, worth
 from kept.errors import Busy, InvalidInput, NotFound, StorageError
 from kept.model import Alias, Allowance, Conflict, Memory, Message, Pause, Session, Source, Task, replace
-from kept.ports import ANYWHERE, COMMON_HANDLE, Ranking, Statistics, Storage, TooLate, VectorState, Where
+from kept.ports import ANYWHERE, COMMON_HANDLE, Period, Ranking, Statistics, Storage, TooLate, VectorState, Where
 from tests.builders import START, memory, stamp
 
 
@@ -800,6 +800,53 @@ def promise_a_message_is_added_once(bench: Bench) -> None:
         tx.append([said(1, "once")])
         assert tx.append([said(1, "once"), said(2, "new")]) == [replace(said(2, "new"), n=2)]
         assert tx.append([said(1, "once", role="assistant")])[0].n == 3
+
+
+def promise_a_message_without_an_id_is_given_a_free_one(bench: Bench) -> None:
+    """B3: such a message is never known already, neither by the ids before it nor by those beside it."""
+    storage = bench.open()
+
+    def nameless(content: str, session: str = "s1") -> Message:
+        return Message(id="", role="user", session=session, content=content)
+
+    with storage.writing(stamp()) as tx:
+        tx.append([said(1, "once")])
+        added = tx.append([said(1, "once"), nameless("same"), nameless("same"), nameless("first", "s2")])
+        assert [(one.session, one.n, one.id) for one in added] == [
+            ("s1", 2, "msg_002"),
+            ("s1", 3, "msg_003"),
+            ("s2", 1, "msg_001"),
+        ]
+        taken = replace(nameless("of another's choice"), id="msg_004", role="assistant")
+        added = tx.append([nameless("beside it"), taken, nameless("behind it")])
+        assert [(one.n, one.id) for one in added] == [(4, "msg_005"), (5, "msg_004"), (6, "msg_006")]
+        tx.pack("s1")
+    with bench.reopen(storage).writing(stamp()) as tx:
+        (late,) = tx.append([nameless("same")])
+        assert (late.n, late.id) == (7, "msg_007")
+        assert tx.messages("s1")[-1] == late
+
+
+def promise_messages_are_searched_within_a_period(bench: Bench) -> None:
+    """B17: from `since` on, and before `until`; filters come before the limit, and what has no time is in no period."""
+    storage = bench.open()
+    days = [START + timedelta(days=n) for n in range(5)]
+    with storage.writing(stamp()) as tx:
+        tx.append([said(n, "harbor", at=at) for n, at in enumerate(days)])
+        tx.append([said(8, "harbor"), said(9, "harbor", "s2", at=days[2].astimezone(timezone(timedelta(hours=-9))))])
+    words = text.query_words("harbor")
+
+    def within(limit: int = 9, session: str | None = None, **period: datetime) -> set[str]:
+        with storage.reading() as reader:
+            found = reader.search_messages(words, limit=limit, session=session, period=Period(**period))
+        return {hit.message.id for hit in found}
+
+    assert within(since=days[2]) == {"m2", "m3", "m4", "m9"}
+    assert within(until=days[2]) == {"m0", "m1"}
+    assert within(since=days[1], until=days[3]) == {"m1", "m2", "m9"}
+    assert within(since=days[1], until=days[3], session="s1") == {"m1", "m2"}
+    assert within(until=days[1], limit=1) == {"m0"}
+    assert len(within()) == 7
 
 
 def promise_messages_are_searched_apart_from_memories(bench: Bench) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from kept import tokens
 from kept.model import Entry, Memory, Source, replace
 from kept.recall.compose import Composed, Found, Order, compose
-from kept.settings import BRIEFING_SHARES
+from kept.tables import BRIEFING_SHARES
 from tests.builders import START, memory
 from tests.recall.parsers import PARSERS, Forged
 

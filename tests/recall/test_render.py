@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kept.model import Entry, Memory, Source
 from kept.recall import compose, render
 from kept.recall.compose import Composed, Found, Order
-from kept.settings import BRIEFING_SHARES
+from kept.tables import BRIEFING_SHARES
 from kept.writing import admit
 from tests.builders import memory
 from tests.recall import renders

@@ -11,6 +11,7 @@ import kept
 from kept import text, worth
 from kept.recall.latency import Latencies
 from kept.recall.score import file_affinity
+from kept.recall.select import MOST_MISSES
 from tests.builders import START, FakeClock
 from tests.builders import memory as a_memory
 
@@ -152,6 +153,22 @@ def test_latency_decides_how_much_is_looked_at() -> None:
         latencies.note(10)
     assert not latencies.is_degraded
     assert latencies.p95_ms() == 10
+
+
+def test_what_was_considered_and_not_returned_says_why(memory: kept.Kept) -> None:
+    """C12, C15: the best few of it; and where recall has been slow, only the first five may be returned."""
+    memory.remember_many([kept.Draft(content=f"The harbor has pier number {n}") for n in range(40)])
+    recalled = memory.recall("harbor", limit=10)
+    assert len(recalled) == 10
+    assert [miss.reason for miss in recalled.misses] == ["beyond the limit of 10"] * MOST_MISSES
+    memory._latencies.is_degraded = True
+    recalled = memory.recall("harbor", limit=10)
+    assert len(recalled) == 5
+    assert [miss.reason for miss in recalled.misses[:2]] == [
+        "ranked 6, beyond the first 5",
+        "ranked 7, beyond the first 5",
+    ]
+    assert "slow lately" in str(recalled.degraded)
 
 
 def test_a_reranker_adds_a_factor_and_may_fail(tmp_path: Path) -> None:

@@ -66,6 +66,18 @@ def test_the_generator_may_deal_with_an_error() -> None:
         raise TypeError("worth it")
 
 
+def test_a_generator_must_yield() -> None:
+    empty = block(lambda: iter(()))
+    with pytest.raises(RuntimeError, match="did not begin"), empty():
+        pass
+
+
+def test_an_error_says_where_it_was_raised_and_not_where_it_passed_through() -> None:
+    with pytest.raises(ValueError, match="mine") as raised, told("a"):
+        raise ValueError("mine")
+    assert [entry.path.name for entry in raised.traceback if hasattr(entry.path, "name")] == ["test_blocks.py"]
+
+
 def test_a_second_yield_is_an_error() -> None:
     with pytest.raises(RuntimeError, match="twice"), twice():
         pass

@@ -117,6 +117,27 @@ def test_a_changed_byte_in_the_strength_of_a_link_is_noticed(tmp_path: Path, byt
     assert [finding for finding in doctor.examine(storage.path, now=START) if finding.level == "problem"]
 
 
+@pytest.mark.parametrize("change", ["value = replace(value, '3', '1')", "name = 'c0unt:' || substr(name, 7)"])
+def test_a_changed_counter_is_noticed(tmp_path: Path, change: str) -> None:
+    storage = SqliteStorage(tmp_path / "kept.db", "project/p1")
+    for number in (1, 2):
+        with storage.bookkeeping() as notes:
+            assert notes is not None
+            notes.count({"refused:chatter": number})
+    with storage.reading() as reader:
+        assert reader.counters() == {"refused:chatter": 3}
+    storage.close()
+    connection = apsw.Connection(str(storage.path))
+    connection.execute(f"update meta set {change} where name like 'count:%'")
+    connection.close()
+    assert [finding for finding in doctor.examine(storage.path, now=START) if finding.level == "problem"]
+    if change.startswith("value"):
+        storage = SqliteStorage(storage.path)
+        with storage.reading() as reader, pytest.raises(Corrupt, match="A counter"):
+            reader.counters()
+        storage.close()
+
+
 def test_a_checksum_tells_kinds_of_rows_apart() -> None:
     """A row of one table must not pass for one of another that has as many columns."""
     alias = rows.to_values(Alias(id=1, word="db", expands_to=("database",)))

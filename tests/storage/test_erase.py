@@ -372,6 +372,8 @@ def test_the_receipt_names_backups_out_of_reach_that_hold_it(tmp_path: Path) -> 
 def test_many_are_erased_as_one_call(tmp_path: Path) -> None:
     with kept.open(tmp_path / "memory.db", clock=FakeClock()) as memory_:
         refs = [memory_.remember(f"a thing to erase, number {number}").ref or "" for number in range(12)]
+        with pytest.raises(kept.InvalidInput, match="one ref, not many"):
+            memory_.erase_many("12")
         receipts = memory_.erase_many([*refs[:10], refs[0]])
         assert [receipt.reason for receipt in receipts] == ["erased"] * 11
         assert [receipt.ref for receipt in receipts] == [*refs[:10], refs[0]]

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import apsw
 import pytest
 
 from kept.model import Memory, replace
@@ -72,6 +74,22 @@ def test_only_chunks_that_changed_are_read_again(storage: SqliteStorage) -> None
         after = held.read(reader._connection, up_to=ROWS)
     assert held._chunks[0] is kept_chunk
     assert [id for id in range(ROWS) if before.feedbacks[id] != after.feedbacks[id]] == [1_200]
+
+
+def test_nothing_is_wanted_and_nothing_is_found(storage: SqliteStorage) -> None:
+    with storage.reading() as reader:
+        assert reader.search(["alpha"], limit=0) == []
+
+
+@pytest.mark.parametrize("column", ["lengths", "feedbacks", "others", "days"])
+def test_doctor_notices_a_changed_byte(storage: SqliteStorage, column: str) -> None:
+    connection = apsw.Connection(str(storage.path))
+    assert weights.wrong(connection) == []
+    blob: Any = connection.execute(f"select {column} from weights where chunk = 1").get
+    connection.execute(f"update weights set {column} = ? where chunk = 1", (bytes([blob[0] ^ 1]) + blob[1:],))
+    damaged = weights.wrong(connection)
+    connection.close()
+    assert damaged == list(range(1_000, ROWS + 1))
 
 
 def test_a_short_text_is_worth_more_than_a_long_one(storage: SqliteStorage) -> None:

@@ -1,7 +1,8 @@
 """What an acknowledged write leaves behind is the same, however cheaply it was made."""
 
 import os
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -10,9 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kept import journal
-from kept.model import Alias, Allowance, Conflict, Pause, Record, Session, Source, Task
+from kept.errors import StorageError
+from kept.model import Alias, Allowance, Conflict, Memory, Pause, Record, Session, Source, Task
+from kept.ports import ANYWHERE
+from kept.storage.prepare import prepare
+from kept.storage.sqlite import SqliteStorage, rows
 from kept.storage.turns import Turns
-from tests.builders import memory
+from tests.builders import memory, stamp
 
 NOW = datetime(2026, 5, 1, 12, 30, tzinfo=UTC)
 JSON = st.recursive(
@@ -54,3 +59,71 @@ def test_whoever_takes_the_turn_signs_even_where_somebody_else_had_it_last(tmp_p
         turns.leave(b"4242".ljust(20), 0)
         turns.end()
     turns.close()
+
+
+def test_an_interrupted_signature_leaves_no_lock_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(turns: Turns) -> None:
+        raise KeyboardInterrupt
+
+    turns, others = Turns(tmp_path / "kept.db.lock"), Turns(tmp_path / "kept.db.lock")
+    monkeypatch.setattr(Turns, "_sign", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        turns.take(0)
+    monkeypatch.undo()
+    others.take(0)
+    others.end()
+    for one in (turns, others):
+        one.close()
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Iterator[SqliteStorage]:
+    opened = SqliteStorage(tmp_path / "kept.db", "project/p1")
+    yield opened
+    opened.close()
+
+
+def test_a_turn_in_which_a_change_failed_leaves_nothing_whoever_catches_the_error(storage: SqliteStorage) -> None:
+    first = memory("Kept before", uid="one")
+    with storage.writing(stamp()) as tx:
+        tx.add(first, "remember")
+
+    def go_on_after_an_error() -> None:
+        with storage.writing(stamp()) as tx:
+            tx.add(memory("Another with its uid", uid="one"), "remember")
+            with pytest.raises(Exception, match="UNIQUE"):
+                tx.count(ANYWHERE)
+            tx.add(memory("As if nothing had happened", uid="two"), "remember")
+
+    with pytest.raises(StorageError, match="nothing of it is kept"):
+        go_on_after_an_error()
+    with storage.reading() as reader:
+        assert [m.content for m in reader.select(ANYWHERE)] == ["Kept before"]
+        assert [event.subject for event in reader.events()] == ["one"]
+
+
+def test_a_connection_that_failed_is_not_lent_again(storage: SqliteStorage) -> None:
+    with pytest.raises(StorageError), storage._pool.borrow() as connection, storage._turn(0):
+        connection.execute("select * from nowhere")
+    with storage._pool.borrow() as other:
+        assert other is not connection
+
+
+def test_every_field_of_a_memory_stands_in_its_own_column() -> None:
+    """The values of a row are written down by hand: none may stand in the place of another."""
+    texts = "uid content fingerprint kind tier scope status reason topic key item_type title superseded_by".split()
+    numbers = {"id": 2, "importance": 0.25, "confidence": 0.75, "feedback": 3, "use_count": 4}
+    moments = "created_at updated_at last_hit_at last_used_at verified_at archived_at".split()
+    at = {name: NOW + timedelta(days=day) for day, name in enumerate(moments)}
+    source = Source(origin="import", agent="a", session="s", task="t", narrative="n", file="f", line=5)
+    lists = {"tags": ("tag",), "files": ("file",)}
+    named = {name: f"its {name}" for name in texts}
+    new = Memory(space="project/p1", source=source, data={"a": 1}, **named, **numbers, **at, **lists)  # type: ignore[arg-type]
+    row = rows.to_row(new)
+    assert {name: row[name] for name in (*named, *numbers)} == named | numbers
+    assert {name: row[name] for name in moments} == {name: rows.clock(moment) for name, moment in at.items()}
+    assert (row["tags"], row["files"], row["data"]) == ('["tag"]', '["file"]', '{"a":1}')
+    of_source = ("source", "agent", "session_id", "task_id", "narrative_id", "source_file", "source_line")
+    assert tuple(row[name] for name in of_source) == msgspec.structs.astuple(source)
+    of_text = ("words", "tag_words", "file_words", "source_words", "kind_words", "n_words", "n_tokens")
+    assert tuple(row[name] for name in of_text) == msgspec.structs.astuple(prepare(new))

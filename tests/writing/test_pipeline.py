@@ -1,14 +1,15 @@
 """The write path through the facade: what gets in, as what, and what is refused with which reason."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
 import kept
-from kept.model import Draft, Origin, Source
-from kept.settings import PRESETS
+from kept.model import Draft, Origin, Redaction, Source
+from kept.tables import PRESETS
 from kept.writing.admit import POINTS, REASONS, is_chatter, is_instruction_like, is_promotable, points
 from tests.builders import FakeClock
 
@@ -349,13 +350,75 @@ def test_tags_are_clean(memory: kept.Kept) -> None:
         ({"content": "x", "tier": "cosmic"}, "tier"),
         ({"content": "x", "tags": ["t\0"]}, "NUL"),
         ({"content": "x", "topic": "t" * 501}, "limit"),
+        ({"content": None}, "not a text"),
+        ({"content": "x", "kind": None}, "kind is of type NoneType"),
+        ({"content": "x", "kind": 7}, "kind is of type int"),
+        ({"content": "x", "topic": 7}, "topic is of type int"),
+        ({"content": "x", "key": b"k"}, "key is of type bytes"),
+        ({"content": "x", "tags": [None]}, "type NoneType, and not a text"),
+        ({"content": "x", "tags": ["a", 7]}, "type int, and not a text"),
+        ({"content": "x", "tags": 7}, "not a value of type int"),
+        ({"content": "x", "tags": {"a": "b"}}, "not a value of type dict"),
+        ({"content": "x", "files": b"a.py"}, "type int, and not a text"),
+        ({"content": "x", "files": [["a.py"]]}, "type list, and not a text"),
+        ({"content": "x", "importance": "high"}, "importance is of type str"),
+        ({"content": "x", "importance": True}, "importance is of type bool"),
+        ({"content": "x", "importance": float("nan")}, "importance nan"),
+        ({"content": "x", "tier": None}, "tier"),
+        ({"content": "x", "source": "user"}, "not a Source"),
+        ({"content": "x", "source": ""}, "not a Source"),
+        ({"content": "x", "source": {"origin": "user"}}, "not a Source"),
+        ({"content": "x", "source": Source(agent=7)}, "agent of the source is of type int"),  # type: ignore[arg-type]
+        ({"content": "x", "source": Source(line="7")}, "line of the source"),  # type: ignore[arg-type]
     ],
 )
 def test_bad_input_is_an_error_and_loses_nothing(memory: kept.Kept, arguments: dict[str, object], word: str) -> None:
     memory.remember("Kept before")
     with pytest.raises(kept.InvalidInput, match=word):
         memory.remember(**arguments)  # type: ignore[arg-type]
+    with pytest.raises(kept.InvalidInput, match=word):
+        memory.remember_many([Draft(content="Never stored"), Draft(**arguments)])  # type: ignore[arg-type]
     assert [m.content for m in memory.list()] == ["Kept before"]
+
+
+def circle() -> dict[str, object]:
+    ring: dict[str, object] = {}
+    ring["ring"] = ring
+    return ring
+
+
+@pytest.mark.parametrize(
+    ("fields", "word"),
+    [
+        ({"title": 7}, "title is of type int"),
+        ({"item_type": 7}, "item_type is of type int"),
+        ({"confidence": None}, "confidence is of type NoneType"),
+        ({"confidence": "0.5"}, "confidence is of type str"),
+        ({"confidence": False}, "confidence is of type bool"),
+        ({"confidence": float("nan")}, "confidence nan"),
+        ({"scope": "cosmic"}, "not a scope"),
+        ({"data": ["a"]}, "not a dictionary"),
+        ({"data": {"when": datetime(2026, 1, 1, tzinfo=UTC)}}, "JSON"),
+        ({"data": {"some": {1, 2}}}, "JSON"),
+        ({"data": {"a": [{7: "seven"}]}}, "JSON"),
+        ({"data": {"share": float("inf")}}, "JSON"),
+        ({"data": {"half": "\ud83d"}}, "JSON"),
+        ({"data": circle()}, "JSON"),
+    ],
+)
+def test_a_draft_that_no_storage_could_hold_is_an_error(
+    memory: kept.Kept, fields: dict[str, object], word: str
+) -> None:
+    with pytest.raises(kept.InvalidInput, match=word):
+        memory.remember_many([Draft(content="x", **fields)])  # type: ignore[arg-type]
+    assert not memory.list()
+
+
+def test_data_come_back_as_they_were_given(memory: kept.Kept) -> None:
+    data = {"a": None, "b": [True, 2, 2.5, "three"], "c": {"d": {}}}
+    (receipt,) = memory.remember_many([Draft(content="With data", data=data)])
+    assert memory.list()[0].data == data
+    assert receipt.outcome == "stored"
 
 
 def test_a_string_by_itself_is_one_name(memory: kept.Kept) -> None:
@@ -367,6 +430,15 @@ def test_a_string_by_itself_is_one_name(memory: kept.Kept) -> None:
     assert [hit.ref for hit in memory.recall("fastify", tags="server", kinds="fact").hits] == [receipt.ref]
     assert [m.ref for m in memory.list(tags="server")] == [receipt.ref]
     assert not memory.list(tags="api")
+    memory.remember_many([Draft(content="Caddy is the proxy", tags="web, edge", files="Caddyfile")])  # type: ignore[arg-type]
+    (drafted,) = memory.list(tags="edge")
+    assert (drafted.tags, drafted.files) == (("web", "edge"), ("Caddyfile",))
+
+
+def test_none_for_names_is_none(memory: kept.Kept) -> None:
+    memory.remember("Caddy is the proxy", tags=None, files=None)  # type: ignore[arg-type]
+    memory.remember_many([Draft(content="Fastify serves the API", tags=None, files=None)])  # type: ignore[arg-type]
+    assert [(m.tags, m.files) for m in memory.list()] == [((), ()), ((), ())]
 
 
 def test_many_statements_may_be_strings(memory: kept.Kept) -> None:
@@ -374,13 +446,29 @@ def test_many_statements_may_be_strings(memory: kept.Kept) -> None:
     assert [receipt.memory.kind for receipt in receipts if receipt.memory] == ["fact", "warning"]
 
 
-@pytest.mark.parametrize(("given", "word"), [("one", "not many"), (["one", 2], "Statement 2 .* int")])
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ("one", "not many"),
+        (["one", 2], "Statement 2 .* int"),
+        ({"content": "one"}, "not many"),
+        (7, "not many"),
+        (None, "not many"),
+    ],
+)
 def test_what_is_no_list_of_statements_is_an_error_and_stores_nothing(
     memory: kept.Kept, given: list[str], word: str
 ) -> None:
     with pytest.raises(kept.InvalidInput, match=word):
         memory.remember_many(given)
     assert not memory.list()
+
+
+def test_a_refusal_tells_what_was_taken_out_as_well(memory: kept.Kept) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    memory.pause()
+    (paused,) = memory.remember_many([automatic(f"{LONG_ENOUGH} Its token is {secret}.")])
+    assert (paused.reason, paused.redactions) == ("paused", (Redaction(kind="github", count=1),))
 
 
 def test_refusals_are_counted_for_status(memory: kept.Kept) -> None:

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from kept.model import Draft, Redaction
+from kept.model import Draft, Redaction, Source
 from kept.writing import redact as redact_module
 from kept.writing import (
+    redaction,
     secret_cues,
     secret_judgement,
     secret_places,
@@ -435,15 +436,39 @@ def test_a_tag_that_was_seen_before_is_judged_by_the_rules_of_its_own_draft() ->
     assert redact_draft(draft, email=True).redactions == (Redaction(kind="email", count=1),)
 
 
+def test_a_failure_that_has_passed_is_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(text: str, small: str) -> Iterator[tuple[int, int, str]]:
+        raise MemoryError
+
+    draft = Draft(content="Ask her", tags=("a-tag-of-its-own",), source=Source(agent="an-agent-of-its-own"))
+    with monkeypatch.context() as patch:
+        patch.setattr(redact_module, "FINDERS", (broken,))
+        assert redact_draft(draft, email=True).draft.tags == ("[redacted:error]",)
+    assert redact_draft(draft, email=True).draft == draft
+
+
+def test_names_that_hold_secrets_are_not_kept_in_memory() -> None:
+    names = [GITHUB[:-1] + letter for letter in "abc"]
+    draft = Draft(content="Ask her", tags=(names[0],), files=(names[1],), source=Source(agent=names[2]))
+    before = redaction._harmless.cache_info()
+    safe = redact_draft(draft, email=True)
+    assert safe.redactions == (Redaction(kind="github", count=3),)
+    assert safe.draft.source == Source(agent="[redacted:github]")
+    after = redaction._harmless.cache_info()
+    assert (after.currsize, after.misses) == (before.currsize, before.misses + 3)
+
+
 def is_needed(sign: str, parsed: Any) -> bool:
-    """Whether nothing without the sign can match a parsed pattern."""
+    """Whether nothing without the sign, in this case, can match a parsed pattern."""
+    run = ""
     for operation, argument in parsed:
         name = str(operation)
+        run = run + chr(argument) if name == "LITERAL" else ""
         if (
-            (name == "LITERAL" and argument == ord(sign))
+            sign in run
             or (name.endswith("_REPEAT") and argument[0] and is_needed(sign, argument[2]))
             or (name == "BRANCH" and all(is_needed(sign, way) for way in argument[1]))
-            or (name == "SUBPATTERN" and is_needed(sign, argument[3]))
+            or (name == "SUBPATTERN" and not argument[1] & re.IGNORECASE and is_needed(sign, argument[3]))
         ):
             return True
     return False
@@ -453,8 +478,85 @@ def test_no_command_goes_without_the_sign_that_it_is_listed_under() -> None:
     parse: Callable[[str], Any] = sys.modules["re._parser"].parse
     commands = [(sign, *command) for sign, listed in secrets_rules.COMMANDS.items() for command in listed]
     assert len(commands) > 25
-    assert not [source for sign, word, source in commands if sign not in word and not is_needed(sign, parse(source))]
+    for sign, words, source in commands:
+        assert words == words.lower()
+        assert all(sign in word.upper() for word in words.split()) or is_needed(sign, parse(source)), source
     assert not is_needed("-", parse("(?:-a|b)-?"))
+    assert not is_needed("ab", parse("a?b(?i:ab)(?!ab)"))
+
+
+COMMAND_LINES = [
+    "curl -u bob:{s} host", "curl -sS --user bob:{s}", "curl --proxy-user=bob:{s}", "curl -Ubob:{s}", "curl -b sid={s}",
+    "client --auth bob:{s}", "http -a bob:{s} host", "https POST host -a bob:{s}", "mysql -u root -p{s} app",
+    "mysqldump -p{s}", "mariadb-dump -p{s}", "sshpass -p {s} ssh host", "redis-cli -h host -a {s}",
+    "mongosh -u bob -p {s}", "ldapsearch -x -w {s}", "zip -P {s} a.zip a", "7za a -p{s} a.7z a", "openssl enc -k {s}",
+    "smbclient -U bob%{s} //host", "htpasswd -b file bob {s}", "kubectl --from-literal=a={s}",
+    "kubectl --from-literal a={s}",
+    "keytool -storepass {s}", "keytool -keypass {s}", "vault login {s}", "openssl rsa -passin pass:{s}",
+    "openssl rsa -passout pass:{s}", "openssl enc -pass pass:{s}", "openssl enc -k pass:{s}",
+    "echo {s} | docker login --password-stdin", "echo bob:{s} | sudo chpasswd", "echo {s} | sudo -S ls",
+    "net use Z: //host/x /user:bob {s}", "net user bob {s} /add",
+    *(f"{name} login -u bob -p {{s}} host" for name in "docker podman nerdctl buildah skopeo crane az oc cf".split()),
+    "helm registry login -p {s}",
+]  # fmt: skip
+
+
+def taken(text: str) -> list[str]:
+    """What commands take in a text that is its own view."""
+    return [text[start:end] for start, end, _ in secret_places.find_command_secrets(text, text.lower())]
+
+
+@pytest.mark.parametrize("line", COMMAND_LINES)
+def test_a_command_is_read_however_it_is_spaced_or_its_name_is_written(line: str) -> None:
+    name, blank, rest = line.format(s="Hunter22!x").partition(" ")
+    for typed in (name, name.upper(), name.title()):
+        for written in (typed + blank + rest, f"{typed}  {rest}", f"{typed}\t{rest}", f"see: {typed}{blank}{rest}"):
+            for blanks in (" ", "  ", "\t"):
+                assert taken(written.replace(" ", blanks)) == ["Hunter22!x"]
+
+
+def test_every_command_of_the_table_is_read() -> None:
+    lines = [line.format(s="Hunter22!x") for line in COMMAND_LINES]
+    commands = [command for listed in secrets_rules.COMMANDS.values() for command in listed]
+    whole = {re.escape(word) + source for words, source in commands for word in words.split()}
+    assert not {source for source in whole if not any(re.search(source, line, re.MULTILINE) for line in lines)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "curl -u bob:Hunter22!x host",
+        "curl -X POST \\\n  -u bob:Hunter22!x \\\n  host",
+        "curl -X POST \\\r\n  -u bob:Hunter22!x \\\r\n  host",
+        '{"cmd": "curl -X POST \\\\\\n  -u bob:Hunter22!x"}',
+        '{"cmd": "curl\\t-u\\tbob:Hunter22!x"}',
+    ],
+)
+def test_a_command_may_go_on_in_the_next_line(text: str) -> None:
+    assert redact(text).text == text.replace("Hunter22!x", "[redacted:password]")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the net user count fell by half",
+        "Net user growth slowed in spring",
+        "the gross and the net\nuser numbers differ",
+        "a .NET user interface with .net user secrets management",
+        "internet user accounts doubled",
+        "Vault login requires a second factor",
+        "vault login\nwaits for the token",
+        "Docker login fails with the -p flag",
+        "MongoDB runs under docker run -p 27017:27017 here",
+        "MySQL takes the -port option",
+        "curl -b cookies.txt reads what -c wrote",
+        "mysql -u root -P 3306 app",
+        "the https scheme",
+        "Curl has -u for users: see its manual",
+    ],
+)
+def test_what_is_said_about_commands_is_left_alone(text: str) -> None:
+    assert redact(text) == Redacted(text, ())
 
 
 def test_a_text_in_which_anything_is_escaped_or_masked_is_not_plain() -> None:

@@ -23,8 +23,3 @@ def to_lines(memories: Iterable[Memory]) -> Iterator[bytes]:
 def to_document(memory: Memory) -> dict[str, Any]:
     """A memory with all its fields."""
     return {"format": FORMAT, "ref": memory.ref, **msgspec.to_builtins(memory)}
-
-
-def from_line(line: bytes) -> Memory:
-    """The memory of a line. Raises msgspec.ValidationError for what is none."""
-    return msgspec.json.decode(line, type=Memory)

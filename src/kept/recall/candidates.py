@@ -82,7 +82,7 @@ def budget(rows: int) -> float:
     return max(SMALLEST_BUDGET, BUDGET_GROWTH * math.sqrt(rows))
 
 
-def sizes(weights: dict[str, float], statistics: Statistics, *, wanted: int, is_degraded: bool) -> tuple[int, ...]:
+def sizes(wanted: int, *, is_degraded: bool) -> tuple[int, ...]:
     """How many candidates to take: first, and again if that could miss one that is wanted."""
     if is_degraded:
         return (DEGRADED_CANDIDATES,)

@@ -10,6 +10,7 @@ looked at.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from heapq import nlargest
 from math import log
 from operator import mul
@@ -20,7 +21,7 @@ from msgspec.structs import asdict
 
 from kept import bm25, text, vectors
 from kept.model import Message
-from kept.ports import Embedder, FoundMessage, Messages, Prepared, Statistics, TooLate
+from kept.ports import ALWAYS, Embedder, FoundMessage, Messages, Period, Prepared, Statistics, TooLate
 from kept.recall import english
 from kept.recall.candidates import affordable
 from kept.recall.query import ASKED_FOR
@@ -76,6 +77,7 @@ class MessageRequest(Struct, frozen=True, kw_only=True):
     limit: int
     by: Literal["message", "session"] = "message"
     session: str | None = None  # within this one only
+    period: Period = ALWAYS
     weights: Weights = Weights()
 
 
@@ -108,14 +110,15 @@ def recall_messages(
     """The messages that answer a question best. Never raises for anything a question could say."""
     question = understand(request.query, now)
     statistics = reader.message_statistics(question.asked.words)
-    found, note = _search(question, reader, statistics, request.session, is_late)
+    found, note = _search(question, reader, statistics, request, is_late)
     speakers = {one.message.speaker for one in found if one.message.speaker}
     asked_about = _named(speakers, request.query)
     question = question.without({word for speaker in speakers for word in text.words(speaker)})
     relevance = bm25.scorer(question.asked.weights, statistics)
     candidates = [_candidate(one, relevance(_prepared(one))) for one in found]
     if not is_late():
-        candidates += [_candidate(one, 0.0) for one in _led_on(candidates, reader)]
+        beside = _led_on(candidates, reader)
+        candidates += [_candidate(one, 0.0) for one in beside if request.period.holds(one.message.at)]
     elif candidates and note is None:
         note = "time was over, so the messages beside the best ones were not looked at"
     about = asked_about if asked_about != speakers else set()  # who names everybody, names nobody
@@ -128,15 +131,15 @@ def recall_messages(
 
 
 def _search(
-    question: Question, reader: Messages, statistics: Statistics, session: str | None, is_late: Callable[[], bool]
+    question: Question, reader: Messages, statistics: Statistics, request: MessageRequest, is_late: Callable[[], bool]
 ) -> tuple[list[FoundMessage], str | None]:
     """The best messages by the words that fit the budget of postings, and a note if time ran out."""
     words = _searched(question, statistics)
+    search = partial(reader.search_messages, limit=CANDIDATES, session=request.session, period=request.period)
     try:
-        return reader.search_messages(words, limit=CANDIDATES, session=session, is_late=is_late), None
+        return search(words, is_late=is_late), None
     except TooLate:
-        rarest = reader.search_messages(words[:1], limit=CANDIDATES, session=session)
-        return rarest, "time was over, so messages with the rarest word stand in for the best"
+        return search(words[:1]), "time was over, so messages with the rarest word stand in for the best"
 
 
 def _searched(question: Question, statistics: Statistics) -> list[str]:

@@ -38,9 +38,6 @@ class Latencies:
         """The 95th percentile, or None while there are fewer than five."""
         return percentile(list(self._ring), 0.95) if len(self._ring) >= FEWEST else None
 
-    def p50_ms(self) -> float | None:
-        return percentile(list(self._ring), 0.5) if len(self._ring) >= FEWEST else None
-
 
 def percentile(values: list[float], share: float) -> float:
     """The smallest value that at least that share of all is not above."""

@@ -9,7 +9,7 @@ from heapq import nlargest
 
 from kept import bm25, text
 from kept.model import Message, Session
-from kept.ports import FoundMessage, Messages, Prepared, Reader, Statistics
+from kept.ports import ALWAYS, FoundMessage, Messages, Period, Prepared, Reader, Statistics
 
 
 class WithPacked(Messages):
@@ -44,12 +44,14 @@ class WithPacked(Messages):
         *,
         limit: int,
         session: str | None = None,
+        period: Period = ALWAYS,
         is_late: Callable[[], bool] | None = None,
     ) -> list[FoundMessage]:
         """As of any storage, but that time is no limit: somebody has asked for more than the quick answer."""
         score = bm25.scorer(words, self.message_statistics(words))
-        found = self._reader.search_messages(words, limit=limit, session=session)
-        scored = [(score(_prepared(one)), one) for one in (*found, *self._old(session))]
+        found = self._reader.search_messages(words, limit=limit, session=session, period=period)
+        old = (one for one in self._old(session) if period.holds(one.message.at))
+        scored = [(score(_prepared(one)), one) for one in (*found, *old)]
         best = nlargest(limit, (entry for entry in scored if entry[0]), key=lambda entry: entry[0])
         return [one for _, one in best]
 

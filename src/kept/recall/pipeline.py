@@ -15,8 +15,9 @@ from kept.ports import Embedder, Found, Reader, Statistics, Where
 from kept.recall import candidates, hybrid, links, query
 from kept.recall.rerank import Reranker, rerank
 from kept.recall.score import Circumstances, Scored, hit, ranking, scorer
-from kept.recall.select import best_first, in_order, kept_of, select
-from kept.settings import Profile, Settings
+from kept.recall.select import best_first, considered, in_order, select
+from kept.settings import Settings
+from kept.tables import Profile
 
 MOST_PINNED = 5
 DEGRADED_TOP = 5
@@ -52,7 +53,7 @@ class _Looked(Struct, frozen=True, kw_only=True):
     scored: list[Scored]
     score: Callable[[Found], Scored]
     unknown: list[str]
-    notes: list[str]
+    notes: tuple[str, ...]
 
 
 def recall(request: Request, around: Surroundings) -> Recalled:
@@ -66,16 +67,17 @@ def recall(request: Request, around: Surroundings) -> Recalled:
     own_aliases = [alias for reader in around.readers for alias in reader.all(Alias)]
     asked = query.understand(request.query, request.profile, own_aliases)
     looked, asked = _look_twice(request, around, asked, is_late)
-    scored, notes = looked.scored, looked.notes
+    scored = looked.scored
+    notes: list[str | None] = [*looked.notes]
     if around.embedder is not None:
         scored, note = _by_meaning(request, around, around.embedder, looked)
-        notes += [note] if note else []
-    hits = [hit(one, asked) for one in scored[: kept_of(request.limit)]]
+        notes.append(note)
+    hits = [hit(one, asked) for one in scored[: considered(request.limit)]]
     if around.reranker is not None and hits:
         hits, note = rerank(request.query, hits, around.reranker, max(0.01, deadline - around.timer()))
         hits = in_order(hits)
-        notes += [note] if note else []
-    top = DEGRADED_TOP if request.is_degraded else None
+        notes.append(note)
+    top = DEGRADED_TOP if request.is_degraded else len(hits)
     chosen, misses = select(hits, request.profile, request.limit, top=top)
     if request.follow:
         chosen += links.follow(chosen, around.readers, around.now, limit=request.limit)
@@ -85,7 +87,7 @@ def recall(request: Request, around: Surroundings) -> Recalled:
         conflicts=_conflicts(around.readers, [hit.memory for hit in chosen]),
         misses=tuple(misses),
         words=asked.words,
-        degraded="; ".join(notes) or None,
+        degraded="; ".join(filter(None, notes)) or None,
         took_ms=(around.timer() - started) * 1000,
     )
 
@@ -119,9 +121,7 @@ def _look(request: Request, around: Surroundings, asked: query.Asked, is_late: C
     best: list[Scored] = []
     notes = ["recall has been slow lately, so fewer candidates were looked at"] if request.is_degraded else []
     for reader, own in zip(around.readers, statistics, strict=True):
-        for limit in candidates.sizes(
-            asked.weights, own, wanted=kept_of(request.limit), is_degraded=request.is_degraded
-        ):
+        for limit in candidates.sizes(considered(request.limit), is_degraded=request.is_degraded):
             gathered = candidates.gather(reader, asked.weights, own, request.where, order, limit=limit, is_late=is_late)
             scored = [score(found) for found in gathered.found]
             if gathered.is_late or not gathered.is_cut or not _could_miss(scored, request.sure):
@@ -133,7 +133,7 @@ def _look(request: Request, around: Surroundings, asked: query.Asked, is_late: C
         best += scored
     unknown = [word for word in asked.literal if not circumstances.statistics.rows_with.get(word)]
     scored = best_first([one for one in best if one.score > 0])
-    return _Looked(scored=scored, score=score, unknown=unknown, notes=notes)
+    return _Looked(scored=scored, score=score, unknown=unknown, notes=tuple(notes))
 
 
 def _by_meaning(

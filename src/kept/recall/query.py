@@ -12,7 +12,7 @@ from kept import text
 from kept.model import Alias
 from kept.ports import Reader, Where
 from kept.recall.aliases import expansions
-from kept.settings import Profile
+from kept.tables import Profile
 
 ASKED_FOR = "asked for"  # the reason of a word that stands in the query itself
 ALIAS_WEIGHT = 0.4

@@ -1,6 +1,6 @@
 """The score of a memory: a product of named factors, each a pure function.
 
-Third step of the read path. Which factors count is said by the profile (settings.PROFILES). Rule: what is not in
+Third step of the read path. Which factors count is said by the profile (tables.PROFILES). Rule: what is not in
 `why` is not in the score.
 """
 
@@ -15,7 +15,7 @@ from kept import bm25, worth
 from kept.model import Hit, Memory
 from kept.ports import Found, Ranking, Statistics
 from kept.recall.query import ASKED_FOR, Asked
-from kept.settings import Profile, by_kind
+from kept.tables import Profile, by_kind
 
 MATCH = "match"  # the first factor of every profile: how well the words fit
 SHARED_FILE = 1.5

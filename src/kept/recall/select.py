@@ -1,6 +1,7 @@
-"""Which of the scored memories are the answer, and why the others are not.
+"""Which of the best memories are the answer, and why the others are not.
 
-Fifth step of the read path. Rule: every memory that was scored and not returned can say why.
+Fifth step of the read path. Rule: of those that were considered and not returned, the best few say why; what ranked
+behind them was scored, and no more is known of it.
 """
 
 from collections import Counter
@@ -8,10 +9,10 @@ from collections.abc import Sequence
 
 from kept.model import Hit, Memory, Miss
 from kept.recall.score import Scored
-from kept.settings import Profile
+from kept.tables import Profile
 
-AT_LEAST_KEPT = 15
-MOST_MISSES = 10  # shown by `kept why`; the rest is a number
+AT_LEAST_CONSIDERED = 15
+MOST_MISSES = 10  # that say why
 
 
 def best_first(scored: Sequence[Scored]) -> list[Scored]:
@@ -24,16 +25,13 @@ def in_order(hits: Sequence[Hit]) -> list[Hit]:
     return sorted(hits, key=lambda hit: _place(hit.score, hit.memory))
 
 
-def kept_of(limit: int) -> int:
+def considered(limit: int) -> int:
     """How many of the best are considered for an answer of at most `limit`."""
-    return max(AT_LEAST_KEPT, 3 * limit)
+    return max(AT_LEAST_CONSIDERED, 3 * limit)
 
 
-def select(
-    hits: Sequence[Hit], profile: Profile, limit: int, *, top: int | None = None
-) -> tuple[list[Hit], list[Miss]]:
-    """The answer, and what just missed it. `hits` are in order; `top` is how many are looked at all."""
-    top = kept_of(limit) if top is None else top
+def select(hits: Sequence[Hit], profile: Profile, limit: int, *, top: int) -> tuple[list[Hit], list[Miss]]:
+    """The answer, and what just missed it. `hits` are those considered, in order; only the first `top` may be in it."""
     chosen: list[Hit] = []
     misses: list[Miss] = []
     from_session: Counter[str] = Counter()

@@ -18,7 +18,8 @@ from kept.recall.compose import Found, ends_first, tier_of
 from kept.recall.pipeline import MOST_PINNED
 from kept.recall.render import Pair
 from kept.recall.score import file_affinity
-from kept.settings import PROFILES, Settings, by_kind
+from kept.settings import Settings
+from kept.tables import PROFILES, by_kind
 
 MOST_RECALLED = 40
 SURE = 5  # of those, the best; for the others near enough is good enough

@@ -7,6 +7,7 @@ error of the block is raised at its `yield`, and what it does with it then holds
 
 from collections.abc import Callable, Generator, Iterator
 from functools import wraps
+from types import TracebackType
 from typing import Generic, ParamSpec, TypeVar, cast
 
 P = ParamSpec("P")
@@ -22,9 +23,11 @@ class Block(Generic[T]):
         self._generator = cast("Generator[T, None, None]", generator)
 
     def __enter__(self) -> T:
-        return next(self._generator)
+        for value in self._generator:
+            return value
+        raise RuntimeError("A block did not begin.")
 
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool | None:
+    def __exit__(self, _: object, error: BaseException | None, traceback: TracebackType | None) -> bool | None:
         if error is None:
             for _ in self._generator:
                 raise RuntimeError("A block yielded twice.")
@@ -34,8 +37,9 @@ class Block(Generic[T]):
         except StopIteration:
             return True  # it has come to its end, and has dealt with the error
         except BaseException as raised:
-            # Its own error goes on as it is; so does a StopIteration, which no generator may raise.
-            if raised is error or (raised.__cause__ is error and isinstance(error, StopIteration)):
+            # The block's own error goes on as it is; so does a StopIteration, of which Python makes a RuntimeError.
+            if raised is error or (isinstance(raised, RuntimeError) and raised.__cause__ is error):
+                error.__traceback__ = traceback
                 return False
             raise
         raise RuntimeError("A block went on after an error.")

@@ -1,13 +1,14 @@
 """Conversations in plain dictionaries, for the in-memory storage and the JSON file."""
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from kept import bm25, text
 from kept.model import Message, Session
-from kept.ports import FoundMessage, Prepared, Statistics, TooLate
+from kept.ports import ALWAYS, FoundMessage, Period, Prepared, Statistics, TooLate
 from kept.storage.shared import ERASED, check_limit
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class MessageReader:
         *,
         limit: int,
         session: str | None = None,
+        period: Period = ALWAYS,
         is_late: Callable[[], bool] | None = None,
     ) -> list[FoundMessage]:
         check_limit(limit)
@@ -46,7 +48,7 @@ class MessageReader:
         for order, found in enumerate(self._open_messages()):
             if is_late is not None and is_late():
                 raise TooLate
-            if session in (None, found.message.session):
+            if session in (None, found.message.session) and period.holds(found.message.at):
                 relevance = bm25.score(_prepared(found), words, statistics)
                 if relevance:
                     scored.append((-relevance, -order, found))
@@ -78,12 +80,15 @@ class MessageWriter(MessageReader):
 
     def append(self, messages: Sequence[Message]) -> list[Message]:
         added = []
+        given = {message.id for message in messages}
         for message in messages:
             before = self._state.messages.get(message.session, ())
-            if any(known.id == message.id and known.role == message.role for known in before):
+            if message.id and any(known.id == message.id and known.role == message.role for known in before):
                 continue
             self._state.packed.discard(message.session)
-            added.append(msgspec.structs.replace(message, n=self.last_number(message.session) + 1))
+            n = self.last_number(message.session) + 1
+            id = message.id or free_id(n, given.union(known.id for known in before).__contains__)
+            added.append(msgspec.structs.replace(message, n=n, id=id))
             self._state.messages[message.session] = (*before, added[-1])
         return added
 
@@ -106,6 +111,11 @@ class MessageWriter(MessageReader):
             self._state.messages[session] = tuple(blank(message) if message in gone else message for message in before)
         self.has_erased = True
         return len(gone)
+
+
+def free_id(n: int, is_taken: Callable[[str], bool]) -> str:
+    """An id for message `n`, which came without one: by its number, or by the next one that is free."""
+    return next(id for number in count(n) if not is_taken(id := f"msg_{number:03d}"))
 
 
 def blank(message: Message) -> Message:

@@ -7,12 +7,13 @@ from kept import worth
 from kept.errors import InvalidInput
 from kept.model import Memory
 from kept.ports import Ranking, Shelf, Where
-from kept.settings import by_kind
+from kept.tables import by_kind
 
 WRITE_WAIT_S = 30.0  # the promise: no write is refused within this time because somebody else writes
 
 ERASED = "[erased]"  # what stands in the place of an erased message
 RECEIPTS_KEPT = 500  # of recalls; enough to ask "why?" about the last days
+MOST = 2**31  # of anything that is asked for at once
 
 
 def shelf_of(memory: Memory) -> Shelf:
@@ -85,5 +86,5 @@ def is_tombstone(mark: str) -> bool:
 
 def check_limit(limit: int) -> None:
     """Raise InvalidInput for a limit that no answer can have."""
-    if limit < 0:
-        raise InvalidInput(f"A limit of {limit} makes no sense.", hint="Give 0 or more.")
+    if type(limit) is not int or not 0 <= limit < MOST:
+        raise InvalidInput(f"A limit of {limit!r} makes no sense.", hint="Give a whole number, 0 or more.")

@@ -25,6 +25,18 @@ _IDLE_S = 10.0  # after which a thread that waits for turns ends
 _PATIENCE_S = 2.0  # for standing in line, which takes less as long as everybody moves
 
 
+def read_at(fd: int, length: int, offset: int) -> bytes:
+    """`os.pread`, which Windows has not."""
+    os.lseek(fd, offset, os.SEEK_SET)
+    return os.read(fd, length)
+
+
+def write_at(fd: int, content: bytes, offset: int) -> None:
+    """`os.pwrite`, which Windows has not."""
+    os.lseek(fd, offset, os.SEEK_SET)
+    os.write(fd, content)
+
+
 class Turns:
     """The turn of one process at one store. Threads of the process take turns, too."""
 
@@ -76,7 +88,7 @@ class Turns:
         """Write a line into the lock file, for whoever looks there next. Call it in one's turn."""
         if self._held.fd is not None:
             with contextlib.suppress(OSError):  # a full disk; then the line that stood there stays
-                os.pwrite(self._held.fd, line, offset)
+                write_at(self._held.fd, line, offset)
 
     def holder(self) -> int | None:
         """The process id that took the last turn, as far as the lock file tells."""
@@ -124,14 +136,18 @@ class Turns:
             self._held = self._past_the_line
         else:
             return False
-        self._sign()
+        try:
+            self._sign()
+        except BaseException:  # somebody interrupts: the lock must not stay behind
+            self._held.unlock()
+            raise
         return True
 
     def _sign(self) -> None:
         """Say in the lock file who holds it, unless it says so already: a write costs more than a look."""
         name = b"%-*d" % (_PID_DIGITS, self._pid)
         with contextlib.suppress(OSError):
-            if self._held.fd is not None and os.pread(self._held.fd, _PID_DIGITS, 0) != name:
+            if self._held.fd is not None and read_at(self._held.fd, _PID_DIGITS, 0) != name:
                 self.leave(name, 0)
 
     def _drop(self) -> None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from kept import worth
 from kept.model import Memory, Message, Session
-from kept.settings import Retention, by_kind
+from kept.tables import Retention, by_kind
 
 Action = Literal["confirm", "penalise", "expire", "evict"]
 QUARANTINED = "quarantined"  # in the data of a candidate whose day is over: the penalty is given once

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from kept import text, worth
 from kept.model import Conflict, Memory
-from kept.settings import by_kind
+from kept.tables import by_kind
 
 Reason = Literal["conflict", "duplicate", "stale", "unused", "irrelevant"]
 Action = Literal["keep", "archive", "forget", "supersede"]

@@ -11,7 +11,7 @@ from functools import cache
 from msgspec import Struct
 
 from kept.model import Draft, Origin, Status
-from kept.settings import Preset
+from kept.tables import Preset
 
 # What a finding has going for it, when a session ends and something may be promoted into the project.
 POINTS: Mapping[str, int] = {

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from kept import text
 from kept.model import Draft, Message, Origin, Source
-from kept.settings import IMPORTANCE_BY_KIND, by_kind
+from kept.tables import IMPORTANCE_BY_KIND, by_kind
 from kept.writing.cues import Cue, Speaker, cue_of, explains
 from kept.writing.edits import Edits, edits_in
 from kept.writing.failures import Failures, Resolution, command_in

@@ -15,7 +15,7 @@ from kept import text
 from kept.errors import InvalidInput
 from kept.model import Conflict, Draft, Memory, Outcome, Receipt, Redaction, Source, Status, several
 from kept.ports import Transaction, Where
-from kept.settings import IMPORTANCE_BY_KIND, Preset, by_kind
+from kept.tables import IMPORTANCE_BY_KIND, Preset, by_kind
 from kept.writing.admit import BROUGHT_IN, DELIBERATE, INSTRUCTION_TAG, REASONS, admit, is_instruction_like
 from kept.writing.check import check
 from kept.writing.conflicts import find_rivals
@@ -42,12 +42,21 @@ class Rules(Struct, frozen=True, kw_only=True):
 
 
 class Ready(Struct, frozen=True, kw_only=True, gc=False):
-    """A draft that may be stored, as what, and what was taken out of it."""
+    """A draft that may be stored, with its source and importance; as what, and what was taken out of it."""
 
     draft: Draft
-    source: Source
     status: Status
     redactions: tuple[Redaction, ...] = ()
+
+    @property
+    def source(self) -> Source:
+        assert self.draft.source is not None
+        return self.draft.source
+
+    @property
+    def importance(self) -> float:
+        assert self.draft.importance is not None
+        return self.draft.importance
 
     @property
     def is_deliberate(self) -> bool:
@@ -64,8 +73,8 @@ class Place(Struct, frozen=True, kw_only=True):
 
 def prepare(draft: Draft, rules: Rules) -> Ready | Receipt:
     """Check, redact and judge a draft. A receipt is a refusal; what no storage could hold raises InvalidInput."""
-    draft = check(replace(draft, source=draft.source or rules.source))
-    source = draft.source or rules.source
+    source = rules.source if draft.source is None else draft.source
+    draft = check(replace(draft, source=source))
     safe = redact_draft(draft, email=rules.redact_email, allow=rules.allow)
     draft = safe.draft
     if draft.importance is None:
@@ -76,7 +85,7 @@ def prepare(draft: Draft, rules: Rules) -> Ready | Receipt:
         return refused("only_a_secret", redactions=safe.redactions)
     is_automatic = source.origin not in (*DELIBERATE, *BROUGHT_IN) and draft.tier != "task"
     if rules.is_paused and is_automatic:
-        return refused("paused")
+        return refused("paused", redactions=safe.redactions)
     verdict = admit(draft, source.origin, rules.preset)
     if verdict.status is None:
         return refused(verdict.refusal or "", redactions=safe.redactions)
@@ -86,7 +95,7 @@ def prepare(draft: Draft, rules: Rules) -> Ready | Receipt:
         draft = replace(
             draft, tags=(*draft.tags, INSTRUCTION_TAG), confidence=min(draft.confidence, UNTRUSTED_CONFIDENCE)
         )
-    return Ready(draft=draft, source=draft.source or source, status=verdict.status, redactions=safe.redactions)
+    return Ready(draft=draft, status=verdict.status, redactions=safe.redactions)
 
 
 def store(tx: Transaction, batch: Sequence[Ready | Receipt], place: Place) -> list[Receipt]:
@@ -105,7 +114,7 @@ def _store(tx: Transaction, ready: Ready, memory: Memory, known: Known, place: P
     if draft.key is not None and (stored := tx.select(Where(key=draft.key, shelf="any", scope=None), limit=1)):
         return _receipt("stored", stored[0], ready, reason="already_stored", message="It was stored before.")
     if ready.source.origin in BROUGHT_IN and tx.is_erased(memory.fingerprint):
-        return refused("erased")
+        return refused("erased", redactions=ready.redactions)
     if twin := known.twin(memory):
         return _receipt("strengthened", known.note(strengthen(tx, twin, memory, place.at)), ready)
     superseded = find_superseded(tx, memory)
@@ -165,7 +174,7 @@ def to_memory(ready: Ready, place: Place) -> Memory:
         tier=draft.tier,
         scope=draft.scope,
         status=ready.status,
-        importance=draft.importance if draft.importance is not None else by_kind(IMPORTANCE_BY_KIND, draft.kind),
+        importance=ready.importance,
         confidence=draft.confidence,
         tags=draft.tags,
         files=draft.files,

@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kept.model import Draft, Message, Redaction, Source
+from kept.writing.check import SOURCE_NAMES
 from kept.writing.redact import Redacted, redact
 
 
@@ -37,12 +38,11 @@ def redact_draft(draft: Draft, *, email: bool, allow: Collection[str] = ()) -> R
         return noted(redact(text, email=email, allow=allowed))
 
     def clean_name(name: str) -> str:
-        return noted(_redacted_name(name, email, allowed))
+        try:
+            return _harmless(name, email, allowed)
+        except _Harmful as harmful:
+            return noted(harmful.redacted)
 
-    source = draft.source
-    if source is not None:
-        source, of_source = _clean_source(source, email, allowed)
-        kinds.extend(of_source)
     safe = replace(
         draft,
         content=clean(draft.content),
@@ -51,7 +51,7 @@ def redact_draft(draft: Draft, *, email: bool, allow: Collection[str] = ()) -> R
         topic=None if draft.topic is None else clean_name(draft.topic),
         key=None if draft.key is None else clean(draft.key),
         title=None if draft.title is None else clean(draft.title),
-        source=source,
+        source=None if draft.source is None else _clean_source(draft.source, clean_name),
         data=None if draft.data is None else _clean_data(draft.data, clean),
     )
     return RedactedDraft(safe, _counted(kinds) if kinds else ())
@@ -86,22 +86,29 @@ def is_only_redacted(text: str) -> bool:
     return not any(character.isalnum() for character in rest)
 
 
-@lru_cache(maxsize=1024)  # a few tags, files and topics are named again and again
-def _redacted_name(name: str, email: bool, allow: frozenset[str]) -> Redacted:
-    return redact(name, email=email, allow=allow)
+class _Harmful(Exception):
+    """Something was taken out of a name, or it could not be checked."""
+
+    def __init__(self, redacted: Redacted) -> None:
+        self.redacted = redacted
 
 
-@lru_cache(maxsize=64)  # a few agents write most drafts
-def _clean_source(source: Source, email: bool, allow: frozenset[str]) -> tuple[Source, tuple[str, ...]]:
-    """A source without secrets, and the kinds of those that were in it."""
-    kinds: list[str] = []
-    cleaned: dict[str, str] = {}
-    for name in ("agent", "session", "task", "narrative", "file"):
-        if (value := getattr(source, name)) is not None:
-            redacted = redact(value, email=email, allow=allow)
-            kinds += [found.kind for found in redacted.found]
-            cleaned[name] = redacted.text
-    return replace(source, **cleaned), tuple(kinds)
+@lru_cache(maxsize=1024)  # a few tags, files, topics and agents are named again and again
+def _harmless(name: str, email: bool, allow: frozenset[str]) -> str:
+    """The name, if nothing is to be taken out of it; else raises _Harmful.
+
+    What raises is not remembered: neither a secret nor a failure that has passed by the next call.
+    """
+    redacted = redact(name, email=email, allow=allow)
+    if redacted.found:
+        raise _Harmful(redacted)
+    return name
+
+
+def _clean_source(source: Source, clean_name: Callable[[str], str]) -> Source:
+    given = {field: name for field in SOURCE_NAMES if (name := getattr(source, field)) is not None}
+    cleaned = {field: clean_name(name) for field, name in given.items()}
+    return source if cleaned == given else replace(source, **cleaned)
 
 
 def _clean_data(data: dict[str, Any], clean: Callable[[str], str]) -> dict[str, Any]:

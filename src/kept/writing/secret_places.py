@@ -8,14 +8,15 @@ Rule: what stands in a place made for a secret is one, unless it is a template, 
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
-from kept.writing.secret_values import compiled, is_code, is_name, is_opaque, is_stand_in
+from kept.writing.secret_values import WORD, compiled, grade, is_code, is_name, is_opaque, is_stand_in
 from kept.writing.secrets_rules import COMMANDS
 
 Span = tuple[int, int, str]
 
 LETTERS_AND_DIGITS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-FILE_ENDINGS = ("png", "jpg", "jpeg", "gif", "svg", "webp", "js", "css", "ico")  # icon@2x.png
+ASSET_ENDINGS = ("png", "jpg", "jpeg", "gif", "svg", "webp", "js", "css", "ico")  # icon@2x.png
 
 
 def find_private_blocks(text: str, small: str) -> Iterator[Span]:
@@ -125,12 +126,36 @@ def _user_info(text: str, start: int) -> Iterator[Span]:
 
 def find_command_secrets(text: str, small: str) -> Iterator[Span]:
     """Secrets that a command takes by position or by a short flag: `curl -u me:…`, `mysql -p…`, `sshpass -p …`."""
-    of_these = [command for sign, commands in COMMANDS.items() if sign in text for command in commands]
-    for literal, source in of_these:
-        if literal in small:
-            for match in compiled(source, re.MULTILINE).finditer(text):
-                if not is_stand_in(match.group(1)):
-                    yield match.start(1), match.end(1), "password"
+    for sign, commands in _signed_commands():
+        if sign in text:
+            for word, source in commands:
+                if word in small:
+                    yield from _taken_by(word, source, text, small)
+
+
+@cache
+def _signed_commands() -> list[tuple[str, list[tuple[str, str]]]]:
+    """The table, with each word by itself."""
+    return [
+        (sign, [(word, source) for words, source in commands for word in words.split()])
+        for sign, commands in COMMANDS.items()
+    ]
+
+
+def _taken_by(word: str, source: str, text: str, small: str) -> Iterator[Span]:
+    """What a command takes, wherever it is called. The word is found in any case, and the pattern begins behind it."""
+    position = small.find(word)
+    while position >= 0:
+        name_end = position + len(word)
+        match = compiled(source, re.MULTILINE).match(text, name_end)
+        if match and _is_taken(text[position:name_end], match.group(1)):
+            yield match.start(1), match.end(1), "password"
+        position = small.find(word, match.end() if match else name_end)
+
+
+def _is_taken(name: str, value: str) -> bool:
+    """Whether that is a secret. In mixed case, `MySQL` is a name and no command, unless the value looks like one."""
+    return not is_stand_in(value) and (name.islower() or name.isupper() or grade(value, quoted=False) > WORD)
 
 
 # ---- personal data ----
@@ -145,7 +170,7 @@ def find_emails(text: str, small: str) -> Iterator[Span]:
         domain = compiled(r"[A-Za-z0-9-]{1,63}+(?:\.[A-Za-z0-9-]{1,63}+){1,8}+").match(text, position + 1)
         if name and name != "git" and domain:
             ending = domain.group().rpartition(".")[2].lower()
-            if len(ending) > 1 and ending.isalpha() and ending not in FILE_ENDINGS:
+            if len(ending) > 1 and ending.isalpha() and ending not in ASSET_ENDINGS:
                 yield position - len(name), domain.end(), "email"
         position = text.find("@", position + 1)
 

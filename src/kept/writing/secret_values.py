@@ -12,8 +12,8 @@ from functools import cache
 from kept.writing.secret_view import MASK
 from kept.writing.secrets_rules import (
     DESCRIPTIVE_ENDINGS,
-    FILE_ENDINGS,
     FILLER_WORDS,
+    NAME_ENDINGS,
     PLACEHOLDER_WORDS,
     PLAIN_WORDS,
     SENTENCE_WORDS,
@@ -177,7 +177,7 @@ def _is_location(value: str) -> bool:
             len(part) < 6 or part.isdigit() or _stretch(part) >= NAME_STRETCH + (len(part) > 16) for part in parts
         )
     name = compiled(r"[\w-]{1,60}+(?:\.[\w-]{1,60}+){1,6}+$").match(value)
-    return name is not None and value.rpartition(".")[2] in FILE_ENDINGS
+    return name is not None and value.rpartition(".")[2] in NAME_ENDINGS
 
 
 def _is_measure(value: str) -> bool:

@@ -20,10 +20,11 @@ BLANKS = "\u115f\u1160\u3164\uffa0\u2800"  # letters by category, invisible on t
 SIGNS = dict(zip("‘’‚“”„«»→⇒。…", '\'\'\'""""">>..', strict=True))
 NOISE = ("[redacted:", "\x1b[", "\\u001b[", "\\u001B[", "\\x1b[", "\\x1B[", "\\033[", "\\e[", "\u241b[")
 
-# Escapes of JSON, HTML and URLs, by what they begin with. Each is replaced by its character and spaces, so that no
-# position moves.
+# Escapes of JSON, HTML, URLs and shells, by what they begin with. Each is replaced by its character and spaces, so that
+# no position moves.
 ESCAPES = {
-    "\\": {'\\\\\\"': '"', "\\\\n": "\n", '\\"': '"', "\\'": "'", "\\n": "\n", "\\r": "\r", "\\t": "\t", "\\/": "/"},
+    "\\": {'\\\\\\"': '"', "\\\\n": "\n", '\\"': '"', "\\'": "'", "\\n": "\n", "\\r": "\r", "\\t": "\t", "\\/": "/",
+           "\\\r\n": " ", "\\\n": " "},
     "\\u00": {"\\u0022": '"', "\\u0026": "&", "\\u0027": "'", "\\u003c": "<", "\\u003e": ">", "\\u003d": "="},
     "&": {"&quot;": '"', "&#34;": '"', "&#39;": "'", "&apos;": "'", "&lt;": "<", "&gt;": ">", "&amp;": "&"},
     "%": {"%22": '"', "%0A": "\n", "%0a": "\n", "%20": " "},

@@ -431,48 +431,55 @@ TERMS = _words(
 )
 
 # What a file or host name ends with.
-FILE_ENDINGS = _words(
+NAME_ENDINGS = _words(
     """
     py js ts tsx jsx json yaml yml toml txt md env pem key crt cfg ini conf log go rs java rb sh html css xml sql csv
     lock local internal com org net io dev test example
     """
 )
 
-# Commands that take a secret in a place of their own, by a sign that none of them goes without: a word that must be in
-# the text (small letters), the pattern.
+# Commands that take a secret in a place of their own, by a sign that none of them goes without ("": there is none). The
+# words that may begin it, in small letters, and what follows them, where capitals count: -p is not -P. The three dots
+# are `net` itself: ".NET user secrets", "internet user accounts" and "the net user count" are prose.
 COMMANDS: dict[str, tuple[tuple[str, str], ...]] = {
     "-": (
-        ("curl", r"""curl\b[^\n]{0,400}?\s(?:-u|--user|--proxy-user|-U)[ =]?["']?[^\s:"'$]{0,64}+:([^\s"']{3,128}+)"""),
-        ("--auth", r"""\s--auth[ =]["']?[^\s:"'$]{1,64}+:([^\s"']{3,128}+)"""),
-        ("http ", r"""https?\s[^\n]{0,200}?-a\s{1,4}+["']?[^\s:"'$]{1,64}+:([^\s"']{3,128}+)"""),
-        ("mysql", r"""mysql\w{0,8}+\b[^\n|;]{0,200}?\s-p["']?([^\s"'-][^\s"']{2,128}+)"""),
-        ("mariadb", r"""mariadb[\w-]{0,8}+\b[^\n|;]{0,200}?\s-p["']?([^\s"'-][^\s"']{2,128}+)"""),
-        ("sshpass", r"""sshpass\s{1,4}+-p\s{0,4}+["']?([^\s"']{3,128}+)"""),
-        ("redis-cli", r"""redis-cli\b[^\n|;]{0,200}?\s-a\s{1,4}+["']?([^\s"']{3,128}+)"""),
-        (" login", r"""(?:docker|podman|helm|nerdctl|buildah|skopeo|crane|az|oc|cf)\s{1,4}+(?:registry\s)?login\b[^\n|;]{0,100}?\s-p[ =]?["']?([^\s"'-][^\s"']{2,128}+)"""),
-        ("mongo", r"""mongo\w{0,8}+\b[^\n|;]{0,200}?\s-p[ =]?["']?([^\s"'-][^\s"']{2,128}+)"""),
-        ("ldap", r"""ldap\w{1,10}+\b[^\n|;]{0,300}?\s-w\s{1,4}+["']?([^\s"']{3,128}+)"""),
-        ("zip", r"""zip\b[^\n|;]{0,80}?\s-P\s{1,4}+["']?([^\s"']{3,128}+)"""),
-        ("7z", r"""7z[a-z]{0,2}+\b[^\n|;]{0,80}?\s-p["']?([^\s"']{3,128}+)"""),
-        ("pass:", r"""-(?:passin|passout|pass|k)\s{1,4}+["']?pass:([^\s"']{3,128}+)"""),
-        ("openssl", r"""openssl\b[^\n|;]{0,200}?\s-(?:k|password)\s{1,4}+["']?(?!pass:|env:|file:|stdin)([^\s"']{3,128}+)"""),
-        ("smbclient", r"""smbclient\b[^\n|;]{0,200}?\s-U\s{0,4}+["']?[^\s%"']{1,64}+%([^\s"']{3,128}+)"""),
-        ("htpasswd", r"""htpasswd\s{1,4}+-\w{1,8}+\s{1,4}+(?:[^\s-][^\s]{0,100}+\s{1,4}+)?\S{1,64}+\s{1,4}+["']?([^\s"'-][^\s"']{2,128}+)[ \t]{0,8}+$"""),
-        ("--password-stdin", r"""echo\s{1,4}+(?:-\w\s{1,4}+)?["']?([^\s"']{3,512}+)["']?\s{0,4}+\|[^\n]{0,120}?--password-stdin"""),
-        ("--from-literal", r"""--from-literal[= ]["']?[\w.-]{1,80}+=["']?([^\s"']{3,512}+)"""),
-        ("storepass", r"""\s-(?:storepass|keypass)\s{1,4}+["']?([^\s"']{3,128}+)"""),
-        ("keypass", r"""\s-(?:storepass|keypass)\s{1,4}+["']?([^\s"']{3,128}+)"""),
-        (" -b", r"""curl\b[^\n]{0,400}?\s-b ?["']?[\w.-]{1,80}+=([^\s"']{6,2048}+)"""),
+        ("curl", r"""\b[^\n]{0,400}?\s(?:-u|--user|--proxy-user|-U)(?:=|[ \t]{0,4}+)["']?[^\s:"'$]{0,64}+:([^\s"']{3,128}+)"""),
+        ("--auth", r"""(?<=\s--auth)(?:=|[ \t]{1,4}+)["']?[^\s:"'$]{1,64}+:([^\s"']{3,128}+)"""),
+        ("http https", r"""[ \t][^\n]{0,200}?-a\s{1,4}+["']?[^\s:"'$]{1,64}+:([^\s"']{3,128}+)"""),
+        ("mysql", r"""\w{0,8}+\b[^\n|;]{0,200}?\s-p["']?([^\s"'-][^\s"']{2,128}+)"""),
+        ("mariadb", r"""[\w-]{0,8}+\b[^\n|;]{0,200}?\s-p["']?([^\s"'-][^\s"']{2,128}+)"""),
+        ("sshpass", r"""\s{1,4}+-p\s{0,4}+["']?([^\s"']{3,128}+)"""),
+        ("redis-cli", r"""\b[^\n|;]{0,200}?\s-a\s{1,4}+["']?([^\s"']{3,128}+)"""),
+        ("mongo", r"""\w{0,8}+\b[^\n|;]{0,200}?\s-p(?:=|[ \t]{0,4}+)["']?(?![0-9]{1,5}+:[0-9])([^\s"'-][^\s"']{2,128}+)"""),
+        ("ldap", r"""\w{1,10}+\b[^\n|;]{0,300}?\s-w\s{1,4}+["']?([^\s"']{3,128}+)"""),
+        ("zip", r"""\b[^\n|;]{0,80}?\s-P\s{1,4}+["']?([^\s"']{3,128}+)"""),
+        ("7z", r"""[A-Za-z]{0,2}+\b[^\n|;]{0,80}?\s-p["']?([^\s"']{3,128}+)"""),
+        ("openssl", r"""\b[^\n|;]{0,200}?\s-(?:k|password)\s{1,4}+["']?(?!pass:|env:|file:|stdin)([^\s"']{3,128}+)"""),
+        ("smbclient", r"""\b[^\n|;]{0,200}?\s-U\s{0,4}+["']?[^\s%"']{1,64}+%([^\s"']{3,128}+)"""),
+        ("htpasswd", r"""\s{1,4}+-\w{1,8}+\s{1,4}+(?:[^\s-][^\s]{0,100}+\s{1,4}+)?\S{1,64}+\s{1,4}+["']?([^\s"'-][^\s"']{2,128}+)[ \t]{0,8}+$"""),
+        ("--from-literal", r"""(?:=|[ \t]{1,4}+)["']?[\w.-]{1,80}+=["']?([^\s"']{3,512}+)"""),
+        ("-storepass", r"""(?<=\s-storepass)\s{1,4}+["']?([^\s"']{3,128}+)"""),
+        ("-keypass", r"""(?<=\s-keypass)\s{1,4}+["']?([^\s"']{3,128}+)"""),
+    ),
+    "-b": (
+        ("curl", r"""\b[^\n]{0,400}?\s-b[ \t]{0,4}+["']?[\w.-]{1,80}+=([^\s"']{6,2048}+)"""),
+    ),
+    "login": (
+        ("docker podman helm nerdctl buildah skopeo crane az oc cf", r"""[ \t]{1,4}+(?:registry[ \t]{1,4}+)?login\b[^\n|;]{0,100}?\s-p(?:=|[ \t]{0,4}+)["']?([^\s"'-][^\s"']{2,128}+)"""),
+        ("vault", r"""[ \t]{1,4}+login[ \t]{1,4}+(?!-)["']?([^\s"'$=]{8,200}+)"""),
+    ),
+    "pass:": (
+        ("-passin -passout -pass -k", r"""\s{1,4}+["']?pass:([^\s"']{3,128}+)"""),
     ),
     "|": (
-        ("chpasswd", r"""echo\s{1,4}+(?:-\w\s{1,4}+)?["']?[\w.-]{1,64}+:([^\s"']{3,128}+)["']?\s{0,4}+\|\s{0,4}+(?:sudo\s{1,4}+)?chpasswd"""),
-        ("sudo", r"""echo\s{1,4}+(?:-\w\s{1,4}+)?["']?([^\s"']{3,128}+)["']?\s{0,4}+\|\s{0,4}+sudo\s{1,4}+(?:-\w{1,4}+\s{1,4}+){0,3}?-S"""),
+        ("echo", r"""\s{1,4}+(?:-\w\s{1,4}+)?["']?([^\s"']{3,512}+)["']?\s{0,4}+\|[^\n]{0,120}?--password-stdin"""),
+        ("echo", r"""\s{1,4}+(?:-\w\s{1,4}+)?["']?[\w.-]{1,64}+:([^\s"']{3,128}+)["']?\s{0,4}+\|\s{0,4}+(?:sudo\s{1,4}+)?chpasswd"""),
+        ("echo", r"""\s{1,4}+(?:-\w\s{1,4}+)?["']?([^\s"']{3,128}+)["']?\s{0,4}+\|\s{0,4}+sudo\s{1,4}+(?:-\w{1,4}+\s{1,4}+){0,3}?-S"""),
     ),
     "/": (
-        ("net use ", r"""net\s{1,4}+use\b[^\n]{0,120}?/user:\S{1,64}+\s{1,4}+["']?([^\s"'/][^\s"']{2,128}+)"""),
+        ("net", r"""[ \t]{1,4}+(?i:use)\b[^\n]{0,120}?/(?i:user):\S{1,64}+\s{1,4}+["']?([^\s"'/][^\s"']{2,128}+)"""),
     ),
-    " ": (
-        ("net user", r"""net\s{1,4}+user\s{1,4}+[\w.-]{1,40}+\s{1,4}+["']?([^\s"'/][^\s"']{2,128}+)"""),
-        ("vault login", r"""vault\s{1,4}+login\s{1,4}+(?!-)["']?([^\s"'$=]{8,200}+)"""),
+    "": (
+        ("net", r"""(?<![\w.]...)(?<!\bthe\s...)[ \t]{1,4}+(?i:user)[ \t]{1,4}+[\w.-]{1,40}+[ \t]{1,4}+["']?([^\s"'/][^\s"']{2,128}+)"""),
     ),
 }  # fmt: skip

@@ -18,7 +18,7 @@ from kept.errors import InvalidInput
 from kept.model import Hit, Miss, Recalled
 from kept.recall.query import ASKED_FOR
 from kept.recalling import SCOPES, RecallScope
-from kept.settings import PROFILES
+from kept.tables import PROFILES
 
 SHOWN_OF_A_MISS = 100  # characters
 SHOWN_WORDS = 6

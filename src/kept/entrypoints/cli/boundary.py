@@ -61,7 +61,7 @@ def _report(error: Exception, invocation: Invocation) -> int:
     if isinstance(error, KeptError):
         message, hint = error.message, error.hint
     elif isinstance(error, click.ClickException):
-        message = error.format_message().rstrip()
+        message = " ".join(error.format_message().split())  # click sets a list of choices in lines
         kind, message, code = "UsageError", message if message[-1:] in ".?!" else f"{message}.", error.exit_code
         hint = _usage_hint(error)
     elif isinstance(error, OSError):

@@ -8,6 +8,7 @@ import msgspec
 from kept.entrypoints.cli.frame import Command, pass_invocation
 from kept.entrypoints.cli.invocation import Invocation
 from kept.entrypoints.cli.wording import as_document
+from kept.errors import KeptError
 from kept.model import Briefing, Section
 from kept.recall.render import STYLES
 
@@ -46,17 +47,20 @@ def briefing_command(
     kept briefing "fix the login bug" --budget 1500
     kept briefing --style markdown --remaining 50000 --file src/auth.py
     """
-    with invocation.open() as memory:
-        briefing = memory.briefing(
-            " ".join(prompt),
-            budget_tokens=budget,
-            remaining_tokens=remaining,
-            style=style,
-            files=files,
-            session=session,
-            task=task,
-            max_chars=max_chars,
-        )
+    try:
+        with invocation.open() as memory:
+            briefing = memory.briefing(
+                " ".join(prompt),
+                budget_tokens=budget,
+                remaining_tokens=remaining,
+                style=style,
+                files=files,
+                session=session,
+                task=task,
+                max_chars=max_chars,
+            )
+    except KeptError as error:
+        briefing = Briefing(error=str(error))
     if briefing.error and not invocation.as_json:
         invocation.tell(briefing.error)
     invocation.answer(_document(briefing), str(briefing).split("\n") if str(briefing) else [])

@@ -159,12 +159,36 @@ class Group(Command, click.Group):
         name = args[0]
         command = self.get_command(ctx, name)
         if command is None and not ctx.resilient_parsing:
-            from difflib import get_close_matches
-
-            nearest = get_close_matches(name.lower(), self.list_commands(ctx), n=1)
-            guess = f" Did you mean {nearest[0]}?" if nearest else ""
-            raise click.UsageError(f"There is no command {name[:60]!r}.{guess}", ctx=ctx)
+            guess = self.guess(ctx, name.lower())
+            sentence = f" Did you mean {guess}?" if guess else ""
+            raise click.UsageError(f"There is no command {name[:60]!r}.{sentence}", ctx=ctx)
         return (name if command else None), command, args[1:]
+
+    def guess(self, ctx: click.Context, name: str) -> str | None:
+        """What somebody may have meant who typed this."""
+        return _nearest(name, self.list_commands(ctx))
+
+
+def _nearest(name: str, names: list[str]) -> str | None:
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(name, names, n=1)), None)
+
+
+# What other programs call what we have.
+CALLED_ELSEWHERE = {
+    **dict.fromkeys(("add", "create", "save", "store", "note"), "remember"),
+    **dict.fromkeys(("search", "find", "query", "ask", "get"), "recall"),
+    **dict.fromkeys(("edit", "update", "change"), "revise"),
+    **dict.fromkeys(("delete", "remove", "rm", "del"), "forget, or erase for good"),
+    **dict.fromkeys(("ls", "all", "tags"), "list"),
+    **dict.fromkeys(("settings", "configure"), "config"),
+    "archive": "forget",
+    "help": "kept --help",
+    "version": "kept --version",
+    "check": "doctor",
+    "dump": "export",
+}
 
 
 class Root(Group):
@@ -176,6 +200,10 @@ class Root(Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._catalog)
+
+    def guess(self, ctx: click.Context, name: str) -> str | None:
+        meant = _nearest(name, [*self.list_commands(ctx), *CALLED_ELSEWHERE])
+        return None if meant is None else CALLED_ELSEWHERE.get(meant, meant)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         entry = self._catalog.get(cmd_name)

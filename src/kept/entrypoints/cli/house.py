@@ -73,7 +73,8 @@ def doctor_command(invocation: Invocation, *, deep: bool, fix: bool) -> None:
     if not stores:
         lines.append("Nothing is kept here yet, so there is nothing to examine.")
     elif is_healthy:
-        lines.append("All is well.")
+        is_lost = any(one.level == "problem" for store in stores for one in store["repaired"])
+        lines.append("It is whole again, without what is named above." if is_lost else "All is well.")
     invocation.answer(msgspec.to_builtins({"healthy": is_healthy, "stores": stores}), lines)
     if not is_healthy:
         click.get_current_context().exit(FAILED)

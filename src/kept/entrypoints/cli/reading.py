@@ -101,7 +101,8 @@ def nothing_yet(invocation: Invocation) -> str:
 def show_command(invocation: Invocation, *, ref: str) -> None:
     """Show one memory in full.
 
-    REF is 42, g42 for a global memory, or [id:42]. It is shown also when it was archived or forgotten.
+    REF is 42, g42 for a global memory, or [id:42]. It is shown also when it was archived; what was
+    forgotten is shown by `kept list --status forgotten`.
     """
     with invocation.open() as memory:
         found = memory.get(ref)

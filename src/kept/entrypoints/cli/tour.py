@@ -116,7 +116,7 @@ TRANSCRIPT = """\
 def tour_command(invocation: Invocation) -> None:
     """See Kept at work, in a scratch home that is removed at the end.
 
-    Nothing of yours is read or changed. In a terminal it waits for Enter after each step.
+    Nothing of yours is read or changed. In a terminal it waits for a key after each step.
     """
     is_paced = invocation.out is None and not invocation.as_json and sys.stdin is not None and sys.stdin.isatty()
     with tempfile.TemporaryDirectory(prefix="kept-tour-") as folder:
@@ -129,7 +129,8 @@ def tour_command(invocation: Invocation) -> None:
             seen.append({"say": step.say, "command": f"kept {command}", "exit_code": code, "output": output})
             _say(invocation, step.say, (Dim(f"{step.project} "), Strong(f"$ kept {command}")), *output.splitlines(), "")
             if is_paced:
-                click.pause("Press a key to go on …", err=True)
+                click.echo("Press a key to go on, Ctrl-C to stop …", err=True)
+                click.getchar()  # click.pause would take a Ctrl-C for a key
     if invocation.as_json:
         invocation.answer({"steps": seen}, ())
     _say(invocation, 'That was all. Now in a project of yours: kept remember "…", or kept --help.')

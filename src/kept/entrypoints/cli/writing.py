@@ -89,8 +89,9 @@ def remember_command(
 ) -> None:
     """Keep one statement.
 
-    TEXT may be several words; a single dash reads it from standard input. What is the same but for case and spacing
-    is not stored twice: it makes the memory that is there more important.
+    TEXT has at most 500 characters (a summary: 4,000). It may be several words; a single dash reads it from standard
+    input. What is the same but for case and spacing is not stored twice: it makes the memory that is there more
+    important.
 
     \b
       kept remember "Never edit the auth middleware directly" --kind warning --tag auth

@@ -14,7 +14,7 @@ from pathlib import Path
 import apsw
 from msgspec import Struct
 
-from kept.storage.turns import Turns
+from kept.storage.turns import Turns, read_at, write_at
 
 _EVENT_AT, _MESSAGE_AT = 64, 128  # behind the process id that turns.py keeps in the same file
 _LENGTH = 64
@@ -63,7 +63,7 @@ def noted(path: Path) -> Position:
     try:
         fd = os.open(f"{path}.lock", os.O_RDONLY | os.O_CLOEXEC)
         try:
-            lines = os.pread(fd, 2 * _LENGTH, _EVENT_AT)
+            lines = read_at(fd, 2 * _LENGTH, _EVENT_AT)
         finally:
             os.close(fd)
         inode = path.stat().st_ino
@@ -88,7 +88,7 @@ def _write(path: Path, lines: bytes, *, durably: bool = False) -> None:
     with contextlib.suppress(OSError):
         fd = os.open(f"{path}.lock", os.O_WRONLY | os.O_CLOEXEC)
         try:
-            os.pwrite(fd, lines, _EVENT_AT)
+            write_at(fd, lines, _EVENT_AT)
             if durably:
                 os.fsync(fd)
         finally:

@@ -24,6 +24,7 @@ from kept.storage.sqlite.connection import READ_WAIT_MS, translated
 from kept.storage.sqlite.findings import FIX, NAMED, REBUILD, Finding, named, size
 from kept.storage.sqlite.histories import check_journal, ids_of, sound_row
 from kept.storage.sqlite.pages import wal_frames, wal_of
+from kept.storage.sqlite.reader import COUNTER
 from kept.storage.sqlite.surroundings import look_around
 from kept.storage.turns import Turns
 
@@ -51,6 +52,9 @@ class Patient(Struct, frozen=True):
 
 
 Check = Callable[[Patient], Iterator[Finding]]
+_FACTS = frozenset(
+    "space tombstone_key created_at seal scrub erasures backups_elsewhere words_left_behind vector_model".split()
+) | {f"hot_words_at_{shelf}" for shelf in INDEXES}
 
 
 def examine(path: Path, *, now: datetime, deep: bool = False) -> list[Finding]:
@@ -147,6 +151,11 @@ def _check_facts(patient: Patient) -> Iterator[Finding]:
     if damaged := sum(not is_tombstone(mark) for mark in marks):
         message = f"{damaged} of {len(marks)} marks of erased memories are damaged: an import could bring those back."
         yield Finding("problem", "erase", message, FIX)
+    for name, value in patient.connection.execute("select name, value from meta"):
+        if str(name).startswith(COUNTER):
+            rows.number_of(name, value)
+        elif name not in _FACTS:
+            yield Finding("problem", "space", f"The file states a fact that Kept does not know ({name[:40]!r}).", FIX)
     if scrub.pending(patient.connection):
         yield Finding("note", "erase", "An erasure still has bytes to remove.", "The next open goes on with it.")
 

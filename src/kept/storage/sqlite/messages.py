@@ -5,7 +5,7 @@ compressed row and leave the index. Rule: a message that was acknowledged reads 
 """
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from itertools import groupby
@@ -16,8 +16,8 @@ import msgspec
 
 from kept import text
 from kept.model import Message, Session
-from kept.ports import FoundMessage, Statistics
-from kept.storage.messages import blank
+from kept.ports import ALWAYS, FoundMessage, Period, Statistics
+from kept.storage.messages import blank, free_id
 from kept.storage.shared import check_limit
 from kept.storage.sqlite import rows
 
@@ -64,27 +64,28 @@ class MessageReader:
         *,
         limit: int,
         session: str | None = None,
+        period: Period = ALWAYS,
         is_late: Callable[[], bool] | None = None,
     ) -> list[FoundMessage]:
         check_limit(limit)
         if not words:
             return []
         # Ranked by number, and only the best are read: sorting whole messages takes longer than ranking them.
-        within = "" if session is None else "and rowid in (select id from messages where session = ?2)"
+        within, values = _within(session, period)
         sql = f"""
             select {_SELECT}
             from (
               select rowid as id, bm25(messages_fts) as relevance
               from messages_fts
-              where messages_fts match ?1 {within}
+              where messages_fts match ? {within}
               order by relevance, id desc
-              limit ?3
+              limit ?
             ) f
             join messages m on m.id = f.id
             order by f.relevance, f.id desc"""
         match = " OR ".join(f'"{word}"' for word in dict.fromkeys(words))
         with self._interrupted_when(is_late):
-            found = [_found(row) for row in self._fetch(sql, (match, session, limit))]
+            found = [_found(row) for row in self._fetch(sql, (match, *values, limit))]
         for hit in found:
             if not self._holds_any(hit.words, words):
                 at = f"message {hit.message.n} of session {hit.message.session}"
@@ -118,6 +119,7 @@ class MessageWriter(MessageReader):
 
     def append(self, messages: Sequence[Message]) -> list[Message]:
         added = []
+        given = {message.id for message in messages}
         for session, group in groupby(messages, key=lambda message: message.session):
             new = list(group)
             if packed := {(message.id, message.role) for message in self._packed(session)}:
@@ -126,10 +128,11 @@ class MessageWriter(MessageReader):
                     self.unpack(session)
             n = self.last_number(session)
             for message in new:
-                if self._is_known(message):
+                if message.id and self._is_known(message):
                     continue
                 n += 1
-                added.append(msgspec.structs.replace(message, n=n))
+                id = message.id or self._free_id(session, n, given)
+                added.append(msgspec.structs.replace(message, n=n, id=id))
                 self._insert(added[-1])
         return added
 
@@ -169,6 +172,11 @@ class MessageWriter(MessageReader):
         sql = "select 1 from messages where session = ? and message_id = ? and role = ?"
         return self._connection.execute(sql, (message.session, message.id, message.role)).fetchone() is not None
 
+    def _free_id(self, session: str, n: int, given: Collection[str]) -> str:
+        sql = "select 1 from messages where session = ? and message_id = ?"
+        ask = self._connection.execute
+        return free_id(n, lambda id: id in given or ask(sql, (session, id)).fetchone() is not None)
+
     def _insert(self, message: Message) -> None:
         words, n_words = text.words_and_length(message.content)
         values = (
@@ -202,6 +210,16 @@ def unpacked(session: str, body: bytes) -> list[Message]:
 def is_as_written(row: Sequence[Any]) -> bool:
     """Whether a row of messages, without its id, fits its checksum."""
     return bool(rows.checksum(row[:-1]) == row[-1])
+
+
+def _within(session: str | None, period: Period) -> tuple[str, list[str]]:
+    """What is asked of a message beside its words, and the values: looked up for each that has a word, and no other."""
+    asked = {"session = ?": session, "at >= ?": rows.clock(period.since), "at < ?": rows.clock(period.until)}
+    given = {condition: value for condition, value in asked.items() if value is not None}
+    if not given:
+        return "", []
+    conditions = " and ".join(["id = messages_fts.rowid", *given])
+    return f"and exists (select 1 from messages where {conditions})", list(given.values())
 
 
 def _found(row: Sequence[Any]) -> FoundMessage:

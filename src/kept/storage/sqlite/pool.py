@@ -128,7 +128,9 @@ class _Loan:
 
 
 def _is_harmless(error: BaseException) -> bool:
-    return isinstance(error, Exception) and not isinstance(error, apsw.Error | MemoryError)
+    """Whether it tells nothing of the connection; one of apsw may have been made into one of Kept on the way."""
+    causes = (error, error.__cause__)
+    return isinstance(error, Exception) and not any(isinstance(cause, apsw.Error | MemoryError) for cause in causes)
 
 
 def _close(connection: apsw.Connection) -> None:

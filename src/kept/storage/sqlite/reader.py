@@ -107,9 +107,7 @@ class SqliteReader(Searching, VectorReading, MessageReader):
     def counters(self) -> dict[str, int]:
         sql = "select name, value from meta where substr(name, 1, ?) = ?"
         found = self._fetch(sql, (len(COUNTER), COUNTER))
-        if not all(str(value).lstrip("-").isdigit() for _, value in found):
-            raise rows.damaged("A counter")
-        return {str(name)[len(COUNTER) :]: int(value) for name, value in found}
+        return {str(name)[len(COUNTER) :]: rows.number_of(name, value) for name, value in found}
 
     def links(self, id: int) -> list[tuple[int, float, datetime]]:
         sql = f"""

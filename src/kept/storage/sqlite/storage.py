@@ -43,7 +43,7 @@ class SqliteStorage:
         write_wait_s: float = WRITE_WAIT_S,
         vfs: str | None = None,
         synchronous: str = "full",
-        salt: Salt = lambda n_bytes: os.urandom(n_bytes).hex(),
+        salt: Salt = secrets.token_hex,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         daily_backups: int = 0,
     ) -> None:
@@ -68,7 +68,7 @@ class SqliteStorage:
             raise InvalidInput(f"{path} is a directory, not a memory file.", hint="Give a file name inside it.")
         try:
             with translated(path):
-                self.space = self._prepare_file(space, now)
+                self.space = self._prepare_file(space)
         except BaseException:
             self._pool.close()
             self._turns.close()
@@ -218,15 +218,15 @@ class SqliteStorage:
                 self._turns.end()
             self._turns.close()
 
-    def _prepare_file(self, space: str | None, now: Callable[[], datetime]) -> str:
+    def _prepare_file(self, space: str | None) -> str:
         """Create or upgrade the schema, and finish an erasure that was left pending."""
         # On a full disk even opening needs room, for the index of the WAL.
         with reserve.spent(self.path), self._pool.borrow() as connection:
             schema.check_ownership(connection, self.path)
             if schema.check_version(connection, self.path) < schema.LATEST:
-                self._migrate(connection, now)
+                self._migrate(connection)
             self._check_nothing_is_lost(connection)
-            facts = self._settle_facts(connection, space, now)
+            facts = self._settle_facts(connection, space)
             found, self._created_at = facts["space"], datetime.fromisoformat(facts["created_at"])
             if space is not None and space != found:
                 raise InvalidInput(f"{self.path} holds the space {found}, not {space}.")
@@ -271,9 +271,7 @@ class SqliteStorage:
                 hint="Nothing was changed. `kept doctor` says what can be saved; `kept doctor --fix` saves it.",
             )
 
-    def _settle_facts(
-        self, connection: apsw.Connection, space: str | None, now: Callable[[], datetime]
-    ) -> dict[str, str]:
+    def _settle_facts(self, connection: apsw.Connection, space: str | None) -> dict[str, str]:
         if facts := schema.facts_of(connection, self.path):
             return facts
         with self._turn(self._write_wait_s):
@@ -282,12 +280,12 @@ class SqliteStorage:
             facts = {
                 "space": space or f"project/{secrets.token_hex(4)}",
                 "tombstone_key": secrets.token_hex(32),
-                "created_at": str(rows.clock(now())),
+                "created_at": str(rows.clock(self._now())),
             }
             schema.settle_facts(connection, facts)
             return facts
 
-    def _migrate(self, connection: apsw.Connection, now: Callable[[], datetime]) -> None:
+    def _migrate(self, connection: apsw.Connection) -> None:
         with self._turn(self._write_wait_s):
             version = schema.check_version(connection, self.path)
             if version == schema.LATEST:
@@ -296,7 +294,7 @@ class SqliteStorage:
             if version:
                 schema.check_checksums(connection, self.path, steps)
                 backup.back_up_before_migration(connection, self.path, version)
-            schema.migrate(connection, self.path, steps, now())
+            schema.migrate(connection, self.path, steps, self._now())
             if not version:
                 for part in self._files():
                     if part.exists():

@@ -40,7 +40,8 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         self.stamp = stamp
         self._salt = salt
         self._last: tuple[int, str] | None = None  # event, with its hash
-        self._first = 0  # the event before this turn
+        self._began_after = 0  # which event
+        self._has_failed = False
         self.erased: list[str] = []  # uids, of which storage.py sees to it that no byte is left
 
     def add(self, record: R, action: str) -> R:
@@ -114,7 +115,7 @@ class SqliteTransaction(SqliteReader, MessageWriter):
 
     def has_come_past(self, step: int) -> bool:
         """Whether a multiple of `step` is among the numbers of the events of this turn."""
-        return self._last is not None and self._last[0] // step > self._first // step
+        return self._last is not None and self._last[0] // step > self._began_after // step
 
     @property
     def position(self) -> Position:
@@ -132,17 +133,23 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         self._bare = connection
 
     def flush(self) -> None:
-        """Write what waits."""
-        if self._waiting:
-            memories, self._waiting = self._waiting, []
-            prepared = [prepare(memory) for memory in memories]
-            values = [*map(rows.to_values, memories, prepared)]
-            self._weights.note(self._bare, memories)
-            handles.note(self._bare, memories)
-            rows.insert(self._bare, rows.insert_sql(Memory), values)
-        if self._told:
-            told, self._told = self._told, []
-            insert_events(self._bare, told)
+        """Write what waits. Once that has failed, nothing of the turn can become true any more."""
+        if self._has_failed:
+            raise StorageError("A change failed in this turn, so nothing of it is kept.", hint="Begin another turn.")
+        try:
+            if self._waiting:
+                memories, self._waiting = self._waiting, []
+                rows.insert(
+                    self._bare, rows.insert_sql(Memory), [*map(rows.to_values, memories, map(prepare, memories))]
+                )
+                self._weights.note(self._bare, memories)
+                handles.note(self._bare, memories)
+            if self._told:
+                told, self._told = self._told, []
+                insert_events(self._bare, told)
+        except BaseException:
+            self._has_failed = True
+            raise
 
     def _next_id(self, table: str) -> int:
         """The id that SQLite would give next, known before the row is written, because the row's checksum covers it."""
@@ -156,7 +163,7 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         if self._last is None:
             row = self._bare.execute("select seq, hash from events order by seq desc limit 1").fetchone()
             self._last = row or (0, journal.FIRST_PREV)
-            self._first = self._last[0]
+            self._began_after = self._last[0]
         seq, prev = self._last
         event = journal.seal(
             self.stamp,
@@ -200,12 +207,14 @@ class SqliteBookkeeping:
         )
 
     def count(self, counters: Mapping[str, int]) -> None:
-        self._connection.executemany(
-            """
-            insert into meta (name, value) values (?, ?)
-            on conflict do update set value = cast(value as integer) + cast(excluded.value as integer)""",
-            [(COUNTER + name, str(number)) for name, number in counters.items()],
-        )
+        for counter, number in counters.items():
+            name = COUNTER + counter
+            stored: Any = self._connection.execute("select value from meta where name = ?", (name,)).get
+            before = 0 if stored is None else rows.number_of(name, stored)
+            self._connection.execute(
+                "insert into meta (name, value) values (?, ?) on conflict do update set value = excluded.value",
+                (name, rows.sealed_number(name, before + number)),
+            )
 
     def choose_model(self, model: str | None) -> None:
         vectors.choose_model(self._connection, model)
@@ -266,7 +275,7 @@ def erase_rows(connection: apsw.Connection, uid: str) -> None:
     sql = "select id, words, scope from memories where uid = ?"
     found: Any = connection.execute(sql, (uid,)).fetchall()
     for memory_id, words, scope in found:
-        weights.Weights().drop(connection, memory_id)
+        weights.drop(connection, memory_id)
         vectors.drop(connection, memory_id)
         handles.drop(connection, memory_id, words.split(), scope)
     connection.execute("delete from memories where uid = ?", (uid,))

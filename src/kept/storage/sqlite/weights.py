@@ -23,16 +23,17 @@ import apsw
 from kept import bm25, text, worth
 from kept.model import Memory, Status
 from kept.ports import Ranking
-from kept.settings import KIND_WEIGHTS, by_kind
 from kept.storage.sqlite import rows
+from kept.tables import KIND_WEIGHTS, by_kind
 
-CHUNK = 1_000  # memories a row: what fits into one page of the file
+CHUNK = 1_000  # memories a row: five kilobytes, which a write has to write anew, and a thousand rows for a million
 _MIDDLE = 128  # of a byte: no feedback, or a weight of 1; a byte of 0 says that nothing is known
 _STEPS = 16  # of the weight, for each time it doubles: 4 % each
 _LAST_DAY = 0xFFFF
 _OLDEST = 4_000  # days: what is older counts as old as that
 _EVEN = (1.0,) * 256
-_LENGTH_STEPS, _FEEDBACK_STEPS, _OTHER_STEPS = 80, 126, 48  # of a promise, which is their sum, and must fit a byte
+# Of a promise, which is their sum, and must fit a byte: what is beyond (a feedback of 14) counts as the last step.
+_LENGTH_STEPS, _FEEDBACK_STEPS, _OTHER_STEPS = 80, 126, 48
 _COLUMNS = "stamp, lengths, feedbacks, others, days"
 _NOTHING = (0, bytes(CHUNK), bytes(CHUNK), bytes(CHUNK), bytes(2 * CHUNK))  # is known of a chunk that is not there
 _SELECT_CHUNK = f"select {_COLUMNS} from weights where chunk = ?"
@@ -89,10 +90,6 @@ class Weights:
         """Keep the numbers of memories as they are now. Call it inside a transaction."""
         self._write(connection, ((memory.id, *_numbers_of(memory)) for memory in memories))
 
-    def drop(self, connection: apsw.Connection, id: int) -> None:
-        """Keep nothing of a memory. Call it inside a transaction."""
-        self._write(connection, [(id, 0, 0, 0, 0)])
-
     def heaviest(
         self,
         connection: apsw.Connection,
@@ -102,6 +99,8 @@ class Weights:
         limit: int,
     ) -> dict[int, float]:
         """Of these ids those that promise most by gain, length and weight; and their weights, by the ranking."""
+        if not limit:
+            return {}
         numbers = self.read(connection, up_to=max(gains, default=0))
         promises = self._promises(numbers, ranking, max(1, round(average_words)))
         by_promise, by_day, days = _factors(), _recency_table(ranking), numbers.days
@@ -119,7 +118,7 @@ class Weights:
                 lengths[place], feedbacks[place], others[place] = length, feedback, other
                 days[2 * place : 2 * place + 2] = day.to_bytes(2, "little")
             blobs = (bytes(lengths), bytes(feedbacks), bytes(others), bytes(days))
-            stamp = zlib.crc32(b"".join(blobs))
+            stamp = _stamp(blobs)
             connection.execute(_REPLACE_CHUNK, (chunk, stamp, *blobs))
             self._chunks = self._chunks | {chunk: (stamp, *blobs)}  # if it is not committed, its stamp is nowhere
 
@@ -156,6 +155,11 @@ def _other(kind: str, importance: float, use_count: int, status: Status) -> int:
     return _byte(round(_STEPS * math.log2(rest)) if rest > 0 else -_MIDDLE)
 
 
+def drop(connection: apsw.Connection, id: int) -> None:
+    """Keep nothing of a memory. Call it inside a transaction."""
+    Weights()._write(connection, [(id, 0, 0, 0, 0)])
+
+
 def rebuild(connection: apsw.Connection) -> None:
     """Keep the numbers of all memories anew. Call it inside a transaction."""
     connection.execute("delete from weights")
@@ -166,14 +170,21 @@ def rebuild(connection: apsw.Connection) -> None:
 def wrong(connection: apsw.Connection) -> list[int]:
     """The memories whose numbers are not theirs, for doctor. Usage is not looked at: it is counted without us."""
     last: Any = connection.execute("select max(id) from memories").get
-    numbers = Weights().read(connection, up_to=last or 0)
+    held = Weights()
+    numbers = held.read(connection, up_to=last or 0)
+    damaged = {chunk for chunk, (stamp, *blobs) in held._chunks.items() if _stamp(blobs) != stamp}
     sql = "select id, feedback, coalesce(last_hit_at, created_at) from memories"
     found: Any = connection.execute(sql).fetchall()
     return [
         id
         for id, feedback, at in found
-        if (numbers.feedbacks[id], numbers.days[id]) != (_byte(feedback), _day(datetime.fromisoformat(at)))
+        if id // CHUNK in damaged
+        or (numbers.feedbacks[id], numbers.days[id]) != (_byte(feedback), _day(datetime.fromisoformat(at)))
     ]
+
+
+def _stamp(blobs: Iterable[bytes]) -> int:
+    return zlib.crc32(b"".join(blobs))
 
 
 def _checked(stamp: int, *blobs: bytes) -> tuple[Any, ...]:
@@ -218,7 +229,7 @@ def _promises_of(
 
 @cache
 def _length_steps(average_words: int) -> bytes:
-    """Length → what BM25 makes of a word that stands there once."""
+    """Length → what BM25 makes of a word that stands there once, in steps."""
     counts = [average_words, *(2.0 ** ((byte - 1) / _STEPS) - 1 for byte in range(1, 256))]
     factors = [1 / (1 + bm25.K1 * (1 - bm25.B + bm25.B * count / average_words)) for count in counts]
     return bytes(max(0, round(_LENGTH_STEPS + _STEPS * math.log2(factor))) for factor in factors)

@@ -1,0 +1,62 @@
+"""What is of the wrong type or makes no sense is an error that says so, whoever is asked."""
+
+from collections.abc import Callable, Iterator
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kept
+
+
+@pytest.fixture(params=["sqlite", "memory"])
+def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[kept.Kept]:
+    with kept.open(":memory:" if request.param == "memory" else tmp_path / "m.db") as opened:
+        opened.remember("The importer retries three times", tags=["importer"])
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda m: m.recall(None), "The query is of type NoneType"),
+        (lambda m: m.recall(b"importer"), "The query is of type bytes"),
+        (lambda m: m.recall("x", tags=[3]), "of type int, and not a text"),
+        (lambda m: m.recall("x", limit=1.5), "A limit of 1.5 makes no sense"),
+        (lambda m: m.recall("x", since="2026-01-01"), "`since` is no moment with a time zone"),
+        (lambda m: m.recall("x", until=date(2026, 1, 1)), "`until` is no moment with a time zone"),
+        (lambda m: m.recall("x", since=datetime(2026, 1, 1)), "`since` is no moment with a time zone"),
+        (lambda m: m.list(limit=1.5), "A limit of 1.5 makes no sense"),
+        (lambda m: m.list(limit=True), "A limit of True makes no sense"),
+        (lambda m: m.list(limit=10**30), "makes no sense"),
+        (lambda m: m.history(limit=-1), "A limit of -1 makes no sense"),
+        (lambda m: m.history(limit=10**30), "makes no sense"),
+        (lambda m: m.erase_many("1"), "That is one ref, not many"),
+    ],
+)
+def test_it_is_an_error_and_changes_nothing(memory: kept.Kept, call: Callable[[Any], object], sentence: str) -> None:
+    with pytest.raises(kept.InvalidInput, match=sentence):
+        call(memory)
+    assert [m.content for m in memory.list()] == ["The importer retries three times"]
+
+
+def test_a_path_may_be_a_string(memory: kept.Kept, tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text('{"id":"m1","role":"user","content":"hello"}\n')
+    (done,) = memory.import_transcripts("brain", str(tmp_path / "t.jsonl"))
+    assert done.added == 1
+
+
+def test_a_backup_may_be_named_by_a_string(tmp_path: Path) -> None:
+    with kept.open(tmp_path / "m.db") as memory:
+        memory.remember("The importer retries three times")
+        memory.backup(str(tmp_path / "backup.db"))
+        memory.remember("It gives up after that")
+        memory.restore_backup(str(tmp_path / "backup.db"), overwrite_newer=True)
+        assert len(memory.list()) == 1
+
+
+def test_hits_can_be_counted_and_taken_by_their_place(memory: kept.Kept) -> None:
+    recalled = memory.recall("importer")
+    assert recalled[0] is recalled.hits[0]
+    assert len(recalled) == 1
