@@ -399,6 +399,18 @@ def test_the_command_stops_no_agent(shell: Shell) -> None:
     shell.fails("briefing", "--budget", "-1", code=2)
 
 
+def test_why_says_what_stood_in_it(shell: Shell) -> None:
+    shell("remember", "Never edit the auth middleware directly", "--pin")
+    shell("remember", "We chose Fastify over Express", "--kind", "decision")
+    shell("briefing")
+    said = shell("why")
+    assert "[id:1] was in the briefing: pinned\n[id:2] was in the briefing: important and recent\n" in said
+    assert "Nothing was found" not in said
+    shell("forget", "1")
+    shell("forget", "2")
+    assert shell("briefing") == ""
+
+
 def test_no_failure_stops_an_agent(shell: Shell) -> None:
     """C16: not even a home that is none."""
     shell.home.write_text("a file")

@@ -662,7 +662,7 @@ def test_a_damaged_registry_is_rebuilt_from_the_folders_kept_aside_and_spoken_of
     assert tree(here) == before, "reading repairs nothing"
     assert len(reader.notices) == 1
     assert "is damaged" in reader.notices[0]
-    assert "the next write repairs it" in reader.notices[0]
+    assert "until a project that is made or renamed repairs it" in reader.notices[0]
 
     writer = open_projects(here / "home", here)
     made = writer.ensure(directory(here / "new"))

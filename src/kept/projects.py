@@ -235,7 +235,10 @@ class Projects:
     def _read(self) -> Registry:
         registry = self._load()
         if registry.damage:
-            self._notice(f"{registry.damage} Kept asks the projects' folders instead; the next write repairs it.")
+            self._notice(
+                f"{registry.damage} Kept asks the projects' folders instead, until a project that is made or renamed "
+                "repairs it."
+            )
         return registry
 
     @contextmanager

@@ -17,7 +17,7 @@ from kept.entrypoints.cli.wording import as_document, local, memory_lines, name_
 from kept.errors import InvalidInput
 from kept.model import Hit, Miss, Recalled
 from kept.recall.query import ASKED_FOR
-from kept.recalling import SCOPES, RecallScope
+from kept.recalling import SCOPES, Explained, RecallScope
 from kept.tables import PROFILES
 
 SHOWN_OF_A_MISS = 100  # characters
@@ -171,6 +171,15 @@ def _product(score: float, why: Mapping[str, float], parts: Mapping[str, float])
     return f"{score:.3g} = {' × '.join(factors) or '1'}"
 
 
+def _briefed(explained: Explained) -> list[Line]:
+    """What stood in a briefing and why, and what did not fit."""
+    entries = [entry for section in explained.sections for entry in section["entries"]]
+    lines: list[Line] = [(Strong(f"[id:{entry['ref']}]"), f" was in the briefing: {entry['why']}") for entry in entries]
+    if not entries:
+        lines.append("The briefing was empty.")
+    return lines + [Dim(f"left out [id:{one['ref']}]: {one['reason']}") for one in explained.left_out]
+
+
 @click.command("why", cls=Command)
 @click.argument("receipt", required=False)
 @pass_invocation
@@ -188,8 +197,10 @@ def why_command(invocation: Invocation, *, receipt: str | None) -> None:
     if explained.to is not None:
         shared = ", ".join(f"[id:{entry['ref']}]" for section in explained.sections for entry in section["entries"])
         lines.append(f"shared with {explained.to}: {shared or 'nothing'}")
+    elif explained.kind == "briefing":
+        lines += _briefed(explained)
     lines += [(Strong(f"[id:{hit['ref']}]"), f" {_noted(hit)}") for hit in explained.hits]
-    if not explained.hits:
+    if not explained.hits and explained.kind == "recall":
         lines.append("Nothing was found.")
     for miss in explained.misses:
         lines.append((f"missed [id:{miss['ref']}]", Dim(f" {_noted(miss)}: {miss['reason']}")))
