@@ -7,6 +7,7 @@ one, and only a storage transaction makes that the truth.
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from os import PathLike
 from typing import Any, ClassVar, Literal
 
 from msgspec import Struct
@@ -442,22 +443,25 @@ class Signal(Struct, frozen=True, kw_only=True):
     payload: dict[str, Any]
 
 
-def several(names: str | Iterable[str] | None) -> tuple[str, ...]:
-    """The names that somebody gave, if any; a string by itself is one name, and not a list of letters.
+Name = str | PathLike[str]
+
+
+def several(names: Name | Iterable[Name] | None) -> tuple[str, ...]:
+    """The names or paths that somebody gave, if any; a string by itself is one name, and not a list of letters.
 
     Raises InvalidInput for what is neither.
     """
     listed = names if isinstance(names, tuple) else _listed(names)
     for name in listed:
-        if not isinstance(name, str):
+        if not isinstance(name, str | PathLike):
             raise InvalidInput(f"One of the names is of type {type(name).__name__}, and not a text.")
-    return listed
+    return tuple(map(str, listed))
 
 
-def _listed(names: str | Iterable[str] | None) -> tuple[str, ...]:
+def _listed(names: Name | Iterable[Name] | None) -> tuple[Name, ...]:
     if names is None:
         return ()
-    if isinstance(names, str):
+    if isinstance(names, str | PathLike):
         return (names,)
     if isinstance(names, Mapping) or not isinstance(names, Iterable):
         raise InvalidInput(f"A list of names is asked for, not a value of type {type(names).__name__}.")

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from kept import ids
 from kept.errors import InvalidInput
-from kept.model import Draft, Receipt, Source, Tier, replace, several
+from kept.model import Draft, Name, Receipt, Source, Tier, replace, several
 from kept.opened import BATCH, Opened, Receipts
 from kept.ports import Storage
 from kept.writing import pipeline
@@ -29,7 +29,7 @@ class Remembering(Opened):
         *,
         kind: str = "fact",
         tags: Sequence[str] = (),
-        files: Sequence[str] = (),
+        files: Sequence[Name] = (),
         importance: float | None = None,
         pin: bool = False,
         tier: Tier = "project",

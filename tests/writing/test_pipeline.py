@@ -441,6 +441,13 @@ def test_none_for_names_is_none(memory: kept.Kept) -> None:
     assert [(m.tags, m.files) for m in memory.list()] == [((), ()), ((), ())]
 
 
+def test_a_file_may_be_given_as_a_path(memory: kept.Kept) -> None:
+    for files in (Path("src/api.py"), [Path("src/api.py")]):
+        receipt = memory.remember("Fastify serves the API", files=files)  # type: ignore[arg-type]
+        assert receipt.memory is not None
+        assert receipt.memory.files == ("src/api.py",)
+
+
 def test_many_statements_may_be_strings(memory: kept.Kept) -> None:
     receipts = memory.remember_many(["Deploys go out on Tuesdays", Draft(content="Never on Fridays", kind="warning")])
     assert [receipt.memory.kind for receipt in receipts if receipt.memory] == ["fact", "warning"]
