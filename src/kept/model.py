@@ -7,7 +7,7 @@ one, and only a storage transaction makes that the truth.
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from os import PathLike
+from pathlib import PurePath
 from typing import Any, ClassVar, Literal
 
 from msgspec import Struct
@@ -443,7 +443,7 @@ class Signal(Struct, frozen=True, kw_only=True):
     payload: dict[str, Any]
 
 
-Name = str | PathLike[str]
+Name = str | PurePath
 
 
 def several(names: Name | Iterable[Name] | None) -> tuple[str, ...]:
@@ -453,7 +453,7 @@ def several(names: Name | Iterable[Name] | None) -> tuple[str, ...]:
     """
     listed = names if isinstance(names, tuple) else _listed(names)
     for name in listed:
-        if not isinstance(name, str | PathLike):
+        if not isinstance(name, str | PurePath):
             raise InvalidInput(f"One of the names is of type {type(name).__name__}, and not a text.")
     return tuple(map(str, listed))
 
@@ -461,7 +461,7 @@ def several(names: Name | Iterable[Name] | None) -> tuple[str, ...]:
 def _listed(names: Name | Iterable[Name] | None) -> tuple[Name, ...]:
     if names is None:
         return ()
-    if isinstance(names, str | PathLike):
+    if isinstance(names, str | PurePath):
         return (names,)
     if isinstance(names, Mapping) or not isinstance(names, Iterable):
         raise InvalidInput(f"A list of names is asked for, not a value of type {type(names).__name__}.")
