@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -14,7 +15,7 @@ from kept import text
 from kept.model import Conflict, Memory, Message, replace
 from kept.ports import ANYWHERE
 from kept.storage.jsonfile import JsonFileStorage
-from kept.storage.sqlite import SqliteStorage, backup, scrub
+from kept.storage.sqlite import SqliteStorage, backup, doctor, scrub
 from kept.storage.sqlite.sweep import _dirty_gaps, sweep
 from tests.builders import START, FakeClock, memory, stamp
 from tests.contract.benches import BENCHES
@@ -88,6 +89,27 @@ def test_sweeping_changes_nothing_that_sqlite_can_see(tmp_path: Path) -> None:
     assert database.pragma("integrity_check") == "ok"
     assert before == (database.execute("select * from t").fetchall(), database.execute("select * from u").fetchall())
     database.close()
+
+
+def test_damage_keeps_an_erasure_pending_and_nobody_from_opening(tmp_path: Path) -> None:
+    storage = SqliteStorage(tmp_path / "m.db", "project/p1")
+    with storage.writing(stamp()) as tx:
+        gone, stays = (tx.add(memory(content), "remember") for content in ("the launch code", "a bystander"))
+    with storage.writing(stamp()) as tx:
+        tx.erase(gone)
+    storage.close()
+    connection = apsw.Connection(str(storage.path))
+    page: Any = connection.execute("select rootpage from sqlite_schema where name = 'meta'").get
+    connection.close()
+    content = bytearray(storage.path.read_bytes())
+    content[(page - 1) * 4096 + 1] = 0xF8  # where its first free block is: beyond the page
+    storage.path.write_bytes(content)
+    storage = SqliteStorage(storage.path)
+    assert storage.describe()["erase"] == "pending"
+    with storage.reading() as reader:
+        assert reader.select(ANYWHERE) == [stays]
+    storage.close()
+    assert [finding for finding in doctor.examine(storage.path, now=START) if finding.level == "problem"]
 
 
 def test_a_damaged_page_is_not_swept(tmp_path: Path) -> None:

@@ -81,15 +81,14 @@ def finish(connection: apsw.Connection, path: Path, vfs: str | None = None) -> b
     try:
         if connection.pragma("data_version") != seen:
             return False
-        try:
-            sweep(path, vfs)
-        except apsw.CorruptError:
-            return False  # what a damaged page calls a gap may hold what could still be saved
+        sweep(path, vfs)
         # Besides noting that it is done, this commit makes every other connection drop what it has read.
         connection.execute("delete from meta where name = 'scrub'")
         connection.execute("commit")
         connection.release_memory()  # its own cache it has to be told about
         return True
+    except apsw.CorruptError:
+        return False  # what a damaged page calls a gap may hold what could still be saved
     finally:
         if connection.in_transaction:
             connection.execute("rollback")
