@@ -25,16 +25,18 @@ _IDLE_S = 10.0  # after which a thread that waits for turns ends
 _PATIENCE_S = 2.0  # for standing in line, which takes less as long as everybody moves
 
 
-def read_at(fd: int, length: int, offset: int) -> bytes:
-    """`os.pread`, which Windows has not."""
-    os.lseek(fd, offset, os.SEEK_SET)
-    return os.read(fd, length)
+if sys.platform == "win32":
 
+    def read_at(fd: int, length: int, offset: int) -> bytes:
+        os.lseek(fd, offset, os.SEEK_SET)
+        return os.read(fd, length)
 
-def write_at(fd: int, content: bytes, offset: int) -> None:
-    """`os.pwrite`, which Windows has not."""
-    os.lseek(fd, offset, os.SEEK_SET)
-    os.write(fd, content)
+    def write_at(fd: int, content: bytes, offset: int) -> int:
+        os.lseek(fd, offset, os.SEEK_SET)
+        return os.write(fd, content)
+
+else:
+    read_at, write_at = os.pread, os.pwrite
 
 
 class Turns:

@@ -139,11 +139,10 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         try:
             if self._waiting:
                 memories, self._waiting = self._waiting, []
-                rows.insert(
-                    self._bare, rows.insert_sql(Memory), [*map(rows.to_values, memories, map(prepare, memories))]
-                )
+                values = [*map(rows.to_values, memories, map(prepare, memories))]
                 self._weights.note(self._bare, memories)
                 handles.note(self._bare, memories)
+                rows.insert(self._bare, rows.insert_sql(Memory), values)
             if self._told:
                 told, self._told = self._told, []
                 insert_events(self._bare, told)
