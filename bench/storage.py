@@ -75,17 +75,10 @@ class RawWriter:
     def _values(self, number: int) -> tuple[Any, ...]:
         seq = number + 1
         added = replace(self._memories[number], id=seq)
-        changed = journal.diff(None, added)
-        payload = journal.payload(changed)
-        event = journal.seal(
-            stamp(seq),
-            seq=seq,
-            action="remember",
-            subject=added.uid,
-            changed=changed,
-            prev=self._prev,
-            salt="5a" * 16,
-            payload=payload,
+        payload = journal.payload(journal.diff(None, added))
+        salt = "5a" * journal.SALT_BYTES
+        event = journal.seal_payload(
+            stamp(seq), seq=seq, action="remember", subject=added.uid, payload=payload, prev=self._prev, salt=salt
         )
         self._prev = event.hash
         head = (event.seq, event.group, rows.clock(event.at), event.actor, event.action, event.subject)

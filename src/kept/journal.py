@@ -14,7 +14,7 @@ from typing import Any, cast
 import msgspec
 
 from kept.errors import NotAllowed
-from kept.model import Alias, Allowance, Conflict, Event, Memory, Pause, Record, Session, Task
+from kept.model import Alias, Allowance, Conflict, Event, Memory, Pause, Record, Session, Task, replace
 from kept.ports import Stamp
 
 FIRST_PREV = "0" * 32  # what the first event of a journal points back to
@@ -46,23 +46,18 @@ def diff(before: Record | None, after: Record | None) -> Changed:
     return {name: (old.get(name), new.get(name)) for name in names if old.get(name) != new.get(name)}
 
 
-def seal(
-    stamp: Stamp,
-    *,
-    seq: int,
-    action: str,
-    subject: str,
-    changed: Changed | None,
-    prev: str,
-    salt: str,
-    payload: bytes | None = None,
-) -> Event:
-    """The next event of a chain whose last hash is `prev`.
+def seal(stamp: Stamp, *, seq: int, action: str, subject: str, changed: Changed, prev: str, salt: str) -> Event:
+    """The next event of a chain whose last hash is `prev`."""
+    sealed = seal_payload(
+        stamp, seq=seq, action=action, subject=subject, payload=payload(changed), prev=prev, salt=salt
+    )
+    return replace(sealed, changed=changed)
 
-    `payload`: the bytes of `changed`, if they are at hand; whoever keeps nothing else need not know `changed`.
-    """
+
+def seal_payload(stamp: Stamp, *, seq: int, action: str, subject: str, payload: bytes, prev: str, salt: str) -> Event:
+    """The same event, without `changed`, for whoever has its bytes and keeps nothing else."""
     at = stamp.at.astimezone(UTC)
-    digest = _digest(salt, _encode(changed) if payload is None else payload)
+    digest = _digest(salt, payload)
     return Event(
         seq=seq,
         group=stamp.group,
@@ -75,7 +70,6 @@ def seal(
         prev=prev,
         hash=_hash((prev, seq, stamp.group, at, stamp.actor, action, subject, stamp.undoes, digest)),
         salt=salt,
-        changed=changed,
     )
 
 

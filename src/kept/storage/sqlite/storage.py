@@ -20,11 +20,12 @@ from kept.ports import BackedUp, Restored, Scrubbed, Stamp
 from kept.storage.blocks import block
 from kept.storage.shared import WRITE_WAIT_S
 from kept.storage.sqlite import acknowledged, backup, bulk, hotwords, reserve, restore, rows, schema, scrub
+from kept.storage.sqlite.bookkeeping import SqliteBookkeeping
 from kept.storage.sqlite.connection import connect, translate, translated
 from kept.storage.sqlite.daily import DailyBackups
 from kept.storage.sqlite.pool import Pool
 from kept.storage.sqlite.reader import SqliteReader
-from kept.storage.sqlite.transaction import Salt, SqliteBookkeeping, SqliteTransaction
+from kept.storage.sqlite.transaction import Salt, SqliteTransaction
 from kept.storage.sqlite.weights import Weights
 from kept.storage.turns import Turns
 

@@ -5,9 +5,7 @@ looks, or the turn ends, and are then written together: the full-text index take
 times as fast as one by one. Rule: nothing here begins or ends a transaction; storage.py does, in this process's turn.
 """
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import apsw
@@ -17,11 +15,11 @@ from kept.errors import NotFound, StorageError
 from kept.model import Event, Memory, Record, replace
 from kept.ports import R, Stamp
 from kept.storage.prepare import prepare
-from kept.storage.shared import RECEIPTS_KEPT, tombstone
+from kept.storage.shared import tombstone
 from kept.storage.sqlite import handles, rows, vectors, weights
 from kept.storage.sqlite.acknowledged import Position
 from kept.storage.sqlite.messages import MessageWriter
-from kept.storage.sqlite.reader import COUNTER, SqliteReader
+from kept.storage.sqlite.reader import SqliteReader
 
 Salt = Callable[[int], str]
 _INSERT_EVENT = f"insert into events ({', '.join(rows.EVENT_COLUMNS)}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -164,71 +162,12 @@ class SqliteTransaction(SqliteReader, MessageWriter):
             self._last = row or (0, journal.FIRST_PREV)
             self._began_after = self._last[0]
         seq, prev = self._last
-        event = journal.seal(
-            self.stamp,
-            seq=seq + 1,
-            action=action,
-            subject=subject,
-            changed=None,
-            prev=prev,
-            salt=self._salt(journal.SALT_BYTES),
-            payload=payload,
+        salt = self._salt(journal.SALT_BYTES)
+        event = journal.seal_payload(
+            self.stamp, seq=seq + 1, action=action, subject=subject, payload=payload, prev=prev, salt=salt
         )
         self._told.append((event, payload))
         self._last = (event.seq, event.hash)
-
-
-class SqliteBookkeeping:
-    """Recall's own notes, in a transaction that is not synced and not in the journal."""
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
-
-    def count_uses(self, ids: Sequence[int], at: datetime) -> None:
-        uses = Counter(ids)
-        sql = f"select {rows.MEMORY_SELECT} from json_each(?) used cross join memories m on m.id = used.value"
-        found: Any = self._connection.execute(sql, (rows.json_text(list(uses)),)).fetchall()
-        self._connection.executemany(
-            "update memories set use_count = ?, last_used_at = ?, checksum = ? where id = ?",
-            [(*rows.after_use(row, uses[row[0]], at), row[0]) for row in found],
-        )
-
-    def link(self, ids: Sequence[int], at: datetime) -> None:
-        self._connection.execute(
-            """
-            insert into memory_links (memory_id, related_id, strength, at)
-            select a.value, b.value, 1.0, ?2
-            from json_each(?1) a
-            join json_each(?1) b on a.value < b.value
-            where a.value in (select id from memories) and b.value in (select id from memories)
-            on conflict do update set strength = strength + 1.0, at = excluded.at""",
-            (rows.json_text(sorted(set(ids))), rows.clock(at)),
-        )
-
-    def count(self, counters: Mapping[str, int]) -> None:
-        for counter, number in counters.items():
-            name = COUNTER + counter
-            stored: Any = self._connection.execute("select value from meta where name = ?", (name,)).get
-            before = 0 if stored is None else rows.number_of(name, stored)
-            self._connection.execute(
-                "insert into meta (name, value) values (?, ?) on conflict do update set value = excluded.value",
-                (name, rows.sealed_number(name, before + number)),
-            )
-
-    def choose_model(self, model: str | None) -> None:
-        vectors.choose_model(self._connection, model)
-
-    def save_vectors(self, model: str, vectors_made: Sequence[tuple[Memory, bytes]]) -> None:
-        vectors.save(self._connection, model, vectors_made)
-
-    def save_receipt(self, body: dict[str, Any], uids: Sequence[str], at: datetime) -> int:
-        values = (rows.clock(at), rows.json_text(body), rows.json_text(list(dict.fromkeys(uids))))
-        self._connection.execute(
-            "insert into receipts (at, body, uids, checksum) values (?, ?, ?, ?)", (*values, rows.checksum(values))
-        )
-        number = self._connection.last_insert_rowid()
-        self._connection.execute("delete from receipts where id <= ?", (number - RECEIPTS_KEPT,))
-        return number
 
 
 def insert_events(connection: apsw.Connection, told: Sequence[tuple[Event, bytes | None]]) -> None:
