@@ -84,7 +84,7 @@ class RawWriter:
         head = (event.seq, event.group, rows.clock(event.at), event.actor, event.action, event.subject)
         tail = (event.undoes, event.digest, event.prev, event.hash)
         prepared = prepare(added)
-        weights.Weights().note(self._scratch, [added])
+        weights.note(self._scratch, [added], {})
         handles.note(self._scratch, [added])
         chunk = self._scratch.execute("select * from weights order by chunk desc limit 1").fetchall()[0]
         listed = self._scratch.execute("select * from handles where id = ?", (added.id,)).fetchall()

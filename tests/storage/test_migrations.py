@@ -99,6 +99,8 @@ def test_a_program_that_has_the_file_open_notices_that_it_was_upgraded(store: Pa
     storage = SqliteStorage(store)
     with storage.reading() as reader:
         assert reader.count() == 1
+    with storage.writing(stamp()) as tx:
+        tx.add(memory("after which a turn begins without a look at the file"), "remember")
     set_version(store, schema.LATEST + 1)
     attempts: list[Callable[[], object]] = [
         lambda: storage.reading().__enter__(),

@@ -1,21 +1,23 @@
 """What an acknowledged write leaves behind is the same, however cheaply it was made."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kept import journal
 from kept.errors import StorageError
-from kept.model import Alias, Allowance, Conflict, Memory, Pause, Record, Session, Source, Task
+from kept.model import Alias, Allowance, Conflict, Memory, Pause, Record, Session, Source, Task, replace
 from kept.ports import ANYWHERE
 from kept.storage.prepare import prepare
-from kept.storage.sqlite import SqliteStorage, rows
+from kept.storage.sqlite import SqliteStorage, rows, weights
 from kept.storage.turns import Turns
 from tests.builders import memory, stamp
 
@@ -107,6 +109,132 @@ def test_a_connection_that_failed_is_not_lent_again(storage: SqliteStorage) -> N
         connection.execute("select * from nowhere")
     with storage._pool.borrow() as other:
         assert other is not connection
+
+
+def remember(storage: SqliteStorage, **fields: Any) -> Memory:
+    with storage.writing(stamp()) as tx:
+        return tx.add(memory("It is so", **fields), "remember")
+
+
+def fail_to_change(storage: SqliteStorage) -> None:
+    """A turn that has written everything, and is taken back."""
+
+    def change_and_fail() -> None:
+        with storage.writing(stamp()) as tx:
+            found = tx.get(Memory, 1)
+            assert found is not None
+            tx.put(replace(found, feedback=50), "reinforce")
+            tx.add(memory("Never there"), "remember")
+            tx.flush()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        change_and_fail()
+
+
+def erase(storage: SqliteStorage) -> None:
+    with storage.writing(stamp()) as tx:
+        found = tx.get(Memory, 1)
+        assert found is not None
+        tx.erase(found)
+    storage.scrub()
+
+
+def restore(storage: SqliteStorage) -> None:
+    copy = storage.path.with_name("copy.db")
+    storage.back_up(copy)
+    remember(storage)
+    storage.restore_from(copy, overwrite_newer=True)
+
+
+def take_notes(storage: SqliteStorage) -> None:
+    with storage.bookkeeping() as notes:
+        assert notes is not None
+        notes.count_uses([1], NOW)
+
+
+def assert_whole(storage: SqliteStorage) -> None:
+    """The chain has no gap, and what memories are weighed by is theirs."""
+    with storage.reading() as reader:
+        assert journal.broken_links(reader.events()) == []
+        assert weights.wrong(reader._connection) == []
+
+
+def test_a_turn_goes_on_where_the_last_one_ended_without_asking_the_file(storage: SqliteStorage) -> None:
+    remember(storage)
+    (connection,) = storage._pool._idle
+    asked: list[str] = []
+    connection.exec_trace = lambda cursor, sql, bindings: asked.append(sql) or True
+    assert remember(storage).id == 2
+    assert asked
+    assert [sql for sql in asked if "select" in sql or "pragma" in sql] == []
+    assert_whole(storage)
+
+
+def test_a_turn_asks_the_file_again_when_somebody_else_has_written(storage: SqliteStorage) -> None:
+    other = SqliteStorage(storage.path)
+    for n in range(1, 7):
+        assert remember(storage if n % 3 else other, feedback=n).id == n
+    other.close()
+    assert_whole(storage)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.sampled_from(["alone", "beside a reader", "somebody else"]), max_size=30))
+def test_turns_go_on_rightly_through_whichever_connection(ways: list[str]) -> None:
+    with TemporaryDirectory() as folder:
+        other = SqliteStorage(Path(folder, "kept.db"), "project/p1", synchronous="normal")
+        storage = SqliteStorage(other.path, synchronous="normal")
+        for n, way in enumerate(ways, 1):
+            if way == "beside a reader":  # who has the connection of the last turn
+                with storage.reading():
+                    assert remember(storage).id == n
+            else:
+                assert remember(other if way == "somebody else" else storage).id == n
+        assert_whole(storage)
+        other.close()
+        storage.close()
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        fail_to_change,
+        erase,
+        restore,
+        take_notes,
+    ],
+    ids=["a failure", "an erasure", "a restored backup", "the notes of a recall"],
+)
+def test_a_turn_goes_on_rightly_after(storage: SqliteStorage, between: Callable[[SqliteStorage], None]) -> None:
+    remember(storage, feedback=3)
+    second = remember(storage)
+    between(storage)
+    with storage.writing(stamp()) as tx:
+        found = tx.get(Memory, second.id)
+        assert found is not None
+        tx.put(replace(found, feedback=7), "reinforce")
+    assert remember(storage).id == (4 if between is restore else 3)  # the id of one that a backup lacks is not reused
+    assert_whole(storage)
+
+
+def test_nothing_of_an_erased_memory_comes_back_with_the_next(storage: SqliteStorage) -> None:
+    first = remember(storage, feedback=3)
+    with storage.writing(stamp()) as tx:
+        tx.erase(first)
+        tx.add(memory("Another"), "remember")
+    with storage.reading() as reader:
+        numbers = weights.Weights().read(reader._connection, up_to=2)
+    assert (numbers.lengths[1], numbers.feedbacks[1], numbers.others[1], numbers.days[1]) == (0, 0, 0, 0)
+    assert numbers.lengths[2] > 0
+
+
+def test_ids_go_on_behind_one_that_was_given(storage: SqliteStorage) -> None:
+    remember(storage)
+    with storage.writing(stamp()) as tx:
+        tx.add(memory("It has an id of its own", id=40), "undo")
+        assert tx.add(memory("In the same turn"), "remember").id == 41
+    assert remember(storage).id == 42
 
 
 def test_every_field_of_a_memory_stands_in_its_own_column() -> None:

@@ -89,8 +89,10 @@ class Turns:
     def leave(self, line: bytes, offset: int) -> None:
         """Write a line into the lock file, for whoever looks there next. Call it in one's turn."""
         if self._held.fd is not None:
-            with contextlib.suppress(OSError):  # a full disk; then the line that stood there stays
+            try:  # noqa: SIM105 - at every write, to suppress it by a block costs more than the line
                 write_at(self._held.fd, line, offset)
+            except OSError:  # a full disk; then the line that stood there stays
+                pass
 
     def holder(self) -> int | None:
         """The process id that took the last turn, as far as the lock file tells."""
@@ -148,9 +150,11 @@ class Turns:
     def _sign(self) -> None:
         """Say in the lock file who holds it, unless it says so already: a write costs more than a look."""
         name = b"%-*d" % (_PID_DIGITS, self._pid)
-        with contextlib.suppress(OSError):
+        try:
             if self._held.fd is not None and read_at(self._held.fd, _PID_DIGITS, 0) != name:
                 self.leave(name, 0)
+        except OSError:  # then nobody can be named, which is no reason not to write
+            pass
 
     def _drop(self) -> None:
         self._in_line.drop()

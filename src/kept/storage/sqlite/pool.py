@@ -83,7 +83,7 @@ class Pool:
     def _check_file(self) -> None:
         """What was opened must still have the name: a write to a file without one would be acknowledged, and lost."""
         try:
-            inode = self._path.stat().st_ino
+            inode = os.stat(self._path).st_ino  # noqa: PTH116 - every read and every write asks, and a Path takes longer
         except FileNotFoundError as error:
             if self.inode is None:
                 return  # it is just being made

@@ -8,7 +8,7 @@ with BUSY_SNAPSHOT at once. Rule: a commit that returned is on disk; a failed on
 import os
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,11 @@ from kept.storage.sqlite.connection import connect, translate, translated
 from kept.storage.sqlite.daily import DailyBackups
 from kept.storage.sqlite.pool import Pool
 from kept.storage.sqlite.reader import SqliteReader
-from kept.storage.sqlite.transaction import Salt, SqliteTransaction
+from kept.storage.sqlite.transaction import Salt, SqliteTransaction, Tip
 from kept.storage.sqlite.weights import Weights
 from kept.storage.turns import Turns
 
 _CLOSE_WAIT_S = 1.0
-_AS_USUAL = nullcontext()
 
 
 class SqliteStorage:
@@ -64,6 +63,7 @@ class SqliteStorage:
         self._daily = DailyBackups(path, daily_backups, self._make_backup) if daily_backups else None
         self._is_closed = False
         self._is_in_bulk = False
+        self._left: tuple[apsw.Connection, int, Tip] | None = None  # by the last turn
         self.space = ""
         if path.is_dir():
             raise InvalidInput(f"{path} is a directory, not a memory file.", hint="Give a file name inside it.")
@@ -85,25 +85,46 @@ class SqliteStorage:
     def writing(
         self, stamp: Stamp, *, urgent: bool = False, wait_s: float | None = None
     ) -> Iterator[SqliteTransaction]:
-        with (
-            self._turn(self._write_wait_s if wait_s is None else wait_s),
-            self._pool.borrow() as connection,
-            self._making_room(connection) if urgent else _AS_USUAL,
-        ):
-            with _Transaction(connection, "begin immediate"):
-                schema.check_version(connection, self.path)
-                transaction = SqliteTransaction(self.space, connection, stamp, self._salt, self._weights)
-                with bulk.marking_only(connection) if self._is_in_bulk else _AS_USUAL:
-                    yield transaction
-                    transaction.flush()
-                if transaction.has_come_past(hotwords.LOOK_EVERY):
-                    hotwords.refresh_if_grown(connection)
-                if transaction.erased:
-                    scrub.begin(connection, transaction.erased)
-            if self._synchronous == "full":
-                acknowledged.note_in_turn(self._turns, self._pool.inode or 0, transaction.position)
+        with self._turn(self._write_wait_s if wait_s is None else wait_s), self._pool.borrow() as connection:
+            if urgent:
+                with self._making_room(connection):
+                    yield from self._in_transaction(connection, stamp)
+            else:
+                yield from self._in_transaction(connection, stamp)
         if self._daily is not None:
             self._daily.after_write(stamp.at, self._created_at)
+
+    def _in_transaction(self, connection: apsw.Connection, stamp: Stamp) -> Iterator[SqliteTransaction]:
+        with _Transaction(connection, "begin immediate"):
+            tip = self._tip_of(connection)
+            transaction = SqliteTransaction(self.space, connection, stamp, self._salt, self._weights, tip)
+            if self._is_in_bulk:
+                with bulk.marking_only(connection):
+                    yield transaction
+                    transaction.flush()
+            else:
+                yield transaction
+                transaction.flush()
+            if transaction.has_come_past(hotwords.LOOK_EVERY):
+                hotwords.refresh_if_grown(connection)
+            if transaction.erased:
+                scrub.begin(connection, transaction.erased)
+        self._left = (connection, connection.data_version(), transaction.tip)
+        if self._synchronous == "full":
+            acknowledged.note_in_turn(self._turns, self._pool.inode or 0, transaction.position)
+
+    def _tip_of(self, connection: apsw.Connection) -> Tip:
+        """Where the file ends. What the last turn left need not be read again while nobody else has written.
+
+        SQLite counts what each connection sees change, its own commits included; its page cache relies on the same.
+        """
+        left, self._left = self._left, None
+        if left is not None:
+            last_used, data_version, tip = left
+            if connection is last_used and connection.data_version() == data_version:
+                return tip
+        schema.check_version(connection, self.path)
+        return Tip(None, {}, {})
 
     @contextmanager
     def _making_room(self, connection: apsw.Connection) -> Iterator[None]:

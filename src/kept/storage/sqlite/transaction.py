@@ -6,7 +6,7 @@ times as fast as one by one. Rule: nothing here begins or ends a transaction; st
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -25,20 +25,35 @@ Salt = Callable[[int], str]
 _INSERT_EVENT = f"insert into events ({', '.join(rows.EVENT_COLUMNS)}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
+class Tip(NamedTuple):
+    """Where a turn ends and the next one begins, as far as somebody has asked. It is used up by the next one."""
+
+    event: tuple[int, str] | None  # the last one, with its hash
+    ids: dict[str, int]  # the last one given, by table
+    chunks: weights.Chunks  # the one written last
+
+
 class SqliteTransaction(SqliteReader, MessageWriter):
     """A turn to write."""
 
     def __init__(
-        self, space: str, connection: apsw.Connection, stamp: Stamp, salt: Salt, known: weights.Weights | None = None
+        self,
+        space: str,
+        connection: apsw.Connection,
+        stamp: Stamp,
+        salt: Salt,
+        known: weights.Weights,
+        tip: Tip,
     ) -> None:
         self._waiting: list[Memory] = []
         self._told: list[tuple[Event, bytes]] = []
-        self._last_ids: dict[str, int] = {}
+        self._before = tip.event
+        self._last_ids = tip.ids
+        self._chunks = tip.chunks
         super().__init__(space, connection, known)
         self.stamp = stamp
         self._salt = salt
-        self._last: tuple[int, str] | None = None  # event, with its hash
-        self._began_after = 0  # which event
+        self._last: tuple[int, str] | None = None  # event of this turn, with its hash
         self._has_failed = False
         self.erased: list[str] = []  # uids, of which storage.py sees to it that no byte is left
 
@@ -47,6 +62,8 @@ class SqliteTransaction(SqliteReader, MessageWriter):
             record = replace(record, id=self._next_id(rows.table_of(type(record))))
         elif self.get(type(record), record.id) is not None:
             raise StorageError(f"There is already a {record.noun} with id {record.id}.")
+        else:
+            self._last_ids.pop(rows.table_of(type(record)), None)  # SQLite counts on from the largest
         if isinstance(record, Memory):
             self._waiting.append(record)
         else:
@@ -66,7 +83,7 @@ class SqliteTransaction(SqliteReader, MessageWriter):
                 f"update {rows.table_of(type(record))} set {assignments} where id = ?", (*changes.values(), record.id)
             )
         if isinstance(before, Memory) and isinstance(record, Memory):
-            self._weights.note(self._connection, [record])
+            weights.note(self._connection, [record], self._chunks)
             handles.move(self._connection, before, record)
         self._append(action, record.subject, journal.payload(journal.diff(before, record)))
         return record
@@ -84,7 +101,7 @@ class SqliteTransaction(SqliteReader, MessageWriter):
                 changed.setdefault(tuple(changes), []).append((memory.id, *changes.values()))
         for columns, values in changed.items():
             _update_rows(self._connection, columns, values)
-        self._weights.note(self._connection, memories)
+        weights.note(self._connection, memories, self._chunks)
         for before, memory in pairs:
             handles.move(self._connection, before, memory)
         for before, memory in pairs:
@@ -104,6 +121,7 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         key = bytes.fromhex(self.meta("tombstone_key") or "")
         fingerprints = journal.fingerprints(self.events(subject=current.uid)) | {current.fingerprint}
         erase_rows(self._connection, current.uid)
+        self._chunks.clear()
         self._connection.executemany(
             "insert into tombstones (mark) values (?) on conflict do nothing",
             [(tombstone(key, fingerprint),) for fingerprint in fingerprints],
@@ -113,12 +131,19 @@ class SqliteTransaction(SqliteReader, MessageWriter):
 
     def has_come_past(self, step: int) -> bool:
         """Whether a multiple of `step` is among the numbers of the events of this turn."""
-        return self._last is not None and self._last[0] // step > self._began_after // step
+        if self._last is None or self._before is None:
+            return False
+        return self._last[0] // step > self._before[0] // step
 
     @property
     def position(self) -> Position:
         """The last event and the last message of this turn; 0 where there is none."""
         return Position(self._last[0] if self._last else 0, self.last_message)
+
+    @property
+    def tip(self) -> Tip:
+        """Where this turn has come to."""
+        return Tip(self._last or self._before, self._last_ids, self._chunks)
 
     @property
     def _connection(self) -> apsw.Connection:
@@ -138,7 +163,7 @@ class SqliteTransaction(SqliteReader, MessageWriter):
             if self._waiting:
                 memories, self._waiting = self._waiting, []
                 values = [*map(rows.to_values, memories, map(prepare, memories))]
-                self._weights.note(self._bare, memories)
+                weights.note(self._bare, memories, self._chunks)
                 handles.note(self._bare, memories)
                 rows.insert(self._bare, rows.insert_sql(Memory), values)
             if self._told:
@@ -151,17 +176,16 @@ class SqliteTransaction(SqliteReader, MessageWriter):
     def _next_id(self, table: str) -> int:
         """The id that SQLite would give next, known before the row is written, because the row's checksum covers it."""
         if table not in self._last_ids:
-            last: Any = self._bare.execute("select seq from sqlite_sequence where name = ?", (table,)).get
+            last: Any = self._connection.execute("select seq from sqlite_sequence where name = ?", (table,)).get
             self._last_ids[table] = last or 0
         self._last_ids[table] += 1
         return self._last_ids[table]
 
     def _append(self, action: str, subject: str, payload: bytes) -> None:
-        if self._last is None:
-            row = self._bare.execute("select seq, hash from events order by seq desc limit 1").fetchone()
-            self._last = row or (0, journal.FIRST_PREV)
-            self._began_after = self._last[0]
-        seq, prev = self._last
+        if self._before is None:
+            last: Any = self._bare.execute("select seq, hash from events order by seq desc limit 1").fetchone()
+            self._before = last or (0, journal.FIRST_PREV)
+        seq, prev = self._last or self._before
         salt = self._salt(journal.SALT_BYTES)
         event = journal.seal_payload(
             self.stamp, seq=seq + 1, action=action, subject=subject, payload=payload, prev=prev, salt=salt

@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
 from heapq import nlargest
-from itertools import groupby
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import apsw
@@ -86,10 +84,6 @@ class Weights:
         self._chunks, self._joined = chunks, (stamps, len(wanted) * CHUNK, joined)
         return joined
 
-    def note(self, connection: apsw.Connection, memories: Iterable[Memory]) -> None:
-        """Keep the numbers of memories as they are now. Call it inside a transaction."""
-        self._write(connection, ((memory.id, *_numbers_of(memory)) for memory in memories))
-
     def heaviest(
         self,
         connection: apsw.Connection,
@@ -110,28 +104,6 @@ class Weights:
         weight = _weigher(numbers, ranking)
         return {id: weight(id) for _, id in best[:limit]}
 
-    def _write(self, connection: apsw.Connection, numbers: Iterable[tuple[int, int, int, int, int]]) -> None:
-        for chunk, changes in groupby(sorted(numbers, key=itemgetter(0)), key=lambda changed: changed[0] // CHUNK):
-            lengths, feedbacks, others, days = map(bytearray, self._chunk(connection, chunk)[1:])
-            for id, length, feedback, other, day in changes:
-                place = id % CHUNK
-                lengths[place], feedbacks[place], others[place] = length, feedback, other
-                days[2 * place : 2 * place + 2] = day.to_bytes(2, "little")
-            blobs = (bytes(lengths), bytes(feedbacks), bytes(others), bytes(days))
-            stamp = _stamp(blobs)
-            connection.execute(_REPLACE_CHUNK, (chunk, stamp, *blobs))
-            self._chunks = self._chunks | {chunk: (stamp, *blobs)}  # if it is not committed, its stamp is nowhere
-
-    def _chunk(self, connection: apsw.Connection, chunk: int) -> tuple[Any, ...]:
-        """The numbers of one chunk, with their stamp."""
-        stamp: Any = connection.execute("select stamp from weights where chunk = ?", (chunk,)).get
-        if stamp is None:
-            return _NOTHING
-        if (known := self._chunks.get(chunk, _NOTHING))[0] == stamp:
-            return known
-        row: Any = connection.execute(_SELECT_CHUNK, (chunk,)).fetchone()
-        return _checked(*row)
-
     def _promises(self, numbers: Numbers, ranking: Ranking, average_words: int) -> bytes:
         """By id: length, feedback and other factors, as far as the ranking has them, as steps of one scale."""
         of_what = (average_words, "feedback" in ranking.factors, not _is_plain(ranking))
@@ -140,6 +112,37 @@ class Weights:
             promises = b"".join(_promises_of(chunk, *of_what) for chunk in numbers.chunks)
             self._promised = (numbers, of_what, promises)
         return promises
+
+
+Chunks = dict[int, list[bytearray]]  # those that a writer knows, to change them
+
+
+def note(connection: apsw.Connection, memories: Iterable[Memory], known: Chunks) -> None:
+    """Keep the numbers of memories as they are now. Call it inside a transaction.
+
+    `known`: the last chunk that was written, if nobody else has written since; afterwards, the one written here.
+    """
+    _write(connection, ((memory.id, *_numbers_of(memory)) for memory in memories), known)
+
+
+def _write(connection: apsw.Connection, numbers: Iterable[tuple[int, int, int, int, int]], known: Chunks) -> None:
+    changed: Chunks = {}
+    for id, length, feedback, other, day in numbers:
+        chunk, place = divmod(id, CHUNK)
+        if chunk not in changed:
+            changed[chunk] = known.pop(chunk) if chunk in known else _read_chunk(connection, chunk)
+        lengths, feedbacks, others, days = changed[chunk]
+        lengths[place], feedbacks[place], others[place] = length, feedback, other
+        days[2 * place : 2 * place + 2] = day.to_bytes(2, "little")
+    for chunk, blobs in changed.items():
+        connection.execute(_REPLACE_CHUNK, (chunk, _stamp(blobs), *blobs))
+    known.clear()
+    known.update([*changed.items()][-1:])
+
+
+def _read_chunk(connection: apsw.Connection, chunk: int) -> list[bytearray]:
+    row: Any = connection.execute(_SELECT_CHUNK, (chunk,)).fetchone() or _NOTHING
+    return [*map(bytearray, _checked(*row)[1:])]
 
 
 def _numbers_of(memory: Memory) -> tuple[int, int, int, int]:
@@ -157,14 +160,14 @@ def _other(kind: str, importance: float, use_count: int, status: Status) -> int:
 
 def drop(connection: apsw.Connection, id: int) -> None:
     """Keep nothing of a memory. Call it inside a transaction."""
-    Weights()._write(connection, [(id, 0, 0, 0, 0)])
+    _write(connection, [(id, 0, 0, 0, 0)], {})
 
 
 def rebuild(connection: apsw.Connection) -> None:
     """Keep the numbers of all memories anew. Call it inside a transaction."""
     connection.execute("delete from weights")
     found: Any = connection.execute(f"select {rows.MEMORY_SELECT} from memories m").fetchall()
-    Weights().note(connection, (rows.to_memory(row, "") for row in found))
+    note(connection, (rows.to_memory(row, "") for row in found), {})
 
 
 def wrong(connection: apsw.Connection) -> list[int]:
@@ -183,7 +186,7 @@ def wrong(connection: apsw.Connection) -> list[int]:
     ]
 
 
-def _stamp(blobs: Iterable[bytes]) -> int:
+def _stamp(blobs: Iterable[bytes | bytearray]) -> int:
     return zlib.crc32(b"".join(blobs))
 
 
