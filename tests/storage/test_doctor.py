@@ -642,7 +642,7 @@ def test_flipped_bytes_give_no_wrong_answer_without_an_error() -> None:
     """The short version of `python -m tests.storage.byte_flips`."""
     outcomes, failures = byte_flips.run(100, 1)
     assert failures == []
-    assert sum(outcomes.values()) == 100
+    assert sum(number for outcome, number in outcomes.items() if not outcome.startswith("of these")) == 100
 
 
 def test_the_flips_would_show_a_storage_that_checks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,6 +54,7 @@ def connect(path: Path, *, vfs: str | None = None, synchronous: str = "full") ->
         _bound_the_wal(connection)
         _distrust_the_schema(connection)
         _read_without_mmap(connection)
+        _look_at_pages_closely(connection)
     except BaseException:
         connection.close()
         raise
@@ -104,6 +105,11 @@ def _distrust_the_schema(connection: apsw.Connection) -> None:
 def _read_without_mmap(connection: apsw.Connection) -> None:
     """With mmap an I/O error is a crash of the whole process instead of an error."""
     _set(connection, "mmap_size", 0, 0)
+
+
+def _look_at_pages_closely(connection: apsw.Connection) -> None:
+    """A damaged page is noticed when it is read, and not first when a row is missing."""
+    _set(connection, "cell_size_check", "on", 1)
 
 
 def _set(connection: apsw.Connection, name: str, value: object, expected: object) -> None:

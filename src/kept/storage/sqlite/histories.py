@@ -4,7 +4,8 @@ An earlier repair may have found events, payloads or records gone; its own event
 a note and no longer a problem. Rule: whatever is missing must be accounted for by an event that is there.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from typing import Any
 
 import apsw
@@ -38,13 +39,9 @@ class Told(Struct):
 
 def check_journal(connection: apsw.Connection, *, is_deep: bool) -> Iterator[Finding]:
     """Every event against its hash and the one before it, every payload, and every record against its history."""
-    told = Told([], [], {}, {}, {"events": set(), "payloads": set(), "records": set()})
-    n_events = int(connection.execute("select count(*) from events").get)
     # What a repair could not save is said by an event behind the gap, so it has to be known before the walk.
-    repairs = connection.execute(f"{_SELECT} where e.action = ? and e.subject = ?", (REPAIR, JOURNAL)).fetchall()
-    for row in repairs:
-        for what, gone in told.lost.items():
-            gone.update(_lost_by_repair(row, what))
+    told = Told([], [], {}, {}, lost_by_repairs(connection))
+    n_events = int(connection.execute("select count(*) from events").get)
     wrong = journal.broken_links(_read(connection, told), _Gaps(told))
     if told.damaged:
         yield Finding("problem", "journal", f"Not what was written: {named('event', told.damaged)}.", FIX)
@@ -59,6 +56,22 @@ def check_journal(connection: apsw.Connection, *, is_deep: bool) -> Iterator[Fin
     if not told.lost["events"] and not told.damaged:
         for noun in NOUNS if is_deep else SMALL_NOUNS:
             yield from _check_states(connection, told, noun)
+
+
+def lost_by_repairs(connection: apsw.Connection) -> dict[str, set[Any]]:
+    """The events, payloads and records that earlier repairs have told to be gone."""
+    lost: dict[str, set[Any]] = {"events": set(), "payloads": set(), "records": set()}
+    repairs = connection.execute(f"{_SELECT} where e.action = ? and e.subject = ?", (REPAIR, JOURNAL)).fetchall()
+    for row in repairs:
+        with suppress(Corrupt):
+            for what, (_, gone) in (rows.to_event(row).changed or {}).items():
+                lost[what].update(gone)
+    return lost
+
+
+def is_what_was_told(record: Record | None, fields: dict[str, Any]) -> bool:
+    """Whether a record is what its history leads to: `fields`, in wire form; None if that leads to nothing."""
+    return _comparable(journal.wire(record)) == _comparable(fields)
 
 
 def missing_payloads(events: Collection[Event], conflicts: Collection[int], erased: Collection[str]) -> list[int]:
@@ -114,14 +127,6 @@ def _read(connection: apsw.Connection, told: Told) -> Iterator[Event]:
         yield event
 
 
-def _lost_by_repair(row: Sequence[Any], what: str) -> list[Any]:
-    try:
-        changed = rows.to_event(row).changed or {}
-    except Corrupt:
-        return []
-    return list(changed.get(what, (None, []))[1])
-
-
 def _check_payloads(connection: apsw.Connection, told: Told) -> Iterator[Finding]:
     erased: dict[int, list[int]] = {}
     for event in told.without_payload:
@@ -168,8 +173,8 @@ def _check_states(connection: apsw.Connection, told: Told, noun: type[Record]) -
         if any(event.changed is None for event in history):
             continue
         row = sound_row(connection, noun, ids[subject]) if subject in ids else None
-        fields = {} if row is None else journal.wire(rows.to_record(noun, row, ""))
-        if _comparable(fields) != _comparable(journal.replay(history)):
+        record = None if row is None else rows.to_record(noun, row, "")
+        if not is_what_was_told(record, journal.replay(history)):
             differing.append(subject)
     if differing:
         message = f"{len(differing)} are not what the journal says: {', '.join(differing[:NAMED])}."

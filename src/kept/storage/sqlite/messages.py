@@ -19,7 +19,7 @@ from kept.model import Message, Session
 from kept.ports import ALWAYS, FoundMessage, Period, Statistics
 from kept.storage.messages import blank, free_id
 from kept.storage.shared import check_limit
-from kept.storage.sqlite import rows
+from kept.storage.sqlite import absences, rows
 
 COLUMNS = ("session", "n", "message_id", "role", "content", "name", "input", "at", "speaker", "words", "n_words")
 _SELECT = ", ".join(f"m.{column}" for column in (*COLUMNS, "checksum"))
@@ -46,17 +46,30 @@ class MessageReader:
     def messages(self, session: str, *, after: int = 0, limit: int | None = None) -> list[Message]:
         sql = f"select {_SELECT} from messages m where m.session = ? and m.n > ? order by m.n limit ?"
         found = self._fetch(sql, (session, after, -1 if limit is None else limit))
-        if found:
-            return [_found(row).message for row in found]
+        messages = [_found(row).message for row in found]
+        if not after and limit is None:
+            absences.check_messages(self._connection, session, [message.n for message in messages])
+        if messages:
+            return messages
         return [message for message in self._packed(session) if message.n > after][:limit]
 
     def last_number(self, session: str) -> int:
         ((last,),) = self._fetch("select max(n) from messages where session = ?", (session,))
-        return int(last) if last is not None else max((message.n for message in self._packed(session)), default=0)
+        if last is None:
+            return max((message.n for message in self._packed(session)), default=0)
+        if type(last) is not int:
+            raise rows.damaged(f"An index of messages, which says where session {session} ends,")
+        return last
 
     def messages_at(self, places: Sequence[tuple[str, int]]) -> list[FoundMessage]:
         sql = f"select {_SELECT} from messages m where m.session = ? and m.n = ?"
-        return [_found(row) for place in places for row in self._fetch(sql, place)]
+        found: list[FoundMessage] = []
+        for session, n in places:
+            listed = self._fetch(sql, (session, n))
+            found += map(_found, listed)
+            if not listed and 0 < n <= self.last_number(session):
+                absences.check_place(self._connection, session, n)
+        return found
 
     def search_messages(
         self,
@@ -81,11 +94,14 @@ class MessageReader:
               order by relevance, id desc
               limit ?
             ) f
-            join messages m on m.id = f.id
+            left join messages m on m.id = f.id
             order by f.relevance, f.id desc"""
         match = " OR ".join(f'"{word}"' for word in dict.fromkeys(words))
         with self._interrupted_when(is_late):
-            found = [_found(row) for row in self._fetch(sql, (match, *values, limit))]
+            listed = self._fetch(sql, (match, *values, limit))
+        if any(row[0] is None for row in listed):
+            raise rows.damaged("The index of messages, which knows one that is not there,")
+        found = [_found(row) for row in listed]
         for hit in found:
             if not self._holds_any(hit.words, words):
                 at = f"message {hit.message.n} of session {hit.message.session}"

@@ -13,14 +13,15 @@ import apsw
 from kept.model import Event, Memory, Scope
 from kept.ports import LIVE, R, TooLate, Where
 from kept.storage.blocks import block
-from kept.storage.shared import check_limit, tombstone
-from kept.storage.sqlite import filters, handles, rows
+from kept.storage.shared import check_limit, matches, tombstone
+from kept.storage.sqlite import absences, filters, handles, rows
 from kept.storage.sqlite.messages import MessageReader
 from kept.storage.sqlite.searching import Searching
 from kept.storage.sqlite.vectors import VectorReading
 from kept.storage.sqlite.weights import Weights
 
 COUNTER = "count:"  # how the names of counters begin among the facts about the file
+_COUNTED = (LIVE, Where(scope=None), Where(shelf="archive", scope=None))  # those of which the file keeps the number
 PROGRESS_STEPS = 2_000  # virtual machine steps between two looks at the clock: some tens of microseconds
 
 
@@ -34,8 +35,10 @@ class SqliteReader(Searching, VectorReading, MessageReader):
 
     def get(self, noun: type[R], id: int) -> R | None:
         sql = f"select {', '.join(rows.columns_of(noun))} from {rows.table_of(noun)} where id = ?"
-        found = self._fetch(sql, (id,))
-        return rows.to_record(noun, found[0], self.space) if found else None
+        if found := self._fetch(sql, (id,)):
+            return rows.to_record(noun, found[0], self.space)
+        absences.check_record(self._connection, noun, id)
+        return None
 
     def all(self, noun: type[R]) -> list[R]:
         sql = f"select {', '.join(rows.columns_of(noun))} from {rows.table_of(noun)} order by id"
@@ -55,7 +58,12 @@ class SqliteReader(Searching, VectorReading, MessageReader):
             where {" and ".join(clauses)}
             order by m.id {"asc" if oldest_first else "desc"}
             limit {limit:d}"""
-        return [rows.to_memory(row, self.space) for row in self._fetch(sql, tuple(values))]
+        found = [rows.to_memory(row, self.space) for row in self._fetch(sql, tuple(values))]
+        if not all(matches(memory, where) for memory in found):
+            raise rows.damaged("An index of memories")
+        if where.uid is not None and not found:
+            absences.check_history(self._connection, where.uid, self._events(subject=where.uid))
+        return found
 
     def alike(self, texts: Sequence[Sequence[str]], scope: Scope, *, limit: int) -> list[list[Memory]]:
         check_limit(limit)
@@ -68,9 +76,36 @@ class SqliteReader(Searching, VectorReading, MessageReader):
     def count(self, where: Where = LIVE) -> int:
         clauses, values = filters.clauses(where)
         sql = f"select count(*) from memories m where {' and '.join(clauses)}"
-        return int(self._connection.execute(sql, tuple(values)).get)
+        count = int(self._connection.execute(sql, tuple(values)).get)
+        if where in _COUNTED and count != self.statistics((), where).rows:
+            raise rows.damaged("A row, or how many there are,")
+        return count
 
     def events(
+        self,
+        *,
+        subject: str | None = None,
+        group: str | None = None,
+        after: int = 0,
+        limit: int | None = None,
+        newest_first: bool = False,
+    ) -> list[Event]:
+        found = self._events(subject=subject, group=group, after=after, limit=limit, newest_first=newest_first)
+        in_order = found[::-1] if newest_first else found
+        is_all = not after and limit is None
+        absences.check_order(in_order)
+        absences.check_payloads(self._connection, found)
+        if subject is None and group is None:
+            absences.check_sequence(self._connection, in_order)
+        elif is_all and group is None and subject is not None:
+            absences.check_history(self._connection, subject, in_order)
+            if not found:
+                absences.check_no_history(self._connection, subject)
+        elif is_all and subject is None and group is not None:
+            absences.check_group(self._connection, group, in_order)
+        return found
+
+    def _events(
         self,
         *,
         subject: str | None = None,
