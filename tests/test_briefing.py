@@ -441,7 +441,7 @@ def an_example(memory: kept.Kept) -> None:
     put_finding(memory, "The login test is flaky: it depends on the clock", "reviewer", "s2", kind="discovery")
     put(
         memory,
-        "- Asked: make login work behind the proxy\n- The cause was the stripped header\n- Ended: tests pass",
+        "- Asked: build with Node 22\n- Two packages had to be upgraded\n- Ended: tests pass, nothing deployed yet",
         kind="summary",
         tier="session",
         source=Source(origin="narrative", session="s1"),
