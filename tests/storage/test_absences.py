@@ -190,6 +190,13 @@ def test_a_call_of_which_the_index_has_lost_an_event(path: Path) -> None:
     assert n_events == 6
 
 
+def test_a_session_that_its_name_no_longer_leads_to(path: Path) -> None:
+    overwrite(path, "sqlite_autoindex_sessions_1", b"talk", b"walk")
+    with pytest.raises(Corrupt, match="lacks talk"):
+        ask(path, lambda reader: reader.session("talk"))
+    assert ask(path, lambda reader: reader.session("another")) is None
+
+
 @pytest.mark.parametrize("index", ["sqlite_autoindex_messages_1", "sqlite_autoindex_messages_2"])
 def test_messages_that_an_index_has_lost(path: Path, index: str) -> None:
     overwrite(path, index, b"talk", b"walk")

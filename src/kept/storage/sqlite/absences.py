@@ -86,6 +86,12 @@ def check_group(connection: apsw.Connection, group: str, events: Sequence[Event]
         raise rows.damaged(f"The journal around event {events[0].seq}")
 
 
+def check_session(connection: apsw.Connection, name: str) -> None:
+    """No session of this name was found by the index: is there one all the same?"""
+    if connection.execute("select 1 from sessions not indexed where name = ?", (name,)).fetchone():
+        raise rows.damaged(f"The index of sessions, which lacks {name},")
+
+
 def check_messages(connection: apsw.Connection, session: str, places: Sequence[int]) -> None:
     """Messages were found at these places, all of a session: does the other index know as many?"""
     sql = "select count(*) from messages where session = ? and message_id >= ''"

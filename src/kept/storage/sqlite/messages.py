@@ -40,8 +40,10 @@ class MessageReader:
 
     def session(self, name: str) -> Session | None:
         sql = f"select {', '.join(rows.columns_of(Session))} from sessions where name = ?"
-        found = self._fetch(sql, (name,))
-        return rows.to_record(Session, found[0], self.space) if found else None
+        if found := self._fetch(sql, (name,)):
+            return rows.to_record(Session, found[0], self.space)
+        absences.check_session(self._connection, name)
+        return None
 
     def messages(self, session: str, *, after: int = 0, limit: int | None = None) -> list[Message]:
         sql = f"select {_SELECT} from messages m where m.session = ? and m.n > ? order by m.n limit ?"
