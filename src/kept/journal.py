@@ -114,6 +114,17 @@ def broken_links(events: Iterable[Event], lost: Container[int] = ()) -> list[str
     return wrong
 
 
+def erasures(events: Iterable[Event]) -> dict[str, int]:
+    """Subject → the number of the last event that erased it. What it was before is gone; a later event begins anew."""
+    return {event.subject: event.seq for event in events if event.action == "erase"}
+
+
+def since_erasure(history: Sequence[Event]) -> Sequence[Event]:
+    """Of the events of one record, oldest first, those after the last that erased it: none, unless it was redacted."""
+    begin = max((place for place, event in enumerate(history, 1) if event.action == "erase"), default=0)
+    return history[begin:]
+
+
 def fingerprints(events: Iterable[Event]) -> set[str]:
     """The fingerprints of every text that a memory ever had, from its events."""
     found = {side for event in events for side in (event.changed or {}).get("fingerprint", ())}

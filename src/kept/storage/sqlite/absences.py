@@ -28,9 +28,10 @@ def check_record(connection: apsw.Connection, noun: type[Record], id: int) -> No
 
 def check_history(connection: apsw.Connection, subject: str, history: Sequence[Event]) -> None:
     """All that was found of what happened to a record: does it lead to the record that is there now?"""
-    if any(event.changed is None for event in history) or histories.lost_by_repairs(connection)["events"]:
+    life = journal.since_erasure(history)
+    if any(event.changed is None for event in life) or histories.lost_by_repairs(connection)["events"]:
         return
-    told = journal.replay(history)
+    told = journal.replay(life)
     noun = journal.noun_of(history[0]) if history else Memory  # of which a uid is asked for
     found = _record(connection, noun, subject, told.get("id"))
     if not histories.is_what_was_told(found, told):
@@ -111,7 +112,7 @@ def _went_with_a_memory(connection: apsw.Connection, event: Event) -> bool:
     return (
         journal.noun_of(event) is Conflict
         and int(event.subject[1:]) not in histories.ids_of(connection, Conflict)
-        and connection.execute("select 1 from tombstones").fetchone() is not None
+        and connection.execute("select 1 from events where action = 'erase'").fetchone() is not None
     )
 
 

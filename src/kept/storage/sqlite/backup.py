@@ -9,17 +9,20 @@ import os
 import secrets
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import apsw
 
+from kept import journal
 from kept.errors import Corrupt, KeptError, NotAllowed, NotFound, StorageError
-from kept.ports import BackedUp
-from kept.storage.sqlite import bulk, schema, scrub
+from kept.ports import BackedUp, Stamp
+from kept.storage.sqlite import acknowledged, bulk, schema, scrub
 from kept.storage.sqlite.connection import translated
 from kept.storage.sqlite.scrub import SESSION
 from kept.storage.sqlite.sweep import sweep
-from kept.storage.sqlite.transaction import erase_rows
+from kept.storage.sqlite.transaction import erase_rows, insert_events
 
 _PAGES_A_STEP = 2_000  # 8 MB: between two steps a backup in the background looks whether it should stop
 
@@ -103,7 +106,7 @@ def backups_of(path: Path) -> list[Path]:
     return sorted(backups_folder(path).glob("*.db"))
 
 
-def erase_from_backups(connection: apsw.Connection, path: Path, subjects: Collection[str]) -> int:
+def erase_from_backups(connection: apsw.Connection, path: Path, subjects: Collection[str], now: datetime) -> int:
     """Take what was erased out of every copy that Kept keeps by itself; how many files had to change.
 
     One that cannot be changed (it is damaged, or of an older schema) is deleted: no byte may be left.
@@ -113,14 +116,14 @@ def erase_from_backups(connection: apsw.Connection, path: Path, subjects: Collec
     damaged = list(path.parent.glob(f"{path.name}.damaged-*"))
     for copy in damaged:
         copy.unlink(missing_ok=True)
-    return len(damaged) + sum(_erase_or_delete(backup, subjects, connection) for backup in backups_of(path))
+    return len(damaged) + sum(_erase_or_delete(backup, subjects, connection, now) for backup in backups_of(path))
 
 
-def _erase_or_delete(backup: Path, subjects: Collection[str], store: apsw.Connection) -> bool:
+def _erase_or_delete(backup: Path, subjects: Collection[str], store: apsw.Connection, now: datetime) -> bool:
     try:
         with opened(backup) as copy:
             if copy.pragma("user_version") == schema.LATEST:
-                if not erase_in(copy, subjects, store):
+                if not erase_in(copy, subjects, store, now):
                     return False
                 copy.close()
                 sweep(backup)
@@ -132,20 +135,36 @@ def _erase_or_delete(backup: Path, subjects: Collection[str], store: apsw.Connec
     return True
 
 
-def erase_in(copy: apsw.Connection, subjects: Collection[str], store: apsw.Connection) -> bool:
+def erase_in(copy: apsw.Connection, subjects: Collection[str], store: apsw.Connection, now: datetime) -> bool:
     """Take out of a copy what was erased from the store: memories by uid, messages by "session:…". Did it hold any?"""
     has_erased = False
     with copy:
         for subject in subjects:
             if subject.startswith(SESSION):
                 has_erased |= _erase_messages(copy, subject.removeprefix(SESSION), store)
-            elif copy.execute("select 1 from memories where uid = ?", (subject,)).fetchone():
-                erase_rows(copy, subject)
-                has_erased = True
+            else:
+                has_erased |= _erase_memory(copy, subject, now)
         if has_erased:
             bulk.settle(copy)
             scrub.cover_tracks(copy)
     return has_erased
+
+
+def _erase_memory(copy: apsw.Connection, uid: str, now: datetime) -> bool:
+    """Take out a memory, and let the journal of the copy say so, unless it does already."""
+    told: Any = copy.execute("select action from events where subject = ? order by seq desc limit 1", (uid,)).get
+    is_there = copy.execute("select 1 from memories where uid = ?", (uid,)).fetchone() is not None
+    is_untold = told not in (None, "erase")
+    if is_there:
+        erase_rows(copy, uid)
+    if is_untold:
+        last = acknowledged.position_of(copy).event
+        prev = str(copy.execute("select hash from events where seq = ?", (last,)).get)
+        stamp = Stamp(group=secrets.token_hex(8), at=now, actor="erase")
+        salt = secrets.token_hex(journal.SALT_BYTES)
+        erase = journal.seal(stamp, seq=last + 1, action="erase", subject=uid, changed={}, prev=prev, salt=salt)
+        insert_events(copy, [(erase, journal.payload({}))])
+    return is_there or is_untold
 
 
 def _erase_messages(copy: apsw.Connection, session: str, store: apsw.Connection) -> bool:

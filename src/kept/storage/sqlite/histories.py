@@ -4,11 +4,13 @@ An earlier repair may have found events, payloads or records gone; its own event
 a note and no longer a problem. Rule: whatever is missing must be accounted for by an event that is there.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 import apsw
+import msgspec
 from msgspec import Struct
 
 from kept import journal
@@ -21,6 +23,9 @@ REPAIR = "repair"  # the action of the event that says what could not be saved
 JOURNAL = "journal"  # and its subject
 
 _OUTSIDE = frozenset({"use_count", "last_used_at", "space"})  # fields of a memory that no event tells
+_MOMENTS = frozenset(
+    field.name for noun in NOUNS for field in msgspec.structs.fields(noun) if field.type in (datetime, datetime | None)
+)
 _SELECT = f"""
     select {", ".join(f"e.{column}" for column in rows.EVENT_COLUMNS)}, p.salt, p.changed
     from events e
@@ -33,14 +38,20 @@ class Told(Struct):
     damaged: list[int]
     without_payload: list[Event]
     subjects: dict[str, type[Record]]
+    last: dict[str, int]  # event, by its subject
     erased_by: dict[str, int]
     lost: dict[str, set[Any]]
+
+    @property
+    def gone(self) -> set[str]:
+        """The subjects that were erased and have not begun anew."""
+        return {subject for subject, by in self.erased_by.items() if self.last[subject] == by}
 
 
 def check_journal(connection: apsw.Connection, *, is_deep: bool) -> Iterator[Finding]:
     """Every event against its hash and the one before it, every payload, and every record against its history."""
     # What a repair could not save is said by an event behind the gap, so it has to be known before the walk.
-    told = Told([], [], {}, {}, lost_by_repairs(connection))
+    told = Told([], [], {}, {}, {}, lost_by_repairs(connection))
     n_events = int(connection.execute("select count(*) from events").get)
     wrong = journal.broken_links(_read(connection, told), _Gaps(told))
     if told.damaged:
@@ -74,12 +85,13 @@ def is_what_was_told(record: Record | None, fields: dict[str, Any]) -> bool:
     return _comparable(journal.wire(record)) == _comparable(fields)
 
 
-def missing_payloads(events: Collection[Event], conflicts: Collection[int], erased: Collection[str]) -> list[int]:
+def missing_payloads(events: Collection[Event], conflicts: Collection[int], erased: Mapping[str, int]) -> list[int]:
     """The events whose payload is gone although nothing erased it. A conflict goes with a memory that it names."""
 
     def is_erased(event: Event) -> bool:
         is_conflict = journal.noun_of(event) is Conflict
-        return event.subject in erased or (is_conflict and bool(erased) and int(event.subject[1:]) not in conflicts)
+        went_with_a_memory = is_conflict and bool(erased) and int(event.subject[1:]) not in conflicts
+        return event.seq < erased.get(event.subject, 0) or went_with_a_memory
 
     return [event.seq for event in events if event.changed is None and not is_erased(event)]
 
@@ -120,6 +132,7 @@ def _read(connection: apsw.Connection, told: Told) -> Iterator[Event]:
             continue
         if event.changed is None:
             told.without_payload.append(event)
+        told.last[event.subject] = event.seq
         if event.action == "erase":
             told.erased_by[event.subject] = event.seq
         if event.subject != JOURNAL:
@@ -130,7 +143,7 @@ def _read(connection: apsw.Connection, told: Told) -> Iterator[Event]:
 def _check_payloads(connection: apsw.Connection, told: Told) -> Iterator[Finding]:
     erased: dict[int, list[int]] = {}
     for event in told.without_payload:
-        if event.subject in told.erased_by:
+        if event.seq < told.erased_by.get(event.subject, 0):
             erased.setdefault(told.erased_by[event.subject], []).append(event.seq)
     for by, seqs in list(erased.items())[:NAMED]:
         yield Finding("note", "journal", f"The payload of {named('event', seqs)} was erased by event {by}.")
@@ -146,10 +159,10 @@ def _check_subjects(connection: apsw.Connection, told: Told) -> Iterator[Finding
     has_gaps = bool(told.lost["events"] or told.damaged)
     memories = {subject for subject, noun in told.subjects.items() if noun is Memory}
     there = {str(uid): int(id) for uid, id in connection.execute("select uid, id from memories")}
-    if gone := sorted(memories - told.erased_by.keys() - told.lost["records"] - there.keys()):
+    if gone := sorted(memories - told.gone - told.lost["records"] - there.keys()):
         some = ", ".join(gone[:NAMED]) + (f", … ({len(gone)} in all)" if len(gone) > NAMED else "")
         yield Finding("problem", "journal", f"Memories that the journal knows are not there: {some}.", FIX)
-    if back := [there[uid] for uid in told.erased_by.keys() & there.keys()]:
+    if back := [there[uid] for uid in told.gone & there.keys()]:
         yield Finding("problem", "journal", f"Erased, and there all the same: {named('memory', back)}.", FIX)
     if untold := [id for uid, id in there.items() if uid not in memories]:
         message = f"Without a history: {named('memory', untold)}."
@@ -165,11 +178,12 @@ def _check_states(connection: apsw.Connection, told: Told, noun: type[Record]) -
         if row is not None:
             ids[rows.to_record(noun, row, "").subject] = id
     differing = []
+    unknown = told.gone | told.lost["records"]
     for subject in subjects:
-        if subject in told.erased_by or subject in told.lost["records"]:
+        if subject in unknown:
             continue
         found = connection.execute(f"{_SELECT} where e.subject = ? order by e.seq", (subject,)).fetchall()
-        history = [rows.to_event(event) for event in found]
+        history = journal.since_erasure([rows.to_event(event) for event in found])
         if any(event.changed is None for event in history):
             continue
         row = sound_row(connection, noun, ids[subject]) if subject in ids else None
@@ -182,4 +196,6 @@ def _check_states(connection: apsw.Connection, told: Told, noun: type[Record]) -
 
 
 def _comparable(fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None and name not in _OUTSIDE}
+    """What the fields mean: a moment is the same in every time zone."""
+    told = {name: value for name, value in fields.items() if value is not None and name not in _OUTSIDE}
+    return told | {name: datetime.fromisoformat(value) for name, value in told.items() if name in _MOMENTS}

@@ -45,8 +45,7 @@ def build(target: Path, saved: Saved, noted: Position, now: datetime) -> list[Fi
     facts, findings = _facts(saved, events, now)
     decided = _decide(saved, events, facts["space"], has_gaps=bool(lost_events))
     conflicts = [record.id for record in decided.records if isinstance(record, Conflict)]
-    erased = {event.subject for event in events if event.action == "erase"}
-    lost_payloads = missing_payloads(events, conflicts, erased)
+    lost_payloads = missing_payloads(events, conflicts, journal.erasures(events))
     lost: dict[str, list[Any]] = {"events": lost_events, "payloads": lost_payloads, "records": decided.lost}
     told = journal.seal(
         Stamp(group=f"repair-{secrets.token_hex(8)}", at=now, actor="doctor"),
@@ -93,7 +92,9 @@ def _decide(saved: Saved, events: list[Event], space: str, *, has_gaps: bool) ->
     for event in events:
         if event.subject != JOURNAL:
             histories.setdefault(event.subject, []).append(event)
-    erased = {event.subject for event in events if event.action == "erase"}
+    erased = journal.erasures(events)
+    histories = {subject: [*journal.since_erasure(history)] for subject, history in histories.items()}
+    gone = {subject for subject, history in histories.items() if not history}
     proved: dict[str, Record] = {}
     for noun in NOUNS:
         for row in saved.rows[noun].values():
@@ -101,7 +102,7 @@ def _decide(saved: Saved, events: list[Event], space: str, *, has_gaps: bool) ->
             if not (isinstance(record, Memory) and _may_be_erased(saved, record)):
                 proved[record.subject] = record
     decided = Decided([], [], [])
-    for subject in sorted((proved.keys() | histories.keys()) - erased):
+    for subject in sorted((proved.keys() | histories.keys()) - gone):
         history, found = histories.get(subject, []), proved.get(subject)
         is_complete = not has_gaps and bool(history) and all(event.changed is not None for event in history)
         if is_complete and not journal.replay(history):
@@ -159,7 +160,7 @@ def _write(connection: apsw.Connection, saved: Saved, records: list[Record], eve
     sql = "insert into packed_sessions (session, body) values (?, ?)"
     connection.executemany(sql, saved.packed.items())
     sql = "insert into receipts (id, at, body, uids, checksum) values (?, ?, ?, ?, ?)"
-    erased = {event.subject for event in events if event.action == "erase"}
+    erased = journal.erasures(events).keys()
     receipts = [(id, *values) for id, values in saved.receipts.items() if erased.isdisjoint(rows.from_json(values[2]))]
     connection.executemany(sql, sorted(receipts))
     sql = """

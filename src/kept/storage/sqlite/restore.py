@@ -7,7 +7,6 @@ backup, what was erased stays erased, and an id that was given is never given ag
 """
 
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -16,14 +15,12 @@ from pathlib import Path
 
 import apsw
 
-from kept import journal
 from kept.errors import Corrupt, InvalidInput, NotAllowed
-from kept.ports import Restored, Stamp
+from kept.ports import Restored
 from kept.storage.shared import tombstone
 from kept.storage.sqlite import acknowledged, backup, schema
 from kept.storage.sqlite.connection import translated
 from kept.storage.sqlite.scrub import SESSION
-from kept.storage.sqlite.transaction import insert_events
 from kept.storage.turns import Turns
 
 # What the store itself has to remember, whatever a backup says: pending and past erasures, and where backups are.
@@ -124,8 +121,7 @@ def _carry_over(store: apsw.Connection, copy: apsw.Connection, path: Path, sourc
     before = int(copy.execute(number_of_memories).get)
     with copy:
         erased = _erased(store, copy, bytes.fromhex(ours["tombstone_key"]))
-        backup.erase_in(copy, erased, store)
-        _tell_the_journal(copy, [uid for uid in erased if not uid.startswith(SESSION)], now)
+        backup.erase_in(copy, erased, store, now)
         if theirs["tombstone_key"] != ours["tombstone_key"]:
             copy.execute("delete from tombstones")  # marks can be read with the key they were made with, and no other
         marks = store.execute("select mark from tombstones").fetchall()
@@ -158,19 +154,6 @@ def _erased(store: apsw.Connection, copy: apsw.Connection, key: bytes) -> list[s
     sql = "select session from messages union select session from packed_sessions"
     sessions = [f"{SESSION}{session}" for (session,) in copy.execute(sql).fetchall()]
     return [*dict.fromkeys(gone), *(session for session in sessions if tombstone(key, session) in marks)]
-
-
-def _tell_the_journal(copy: apsw.Connection, uids: list[str], now: datetime) -> None:
-    """Let the journal of the copy say that these were erased, unless it does so already."""
-    stamp = Stamp(group=secrets.token_hex(8), at=now, actor="restore")
-    for uid in uids:
-        if copy.execute("select 1 from events where subject = ? and action = 'erase'", (uid,)).fetchone():
-            continue
-        last = acknowledged.position_of(copy).event
-        prev = str(copy.execute("select hash from events where seq = ?", (last,)).get)
-        salt = secrets.token_hex(journal.SALT_BYTES)
-        erase = journal.seal(stamp, seq=last + 1, action="erase", subject=uid, changed={}, prev=prev, salt=salt)
-        insert_events(copy, [(erase, journal.payload({}))])
 
 
 def _replace_facts(copy: apsw.Connection, facts: dict[str, str]) -> None:

@@ -75,12 +75,14 @@ class Saved(Struct):
     def journal(self) -> list[Event]:
         """The events that were found, in order, each with its payload if that was found, and not erased since."""
         events = [self._with_payload(event) for _, event in sorted(self.events.items())]
-        erased = {event.subject for event in events if event.action == "erase"}
+        erased = journal.erasures(events)
         for event in events:
-            if journal.noun_of(event) is Conflict and not _names(event, "left", "right").isdisjoint(erased):
-                erased = erased | {event.subject}  # it went with the memory
+            if journal.noun_of(event) is Conflict:  # it went with either of its memories
+                by = max(erased.get(uid, 0) for uid in ("", *_names(event, "left", "right")))
+                if event.seq < by:
+                    erased[event.subject] = by
         return [
-            replace(event, salt=None, changed=None) if event.subject in erased and event.action != "erase" else event
+            replace(event, salt=None, changed=None) if event.seq < erased.get(event.subject, 0) else event
             for event in events
         ]
 

@@ -270,7 +270,7 @@ class SqliteStorage:
                 with _Transaction(connection, "begin immediate"):
                     bulk.settle(connection)
                 elsewhere = scrub.backups_elsewhere(connection, uids)
-                changed = backup.erase_from_backups(connection, self.path, uids)
+                changed = backup.erase_from_backups(connection, self.path, uids, self._now())
                 is_done = scrub.finish(connection, self.path, self._vfs)
             return Scrubbed(is_done=is_done, backups=changed, elsewhere=elsewhere)
         except apsw.FullError:
