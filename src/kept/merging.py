@@ -6,6 +6,7 @@ is known by its uid; so whoever was interrupted starts again and goes on, and no
 
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC
 from functools import partial
 from pathlib import Path
 
@@ -65,7 +66,7 @@ def _open(home: Home, project: Project, settings: Settings, clock: Clock) -> Sto
 
 
 def _move(giver: Storage, taker: Storage, counts: dict[str, int], giver_id: str, *, actor: Actor, clock: Clock) -> None:
-    stamp = Stamp(group=secrets.token_hex(8), at=clock(), actor=actor.name)
+    stamp = Stamp(group=secrets.token_hex(8), at=clock().astimezone(UTC), actor=actor.name)
     sessions = _session_names(giver, taker, giver_id)
     counts["sessions"] = _move_sessions(giver, taker, sessions, stamp)
     for batch in _batches(giver):

@@ -196,3 +196,38 @@ def test_a_redacted_memory_survives_the_repair_of_a_damaged_file(tmp_path: Path)
         assert [m.content for m in reader.all(Memory)] == [one.content, "clean"]
         assert reader.events(subject=other.uid)[-1].action == "redact"
     repaired.close()
+
+
+def test_a_redacted_secret_does_not_come_back_with_a_backup_that_lay_elsewhere(tmp_path: Path) -> None:
+    """Also where the text itself was clean, and only the title had it."""
+    storage = new_store(tmp_path / "a" / "kept.db")
+    with storage.writing(stamp()) as tx:
+        tx.add(memory("One is so", title=SECRET), "remember")
+    storage.back_up(tmp_path / "out.db")
+    with storage.writing(stamp()) as tx:
+        found = tx.get(Memory, 1)
+        assert found is not None
+        tx.erase(found)
+        tx.add(replace(found, title="clean"), "redact")
+    storage.scrub()
+    restored = storage.restore_from(tmp_path / "out.db", overwrite_newer=True)
+    with storage.reading() as reader:
+        assert reader.all(Memory) == []
+        assert [event.action for event in reader.events()] == ["remember", "erase"]
+    assert restored.left_out == 1
+    storage.close()
+
+
+def test_many_conflicts_that_went_with_a_memory_are_explained_at_once(tmp_path: Path) -> None:
+    storage = new_store(tmp_path / "a" / "kept.db")
+    first, *others = (remember(storage, f"Number {n} is so") for n in range(5))
+    for other in others:
+        contradict(storage, first, other)
+    erase(storage, first)
+    asked: list[str] = []
+    with storage.reading() as reader:
+        reader._connection.exec_trace = lambda cursor, sql, bindings: asked.append(sql) or True
+        assert sum(event.changed is None for event in reader.events()) == 1 + len(others)
+        reader._connection.exec_trace = None
+    storage.close()
+    assert len(asked) <= 5

@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import apsw
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -18,6 +19,7 @@ from kept.model import Alias, Allowance, Conflict, Memory, Pause, Record, Sessio
 from kept.ports import ANYWHERE
 from kept.storage.prepare import prepare
 from kept.storage.sqlite import SqliteStorage, rows, weights
+from kept.storage.sqlite.transaction import SqliteTransaction
 from kept.storage.turns import Turns
 from tests.builders import memory, stamp
 
@@ -102,6 +104,31 @@ def test_a_turn_in_which_a_change_failed_leaves_nothing_whoever_catches_the_erro
     with storage.reading() as reader:
         assert [m.content for m in reader.select(ANYWHERE)] == ["Kept before"]
         assert [event.subject for event in reader.events()] == ["one"]
+
+
+def test_a_full_disk_that_ends_the_transaction_ends_the_turn(storage: SqliteStorage) -> None:
+    """SQLite then rolls back by itself, and what came after would be written outside of any transaction."""
+    with storage.writing(stamp()) as tx:
+        for n in range(1_005):  # so that a change of the first thousand has other pages to write than an addition
+            tx.add(memory(f"Number {n}"), "remember")
+
+    def fill(tx: SqliteTransaction) -> None:
+        for n in range(40):
+            tx.put(memory(f"Number {n}" + " so" * 400 * n, id=1, uid="one"), "revise")
+
+    def go_on_although_it_is_full() -> None:
+        with storage.writing(stamp()) as tx:
+            connection = tx._connection
+            connection.execute(f"pragma max_page_count = {connection.execute('pragma page_count').get}")
+            with pytest.raises(apsw.FullError):
+                fill(tx)
+            tx._bare.execute("pragma max_page_count = 1000000")
+            assert not connection.in_transaction
+            tx.add(memory("As if nothing had happened"), "remember")
+
+    with pytest.raises(StorageError, match="nothing of it is kept"):
+        go_on_although_it_is_full()
+    assert_whole(storage)
 
 
 def test_a_connection_that_failed_is_not_lent_again(storage: SqliteStorage) -> None:

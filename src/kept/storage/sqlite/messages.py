@@ -15,7 +15,7 @@ import apsw
 import msgspec
 
 from kept import text
-from kept.model import Message, Session
+from kept.model import Event, Message, Session
 from kept.ports import ALWAYS, FoundMessage, Period, Statistics
 from kept.storage.messages import blank, free_id
 from kept.storage.shared import check_limit
@@ -35,6 +35,7 @@ class MessageReader:
     _connection: apsw.Connection
     space: str
     _fetch: Callable[..., list[Any]]
+    _events: Callable[..., list[Event]]
     _holds_any: Callable[[str, Sequence[str]], bool]
     _interrupted_when: Callable[[Callable[[], bool] | None], AbstractContextManager[None]]
 
@@ -42,7 +43,7 @@ class MessageReader:
         sql = f"select {', '.join(rows.columns_of(Session))} from sessions where name = ?"
         if found := self._fetch(sql, (name,)):
             return rows.to_record(Session, found[0], self.space)
-        absences.check_session(self._connection, name)
+        absences.check_session(self._connection, name, self._events(subject=f"{Session.noun}:{name}"))
         return None
 
     def messages(self, session: str, *, after: int = 0, limit: int | None = None) -> list[Message]:
@@ -50,7 +51,7 @@ class MessageReader:
         found = self._fetch(sql, (session, after, -1 if limit is None else limit))
         messages = [_found(row).message for row in found]
         if not after and limit is None:
-            absences.check_messages(self._connection, session, [message.n for message in messages])
+            absences.check_messages(self._connection, session, len({message.n for message in messages}))
         if messages:
             return messages
         return [message for message in self._packed(session) if message.n > after][:limit]
@@ -69,7 +70,7 @@ class MessageReader:
         for session, n in places:
             listed = self._fetch(sql, (session, n))
             found += map(_found, listed)
-            if not listed and 0 < n <= self.last_number(session):
+            if not listed:
                 absences.check_place(self._connection, session, n)
         return found
 

@@ -93,16 +93,7 @@ class SqliteReader(Searching, VectorReading, MessageReader):
         found = self._events(subject=subject, group=group, after=after, limit=limit, newest_first=newest_first)
         in_order = found[::-1] if newest_first else found
         is_all = not after and limit is None
-        absences.check_order(in_order)
-        absences.check_payloads(self._connection, found)
-        if subject is None and group is None:
-            absences.check_sequence(self._connection, in_order)
-        elif is_all and group is None and subject is not None:
-            absences.check_history(self._connection, subject, in_order)
-            if not found:
-                absences.check_no_history(self._connection, subject)
-        elif is_all and subject is None and group is not None:
-            absences.check_group(self._connection, group, in_order)
+        absences.check_events(self._connection, in_order, subject, group, is_all=is_all)
         return found
 
     def _events(

@@ -146,6 +146,9 @@ def _erased(store: apsw.Connection, copy: apsw.Connection, key: bytes) -> list[s
     sql = "select distinct subject from events where length(subject) = 36 and instr(subject, ':') = 0"  # uids, that is
     no_more = {subject for (subject,) in store.execute(sql)} - there
     gone = [str(subject) for (subject,) in copy.execute(sql).fetchall() if subject in no_more]
+    sql = "select subject, hash from events where action = 'erase'"
+    known = {hash for (hash,) in copy.execute("select hash from events where action = 'erase'")}
+    gone += [str(subject) for subject, hash in store.execute(sql) if hash not in known]  # it may live on, redacted
     gone += [  # the same text under another uid
         str(uid)
         for uid, fingerprint in copy.execute("select uid, fingerprint from memories").fetchall()

@@ -1,7 +1,8 @@
 """Migrations: numbered SQL files, each applied once, in one transaction, after a backup.
 
 Rule: `user_version` is the number of the last one applied. It is read at the start of every
-transaction, so that a program that was running while another one upgraded the file notices.
+transaction, unless nobody has written since it was read last, so that a program that was running
+while another one upgraded the file notices.
 """
 
 import hashlib

@@ -157,7 +157,7 @@ class SqliteTransaction(SqliteReader, MessageWriter):
 
     def flush(self) -> None:
         """Write what waits. Once that has failed, nothing of the turn can become true any more."""
-        if self._has_failed:
+        if self._has_failed or not self._bare.in_transaction:  # a full disk makes SQLite end the transaction itself
             raise StorageError("A change failed in this turn, so nothing of it is kept.", hint="Begin another turn.")
         try:
             if self._waiting:

@@ -37,6 +37,8 @@ _NOTHING = (0, bytes(CHUNK), bytes(CHUNK), bytes(CHUNK), bytes(2 * CHUNK))  # is
 _SELECT_CHUNK = f"select {_COLUMNS} from weights where chunk = ?"
 _REPLACE_CHUNK = f"insert or replace into weights (chunk, {_COLUMNS}) values (?, ?, ?, ?, ?, ?)"
 
+Chunks = dict[int, list[bytearray]]  # those that a writer knows, to change them
+
 
 class Numbers(NamedTuple):
     """By id: how many words the text has, feedback, all other factors in one, and the day of the last hit."""
@@ -112,9 +114,6 @@ class Weights:
             promises = b"".join(_promises_of(chunk, *of_what) for chunk in numbers.chunks)
             self._promised = (numbers, of_what, promises)
         return promises
-
-
-Chunks = dict[int, list[bytearray]]  # those that a writer knows, to change them
 
 
 def note(connection: apsw.Connection, memories: Iterable[Memory], known: Chunks) -> None:
