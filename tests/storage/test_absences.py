@@ -212,6 +212,21 @@ def test_a_message_that_its_place_no_longer_leads_to(path: Path) -> None:
         ask(path, lambda reader: reader.messages("talk"))
 
 
+def test_a_packed_session_that_its_name_no_longer_leads_to(path: Path) -> None:
+    storage = SqliteStorage(path)
+    with storage.writing(stamp()) as tx:
+        session = tx.session("talk")
+        assert session is not None
+        tx.pack("talk")
+        tx.put(replace(session, packed_at=START), "pack")
+        tx.add(Session(name="empty", started_at=START, packed_at=START), "session")
+    storage.close()
+    assert ask(path, lambda reader: (len(reader.messages("talk")), reader.messages("empty"))) == (5, [])
+    tamper(path, "update packed_sessions set session = 'walk'")
+    with pytest.raises(Corrupt, match="The packed session talk"):
+        ask(path, lambda reader: reader.messages("talk"))
+
+
 def test_a_message_that_only_the_index_of_words_knows(path: Path) -> None:
     tamper(path, "drop trigger messages_removed")
     tamper(path, "delete from messages where n = 3")

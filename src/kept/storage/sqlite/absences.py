@@ -66,6 +66,15 @@ def check_messages(connection: apsw.Connection, session: str, found: int) -> Non
         raise rows.damaged(f"An index of messages, of which some belong to session {session},")
 
 
+def check_packed(connection: apsw.Connection, session: str) -> None:
+    """No packed messages were found: if the session was packed, are they there all the same, or under nobody's name?"""
+    sql = "select 1 from sessions where name = ? and packed_at is not null"
+    if connection.execute(sql, (session,)).fetchone():
+        sql = "select 1 from packed_sessions where +session = ? or session not in (select name from sessions)"
+        if connection.execute(sql, (session,)).fetchone():
+            raise rows.damaged(f"The packed session {session}")
+
+
 def check_place(connection: apsw.Connection, session: str, place: int) -> None:
     """No message was found at a place: if it is not behind the last one, does the other index lead to one?"""
     last: Any = connection.execute("select max(n) from messages where session = ?", (session,)).get

@@ -126,8 +126,10 @@ class MessageReader:
         return int(found[0][0]) if found else 0
 
     def _packed(self, session: str) -> list[Message]:
-        found = self._fetch("select body from packed_sessions where session = ?", (session,))
-        return unpacked(session, found[0][0]) if found else []
+        if found := self._fetch("select body from packed_sessions where session = ?", (session,)):
+            return unpacked(session, found[0][0])
+        absences.check_packed(self._connection, session)
+        return []
 
 
 class MessageWriter(MessageReader):
