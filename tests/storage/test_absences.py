@@ -241,6 +241,16 @@ def test_a_memory_whose_scope_is_no_scope_is_not_passed_over(path: Path) -> None
         ask(path, lambda reader: reader.select(LIVE, limit=100))
 
 
+def test_a_row_that_its_table_has_twice(path: Path) -> None:
+    storage = SqliteStorage(path)
+    with storage.writing(stamp()) as tx:
+        tx.add(Session(name="another", started_at=START), "session")
+    storage.close()
+    swap_leaf_entry(path, "sessions", 0, 1)
+    with pytest.raises(Corrupt, match="The table of sessions"):
+        ask(path, lambda reader: reader.all(Session))
+
+
 def test_rows_of_which_there_are_fewer_than_were_counted(path: Path) -> None:
     tamper(path, "drop trigger memories_removed")
     tamper(path, "delete from memories where id = 5")

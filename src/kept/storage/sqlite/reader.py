@@ -42,7 +42,10 @@ class SqliteReader(Searching, VectorReading, MessageReader):
 
     def all(self, noun: type[R]) -> list[R]:
         sql = f"select {', '.join(rows.columns_of(noun))} from {rows.table_of(noun)} order by id"
-        return [rows.to_record(noun, row, self.space) for row in self._fetch(sql)]
+        found = [rows.to_record(noun, row, self.space) for row in self._fetch(sql)]
+        if len({record.id for record in found}) < len(found):
+            raise rows.damaged(f"The table of {rows.table_of(noun)}")
+        return found
 
     def select(
         self, where: Where = LIVE, *, limit: int = 50, after: int | None = None, oldest_first: bool = False
