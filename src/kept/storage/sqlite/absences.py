@@ -112,7 +112,7 @@ def _check_payloads(connection: apsw.Connection, events: Sequence[Event]) -> Non
 
 def _check_sequence(connection: apsw.Connection, events: Sequence[Event]) -> None:
     """Is none missing between them?"""
-    gaps = [(one, next) for one, next in pairwise(events) if next.seq != one.seq + 1 or next.prev != one.hash]
+    gaps = [(e, after) for e, after in pairwise(events) if after.seq != e.seq + 1 or after.prev != e.hash]
     lost = histories.lost_by_repairs(connection)["events"] if gaps else set()
     for before, after in gaps:
         if after.seq == before.seq + 1 or not lost.issuperset(range(before.seq + 1, after.seq)):

@@ -35,7 +35,7 @@ class MessageReader:
     _connection: apsw.Connection
     space: str
     _fetch: Callable[..., list[Any]]
-    _events: Callable[..., list[Event]]
+    _history: Callable[[str], list[Event]]
     _holds_any: Callable[[str, Sequence[str]], bool]
     _interrupted_when: Callable[[Callable[[], bool] | None], AbstractContextManager[None]]
 
@@ -43,7 +43,7 @@ class MessageReader:
         sql = f"select {', '.join(rows.columns_of(Session))} from sessions where name = ?"
         if found := self._fetch(sql, (name,)):
             return rows.to_record(Session, found[0], self.space)
-        absences.check_session(self._connection, name, self._events(subject=f"{Session.noun}:{name}"))
+        absences.check_session(self._connection, name, self._history(f"{Session.noun}:{name}"))
         return None
 
     def messages(self, session: str, *, after: int = 0, limit: int | None = None) -> list[Message]:

@@ -65,7 +65,7 @@ class SqliteReader(Searching, VectorReading, MessageReader):
         if not all(matches(memory, where) for memory in found):
             raise rows.damaged("An index of memories")
         if where.uid is not None and not found:
-            absences.check_history(self._connection, where.uid, self._events(subject=where.uid))
+            absences.check_history(self._connection, where.uid, self._history(where.uid))
         return found
 
     def alike(self, texts: Sequence[Sequence[str]], scope: Scope, *, limit: int) -> list[list[Memory]]:
@@ -93,35 +93,32 @@ class SqliteReader(Searching, VectorReading, MessageReader):
         limit: int | None = None,
         newest_first: bool = False,
     ) -> list[Event]:
-        found = self._events(subject=subject, group=group, after=after, limit=limit, newest_first=newest_first)
-        in_order = found[::-1] if newest_first else found
-        is_all = not after and limit is None
-        absences.check_events(self._connection, in_order, subject, group, is_all=is_all)
-        return found
-
-    def _events(
-        self,
-        *,
-        subject: str | None = None,
-        group: str | None = None,
-        after: int = 0,
-        limit: int | None = None,
-        newest_first: bool = False,
-    ) -> list[Event]:
         clauses, values = ["e.seq > ?"], [after]  # type: tuple[list[str], list[Any]]
         for column, value in (("subject", subject), ('"group"', group)):
             if value is not None:
                 clauses.append(f"e.{column} = ?")
                 values.append(value)
+        found = self._events(clauses, values, order="desc" if newest_first else "asc", limit=limit)
+        in_order = found[::-1] if newest_first else found
+        is_all = not after and limit is None
+        absences.check_events(self._connection, in_order, subject, group, is_all=is_all)
+        return found
+
+    def _history(self, subject: str) -> list[Event]:
+        """What the journal has of a subject, unchecked."""
+        return self._events(["e.subject = ?"], [subject])
+
+    def _events(
+        self, clauses: Sequence[str], values: Sequence[Any], *, order: str = "asc", limit: int | None = None
+    ) -> list[Event]:
         sql = f"""
             select {", ".join(f"e.{column}" for column in rows.EVENT_COLUMNS)}, p.salt, p.changed
             from events e
             left join event_payloads p on p.seq = e.seq
             where {" and ".join(clauses)}
-            order by e.seq {"desc" if newest_first else "asc"}
+            order by e.seq {order}
             limit ?"""
-        values.append(-1 if limit is None else limit)
-        return [rows.to_event(row) for row in self._fetch(sql, tuple(values))]
+        return [rows.to_event(row) for row in self._fetch(sql, (*values, -1 if limit is None else limit))]
 
     def is_erased(self, fingerprint: str) -> bool:
         key = bytes.fromhex(self.meta("tombstone_key") or "")
