@@ -17,6 +17,7 @@ rot; names that become durable out of order; the shared-memory file, which nobod
 import contextlib
 import itertools
 import random
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal, NoReturn, Self
@@ -25,13 +26,13 @@ from unittest import mock
 import apsw
 from msgspec import Struct
 
-from kept.storage.sqlite import storage
+from kept.storage.sqlite import page_checksums, storage
 from kept.storage.sqlite.connection import connect
 
 SECTOR = 512
 _RECORDED = apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_WAL | apsw.SQLITE_OPEN_MAIN_JOURNAL
 _SYNCS_ITS_FOLDER = apsw.SQLITE_OPEN_WAL | apsw.SQLITE_OPEN_MAIN_JOURNAL
-_names = (f"tapped-{number}" for number in itertools.count())
+_names = (f"tap{number:04x}" for number in itertools.count())
 
 Kind = Literal["create", "write", "truncate", "sync", "delete", "mark"]
 
@@ -57,17 +58,22 @@ Before = Callable[[Happened], Refusal | None]
 
 
 class TappedDisk(apsw.VFS):
-    """SQLite's own VFS, with a hook before every change. A context manager: it is registered under `vfs` inside."""
+    """SQLite's own VFS, with a hook before every change, beneath the checksums of pages.
+
+    A context manager: inside, a database can be opened on it by the name `vfs`.
+    """
 
     def __init__(self, before: Before = lambda happened: None) -> None:
-        self.vfs = next(_names)
+        tapped = next(_names)
         self.before = before
-        super().__init__(self.vfs, "")
+        super().__init__(tapped, page_checksums.PLAIN)
+        self.vfs = _checksums_on_top_of(tapped)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
+        apsw.unregister_vfs(self.vfs)
         self.unregister()
 
     def after(self, happened: Happened) -> None:
@@ -75,7 +81,7 @@ class TappedDisk(apsw.VFS):
 
     def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
         if name is None or not flags[0] & _RECORDED:
-            return apsw.VFSFile("", name, flags)
+            return apsw.VFSFile(page_checksums.PLAIN, name, flags)
         path = name.filename() if isinstance(name, apsw.URIFilename) else name
         file = TappedFile(self, Path(path).name, name, flags)
         self.opened(file)
@@ -98,11 +104,31 @@ class TappedDisk(apsw.VFS):
         self.after(happened)
 
 
+def _checksums_on_top_of(vfs: str) -> str:
+    """The name of a VFS with checksums that stands on this one.
+
+    The library can be registered once, under one name: this is a copy of it with a name as long.
+    """
+    name = "sum" + vfs[-4:]
+    for library in page_checksums.libraries():
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder, library.name)
+            copy.write_bytes(library.read_bytes().replace(page_checksums.VERIFYING.encode(), name.encode()))
+            default = apsw.vfs_names()[0]
+            apsw.set_default_vfs(vfs)
+            try:
+                page_checksums.load(copy)
+            finally:
+                apsw.set_default_vfs(default)
+    assert name in apsw.vfs_names(), "this apsw came without the checksum VFS"
+    return name
+
+
 class TappedFile(apsw.VFSFile):
     """One open file of a tapped disk."""
 
     def __init__(self, disk: TappedDisk, name: str, full_name: str | apsw.URIFilename, flags: list[int]) -> None:
-        super().__init__("", full_name, flags)
+        super().__init__(page_checksums.PLAIN, full_name, flags)
         self.name = name
         self.is_journal = bool(flags[0] & _SYNCS_ITS_FOLDER)
         self._disk = disk

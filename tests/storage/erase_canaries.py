@@ -24,6 +24,7 @@ from kept.model import Conflict, Memory, replace
 from kept.ports import ANYWHERE, Storage, Where
 from kept.storage.sqlite import SqliteStorage
 from kept.storage.sqlite.scrub import SHELVES
+from tests.behind import behind
 from tests.builders import START, FakeClock, memory, stamp
 from tests.storage.canaries import Aviary, found_in
 
@@ -121,7 +122,7 @@ def fill(database: Path, aviary: Aviary, canaries: int, others: int) -> list[str
 
 def optimize(database: Path) -> None:
     """One large segment an index: the layout in which the most words are left behind."""
-    connection = apsw.Connection(str(database))
+    connection = behind(database)
     connection.pragma("secure_delete", True)
     for shelf in SHELVES:
         connection.execute(f"insert into {shelf}_fts ({shelf}_fts) values ('optimize')")
@@ -162,7 +163,7 @@ def check_the_rest(database: Path, before: Observed) -> None:
     for word, ids in before.hits.items():
         assert found_by(storage, word, set()) == ids
     storage.close()
-    connection = apsw.Connection(str(database))
+    connection = behind(database)
     assert connection.pragma("integrity_check") == "ok"
     for shelf in SHELVES:
         connection.execute(f"insert into {shelf}_fts ({shelf}_fts, rank) values ('integrity-check', 1)")

@@ -8,7 +8,6 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
-import apsw
 import pytest
 
 import kept
@@ -18,6 +17,7 @@ from kept.model import Memory, Message, replace
 from kept.ports import ANYWHERE, Storage
 from kept.storage.jsonfile import JsonFileStorage
 from kept.storage.sqlite import SqliteStorage, backup, daily, schema
+from tests.behind import behind
 from tests.builders import START, FakeClock, memory, stamp
 
 
@@ -359,7 +359,7 @@ def test_what_is_no_backup_is_not_restored(tmp_path: Path) -> None:
     add(storage, "present")
     storage.back_up(tmp_path / "newer.db")
     storage.back_up(tmp_path / "damaged.db")
-    newer = apsw.Connection(str(tmp_path / "newer.db"))
+    newer = behind(tmp_path / "newer.db")
     newer.pragma("user_version", schema.LATEST + 1)
     newer.close()
     data = (tmp_path / "damaged.db").read_bytes()

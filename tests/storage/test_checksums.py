@@ -4,7 +4,6 @@ import struct
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from kept.errors import Corrupt
 from kept.model import NOUNS, Alias, Conflict, Memory, Source, replace
 from kept.storage.sqlite import SqliteStorage, doctor, rows
+from tests.behind import behind, seal
 from tests.builders import START, memory, stamp
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -68,7 +68,7 @@ def test_a_changed_value_in_any_column_is_noticed(tmp_path: Path, column: str) -
     with storage.writing(stamp()) as tx:
         added = tx.add(memory("Use Fastify", space=storage.space), "remember")
     storage.close()
-    connection = apsw.Connection(str(storage.path))
+    connection = behind(storage.path)
     is_number = column in ("feedback", "use_count", "source_line", "n_words", "n_tokens", "checksum")
     value = 7 if is_number else 0.125 if column in ("importance", "confidence") else "[]x"
     connection.execute(f"update memories set {column} = ?", (value,))
@@ -88,7 +88,7 @@ def test_a_row_under_another_id_is_noticed(tmp_path: Path) -> None:
     with storage.writing(stamp()) as tx:
         tx.add(memory("Use Fastify", space=storage.space), "remember")
     storage.close()
-    connection = apsw.Connection(str(storage.path))
+    connection = behind(storage.path)
     connection.execute("update memories set id = 5")
     connection.close()
     storage = SqliteStorage(storage.path)
@@ -110,6 +110,7 @@ def test_a_changed_byte_in_the_strength_of_a_link_is_noticed(tmp_path: Path, byt
     strength = content.rindex(struct.pack(">d", 1.0) + b"2026")  # before the moment, in the same row
     content[strength + byte] ^= 1
     storage.path.write_bytes(content)
+    seal(storage.path)
     storage = SqliteStorage(storage.path)
     with storage.reading() as reader, pytest.raises(Corrupt, match="A link of memory"):
         reader.links(ids[0])
@@ -127,7 +128,7 @@ def test_a_changed_counter_is_noticed(tmp_path: Path, change: str) -> None:
     with storage.reading() as reader:
         assert reader.counters() == {"refused:chatter": 3}
     storage.close()
-    connection = apsw.Connection(str(storage.path))
+    connection = behind(storage.path)
     connection.execute(f"update meta set {change} where name like 'count:%'")
     connection.close()
     assert [finding for finding in doctor.examine(storage.path, now=START) if finding.level == "problem"]
@@ -152,7 +153,7 @@ def test_damaged_small_records_are_named(tmp_path: Path) -> None:
     with storage.writing(stamp()) as tx:
         tx.add(Conflict(left="a", right="b", type="ambiguous", detected_at=START), "conflict")
     storage.close()
-    connection = apsw.Connection(str(storage.path))
+    connection = behind(storage.path)
     connection.execute("update conflicts set type = 'superseded'")
     connection.close()
     storage = SqliteStorage(storage.path)

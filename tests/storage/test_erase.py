@@ -17,6 +17,7 @@ from kept.ports import ANYWHERE
 from kept.storage.jsonfile import JsonFileStorage
 from kept.storage.sqlite import SqliteStorage, backup, doctor, scrub
 from kept.storage.sqlite.sweep import _dirty_gaps, sweep
+from tests.behind import behind, seal
 from tests.builders import START, FakeClock, memory, stamp
 from tests.contract.benches import BENCHES
 from tests.storage import erase_canaries
@@ -49,7 +50,7 @@ def test_the_search_for_canaries_would_notice(left_out: str, tmp_path: Path, mon
 def test_copies_that_sqlite_leaves_in_its_pages_are_swept(tmp_path: Path) -> None:
     """When a page is split, the rows that move away stay readable in it, whatever `secure_delete` says."""
     path, dice = tmp_path / "split.db", random.Random(1)
-    database = apsw.Connection(str(path))
+    database = behind(path)
     database.pragma("synchronous", "off")
     database.pragma("secure_delete", True)
     database.execute("create table t (id integer primary key, body text)")
@@ -66,7 +67,7 @@ def test_copies_that_sqlite_leaves_in_its_pages_are_swept(tmp_path: Path) -> Non
     assert sweep(path) > 0
     assert b"canary" not in path.read_bytes()
     assert sweep(path) == 0
-    database = apsw.Connection(str(path))
+    database = behind(path)
     assert database.pragma("integrity_check") == "ok"
     assert database.execute("select * from t").fetchall() == rows
     database.close()
@@ -74,7 +75,7 @@ def test_copies_that_sqlite_leaves_in_its_pages_are_swept(tmp_path: Path) -> Non
 
 def test_sweeping_changes_nothing_that_sqlite_can_see(tmp_path: Path) -> None:
     path, dice = tmp_path / "any.db", random.Random(7)
-    database = apsw.Connection(str(path))
+    database = behind(path)
     database.pragma("synchronous", "off")
     database.execute("create table t (k text primary key, body blob) without rowid; create table u (body text)")
     for _ in range(3_000):
@@ -85,7 +86,7 @@ def test_sweeping_changes_nothing_that_sqlite_can_see(tmp_path: Path) -> None:
     before = database.execute("select * from t").fetchall(), database.execute("select * from u").fetchall()
     database.close()
     assert sweep(path) > 0
-    database = apsw.Connection(str(path))
+    database = behind(path)
     assert database.pragma("integrity_check") == "ok"
     assert before == (database.execute("select * from t").fetchall(), database.execute("select * from u").fetchall())
     database.close()
@@ -98,12 +99,13 @@ def test_damage_keeps_an_erasure_pending_and_nobody_from_opening(tmp_path: Path)
     with storage.writing(stamp()) as tx:
         tx.erase(gone)
     storage.close()
-    connection = apsw.Connection(str(storage.path))
+    connection = behind(storage.path)
     page: Any = connection.execute("select rootpage from sqlite_schema where name = 'meta'").get
     connection.close()
     content = bytearray(storage.path.read_bytes())
     content[(page - 1) * 4096 + 1] = 0xF8  # where its first free block is: beyond the page
     storage.path.write_bytes(content)
+    seal(storage.path)
     storage = SqliteStorage(storage.path)
     assert storage.describe()["erase"] == "pending"
     with storage.reading() as reader:
@@ -115,7 +117,7 @@ def test_damage_keeps_an_erasure_pending_and_nobody_from_opening(tmp_path: Path)
 def test_a_damaged_page_is_not_swept(tmp_path: Path) -> None:
     """What it calls a gap may be rows, which could still be saved: nothing but gaps is ever overwritten."""
     path, dice = tmp_path / "damaged.db", random.Random(2)
-    database = apsw.Connection(str(path))
+    database = behind(path)
     database.pragma("synchronous", "off")
     database.execute("create table t (k text primary key, body text)")
     for number in range(600):
@@ -225,7 +227,7 @@ def test_a_separator_may_end_in_the_middle_of_a_character(tmp_path: Path) -> Non
         for number in range(400):
             tx.add(memory(f"秘{chr(0x4E00 + number)} {chr(0x5B00 + number)}密"), "remember")
     storage.close()
-    connection = apsw.Connection(str(tmp_path / "kept.db"))
+    connection = behind(tmp_path / "kept.db")
     connection.execute("insert into live_fts (live_fts, rank) values ('pgsz', 64)")
     connection.execute("insert into live_fts (live_fts) values ('rebuild')")
     terms = [bytes(term)[1:] for (term,) in connection.execute("select term from live_fts_idx")]
@@ -240,7 +242,7 @@ def test_a_separator_may_end_in_the_middle_of_a_character(tmp_path: Path) -> Non
         for doomed in tx.select(limit=1_000)[::3]:
             tx.erase(doomed)
     storage.close()
-    connection = apsw.Connection(str(tmp_path / "kept.db"))
+    connection = behind(tmp_path / "kept.db")
     assert erase_canaries.stray_separators(connection, "live") == []
     connection.execute("insert into live_fts (live_fts, rank) values ('integrity-check', 1)")
     connection.close()
@@ -334,7 +336,7 @@ def test_a_copy_that_cannot_be_cleaned_is_deleted(tmp_path: Path) -> None:
     folder = backup.make_folder(path)
     for name in ("schema-0.db", "2026-01-01.db", "2026-01-02.db"):
         storage.back_up(folder / name)
-    older = apsw.Connection(str(folder / "schema-0.db"))
+    older = behind(folder / "schema-0.db")
     older.pragma("user_version", 0)
     older.close()
     damage(folder / "2026-01-01.db")

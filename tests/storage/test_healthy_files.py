@@ -4,13 +4,13 @@ from collections.abc import Callable
 from datetime import timedelta, timezone
 from pathlib import Path
 
-import apsw
 import pytest
 
 import kept
 from kept.model import NOUNS, Actor, Conflict, Memory, Session, Task, replace
 from kept.ports import ANYWHERE, Where
 from kept.storage.sqlite import SqliteStorage, doctor, restore
+from tests.behind import behind
 from tests.builders import START, memory, stamp
 
 SECRET = "The login is password = hunter2secret for the box"
@@ -122,7 +122,7 @@ def a_repaired_description(folder: Path) -> SqliteStorage:
     storage, _, other = two_that_disagree(folder)
     erase(storage, other)
     storage.close()
-    connection = apsw.Connection(str(storage.path))
+    connection = behind(storage.path)
     connection.execute("update meta set value = 'x' where name = 'created_at'")
     connection.close()
     doctor.repair(storage.path, now=START)
@@ -187,7 +187,7 @@ def test_a_redacted_memory_survives_the_repair_of_a_damaged_file(tmp_path: Path)
     storage, one, other = two_that_disagree(tmp_path)
     redact(storage, other)
     storage.close()
-    connection = apsw.Connection(str(storage.path))
+    connection = behind(storage.path)
     connection.execute("update memories set title = 'x' where id = 1")
     connection.close()
     doctor.repair(storage.path, now=START)

@@ -15,6 +15,7 @@ from kept.errors import Corrupt, InvalidInput, KeptError, SchemaTooNew, StorageE
 from kept.model import Alias, Conflict, Memory
 from kept.ports import ANYWHERE, Where
 from kept.storage.sqlite import SqliteStorage, backup, schema
+from tests.behind import behind
 from tests.builders import memory, stamp
 from tests.upgrades import make
 
@@ -57,7 +58,7 @@ def test_an_older_file_is_upgraded_after_a_backup(store: Path, monkeypatch: pyte
         teach(newer, ADDS_A_COLUMN)
         assert contents(store) == ["known before the upgrade"]
         assert contents(store) == ["known before the upgrade"]  # and once is enough
-        connection = apsw.Connection(str(store))
+        connection = behind(store)
         applied = connection.execute("select version, checksum from migrations order by version").fetchall()
         connection.close()
     assert applied == [(step.version, step.checksum) for step in (*schema.migrations(), ADDS_A_COLUMN)]
@@ -72,14 +73,14 @@ def test_a_migration_that_fails_leaves_the_old_file_whole(store: Path, monkeypat
             with pytest.raises(StorageError, match="nowhere"):
                 SqliteStorage(store)
     assert contents(store) == ["known before the upgrade"]
-    connection = apsw.Connection(str(store))
+    connection = behind(store)
     assert "mood" not in str(connection.execute("select sql from sqlite_schema where name = 'memories'").get)
     assert connection.pragma("user_version") == 1
     connection.close()
 
 
 def test_a_file_built_by_other_steps_is_not_upgraded(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    connection = apsw.Connection(str(store))
+    connection = behind(store)
     connection.execute("update migrations set checksum = 'of a development version'")
     connection.close()
     teach(monkeypatch, ADDS_A_COLUMN)
@@ -152,7 +153,7 @@ def test_many_processes_may_upgrade_a_file_at_the_same_moment(store: Path) -> No
             assert reader.count() == 1
         storage.close()"""
     run_at_once(4, program, store)
-    connection = apsw.Connection(str(store))
+    connection = behind(store)
     assert connection.pragma("user_version") == 2
     assert connection.execute("select count(*) from migrations").get == 2
     connection.close()
@@ -179,7 +180,7 @@ def test_the_stored_database_of_every_schema_can_be_opened(version: int, tmp_pat
     with storage.writing(stamp()) as tx:
         tx.add(memory("written after the upgrade"), "remember")
     storage.close()
-    connection = apsw.Connection(str(path))
+    connection = behind(path)
     assert connection.pragma("integrity_check") == "ok"
     connection.close()
 
@@ -193,19 +194,19 @@ def test_the_stored_database_was_made_by_the_present_schema() -> None:
 
 
 def other_program(path: Path) -> None:
-    connection = apsw.Connection(str(path))
+    connection = behind(path)
     connection.pragma("application_id", 77)
     connection.close()
 
 
 def nobody_in_particular(path: Path) -> None:
-    connection = apsw.Connection(str(path))
+    connection = behind(path)
     connection.execute("create table notes (body text); insert into notes values ('mine')")
     connection.close()
 
 
 def nobody_in_particular_with_a_wal(path: Path) -> None:
-    connection = apsw.Connection(str(path))
+    connection = behind(path)
     connection.pragma("journal_mode", "wal")
     connection.close()
     nobody_in_particular(path)
@@ -249,7 +250,7 @@ def test_an_empty_file_is_as_good_as_none(tmp_path: Path) -> None:
 
 
 def set_version(path: Path, version: int) -> None:
-    connection = apsw.Connection(str(path))
+    connection = behind(path)
     connection.pragma("user_version", version)
     connection.close()
 

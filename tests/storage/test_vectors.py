@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 
 import kept
@@ -18,6 +17,7 @@ from kept.storage.jsonfile import JsonFileStorage
 from kept.storage.sqlite import SqliteStorage
 from kept.storage.sqlite import vectors as stored
 from kept.storage.sqlite.doctor import examine, repair
+from tests.behind import behind
 from tests.builders import START, FakeClock, memory, stamp
 
 SPACE = "project/portable"  # as kept.open calls a single file
@@ -200,7 +200,7 @@ def findings(path: Path) -> list[tuple[str, str]]:
 
 
 def harm(path: Path, sql: str, *values: object) -> None:
-    connection = apsw.Connection(str(path))
+    connection = behind(path)
     connection.execute("pragma foreign_keys = off")
     connection.execute(sql, values)
     connection.close()

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 
 from kept.model import Memory, replace
 from kept.ports import Ranking
 from kept.storage.sqlite import SqliteStorage, weights
+from tests.behind import behind
 from tests.builders import START, memory, stamp
 
 BY_FEEDBACK = Ranking(factors=("feedback",), now=START)
@@ -83,7 +83,7 @@ def test_nothing_is_wanted_and_nothing_is_found(storage: SqliteStorage) -> None:
 
 @pytest.mark.parametrize("column", ["lengths", "feedbacks", "others", "days"])
 def test_doctor_notices_a_changed_byte(storage: SqliteStorage, column: str) -> None:
-    connection = apsw.Connection(str(storage.path))
+    connection = behind(storage.path)
     assert weights.wrong(connection) == []
     blob: Any = connection.execute(f"select {column} from weights where chunk = 1").get
     connection.execute(f"update weights set {column} = ? where chunk = 1", (bytes([blob[0] ^ 1]) + blob[1:],))

@@ -7,10 +7,9 @@ has to open the file and find in it what `EXPECTED` says.
 from datetime import timedelta
 from pathlib import Path
 
-import apsw
-
 from kept.model import Alias, Conflict, Memory, Message, Source, replace
 from kept.storage.sqlite import SqliteStorage, schema
+from tests.behind import behind
 from tests.builders import START, memory, stamp
 
 FOLDER = Path(__file__).parent
@@ -52,7 +51,7 @@ def make(path: Path) -> None:
         notes.link([1, 2], later)
     storage.scrub()
     storage.close()
-    connection = apsw.Connection(str(path))
+    connection = behind(path)
     connection.execute("vacuum")
     connection.close()
     for suffix in (".lock", ".reserve"):

@@ -18,8 +18,8 @@ import apsw
 from kept import journal
 from kept.errors import Corrupt, KeptError, NotAllowed, NotFound, StorageError
 from kept.ports import BackedUp, Stamp
-from kept.storage.sqlite import acknowledged, bulk, schema, scrub
-from kept.storage.sqlite.connection import translated
+from kept.storage.sqlite import acknowledged, bulk, page_checksums, schema, scrub
+from kept.storage.sqlite.connection import is_damage, translated
 from kept.storage.sqlite.scrub import SESSION
 from kept.storage.sqlite.sweep import sweep
 from kept.storage.sqlite.transaction import erase_rows, insert_events
@@ -128,8 +128,9 @@ def _erase_or_delete(backup: Path, subjects: Collection[str], store: apsw.Connec
                 copy.close()
                 sweep(backup)
                 return True
-    except (apsw.CorruptError, apsw.NotADBError):
-        pass
+    except apsw.Error as error:
+        if not is_damage(error):
+            raise
     for name in (backup, backup.with_name(backup.name + "-journal")):
         name.unlink(missing_ok=True)
     return True
@@ -187,7 +188,7 @@ def copy_database(source: apsw.Connection, target: Path, is_stopped: Callable[[]
     source.execute("begin")  # or a writer in between would make SQLite copy everything anew
     try:
         erasures = scrub.erasures(source)
-        copy = apsw.Connection(str(target), flags=apsw.SQLITE_OPEN_READWRITE)
+        copy = apsw.Connection(str(target), flags=apsw.SQLITE_OPEN_READWRITE, vfs=page_checksums.vfs())
         try:
             copy.pragma("journal_mode", "off")  # a copy that fails is thrown away as a whole, and
             copy.pragma("synchronous", "off")  # one that succeeds is synced before it gets its name
@@ -207,7 +208,7 @@ def copy_database(source: apsw.Connection, target: Path, is_stopped: Callable[[]
 @contextmanager
 def opened(copy: Path, flags: int = apsw.SQLITE_OPEN_READWRITE) -> Iterator[apsw.Connection]:
     """A connection to a file that is not in use as a store."""
-    connection = apsw.Connection(str(copy), flags=flags)
+    connection = apsw.Connection(str(copy), flags=flags, vfs=page_checksums.vfs())
     try:
         connection.pragma("secure_delete", True)
         connection.pragma("foreign_keys", True)  # links and receipts go with the memory

@@ -8,14 +8,14 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
 
 from kept.errors import Busy, Corrupt, InvalidInput, KeptError, StorageError
 from kept.storage.blocks import block
-from kept.storage.sqlite import schema
+from kept.storage.sqlite import page_checksums, pages, schema
 from kept.storage.sqlite.rows import damaged
 
 # Before 3.51.3 a WAL file can be corrupted when two connections write and checkpoint at the same moment,
@@ -38,27 +38,80 @@ def check_library(version: str) -> None:
     )
 
 
-def connect(path: Path, *, vfs: str | None = None, synchronous: str = "full") -> apsw.Connection:
-    """A connection with every pragma in force. Creates the file, readable by its owner only, if it is not there."""
+def connect(
+    path: Path, *, vfs: str | None = None, synchronous: str = "full", is_verified: bool = True
+) -> apsw.Connection:
+    """A connection with every pragma in force. Creates the file, readable by its owner only, if it is not there.
+
+    `vfs`: another one than page_checksums.vfs(). `is_verified`: False to read pages that do not fit their checksum.
+    """
     check_library(apsw.sqlite_lib_version())
+    vfs = vfs or page_checksums.vfs()
     with suppress(OSError):  # SQLite would give it the mode of the umask; if it can't be made, SQLite says why
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-    connection = apsw.Connection(str(path), flags=flags, vfs=vfs)
+    if path.is_file() and not path.stat().st_size:
+        _make(path, vfs)
+    connection = _open(path, vfs)
     try:
-        connection.set_busy_timeout(READ_WAIT_MS)
-        _use_wal(connection, path)
-        _sync_fully(connection, synchronous)
-        _enforce_foreign_keys(connection)
-        _overwrite_what_is_deleted(connection)
-        _bound_the_wal(connection)
-        _distrust_the_schema(connection)
-        _read_without_mmap(connection)
-        _look_at_pages_closely(connection)
+        with leaving_the_wal(connection):
+            if not is_verified:
+                page_checksums.read_unverified(connection)
+            _use_wal(connection, path)
+            _sync_fully(connection, synchronous)
+            _enforce_foreign_keys(connection)
+            _overwrite_what_is_deleted(connection)
+            _bound_the_wal(connection)
+            _distrust_the_schema(connection)
+            _read_without_mmap(connection)
+            _look_at_pages_closely(connection)
+            if is_verified and not page_checksums.is_verified(connection):
+                _check_that_it_has_none(path)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+@contextmanager
+def leaving_the_wal(connection: apsw.Connection) -> Iterator[None]:
+    """If damage is found inside, the WAL stays when the connection is closed: it may hold what can be saved."""
+    try:
+        yield
+    except (apsw.Error, Corrupt) as error:
+        if isinstance(error, Corrupt) or is_damage(error):
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        raise
+
+
+def _open(path: Path, vfs: str) -> apsw.Connection:
+    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    connection = apsw.Connection(str(path), flags=flags, vfs=vfs)
+    connection.set_busy_timeout(READ_WAIT_MS)
+    return connection
+
+
+def _make(path: Path, vfs: str) -> None:
+    """Give an empty file its header. A connection reads that when it is opened, and then knows of the checksums."""
+    connection = _open(path, vfs)
+    try:
+        if vfs != page_checksums.PLAIN:
+            connection.reserve_bytes(reserve=page_checksums.BYTES)
+        _use_wal(connection, path)
+    finally:
+        connection.close()
+
+
+def _check_that_it_has_none(path: Path) -> None:
+    """Pages are not verified: is that because there is nothing to verify them by?"""
+    with pages.opened(path) as file:
+        first_page = file.xRead(pages.page_size(pages.header_of(file)), 0)
+    if page_checksums.is_disowned(first_page):
+        raise damaged(f"The header of {path}")
+    if page_checksums.reserved_bytes(first_page) == page_checksums.BYTES:
+        raise StorageError(
+            f"The pages of {path} have checksums, and this apsw cannot keep them up.",
+            hint="Install apsw from PyPI, which brings what it needs: pip install --force-reinstall apsw",
+        )
 
 
 def _use_wal(connection: apsw.Connection, path: Path) -> None:
@@ -148,11 +201,17 @@ def _raised_in(error: BaseException) -> str:
     return "" if traceback is None else str(traceback.tb_frame.f_globals.get("__name__", ""))
 
 
+def is_damage(error: apsw.Error) -> bool:
+    """Whether SQLite has read something that it, or Kept, never wrote."""
+    is_misfit = getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_DATA  # a page and its checksum
+    return is_misfit or isinstance(error, apsw.CorruptError | apsw.NotADBError)
+
+
 def _ours(error: apsw.Error, path: Path) -> KeptError:
     match error:
         case apsw.BusyError() | apsw.LockedError():
             return Busy(f"{path} is locked by another program.", hint="Try again; close other tools that have it open.")
-        case apsw.CorruptError():
+        case apsw.CorruptError() | apsw.IOError() if is_damage(error):
             return Corrupt(
                 f"{path} is damaged: what SQLite reads is not what was written.",
                 hint="Nothing was changed. `kept doctor` says what can be saved.",

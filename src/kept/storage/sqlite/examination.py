@@ -6,6 +6,7 @@ not looked at is said, too.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
@@ -19,7 +20,18 @@ from kept.errors import Busy, KeptError, SettingsError
 from kept.model import NOUNS, Memory
 from kept.storage.prepare import prepare
 from kept.storage.shared import is_tombstone
-from kept.storage.sqlite import acknowledged, handles, messages, rows, schema, scrub, vectors, weights
+from kept.storage.sqlite import (
+    acknowledged,
+    handles,
+    messages,
+    page_checksums,
+    pages,
+    rows,
+    schema,
+    scrub,
+    vectors,
+    weights,
+)
 from kept.storage.sqlite.connection import READ_WAIT_MS, translated
 from kept.storage.sqlite.findings import FIX, NAMED, REBUILD, Finding, named, size
 from kept.storage.sqlite.histories import check_journal, ids_of, sound_row
@@ -30,6 +42,7 @@ from kept.storage.turns import Turns
 
 SHELVES = ("live", "library", "archive")
 INDEXES = (*SHELVES, "messages")
+CHECKSUMS = "checksums"  # the check that finds pages changed by whomever, also where nothing depends on it
 
 _SAMPLE = 200  # memories whose words are prepared anew, unless all are asked for
 _TURN_WAIT_S = 10.0  # indexes are compared in a turn of our own, so that no writer fails because of it
@@ -82,9 +95,11 @@ def examine(path: Path, *, now: datetime, deep: bool = False) -> list[Finding]:
 
 
 def look(path: Path) -> apsw.Connection:
-    """A connection that leaves the WAL as it is, so that nothing which could still be saved goes when it closes."""
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    """A connection that reads damaged pages, too, and leaves the WAL as it is, so that nothing which could still be
+    saved goes when it closes."""
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=page_checksums.vfs())
     try:
+        page_checksums.read_unverified(connection)
         if wal_of(path).exists() and wal_of(path).stat().st_size:
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection.set_busy_timeout(READ_WAIT_MS)
@@ -142,6 +157,29 @@ def _check_pages(patient: Patient) -> Iterator[Finding]:
     else:
         first = verdicts[0].splitlines()[-1][:100]
         yield Finding("problem", "pages", f"SQLite finds its structures damaged; the first place: {first}.", FIX)
+
+
+def _check_checksums(patient: Patient) -> Iterator[Finding]:
+    """Every page against its checksum. Another program that wrote here, if only what the WAL held, leaves none."""
+    with pages.opened(patient.path) as file:
+        first_page = file.xRead(pages.page_size(pages.header_of(file)), 0)
+    if page_checksums.is_disowned(first_page):
+        yield Finding("problem", "schema", "The header of the file is damaged.", FIX)
+        return
+    if page_checksums.reserved_bytes(first_page) != page_checksums.BYTES:
+        message = "The pages of this file have no checksums: a changed byte in an index may go unnoticed."
+        yield Finding("note", CHECKSUMS, message, "`kept backup FILE`, then `kept restore FILE`, adds them.")
+        return
+    with _turn(patient.path) as has_turn:
+        if not has_turn:
+            yield Finding("note", CHECKSUMS, "Not looked at, because somebody is writing.", "Try again later.")
+            return
+        wrong = pages.misfits(patient.path, wal_of(patient.path))
+    if wrong:
+        message = f"Damaged, or written by another program: {named('page', wrong)}."
+        yield Finding("problem", CHECKSUMS, message, FIX)
+    else:
+        yield Finding("ok", CHECKSUMS, "Every page is what was written.")
 
 
 def _check_facts(patient: Patient) -> Iterator[Finding]:
@@ -246,22 +284,32 @@ def _check_words(patient: Patient) -> Iterator[Finding]:
 
 def _check_index(patient: Patient) -> Iterator[Finding]:
     """Each full-text index against the rows of its shelf, posting by posting. FTS5 wants a write lock for it."""
-    turns = Turns(patient.path.with_name(patient.path.name + ".lock"))
-    try:
-        turns.take(_TURN_WAIT_S)
-    except Busy:
-        yield Finding("note", "index", "Not looked at, because somebody is writing.", "Try again later.")
-        return
-    try:
+    with _turn(patient.path) as has_turn:
+        if not has_turn:
+            yield Finding("note", "index", "Not looked at, because somebody is writing.", "Try again later.")
+            return
         damaged = [shelf for shelf in INDEXES if not _is_index_whole(patient.connection, shelf)]
-    finally:
-        turns.end()
-        turns.close()
     if damaged:
         message = f"The index of the shelf {' and '.join(damaged)} does not fit its rows: a search may miss some."
         yield Finding("problem", "index", message, REBUILD)
     else:
         yield Finding("ok", "index", "Every index holds the words of its rows and no others.")
+
+
+@contextmanager
+def _turn(path: Path) -> Iterator[bool]:
+    """While nobody writes; False, if somebody does all the time."""
+    turns = Turns(path.with_name(path.name + ".lock"))
+    try:
+        turns.take(_TURN_WAIT_S)
+    except Busy:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        turns.end()
+        turns.close()
 
 
 def _is_index_whole(connection: apsw.Connection, shelf: str) -> bool:
@@ -349,6 +397,7 @@ def _check_orphans(patient: Patient) -> Iterator[Finding]:
 _CHECKS: dict[str, Check] = {
     "schema": _check_schema,
     "pages": _check_pages,
+    CHECKSUMS: _check_checksums,
     "space": _check_facts,
     "wal": _check_wal,
     "memory": _check_records,

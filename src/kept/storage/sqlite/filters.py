@@ -10,20 +10,13 @@ from kept.ports import Where
 from kept.storage.sqlite import rows
 
 # As text, not as bound values: only so can SQLite see that a partial index answers, and need not plan anew each time.
-# Shelf and scope, where no index needs them, by what they are not: a damaged one is then not passed over, but read, and
-# its checksum shows the damage.
 _SHELVES = {
-    "live": "m.shelf not in ('archive', 'forgotten')",
+    "live": "m.shelf in ('live', 'library')",
     "archive": "m.shelf = 'archive'",
     "forgotten": "m.shelf = 'forgotten'",
     "any": "true",
 }
-_SCOPES = {
-    None: "true",
-    "memory": "m.scope not in ('items', 'sources')",
-    "items": "m.scope not in ('memory', 'sources')",
-    "sources": "m.scope not in ('memory', 'items')",
-}
+_SCOPES = {None: "true", "memory": "m.scope = 'memory'", "items": "m.scope = 'items'", "sources": "m.scope = 'sources'"}
 _STATUSES = {name: f"m.status = '{name}'" for name in ("candidate", "confirmed", "pinned", "archived")}
 
 

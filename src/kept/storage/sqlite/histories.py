@@ -1,5 +1,4 @@
-"""The journal of a file against itself and against the rows: the part of an examination that reads every event, and
-what a reader of a single history asks, too.
+"""The journal of a file against itself and against the rows: the part of an examination that reads every event.
 
 An earlier repair may have found events, payloads or records gone; its own event says which, and from then on that is
 a note and no longer a problem. Rule: whatever is missing must be accounted for by an event that is there.

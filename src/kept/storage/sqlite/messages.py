@@ -15,11 +15,11 @@ import apsw
 import msgspec
 
 from kept import text
-from kept.model import Event, Message, Session
+from kept.model import Message, Session
 from kept.ports import ALWAYS, FoundMessage, Period, Statistics
 from kept.storage.messages import blank, free_id
 from kept.storage.shared import check_limit
-from kept.storage.sqlite import absences, rows
+from kept.storage.sqlite import rows
 
 COLUMNS = ("session", "n", "message_id", "role", "content", "name", "input", "at", "speaker", "words", "n_words")
 _SELECT = ", ".join(f"m.{column}" for column in (*COLUMNS, "checksum"))
@@ -35,44 +35,28 @@ class MessageReader:
     _connection: apsw.Connection
     space: str
     _fetch: Callable[..., list[Any]]
-    _history: Callable[[str], list[Event]]
     _holds_any: Callable[[str, Sequence[str]], bool]
     _interrupted_when: Callable[[Callable[[], bool] | None], AbstractContextManager[None]]
 
     def session(self, name: str) -> Session | None:
         sql = f"select {', '.join(rows.columns_of(Session))} from sessions where name = ?"
-        if found := self._fetch(sql, (name,)):
-            return rows.to_record(Session, found[0], self.space)
-        absences.check_session(self._connection, name, self._history(f"{Session.noun}:{name}"))
-        return None
+        found = self._fetch(sql, (name,))
+        return rows.to_record(Session, found[0], self.space) if found else None
 
     def messages(self, session: str, *, after: int = 0, limit: int | None = None) -> list[Message]:
         sql = f"select {_SELECT} from messages m where m.session = ? and m.n > ? order by m.n limit ?"
         found = self._fetch(sql, (session, after, -1 if limit is None else limit))
-        messages = [_found(row).message for row in found]
-        if not after and limit is None:
-            absences.check_messages(self._connection, session, len({message.n for message in messages}))
-        if messages:
-            return messages
+        if found:
+            return [_found(row).message for row in found]
         return [message for message in self._packed(session) if message.n > after][:limit]
 
     def last_number(self, session: str) -> int:
         ((last,),) = self._fetch("select max(n) from messages where session = ?", (session,))
-        if last is None:
-            return max((message.n for message in self._packed(session)), default=0)
-        if type(last) is not int:
-            raise rows.damaged(f"An index of messages, which says where session {session} ends,")
-        return last
+        return int(last) if last is not None else max((message.n for message in self._packed(session)), default=0)
 
     def messages_at(self, places: Sequence[tuple[str, int]]) -> list[FoundMessage]:
         sql = f"select {_SELECT} from messages m where m.session = ? and m.n = ?"
-        found: list[FoundMessage] = []
-        for session, n in places:
-            listed = self._fetch(sql, (session, n))
-            found += map(_found, listed)
-            if not listed:
-                absences.check_place(self._connection, session, n)
-        return found
+        return [_found(row) for place in places for row in self._fetch(sql, place)]
 
     def search_messages(
         self,
@@ -97,14 +81,11 @@ class MessageReader:
               order by relevance, id desc
               limit ?
             ) f
-            left join messages m on m.id = f.id
+            join messages m on m.id = f.id
             order by f.relevance, f.id desc"""
         match = " OR ".join(f'"{word}"' for word in dict.fromkeys(words))
         with self._interrupted_when(is_late):
-            listed = self._fetch(sql, (match, *values, limit))
-        if any(row[0] is None for row in listed):
-            raise rows.damaged("The index of messages, which knows one that is not there,")
-        found = [_found(row) for row in listed]
+            found = [_found(row) for row in self._fetch(sql, (match, *values, limit))]
         for hit in found:
             if not self._holds_any(hit.words, words):
                 at = f"message {hit.message.n} of session {hit.message.session}"
@@ -126,10 +107,8 @@ class MessageReader:
         return int(found[0][0]) if found else 0
 
     def _packed(self, session: str) -> list[Message]:
-        if found := self._fetch("select body from packed_sessions where session = ?", (session,)):
-            return unpacked(session, found[0][0])
-        absences.check_packed(self._connection, session)
-        return []
+        found = self._fetch("select body from packed_sessions where session = ?", (session,))
+        return unpacked(session, found[0][0]) if found else []
 
 
 class MessageWriter(MessageReader):

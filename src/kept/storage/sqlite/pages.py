@@ -1,11 +1,13 @@
 """The file as bytes: pages and records read without SQLite's help, from a database that SQLite no longer trusts.
 
-`doctor` uses it to say what a WAL holds, `repair` to save what can be saved. Rule: nothing read here is believed
-because of where it was found. Rows carry checksums, events carry hashes, and the caller checks them.
+`doctor` uses it to say what a WAL holds and which pages do not fit their checksum, `repair` to save what can be saved.
+Rule: nothing read here is believed because of where it was found. Rows carry checksums, events carry hashes, and the
+caller checks them.
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,9 @@ from typing import Any
 import apsw
 from msgspec import Struct
 
-_HEADER_BYTES = 100
+from kept.storage.sqlite import page_checksums
+
+HEADER_BYTES = 100
 _DEFAULT_PAGE_SIZE = 4096
 _WAL_HEADER_BYTES = 32
 _FRAME_HEADER_BYTES = 24
@@ -32,10 +36,64 @@ class Frame(Struct, frozen=True):
     ends_transaction: bool
 
 
-def open_file(path: Path) -> apsw.VFSFile:
+@contextmanager
+def opened(path: Path, vfs: str = page_checksums.PLAIN) -> Iterator[apsw.VFSFile]:
     """The database file, through SQLite's own file layer: one that was opened and closed beside it would drop the
     locks that this process holds on it."""
-    return apsw.VFSFile("", str(path), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READWRITE, 0])
+    file = apsw.VFSFile(vfs, str(path), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READWRITE, 0])
+    try:
+        yield file
+    finally:
+        file.xClose()
+
+
+def header_of(file: apsw.VFSFile) -> bytes:
+    """The first bytes of a database; by reading them, a VFS with checksums sees whether the file has any."""
+    return file.xRead(HEADER_BYTES, 0)
+
+
+def page_size(header: bytes) -> int:
+    """How long the pages of a database are; what is usual, should its header be damaged."""
+    return _size(header[16:18])
+
+
+def misfits(path: Path, wal: Path, vfs: str | None = None) -> list[int]:
+    """The pages, counted from 1, that do not fit their checksum; without those of which the WAL has a newer state."""
+    found = []
+    with opened(path, vfs or page_checksums.vfs()) as file:
+        size = page_size(header_of(file))
+        superseded = {frame.page for frame in wal_frames(wal, size)}
+        for number in range(1, file.xFileSize() // size + 1):
+            if number not in superseded:
+                try:
+                    file.xRead(size, (number - 1) * size)
+                except apsw.IOError:
+                    found.append(number)
+    return found
+
+
+def seal(path: Path, numbers: Collection[int]) -> None:
+    """Give these pages the checksum of what they hold. Call it when that has proved to be right, and nobody writes."""
+    with opened(path) as plain, opened(path, page_checksums.vfs()) as file:
+        size = page_size(header_of(file))
+        for number in numbers:
+            start = (number - 1) * size
+            file.xWrite(plain.xRead(size, start), start)
+        file.xSync(apsw.SQLITE_SYNC_FULL)
+
+
+def add_checksums(path: Path) -> None:
+    """Give a file that has none a checksum on each page. Call it while nobody else has it open."""
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=page_checksums.vfs())
+    try:
+        if page_checksums.is_verified(connection):
+            return
+        connection.reserve_bytes(reserve=page_checksums.BYTES)
+        connection.execute("vacuum")
+    finally:
+        connection.close()
+    # What SQLite wrote before it came to the first page has none yet.
+    seal(path, misfits(path, wal_of(path)))
 
 
 class Image:
@@ -45,13 +103,16 @@ class Image:
         """`frames`: lay only so many over the database; None for all up to the last end of a transaction."""
         self._file = file
         self._size = file.xFileSize()
-        header = file.xRead(_HEADER_BYTES, 0)
-        self.page_size = _page_size(header[16:18])
-        self._usable = self.page_size - (header[20] if len(header) > 20 and header[20] < 32 else 0)
+        self.page_size = page_size(header_of(file))
+        reserved = page_checksums.reserved_bytes(file.xRead(min(self.page_size, self._size), 0))
+        self._usable = self.page_size - (reserved if reserved < 32 else 0)
         found = wal_frames(wal, self.page_size)
-        self._overlay = {frame.page: frame.offset for frame in found[: _last_end(found) if frames is None else frames]}
+        own = -(-self._size // self.page_size)
+        most = own + len(found)  # a frame of a page further on has a damaged number
+        laid = (frame for frame in found[: _last_end(found) if frames is None else frames] if frame.page <= most)
+        self._overlay = {frame.page: frame.offset for frame in laid}
         self._wal = wal.read_bytes() if self._overlay else b""
-        self._n_pages = max(-(-self._size // self.page_size), *self._overlay, 0)
+        self.n_pages = max(own, *self._overlay, 0)
 
     def page(self, number: int) -> bytes:
         """The bytes of a page, counted from 1; shorter than a page where the file ends."""
@@ -63,7 +124,7 @@ class Image:
 
     def rows(self) -> Iterator[tuple[int, list[Any]]]:
         """Every (rowid, values) that can be read from a leaf of any table."""
-        for number in range(1, self._n_pages + 1):
+        for number in range(1, self.n_pages + 1):
             page = self.page(number)
             for cell in _cells(page, number, _TABLE_LEAF):
                 try:
@@ -76,7 +137,7 @@ class Image:
     def entries(self) -> Iterator[list[Any]]:
         """Every list of values in an index, or in a table without rowid, which is one."""
         largest = (self._usable - 12) * 64 // 255 - 23
-        for number in range(1, self._n_pages + 1):
+        for number in range(1, self.n_pages + 1):
             page = self.page(number)
             for kind, child_bytes in ((_INDEX_LEAF, 0), (_INDEX_INTERIOR, 4)):
                 for cell in _cells(page, number, kind):
@@ -90,14 +151,14 @@ class Image:
         """The bytes of a record: those on its page and those in the chain of overflow pages, as far as that leads."""
         if length <= largest:
             return page[at : at + length]
-        if length > self._n_pages * self.page_size:
+        if length > self.n_pages * self.page_size:
             raise ValueError("no record is longer than the file")
         smallest = (self._usable - 12) * 32 // 255 - 23
         local = smallest + (length - smallest) % (self._usable - 4)
         local = local if local <= largest else smallest
         parts, got = [page[at : at + local]], local
         following = int.from_bytes(page[at + local : at + local + 4], "big")
-        while got < length and 0 < following <= self._n_pages:
+        while got < length and 0 < following <= self.n_pages:
             overflow = self.page(following)
             parts.append(overflow[4 : min(self._usable, 4 + length - got)])
             got += self._usable - 4
@@ -118,7 +179,7 @@ def wal_frames(wal: Path, page_size: int | None = None) -> list[Frame]:
         return []
     with wal.open("rb") as file:
         header = file.read(_WAL_HEADER_BYTES)
-        size = page_size or _page_size(header[10:12])
+        size = page_size or _size(header[10:12])
         heads: list[tuple[int, bytes]] = []
         offset = _WAL_HEADER_BYTES
         while len(head := file.read(_FRAME_HEADER_BYTES)) == _FRAME_HEADER_BYTES:
@@ -141,7 +202,7 @@ def _last_end(frames: list[Frame]) -> int:
     return max((number for number, frame in enumerate(frames, 1) if frame.ends_transaction), default=0)
 
 
-def _page_size(two_bytes: bytes) -> int:
+def _size(two_bytes: bytes) -> int:
     size = int.from_bytes(two_bytes, "big")
     size = 65536 if size == 1 else size
     return size if size >= 512 and size & (size - 1) == 0 else _DEFAULT_PAGE_SIZE
@@ -149,7 +210,7 @@ def _page_size(two_bytes: bytes) -> int:
 
 def _cells(page: bytes, number: int, kind: int) -> Iterator[int]:
     """Where the cells of a page begin, if it is a page of this kind."""
-    start = _HEADER_BYTES if number == 1 else 0
+    start = HEADER_BYTES if number == 1 else 0
     if len(page) < start + 12 or page[start] != kind:
         return
     n_cells = int.from_bytes(page[start + 3 : start + 5], "big")

@@ -1,7 +1,8 @@
 """Repair a SQLite space: build anew what can be derived, and rescue the rest into a new file.
 
 Called by `kept doctor --fix`. salvage.py finds what can be saved, rebuilding.py makes a file of it; here is the order
-of things. Rule: a damaged file is never changed, deleted or replaced before a synced copy of it lies beside it.
+of things. Rule: a damaged file is never changed, deleted or replaced before a synced copy of it lies beside it. Only
+what proves to be whole is changed in place: indexes are built anew, and pages get the checksum of what they hold.
 """
 
 import os
@@ -16,12 +17,23 @@ from kept import text
 from kept.errors import Busy, Corrupt, SchemaTooNew
 from kept.model import Memory
 from kept.storage.shared import WRITE_WAIT_S
-from kept.storage.sqlite import acknowledged, handles, hotwords, messages, rows, schema, vectors, weights
+from kept.storage.sqlite import (
+    acknowledged,
+    handles,
+    hotwords,
+    messages,
+    pages,
+    rows,
+    schema,
+    scrub,
+    vectors,
+    weights,
+)
 from kept.storage.sqlite.connection import connect, translated
-from kept.storage.sqlite.examination import INDEXES, SHELVES, examine, look
-from kept.storage.sqlite.findings import Finding
+from kept.storage.sqlite.examination import CHECKSUMS, INDEXES, SHELVES, examine, look
+from kept.storage.sqlite.findings import Finding, named
 from kept.storage.sqlite.histories import ids_of, sound_row
-from kept.storage.sqlite.pages import Image, open_file, wal_of
+from kept.storage.sqlite.pages import Image, wal_of
 from kept.storage.sqlite.rebuilding import build
 from kept.storage.sqlite.salvage import salvage
 from kept.storage.sqlite.surroundings import BESIDE
@@ -40,14 +52,39 @@ def repair(path: Path, *, now: datetime) -> list[Finding]:
     """
     done = list(_close_to_others(path))
     problems = _problems(path, now)
-    if problems and problems <= _DERIVED:
+    if problems & _DERIVED and problems <= _DERIVED | {CHECKSUMS}:
         with _turn(path):
             done += _build_indexes_anew(path)
+        problems = _problems(path, now)
+    if problems == {CHECKSUMS}:
+        done += _seal(path)
         problems = _problems(path, now)
     if problems:
         with _turn(path), translated(path):
             done += _rebuild(path, now)
     return done or [Finding("ok", "repair", "There is nothing to repair.")]
+
+
+def seal_if_whole(path: Path, *, now: datetime, after_a_sweep: bool = False) -> bool:
+    """Some pages may not fit their checksum, for a reason that we know of; if all that they hold proves right, they
+    get a new one. Whether any did.
+
+    `after_a_sweep`: only if a sweep may have been cut off.
+    """
+    if not pages.misfits(path, wal_of(path)) or (after_a_sweep and not _is_sweep_pending(path)):
+        return False
+    is_whole = _problems(path, now) == {CHECKSUMS}
+    if is_whole:
+        _seal(path)
+    return is_whole
+
+
+def _is_sweep_pending(path: Path) -> bool:
+    connection = look(path)
+    try:
+        return bool(scrub.pending(connection))
+    finally:
+        connection.close()
 
 
 def _problems(path: Path, now: datetime) -> set[str]:
@@ -64,9 +101,24 @@ def _close_to_others(path: Path) -> Iterator[Finding]:
                 yield Finding("ok", "permissions", f"Only you can read {file.name} now.")
 
 
+def _seal(path: Path) -> list[Finding]:
+    """Each row, event and index was compared with what it must be, and found right: so is every page."""
+    with _turn(path), translated(path):
+        connection = connect(path, is_verified=False)
+        try:
+            connection.execute("begin immediate")  # also keeps others from copying a WAL into these pages
+            wrong = pages.misfits(path, wal_of(path))
+            pages.seal(path, wrong)
+            connection.execute("rollback")
+        finally:
+            connection.close()
+    message = f"Their checksums did not fit, but all that they hold is right; now they do: {named('page', wrong)}."
+    return [Finding("ok", CHECKSUMS, message)]
+
+
 def _build_indexes_anew(path: Path) -> list[Finding]:
     """Words, indexes and counts from the rows. When that fails, the file needs more than this."""
-    connection = connect(path)
+    connection = connect(path, is_verified=False)
     try:
         with connection:
             _prepare_words_anew(connection)
@@ -164,8 +216,7 @@ def _frames_that_sqlite_reads(path: Path) -> int:
 @contextmanager
 def _alone_with(path: Path) -> Iterator[apsw.VFSFile]:
     """The file, while nobody has it open. Raises Busy otherwise."""
-    file = open_file(path)
-    try:
+    with pages.opened(path) as file:
         try:
             file.xLock(apsw.SQLITE_LOCK_SHARED)
             file.xLock(apsw.SQLITE_LOCK_EXCLUSIVE)
@@ -174,10 +225,10 @@ def _alone_with(path: Path) -> Iterator[apsw.VFSFile]:
                 f"{path} is open in another program, so it cannot be replaced.",
                 hint="End what uses it (an MCP server, an agent, `kept serve`), and try again.",
             ) from None
-        yield file
-    finally:
-        file.xUnlock(apsw.SQLITE_LOCK_NONE)
-        file.xClose()
+        try:
+            yield file
+        finally:
+            file.xUnlock(apsw.SQLITE_LOCK_NONE)
 
 
 def _copy_aside(path: Path, file: apsw.VFSFile) -> Path:

@@ -18,7 +18,7 @@ import apsw
 from kept.errors import Corrupt, InvalidInput, NotAllowed
 from kept.ports import Restored
 from kept.storage.shared import tombstone
-from kept.storage.sqlite import acknowledged, backup, schema
+from kept.storage.sqlite import acknowledged, backup, pages, schema
 from kept.storage.sqlite.connection import translated
 from kept.storage.sqlite.scrub import SESSION
 from kept.storage.turns import Turns
@@ -97,6 +97,7 @@ def _staged(path: Path, source: Path, now: datetime) -> Iterator[Path]:
             with backup.opened(part) as copy:
                 schema.check_checksums(copy, source, schema.migrations())
                 schema.migrate(copy, source, schema.migrations(), now)
+        pages.add_checksums(part)
         yield part
 
 

@@ -8,6 +8,7 @@ a reader of another process holds the old pages, the answer is "pending", and th
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
@@ -15,8 +16,10 @@ from typing import TypeVar
 import apsw
 import msgspec
 
+from kept.errors import Busy, Corrupt
 from kept.storage.shared import tombstone
-from kept.storage.sqlite.connection import READ_WAIT_MS
+from kept.storage.sqlite import page_checksums
+from kept.storage.sqlite.connection import READ_WAIT_MS, is_damage
 from kept.storage.sqlite.rows import damaged
 from kept.storage.sqlite.sweep import sweep
 
@@ -87,11 +90,27 @@ def finish(connection: apsw.Connection, path: Path, vfs: str | None = None) -> b
         connection.execute("commit")
         connection.release_memory()  # its own cache it has to be told about
         return True
-    except apsw.CorruptError:
+    except apsw.Error as error:
+        if not is_damage(error):
+            raise
         return False  # what a damaged page calls a gap may hold what could still be saved
     finally:
         if connection.in_transaction:
             connection.execute("rollback")
+
+
+def check_none_is_under_way(connection: apsw.Connection, error: apsw.Error) -> None:
+    """A page did not fit its checksum: raise Busy, if that may be because somebody sweeps it at this moment.
+
+    The connection is not to be used any more.
+    """
+    page_checksums.read_unverified(connection)
+    with suppress(apsw.Error, Corrupt):  # what else is wrong the caller knows already
+        if pending(connection):
+            raise Busy(
+                "The file is just being cleaned of what was erased.",
+                hint="Try again. If it stays so, close all that have it open; `kept doctor` says more.",
+            ) from error
 
 
 def replace_stray_separators(connection: apsw.Connection, shelf: str) -> None:

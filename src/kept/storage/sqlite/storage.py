@@ -21,7 +21,7 @@ from kept.storage.blocks import block
 from kept.storage.shared import WRITE_WAIT_S
 from kept.storage.sqlite import acknowledged, backup, bulk, hotwords, reserve, restore, rows, schema, scrub
 from kept.storage.sqlite.bookkeeping import SqliteBookkeeping
-from kept.storage.sqlite.connection import connect, translate, translated
+from kept.storage.sqlite.connection import connect, is_damage, leaving_the_wal, translate, translated
 from kept.storage.sqlite.daily import DailyBackups
 from kept.storage.sqlite.pool import Pool
 from kept.storage.sqlite.reader import SqliteReader
@@ -242,22 +242,43 @@ class SqliteStorage:
 
     def _prepare_file(self, space: str | None) -> str:
         """Create or upgrade the schema, and finish an erasure that was left pending."""
-        # On a full disk even opening needs room, for the index of the WAL.
-        with reserve.spent(self.path), self._pool.borrow() as connection:
-            schema.check_ownership(connection, self.path)
-            if schema.check_version(connection, self.path) < schema.LATEST:
-                self._migrate(connection)
-            self._check_nothing_is_lost(connection)
-            facts = self._settle_facts(connection, space)
-            found, self._created_at = facts["space"], datetime.fromisoformat(facts["created_at"])
-            if space is not None and space != found:
-                raise InvalidInput(f"{self.path} holds the space {found}, not {space}.")
-            is_pending = bool(scrub.pending(connection))
+        if not self._files()[1].exists() and acknowledged.noted(self.path) != acknowledged.Position():
+            # The last write was noted, and the WAL is gone: another program may have closed the file last. Then SQLite
+            # has copied the WAL into the database without our checksums.
+            self._seal_if_whole()
+        try:
+            found, is_pending = self._open_file(space)
+        except apsw.Error as error:
+            if not is_damage(error) or not self._seal_if_whole(after_a_sweep=True):
+                raise
+            found, is_pending = self._open_file(space)
         if is_pending:
+            self._seal_if_whole()
             # Neither somebody else's turn nor a full disk is a reason not to open: it stays pending.
             with suppress(Busy), self._turn(0):
                 self._scrub()
         return found
+
+    def _seal_if_whole(self, *, after_a_sweep: bool = False) -> bool:
+        """Pages that do not fit their checksum for a reason that we know of: whether all that they hold is right."""
+        from kept.storage.sqlite import repair  # large, and hardly ever needed
+
+        return repair.seal_if_whole(self.path, now=self._now(), after_a_sweep=after_a_sweep)
+
+    def _open_file(self, space: str | None) -> tuple[str, bool]:
+        """The space that the file holds, and whether an erasure is pending."""
+        # On a full disk even opening needs room, for the index of the WAL.
+        with reserve.spent(self.path), self._pool.borrow() as connection:
+            with leaving_the_wal(connection):
+                schema.check_ownership(connection, self.path)
+                if schema.check_version(connection, self.path) < schema.LATEST:
+                    self._migrate(connection)
+                self._check_nothing_is_lost(connection)
+            facts = self._settle_facts(connection, space)
+            found, self._created_at = facts["space"], datetime.fromisoformat(facts["created_at"])
+            if space is not None and space != found:
+                raise InvalidInput(f"{self.path} holds the space {found}, not {space}.")
+            return found, bool(scrub.pending(connection))
 
     def _scrub(self) -> Scrubbed:
         """Clean this file and its backups of what was erased. Call it in this process's turn to write."""
@@ -284,8 +305,6 @@ class SqliteStorage:
         noted = acknowledged.noted(self.path)  # read first: the file can only have come further since
         found = acknowledged.position_of(connection)
         if found.is_behind(noted):
-            # The WAL may still hold what is lost; closing the connection must not take it away.
-            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             raise Corrupt(
                 f"{self.path} ends with event {found.event} and message {found.message}, but event {noted.event} and "
                 f"message {noted.message} were acknowledged. Its WAL file is damaged, or was taken away, or an older "
@@ -384,3 +403,5 @@ class _Transaction:
             if is_ours and self._connection.in_transaction:
                 with suppress(apsw.Error):  # then the pool does not take the connection back
                     self._connection.execute("rollback")
+        if is_ours and isinstance(error, apsw.Error) and is_damage(error):
+            scrub.check_none_is_under_way(self._connection, error)

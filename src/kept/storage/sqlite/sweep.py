@@ -3,13 +3,17 @@
 `secure_delete` overwrites a row where it stands. But when SQLite moves rows from a full page to a new one, their
 old copies stay behind in the room between the page's directory and its first row; deleting a row later overwrites
 the new copy only. Those gaps hold nothing that SQLite reads, so they are overwritten in place, beneath it. Rule:
-only while nothing can be written to the file by anybody else, while its WAL is empty, and on pages that add up.
+only while nothing can be written to the file by anybody else, while its WAL is empty, and on pages that add up and
+fit their checksum. A crash in the middle of a page leaves one that does not; until the erasure is noted as finished,
+whoever opens the file looks for such pages (storage.py).
 """
 
 import struct
 from pathlib import Path
 
 import apsw
+
+from kept.storage.sqlite import page_checksums, pages
 
 _PAGES_AT_ONCE = 256
 _TABLE_LEAF, _TABLE_INTERIOR, _INDEX_INTERIOR = 13, 5, 2
@@ -19,46 +23,47 @@ _HEADER_BYTES = {2: 12, 5: 12, 10: 8, 13: 8}  # of a b-tree page, by its first b
 def sweep(path: Path, vfs: str | None = None) -> int:
     """Fill the gaps of all pages with zeros, and sync. Returns how many pages had something in theirs.
 
-    Raises CorruptError when a page is damaged, so that what it calls a gap may be none; such pages are left alone.
+    Raises an error of apsw when a page is damaged, so that what it calls a gap may be none; such pages are left alone.
     """
-    # Through SQLite's own file layer: a file opened and closed beside it would drop the locks of this process.
-    file = apsw.VFSFile(vfs or "", str(path), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READWRITE, 0])
-    try:
-        start_of_file = file.xRead(100, 0)
-        page_bytes = int.from_bytes(start_of_file[16:18], "big")
-        page_bytes = 65_536 if page_bytes == 1 else page_bytes
-        usable_bytes = page_bytes - start_of_file[20]
+    swept = damaged = 0
+    with pages.opened(path) as plain, pages.opened(path, vfs or page_checksums.vfs()) as file:
+        header = pages.header_of(file)
+        page_bytes = pages.page_size(header)
+        usable_bytes = page_bytes - header[20]
         file_bytes, run_bytes = file.xFileSize(), page_bytes * _PAGES_AT_ONCE
-        swept = damaged = 0
         for start in range(0, file_bytes, run_bytes):
-            pages = file.xRead(min(run_bytes, file_bytes - start), start)
-            for page, first, last in _dirty_gaps(pages, start == 0, page_bytes):
-                header = 100 if start == page == 0 else 0
-                if _adds_up(pages[page : page + usable_bytes], header):
-                    file.xWrite(bytes(last - first), start + first)
+            run = plain.xRead(min(run_bytes, file_bytes - start), start)
+            for page, first, last in _dirty_gaps(run, start == 0, page_bytes):
+                is_first = start == page == 0
+                if _adds_up(run[page : page + usable_bytes], pages.HEADER_BYTES if is_first else 0):
+                    file.xRead(page_bytes, start + page)  # an error, if it does not fit its checksum
+                    clean = run[page:first] + bytes(last - first) + run[last : page + page_bytes]
+                    try:
+                        file.xWrite(clean, start + page)
+                    except BaseException:
+                        plain.xWrite(run[page : page + page_bytes], start + page)  # half of each fits no checksum
+                        raise
                     swept += 1
                 else:
                     damaged += 1
         if swept:
             file.xSync(apsw.SQLITE_SYNC_FULL)
-        if damaged:
-            raise apsw.CorruptError(f"{damaged} pages do not add up")
-        return swept
-    finally:
-        file.xClose()
+    if damaged:
+        raise apsw.CorruptError(f"{damaged} pages do not add up")
+    return swept
 
 
-def _dirty_gaps(pages: bytes, is_start: bool, page_bytes: int) -> list[tuple[int, int, int]]:
+def _dirty_gaps(run: bytes, is_start: bool, page_bytes: int) -> list[tuple[int, int, int]]:
     """The b-tree pages with something between cell pointers and cells: where page, gap and cells begin."""
     found = []
     zeros = bytes(page_bytes)
-    for page in range(0, len(pages), page_bytes):  # hot: some 50,000 rounds for 100,000 memories
+    for page in range(0, len(run), page_bytes):  # hot: some 50,000 rounds for 100,000 memories
         header = page + 100 if is_start and page == 0 else page  # the first page begins with the file's own header
-        kind = pages[header]
+        kind = run[header]
         if kind in _HEADER_BYTES:
-            first = header + _HEADER_BYTES[kind] + 2 * (pages[header + 3] << 8 | pages[header + 4])
-            last = page + ((pages[header + 5] << 8 | pages[header + 6]) or 65_536)
-            if pages[first:last] != zeros[: last - first]:
+            first = header + _HEADER_BYTES[kind] + 2 * (run[header + 3] << 8 | run[header + 4])
+            last = page + ((run[header + 5] << 8 | run[header + 6]) or 65_536)
+            if run[first:last] != zeros[: last - first]:
                 found.append((page, first, last))
     return found
 

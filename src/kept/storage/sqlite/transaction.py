@@ -119,7 +119,7 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         if current is None:
             raise NotFound(f"There is no memory with id {memory.id} to erase.")
         key = bytes.fromhex(self.meta("tombstone_key") or "")
-        fingerprints = journal.fingerprints(self._history(current.uid)) | {current.fingerprint}
+        fingerprints = journal.fingerprints(self.events(subject=current.uid)) | {current.fingerprint}
         erase_rows(self._connection, current.uid)
         self._chunks.clear()
         self._connection.executemany(

@@ -1,0 +1,17 @@
+"""Ways into a file of Kept that go around Kept."""
+
+from pathlib import Path
+
+import apsw
+
+from kept.storage.sqlite import page_checksums, pages
+
+
+def behind(path: Path) -> apsw.Connection:
+    """A connection behind Kept's back. What it writes has the checksums of pages, as if Kept had written it."""
+    return apsw.Connection(str(path), vfs=page_checksums.vfs())
+
+
+def seal(path: Path) -> None:
+    """Give every page the checksum of what it holds now, as if Kept had written that."""
+    pages.seal(path, pages.misfits(path, pages.wal_of(path)))

@@ -1,0 +1,328 @@
+"""Every page has a checksum: damage is an error, and what another program does to a sound file is none (A3, C30)."""
+
+import random
+from pathlib import Path
+from typing import Any, NoReturn
+
+import apsw
+import pytest
+
+from kept.errors import Busy, Corrupt, StorageError
+from kept.model import Memory
+from kept.ports import ANYWHERE
+from kept.storage.sqlite import SqliteStorage, acknowledged, backup, doctor, page_checksums, pages
+from kept.storage.sqlite.sweep import sweep
+from tests.behind import behind, seal
+from tests.builders import START, memory, stamp
+from tests.crash.simulated_disk import Happened, Refusal, TappedDisk
+
+SPACE = "project/p1"
+PAGE = 4096
+HEADER_SAYS_RESERVED = 20
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    folder = tmp_path / "space"
+    folder.mkdir(mode=0o700)
+    return folder / "kept.db"
+
+
+def filled(path: Path, n_memories: int = 40) -> SqliteStorage:
+    storage = SqliteStorage(path, SPACE)
+    for number in range(n_memories):
+        with storage.writing(stamp()) as tx:
+            tx.add(memory(f"Memory {number} about topic {number % 7}: {'words ' * 30}"), "remember")
+    return storage
+
+
+def contents(path: Path) -> list[str]:
+    storage = SqliteStorage(path)
+    try:
+        with storage.reading() as reader:
+            return [m.content for m in reader.select(ANYWHERE, oldest_first=True, limit=1000)]
+    finally:
+        storage.close()
+
+
+def misfits(path: Path) -> list[int]:
+    return pages.misfits(path, pages.wal_of(path))
+
+
+def by_another_program(path: Path, *statements: str) -> None:
+    """Open the file with a SQLite that knows nothing of checksums, do something, and close it."""
+    connection = apsw.Connection(str(path), vfs=page_checksums.PLAIN)
+    connection.execute("select count(*) from memories").fetchall()
+    for statement in statements:
+        connection.execute(statement).fetchall()
+    connection.close()
+
+
+def killed(path: Path) -> Path:
+    """The files of a process that was killed after its last write; half of what it wrote is in the WAL."""
+    filled(path, 20).close()
+    storage = filled(path, 20)
+    copy = path.parent.parent / "killed" / "kept.db"
+    copy.parent.mkdir(mode=0o700)
+    for suffix in ("", "-wal", ".lock"):
+        copy.with_name(copy.name + suffix).write_bytes(path.with_name(path.name + suffix).read_bytes())
+        copy.with_name(copy.name + suffix).chmod(0o600)
+    acknowledged.note(copy, copy.stat().st_ino, 40)  # of this file, not of the one that it is a copy of
+    storage.close()
+    return copy
+
+
+def flip(path: Path, position: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[position] ^= 0x41
+    path.write_bytes(content)
+
+
+def problems(path: Path) -> dict[str, str]:
+    return {f.check: f.message for f in doctor.examine(path, now=START, deep=True) if f.level == "problem"}
+
+
+# Every page --------------------------------------------------------------------------------------
+
+
+def test_whatever_is_done_to_a_file_its_pages_fit(path: Path) -> None:
+    storage = filled(path)
+    with storage.in_bulk(), storage.writing(stamp()) as tx:
+        for number in range(300):
+            tx.add(memory(f"Imported {number} {'text ' * 50}"), "remember")
+    with storage.writing(stamp()) as tx:
+        for id in range(3, 30, 2):
+            gone = tx.get(Memory, id)
+            assert gone is not None
+            tx.erase(gone)
+    assert storage.scrub().is_done
+    copy = path.with_name("copy.db")
+    storage.back_up(copy)
+    with storage.writing(stamp()) as tx:
+        tx.add(memory("One more"), "remember")
+    storage.restore_from(copy, overwrite_newer=True)
+    storage.close()
+    for file in (path, copy, *backup.backups_of(path)):
+        assert file.read_bytes()[HEADER_SAYS_RESERVED] == page_checksums.BYTES
+        assert file.stat().st_size > 50 * PAGE
+        assert misfits(file) == []
+
+
+def test_a_changed_byte_on_any_page_is_found_by_whoever_reads_it(path: Path) -> None:
+    filled(path, 10).close()
+    sound, rng = path.read_bytes(), random.Random(7)
+    for number in range(1, len(sound) // PAGE + 1):
+        flip(path, (number - 1) * PAGE + rng.randrange(100 if number == 1 else 0, PAGE))
+        assert misfits(path) == [number]
+        connection = behind(path)
+        try:
+            verdict = connection.execute("pragma integrity_check").get
+        except apsw.Error as error:
+            verdict = str(error)
+        connection.close()
+        assert verdict != "ok"
+        path.write_bytes(sound)
+    assert misfits(path) == []
+
+
+def test_damage_is_an_error_that_says_what_to_do_and_doctor_names_the_page(path: Path) -> None:
+    filled(path, 10).close()
+    connection = behind(path)
+    page: Any = connection.execute("select rootpage from sqlite_schema where name = 'memories'").get
+    connection.close()
+    flip(path, page * PAGE - 100)
+    storage = SqliteStorage(path)
+    with pytest.raises(Corrupt, match=r"is damaged.*kept doctor"), storage.writing(stamp()) as tx:
+        tx.add(memory("One more"), "remember")
+    storage.close()
+    assert problems(path)["checksums"] == f"Damaged, or written by another program: page {page}."
+
+
+def test_a_header_that_denies_the_checksums_is_damage(path: Path) -> None:
+    filled(path).close()
+    flip(path, HEADER_SAYS_RESERVED)
+    before = path.read_bytes()
+    with pytest.raises(Corrupt, match="header"):
+        SqliteStorage(path)
+    assert path.read_bytes() == before
+    assert "schema" in problems(path)
+    doctor.repair(path, now=START)
+    assert len(contents(path)) == 40
+    assert misfits(path) == []
+    assert problems(path) == {}
+
+
+def test_damage_at_opening_leaves_the_wal(path: Path) -> None:
+    copy = killed(path)
+    wal = pages.wal_of(copy)
+    before = wal.read_bytes()
+    for number in range(2, copy.stat().st_size // PAGE + 1):
+        flip(copy, number * PAGE - 50)
+    assert misfits(copy)
+    with pytest.raises(Corrupt):
+        SqliteStorage(copy)
+    assert wal.read_bytes() == before
+
+
+def test_other_connections_of_the_process_go_on_as_before(path: Path) -> None:
+    SqliteStorage(path, SPACE).close()
+    assert page_checksums.VERIFYING in apsw.vfs_names()
+    assert apsw.vfs_names()[0] == page_checksums.PLAIN
+
+
+# Other programs ----------------------------------------------------------------------------------
+
+
+def test_another_program_that_closes_the_file_last_does_no_harm(path: Path) -> None:
+    """It copies the WAL into the database, without checksums: what is there proves right, so it gets them."""
+    copy = killed(path)
+    by_another_program(copy)
+    assert not pages.wal_of(copy).exists()
+    assert misfits(copy)
+    assert len(contents(copy)) == 40
+    assert misfits(copy) == []
+    assert problems(copy) == {}
+
+
+def test_damage_beside_what_another_program_has_copied_is_still_damage(path: Path) -> None:
+    copy = killed(path)
+    by_another_program(copy)
+    content = copy.read_bytes()
+    flip(copy, content.index(b"Memory 7 about") + 3)
+    wrong = misfits(copy)
+    with pytest.raises(Corrupt):
+        contents(copy)
+    assert misfits(copy) == wrong
+    assert set(problems(copy)) > {"checksums"}
+
+
+@pytest.mark.parametrize(
+    "statement", ["vacuum", "insert into hot_words select 'live', 'zebra', 1 where false", "reindex"]
+)
+def test_what_another_program_has_written_is_an_error_until_doctor_has_looked_at_it(path: Path, statement: str) -> None:
+    filled(path).close()
+    by_another_program(path, statement)
+    changed = misfits(path)
+    if changed:
+        with pytest.raises(Corrupt):
+            contents(path)
+    assert set(problems(path)) == ({"checksums"} if changed else set())
+    doctor.repair(path, now=START)
+    assert problems(path) == {}
+    assert len(contents(path)) == 40
+    assert not list(path.parent.glob("*.damaged-*"))
+
+
+# Where apsw came without -------------------------------------------------------------------------
+
+
+def test_without_the_vfs_a_new_file_has_no_checksums_and_doctor_says_so(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(page_checksums, "vfs", lambda: page_checksums.PLAIN)
+        storage = filled(path)
+        copy = path.with_name("copy.db")
+        storage.back_up(copy)
+        storage.close()
+        assert path.read_bytes()[HEADER_SAYS_RESERVED] == 0
+        assert problems(path) == {}
+    [note] = [f for f in doctor.examine(path, now=START) if f.check == "checksums"]
+    assert (note.level, "no checksums" in note.message) == ("note", True)
+    assert len(contents(path)) == 40  # and with the VFS it is what it was
+    storage = SqliteStorage(path)
+    storage.restore_from(copy, overwrite_newer=True)
+    storage.close()
+    assert path.read_bytes()[HEADER_SAYS_RESERVED] == page_checksums.BYTES
+    assert misfits(path) == []
+    assert len(contents(path)) == 40
+
+
+def test_without_the_vfs_a_file_with_checksums_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(path).close()
+    before = path.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(page_checksums, "vfs", lambda: page_checksums.PLAIN)
+        with pytest.raises(StorageError, match=r"cannot keep them up.*pip install"):
+            SqliteStorage(path)
+    assert path.read_bytes() == before
+
+
+def test_a_library_that_cannot_be_loaded_is_as_good_as_none(tmp_path: Path) -> None:
+    names = apsw.vfs_names()
+    (tmp_path / "cksumvfs.so").write_text("no library")
+    page_checksums.load(tmp_path / "cksumvfs.so")
+    assert apsw.vfs_names() == names
+
+
+# Sweeping ----------------------------------------------------------------------------------------
+
+
+def with_an_erasure_pending(path: Path) -> None:
+    storage = filled(path)
+    with storage.writing(stamp()) as tx:
+        gone = tx.get(Memory, 3)
+        assert gone is not None
+        tx.erase(gone)
+    storage.close()
+
+
+def cut_off_a_sweep(path: Path) -> int:
+    """Leave a page as a power cut in the middle of the sweep does: the first part new, the rest old. Which one."""
+    before = path.read_bytes()
+    trial = path.with_name("trial.db")
+    trial.write_bytes(before)
+    sweep(trial)
+    after = trial.read_bytes()
+    trial.unlink()
+    start = next(at for at in range(0, len(before), PAGE) if before[at : at + PAGE] != after[at : at + PAGE])
+    end = start + PAGE - 512
+    path.write_bytes(before[:start] + after[start:end] + before[end:])
+    return start // PAGE + 1
+
+
+def test_a_sweep_that_was_cut_off_is_finished_by_the_next_who_opens_the_file(path: Path) -> None:
+    with_an_erasure_pending(path)
+    page = cut_off_a_sweep(path)
+    assert misfits(path) == [page]
+    assert len(contents(path)) == 39
+    assert misfits(path) == []
+    assert problems(path) == {}
+    storage = SqliteStorage(path)
+    assert "erase" not in storage.describe()
+    storage.close()
+
+
+def test_a_page_that_is_just_being_swept_is_no_damage(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_an_erasure_pending(path)
+    monkeypatch.setattr(SqliteStorage, "_scrub", lambda self: None)
+    storage = SqliteStorage(path)
+    cut_off_a_sweep(path)
+    with pytest.raises(Busy, match="cleaned of what was erased"), storage.reading() as reader:
+        everything(reader)
+    seal(path)
+    with storage.reading() as reader:
+        assert len(everything(reader)) == 39
+    storage.close()
+
+
+def everything(reader: Any) -> list[Memory]:
+    """Read every page that an answer can come from."""
+    reader._connection.execute("pragma integrity_check").fetchall()
+    found: list[Memory] = reader.select(ANYWHERE, limit=1000)
+    return found
+
+
+def test_a_sweep_that_fails_in_the_middle_of_a_page_puts_it_back(path: Path) -> None:
+    with_an_erasure_pending(path)
+    before = path.read_bytes()
+
+    def fail() -> NoReturn:
+        raise apsw.FullError("full")
+
+    def refuse(happened: Happened) -> Refusal | None:
+        return Refusal(fail, let_through=512) if happened.kind == "write" else None
+
+    with TappedDisk(refuse) as disk, pytest.raises(apsw.FullError):
+        sweep(path, disk.vfs)
+    assert path.read_bytes() == before
