@@ -286,6 +286,47 @@ def test_a_file_of_a_newer_kept_is_left_alone(path: Path) -> None:
         repair(path, now=START)
 
 
+@pytest.mark.parametrize("last", ["added", "changed"])
+def test_a_journal_that_lost_its_end_costs_nothing_else(path: Path, last: str) -> None:
+    first, _ = remember(path, "Use Fastify", "Use Postgres")
+    if last == "changed":
+        later = replace(first, feedback=3, updated_at=START + timedelta(days=1))
+        change(path, lambda tx: tx.put(later, "reinforce"))
+    event = 3 if last == "changed" else 2
+    execute(path, "pragma foreign_keys = off", f"delete from events where seq = {event}")
+    assert problems(path, deep=True)
+
+    findings = repair(path, now=START)
+    assert f"Lost: event {event}. What they did can be neither shown nor undone." in levels(findings, "problem")
+    assert contents(path) == ["Use Fastify", "Use Postgres"]
+    assert read(path, lambda reader: reader.get(Memory, 1)).feedback == (3 if last == "changed" else first.feedback)
+    assert problems(path, deep=True) == {}
+
+
+@pytest.mark.parametrize("is_packed", [True, False])
+def test_a_session_comes_back_once_packed_or_not(path: Path, is_packed: bool) -> None:
+    """As an older page would bring it back: in the other form, too."""
+    remember(path, "Use Fastify")
+    said = [Message(id=f"m{n}", role="user", session="s1", content=f"hello number {n}") for n in range(3)]
+    change(path, lambda tx: (tx.add(Session(name="s1", started_at=START), "session"), tx.append(said)))
+    connection = behind(path)
+    spoken: Any = connection.execute("select * from messages").fetchall()
+    change(path, lambda tx: (tx.pack("s1"), tx.put(replace(tx.session("s1"), packed_at=START), "pack")))
+    packed: Any = connection.execute("select * from packed_sessions").fetchall()
+    if is_packed:
+        connection.executemany(f"insert into messages values ({', '.join('?' * len(spoken[0]))})", spoken)
+    else:
+        change(path, lambda tx: (tx.unpack("s1"), tx.put(replace(tx.session("s1"), packed_at=None), "pack")))
+        connection.executemany("insert into packed_sessions values (?, ?)", packed)
+    connection.close()
+    execute(path, "delete from events where seq = 1")  # so that there is something to repair
+
+    repair(path, now=START)
+    assert problems(path, deep=True) == {}
+    assert [message.n for message in read(path, lambda reader: reader.messages("s1"))] == [1, 2, 3]
+    assert len(read(path, lambda reader: reader.search_messages(["hello"], limit=9))) == (0 if is_packed else 3)
+
+
 def test_a_file_that_is_open_is_not_replaced(path: Path) -> None:
     remember(path, "Use Fastify", "Use Postgres")
     flip_unnoticed(path, row_with("Use Postgres"))

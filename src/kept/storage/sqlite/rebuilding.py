@@ -40,10 +40,11 @@ class Decided(msgspec.Struct, frozen=True):
 def build(target: Path, saved: Saved, noted: Position, now: datetime) -> list[Finding]:
     """Write a new file of what was saved. What became of the rest."""
     events = saved.journal()
-    last = max([noted.event, *saved.events])
-    lost_events = [seq for seq in range(1, last + 1) if seq not in saved.events]
     facts, findings = _facts(saved, events, now)
+    lost_events = _lost_events(saved, events, facts["space"], noted)
+    last = max([0, *saved.events, *lost_events])
     decided = _decide(saved, events, facts["space"], has_gaps=bool(lost_events))
+    _leave_out_old_messages(saved, decided.records)
     conflicts = [record.id for record in decided.records if isinstance(record, Conflict)]
     lost_payloads = missing_payloads(events, conflicts, journal.erasures(events))
     lost: dict[str, list[Any]] = {"events": lost_events, "payloads": lost_payloads, "records": decided.lost}
@@ -87,20 +88,59 @@ def _facts(saved: Saved, events: list[Event], now: datetime) -> tuple[dict[str, 
     return facts, [Finding("problem", "erase", message)]
 
 
-def _decide(saved: Saved, events: list[Event], space: str, *, has_gaps: bool) -> Decided:
+def _lost_events(saved: Saved, events: list[Event], space: str, noted: Position) -> list[int]:
+    last = max([noted.event, *saved.events])
+    missing = [seq for seq in range(1, last + 1) if seq not in saved.events]
+    if missing:
+        return missing
+    histories = _histories(events)
+    proved = _proved(saved, space)
+    is_cut_off = any(_is_untold(record, histories.get(subject)) for subject, record in proved.items())
+    return [last + 1] if is_cut_off else []  # nothing is left of it but what it did
+
+
+def _is_untold(record: Record, history: list[Event] | None) -> bool:
+    """Whether a record was made, or changed last, by an event that is not there."""
+    if history is None:
+        return True
+    told = _told(history, "")
+    return isinstance(record, Memory) and isinstance(told, Memory) and record.updated_at > told.updated_at
+
+
+def _histories(events: list[Event]) -> dict[str, list[Event]]:
+    """What the journal tells of each subject since it was erased last."""
     histories: dict[str, list[Event]] = {}
     for event in events:
         if event.subject != JOURNAL:
             histories.setdefault(event.subject, []).append(event)
+    return {subject: [*journal.since_erasure(history)] for subject, history in histories.items()}
+
+
+def _proved(saved: Saved, space: str) -> dict[str, Record]:
+    """The records that a row shows to be what was written, by their subject."""
+    records = (rows.to_record(noun, row, space) for noun in NOUNS for row in saved.rows[noun].values())
+    return {
+        record.subject: record
+        for record in records
+        if not (isinstance(record, Memory) and _may_be_erased(saved, record))
+    }
+
+
+def _leave_out_old_messages(saved: Saved, records: list[Record]) -> None:
+    """A session is packed or it is not; what an older page has of it in the other form is not taken."""
+    packed = {record.name for record in records if isinstance(record, Session) and record.packed_at}
+    spoken = {str(values[0]) for values in saved.messages.values()}
+    saved.messages = {
+        id: values for id, values in saved.messages.items() if values[0] not in packed & saved.packed.keys()
+    }
+    saved.packed = {name: body for name, body in saved.packed.items() if name in packed or name not in spoken}
+
+
+def _decide(saved: Saved, events: list[Event], space: str, *, has_gaps: bool) -> Decided:
+    histories = _histories(events)
     erased = journal.erasures(events)
-    histories = {subject: [*journal.since_erasure(history)] for subject, history in histories.items()}
     gone = {subject for subject, history in histories.items() if not history}
-    proved: dict[str, Record] = {}
-    for noun in NOUNS:
-        for row in saved.rows[noun].values():
-            record = rows.to_record(noun, row, space)
-            if not (isinstance(record, Memory) and _may_be_erased(saved, record)):
-                proved[record.subject] = record
+    proved = _proved(saved, space)
     decided = Decided([], [], [])
     for subject in sorted((proved.keys() | histories.keys()) - gone):
         history, found = histories.get(subject, []), proved.get(subject)
