@@ -183,9 +183,9 @@ def make_templates(folder: Path) -> None:
 
 
 def copy_files(source: Path, target: Path) -> None:
-    """What a kill would leave of a store at this moment: database, WAL, rollback journal."""
+    """What a kill would leave of a store at this moment: database, WAL, rollback journal, record of a sweep."""
     target.mkdir()
-    for suffix in ("", "-wal", "-journal"):
+    for suffix in ("", "-wal", "-journal", "-sweep"):
         if (part := source / f"kept.db{suffix}").exists():
             shutil.copy(part, target)
 

@@ -11,7 +11,7 @@ from kept.errors import Busy, Corrupt, StorageError
 from kept.model import Memory
 from kept.ports import ANYWHERE
 from kept.storage.sqlite import SqliteStorage, acknowledged, backup, doctor, page_checksums, pages
-from kept.storage.sqlite.sweep import sweep
+from kept.storage.sqlite.sweep import Gap, _note, _noted, sweep
 from tests.behind import behind, seal
 from tests.builders import START, memory, stamp
 from tests.crash.simulated_disk import Happened, Refusal, TappedDisk
@@ -269,15 +269,22 @@ def with_an_erasure_pending(path: Path) -> None:
 
 def cut_off_a_sweep(path: Path) -> int:
     """Leave a page as a power cut in the middle of the sweep does: the first part new, the rest old. Which one."""
-    before = path.read_bytes()
-    trial = path.with_name("trial.db")
+    before, trial = path.read_bytes(), path.with_name("trial.db")
     trial.write_bytes(before)
-    sweep(trial)
+    records: list[bytes] = []
+
+    def look(happened: Happened) -> None:
+        if happened.name == trial.name and happened.kind == "write":
+            records.append(trial.with_name("trial.db-sweep").read_bytes())
+
+    with TappedDisk(look) as disk:
+        sweep(trial, disk.vfs)
     after = trial.read_bytes()
     trial.unlink()
     start = next(at for at in range(0, len(before), PAGE) if before[at : at + PAGE] != after[at : at + PAGE])
     end = start + PAGE - 512
     path.write_bytes(before[:start] + after[start:end] + before[end:])
+    path.with_name("kept.db-sweep").write_bytes(records[0])
     return start // PAGE + 1
 
 
@@ -288,9 +295,52 @@ def test_a_sweep_that_was_cut_off_is_finished_by_the_next_who_opens_the_file(pat
     assert len(contents(path)) == 39
     assert misfits(path) == []
     assert problems(path) == {}
+    assert not path.with_name("kept.db-sweep").exists()
     storage = SqliteStorage(path)
     assert "erase" not in storage.describe()
     storage.close()
+
+
+def test_a_sweep_that_was_cut_off_is_finished_by_the_next_who_writes(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_an_erasure_pending(path)
+    monkeypatch.setattr(SqliteStorage, "_scrub", lambda self: None)
+    storage = SqliteStorage(path)
+    cut_off_a_sweep(path)
+    assert misfits(path)
+    with storage.writing(stamp()) as tx:
+        tx.add(memory("One more"), "remember")
+    assert misfits(path) == []
+    monkeypatch.undo()
+    storage.close()
+    assert problems(path) == {}
+
+
+def test_a_page_that_was_written_since_is_not_put_back(path: Path) -> None:
+    with_an_erasure_pending(path)
+    cut_off_a_sweep(path)
+    record = path.with_name("kept.db-sweep").read_bytes()
+    storage = SqliteStorage(path)
+    for number in range(60):
+        with storage.writing(stamp()) as tx:
+            tx.add(memory(f"Later {number} {'text ' * 40}"), "remember")
+    storage.close()
+    told = contents(path)
+    path.with_name("kept.db-sweep").write_bytes(record)
+    assert contents(path) == told
+    assert problems(path) == {}
+
+
+def test_a_record_that_was_cut_off_itself_is_no_record(path: Path) -> None:
+    with_an_erasure_pending(path)
+    before = path.read_bytes()
+    cut_off_a_sweep(path)
+    path.write_bytes(before)  # for then no page had been touched
+    record = path.with_name("kept.db-sweep")
+    record.write_bytes(record.read_bytes()[:-3])
+    assert len(contents(path)) == 39
+    assert problems(path) == {}
 
 
 def test_a_page_that_is_just_being_swept_is_no_damage(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -321,8 +371,20 @@ def test_a_sweep_that_fails_in_the_middle_of_a_page_puts_it_back(path: Path) -> 
         raise apsw.FullError("full")
 
     def refuse(happened: Happened) -> Refusal | None:
-        return Refusal(fail, let_through=512) if happened.kind == "write" else None
+        is_page = happened.kind == "write" and happened.name == path.name
+        return Refusal(fail, let_through=512) if is_page else None
 
     with TappedDisk(refuse) as disk, pytest.raises(apsw.FullError):
         sweep(path, disk.vfs)
     assert path.read_bytes() == before
+    sweep(path)
+    assert path.read_bytes() != before
+    assert misfits(path) == []
+
+
+def test_the_record_of_a_sweep_may_be_long(path: Path) -> None:
+    """SQLite writes no more than 128 kB at a time."""
+    path.touch()
+    gaps = [Gap(number, 100, 200, bytes(16)) for number in range(1, 20_000)]
+    _note(path, None, gaps)
+    assert _noted(path) == gaps

@@ -18,10 +18,9 @@ import apsw
 from kept import journal
 from kept.errors import Corrupt, KeptError, NotAllowed, NotFound, StorageError
 from kept.ports import BackedUp, Stamp
-from kept.storage.sqlite import acknowledged, bulk, page_checksums, schema, scrub
+from kept.storage.sqlite import acknowledged, bulk, page_checksums, schema, scrub, sweep
 from kept.storage.sqlite.connection import is_damage, translated
 from kept.storage.sqlite.scrub import SESSION
-from kept.storage.sqlite.sweep import sweep
 from kept.storage.sqlite.transaction import erase_rows, insert_events
 
 _PAGES_A_STEP = 2_000  # 8 MB: between two steps a backup in the background looks whether it should stop
@@ -50,7 +49,7 @@ def back_up(connection: apsw.Connection, target: Path, turn: Turn, is_stopped: C
         with under_another_name(target) as part:
             try:
                 erasures = copy_database(connection, part, is_stopped)
-                sweep(part)
+                sweep.sweep(part)
                 memories, events = verify(part)
                 sync(part)
             except (KeptError, OSError, apsw.Error):
@@ -126,7 +125,7 @@ def _erase_or_delete(backup: Path, subjects: Collection[str], store: apsw.Connec
                 if not erase_in(copy, subjects, store, now):
                     return False
                 copy.close()
-                sweep(backup)
+                sweep.sweep(backup)
                 return True
     except apsw.Error as error:
         if not is_damage(error):
@@ -188,6 +187,8 @@ def copy_database(source: apsw.Connection, target: Path, is_stopped: Callable[[]
     source.execute("begin")  # or a writer in between would make SQLite copy everything anew
     try:
         erasures = scrub.erasures(source)
+        if page_checksums.is_verified(source):
+            page_checksums.make(target)
         copy = apsw.Connection(str(target), flags=apsw.SQLITE_OPEN_READWRITE, vfs=page_checksums.vfs())
         try:
             copy.pragma("journal_mode", "off")  # a copy that fails is thrown away as a whole, and
@@ -208,6 +209,7 @@ def copy_database(source: apsw.Connection, target: Path, is_stopped: Callable[[]
 @contextmanager
 def opened(copy: Path, flags: int = apsw.SQLITE_OPEN_READWRITE) -> Iterator[apsw.Connection]:
     """A connection to a file that is not in use as a store."""
+    sweep.finish(copy)
     connection = apsw.Connection(str(copy), flags=flags, vfs=page_checksums.vfs())
     try:
         connection.pragma("secure_delete", True)

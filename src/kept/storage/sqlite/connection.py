@@ -49,27 +49,21 @@ def connect(
     vfs = vfs or page_checksums.vfs()
     with suppress(OSError):  # SQLite would give it the mode of the umask; if it can't be made, SQLite says why
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    if path.is_file() and not path.stat().st_size:
-        _make(path, vfs)
-    connection = _open(path, vfs)
-    try:
-        with leaving_the_wal(connection):
-            if not is_verified:
-                page_checksums.read_unverified(connection)
-            _use_wal(connection, path)
-            _sync_fully(connection, synchronous)
-            _enforce_foreign_keys(connection)
-            _overwrite_what_is_deleted(connection)
-            _bound_the_wal(connection)
-            _distrust_the_schema(connection)
-            _read_without_mmap(connection)
-            _look_at_pages_closely(connection)
-            if is_verified and not page_checksums.is_verified(connection):
-                _check_that_it_has_none(path)
-    except BaseException:
+    while True:
+        connection = _open(path, vfs)
+        try:
+            with leaving_the_wal(connection):
+                if not is_verified:
+                    page_checksums.read_unverified(connection)
+                _use_wal(connection, path)
+                if not is_verified or _has_seen_the_header(connection, path, vfs):
+                    _set_up(connection, synchronous)
+                    return connection
+                connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # pages would go without theirs
+        except BaseException:
+            connection.close()
+            raise
         connection.close()
-        raise
-    return connection
 
 
 @contextmanager
@@ -87,31 +81,36 @@ def _open(path: Path, vfs: str) -> apsw.Connection:
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     connection = apsw.Connection(str(path), flags=flags, vfs=vfs)
     connection.set_busy_timeout(READ_WAIT_MS)
+    if vfs != page_checksums.PLAIN:
+        connection.reserve_bytes(reserve=page_checksums.BYTES)  # says something if the file is yet to be made
     return connection
 
 
-def _make(path: Path, vfs: str) -> None:
-    """Give an empty file its header. A connection reads that when it is opened, and then knows of the checksums."""
-    connection = _open(path, vfs)
-    try:
-        if vfs != page_checksums.PLAIN:
-            connection.reserve_bytes(reserve=page_checksums.BYTES)
-        _use_wal(connection, path)
-    finally:
-        connection.close()
-
-
-def _check_that_it_has_none(path: Path) -> None:
-    """Pages are not verified: is that because there is nothing to verify them by?"""
+def _has_seen_the_header(connection: apsw.Connection, path: Path, vfs: str) -> bool:
+    """Whether the connection knows if pages have checksums. One that was there before the header may not."""
+    if page_checksums.is_verified(connection):
+        return True
     with pages.opened(path) as file:
         first_page = file.xRead(pages.page_size(pages.header_of(file)), 0)
     if page_checksums.is_disowned(first_page):
         raise damaged(f"The header of {path}")
-    if page_checksums.reserved_bytes(first_page) == page_checksums.BYTES:
+    has_checksums = page_checksums.reserved_bytes(first_page) == page_checksums.BYTES
+    if has_checksums and vfs == page_checksums.PLAIN:
         raise StorageError(
             f"The pages of {path} have checksums, and this apsw cannot keep them up.",
             hint="Install apsw from PyPI, which brings what it needs: pip install --force-reinstall apsw",
         )
+    return not has_checksums
+
+
+def _set_up(connection: apsw.Connection, synchronous: str) -> None:
+    _sync_fully(connection, synchronous)
+    _enforce_foreign_keys(connection)
+    _overwrite_what_is_deleted(connection)
+    _bound_the_wal(connection)
+    _distrust_the_schema(connection)
+    _read_without_mmap(connection)
+    _look_at_pages_closely(connection)
 
 
 def _use_wal(connection: apsw.Connection, path: Path) -> None:

@@ -47,6 +47,19 @@ def load(library: Path) -> None:
         scratch.close()
 
 
+def make(path: Path) -> None:
+    """Give an empty file, which nobody else knows of, a header that says that its pages have checksums.
+
+    A connection sees that when it is opened; one that sees it later has written some pages without.
+    """
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs())
+    try:
+        connection.reserve_bytes(reserve=BYTES)
+        connection.execute("vacuum")
+    finally:
+        connection.close()
+
+
 def is_verified(connection: apsw.Connection) -> bool:
     """Whether this connection compares each page that it reads."""
     return str(connection.pragma("checksum_verification")) == "1"

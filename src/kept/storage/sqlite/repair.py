@@ -25,7 +25,7 @@ from kept.storage.sqlite import (
     pages,
     rows,
     schema,
-    scrub,
+    sweep,
     vectors,
     weights,
 )
@@ -51,6 +51,9 @@ def repair(path: Path, *, now: datetime) -> list[Finding]:
     saved; then it is as it was.
     """
     done = list(_close_to_others(path))
+    if sweep.is_unfinished(str(path)):
+        with _turn(path), translated(path):
+            sweep.recover(path)
     problems = _problems(path, now)
     if problems & _DERIVED and problems <= _DERIVED | {CHECKSUMS}:
         with _turn(path):
@@ -65,26 +68,10 @@ def repair(path: Path, *, now: datetime) -> list[Finding]:
     return done or [Finding("ok", "repair", "There is nothing to repair.")]
 
 
-def seal_if_whole(path: Path, *, now: datetime, after_a_sweep: bool = False) -> bool:
-    """Some pages may not fit their checksum, for a reason that we know of; if all that they hold proves right, they
-    get a new one. Whether any did.
-
-    `after_a_sweep`: only if a sweep may have been cut off.
-    """
-    if not pages.misfits(path, wal_of(path)) or (after_a_sweep and not _is_sweep_pending(path)):
-        return False
-    is_whole = _problems(path, now) == {CHECKSUMS}
-    if is_whole:
+def seal_if_whole(path: Path, *, now: datetime) -> None:
+    """After another program has copied our WAL into the database: if all that is there proves right, say so."""
+    if pages.misfits(path, wal_of(path)) and _problems(path, now) == {CHECKSUMS}:
         _seal(path)
-    return is_whole
-
-
-def _is_sweep_pending(path: Path) -> bool:
-    connection = look(path)
-    try:
-        return bool(scrub.pending(connection))
-    finally:
-        connection.close()
 
 
 def _problems(path: Path, now: datetime) -> set[str]:

@@ -19,7 +19,7 @@ from kept.errors import Busy, Corrupt, InvalidInput, StorageError
 from kept.ports import BackedUp, Restored, Scrubbed, Stamp
 from kept.storage.blocks import block
 from kept.storage.shared import WRITE_WAIT_S
-from kept.storage.sqlite import acknowledged, backup, bulk, hotwords, reserve, restore, rows, schema, scrub
+from kept.storage.sqlite import acknowledged, backup, bulk, hotwords, reserve, restore, rows, schema, scrub, sweep
 from kept.storage.sqlite.bookkeeping import SqliteBookkeeping
 from kept.storage.sqlite.connection import connect, is_damage, leaving_the_wal, translate, translated
 from kept.storage.sqlite.daily import DailyBackups
@@ -138,8 +138,9 @@ class SqliteStorage:
     @block
     def bookkeeping(self) -> Iterator[SqliteBookkeeping | None]:
         self._pool.check_open()
+        turn = _Turn(self._turns, 0, self.path, self._vfs)
         try:
-            self._turns.take(0)
+            turn.begin()
         except Busy:
             yield None
             return
@@ -245,25 +246,18 @@ class SqliteStorage:
         if not self._files()[1].exists() and acknowledged.noted(self.path) != acknowledged.Position():
             # The last write was noted, and the WAL is gone: another program may have closed the file last. Then SQLite
             # has copied the WAL into the database without our checksums.
-            self._seal_if_whole()
-        try:
-            found, is_pending = self._open_file(space)
-        except apsw.Error as error:
-            if not is_damage(error) or not self._seal_if_whole(after_a_sweep=True):
-                raise
-            found, is_pending = self._open_file(space)
+            from kept.storage.sqlite import repair  # large, and hardly ever needed
+
+            repair.seal_if_whole(self.path, now=self._now())
+        if sweep.is_unfinished(str(self.path)):
+            with self._turn(self._write_wait_s):
+                pass  # which begins with finishing it
+        found, is_pending = self._open_file(space)
         if is_pending:
-            self._seal_if_whole()
             # Neither somebody else's turn nor a full disk is a reason not to open: it stays pending.
             with suppress(Busy), self._turn(0):
                 self._scrub()
         return found
-
-    def _seal_if_whole(self, *, after_a_sweep: bool = False) -> bool:
-        """Pages that do not fit their checksum for a reason that we know of: whether all that they hold is right."""
-        from kept.storage.sqlite import repair  # large, and hardly ever needed
-
-        return repair.seal_if_whole(self.path, now=self._now(), after_a_sweep=after_a_sweep)
 
     def _open_file(self, space: str | None) -> tuple[str, bool]:
         """The space that the file holds, and whether an erasure is pending."""
@@ -352,7 +346,7 @@ class SqliteStorage:
 
     def _turn(self, wait_s: float) -> AbstractContextManager[None]:
         self._pool.check_open()
-        return _Turn(self._turns, wait_s, self.path)
+        return _Turn(self._turns, wait_s, self.path, self._vfs)
 
     def _files(self) -> tuple[Path, ...]:
         return tuple(self.path.with_name(self.path.name + suffix) for suffix in ("", "-wal", "-shm"))
@@ -364,13 +358,25 @@ class SqliteStorage:
 class _Turn:
     """This process's turn to write. What apsw raises in it becomes an error of Kept."""
 
-    def __init__(self, turns: Turns, wait_s: float, path: Path) -> None:
+    def __init__(self, turns: Turns, wait_s: float, path: Path, vfs: str | None) -> None:
         self._turns = turns
         self._wait_s = wait_s
         self._path = path
+        self._vfs = vfs
 
     def __enter__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Wait for it, and finish first what somebody was cut off from. For those who end it by themselves."""
         self._turns.take(self._wait_s)
+        try:
+            if sweep.is_unfinished(str(self._path)):
+                with translated(self._path):
+                    sweep.recover(self._path, self._vfs)
+        except BaseException:
+            self._turns.end()
+            raise
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         self._turns.end()
