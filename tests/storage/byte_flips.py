@@ -265,7 +265,7 @@ def _copy(store: Path, folder: Path) -> Path:
 
 def acknowledged_in(lock: Path) -> list[int]:
     """The numbers of the last event and message that were acknowledged, of whichever file."""
-    return [int(line.split()[0]) for line in re.findall(rb"\d+ \d+", lock.read_bytes()[64:])]
+    return [int(line.split()[0]) for line in re.findall(rb"\d+ \d+", lock.read_bytes()[64:192])]
 
 
 def _judge_repair(path: Path, stores: Stores) -> list[str]:

@@ -62,13 +62,21 @@ def killed(path: Path) -> Path:
     """The files of a process that was killed after its last write; half of what it wrote is in the WAL."""
     filled(path, 20).close()
     storage = filled(path, 20)
-    copy = path.parent.parent / "killed" / "kept.db"
+    copy = copied(storage)
+    storage.close()
+    return copy
+
+
+def copied(storage: SqliteStorage) -> Path:
+    """The files of a store as a kill would leave them now, in another folder."""
+    copy = storage.path.parent.parent / "killed" / "kept.db"
     copy.parent.mkdir(mode=0o700)
     for suffix in ("", "-wal", ".lock"):
-        copy.with_name(copy.name + suffix).write_bytes(path.with_name(path.name + suffix).read_bytes())
+        content = storage.path.with_name(storage.path.name + suffix).read_bytes()
+        if suffix == ".lock":  # its notes are about a certain file
+            content = content.replace(str(storage.path.stat().st_ino).encode(), str(copy.stat().st_ino).encode())
+        copy.with_name(copy.name + suffix).write_bytes(content)
         copy.with_name(copy.name + suffix).chmod(0o600)
-    acknowledged.note(copy, copy.stat().st_ino, 40)  # of this file, not of the one that it is a copy of
-    storage.close()
     return copy
 
 
@@ -182,6 +190,40 @@ def test_another_program_that_closes_the_file_last_does_no_harm(path: Path) -> N
     assert len(contents(copy)) == 40
     assert misfits(copy) == []
     assert problems(copy) == {}
+
+
+def test_it_does_none_either_when_nothing_was_acknowledged(path: Path) -> None:
+    """What recall notes, and the making of a file, are in the WAL, too."""
+    filled(path).close()
+    storage = SqliteStorage(path)
+    with storage.bookkeeping() as notes:
+        assert notes is not None
+        notes.count_uses([1, 2, 3], START)
+    copy = copied(storage)
+    storage.close()
+    by_another_program(copy)
+    assert misfits(copy)
+    assert len(contents(copy)) == 40
+    assert misfits(copy) == []
+
+
+def test_a_new_file_that_another_program_looks_into_at_once(path: Path) -> None:
+    storage = SqliteStorage(path, SPACE)
+    copy = copied(storage)
+    storage.close()
+    by_another_program(copy)
+    assert misfits(copy)
+    assert contents(copy) == []
+    assert misfits(copy) == []
+
+
+def test_a_file_that_was_closed_well_is_not_looked_at_again(path: Path) -> None:
+    filled(path).close()
+    assert not acknowledged.is_left_to_others(path)
+    storage = SqliteStorage(path)
+    assert not acknowledged.is_left_to_others(path)  # it has a WAL
+    storage.close()
+    assert not acknowledged.is_left_to_others(path)
 
 
 def test_damage_beside_what_another_program_has_copied_is_still_damage(path: Path) -> None:

@@ -4,7 +4,7 @@ SQLite guards its WAL with checksums, and what no longer fits them it takes for 
 byte, or a WAL that somebody deleted, and the newest transactions are gone without an error. So whoever commits
 notes, after the sync, how far journal and transcripts had come, in the lock file; whoever opens the file compares.
 Rule: the note is never ahead of what is safely on the disk, so an alarm is never false; where there is no note, nothing
-is claimed.
+is claimed. Beside it stands whether anybody has the file open, or had when it was last heard of.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from kept.storage.turns import Turns, read_at, write_at
 
-_EVENT_AT, _MESSAGE_AT = 64, 128  # behind the process id that turns.py keeps in the same file
+_EVENT_AT, _MESSAGE_AT, _IN_USE_AT = 64, 128, 192  # behind the process id that turns.py keeps in the same file
 _LENGTH = 64
 
 
@@ -47,7 +47,21 @@ def note_in_turn(turns: Turns, inode: int, position: Position) -> None:
 
 def note(path: Path, inode: int, event: int, message: int = 0) -> None:
     """The same, by somebody who has the turn, but not its lock file."""
-    _write(path, _line(event, inode) + _line(message, inode))
+    _write(path, _line(event, inode) + _line(message, inode), _EVENT_AT)
+
+
+def note_use(path: Path) -> None:
+    """Somebody has the file open, and it has a WAL."""
+    _write(path, _line(1, path.stat().st_ino), _IN_USE_AT)
+
+
+def is_left_to_others(path: Path) -> bool:
+    """Whether somebody of ours had the file open, and another program closed it: nobody took that note back, and there
+    is no WAL. That program may have copied the WAL into the database, and it does not know of our checksums."""
+    if os.path.exists(f"{path}-wal"):  # noqa: PTH110 - at every opening, and a Path takes longer
+        return False
+    position, is_in_use = _read(path)
+    return is_in_use or position != Position()
 
 
 def clear(path: Path, *, durably: bool = False) -> None:
@@ -55,21 +69,26 @@ def clear(path: Path, *, durably: bool = False) -> None:
 
     `durably`: before something older takes its place, or a power cut could leave us with the note of the newer one.
     """
-    _write(path, b" " * 2 * _LENGTH, durably=durably)
+    _write(path, b" " * 3 * _LENGTH, _EVENT_AT, durably=durably)
 
 
 def noted(path: Path) -> Position:
     """How far the file had come when something was acknowledged last; the beginning, when that is not known."""
+    return _read(path)[0]
+
+
+def _read(path: Path) -> tuple[Position, bool]:
     try:
         fd = os.open(f"{path}.lock", os.O_RDONLY | os.O_CLOEXEC)
         try:
-            lines = read_at(fd, 2 * _LENGTH, _EVENT_AT)
+            lines = read_at(fd, 3 * _LENGTH, _EVENT_AT)
         finally:
             os.close(fd)
         inode = path.stat().st_ino
     except OSError:
-        return Position()
-    return Position(_number(lines[:_LENGTH], inode), _number(lines[_LENGTH:], inode))
+        return Position(), False
+    event, message, use = (_number(lines[at : at + _LENGTH], inode) for at in range(0, 3 * _LENGTH, _LENGTH))
+    return Position(event, message), bool(use)
 
 
 def _line(number: int, inode: int) -> bytes:
@@ -83,12 +102,12 @@ def _number(line: bytes, inode: int) -> int:
     return int(parts[0]) if is_ours else 0
 
 
-def _write(path: Path, lines: bytes, *, durably: bool = False) -> None:
+def _write(path: Path, lines: bytes, offset: int, *, durably: bool = False) -> None:
     # On a full disk the note stays behind, which is allowed.
     with contextlib.suppress(OSError):
-        fd = os.open(f"{path}.lock", os.O_WRONLY | os.O_CLOEXEC)
+        fd = os.open(f"{path}.lock", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            write_at(fd, lines, _EVENT_AT)
+            write_at(fd, lines, offset)
             if durably:
                 os.fsync(fd)
         finally:

@@ -243,9 +243,7 @@ class SqliteStorage:
 
     def _prepare_file(self, space: str | None) -> str:
         """Create or upgrade the schema, and finish an erasure that was left pending."""
-        if not self._files()[1].exists() and acknowledged.noted(self.path) != acknowledged.Position():
-            # The last write was noted, and the WAL is gone: another program may have closed the file last. Then SQLite
-            # has copied the WAL into the database without our checksums.
+        if acknowledged.is_left_to_others(self.path):
             from kept.storage.sqlite import repair  # large, and hardly ever needed
 
             repair.seal_if_whole(self.path, now=self._now())
@@ -253,6 +251,7 @@ class SqliteStorage:
             with self._turn(self._write_wait_s):
                 pass  # which begins with finishing it
         found, is_pending = self._open_file(space)
+        acknowledged.note_use(self.path)
         if is_pending:
             # Neither somebody else's turn nor a full disk is a reason not to open: it stays pending.
             with suppress(Busy), self._turn(0):
