@@ -1,6 +1,7 @@
 """Every page has a checksum: damage is an error, and what another program does to a sound file is none (A3, C30)."""
 
 import random
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -10,7 +11,7 @@ import pytest
 from kept.errors import Busy, Corrupt, StorageError
 from kept.model import Memory
 from kept.ports import ANYWHERE
-from kept.storage.sqlite import SqliteStorage, acknowledged, backup, doctor, page_checksums, pages
+from kept.storage.sqlite import SqliteStorage, acknowledged, backup, doctor, page_checksums, pages, repair
 from kept.storage.sqlite.sweep import Gap, _note, _noted, sweep
 from tests.behind import behind, seal
 from tests.builders import START, memory, stamp
@@ -214,6 +215,27 @@ def test_a_new_file_that_another_program_looks_into_at_once(path: Path) -> None:
     by_another_program(copy)
     assert misfits(copy)
     assert contents(copy) == []
+    assert misfits(copy) == []
+
+
+def test_a_second_one_who_opens_it_meanwhile_is_not_told_of_damage(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = killed(path)
+    by_another_program(copy)
+    seal_if_whole = repair.seal_if_whole
+    second: list[list[str]] = []
+
+    def let_another_open_it(path: Path, *, now: datetime) -> None:
+        monkeypatch.setattr(repair, "seal_if_whole", seal_if_whole)
+        looking = behind(path)  # as an examination does: the file has a WAL again
+        page_checksums.read_unverified(looking)
+        looking.execute("select * from memories").fetchall()
+        second.append(contents(path))
+        looking.close()
+        seal_if_whole(path, now=now)
+
+    monkeypatch.setattr(repair, "seal_if_whole", let_another_open_it)
+    assert len(contents(copy)) == 40
+    assert [len(found) for found in second] == [40]
     assert misfits(copy) == []
 
 

@@ -244,6 +244,7 @@ class SqliteStorage:
     def _prepare_file(self, space: str | None) -> str:
         """Create or upgrade the schema, and finish an erasure that was left pending."""
         if acknowledged.is_left_to_others(self.path):
+            acknowledged.note_doubt(self.path)
             from kept.storage.sqlite import repair  # large, and hardly ever needed
 
             repair.seal_if_whole(self.path, now=self._now())
