@@ -3,7 +3,7 @@
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import pytest
 from kept.errors import Busy, Corrupt, SchemaTooNew
 from kept.model import NOUNS, Alias, Conflict, Memory, Message, Session, replace
 from kept.ports import ANYWHERE
-from kept.storage.sqlite import SqliteStorage, rows, schema
+from kept.storage.sqlite import SqliteStorage, examination, rows, schema
 from kept.storage.sqlite.doctor import Finding, examine, repair
 from kept.storage.sqlite.pages import Image, opened, wal_frames, wal_of
 from kept.storage.sqlite.salvage import DERIVED_TABLES, OTHER_TABLES
@@ -650,6 +650,22 @@ def test_repair_knows_every_table(path: Path) -> None:
     own = {name for name in tables if not name.endswith(virtual) and not name.startswith("sqlite_")}
     connection.close()
     assert own == {rows.table_of(noun) for noun in NOUNS} | OTHER_TABLES | DERIVED_TABLES
+
+
+@pytest.mark.parametrize("error", [ValueError, TypeError, AttributeError, KeyError, OverflowError])
+def test_values_that_make_no_sense_end_one_check_and_not_the_examination(
+    path: Path, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    remember(path, "Use Fastify")
+
+    def stumble(patient: object) -> Iterator[Finding]:
+        raise error
+        yield
+
+    monkeypatch.setitem(examination._CHECKS, "words", stumble)
+    findings = examine(path, now=START)
+    assert [f.message for f in findings if f.check == "words"] == ["What the file holds here (words) makes no sense."]
+    assert findings[-1].check == "orphans"
 
 
 # Surroundings -------------------------------------------------------------------------------------

@@ -65,6 +65,14 @@ class Patient(Struct, frozen=True):
 
 
 Check = Callable[[Patient], Iterator[Finding]]
+_NONSENSE = (  # what damaged values lead to
+    ValueError,
+    TypeError,
+    AttributeError,
+    LookupError,
+    ArithmeticError,
+    msgspec.MsgspecError,
+)
 _FACTS = frozenset(
     "space tombstone_key created_at seal scrub erasures backups_elsewhere words_left_behind vector_model".split()
 ) | {f"hot_words_at_{shelf}" for shelf in INDEXES}
@@ -117,7 +125,7 @@ def _guarded(name: str, check: Check, patient: Patient) -> Iterator[Finding]:
             yield from check(patient)
     except KeptError as error:
         yield Finding("problem", name, error.message, FIX)
-    except (ValueError, TypeError, LookupError, ArithmeticError, msgspec.MsgspecError):  # what damaged values lead to
+    except _NONSENSE:
         yield Finding("problem", name, f"What the file holds here ({name}) makes no sense.", FIX)
 
 
