@@ -114,12 +114,7 @@ def _checksums_on_top_of(vfs: str) -> str:
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder, library.name)
             copy.write_bytes(library.read_bytes().replace(page_checksums.VERIFYING.encode(), name.encode()))
-            default = apsw.vfs_names()[0]
-            apsw.set_default_vfs(vfs)
-            try:
-                page_checksums.load(copy)
-            finally:
-                apsw.set_default_vfs(default)
+            page_checksums.load(copy, vfs)
     assert name in apsw.vfs_names(), "this apsw came without the checksum VFS"
     return name
 

@@ -315,7 +315,7 @@ def test_without_the_vfs_a_file_with_checksums_is_refused(path: Path, monkeypatc
 def test_a_library_that_cannot_be_loaded_is_as_good_as_none(tmp_path: Path) -> None:
     names = apsw.vfs_names()
     (tmp_path / "cksumvfs.so").write_text("no library")
-    page_checksums.load(tmp_path / "cksumvfs.so")
+    page_checksums.load(tmp_path / "cksumvfs.so", page_checksums.PLAIN)
     assert apsw.vfs_names() == names
 
 

@@ -24,7 +24,7 @@ def vfs() -> str:
     """The VFS to open a database with: the one with checksums, or SQLite's own where apsw came without."""
     if VERIFYING not in apsw.vfs_names():
         for library in libraries():
-            load(library)
+            load(library, PLAIN)
     return VERIFYING if VERIFYING in apsw.vfs_names() else PLAIN
 
 
@@ -34,16 +34,17 @@ def libraries() -> list[Path]:
     return [path for suffix in _SUFFIXES if (path := folder / f"cksumvfs{suffix}").is_file()]
 
 
-def load(library: Path) -> None:
-    """Register the VFS of this library on top of the one that is the default, which stays the default."""
+def load(library: Path, beneath: str) -> None:
+    """Register the VFS of this library, on top of another one."""
     default = apsw.vfs_names()[0]
     scratch = apsw.Connection(":memory:")
+    apsw.set_default_vfs(beneath)  # on which it puts itself, and then takes its place
     try:
         with suppress(apsw.Error, AttributeError):  # a SQLite that loads no extensions: then there is no such VFS
             scratch.enable_load_extension(True)
             scratch.load_extension(str(library), "sqlite3_cksumvfs_init")
-            apsw.set_default_vfs(default)  # others in this process go on as before
     finally:
+        apsw.set_default_vfs(default)  # others in this process go on as before
         scratch.close()
 
 
