@@ -8,11 +8,12 @@ from typing import Any, NoReturn
 import apsw
 import pytest
 
-from kept.errors import Busy, Corrupt, StorageError
+from kept.errors import Busy, Corrupt, KeptError, StorageError
 from kept.model import Memory
 from kept.ports import ANYWHERE
 from kept.storage.sqlite import SqliteStorage, acknowledged, backup, doctor, page_checksums, pages, repair
 from kept.storage.sqlite.sweep import Gap, _note, _noted, sweep
+from kept.storage.turns import Turns
 from tests.behind import behind, seal
 from tests.builders import START, memory, stamp
 from tests.crash.simulated_disk import Happened, Refusal, TappedDisk
@@ -47,7 +48,7 @@ def contents(path: Path) -> list[str]:
 
 
 def misfits(path: Path) -> list[int]:
-    return pages.misfits(path, pages.wal_of(path))
+    return pages.misfits(path)
 
 
 def by_another_program(path: Path, *statements: str) -> None:
@@ -117,6 +118,33 @@ def test_whatever_is_done_to_a_file_its_pages_fit(path: Path) -> None:
         assert misfits(file) == []
 
 
+def test_a_backup_of_many_pages_has_checksums_on_all_of_them(path: Path) -> None:
+    """SQLite writes some of them before it comes to the first, which says that there are any."""
+    storage = filled(path, 3)
+    with storage.writing(stamp()) as tx:
+        for number in range(1200):
+            tx.add(memory(f"Number {number} {'text ' * 300}"), "remember")
+    storage.back_up(path.with_name("copy.db"))
+    storage.close()
+    assert path.stat().st_size > 2000 * PAGE
+    assert misfits(path.with_name("copy.db")) == []
+
+
+def test_a_damaged_backup_does_not_stop_an_erasure(path: Path) -> None:
+    storage = filled(path)
+    copy = backup.make_folder(path) / "2026-03-01.db"
+    storage._make_backup(copy, backup.never)
+    flip(copy, copy.read_bytes().rindex(b"Memory 3 about"))
+    with storage.writing(stamp()) as tx:
+        gone = tx.get(Memory, 4)
+        assert gone is not None
+        tx.erase(gone)
+    assert storage.scrub().is_done
+    storage.close()
+    assert len(contents(path)) == 39
+    assert not copy.exists()  # what was erased could not be taken out of it
+
+
 def test_a_changed_byte_on_any_page_is_found_by_whoever_reads_it(path: Path) -> None:
     filled(path, 10).close()
     sound, rng = path.read_bytes(), random.Random(7)
@@ -145,6 +173,15 @@ def test_damage_is_an_error_that_says_what_to_do_and_doctor_names_the_page(path:
         tx.add(memory("One more"), "remember")
     storage.close()
     assert problems(path)["checksums"] == f"Damaged, or written by another program: page {page}."
+
+
+def test_a_header_that_denies_the_checksums_on_a_damaged_page_is_damage(path: Path) -> None:
+    filled(path).close()
+    flip(path, HEADER_SAYS_RESERVED)
+    flip(path, 60)
+    flip(path, 2000)
+    with pytest.raises(KeptError):
+        SqliteStorage(path)
 
 
 def test_a_header_that_denies_the_checksums_is_damage(path: Path) -> None:
@@ -224,14 +261,14 @@ def test_a_second_one_who_opens_it_meanwhile_is_not_told_of_damage(path: Path, m
     seal_if_whole = repair.seal_if_whole
     second: list[list[str]] = []
 
-    def let_another_open_it(path: Path, *, now: datetime) -> None:
+    def let_another_open_it(path: Path, *, now: datetime) -> bool:
         monkeypatch.setattr(repair, "seal_if_whole", seal_if_whole)
         looking = behind(path)  # as an examination does: the file has a WAL again
         page_checksums.read_unverified(looking)
         looking.execute("select * from memories").fetchall()
         second.append(contents(path))
         looking.close()
-        seal_if_whole(path, now=now)
+        return seal_if_whole(path, now=now)
 
     monkeypatch.setattr(repair, "seal_if_whole", let_another_open_it)
     assert len(contents(copy)) == 40
@@ -243,6 +280,8 @@ def test_a_file_that_was_closed_well_is_not_looked_at_again(path: Path) -> None:
     filled(path).close()
     assert not acknowledged.is_left_to_others(path)
     storage = SqliteStorage(path)
+    with storage.writing(stamp()) as tx:
+        tx.add(memory("One more"), "remember")
     assert not acknowledged.is_left_to_others(path)  # it has a WAL
     storage.close()
     assert not acknowledged.is_left_to_others(path)
@@ -260,21 +299,94 @@ def test_damage_beside_what_another_program_has_copied_is_still_damage(path: Pat
     assert set(problems(copy)) > {"checksums"}
 
 
-@pytest.mark.parametrize(
-    "statement", ["vacuum", "insert into hot_words select 'live', 'zebra', 1 where false", "reindex"]
-)
-def test_what_another_program_has_written_is_an_error_until_doctor_has_looked_at_it(path: Path, statement: str) -> None:
+def test_what_another_program_has_rewritten_is_looked_at_when_opening_meets_it(path: Path) -> None:
+    filled(path).close()
+    by_another_program(path, "vacuum")
+    assert misfits(path)
+    assert len(contents(path)) == 40
+    assert misfits(path) == []
+
+
+@pytest.mark.parametrize("statement", ["vacuum", "reindex", "pragma journal_mode = delete"])
+def test_what_another_program_has_rewritten_doctor_puts_right(path: Path, statement: str) -> None:
     filled(path).close()
     by_another_program(path, statement)
-    changed = misfits(path)
-    if changed:
-        with pytest.raises(Corrupt):
-            contents(path)
-    assert set(problems(path)) == ({"checksums"} if changed else set())
+    assert set(problems(path)) == ({"checksums"} if misfits(path) else set())
     doctor.repair(path, now=START)
     assert problems(path) == {}
+    assert misfits(path) == []
     assert len(contents(path)) == 40
     assert not list(path.parent.glob("*.damaged-*"))
+
+
+def test_an_empty_wal_is_none(path: Path) -> None:
+    """As another program leaves it that was killed after it had looked twice."""
+    copy = killed(path)
+    by_another_program(copy)
+    pages.wal_of(copy).touch(mode=0o600)
+    assert len(contents(copy)) == 40
+    assert misfits(copy) == []
+
+
+def test_a_copy_that_another_program_has_looked_into(path: Path) -> None:
+    """A copied file has no notes about it, but opening meets pages that do not fit."""
+    copy = killed(path)
+    copy.with_name("kept.db.lock").unlink()
+    by_another_program(copy)
+    assert misfits(copy)
+    assert len(contents(copy)) == 40
+    assert misfits(copy) == []
+
+
+def test_a_file_that_has_to_be_looked_at_while_somebody_writes_is_busy(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was not looked at is not called right."""
+    copy = killed(path)
+    by_another_program(copy)
+    monkeypatch.setattr("kept.storage.sqlite.examination._TURN_WAIT_S", 0.05)
+    turns = Turns(copy.with_name("kept.db.lock"))
+    turns.take(1)
+    before = misfits(copy)
+    with pytest.raises(Busy, match="somebody writes"):
+        SqliteStorage(copy)
+    assert misfits(copy) == before
+    turns.end()
+    turns.close()
+    assert len(contents(copy)) == 40
+
+
+def test_a_store_that_is_closed_while_another_program_looks_leaves_it_nothing_to_copy(path: Path) -> None:
+    storage = filled(path)
+    looking = apsw.Connection(str(path), vfs=page_checksums.PLAIN)
+    assert looking.execute("select count(*) from memories").get == 40
+    storage.close()
+    looking.close()
+    assert not pages.wal_of(path).exists()
+    assert misfits(path) == []
+
+
+def test_an_empty_file_with_a_wal_is_damage(path: Path) -> None:
+    copy = killed(path)
+    copy.write_bytes(b"")
+    before = pages.wal_of(copy).read_bytes()
+    with pytest.raises(Corrupt, match="empty although there is a WAL"):
+        SqliteStorage(copy)
+    assert pages.wal_of(copy).read_bytes() == before
+
+
+def test_damage_at_a_question_leaves_the_wal(path: Path) -> None:
+    copy = killed(path)
+    before = pages.wal_of(copy).read_bytes()
+    storage = SqliteStorage(copy)
+    superseded = {frame.page for frame in pages.wal_frames(pages.wal_of(copy))}
+    numbers = range(2, copy.stat().st_size // PAGE + 1)
+    for number in (n for n in numbers if n not in superseded):
+        flip(copy, number * PAGE - 50)
+    with pytest.raises(Corrupt), storage.reading() as reader:
+        everything(reader)
+    storage.close()
+    assert pages.wal_of(copy).read_bytes() == before
 
 
 # Where apsw came without -------------------------------------------------------------------------

@@ -14,11 +14,11 @@ from pathlib import Path
 import apsw
 from msgspec import Struct
 
+from kept.storage.sqlite.pages import size_of, wal_of
 from kept.storage.turns import Turns, read_at, write_at
 
 _EVENT_AT, _MESSAGE_AT, _IN_USE_AT = 64, 128, 192  # behind the process id that turns.py keeps in the same file
 _LENGTH = 64
-_IN_USE, _IN_DOUBT = 1, 2
 
 
 class Position(Struct, frozen=True):
@@ -53,21 +53,17 @@ def note(path: Path, inode: int, event: int, message: int = 0) -> None:
 
 def note_use(path: Path) -> None:
     """Somebody has the file open, and it has a WAL."""
-    _write(path, _line(_IN_USE, path.stat().st_ino), _IN_USE_AT)
-
-
-def note_doubt(path: Path) -> None:
-    """Somebody looks whether another program has changed the file. Until `note_use`, everybody else does, too."""
-    _write(path, _line(_IN_DOUBT, path.stat().st_ino), _IN_USE_AT)
+    _write(path, _line(1, path.stat().st_ino), _IN_USE_AT)
 
 
 def is_left_to_others(path: Path) -> bool:
     """Whether somebody of ours had the file open, and another program closed it: nobody took that note back, and there
-    is no WAL. That program may have copied the WAL into the database, and it does not know of our checksums."""
-    position, use = _read(path)
-    if use == _IN_DOUBT:
-        return True
-    return (use == _IN_USE or position != Position()) and not Path(f"{path}-wal").exists()
+    is nothing in the WAL. That program may have copied it into the database, and does not know of our checksums.
+
+    Ask while a connection is open, or another program may close the file just after the answer.
+    """
+    position, is_in_use = _read(path)
+    return (is_in_use or position != Position()) and not size_of(wal_of(path))
 
 
 def clear(path: Path, *, durably: bool = False) -> None:
@@ -83,7 +79,7 @@ def noted(path: Path) -> Position:
     return _read(path)[0]
 
 
-def _read(path: Path) -> tuple[Position, int]:
+def _read(path: Path) -> tuple[Position, bool]:
     try:
         fd = os.open(f"{path}.lock", os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -92,9 +88,9 @@ def _read(path: Path) -> tuple[Position, int]:
             os.close(fd)
         inode = path.stat().st_ino
     except OSError:
-        return Position(), 0
+        return Position(), False
     event, message, use = (_number(lines[at : at + _LENGTH], inode) for at in range(0, 3 * _LENGTH, _LENGTH))
-    return Position(event, message), use
+    return Position(event, message), bool(use)
 
 
 def _line(number: int, inode: int) -> bytes:

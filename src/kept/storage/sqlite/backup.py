@@ -19,7 +19,8 @@ from kept import journal
 from kept.errors import Corrupt, KeptError, NotAllowed, NotFound, StorageError
 from kept.ports import BackedUp, Stamp
 from kept.storage.sqlite import acknowledged, bulk, page_checksums, schema, scrub, sweep
-from kept.storage.sqlite.connection import is_damage, translated
+from kept.storage.sqlite.atomic import all_or_nothing
+from kept.storage.sqlite.connection import is_damage, translate, translated
 from kept.storage.sqlite.scrub import SESSION
 from kept.storage.sqlite.transaction import erase_rows, insert_events
 
@@ -138,7 +139,7 @@ def _erase_or_delete(backup: Path, subjects: Collection[str], store: apsw.Connec
 def erase_in(copy: apsw.Connection, subjects: Collection[str], store: apsw.Connection, now: datetime) -> bool:
     """Take out of a copy what was erased from the store: memories by uid, messages by "session:…". Did it hold any?"""
     has_erased = False
-    with copy:
+    with all_or_nothing(copy):
         for subject in subjects:
             if subject.startswith(SESSION):
                 has_erased |= _erase_messages(copy, subject.removeprefix(SESSION), store)
@@ -195,7 +196,7 @@ def copy_database(source: apsw.Connection, target: Path, is_stopped: Callable[[]
             copy.pragma("synchronous", "off")  # one that succeeds is synced before it gets its name
             with copy.backup("main", source, "main") as job:
                 while not job.done:
-                    job.step(_PAGES_A_STEP)
+                    _step(job, source)
                     if is_stopped():
                         raise Stopped
             copy.pragma("journal_mode", "delete")  # not WAL: one file, complete by itself
@@ -204,6 +205,15 @@ def copy_database(source: apsw.Connection, target: Path, is_stopped: Callable[[]
         return erasures
     finally:
         source.execute("rollback")
+
+
+def _step(job: apsw.Backup, source: apsw.Connection) -> None:
+    try:
+        job.step(_PAGES_A_STEP)
+    except apsw.Error as error:
+        if is_damage(error):  # of the source: of the copy nothing is read yet
+            translate(error, Path(source.filename))
+        raise
 
 
 @contextmanager

@@ -47,6 +47,8 @@ def connect(
     """
     check_library(apsw.sqlite_lib_version())
     vfs = vfs or page_checksums.vfs()
+    if path.is_file() and not path.stat().st_size and pages.size_of(pages.wal_of(path)):
+        raise damaged(f"{path}, which is empty although there is a WAL,")
     with suppress(OSError):  # SQLite would give it the mode of the umask; if it can't be made, SQLite says why
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     while True:
@@ -90,11 +92,10 @@ def _has_seen_the_header(connection: apsw.Connection, path: Path, vfs: str) -> b
     """Whether the connection knows if pages have checksums. One that was there before the header may not."""
     if page_checksums.is_verified(connection):
         return True
-    with pages.opened(path) as file:
-        first_page = file.xRead(pages.page_size(pages.header_of(file)), 0)
-    if page_checksums.is_disowned(first_page):
+    first_pages = pages.first_pages(path)
+    if page_checksums.is_disowned(first_pages):
         raise damaged(f"The header of {path}")
-    has_checksums = page_checksums.reserved_bytes(first_page) == page_checksums.BYTES
+    has_checksums = page_checksums.reserved_bytes(first_pages) == page_checksums.BYTES
     if has_checksums and vfs == page_checksums.PLAIN:
         raise StorageError(
             f"The pages of {path} have checksums, and this apsw cannot keep them up.",
@@ -200,16 +201,23 @@ def _raised_in(error: BaseException) -> str:
     return "" if traceback is None else str(traceback.tb_frame.f_globals.get("__name__", ""))
 
 
-def is_damage(error: apsw.Error) -> bool:
+def is_damage(error: BaseException | None) -> bool:
     """Whether SQLite has read something that it, or Kept, never wrote."""
     is_misfit = getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_DATA  # a page and its checksum
     return is_misfit or isinstance(error, apsw.CorruptError | apsw.NotADBError)
+
+
+def _is_over(path: Path) -> bool:
+    """A page did not fit its checksum: was that because it was being swept, beneath SQLite, in that very moment?"""
+    return path.is_file() and (pages.is_being_swept(path) or not pages.misfits(path, sys.maxsize))
 
 
 def _ours(error: apsw.Error, path: Path) -> KeptError:
     match error:
         case apsw.BusyError() | apsw.LockedError():
             return Busy(f"{path} is locked by another program.", hint="Try again; close other tools that have it open.")
+        case apsw.IOError() if is_damage(error) and _is_over(path):
+            return Busy(f"A page of {path} was read while it was being cleaned of what was erased.", hint="Try again.")
         case apsw.CorruptError() | apsw.IOError() if is_damage(error):
             return Corrupt(
                 f"{path} is damaged: what SQLite reads is not what was written.",

@@ -42,6 +42,7 @@ from kept.storage.turns import Turns
 
 SHELVES = ("live", "library", "archive")
 INDEXES = (*SHELVES, "messages")
+NOT_LOOKED_AT = "Not looked at"  # how a note begins about what is therefore not known
 CHECKSUMS = "checksums"  # the check that finds pages changed by whomever, also where nothing depends on it
 
 _SAMPLE = 200  # memories whose words are prepared anew, unless all are asked for
@@ -108,7 +109,7 @@ def look(path: Path) -> apsw.Connection:
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=page_checksums.vfs())
     try:
         page_checksums.read_unverified(connection)
-        if wal_of(path).exists() and wal_of(path).stat().st_size:
+        if pages.size_of(wal_of(path)):
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection.set_busy_timeout(READ_WAIT_MS)
         connection.execute("pragma query_only = on").fetchall()
@@ -169,20 +170,20 @@ def _check_pages(patient: Patient) -> Iterator[Finding]:
 
 def _check_checksums(patient: Patient) -> Iterator[Finding]:
     """Every page against its checksum. Another program that wrote here, if only what the WAL held, leaves none."""
-    with pages.opened(patient.path) as file:
-        first_page = file.xRead(pages.page_size(pages.header_of(file)), 0)
-    if page_checksums.is_disowned(first_page):
+    first_pages = pages.first_pages(patient.path)
+    if page_checksums.is_disowned(first_pages):
         yield Finding("problem", "schema", "The header of the file is damaged.", FIX)
         return
-    if page_checksums.reserved_bytes(first_page) != page_checksums.BYTES:
+    if page_checksums.reserved_bytes(first_pages) != page_checksums.BYTES:
         message = "The pages of this file have no checksums: a changed byte in an index may go unnoticed."
         yield Finding("note", CHECKSUMS, message, "`kept backup FILE`, then `kept restore FILE`, adds them.")
         return
     with _turn(patient.path) as has_turn:
         if not has_turn:
-            yield Finding("note", CHECKSUMS, "Not looked at, because somebody is writing.", "Try again later.")
+            yield Finding("note", CHECKSUMS, f"{NOT_LOOKED_AT}, because somebody is writing.", "Try again later.")
             return
-        wrong = pages.misfits(patient.path, wal_of(patient.path))
+        _, copied = patient.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
+        wrong = pages.misfits(patient.path, copied)
     if wrong:
         message = f"Damaged, or written by another program: {named('page', wrong)}."
         yield Finding("problem", CHECKSUMS, message, FIX)
@@ -294,7 +295,7 @@ def _check_index(patient: Patient) -> Iterator[Finding]:
     """Each full-text index against the rows of its shelf, posting by posting. FTS5 wants a write lock for it."""
     with _turn(patient.path) as has_turn:
         if not has_turn:
-            yield Finding("note", "index", "Not looked at, because somebody is writing.", "Try again later.")
+            yield Finding("note", "index", f"{NOT_LOOKED_AT}, because somebody is writing.", "Try again later.")
             return
         damaged = [shelf for shelf in INDEXES if not _is_index_whole(patient.connection, shelf)]
     if damaged:
@@ -368,7 +369,7 @@ def _check_vectors(patient: Patient) -> Iterator[Finding]:
     try:
         damaged = vectors.wrong(connection)
     except SettingsError as error:
-        yield Finding("note", "vectors", f"Not looked at. {error.message}", error.hint)
+        yield Finding("note", "vectors", f"{NOT_LOOKED_AT}. {error.message}", error.hint)
         return
     if damaged:
         message = f"Without a vector that could be trusted: {named('memory', damaged)}."

@@ -51,7 +51,7 @@ class Told(Struct):
 def check_journal(connection: apsw.Connection, *, is_deep: bool) -> Iterator[Finding]:
     """Every event against its hash and the one before it, every payload, and every record against its history."""
     # What a repair could not save is said by an event behind the gap, so it has to be known before the walk.
-    told = Told([], [], {}, {}, {}, lost_by_repairs(connection))
+    told = Told([], [], {}, {}, {}, _lost_by_repairs(connection))
     n_events = int(connection.execute("select count(*) from events").get)
     wrong = journal.broken_links(_read(connection, told), _Gaps(told))
     if told.damaged:
@@ -69,7 +69,7 @@ def check_journal(connection: apsw.Connection, *, is_deep: bool) -> Iterator[Fin
             yield from _check_states(connection, told, noun)
 
 
-def lost_by_repairs(connection: apsw.Connection) -> dict[str, set[Any]]:
+def _lost_by_repairs(connection: apsw.Connection) -> dict[str, set[Any]]:
     """The events, payloads and records that earlier repairs have told to be gone."""
     lost: dict[str, set[Any]] = {"events": set(), "payloads": set(), "records": set()}
     repairs = connection.execute(f"{_SELECT} where e.action = ? and e.subject = ?", (REPAIR, JOURNAL)).fetchall()
@@ -80,7 +80,7 @@ def lost_by_repairs(connection: apsw.Connection) -> dict[str, set[Any]]:
     return lost
 
 
-def is_what_was_told(record: Record | None, fields: dict[str, Any]) -> bool:
+def _is_what_was_told(record: Record | None, fields: dict[str, Any]) -> bool:
     """Whether a record is what its history leads to: `fields`, in wire form; None if that leads to nothing."""
     return _comparable(journal.wire(record)) == _comparable(fields)
 
@@ -188,7 +188,7 @@ def _check_states(connection: apsw.Connection, told: Told, noun: type[Record]) -
             continue
         row = sound_row(connection, noun, ids[subject]) if subject in ids else None
         record = None if row is None else rows.to_record(noun, row, "")
-        if not is_what_was_told(record, journal.replay(history)):
+        if not _is_what_was_told(record, journal.replay(history)):
             differing.append(subject)
     if differing:
         message = f"{len(differing)} are not what the journal says: {', '.join(differing[:NAMED])}."

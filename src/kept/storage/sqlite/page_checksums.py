@@ -8,6 +8,8 @@ program that copies a WAL into the database leaves pages whose checksum does not
 
 import struct
 import sys
+import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,13 +20,15 @@ PLAIN = "win32" if sys.platform == "win32" else "unix"  # SQLite's own VFS, whic
 VERIFYING = "cksmvfs"
 _RESERVED_AT = 20  # in the header of a file: how many bytes are kept apart at the end of each page
 _SUFFIXES = (".so", ".dylib", ".dll")
+_loading = threading.Lock()  # while it is loaded, it is the default of the process for a moment
 
 
 def vfs() -> str:
     """The VFS to open a database with: the one with checksums, or SQLite's own where apsw came without."""
     if VERIFYING not in apsw.vfs_names():
-        for library in libraries():
-            load(library, PLAIN)
+        with _loading:
+            for library in libraries():
+                load(library, PLAIN)
     return VERIFYING if VERIFYING in apsw.vfs_names() else PLAIN
 
 
@@ -71,22 +75,25 @@ def read_unverified(connection: apsw.Connection) -> None:
     connection.execute("pragma checksum_verification = off").fetchall()
 
 
-def reserved_bytes(first_page: bytes) -> int:
-    """How many bytes are kept apart at the end of each page; told by the first one, should its header be damaged."""
-    said = first_page[_RESERVED_AT] if len(first_page) > _RESERVED_AT else 0
-    return said if said == BYTES or not is_disowned(first_page) else BYTES
+def reserved_bytes(pages: Sequence[bytes]) -> int:
+    """How many bytes are kept apart at the end of each page, told by the first pages of a file."""
+    said = pages[0][_RESERVED_AT] if pages and len(pages[0]) > _RESERVED_AT else 0
+    return BYTES if is_disowned(pages) else said
 
 
-def is_disowned(first_page: bytes) -> bool:
+def is_disowned(pages: Sequence[bytes]) -> bool:
     """Whether the header denies the checksums that there are: the one byte that the VFS believes without looking."""
-    if len(first_page) < 512 or len(first_page) % 8 or first_page[_RESERVED_AT] == BYTES:
+    if not pages or len(pages[0]) <= _RESERVED_AT or pages[0][_RESERVED_AT] == BYTES:
         return False
-    restored = bytearray(first_page)
-    restored[_RESERVED_AT] = BYTES
-    return _sum(restored[:-BYTES]) == first_page[-BYTES:]
+    restored = pages[0][:_RESERVED_AT] + bytes([BYTES]) + pages[0][_RESERVED_AT + 1 :]
+    return any(_fits(page) for page in (restored, *pages[1:]))
 
 
-def _sum(content: bytes | bytearray) -> bytes:
+def _fits(page: bytes) -> bool:
+    return len(page) >= 512 and len(page) % 8 == 0 and any(page) and _sum(page[:-BYTES]) == page[-BYTES:]
+
+
+def _sum(content: bytes) -> bytes:
     """What the VFS computes: two sums, each of which takes in the other."""
     one = other = 0
     for left, right in struct.iter_unpack("<II", content):

@@ -5,6 +5,7 @@ Rule: nothing read here is believed because of where it was found. Rows carry ch
 caller checks them.
 """
 
+import os
 import struct
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from kept.storage.sqlite import page_checksums
 
 HEADER_BYTES = 100
 _DEFAULT_PAGE_SIZE = 4096
+_A_FEW = 5
 _WAL_HEADER_BYTES = 32
 _FRAME_HEADER_BYTES = 24
 _INDEX_INTERIOR, _INDEX_LEAF, _TABLE_LEAF = 0x02, 0x0A, 0x0D
@@ -57,12 +59,23 @@ def page_size(header: bytes) -> int:
     return _size(header[16:18])
 
 
-def misfits(path: Path, wal: Path, vfs: str | None = None) -> list[int]:
-    """The pages, counted from 1, that do not fit their checksum; without those of which the WAL has a newer state."""
-    found = []
-    with opened(path, vfs or page_checksums.vfs()) as file:
+def first_pages(path: Path) -> list[bytes]:
+    """Some pages from the beginning of a database, as they stand on disk."""
+    with opened(path) as file:
         size = page_size(header_of(file))
-        superseded = {frame.page for frame in wal_frames(wal, size)}
+        n_pages = min(_A_FEW, file.xFileSize() // size)
+        return [file.xRead(size, number * size) for number in range(n_pages)]
+
+
+def misfits(path: Path, copied: int = 0) -> list[int]:
+    """The pages, counted from 1, that do not fit their checksum; without those of which the WAL has a newer state.
+
+    `copied`: so many frames of the WAL are in the database already.
+    """
+    found = []
+    with opened(path, page_checksums.vfs()) as file:
+        size = page_size(header_of(file))
+        superseded = {frame.page for frame in wal_frames(wal_of(path), size)[copied:]}
         for number in range(1, file.xFileSize() // size + 1):
             if number not in superseded:
                 try:
@@ -93,7 +106,7 @@ def add_checksums(path: Path) -> None:
     finally:
         connection.close()
     # What SQLite wrote before it came to the first page has none yet.
-    seal(path, misfits(path, wal_of(path)))
+    seal(path, misfits(path))
 
 
 class Image:
@@ -104,7 +117,8 @@ class Image:
         self._file = file
         self._size = file.xFileSize()
         self.page_size = page_size(header_of(file))
-        reserved = page_checksums.reserved_bytes(file.xRead(min(self.page_size, self._size), 0))
+        firsts = range(0, min(self._size, _A_FEW * self.page_size), self.page_size)
+        reserved = page_checksums.reserved_bytes([file.xRead(self.page_size, start) for start in firsts])
         self._usable = self.page_size - (reserved if reserved < 32 else 0)
         found = wal_frames(wal, self.page_size)
         own = -(-self._size // self.page_size)
@@ -170,12 +184,25 @@ def wal_of(path: Path) -> Path:
     return path.with_name(path.name + "-wal")
 
 
+def size_of(path: Path) -> int:
+    """How long a file is; one that is not there, or no longer, has no length."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def is_being_swept(path: Path) -> bool:
+    """Whether a sweep of this file has begun, and has not ended; then a page may be found half written."""
+    return os.path.exists(f"{path}-sweep")  # noqa: PTH110 - every write asks, and a Path takes longer
+
+
 def wal_frames(wal: Path, page_size: int | None = None) -> list[Frame]:
     """The frames of the newest generation of a WAL, in order, whether or not their checksums fit.
 
     A WAL is written over from its start, generation after generation, each with salts of its own.
     """
-    if not wal.exists() or wal.stat().st_size < _WAL_HEADER_BYTES:
+    if size_of(wal) < _WAL_HEADER_BYTES:
         return []
     with wal.open("rb") as file:
         header = file.read(_WAL_HEADER_BYTES)

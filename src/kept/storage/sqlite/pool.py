@@ -12,8 +12,9 @@ from pathlib import Path
 
 import apsw
 
-from kept.errors import StorageError
+from kept.errors import Corrupt, StorageError
 from kept.storage import forks
+from kept.storage.sqlite.connection import is_damage
 
 
 class Pool:
@@ -29,6 +30,7 @@ class Pool:
         self._is_closed = False
         self._outdated: set[_Loan] = set()
         self.inode: int | None = None  # of the file that the connections belong to
+        self.has_met_damage = False  # then the WAL stays as it is: it may hold what can be saved
         forks.watch(self)
 
     def borrow(self) -> AbstractContextManager[apsw.Connection]:
@@ -103,11 +105,18 @@ class Pool:
             elif is_sound and not self._is_closed:
                 self._idle.append(connection)
                 return
-        _close(connection)
+        self._close(connection)
 
     def _close_idle(self) -> None:
         while self._idle:
-            _close(self._idle.pop())
+            self._close(self._idle.pop())
+
+    def _close(self, connection: apsw.Connection) -> None:
+        # Nothing acknowledged depends on closing well: what is not in the database yet stays in the WAL.
+        with suppress(apsw.Error):
+            if self.has_met_damage:
+                connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            connection.close()
 
 
 class _Loan:
@@ -124,6 +133,7 @@ class _Loan:
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if os.getpid() == self._process:
             is_sound = (error is None or _is_harmless(error)) and not self._connection.in_transaction
+            self._pool.has_met_damage |= isinstance(error, Corrupt) or is_damage(error)
             self._pool.take_back(self, self._connection, is_sound)
 
 
@@ -131,9 +141,3 @@ def _is_harmless(error: BaseException) -> bool:
     """Whether it tells nothing of the connection; one of apsw may have been made into one of Kept on the way."""
     causes = (error, error.__cause__)
     return isinstance(error, Exception) and not any(isinstance(cause, apsw.Error | MemoryError) for cause in causes)
-
-
-def _close(connection: apsw.Connection) -> None:
-    # Nothing acknowledged depends on closing well: what is not in the database yet stays in the WAL.
-    with suppress(apsw.Error):
-        connection.close()

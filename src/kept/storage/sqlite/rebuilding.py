@@ -19,6 +19,7 @@ from kept.ports import Stamp
 from kept.storage.shared import tombstone
 from kept.storage.sqlite import handles, hotwords, messages, rows, schema, weights
 from kept.storage.sqlite.acknowledged import Position
+from kept.storage.sqlite.atomic import all_or_nothing
 from kept.storage.sqlite.connection import connect
 from kept.storage.sqlite.findings import NAMED, Finding, named
 from kept.storage.sqlite.histories import JOURNAL, REPAIR, missing_payloads
@@ -60,7 +61,7 @@ def build(target: Path, saved: Saved, noted: Position, now: datetime) -> list[Fi
     connection = connect(target)
     try:
         schema.migrate(connection, target, schema.migrations(), now)
-        with connection:
+        with all_or_nothing(connection):
             schema.settle_facts(connection, facts)
             _write(connection, saved, decided.records, [*events, told])
             _give_no_id_again(connection, saved, decided.records, noted)

@@ -29,8 +29,9 @@ from kept.storage.sqlite import (
     vectors,
     weights,
 )
+from kept.storage.sqlite.atomic import all_or_nothing
 from kept.storage.sqlite.connection import connect, translated
-from kept.storage.sqlite.examination import CHECKSUMS, INDEXES, SHELVES, examine, look
+from kept.storage.sqlite.examination import CHECKSUMS, INDEXES, NOT_LOOKED_AT, SHELVES, examine, look
 from kept.storage.sqlite.findings import Finding, named
 from kept.storage.sqlite.histories import ids_of, sound_row
 from kept.storage.sqlite.pages import Image, wal_of
@@ -51,7 +52,7 @@ def repair(path: Path, *, now: datetime) -> list[Finding]:
     saved; then it is as it was.
     """
     done = list(_close_to_others(path))
-    if sweep.is_unfinished(str(path)):
+    if pages.is_being_swept(path):
         with _turn(path), translated(path):
             sweep.recover(path)
     problems = _problems(path, now)
@@ -59,7 +60,7 @@ def repair(path: Path, *, now: datetime) -> list[Finding]:
         with _turn(path):
             done += _build_indexes_anew(path)
         problems = _problems(path, now)
-    if problems == {CHECKSUMS}:
+    if problems == {CHECKSUMS} and _is_whole_but_for_checksums(path, now):
         done += _seal(path)
         problems = _problems(path, now)
     if problems:
@@ -68,10 +69,25 @@ def repair(path: Path, *, now: datetime) -> list[Finding]:
     return done or [Finding("ok", "repair", "There is nothing to repair.")]
 
 
-def seal_if_whole(path: Path, *, now: datetime) -> None:
-    """After another program has copied our WAL into the database: if all that is there proves right, say so."""
-    if pages.misfits(path, wal_of(path)) and _problems(path, now) == {CHECKSUMS}:
+def seal_if_whole(path: Path, *, now: datetime) -> bool:
+    """Another program may have copied our WAL into the database: if all that is there proves right, pages get the
+    checksums that they lack. Whether all of them fit now.
+
+    Raises Busy when somebody writes all the time, so that not everything could be looked at.
+    """
+    if pages.misfits(path) and _is_whole_but_for_checksums(path, now):
         _seal(path)
+    return not pages.misfits(path)
+
+
+def _is_whole_but_for_checksums(path: Path, now: datetime) -> bool:
+    """Whether everything was looked at, and nothing is wrong but checksums of pages."""
+    found = [finding for finding in examine(path, now=now, deep=True) if finding.check not in _NOT_OURS]
+    wrong = {finding.check for finding in found if finding.level == "problem"}
+    unknown = {finding.check for finding in found if finding.message.startswith(NOT_LOOKED_AT)}
+    if wrong <= {CHECKSUMS} and unknown & {CHECKSUMS, "index"}:
+        raise Busy(f"{path} has to be looked at, and somebody writes all the time.", hint="Try again later.")
+    return wrong == {CHECKSUMS} and not unknown
 
 
 def _problems(path: Path, now: datetime) -> set[str]:
@@ -93,12 +109,14 @@ def _seal(path: Path) -> list[Finding]:
     with _turn(path), translated(path):
         connection = connect(path, is_verified=False)
         try:
-            connection.execute("begin immediate")  # also keeps others from copying a WAL into these pages
-            wrong = pages.misfits(path, wal_of(path))
+            connection.execute("begin immediate")  # so that no page goes into the WAL while it is sealed
+            wrong = pages.misfits(path)
             pages.seal(path, wrong)
             connection.execute("rollback")
         finally:
             connection.close()
+    if not wrong:
+        return []  # somebody else was first
     message = f"Their checksums did not fit, but all that they hold is right; now they do: {named('page', wrong)}."
     return [Finding("ok", CHECKSUMS, message)]
 
@@ -107,7 +125,7 @@ def _build_indexes_anew(path: Path) -> list[Finding]:
     """Words, indexes and counts from the rows. When that fails, the file needs more than this."""
     connection = connect(path, is_verified=False)
     try:
-        with connection:
+        with all_or_nothing(connection):
             _prepare_words_anew(connection)
             for shelf in INDEXES:
                 connection.execute(f"insert into {shelf}_fts ({shelf}_fts) values ('rebuild')")

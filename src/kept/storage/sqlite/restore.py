@@ -19,6 +19,7 @@ from kept.errors import Corrupt, InvalidInput, NotAllowed
 from kept.ports import Restored
 from kept.storage.shared import tombstone
 from kept.storage.sqlite import acknowledged, backup, pages, schema
+from kept.storage.sqlite.atomic import all_or_nothing
 from kept.storage.sqlite.connection import translated
 from kept.storage.sqlite.scrub import SESSION
 from kept.storage.turns import Turns
@@ -120,7 +121,7 @@ def _carry_over(store: apsw.Connection, copy: apsw.Connection, path: Path, sourc
     ours, theirs = _facts(store, path), _facts(copy, source)
     number_of_memories = "select count(*) from memories"
     before = int(copy.execute(number_of_memories).get)
-    with copy:
+    with all_or_nothing(copy):
         erased = _erased(store, copy, bytes.fromhex(ours["tombstone_key"]))
         backup.erase_in(copy, erased, store, now)
         if theirs["tombstone_key"] != ours["tombstone_key"]:

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from kept import text
 from kept.errors import Corrupt, InvalidInput, SchemaTooNew
+from kept.storage.sqlite.atomic import all_or_nothing
 from kept.storage.sqlite.rows import checksum, clock, damaged
 
 APPLICATION_ID = 0x4B455054  # "KEPT", in the file's header: says whose database this is
@@ -87,7 +88,7 @@ def facts_of(connection: apsw.Connection, path: Path) -> dict[str, str]:
 
 def settle_facts(connection: apsw.Connection, facts: dict[str, str]) -> None:
     """Write down, once and together, what `facts_of` reads. Call it in this process's turn to write."""
-    with connection:
+    with all_or_nothing(connection):
         connection.executemany(
             "insert into meta (name, value) values (?, ?)", (facts | {"seal": seal_of(facts)}).items()
         )
@@ -101,8 +102,7 @@ def seal_of(facts: dict[str, str]) -> str:
 def migrate(connection: apsw.Connection, path: Path, steps: list[Migration], at: datetime) -> None:
     """Bring the file up to date, one transaction a step. Call it in this process's turn to write."""
     for step in steps:
-        connection.execute("begin immediate")
-        try:
+        with all_or_nothing(connection):
             version = version_of(connection)
             if version < step.version:
                 connection.execute(step.sql)
@@ -113,10 +113,6 @@ def migrate(connection: apsw.Connection, path: Path, steps: list[Migration], at:
                 connection.execute(f"pragma user_version = {step.version}")
                 if version == 0:
                     connection.execute(f"pragma application_id = {APPLICATION_ID}")
-            connection.execute("commit")
-        finally:
-            if connection.in_transaction:
-                connection.execute("rollback")
 
 
 def check_checksums(connection: apsw.Connection, path: Path, steps: list[Migration]) -> None:

@@ -8,7 +8,6 @@ a reader of another process holds the old pages, the answer is "pending", and th
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
@@ -16,9 +15,7 @@ from typing import TypeVar
 import apsw
 import msgspec
 
-from kept.errors import Busy, Corrupt
 from kept.storage.shared import tombstone
-from kept.storage.sqlite import page_checksums
 from kept.storage.sqlite.connection import READ_WAIT_MS, is_damage
 from kept.storage.sqlite.rows import damaged
 from kept.storage.sqlite.sweep import sweep
@@ -97,20 +94,6 @@ def finish(connection: apsw.Connection, path: Path, vfs: str | None = None) -> b
     finally:
         if connection.in_transaction:
             connection.execute("rollback")
-
-
-def check_none_is_under_way(connection: apsw.Connection, error: apsw.Error) -> None:
-    """A page did not fit its checksum: raise Busy, if that may be because somebody sweeps it at this moment.
-
-    The connection is not to be used any more.
-    """
-    page_checksums.read_unverified(connection)
-    with suppress(apsw.Error, Corrupt):  # what else is wrong the caller knows already
-        if pending(connection):
-            raise Busy(
-                "The file is just being cleaned of what was erased.",
-                hint="Try again. If it stays so, close all that have it open; `kept doctor` says more.",
-            ) from error
 
 
 def replace_stray_separators(connection: apsw.Connection, shelf: str) -> None:

@@ -15,11 +15,23 @@ from typing import Any
 
 import apsw
 
-from kept.errors import Busy, Corrupt, InvalidInput, StorageError
+from kept.errors import Busy, Corrupt, InvalidInput, KeptError, StorageError
 from kept.ports import BackedUp, Restored, Scrubbed, Stamp
 from kept.storage.blocks import block
 from kept.storage.shared import WRITE_WAIT_S
-from kept.storage.sqlite import acknowledged, backup, bulk, hotwords, reserve, restore, rows, schema, scrub, sweep
+from kept.storage.sqlite import (
+    acknowledged,
+    backup,
+    bulk,
+    hotwords,
+    pages,
+    reserve,
+    restore,
+    rows,
+    schema,
+    scrub,
+    sweep,
+)
 from kept.storage.sqlite.bookkeeping import SqliteBookkeeping
 from kept.storage.sqlite.connection import connect, is_damage, leaving_the_wal, translate, translated
 from kept.storage.sqlite.daily import DailyBackups
@@ -228,36 +240,57 @@ class SqliteStorage:
         if self._daily is not None:
             self._daily.close()
         # The last connection to close checkpoints the WAL: in our turn, unless somebody holds it for long.
-        has_turn = False
+        has_turn = is_copied = False
         with suppress(StorageError):
             self._turns.take(_CLOSE_WAIT_S)
             has_turn = True
         try:
+            # If all of it is in the database, then whoever closes the file last has nothing to copy.
+            is_copied = has_turn and self._copy_the_wal()
             self._pool.close()
         finally:
             if has_turn:
-                if not self._files()[1].exists():
+                if is_copied and not self._files()[1].exists():
                     acknowledged.clear(self.path)
                 self._turns.end()
             self._turns.close()
 
+    def _copy_the_wal(self) -> bool:
+        """Whether all that was in it is in the database now. Damage is not added to: then it stays as it is."""
+        if self._pool.has_met_damage:
+            return False
+        try:
+            with self._pool.borrow() as connection:
+                in_wal, copied = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        except (apsw.Error, KeptError):
+            return False  # it stays in the WAL
+        return in_wal == copied
+
     def _prepare_file(self, space: str | None) -> str:
         """Create or upgrade the schema, and finish an erasure that was left pending."""
-        if acknowledged.is_left_to_others(self.path):
-            acknowledged.note_doubt(self.path)
-            from kept.storage.sqlite import repair  # large, and hardly ever needed
-
-            repair.seal_if_whole(self.path, now=self._now())
-        if sweep.is_unfinished(str(self.path)):
+        if pages.is_being_swept(self.path):
             with self._turn(self._write_wait_s):
                 pass  # which begins with finishing it
-        found, is_pending = self._open_file(space)
+        try:
+            found, is_pending = self._open_file(space)
+        except apsw.Error as error:
+            if not is_damage(error) or not self._seal_if_whole():
+                raise
+            found, is_pending = self._open_file(space)
+        if acknowledged.is_left_to_others(self.path):
+            self._seal_if_whole()
         acknowledged.note_use(self.path)
         if is_pending:
             # Neither somebody else's turn nor a full disk is a reason not to open: it stays pending.
             with suppress(Busy), self._turn(0):
                 self._scrub()
         return found
+
+    def _seal_if_whole(self) -> bool:
+        """Pages may not fit their checksum because of another program: then they get one. Whether all do now."""
+        from kept.storage.sqlite import repair  # large, and hardly ever needed
+
+        return repair.seal_if_whole(self.path, now=self._now())
 
     def _open_file(self, space: str | None) -> tuple[str, bool]:
         """The space that the file holds, and whether an erasure is pending."""
@@ -371,7 +404,7 @@ class _Turn:
         """Wait for it, and finish first what somebody was cut off from. For those who end it by themselves."""
         self._turns.take(self._wait_s)
         try:
-            if sweep.is_unfinished(str(self._path)):
+            if pages.is_being_swept(self._path):
                 with translated(self._path):
                     sweep.recover(self._path, self._vfs)
         except BaseException:
@@ -409,5 +442,3 @@ class _Transaction:
             if is_ours and self._connection.in_transaction:
                 with suppress(apsw.Error):  # then the pool does not take the connection back
                     self._connection.execute("rollback")
-        if is_ours and isinstance(error, apsw.Error) and is_damage(error):
-            scrub.check_none_is_under_way(self._connection, error)

@@ -9,7 +9,6 @@ gaps are overwritten, and whoever comes next finishes that.
 """
 
 import hashlib
-import os
 import struct
 from pathlib import Path
 
@@ -53,16 +52,11 @@ def sweep(path: Path, vfs: str | None = None) -> int:
     return len(gaps)
 
 
-def is_unfinished(path: str) -> bool:
-    """Whether a sweep of this file has begun, and has not ended."""
-    return os.path.exists(f"{path}-sweep")  # noqa: PTH110 - every write asks, and a Path takes longer
-
-
 def recover(path: Path, vfs: str | None = None) -> None:
     """Finish a sweep that was cut off. Call it in this process's turn to write."""
     connection = connect(path, vfs=vfs, is_verified=False)
     try:
-        connection.execute("begin immediate")  # also keeps others from copying a WAL into these pages
+        connection.execute("begin immediate")
         finish(path, vfs)
         connection.execute("rollback")
     finally:
@@ -71,7 +65,7 @@ def recover(path: Path, vfs: str | None = None) -> None:
 
 def finish(path: Path, vfs: str | None = None) -> None:
     """Overwrite what an earlier sweep was about to when it was cut off. The same has to hold as for a sweep."""
-    if not is_unfinished(str(path)):
+    if not pages.is_being_swept(path):
         return
     gaps = _noted(path)
     with pages.opened(path) as plain, pages.opened(path, vfs or page_checksums.vfs()) as file:
@@ -141,7 +135,10 @@ def _note(path: Path, vfs: str | None, gaps: list[Gap]) -> None:
 
 def _noted(path: Path) -> list[Gap]:
     """What was written down; nothing, if even that was cut off, for then no page was touched."""
-    record = _record_of(path).read_bytes()
+    try:
+        record = _record_of(path).read_bytes()
+    except FileNotFoundError:  # somebody else has just finished it
+        return []
     digest, body = record[:_DIGEST_BYTES], record[_DIGEST_BYTES:]
     return msgspec.msgpack.decode(body, type=list[Gap]) if digest == _digest(body) else []
 
