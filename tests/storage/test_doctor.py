@@ -480,7 +480,7 @@ def test_a_damaged_page_number_in_the_wal_keeps_a_repair_from_nothing(path: Path
     killed(path, "Use Fastify", "Use Postgres")
     content = bytearray(wal_of(path).read_bytes())
     frame = wal_frames(wal_of(path))[3]
-    content[frame.offset - 24] = 0x7F  # page two milliards and more
+    content[frame.offset - 24] = 0x7F  # page two billion and more
     wal_of(path).write_bytes(content)
     with opened(path) as file:
         assert Image(file, wal_of(path)).n_pages < 1000  # so many are looked at
