@@ -1,8 +1,8 @@
 """Records to rows and back: the one place that knows which column holds which field.
 
-SQL that names columns is assembled here, from these constants and nothing else. Rule: every row carries a checksum of its
-values, and no record leaves this file unless it still matches: so a repair can tell what was written from what was not,
-wherever in a damaged file it finds it.
+SQL that names columns is assembled here, from these constants and nothing else. Rule: every row carries a checksum of
+its values, and no record leaves this file unless it still matches: so a repair can tell what was written from what was
+not, wherever in a damaged file it finds it.
 """
 
 import zlib
