@@ -133,7 +133,8 @@ class _Loan:
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if os.getpid() == self._process:
             is_sound = (error is None or _is_harmless(error)) and not self._connection.in_transaction
-            self._pool.has_met_damage |= isinstance(error, Corrupt) or is_damage(error)
+            if error is not None:
+                self._pool.has_met_damage |= isinstance(error, Corrupt) or is_damage(error)
             self._pool.take_back(self, self._connection, is_sound)
 
 
