@@ -65,8 +65,9 @@ def check_version(connection: apsw.Connection, path: Path) -> int:
 
 def check_ownership(connection: apsw.Connection, path: Path) -> None:
     """Raise InvalidInput when the file is somebody else's database."""
-    application = int(connection.execute("pragma application_id").get)
+    # In this order: somebody may be making the file, and its tables and whose they are come at once.
     has_tables = connection.execute("select count(*) from sqlite_schema").get
+    application = int(connection.execute("pragma application_id").get)
     if application != APPLICATION_ID and (application or has_tables):
         raise InvalidInput(
             f"{path} is a database of another program.", hint="Kept leaves it alone. Give another file name."
