@@ -76,12 +76,14 @@ def check_ownership(connection: apsw.Connection, path: Path) -> None:
 
 def facts_of(connection: apsw.Connection, path: Path) -> dict[str, str]:
     """What was settled when the file was made: space, tombstone_key, created_at; nothing if it is just being made."""
+    # Asked first: somebody may be making the file, and settles the facts before anything happens.
+    has_events = connection.execute("select 1 from events limit 1").fetchone() is not None
     sql = "select name, value from meta where name in ('space', 'tombstone_key', 'created_at', 'seal')"
     try:
         facts = {str(name): str(value) for name, value in connection.execute(sql)}
     except UnicodeDecodeError as error:
         raise damaged(f"The description of {path}") from error
-    is_new = not facts and connection.execute("select 1 from events limit 1").fetchone() is None
+    is_new = not facts and not has_events
     if not is_new and facts.pop("seal", "") != seal_of(facts):
         raise damaged(f"The description of {path}")
     return facts
