@@ -17,8 +17,7 @@ from pathlib import Path
 from bench.measure import Bar, interleaved, p50, p95, report
 from kept.model import Message
 from kept.ports import Stamp
-from kept.recall import english
-from kept.recall.conversations import MessageRequest, recall_messages
+from kept.recall.messages import MessageRequest, english, recall_messages
 from kept.storage.sqlite import SqliteStorage
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)

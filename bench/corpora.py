@@ -20,8 +20,9 @@ from kept import text
 from kept.ids import uuid7
 from kept.model import KINDS, Memory, replace
 from kept.ports import Stamp
-from kept.storage.prepare import prepare
-from kept.storage.sqlite import SqliteStorage, handles, page_checksums, rows, weights
+from kept.storage.shared import prepare
+from kept.storage.sqlite import SqliteStorage, pages, rows
+from kept.storage.sqlite.index import handles, weights
 from kept.storage.sqlite.schema import migrations
 from kept.tables import IMPORTANCE_BY_KIND, by_kind
 
@@ -130,7 +131,7 @@ def docstring_space(rows: int, cache: Path) -> Path:
 
 def _built(name: str, cache: Path, memories: Callable[[], Iterator[Memory]]) -> Path:
     schema = "-".join(migration.checksum[:8] for migration in migrations())
-    path = cache / f"kept-bench-{name}-{schema}-{page_checksums.BYTES}.db"
+    path = cache / f"kept-bench-{name}-{schema}-{pages.BYTES}.db"
     done = path.with_suffix(".done")
     if done.exists():
         return path
@@ -150,7 +151,7 @@ def _built(name: str, cache: Path, memories: Callable[[], Iterator[Memory]]) -> 
 
 def _filled_at_once(path: Path, memories: Iterator[Memory]) -> list[Memory]:
     """Write rows without a journal and index them in one go, in a tenth of the time; the last ones stay unwritten."""
-    connection = apsw.Connection(str(path), vfs=page_checksums.vfs())
+    connection = apsw.Connection(str(path), vfs=pages.vfs())
     connection.execute("pragma synchronous = off").fetchall()
     trigger = connection.execute("select sql from sqlite_schema where name = 'memories_added'").get
     connection.execute("drop trigger memories_added")

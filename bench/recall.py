@@ -24,13 +24,14 @@ import kept
 from bench import corpora
 from bench.measure import Bar, p50, p95, report, table
 from kept import text
+from kept.memory.read import Question
 from kept.model import Memory
 from kept.ports import Found, Stamp, Statistics
 from kept.recall.query import Asked
 from kept.recall.score import Circumstances, scorer
-from kept.recalling import Question
 from kept.settings import Settings
-from kept.storage.sqlite import SqliteStorage, hotwords, rows
+from kept.storage.sqlite import SqliteStorage, rows
+from kept.storage.sqlite.index import hotwords
 from kept.tables import PROFILES
 
 TOP = 10

@@ -25,9 +25,10 @@ from bench.measure import Bar, Timing, interleaved, p50, p95, report, table
 from kept import journal, text
 from kept.model import Memory, replace
 from kept.ports import Stamp
-from kept.storage.prepare import prepare
-from kept.storage.sqlite import SqliteStorage, handles, rows, schema, weights
+from kept.storage.shared import prepare
+from kept.storage.sqlite import SqliteStorage, rows, schema
 from kept.storage.sqlite.connection import connect
+from kept.storage.sqlite.index import handles, weights
 
 WRITES_A_SECOND = 100
 WINDOW_S = 1.0  # of reading, alone and disturbed in turns

@@ -11,9 +11,9 @@ from typing import Any
 
 import click
 
-from kept.configuration import PREFIX
 from kept.entrypoints.cli.catalog import COMMANDS
 from kept.entrypoints.cli.frame import option_rows, root
+from kept.projects.config import PREFIX
 from kept.settings import fields
 
 DOCS = Path(__file__).parent

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import apsw
 
-from kept.storage.sqlite import page_checksums, pages
+from kept.storage.sqlite import pages
 
 
 def behind(path: Path) -> apsw.Connection:
     """A connection behind Kept's back. What it writes has the checksums of pages, as if Kept had written it."""
-    return apsw.Connection(str(path), vfs=page_checksums.vfs())
+    return apsw.Connection(str(path), vfs=pages.vfs())
 
 
 def seal(path: Path) -> None:

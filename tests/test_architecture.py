@@ -16,7 +16,7 @@ NOUNS = (
     "settings",
     "access",
     "worth",
-    "window",
+    "tables",
     "text",
     "tokens",
     "journal",

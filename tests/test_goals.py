@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import kept
-from kept.recall.render import STYLES
-from kept.slash import run
+from kept.memory.slash import run
+from kept.recall.briefing.render import STYLES
 from tests.builders import FakeClock
 
 WARNING = "Never edit the auth middleware directly; it is generated"

@@ -6,7 +6,7 @@ from typing import Any
 import kept
 from kept.model import Actor
 from kept.ports import Storage
-from kept.spaces import OneSpace
+from kept.projects.spaces import OneSpace
 from tests.builders import FakeClock
 from tests.contract.benches import BENCHES
 

@@ -18,6 +18,7 @@ from kept.errors import (
     StorageError,
 )
 from kept.memory import Kept
+from kept.memory.opening import open
 from kept.model import (
     Actor,
     Alias,
@@ -35,7 +36,6 @@ from kept.model import (
     Source,
     Task,
 )
-from kept.opening import open
 from kept.settings import Settings
 from kept.writing.redact import redact
 

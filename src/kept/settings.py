@@ -18,15 +18,7 @@ from msgspec import Meta, Struct
 
 from kept.errors import SettingsError
 from kept.model import canonical_kind
-from kept.tables import (
-    BRIEFING_SHARES,
-    KIND_WEIGHTS,
-    PRESETS,
-    PROFILES,
-    RETENTIONS,
-    SEARCH_PROVIDERS,
-    SHELF_LIFE_DAYS,
-)
+from kept.tables import BRIEFING_SHARES, KIND_WEIGHTS, PRESETS, PROFILES, RETENTIONS, SEARCH_PROVIDERS, SHELF_LIFE_DAYS
 
 
 def _is_cron_line(text: str) -> bool:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kept.entrypoints.cli import catalog, writing
+from kept.entrypoints.cli import catalog, write
 from kept.entrypoints.cli.frame import root
 from tests.cli.shell import Shell
 
@@ -85,7 +85,7 @@ def test_an_unexpected_fault_is_a_polite_sentence_without_content(
     def fail(words: tuple[str, ...]) -> str:
         raise ZeroDivisionError(f"secret {words}")
 
-    monkeypatch.setattr(writing, "given_text", fail)
+    monkeypatch.setattr(write, "given_text", fail)
     sentence = shell.fails("remember", "the content")
     assert "ZeroDivisionError" in sentence
     assert "KEPT_DEBUG=1" in sentence
@@ -97,7 +97,7 @@ def test_an_interrupt_is_quiet(shell: Shell, monkeypatch: pytest.MonkeyPatch) ->
     def interrupt(words: tuple[str, ...]) -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(writing, "given_text", interrupt)
+    monkeypatch.setattr(write, "given_text", interrupt)
     result = shell.type("remember", "x")
     assert (result.exit_code, result.stdout, result.stderr.strip()) == (130, "", "")
 

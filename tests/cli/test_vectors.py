@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from kept.recall import wordllama
+from kept.recall import hybrid
 from tests.builders import memory, stamp
 from tests.cli.shell import Shell
 
@@ -56,7 +56,7 @@ def test_without_the_extra_it_says_what_to_install_and_changes_nothing(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shell("remember", CAR)
-    monkeypatch.setattr(wordllama, "find_spec", lambda name: None)
+    monkeypatch.setattr(hybrid, "find_spec", lambda name: None)
     assert shell.fails("vectors", "on").endswith("Install it: pip install 'kept[vector]'")
     assert "kept[vector]" in shell.fails("recall", "car", "--profile", "hybrid")
     assert shell.json("vectors", "status")["on"] is False
@@ -74,7 +74,7 @@ def test_long_work_tells_how_far_it_is(shell: Shell) -> None:
 # The program as it is, but for a model that stops in the middle of the work, as if it were a slow one.
 SLOW = """
 import time
-from kept.recall.wordllama import WordLlama
+from kept.recall.hybrid import WordLlama
 from kept.entrypoints.cli import main
 quick, batches = WordLlama.embed, []
 def embed(self, texts):

@@ -26,7 +26,7 @@ import apsw
 from msgspec import Struct
 
 from kept.errors import KeptError
-from kept.storage.turns import Turns
+from kept.storage.lock import Turns
 from tests.builders import memory, stamp
 from tests.crash.checks import faults_of
 from tests.crash.operations import OPERATIONS, Bench, Operation, copy_files, make_templates, state_of

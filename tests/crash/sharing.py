@@ -18,8 +18,8 @@ import pytest
 from kept.errors import Busy, StorageError
 from kept.model import Memory
 from kept.ports import ANYWHERE
+from kept.storage.lock import Turns
 from kept.storage.sqlite import SqliteStorage
-from kept.storage.turns import Turns
 from tests.builders import memory, stamp
 from tests.crash.checks import SPACE, faults_of
 from tests.crash.processes import Child, any_runs

@@ -26,7 +26,7 @@ from unittest import mock
 import apsw
 from msgspec import Struct
 
-from kept.storage.sqlite import page_checksums, storage
+from kept.storage.sqlite import pages, storage
 from kept.storage.sqlite.connection import connect
 
 SECTOR = 512
@@ -66,7 +66,7 @@ class TappedDisk(apsw.VFS):
     def __init__(self, before: Before = lambda happened: None) -> None:
         tapped = next(_names)
         self.before = before
-        super().__init__(tapped, page_checksums.PLAIN)
+        super().__init__(tapped, pages.PLAIN)
         self.vfs = _checksums_on_top_of(tapped)
 
     def __enter__(self) -> Self:
@@ -81,7 +81,7 @@ class TappedDisk(apsw.VFS):
 
     def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
         if name is None or not flags[0] & _RECORDED:
-            return apsw.VFSFile(page_checksums.PLAIN, name, flags)
+            return apsw.VFSFile(pages.PLAIN, name, flags)
         path = name.filename() if isinstance(name, apsw.URIFilename) else name
         file = TappedFile(self, Path(path).name, name, flags)
         self.opened(file)
@@ -110,11 +110,11 @@ def _checksums_on_top_of(vfs: str) -> str:
     The library can be registered once, under one name: this is a copy of it with a name as long.
     """
     name = "sum" + vfs[-4:]
-    for library in page_checksums.libraries():
+    for library in pages.libraries():
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder, library.name)
-            copy.write_bytes(library.read_bytes().replace(page_checksums.VERIFYING.encode(), name.encode()))
-            page_checksums.load(copy, vfs)
+            copy.write_bytes(library.read_bytes().replace(pages.VERIFYING.encode(), name.encode()))
+            pages.load(copy, vfs)
     assert name in apsw.vfs_names(), "this apsw came without the checksum VFS"
     return name
 
@@ -123,7 +123,7 @@ class TappedFile(apsw.VFSFile):
     """One open file of a tapped disk."""
 
     def __init__(self, disk: TappedDisk, name: str, full_name: str | apsw.URIFilename, flags: list[int]) -> None:
-        super().__init__(page_checksums.PLAIN, full_name, flags)
+        super().__init__(pages.PLAIN, full_name, flags)
         self.name = name
         self.is_journal = bool(flags[0] & _SYNCS_ITS_FOLDER)
         self._disk = disk

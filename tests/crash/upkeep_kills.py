@@ -23,7 +23,7 @@ from unittest import mock
 import apsw
 
 import kept
-from kept import rounds
+from kept.memory import upkeep
 from kept.model import Session, Source, replace
 from kept.ports import ANYWHERE
 from kept.storage.sqlite import SqliteStorage
@@ -68,7 +68,7 @@ def now() -> FakeClock:
 @contextmanager
 def small_pages() -> Iterator[None]:
     """Inside the block many transactions are needed, and what leaves is soon enough to build an index anew."""
-    with mock.patch.object(rounds, "PAGE", 5), mock.patch.object(rounds, "MANY", 4):
+    with mock.patch.object(upkeep, "PAGE", 5), mock.patch.object(upkeep, "MANY", 4):
         yield
 
 

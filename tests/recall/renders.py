@@ -17,7 +17,7 @@ from typing import Any
 
 from kept import tokens
 from kept.model import Entry, Memory, Source, replace
-from kept.recall.compose import Composed, Found, Order, compose
+from kept.recall.briefing.compose import Composed, Found, Order, compose
 from kept.tables import BRIEFING_SHARES
 from tests.builders import START, memory
 from tests.recall.parsers import PARSERS, Forged

@@ -11,16 +11,8 @@ from hypothesis import strategies as st
 
 from kept.model import Message
 from kept.ports import Storage
-from kept.recall.conversations import (
-    SHORT_WORDS,
-    MessageHit,
-    MessageRequest,
-    RecalledMessages,
-    Weights,
-    recall_messages,
-)
-from kept.recall.moments import moments
-from kept.recall.question import understand
+from kept.recall.messages import SHORT_WORDS, MessageHit, MessageRequest, RecalledMessages, Weights, recall_messages
+from kept.recall.messages.question import moments, understand
 from kept.storage.inmemory import InMemoryStorage
 from kept.storage.sqlite import SqliteStorage
 from tests.builders import START, stamp

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kept
-from kept import embedding
 from kept.compat import ContextItem, InMemoryBackend
+from kept.memory import vectors
 from kept.model import Draft, Message
-from kept.recall import hybrid, wordllama
+from kept.recall import hybrid
 from tests.builders import FakeClock
 from tests.golden.project_memories import PROJECT_MEMORIES
 from tests.golden.queries import QUERIES
@@ -93,7 +93,7 @@ def test_the_model_is_read_without_the_package_that_carries_it(tmp_path: Path) -
     """Importing wordllama would set up logging for everybody, and bring along what talks to networks."""
     program = """
 import logging, sys
-from kept.recall.wordllama import WordLlama
+from kept.recall.hybrid import WordLlama
 rows = WordLlama().embed(["a car", ""])
 print(rows.shape, rows[1].any(), logging.root.handlers, {"wordllama", "requests", "pydantic"} & set(sys.modules))
 """
@@ -214,7 +214,7 @@ def test_vectors_follow_what_happens_to_a_memory(memory: kept.Kept) -> None:
 def test_a_memory_without_a_vector_is_found_by_its_words_and_the_answer_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedding, "BATCH", 2)
+    monkeypatch.setattr(vectors, "BATCH", 2)
     with opened(tmp_path / "memory.db", Concepts(), profile="hybrid") as memory:
         for text in reversed(TEXTS):
             memory.remember(text)
@@ -241,7 +241,7 @@ def test_while_somebody_else_writes_nothing_waits(tmp_path: Path) -> None:
 
 
 def test_making_vectors_goes_on_where_it_was_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "BATCH", 10)
+    monkeypatch.setattr(vectors, "BATCH", 10)
     first, second = Concepts(), Concepts()
     with opened(tmp_path / "memory.db", first) as memory:
         memory.remember_many([Draft(content=f"Plain statement number {n}") for n in range(45)])
@@ -282,7 +282,7 @@ def test_another_model_makes_them_all_anew(place: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", PLACES)
 def test_making_vectors_never_holds_up_a_write(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever writes while vectors are being made has the turn at once, and what is new gets its vector as well."""
-    monkeypatch.setattr(embedding, "BATCH", 2)
+    monkeypatch.setattr(vectors, "BATCH", 2)
     written: list[str] = []
 
     def write_meanwhile(texts: object) -> None:
@@ -307,8 +307,8 @@ def test_vectors_that_cannot_be_saved_are_no_endless_work(tmp_path: Path, monkey
 
 
 def test_others_who_never_pause_are_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "_BUSY_TRIES", 3)
-    monkeypatch.setattr(embedding, "_BUSY_WAIT_S", 0)
+    monkeypatch.setattr(vectors, "_BUSY_TRIES", 3)
+    monkeypatch.setattr(vectors, "_BUSY_WAIT_S", 0)
     with opened(tmp_path / "memory.db", Concepts()) as memory, opened(tmp_path / "memory.db") as other:
         memory.remember(TEXTS[0])
         storage = other._spaces.ensure_project()
@@ -327,7 +327,7 @@ def test_switched_off_nothing_of_them_is_left(memory: kept.Kept) -> None:
 
 
 def test_without_the_extra_an_error_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wordllama, "find_spec", lambda name: None)
+    monkeypatch.setattr(hybrid, "find_spec", lambda name: None)
     with opened(tmp_path / "memory.db") as memory:
         memory.remember(TEXTS[0])
         for ask in (lambda: memory.recall("car", profile="hybrid"), memory.make_vectors, memory.check_vectors):
@@ -337,7 +337,7 @@ def test_without_the_extra_an_error_says_how_to_install_it(tmp_path: Path, monke
 
 
 def test_where_only_the_settings_want_it_words_have_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wordllama, "find_spec", lambda name: None)
+    monkeypatch.setattr(hybrid, "find_spec", lambda name: None)
     with opened(tmp_path / "memory.db", search_provider="hybrid") as memory:
         memory.remember(TEXTS[0])
         recalled = memory.recall("garage")

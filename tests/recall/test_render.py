@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kept.model import Entry, Memory, Source
-from kept.recall import compose, render
-from kept.recall.compose import Composed, Found, Order
+from kept.recall.briefing import compose, render
+from kept.recall.briefing.compose import Composed, Found, Order
 from kept.tables import BRIEFING_SHARES
 from kept.writing import admit
 from tests.builders import memory

@@ -9,7 +9,7 @@ import pytest
 
 import kept
 from kept import text, worth
-from kept.recall.latency import Latencies
+from kept.recall.candidates import Latencies
 from kept.recall.score import file_affinity
 from kept.recall.select import MOST_MISSES
 from tests.builders import START, FakeClock

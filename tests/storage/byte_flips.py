@@ -28,7 +28,7 @@ from msgspec import Struct
 from kept.errors import Corrupt, KeptError
 from kept.model import SMALL_NOUNS, Alias, Allowance, Conflict, Memory, Message, Pause, Session, Source, Task, replace
 from kept.ports import ANYWHERE, Found, Reader, Where
-from kept.storage.sqlite import SqliteStorage, acknowledged, doctor
+from kept.storage.sqlite import SqliteStorage, acknowledged, health
 from tests.builders import START, memory, stamp
 
 N_MEMORIES = 160
@@ -233,7 +233,7 @@ def trial(stores: Stores, folder: Path, rng: random.Random, *, is_wal: bool, wit
     if wrong:
         failures.append(f"wrong, without an error: {wrong[:5]}")
     if wrong or errors:
-        findings = doctor.examine(path, now=START)
+        findings = health.examine(path, now=START)
         problems = [finding for finding in findings if finding.level == "problem"]
         if not problems:
             failures.append(f"doctor finds nothing; errors: {errors}")
@@ -272,14 +272,14 @@ def _judge_repair(path: Path, stores: Stores) -> list[str]:
     """Whether the store works again, and whether all that it lacks was named."""
     damaged = path.read_bytes()
     try:
-        findings = doctor.repair(path, now=START)
+        findings = health.repair(path, now=START)
     except Corrupt as error:
         return [] if path.read_bytes() == damaged else [f"repair failed ({error}) and changed the file"]
     failures = []
     copies = list(path.parent.glob("kept.db.damaged-1"))
     if copies and copies[0].read_bytes() != damaged:
         failures.append("the copy is not the damaged file")
-    left = [finding for finding in doctor.examine(path, now=START, deep=True) if finding.level == "problem"]
+    left = [finding for finding in health.examine(path, now=START, deep=True) if finding.level == "problem"]
     if left:
         failures.append(f"after the repair there are problems: {left}")
     try:

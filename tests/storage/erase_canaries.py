@@ -23,7 +23,7 @@ from kept import journal
 from kept.model import Conflict, Memory, replace
 from kept.ports import ANYWHERE, Storage, Where
 from kept.storage.sqlite import SqliteStorage
-from kept.storage.sqlite.scrub import SHELVES
+from kept.storage.sqlite.erase import SHELVES
 from tests.behind import behind
 from tests.builders import START, FakeClock, memory, stamp
 from tests.storage.canaries import Aviary, found_in

@@ -16,7 +16,7 @@ from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound, SchemaTooNe
 from kept.model import Memory, Message, replace
 from kept.ports import ANYWHERE, Storage
 from kept.storage.jsonfile import JsonFileStorage
-from kept.storage.sqlite import SqliteStorage, backup, daily, schema
+from kept.storage.sqlite import SqliteStorage, backup, schema
 from tests.behind import behind
 from tests.builders import START, FakeClock, memory, stamp
 
@@ -156,7 +156,7 @@ def test_no_daily_backup_is_made_when_it_is_switched_off_or_of_a_portable_file(t
 
 
 def test_nobody_waits_for_the_daily_backup_of_a_large_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(daily, "SMALL_BYTES", 0)
+    monkeypatch.setattr(backup, "SMALL_BYTES", 0)
     begun, go_on = threading.Event(), threading.Event()
     real = backup.copy_database
 
@@ -189,7 +189,7 @@ def test_a_daily_backup_that_fails_is_reported_and_stops_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     storage = SqliteStorage(tmp_path / "kept.db", now=lambda: START, daily_backups=7)
-    monkeypatch.setattr("kept.storage.sqlite.reserve.free_bytes", lambda path: 1000)
+    monkeypatch.setattr("kept.storage.sqlite.backup.free_bytes", lambda path: 1000)
     with storage.writing(stamp(at=START + timedelta(days=1))) as tx:
         tx.add(memory("the first write of a day"), "remember")
     storage.close()

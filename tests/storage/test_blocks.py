@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from kept.storage.blocks import block
+from kept.storage.shared import block
 
 said: list[str] = []
 

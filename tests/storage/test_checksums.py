@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kept.errors import Corrupt
 from kept.model import NOUNS, Alias, Conflict, Memory, Source, replace
-from kept.storage.sqlite import SqliteStorage, doctor, rows
+from kept.storage.sqlite import SqliteStorage, health, rows
 from tests.behind import behind, seal
 from tests.builders import START, memory, stamp
 
@@ -115,7 +115,7 @@ def test_a_changed_byte_in_the_strength_of_a_link_is_noticed(tmp_path: Path, byt
     with storage.reading() as reader, pytest.raises(Corrupt, match="A link of memory"):
         reader.links(ids[0])
     storage.close()
-    assert [finding for finding in doctor.examine(storage.path, now=START) if finding.level == "problem"]
+    assert [finding for finding in health.examine(storage.path, now=START) if finding.level == "problem"]
 
 
 @pytest.mark.parametrize("change", ["value = replace(value, '3', '1')", "name = 'c0unt:' || substr(name, 7)"])
@@ -131,7 +131,7 @@ def test_a_changed_counter_is_noticed(tmp_path: Path, change: str) -> None:
     connection = behind(storage.path)
     connection.execute(f"update meta set {change} where name like 'count:%'")
     connection.close()
-    assert [finding for finding in doctor.examine(storage.path, now=START) if finding.level == "problem"]
+    assert [finding for finding in health.examine(storage.path, now=START) if finding.level == "problem"]
     if change.startswith("value"):
         storage = SqliteStorage(storage.path)
         with storage.reading() as reader, pytest.raises(Corrupt, match="A counter"):

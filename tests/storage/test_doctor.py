@@ -13,10 +13,10 @@ import pytest
 from kept.errors import Busy, Corrupt, SchemaTooNew
 from kept.model import NOUNS, Alias, Conflict, Memory, Message, Session, replace
 from kept.ports import ANYWHERE
-from kept.storage.sqlite import SqliteStorage, examination, rows, schema
-from kept.storage.sqlite.doctor import Finding, examine, repair
+from kept.storage.sqlite import SqliteStorage, rows, schema
+from kept.storage.sqlite.health import Finding, check, examine, repair
+from kept.storage.sqlite.health.salvage import DERIVED_TABLES, OTHER_TABLES
 from kept.storage.sqlite.pages import Image, opened, wal_frames, wal_of
-from kept.storage.sqlite.salvage import DERIVED_TABLES, OTHER_TABLES
 from tests.behind import behind, seal
 from tests.builders import START, memory, stamp
 from tests.storage import byte_flips
@@ -395,12 +395,12 @@ def test_words_of_another_version_are_found_and_prepared_anew(path: Path, monkey
 
 def _clear_caches() -> None:
     from kept import text
-    from kept.storage import prepare
+    from kept.storage import shared
 
     text._stems.clear()
     text._read_lasting.cache_clear()
     text._read_short_text.cache_clear()
-    prepare._label.cache_clear()
+    shared._label.cache_clear()
 
 
 def test_an_index_that_names_the_wrong_memory_is_an_error(path: Path) -> None:
@@ -662,7 +662,7 @@ def test_values_that_make_no_sense_end_one_check_and_not_the_examination(
         raise error
         yield
 
-    monkeypatch.setitem(examination._CHECKS, "words", stumble)
+    monkeypatch.setitem(check._CHECKS, "words", stumble)
     findings = examine(path, now=START)
     assert [f.message for f in findings if f.check == "words"] == ["What the file holds here (words) makes no sense."]
     assert findings[-1].check == "orphans"
@@ -682,7 +682,7 @@ def test_files_that_others_may_read_are_a_problem_that_repair_solves(path: Path)
 
 
 def test_who_is_writing_is_a_note(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kept.storage.sqlite.examination._TURN_WAIT_S", 0.01)
+    monkeypatch.setattr("kept.storage.sqlite.health.check._TURN_WAIT_S", 0.01)
     storage = SqliteStorage(path, SPACE)
     with storage.writing(stamp()):
         notes = levels(examine(path, now=START), "note")
@@ -722,6 +722,6 @@ def test_flipped_bytes_give_no_wrong_answer_without_an_error() -> None:
 
 def test_the_flips_would_show_a_storage_that_checks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kept.storage.sqlite.rows.is_as_written", lambda noun, row: True)
-    monkeypatch.setattr("kept.storage.sqlite.examination._CHECKS", {})
+    monkeypatch.setattr("kept.storage.sqlite.health.check._CHECKS", {})
     _, failures = byte_flips.run(30, 1)
     assert failures

@@ -15,7 +15,7 @@ from kept import text
 from kept.model import Conflict, Memory, Message, replace
 from kept.ports import ANYWHERE
 from kept.storage.jsonfile import JsonFileStorage
-from kept.storage.sqlite import SqliteStorage, backup, doctor, scrub
+from kept.storage.sqlite import SqliteStorage, backup, erase, health
 from kept.storage.sqlite.sweep import _dirty_gaps, sweep
 from tests.behind import behind, seal
 from tests.builders import START, FakeClock, memory, stamp
@@ -35,13 +35,13 @@ def test_no_byte_of_a_canary_is_left_in_the_home(paused_reader: bool, tmp_path: 
 @pytest.mark.parametrize("left_out", ["the WAL", "the backups", "the payloads"])
 def test_the_search_for_canaries_would_notice(left_out: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if left_out == "the WAL":
-        monkeypatch.setattr(scrub, "finish", lambda *_: True)
+        monkeypatch.setattr(erase, "finish", lambda *_: True)
     elif left_out == "the backups":
         monkeypatch.setattr(backup, "erase_from_backups", lambda *_: 1)
     else:
         erase_only_the_row = "delete from memories where uid = ?"
         monkeypatch.setattr(
-            "kept.storage.sqlite.transaction.erase_rows", lambda tx, uid: tx.execute(erase_only_the_row, (uid,))
+            "kept.storage.sqlite.writer.erase_rows", lambda tx, uid: tx.execute(erase_only_the_row, (uid,))
         )
     with pytest.raises(AssertionError):
         assert erase_canaries.run(tmp_path, canaries=20, others=100).found_after == {}
@@ -111,7 +111,7 @@ def test_damage_keeps_an_erasure_pending_and_nobody_from_opening(tmp_path: Path)
     with storage.reading() as reader:
         assert reader.select(ANYWHERE) == [stays]
     storage.close()
-    assert [finding for finding in doctor.examine(storage.path, now=START) if finding.level == "problem"]
+    assert [finding for finding in health.examine(storage.path, now=START) if finding.level == "problem"]
 
 
 def test_a_damaged_page_is_not_swept(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_a_separator_may_end_in_the_middle_of_a_character(tmp_path: Path) -> Non
     terms = [bytes(term)[1:] for (term,) in connection.execute("select term from live_fts_idx")]
     assert any(term.decode("utf-8", "ignore").encode() != term for term in terms)
     for term in terms:
-        found = scrub.first_word_from(connection, "live", term)
+        found = erase.first_word_from(connection, "live", term)
         assert found is not None
         assert found.startswith(term)
     connection.close()

@@ -9,7 +9,7 @@ import pytest
 import kept
 from kept.model import NOUNS, Actor, Conflict, Memory, Session, Task, replace
 from kept.ports import ANYWHERE, Where
-from kept.storage.sqlite import SqliteStorage, doctor, restore
+from kept.storage.sqlite import SqliteStorage, health, restore
 from tests.behind import behind
 from tests.builders import START, memory, stamp
 
@@ -125,7 +125,7 @@ def a_repaired_description(folder: Path) -> SqliteStorage:
     connection = behind(storage.path)
     connection.execute("update meta set value = 'x' where name = 'created_at'")
     connection.close()
-    doctor.repair(storage.path, now=START)
+    health.repair(storage.path, now=START)
     return SqliteStorage(storage.path)
 
 
@@ -166,7 +166,7 @@ def test_every_question_has_an_answer(live: Callable[[Path], SqliteStorage], tmp
             assert [reader.get(noun, id) for id in range(1, 5) if reader.get(noun, id)] == reader.all(noun)
         assert reader.count(Where(scope=None)) == len(reader.all(Memory))
     storage.close()
-    assert [found for found in doctor.examine(storage.path, now=START, deep=True) if found.level == "problem"] == []
+    assert [found for found in health.examine(storage.path, now=START, deep=True) if found.level == "problem"] == []
 
 
 def test_doctor_leaves_a_redacted_memory_alone(tmp_path: Path) -> None:
@@ -177,8 +177,8 @@ def test_doctor_leaves_a_redacted_memory_alone(tmp_path: Path) -> None:
     with kept.open(storage.path, actor=Actor(role="admin")) as opened:
         (leak,) = opened.scan(fix=True)
         assert leak.is_fixed
-    assert [found for found in doctor.examine(storage.path, now=START, deep=True) if found.level == "problem"] == []
-    doctor.repair(storage.path, now=START)
+    assert [found for found in health.examine(storage.path, now=START, deep=True) if found.level == "problem"] == []
+    health.repair(storage.path, now=START)
     with kept.open(storage.path) as opened:
         assert [m.content for m in opened.list()] == ["The login is password = [redacted:password] for the box"]
 
@@ -190,7 +190,7 @@ def test_a_redacted_memory_survives_the_repair_of_a_damaged_file(tmp_path: Path)
     connection = behind(storage.path)
     connection.execute("update memories set title = 'x' where id = 1")
     connection.close()
-    doctor.repair(storage.path, now=START)
+    health.repair(storage.path, now=START)
     repaired = SqliteStorage(storage.path)
     with repaired.reading() as reader:
         assert [m.content for m in reader.all(Memory)] == [one.content, "clean"]

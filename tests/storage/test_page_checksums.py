@@ -11,9 +11,10 @@ import pytest
 from kept.errors import Busy, Corrupt, KeptError, StorageError
 from kept.model import Memory
 from kept.ports import ANYWHERE
-from kept.storage.sqlite import SqliteStorage, acknowledged, backup, doctor, page_checksums, pages, repair
+from kept.storage.lock import Turns
+from kept.storage.sqlite import SqliteStorage, acknowledged, backup, health, pages
+from kept.storage.sqlite.health import repairs
 from kept.storage.sqlite.sweep import Gap, _note, _noted, sweep
-from kept.storage.turns import Turns
 from tests.behind import behind, seal
 from tests.builders import START, memory, stamp
 from tests.crash.simulated_disk import Happened, Refusal, TappedDisk
@@ -53,7 +54,7 @@ def misfits(path: Path) -> list[int]:
 
 def by_another_program(path: Path, *statements: str) -> None:
     """Open the file with a SQLite that knows nothing of checksums, do something, and close it."""
-    connection = apsw.Connection(str(path), vfs=page_checksums.PLAIN)
+    connection = apsw.Connection(str(path), vfs=pages.PLAIN)
     connection.execute("select count(*) from memories").fetchall()
     for statement in statements:
         connection.execute(statement).fetchall()
@@ -89,7 +90,7 @@ def flip(path: Path, position: int) -> None:
 
 
 def problems(path: Path) -> dict[str, str]:
-    return {f.check: f.message for f in doctor.examine(path, now=START, deep=True) if f.level == "problem"}
+    return {f.check: f.message for f in health.examine(path, now=START, deep=True) if f.level == "problem"}
 
 
 # Every page --------------------------------------------------------------------------------------
@@ -113,7 +114,7 @@ def test_whatever_is_done_to_a_file_its_pages_fit(path: Path) -> None:
     storage.restore_from(copy, overwrite_newer=True)
     storage.close()
     for file in (path, copy, *backup.backups_of(path)):
-        assert file.read_bytes()[HEADER_SAYS_RESERVED] == page_checksums.BYTES
+        assert file.read_bytes()[HEADER_SAYS_RESERVED] == pages.BYTES
         assert file.stat().st_size > 50 * PAGE
         assert misfits(file) == []
 
@@ -192,7 +193,7 @@ def test_a_header_that_denies_the_checksums_is_damage(path: Path) -> None:
         SqliteStorage(path)
     assert path.read_bytes() == before
     assert "schema" in problems(path)
-    doctor.repair(path, now=START)
+    health.repair(path, now=START)
     assert len(contents(path)) == 40
     assert misfits(path) == []
     assert problems(path) == {}
@@ -212,8 +213,8 @@ def test_damage_at_opening_leaves_the_wal(path: Path) -> None:
 
 def test_other_connections_of_the_process_go_on_as_before(path: Path) -> None:
     SqliteStorage(path, SPACE).close()
-    assert page_checksums.VERIFYING in apsw.vfs_names()
-    assert apsw.vfs_names()[0] == page_checksums.PLAIN
+    assert pages.VERIFYING in apsw.vfs_names()
+    assert apsw.vfs_names()[0] == pages.PLAIN
 
 
 # Other programs ----------------------------------------------------------------------------------
@@ -258,19 +259,19 @@ def test_a_new_file_that_another_program_looks_into_at_once(path: Path) -> None:
 def test_a_second_one_who_opens_it_meanwhile_is_not_told_of_damage(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = killed(path)
     by_another_program(copy)
-    seal_if_whole = repair.seal_if_whole
+    seal_if_whole = repairs.seal_if_whole
     second: list[list[str]] = []
 
     def let_another_open_it(path: Path, *, now: datetime) -> bool:
-        monkeypatch.setattr(repair, "seal_if_whole", seal_if_whole)
+        monkeypatch.setattr(repairs, "seal_if_whole", seal_if_whole)
         looking = behind(path)  # as an examination does: the file has a WAL again
-        page_checksums.read_unverified(looking)
+        pages.read_unverified(looking)
         looking.execute("select * from memories").fetchall()
         second.append(contents(path))
         looking.close()
         return seal_if_whole(path, now=now)
 
-    monkeypatch.setattr(repair, "seal_if_whole", let_another_open_it)
+    monkeypatch.setattr(repairs, "seal_if_whole", let_another_open_it)
     assert len(contents(copy)) == 40
     assert [len(found) for found in second] == [40]
     assert misfits(copy) == []
@@ -312,7 +313,7 @@ def test_what_another_program_has_rewritten_doctor_puts_right(path: Path, statem
     filled(path).close()
     by_another_program(path, statement)
     assert set(problems(path)) == ({"checksums"} if misfits(path) else set())
-    doctor.repair(path, now=START)
+    health.repair(path, now=START)
     assert problems(path) == {}
     assert misfits(path) == []
     assert len(contents(path)) == 40
@@ -344,7 +345,7 @@ def test_a_file_that_has_to_be_looked_at_while_somebody_writes_is_busy(
     """What was not looked at is not called right."""
     copy = killed(path)
     by_another_program(copy)
-    monkeypatch.setattr("kept.storage.sqlite.examination._TURN_WAIT_S", 0.05)
+    monkeypatch.setattr("kept.storage.sqlite.health.check._TURN_WAIT_S", 0.05)
     turns = Turns(copy.with_name("kept.db.lock"))
     turns.take(1)
     before = misfits(copy)
@@ -358,7 +359,7 @@ def test_a_file_that_has_to_be_looked_at_while_somebody_writes_is_busy(
 
 def test_a_store_that_is_closed_while_another_program_looks_leaves_it_nothing_to_copy(path: Path) -> None:
     storage = filled(path)
-    looking = apsw.Connection(str(path), vfs=page_checksums.PLAIN)
+    looking = apsw.Connection(str(path), vfs=pages.PLAIN)
     assert looking.execute("select count(*) from memories").get == 40
     storage.close()
     looking.close()
@@ -396,20 +397,20 @@ def test_without_the_vfs_a_new_file_has_no_checksums_and_doctor_says_so(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(page_checksums, "vfs", lambda: page_checksums.PLAIN)
+        patch.setattr(pages, "vfs", lambda: pages.PLAIN)
         storage = filled(path)
         copy = path.with_name("copy.db")
         storage.back_up(copy)
         storage.close()
         assert path.read_bytes()[HEADER_SAYS_RESERVED] == 0
         assert problems(path) == {}
-    [note] = [f for f in doctor.examine(path, now=START) if f.check == "checksums"]
+    [note] = [f for f in health.examine(path, now=START) if f.check == "checksums"]
     assert (note.level, "no checksums" in note.message) == ("note", True)
     assert len(contents(path)) == 40  # and with the VFS it is what it was
     storage = SqliteStorage(path)
     storage.restore_from(copy, overwrite_newer=True)
     storage.close()
-    assert path.read_bytes()[HEADER_SAYS_RESERVED] == page_checksums.BYTES
+    assert path.read_bytes()[HEADER_SAYS_RESERVED] == pages.BYTES
     assert misfits(path) == []
     assert len(contents(path)) == 40
 
@@ -418,7 +419,7 @@ def test_without_the_vfs_a_file_with_checksums_is_refused(path: Path, monkeypatc
     filled(path).close()
     before = path.read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr(page_checksums, "vfs", lambda: page_checksums.PLAIN)
+        patch.setattr(pages, "vfs", lambda: pages.PLAIN)
         with pytest.raises(StorageError, match=r"cannot keep them up.*pip install"):
             SqliteStorage(path)
     assert path.read_bytes() == before
@@ -427,7 +428,7 @@ def test_without_the_vfs_a_file_with_checksums_is_refused(path: Path, monkeypatc
 def test_a_library_that_cannot_be_loaded_is_as_good_as_none(tmp_path: Path) -> None:
     names = apsw.vfs_names()
     (tmp_path / "cksumvfs.so").write_text("no library")
-    page_checksums.load(tmp_path / "cksumvfs.so", page_checksums.PLAIN)
+    pages.load(tmp_path / "cksumvfs.so", pages.PLAIN)
     assert apsw.vfs_names() == names
 
 

@@ -16,7 +16,7 @@ from kept.ports import VectorState, Where
 from kept.storage.jsonfile import JsonFileStorage
 from kept.storage.sqlite import SqliteStorage
 from kept.storage.sqlite import vectors as stored
-from kept.storage.sqlite.doctor import examine, repair
+from kept.storage.sqlite.health import examine, repair
 from tests.behind import behind
 from tests.builders import START, FakeClock, memory, stamp
 

@@ -8,7 +8,8 @@ import pytest
 
 from kept.model import Memory, replace
 from kept.ports import Ranking
-from kept.storage.sqlite import SqliteStorage, weights
+from kept.storage.sqlite import SqliteStorage
+from kept.storage.sqlite.index import weights
 from tests.behind import behind
 from tests.builders import START, memory, stamp
 

@@ -17,10 +17,11 @@ from kept import journal
 from kept.errors import StorageError
 from kept.model import Alias, Allowance, Conflict, Memory, Pause, Record, Session, Source, Task, replace
 from kept.ports import ANYWHERE
-from kept.storage.prepare import prepare
-from kept.storage.sqlite import SqliteStorage, rows, weights
-from kept.storage.sqlite.transaction import SqliteTransaction
-from kept.storage.turns import Turns
+from kept.storage.lock import Turns
+from kept.storage.shared import prepare
+from kept.storage.sqlite import SqliteStorage, rows
+from kept.storage.sqlite.index import weights
+from kept.storage.sqlite.writer import SqliteTransaction
 from tests.builders import memory, stamp
 
 NOW = datetime(2026, 5, 1, 12, 30, tzinfo=UTC)

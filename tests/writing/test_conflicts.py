@@ -11,9 +11,8 @@ from kept.model import ConflictType, Memory
 from kept.ports import Transaction
 from kept.storage.inmemory import InMemoryStorage
 from kept.storage.sqlite import SqliteStorage
-from kept.writing.claims import Claim, claims_of
-from kept.writing.conflicts import Rival, find_rivals
-from kept.writing.known import Known
+from kept.writing.conflicts import Claim, Rival, claims_of, find_rivals
+from kept.writing.duplicates import Known
 from tests.builders import memory, stamp
 from tests.golden.project_memories import PROJECT_MEMORIES
 from tests.writing.conflict_pairs import (

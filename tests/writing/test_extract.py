@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kept.model import Draft, Message
-from kept.writing.extract import Extracted, error_signature, extract
+from kept.writing.extraction import Extracted, error_signature, extract
 from tests.writing.conversation import CONVERSATION, PLANTED, REVIEWED, Planted
 
 EXTRACTED = extract(CONVERSATION)

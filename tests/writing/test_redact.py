@@ -15,19 +15,8 @@ import pytest
 
 from kept.model import Draft, Redaction, Source
 from kept.writing import redact as redact_module
-from kept.writing import (
-    redaction,
-    secret_cues,
-    secret_judgement,
-    secret_places,
-    secret_shapes,
-    secret_ties,
-    secret_values,
-    secret_view,
-    secrets_rules,
-)
-from kept.writing.redact import Found, Redacted, redact
-from kept.writing.redaction import redact_draft
+from kept.writing.redact import Found, Redacted, redact, redact_draft
+from kept.writing.secrets import cues, rules, shapes, ties, verdict, view
 
 GITHUB = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
@@ -187,8 +176,8 @@ def test_ordinary_text_survives_untouched(text: str) -> None:
 
 
 def test_at_least_sixty_vendors_are_known() -> None:
-    vendors = {line.split()[0] for line in secrets_rules.VENDORS.strip().splitlines()}
-    assert len(vendors | {kind for _, kind, _ in secrets_rules.SHAPES}) >= 100
+    vendors = {line.split()[0] for line in rules.VENDORS.strip().splitlines()}
+    assert len(vendors | {kind for _, kind, _ in rules.SHAPES}) >= 100
 
 
 # ---- blocks ----
@@ -392,7 +381,7 @@ def number_of_ways(parsed: Any) -> float:
     return ways
 
 
-MODULES = (secret_cues, secret_judgement, secret_places, secret_shapes, secret_ties, secret_values, secret_view)
+MODULES = (cues, ties, verdict, shapes, view)
 
 
 def pattern_sources() -> Iterator[tuple[str, str]]:
@@ -413,9 +402,9 @@ def pattern_sources() -> Iterator[tuple[str, str]]:
             if hasattr(member, "cache_clear") and not signature(member).parameters
         ]
         yield from ((module.__name__, made.pattern) for make in makers if isinstance(made := make(), re.Pattern))
-    yield from (("SHAPES", source) for _, _, source in secrets_rules.SHAPES)
-    yield from (("COMMANDS", source) for commands in secrets_rules.COMMANDS.values() for _, source in commands)
-    yield from ((prefix, tail) for tails in secret_shapes.vendor_tails().values() for prefix, _, tail in tails)
+    yield from (("SHAPES", source) for _, _, source in rules.SHAPES)
+    yield from (("COMMANDS", source) for commands in rules.COMMANDS.values() for _, source in commands)
+    yield from ((prefix, tail) for tails in shapes.vendor_tails().values() for prefix, _, tail in tails)
 
 
 def test_no_pattern_can_backtrack_without_bound() -> None:
@@ -450,11 +439,11 @@ def test_a_failure_that_has_passed_is_not_remembered(monkeypatch: pytest.MonkeyP
 def test_names_that_hold_secrets_are_not_kept_in_memory() -> None:
     names = [GITHUB[:-1] + letter for letter in "abc"]
     draft = Draft(content="Ask her", tags=(names[0],), files=(names[1],), source=Source(agent=names[2]))
-    before = redaction._harmless.cache_info()
+    before = redact_module._harmless.cache_info()
     safe = redact_draft(draft, email=True)
     assert safe.redactions == (Redaction(kind="github", count=3),)
     assert safe.draft.source == Source(agent="[redacted:github]")
-    after = redaction._harmless.cache_info()
+    after = redact_module._harmless.cache_info()
     assert (after.currsize, after.misses) == (before.currsize, before.misses + 3)
 
 
@@ -476,7 +465,7 @@ def is_needed(sign: str, parsed: Any) -> bool:
 
 def test_no_command_goes_without_the_sign_that_it_is_listed_under() -> None:
     parse: Callable[[str], Any] = sys.modules["re._parser"].parse
-    commands = [(sign, *command) for sign, listed in secrets_rules.COMMANDS.items() for command in listed]
+    commands = [(sign, *command) for sign, listed in rules.COMMANDS.items() for command in listed]
     assert len(commands) > 25
     for sign, words, source in commands:
         assert words == words.lower()
@@ -503,7 +492,7 @@ COMMAND_LINES = [
 
 def taken(text: str) -> list[str]:
     """What commands take in a text that is its own view."""
-    return [text[start:end] for start, end, _ in secret_places.find_command_secrets(text, text.lower())]
+    return [text[start:end] for start, end, _ in shapes.find_command_secrets(text, text.lower())]
 
 
 @pytest.mark.parametrize("line", COMMAND_LINES)
@@ -517,7 +506,7 @@ def test_a_command_is_read_however_it_is_spaced_or_its_name_is_written(line: str
 
 def test_every_command_of_the_table_is_read() -> None:
     lines = [line.format(s="Hunter22!x") for line in COMMAND_LINES]
-    commands = [command for listed in secrets_rules.COMMANDS.values() for command in listed]
+    commands = [command for listed in rules.COMMANDS.values() for command in listed]
     whole = {re.escape(word) + source for words, source in commands for word in words.split()}
     assert not {source for source in whole if not any(re.search(source, line, re.MULTILINE) for line in lines)}
 
@@ -560,19 +549,19 @@ def test_what_is_said_about_commands_is_left_alone(text: str) -> None:
 
 
 def test_a_text_in_which_anything_is_escaped_or_masked_is_not_plain() -> None:
-    escapes = [escape for escapes in secret_view.ESCAPES.values() for escape in escapes]
-    for sign in (secret_view.MASK, *secret_view.NOISE, *escapes):
-        assert not secret_view._is_plain(f"a {sign} b")
+    escapes = [escape for escapes in view.ESCAPES.values() for escape in escapes]
+    for sign in (view.MASK, *view.NOISE, *escapes):
+        assert not view._is_plain(f"a {sign} b")
 
 
 def test_importing_compiles_nothing() -> None:
     """The rules cost nothing until a text needs them; the hook starts with this module loaded."""
     program = (
         "import re, sys; before = len(re._cache) if hasattr(re, '_cache') else 0\n"
-        "from kept.writing import redact, secret_values, secret_shapes, secret_cues\n"
-        "assert secret_values.compiled.cache_info().currsize == 0\n"
-        "assert secret_shapes.vendor_tails.cache_info().currsize == 0\n"
-        "assert secret_cues._cue_words.cache_info().currsize == 0\n"
+        "from kept.writing import redact\nfrom kept.writing.secrets import cues, shapes\n"
+        "assert cues.compiled.cache_info().currsize == 0\n"
+        "assert shapes.vendor_tails.cache_info().currsize == 0\n"
+        "assert cues._cue_words.cache_info().currsize == 0\n"
         "assert 're2' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, env={"PYTHONPATH": ":".join(sys.path)})

@@ -13,9 +13,8 @@ from msgspec import Struct
 from kept.model import Alias, Conflict, Memory, Recalled
 from kept.ports import Embedder, Found, Reader, Statistics, Where
 from kept.recall import candidates, hybrid, links, query
-from kept.recall.rerank import Reranker, rerank
 from kept.recall.score import Circumstances, Scored, hit, ranking, scorer
-from kept.recall.select import best_first, considered, in_order, select
+from kept.recall.select import Reranker, best_first, considered, in_order, rerank, select
 from kept.settings import Settings
 from kept.tables import Profile
 

@@ -38,7 +38,6 @@ from kept.ports import (
     Where,
 )
 from kept.storage.messages import MessageReader, MessageWriter
-from kept.storage.prepare import prepare
 from kept.storage.shared import (
     RECEIPTS_KEPT,
     WRITE_WAIT_S,
@@ -46,6 +45,7 @@ from kept.storage.shared import (
     index_of,
     indexes,
     matches,
+    prepare,
     tombstone,
     weight,
 )

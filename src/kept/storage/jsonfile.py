@@ -22,8 +22,8 @@ from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound, SchemaTooNe
 from kept.model import Memory
 from kept.ports import BackedUp, Restored, Scrubbed, Stamp
 from kept.storage.inmemory import InMemoryStorage, InMemoryTransaction, State
+from kept.storage.lock import Turns
 from kept.storage.shared import WRITE_WAIT_S
-from kept.storage.turns import Turns
 
 CURRENT_VERSION = 1
 # version → what makes a store of that version one of the next. Runs in order, one step at a time.

@@ -2,14 +2,25 @@
 
 Rule: a decision depends on nothing but what is stored and the time. So a dry run says exactly what a real one does, and
 a run that was interrupted is finished by the next.
+
+How far upkeep has come by itself, in numbers that recall's bookkeeping keeps: counters of a storage.
+
+A round visits every live memory, a few at each occasion. Rule: these numbers may be lost. What a round has done is in
+the memories themselves, and one that begins anew finds nothing left to do there.
+
+Which memories have to go when there is no room: the least worth, as few as the limits ask for.
+
+Rule: no more is held in memory than what has to go. The memories pass by one at a time, however many there are.
 """
 
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from heapq import heappop, heappush
+from math import ceil
 from typing import Any, Literal
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from kept import worth
 from kept.model import Memory, Message, Session
@@ -88,3 +99,140 @@ def is_to_pack(session: Session, last: Message | None, now: datetime, rules: Rul
     moments = (session.started_at, session.finished_at, None if last is None else last.at)
     silent_since = max(moment for moment in moments if moment is not None)
     return session.packed_at is None and worth.days_between(silent_since, now) >= rules.session_retention_days
+
+
+_PREFIX = "upkeep:"
+_ERROR = "upkeep:error:"
+
+
+class Progress(Struct, frozen=True, kw_only=True):
+    """Where the round under way is, when the last one ended, and what went wrong since."""
+
+    cursor: int = 0  # the last memory that was visited; 0: no round is under way
+    memories: int = 0  # live ones that this round has met so far, and their size
+    bytes: int = 0
+    finished: int = 0  # seconds since 1970
+    evict_to: int = 0  # making room is under way, down to so many memories; 0: it is not
+    is_crowded: int = 0  # 1: a limit is exceeded, and there are too many memories to make room in passing
+    failed: int = 0  # seconds since 1970
+    errors: Mapping[str, int] = {}
+
+    @property
+    def finished_at(self) -> datetime | None:
+        """When every memory had last been visited."""
+        return _moment(self.finished)
+
+    @property
+    def failed_at(self) -> datetime | None:
+        """When upkeep last failed, if it did since then."""
+        return _moment(self.failed)
+
+    def done(self, now: datetime) -> "Progress":
+        """After a whole round."""
+        return Progress(finished=int(now.timestamp()), is_crowded=self.is_crowded, evict_to=self.evict_to)
+
+    def failing(self, error: Exception, now: datetime) -> "Progress":
+        """After a failure. Of the error only its name is kept: a message may hold what a memory says."""
+        name = type(error).__name__
+        errors = {**self.errors, name: self.errors.get(name, 0) + 1}
+        return replace(self, failed=int(now.timestamp()), errors=errors)
+
+
+def read(counters: Mapping[str, int]) -> Progress:
+    """The progress that a storage has noted."""
+    fields = {name: counters.get(_PREFIX + name, 0) for name in Progress.__struct_fields__ if name != "errors"}
+    errors = {name.removeprefix(_ERROR): n for name, n in counters.items() if name.startswith(_ERROR) and n}
+    return Progress(**fields, errors=errors)
+
+
+def steps(before: Progress, after: Progress) -> dict[str, int]:
+    """What to add to the counters, so that `after` is read from them where `before` was."""
+    old, new = _flat(before), _flat(after)
+    moved = {name: new.get(name, 0) - old.get(name, 0) for name in old | new}
+    return {name: step for name, step in moved.items() if step}
+
+
+def _flat(progress: Progress) -> dict[str, int]:
+    fields = asdict(progress)
+    errors = fields.pop("errors")
+    return {_PREFIX + name: n for name, n in fields.items()} | {_ERROR + name: n for name, n in errors.items()}
+
+
+def _moment(seconds: int) -> datetime | None:
+    return datetime.fromtimestamp(seconds, UTC) if seconds else None
+
+
+_ROW_BYTES = 600  # of a memory without its text: the other columns, and its share of the indexes
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """How much may be live; down to which share of the number, and in which steps of the size, room is made."""
+
+    max_bytes: int
+    max_memories: int | None
+    shrink_to_share: float
+    step_percent: float
+
+
+class Load(Struct):
+    """How much is live."""
+
+    memories: int = 0
+    bytes: int = 0
+
+    def add(self, memory: Memory) -> None:
+        self.memories += 1
+        self.bytes += size_of(memory)
+
+
+class Weighed(Struct, frozen=True):
+    """What eviction needs to know of a memory."""
+
+    worth: float
+    id: int
+    bytes: int
+
+
+class Surplus(Struct, frozen=True, kw_only=True):
+    """What has to go: so many memories, and as many bytes, the latter in whole steps of so many memories."""
+
+    memories: int = 0
+    bytes: int = 0
+    step: int = 1
+
+    def __bool__(self) -> bool:
+        return self.memories > 0 or self.bytes > 0
+
+
+def size_of(memory: Memory) -> int:
+    """Bytes that a live memory takes, about. Its index takes as much again as its text."""
+    return _ROW_BYTES + 2 * len(memory.content.encode()) + sum(len(tag) for tag in memory.tags)
+
+
+def surplus(load: Load, limits: Limits) -> Surplus:
+    """By how much the limits are exceeded, and how far down to go."""
+    too_many = limits.max_memories is not None and load.memories > limits.max_memories
+    return Surplus(
+        memories=load.memories - int((limits.max_memories or 0) * limits.shrink_to_share) if too_many else 0,
+        bytes=max(0, load.bytes - limits.max_bytes),
+        step=max(1, ceil(load.memories * limits.step_percent / 100)),
+    )
+
+
+def least_worth(weighed: Iterable[Weighed], surplus: Surplus) -> list[int]:
+    """The ids that have to go, least worth first, of equals the older one; all of them if they are too few."""
+    chosen: list[tuple[float, int, int]] = []  # a heap, backwards: on top is the worthiest, the first to be let off
+    spare: list[tuple[float, int, int]] = []  # the least worth of those let off: they fill up the last step
+    held_bytes = 0
+    for one in weighed:
+        heappush(chosen, (-one.worth, -one.id, one.bytes))
+        held_bytes += one.bytes
+        while len(chosen) > surplus.memories and held_bytes - chosen[0][2] >= surplus.bytes:
+            let_off = heappop(chosen)
+            held_bytes -= let_off[2]
+            heappush(spare, let_off)
+            if len(spare) >= surplus.step:
+                heappop(spare)
+    if surplus.bytes:
+        chosen += sorted(spare, reverse=True)[: -len(chosen) % surplus.step]
+    return [-id for _, id, _ in sorted(chosen, reverse=True)]

@@ -2,14 +2,20 @@
 
 Third step of the write path. Rule: what a person or an agent remembers on purpose is kept and confirmed. What a rule,
 a tool or an import brings has to show its worth, and starts as a candidate. Every refusal has a code that is counted.
+
+Not hearing our own voice: text that merely repeats what is already written down is no new memory.
+
+Overlapping runs of words (shingles) of the files a project keeps for its agents, compared with those of a draft.
+Rule: a draft is an echo when most of it stands there; a new thought about an old subject is not.
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 
 from msgspec import Struct
 
+from kept import text
 from kept.model import Draft, Origin, Status
 from kept.tables import Preset
 
@@ -113,3 +119,34 @@ def is_instruction_like(text: str) -> bool:
 @cache
 def _pattern(text: str) -> re.Pattern[str]:
     return re.compile(text)  # at first use: most programs that import this never need it
+
+
+SHINGLE_WORDS = 4
+ECHO_SHARE = 0.6
+SOURCES = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", "README.md", "README.rst", "README.txt", "README", "MEMORY.md")
+
+
+class Echoes(Struct, frozen=True):
+    """What has been said before, as shingles."""
+
+    shingles: frozenset[int] = frozenset()
+
+    def repeats(self, content: str) -> bool:
+        """Whether most of the text was said before."""
+        own = shingles(content)
+        if not own or not self.shingles:
+            return False
+        return len(own & self.shingles) >= ECHO_SHARE * len(own)
+
+
+def echoes_of(texts: Iterable[str]) -> Echoes:
+    """Everything that these texts say."""
+    return Echoes(frozenset(shingle for said in texts for shingle in shingles(said)))
+
+
+def shingles(content: str) -> frozenset[int]:
+    """Hashes of the runs of four words; of a shorter text, of the whole."""
+    words = text.words(content)
+    if len(words) < SHINGLE_WORDS:
+        return frozenset({hash(tuple(words))} if words else ())
+    return frozenset(hash(tuple(words[i : i + SHINGLE_WORDS])) for i in range(len(words) - SHINGLE_WORDS + 1))

@@ -2,16 +2,23 @@
 
 Rule: only what is the same but for case and spacing is the same. What is nearly the same is reported, and never merged
 silently. A topic is the writer's own word that a new statement takes the place of the old one.
+
+What a space says already about the things that a batch of drafts speaks of.
+
+Read once for the whole batch, before the first of them is stored, and kept up to date as they are. Rule: it finds
+candidates; whether one of them repeats or contradicts a draft is for duplicates.py and conflicts.py to say.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from msgspec.structs import replace
 
-from kept.model import Memory
-from kept.ports import Reader, Transaction, Where
+from kept import text
+from kept.model import Memory, Scope
+from kept.ports import COMMON_HANDLE, Reader, Transaction, Where
 
 STRENGTHEN_BY = 0.1
 NEAR_RATIO = 85.0  # per cent of the letters, in order, that two texts share
@@ -77,3 +84,71 @@ def supersede(tx: Transaction, old: Memory, new: Memory, at: datetime) -> Memory
         replace(old, status="archived", reason="superseded", superseded_by=new.uid, archived_at=at, updated_at=at),
         "supersede",
     )
+
+
+CANDIDATES = 8
+MOST_TWINS = 10_000
+Circle = tuple[str | None, ...]
+
+
+class Known:
+    """The memories that may say the same as a draft, or the opposite."""
+
+    def __init__(self, reader: Reader, drafts: Sequence[Memory]) -> None:
+        self._handles = {draft.uid: text.handles_of(draft.content) for draft in drafts}
+        self._memories: dict[str, Memory] = {}  # by uid, as they are now
+        self._twins: dict[tuple[Circle, str], str] = {}
+        self._alike: dict[str, list[str]] = {}
+        # Handle → what this batch has added so far, for each scope.
+        self._brought: dict[Scope, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        for scope in dict.fromkeys(draft.scope for draft in drafts):
+            self._read(reader, scope, [draft for draft in drafts if draft.scope == scope])
+
+    def twin(self, draft: Memory) -> Memory | None:
+        """The live memory that says the same, if there is one."""
+        twin = self._memories.get(self._twins.get((_circle(draft), draft.fingerprint), ""))
+        return twin if twin is not None and twin.status != "archived" else None
+
+    def alike(self, draft: Memory) -> list[Memory]:
+        """The live memories that may be about the same thing, those of this batch first. None for a task's note."""
+        if draft.tier == "task":
+            return []
+        found = [self._memories[uid] for uid in (*self._alike_in_batch(draft), *self._alike[draft.uid])]
+        return [memory for memory in found if memory.status != "archived" and memory.tier != "task"]
+
+    def _alike_in_batch(self, draft: Memory) -> list[str]:
+        handles = self._handles[draft.uid]
+        of_scope = self._brought[draft.scope]
+        brought = [uid for handle in handles if handle in of_scope for uid in of_scope[handle][-COMMON_HANDLE:]]
+        if len(handles) > 1 and len(set(brought)) == len(brought):
+            return []  # as for most drafts: nothing shares two
+        shared = Counter(brought).most_common(CANDIDATES)
+        return [uid for uid, times in shared if times >= text.enough_handles(len(handles))]
+
+    def note(self, memory: Memory) -> Memory:
+        """A memory as it is from now on."""
+        if memory.uid in self._handles and memory.uid not in self._memories:
+            of_scope = self._brought[memory.scope]
+            for handle in self._handles[memory.uid]:
+                of_scope[handle].append(memory.uid)
+            self._twins[_circle(memory), memory.fingerprint] = memory.uid
+        self._memories[memory.uid] = memory
+        return memory
+
+    def _read(self, reader: Reader, scope: Scope, drafts: Sequence[Memory]) -> None:
+        fingerprints = tuple({draft.fingerprint for draft in drafts})
+        twins = reader.select(Where(fingerprints=fingerprints, scope=scope), limit=MOST_TWINS, oldest_first=True)
+        for twin in twins:
+            self._memories[twin.uid] = twin
+            self._twins.setdefault((_circle(twin), twin.fingerprint), twin.uid)
+        found = reader.alike([self._handles[draft.uid] for draft in drafts], scope, limit=CANDIDATES)
+        for draft, alike in zip(drafts, found, strict=True):
+            self._memories.update((memory.uid, memory) for memory in alike)
+            self._alike[draft.uid] = [memory.uid for memory in alike]
+
+
+def _circle(memory: Memory) -> Circle:
+    """Among whom a memory can have a twin: a note of a task is a record of one stage, and goes when the task ends."""
+    if memory.tier != "task":
+        return (memory.scope,)
+    return (memory.scope, memory.kind, memory.source.task, (memory.data or {}).get("stage"))

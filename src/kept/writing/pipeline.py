@@ -16,13 +16,11 @@ from kept.errors import InvalidInput
 from kept.model import Conflict, Draft, Memory, Outcome, Receipt, Redaction, Source, Status, several
 from kept.ports import Transaction, Where
 from kept.tables import IMPORTANCE_BY_KIND, Preset, by_kind
-from kept.writing.admit import BROUGHT_IN, DELIBERATE, INSTRUCTION_TAG, REASONS, admit, is_instruction_like
+from kept.writing.admit import BROUGHT_IN, DELIBERATE, INSTRUCTION_TAG, REASONS, Echoes, admit, is_instruction_like
 from kept.writing.check import check
 from kept.writing.conflicts import find_rivals
-from kept.writing.duplicates import find_near, find_superseded, strengthen, supersede
-from kept.writing.echo import Echoes
-from kept.writing.known import Known
-from kept.writing.redaction import is_only_redacted, redact_draft
+from kept.writing.duplicates import Known, find_near, find_superseded, strengthen, supersede
+from kept.writing.redact import is_only_redacted, redact_draft
 
 MAX_CHARS = 500
 MAX_SUMMARY_CHARS = 4_000

@@ -7,14 +7,25 @@ logged that has not been through here. Pure: no I/O, no clock, no state.
     is found  →  put [redacted:kind] in their place
 
 Rule: a false alarm costs a word; a miss costs a key. When unsure, redact; when a finder fails, redact everything.
+
+Redact a whole draft: every field that a person, an agent or a tool filled in.
+
+The rules are in `redact.py`. Rule: one call covers everything that reaches a storage, so no writer can forget a field.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable
+from functools import lru_cache
+from typing import Any
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
-from kept.writing import secret_places, secret_shapes, secret_ties
-from kept.writing.secret_view import MASK, View
+from kept.model import Draft, Message, Redaction, Source
+from kept.writing.check import SOURCE_NAMES
+from kept.writing.secrets import shapes, ties
+from kept.writing.secrets.view import MASK, View
 
 MAX_ROUNDS = 8  # masking one secret can lay bare another; ordinary text needs two rounds, the last of which finds none
 
@@ -22,16 +33,16 @@ Span = tuple[int, int, str]  # start, end, kind
 Finder = Callable[[str, str], Iterable[Span]]  # (folded text, the same in small letters)
 
 FINDERS: tuple[Finder, ...] = (
-    secret_places.find_private_blocks,
-    secret_shapes.find_key_blocks,
-    secret_shapes.find_vendor_tokens,
-    secret_shapes.find_shapes,
-    secret_places.find_headers,
-    secret_places.find_url_secrets,
-    secret_places.find_command_secrets,
-    secret_places.find_seed_phrases,
-    secret_ties.find_cued_secrets,
-    secret_places.find_cards,
+    shapes.find_private_blocks,
+    shapes.find_key_blocks,
+    shapes.find_vendor_tokens,
+    shapes.find_shapes,
+    shapes.find_headers,
+    shapes.find_url_secrets,
+    shapes.find_command_secrets,
+    shapes.find_seed_phrases,
+    ties.find_cued_secrets,
+    shapes.find_cards,
 )
 
 
@@ -76,7 +87,7 @@ def _find_all(text: str, email: bool, allow: Collection[str]) -> list[Span]:
         view = View(text, [(start, end) for start, end, _ in spans])
         fresh = _find_in(view, FINDERS, text, allow)
         if email and not fresh:
-            fresh = _find_in(view, (secret_places.find_emails,), text, allow)
+            fresh = _find_in(view, (shapes.find_emails,), text, allow)
         if not fresh:
             return spans
         spans = _merge([*spans, *fresh])
@@ -123,3 +134,109 @@ def _replace(text: str, spans: list[Span]) -> str:
         pieces += (text[position:start], f"[redacted:{kind}]")
         position = end
     return "".join((*pieces, text[position:]))
+
+
+class RedactedDraft(Struct, frozen=True):
+    """The draft that is safe to keep, and how many secrets of each kind were taken out of it."""
+
+    draft: Draft
+    redactions: tuple[Redaction, ...]
+
+
+def redact_draft(draft: Draft, *, email: bool, allow: Collection[str] = ()) -> RedactedDraft:
+    """Take the secrets out of every field."""
+    allowed = frozenset(allow)
+    kinds: list[str] = []
+
+    def noted(redacted: Redacted) -> str:
+        if redacted.found:
+            kinds.extend([found.kind for found in redacted.found])
+        return redacted.text
+
+    def clean(text: str) -> str:
+        return noted(redact(text, email=email, allow=allowed))
+
+    def clean_name(name: str) -> str:
+        try:
+            return _harmless(name, email, allowed)
+        except _Harmful as harmful:
+            return noted(harmful.redacted)
+
+    safe = replace(
+        draft,
+        content=clean(draft.content),
+        tags=tuple(map(clean_name, draft.tags)),
+        files=tuple(map(clean_name, draft.files)),
+        topic=None if draft.topic is None else clean_name(draft.topic),
+        key=None if draft.key is None else clean(draft.key),
+        title=None if draft.title is None else clean(draft.title),
+        source=None if draft.source is None else _clean_source(draft.source, clean_name),
+        data=None if draft.data is None else _clean_data(draft.data, clean),
+    )
+    return RedactedDraft(safe, _counted(kinds) if kinds else ())
+
+
+def _counted(kinds: list[str]) -> tuple[Redaction, ...]:
+    return tuple(Redaction(kind=kind, count=count) for kind, count in sorted(Counter(kinds).items()))
+
+
+def redact_message(message: Message, *, email: bool, allow: Collection[str] = ()) -> Message:
+    """Take the secrets out of everything that was said or called."""
+
+    def clean(text: str) -> str:
+        return redact(text, email=email, allow=allow).text
+
+    return replace(
+        message,
+        id=clean(message.id),
+        content=clean(message.content),
+        name=None if message.name is None else clean(message.name),
+        speaker=None if message.speaker is None else clean(message.speaker),
+        input=None if message.input is None else _clean_data(message.input, clean),
+    )
+
+
+def is_only_redacted(text: str) -> bool:
+    """Whether nothing that could be read is left of a text."""
+    rest = text
+    while "[redacted:" in rest:
+        before, _, after = rest.partition("[redacted:")
+        rest = before + after.partition("]")[2]
+    return not any(character.isalnum() for character in rest)
+
+
+class _Harmful(Exception):
+    """Something was taken out of a name, or it could not be checked."""
+
+    def __init__(self, redacted: Redacted) -> None:
+        self.redacted = redacted
+
+
+@lru_cache(maxsize=1024)  # a few tags, files, topics and agents are named again and again
+def _harmless(name: str, email: bool, allow: frozenset[str]) -> str:
+    """The name, if nothing is to be taken out of it; else raises _Harmful.
+
+    What raises is not remembered: neither a secret nor a failure that has passed by the next call.
+    """
+    redacted = redact(name, email=email, allow=allow)
+    if redacted.found:
+        raise _Harmful(redacted)
+    return name
+
+
+def _clean_source(source: Source, clean_name: Callable[[str], str]) -> Source:
+    given = {field: name for field in SOURCE_NAMES if (name := getattr(source, field)) is not None}
+    cleaned = {field: clean_name(name) for field, name in given.items()}
+    return source if cleaned == given else replace(source, **cleaned)
+
+
+def _clean_data(data: dict[str, Any], clean: Callable[[str], str]) -> dict[str, Any]:
+    """The data as JSON text and back, so that a key can tell on its value: {"password": …}."""
+    text = msgspec.json.encode(data).decode()
+    cleaned = clean(text)
+    if cleaned == text:
+        return data
+    try:
+        return msgspec.json.decode(cleaned, type=dict[str, Any])
+    except msgspec.MsgspecError:  # a secret that ran over a quote: nothing of it is safe to keep
+        return {"redacted": "[redacted:error]"}

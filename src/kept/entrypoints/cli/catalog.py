@@ -20,20 +20,20 @@ def _topic(name: str, module: str, lines: Mapping[str, str]) -> dict[str, Entry]
 
 
 COMMANDS: Mapping[str, Entry] = {
-    **_topic("Writing", "writing", {"remember": "Keep one statement."}),
+    **_topic("Writing", "write", {"remember": "Keep one statement."}),
     **_topic(
         "Reading",
-        "asking",
+        "recall",
         {
             "recall": "Find the memories that fit a few key words best.",
             "why": "Show the last recall again: what was found, what just missed, and why.",
         },
     ),
     **_topic("Reading", "briefing", {"briefing": "Write what an agent should know before it starts."}),
-    **_topic("Reading", "share", {"share": "Write a message with what a skill needs to know."}),
+    **_topic("Reading", "briefing", {"share": "Write a message with what a skill needs to know."}),
     **_topic(
         "Reading",
-        "reading",
+        "read",
         {
             "list": "Show what is kept, newest first.",
             "show": "Show one memory in full.",
@@ -43,7 +43,7 @@ COMMANDS: Mapping[str, Entry] = {
     ),
     **_topic(
         "Changing",
-        "changing",
+        "change",
         {
             "reinforce": "Say that a memory helped: it will rank higher.",
             "demote": "Say that a memory was wrong or beside the point: it will rank lower.",
@@ -66,7 +66,7 @@ COMMANDS: Mapping[str, Entry] = {
     ),
     **_topic(
         "Deciding",
-        "deciding",
+        "manage",
         {
             "conflicts": "Show memories that contradict each other.",
             "resolve": "Settle a contradiction: one memory stays, the other is archived.",
@@ -86,20 +86,20 @@ COMMANDS: Mapping[str, Entry] = {
             "import": "Bring in the transcripts of another program.",
         },
     ),
-    **_topic("Conversations", "slash", {"slash": "Run a slash command, as it would be typed into a chat."}),
-    "export": Entry("Keeping house", "Print every memory as a line of JSON.", "exporting:export"),
+    **_topic("Conversations", "write", {"slash": "Run a slash command, as it would be typed into a chat."}),
+    "export": Entry("Keeping house", "Print every memory as a line of JSON.", "store:export"),
     "upkeep": Entry(
-        "Keeping house", "End quarantines and shelf lives, and make room where a limit is exceeded.", "upkeep:upkeep"
+        "Keeping house", "End quarantines and shelf lives, and make room where a limit is exceeded.", "store:upkeep"
     ),
     **_topic(
         "Keeping house",
-        "house",
+        "store",
         {
             "backup": "Write a verified copy of the store to a file.",
             "doctor": "Examine the stores of this project and of global memory.",
         },
     ),
-    "vectors": Entry("Set-up", 'Find memories by their meaning, too: "car" finds the automobile.', "vectors:vectors"),
+    "vectors": Entry("Set-up", 'Find memories by their meaning, too: "car" finds the automobile.', "config:vectors"),
     "projects": Entry("Set-up", "List, link, rename and merge projects.", "projects:projects"),
     "config": Entry("Set-up", "Show and change settings.", "config:config"),
     "tour": Entry("Set-up", "See Kept at work, in a scratch home that is removed at the end.", "tour:tour"),

@@ -1,4 +1,7 @@
-"""`kept config`: settings, where they come from, and how to change them."""
+"""`kept config`: settings, where they come from, and how to change them.
+
+`kept vectors`: finding by meaning as well as by words, switched on and off.
+"""
 
 import os
 from collections.abc import Mapping
@@ -7,12 +10,14 @@ from typing import Any, Literal
 
 import click
 
-from kept import configuration
 from kept.entrypoints.cli.frame import Group, pass_invocation
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
+from kept.entrypoints.cli.wording import counted, progress
 from kept.errors import InvalidInput
-from kept.opening import project_settings_file
-from kept.settings import Resolved, fields, flat
+from kept.memory.opening import project_settings_file
+from kept.model import GLOBAL
+from kept.projects import config
+from kept.settings import Resolved, Settings, fields, flat
 
 _project_only = click.option(
     "--project-only", is_flag=True, help="For this project alone, instead of for all of yours."
@@ -32,12 +37,12 @@ def _load(invocation: Invocation) -> Resolved:
     projects = invocation.projects()
     project = projects.find(invocation.project)
     project_file = None if project is None else project_settings_file(projects.home, project)
-    return configuration.load(configuration.user_settings_file(os.environ), project_file, os.environ)
+    return config.load(config.user_settings_file(os.environ), project_file, os.environ)
 
 
 def _file(invocation: Invocation, *, project_only: bool) -> Path:
     if not project_only:
-        return configuration.user_settings_file(os.environ)
+        return config.user_settings_file(os.environ)
     projects = invocation.projects()
     return project_settings_file(projects.home, projects.ensure(invocation.project))
 
@@ -86,7 +91,7 @@ def set_config(invocation: Invocation, *, name: str, value: str, project_only: b
       kept config set shelf_life_days.warning 60 --project-only
     """
     file = _file(invocation, project_only=project_only)
-    configuration.set_value(file, name, value)
+    config.set_value(file, name, value)
     _answer_now(invocation, name, f"Written to {file}.")
 
 
@@ -97,7 +102,7 @@ def set_config(invocation: Invocation, *, name: str, value: str, project_only: b
 def unset_config(invocation: Invocation, *, name: str, project_only: bool) -> None:
     """Take one setting out of the settings file again."""
     file = _file(invocation, project_only=project_only)
-    was_there = configuration.unset_value(file, name)
+    was_there = config.unset_value(file, name)
     _answer_now(invocation, name, f"Taken out of {file}." if was_there else f"{name} was not set in {file}.")
 
 
@@ -120,11 +125,11 @@ def import_config(invocation: Invocation, *, file: str, project_only: bool) -> N
 
     What has no counterpart here is listed with the reason, and left out.
     """
-    imported = configuration.import_config(_text_of(Path(file)), _format_of(file))
+    imported = config.import_config(_text_of(Path(file)), _format_of(file))
     target = _file(invocation, project_only=project_only)
     taken = _rows(imported.settings)
     for name, value in taken.items():
-        configuration.set_value(target, name, _shown(value))
+        config.set_value(target, name, _shown(value))
     lines: list[Line] = [f"{name} = {_shown(value)}" for name, value in taken.items()]
     lines += [f"Not taken: {missed.key}. {missed.reason}" for missed in imported.not_taken]
     lines.append(f"Written to {target}." if taken else "There was nothing to take over.")
@@ -154,7 +159,7 @@ def _text_of(file: Path) -> str:
     """The text of a file that a person named."""
     try:
         with file.open("rb") as stream:
-            return stream.read(configuration.MAX_FILE_BYTES + 1).decode("utf-8-sig")
+            return stream.read(config.MAX_FILE_BYTES + 1).decode("utf-8-sig")
     except FileNotFoundError:
         raise InvalidInput(f"There is no file {file}.", hint="Check the path.") from None
     except IsADirectoryError:
@@ -164,3 +169,87 @@ def _text_of(file: Path) -> str:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "no file can have that name"
         raise InvalidInput(f"{file} cannot be read: {reason.lower()}.", hint="Check its permissions.") from None
+
+
+ON = "On: recall looks for the meaning of a query, too."
+OFF = "Off: recall looks for words alone."
+
+
+@click.command("vectors", cls=Group)
+def vectors_command() -> None:
+    """Find memories by their meaning, too: "car" finds the automobile.
+
+    Off unless switched on, for each project by itself. Needs the extra `vector` (pip install 'kept[vector]'); the model
+    comes with it, and nothing is sent anywhere.
+    """
+
+
+@vectors_command.command("on")
+@pass_invocation
+def switch_on(invocation: Invocation) -> None:
+    """Switch it on in this project, and give every memory its vector.
+
+    It can be interrupted (Ctrl-C) and run again: then it goes on from there. Memories without a vector are found by
+    their words meanwhile. New ones get theirs by themselves.
+    """
+    with invocation.open() as memory:
+        memory.check_vectors()
+        _set(invocation, {"search_provider": "hybrid"})
+        try:
+            with progress(invocation, "Making vectors") as tell:
+                memory.make_vectors(progress=tell)
+        except KeyboardInterrupt:
+            invocation.tell("", "Interrupted. What is done stays done; `kept vectors on` goes on from there.")
+            raise
+        states = memory.vectors()
+    _answer(invocation, states, ON, is_on=True)
+
+
+@vectors_command.command("off")
+@pass_invocation
+def switch_off(invocation: Invocation) -> None:
+    """Switch it off in this project, and remove its vectors."""
+    with invocation.open() as memory:
+        wanted = {"search_provider": "fts5"}
+        if memory.settings.profile == "hybrid":
+            wanted["profile"] = "kept"
+        _set(invocation, wanted)
+        memory.drop_vectors()
+        states = memory.vectors()
+    _answer(invocation, states, f"{OFF} The vectors of this project are removed.", is_on=False)
+
+
+@vectors_command.command("status")
+@pass_invocation
+def show_status(invocation: Invocation) -> None:
+    """Show whether it is on, and how many memories have their vector."""
+    with invocation.open() as memory:
+        states, is_on = memory.vectors(), _is_on(memory.settings)
+    _answer(invocation, states, ON if is_on else f"{OFF} `kept vectors on` changes that.", is_on=is_on)
+
+
+def vector_line(state: Mapping[str, Any]) -> str:
+    """How far the vectors of a space are, in words; '' when it keeps none."""
+    if state["model"] is None:
+        return ""
+    have = f"{counted(state['done'], 'vector')} of the model {state['model']}"
+    return f"{have}; {counted(state['pending'], 'memory waits', 'memories wait')} for one" if state["pending"] else have
+
+
+def _is_on(settings: Settings) -> bool:
+    return "hybrid" in (settings.search_provider, settings.profile)
+
+
+def _set(invocation: Invocation, values: Mapping[str, str]) -> None:
+    projects = invocation.projects()
+    file = project_settings_file(projects.home, projects.ensure(invocation.project))
+    for name, value in values.items():
+        config.set_value(file, name, value)
+
+
+def _answer(invocation: Invocation, states: Mapping[str, Mapping[str, Any]], sentence: str, *, is_on: bool) -> None:
+    lines: list[Line] = [sentence]
+    for space, state in states.items():
+        if line := vector_line(state):
+            lines.append(f"    {'Global memory' if space == GLOBAL else 'This project'}: {line}.")
+    invocation.answer({"on": is_on, "message": sentence, "spaces": states}, lines)

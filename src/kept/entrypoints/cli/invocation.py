@@ -14,11 +14,12 @@ from typing import Any, TextIO
 import click
 
 import kept
-from kept import opening, text
+from kept import text
 from kept.errors import NotAllowed
+from kept.memory import opening
 from kept.model import Actor, Role, replace
 from kept.ports import Clock
-from kept.projects import Projects
+from kept.projects.projects import Projects
 from kept.settings import Settings
 
 Ask = Callable[[str], bool]

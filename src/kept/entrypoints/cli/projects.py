@@ -8,7 +8,7 @@ import msgspec
 from kept.entrypoints.cli.frame import Group, pass_invocation
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import counted
-from kept.registry import Project
+from kept.projects.registry import Project
 
 
 @click.command("projects", cls=Group)
@@ -80,7 +80,7 @@ def merge_projects(invocation: Invocation, *, source: str, into: str) -> None:
     From then on INTO answers for SOURCE: for its name, its id and its directories. It changes two projects, so it has
     to be done --as admin. If it is interrupted, run it again: it goes on where it was.
     """
-    from kept.merging import merge
+    from kept.projects.merge import merge
 
     merged = merge(
         invocation.projects(),

@@ -9,10 +9,10 @@ import msgspec
 from kept.entrypoints.cli.frame import Command, limit_option, pass_invocation, yes_option
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import as_document, counted, name_of
-from kept.entrypoints.cli.writing import given_text
+from kept.entrypoints.cli.write import given_text
 from kept.errors import InvalidInput
+from kept.memory.reviews import Review, parse_decision
 from kept.model import Memory
-from kept.reviewing import Review, parse_decision
 from kept.upkeep.review import REASONS, Decision, Finding, Reason
 
 PROPOSED = "proposed"

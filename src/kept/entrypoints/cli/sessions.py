@@ -12,11 +12,11 @@ from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import ago, counted, local
 from kept.errors import NotFound
 from kept.exchange.transcripts import PARSERS
-from kept.importing import ImportedTranscript
 from kept.memory import Kept
+from kept.memory.imports import ImportedTranscript
+from kept.memory.sessions import Flushed, OpenSession
 from kept.model import Message, Session
-from kept.sessions import Flushed, OpenSession
-from kept.transcripts import to_line
+from kept.projects.mirrors import to_line
 
 
 @click.command("session", cls=Group)

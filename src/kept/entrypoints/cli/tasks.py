@@ -8,13 +8,13 @@ import click
 from kept.entrypoints.cli.frame import Command, Group, pass_invocation, yes_option
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import ago, as_document, counted, local, memory_lines, name_of
-from kept.entrypoints.cli.writing import answer_receipt, given_text
+from kept.entrypoints.cli.write import answer_receipt, given_text
 from kept.errors import NotFound
-from kept.knowledge import PROMOTED_TO
 from kept.memory import Kept
+from kept.memory.knowledge import PROMOTED_TO
+from kept.memory.tasks import CHANGES, ENDS, OpenTask
+from kept.memory.tasks import as_document as task_document
 from kept.model import Memory, Task, TaskState, Tier
-from kept.tasks import CHANGES, ENDS, OpenTask
-from kept.tasks import as_document as task_document
 
 F = TypeVar("F", bound=Callable[..., Any])
 Given = dict[str, Any]

@@ -14,8 +14,8 @@ from pathlib import Path
 import apsw
 from msgspec import Struct
 
+from kept.storage.lock import Turns, read_at, write_at
 from kept.storage.sqlite.pages import size_of, wal_of
-from kept.storage.turns import Turns, read_at, write_at
 
 _EVENT_AT, _MESSAGE_AT, _IN_USE_AT = 64, 128, 192  # behind the process id that turns.py keeps in the same file
 _LENGTH = 64

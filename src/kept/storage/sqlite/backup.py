@@ -3,26 +3,41 @@
 Made online, from one moment of the database, while others read and write. Rule: a backup is written under a
 temporary name, swept, verified and synced; only then is it called a backup, and never over another file. What is
 erased while it is being made, or later, is erased in it, too, as long as it lies beside the database.
+
+A little room set aside for a full disk, so that opening, forgetting and erasing still work.
+
+A file of zeros beside the database. When the disk is full and something has to go, the file goes first; afterwards it
+takes back what is left of its room, so that nothing else of ours eats it up. Rule: it is a precaution, and never
+the reason why something fails.
+
+The first write of a day makes a backup, in the background.
+
+Rule: nobody waits for it but whoever closes a small store. A large one is asked to stop when the process ends;
+the next process begins anew, and one that keeps running completes it.
 """
 
+import contextlib
+import logging
 import os
 import secrets
+import threading
 from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from datetime import datetime
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
 import apsw
 
 from kept import journal
-from kept.errors import Corrupt, KeptError, NotAllowed, NotFound, StorageError
+from kept.errors import Busy, Corrupt, KeptError, NotAllowed, NotFound, StorageError
 from kept.ports import BackedUp, Stamp
-from kept.storage.sqlite import acknowledged, bulk, page_checksums, schema, scrub, sweep
-from kept.storage.sqlite.atomic import all_or_nothing
+from kept.storage.lock import Turns
+from kept.storage.sqlite import acknowledged, erase, pages, schema, sweep
 from kept.storage.sqlite.connection import is_damage, translate, translated
-from kept.storage.sqlite.scrub import SESSION
-from kept.storage.sqlite.transaction import erase_rows, insert_events
+from kept.storage.sqlite.erase import SESSION
+from kept.storage.sqlite.schema import all_or_nothing
+from kept.storage.sqlite.writer import erase_rows, insert_events
 
 _PAGES_A_STEP = 2_000  # 8 MB: between two steps a backup in the background looks whether it should stop
 
@@ -59,7 +74,7 @@ def back_up(connection: apsw.Connection, target: Path, turn: Turn, is_stopped: C
                 continue  # an erasure took it away, because it held what is gone now
             with turn():
                 # What was erased since we looked must not survive in this backup. Nobody erases during our turn.
-                if part.exists() and scrub.erasures(connection) == erasures:
+                if part.exists() and erase.erasures(connection) == erasures:
                     _give_name(part, target)
                     return BackedUp(path=str(target), memories=memories, events=events, bytes=target.stat().st_size)
 
@@ -146,8 +161,8 @@ def erase_in(copy: apsw.Connection, subjects: Collection[str], store: apsw.Conne
             else:
                 has_erased |= _erase_memory(copy, subject, now)
         if has_erased:
-            bulk.settle(copy)
-            scrub.cover_tracks(copy)
+            erase.settle(copy)
+            erase.cover_tracks(copy)
     return has_erased
 
 
@@ -187,10 +202,10 @@ def copy_database(source: apsw.Connection, target: Path, is_stopped: Callable[[]
     """Copy one moment of a database into an empty file; how many erasures there had been by then."""
     source.execute("begin")  # or a writer in between would make SQLite copy everything anew
     try:
-        erasures = scrub.erasures(source)
-        if page_checksums.is_verified(source):
-            page_checksums.make(target)
-        copy = apsw.Connection(str(target), flags=apsw.SQLITE_OPEN_READWRITE, vfs=page_checksums.vfs())
+        erasures = erase.erasures(source)
+        if pages.is_verified(source):
+            pages.make(target)
+        copy = apsw.Connection(str(target), flags=apsw.SQLITE_OPEN_READWRITE, vfs=pages.vfs())
         try:
             copy.pragma("journal_mode", "off")  # a copy that fails is thrown away as a whole, and
             copy.pragma("synchronous", "off")  # one that succeeds is synced before it gets its name
@@ -220,7 +235,7 @@ def _step(job: apsw.Backup, source: apsw.Connection) -> None:
 def opened(copy: Path, flags: int = apsw.SQLITE_OPEN_READWRITE) -> Iterator[apsw.Connection]:
     """A connection to a file that is not in use as a store."""
     sweep.finish(copy)
-    connection = apsw.Connection(str(copy), flags=flags, vfs=page_checksums.vfs())
+    connection = apsw.Connection(str(copy), flags=flags, vfs=pages.vfs())
     try:
         connection.pragma("secure_delete", True)
         connection.pragma("foreign_keys", True)  # links and receipts go with the memory
@@ -267,3 +282,125 @@ def sync(path: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+RESERVE_BYTES = 4 * 1024 * 1024  # what a full WAL (1,000 pages) may add to the database, which frees the WAL in turn
+_ROOM_FOR_COMFORT = 2
+
+
+def reserve_of(path: Path) -> Path:
+    return path.with_name(path.name + ".reserve")
+
+
+@contextlib.contextmanager
+def spent(path: Path) -> Iterator[bool]:
+    """Inside, the room may be used, if there is less than that left on the disk. Yields whether that is so."""
+    is_full = False
+    with contextlib.suppress(OSError):
+        if free_bytes(path) < RESERVE_BYTES:
+            is_full = True
+            reserve_of(path).unlink(missing_ok=True)
+    try:
+        yield is_full
+    except BaseException:
+        if is_full:
+            refill(path, is_full=True)
+        raise  # and make none where there was none: the file may not even be ours
+    refill(path, is_full=is_full)
+
+
+def refill(path: Path, *, is_full: bool = False) -> None:
+    """Set the room aside (again) when there is plenty; `is_full`: as much of it as there is."""
+    with contextlib.suppress(OSError):
+        reserve = reserve_of(path)
+        missing = RESERVE_BYTES - (reserve.stat().st_size if reserve.exists() else 0)
+        if missing <= 0:
+            return
+        free = free_bytes(path)
+        if is_full or free >= RESERVE_BYTES * _ROOM_FOR_COMFORT:
+            fd = os.open(reserve, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            try:
+                os.write(fd, bytes(min(missing, free)))  # written, not seeked: a sparse file would reserve nothing
+            finally:
+                os.close(fd)
+
+
+def free_bytes(path: Path) -> int:
+    """How much room the disk has for us."""
+    stat = os.statvfs(path.parent)
+    return stat.f_bavail * stat.f_frsize
+
+
+SMALL_BYTES = 64 * 1024 * 1024  # copied and checked in about a second: closing waits for that
+_ROOM = 3  # how many times its size must be free, so that a backup is not what fills the disk
+
+log = logging.getLogger("kept")
+
+
+class DailyBackups:
+    """Makes the backup of the day for one file and drops the oldest beyond `keep`."""
+
+    def __init__(self, path: Path, keep: int, make: Callable[[Path, Callable[[], bool]], None]) -> None:
+        self._path = path
+        self._keep = keep
+        self._make = make
+        self._day: date | None = None
+        self._thread: threading.Thread | None = None
+        self._is_stopped = threading.Event()
+
+    @property
+    def newest(self) -> str | None:
+        """The day of the newest backup, such as 2026-03-01."""
+        return next((path.stem for path in self._existing()), None)
+
+    def after_write(self, at: datetime, created_at: datetime) -> None:
+        """Begin today's backup unless it is there. A store that was made today holds nothing of yesterday yet."""
+        if at.date() == self._day:
+            return
+        self._day = at.date()
+        if self._target(at).exists() or created_at.date() >= at.date():
+            return
+        self._thread = threading.Thread(target=self._run, args=(self._target(at),), daemon=True, name="kept-backup")
+        with suppress(RuntimeError):  # no more threads, or the interpreter is shutting down: tomorrow, then
+            self._thread.start()
+
+    def close(self) -> None:
+        """Wait for a backup of a small store, stop that of a large one."""
+        if self._thread is None or not self._thread.is_alive():
+            return
+        if self._path.stat().st_size > SMALL_BYTES:
+            self._is_stopped.set()
+        self._thread.join()
+
+    def _run(self, target: Path) -> None:
+        try:
+            if free_bytes(self._path) < _ROOM * self._path.stat().st_size:
+                log.warning("There is no room for a daily backup of %s.", self._path)
+                return
+            self._make_alone(target)
+            for old in self._existing()[self._keep :]:
+                old.unlink(missing_ok=True)
+        except Stopped:
+            pass
+        except (KeptError, OSError, apsw.Error) as error:
+            log.warning("The daily backup of %s failed: %s", self._path, error)
+
+    def _make_alone(self, target: Path) -> None:
+        """Whoever comes second, in another process, leaves it to the first."""
+        alone = Turns(make_folder(self._path) / "daily.lock")
+        try:
+            alone.take(0)
+        except Busy:
+            return
+        try:
+            if not target.exists():
+                self._make(target, self._is_stopped.is_set)
+        finally:
+            alone.end()
+            alone.close()
+
+    def _target(self, at: datetime) -> Path:
+        return backups_folder(self._path) / f"{at:%Y-%m-%d}.db"
+
+    def _existing(self) -> list[Path]:
+        return sorted(backups_folder(self._path).glob("????-??-??.db"), reverse=True)

@@ -12,13 +12,13 @@ import apsw
 
 from kept.model import Event, Memory, Scope
 from kept.ports import LIVE, R, TooLate, Where
-from kept.storage.blocks import block
-from kept.storage.shared import check_limit, tombstone
-from kept.storage.sqlite import filters, handles, rows
+from kept.storage.shared import block, check_limit, tombstone
+from kept.storage.sqlite import rows
+from kept.storage.sqlite.index import handles
+from kept.storage.sqlite.index.search import Searching
+from kept.storage.sqlite.index.weights import Weights
 from kept.storage.sqlite.messages import MessageReader
-from kept.storage.sqlite.searching import Searching
 from kept.storage.sqlite.vectors import VectorReading
-from kept.storage.sqlite.weights import Weights
 
 COUNTER = "count:"  # how the names of counters begin among the facts about the file
 PROGRESS_STEPS = 2_000  # virtual machine steps between two looks at the clock: some tens of microseconds
@@ -45,7 +45,7 @@ class SqliteReader(Searching, VectorReading, MessageReader):
         self, where: Where = LIVE, *, limit: int = 50, after: int | None = None, oldest_first: bool = False
     ) -> list[Memory]:
         check_limit(limit)
-        clauses, values = filters.clauses(where)
+        clauses, values = rows.clauses(where)
         if after is not None:
             clauses.append("m.id > ?" if oldest_first else "m.id < ?")
             values.append(after)
@@ -66,7 +66,7 @@ class SqliteReader(Searching, VectorReading, MessageReader):
         return [[memories[id] for id in ids if id in memories] for ids in found]
 
     def count(self, where: Where = LIVE) -> int:
-        clauses, values = filters.clauses(where)
+        clauses, values = rows.clauses(where)
         sql = f"select count(*) from memories m where {' and '.join(clauses)}"
         return int(self._connection.execute(sql, tuple(values)).get)
 

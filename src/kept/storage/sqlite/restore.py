@@ -17,12 +17,12 @@ import apsw
 
 from kept.errors import Corrupt, InvalidInput, NotAllowed
 from kept.ports import Restored
+from kept.storage.lock import Turns
 from kept.storage.shared import tombstone
 from kept.storage.sqlite import acknowledged, backup, pages, schema
-from kept.storage.sqlite.atomic import all_or_nothing
 from kept.storage.sqlite.connection import translated
-from kept.storage.sqlite.scrub import SESSION
-from kept.storage.turns import Turns
+from kept.storage.sqlite.erase import SESSION
+from kept.storage.sqlite.schema import all_or_nothing
 
 # What the store itself has to remember, whatever a backup says: pending and past erasures, and where backups are.
 _KEPT_FACTS = ("scrub", "erasures", "backups_elsewhere")

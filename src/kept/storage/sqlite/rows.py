@@ -3,6 +3,10 @@
 SQL that names columns is assembled here, from these constants and nothing else. Rule: every row carries a checksum of
 its values, and no record leaves this file unless it still matches: so a repair can tell what was written from what was
 not, wherever in a damaged file it finds it.
+
+Which memories are meant, as SQL on `memories m`.
+
+Text comes from the constants here, values are always bound.
 """
 
 import zlib
@@ -18,9 +22,8 @@ import msgspec
 from kept import journal
 from kept.errors import Corrupt
 from kept.model import Alias, Allowance, Conflict, Event, Memory, Pause, Record, Session, Source, Task
-from kept.ports import Prepared, R
-from kept.storage.prepare import prepare
-from kept.storage.shared import index_of
+from kept.ports import Prepared, R, Where
+from kept.storage.shared import index_of, prepare
 
 _SOURCE_COLUMNS = ("source", "agent", "session_id", "task_id", "narrative_id", "source_file", "source_line")
 _IDENTITY = ("id", "uid", "content", "fingerprint", "kind", "tier", "scope", "status", "reason")
@@ -289,3 +292,49 @@ def json_text(value: object) -> str:
 
 def from_json(text: str) -> Any:
     return _decode(text)
+
+
+# As text, not as bound values: only so can SQLite see that a partial index answers, and need not plan anew each time.
+_SHELVES = {
+    "live": "m.shelf in ('live', 'library')",
+    "archive": "m.shelf = 'archive'",
+    "forgotten": "m.shelf = 'forgotten'",
+    "any": "true",
+}
+_SCOPES = {None: "true", "memory": "m.scope = 'memory'", "items": "m.scope = 'items'", "sources": "m.scope = 'sources'"}
+_STATUSES = {name: f"m.status = '{name}'" for name in ("candidate", "confirmed", "pinned", "archived")}
+
+
+def clauses(where: Where) -> tuple[list[str], list[Any]]:
+    """The conditions and their values; the first two are `true` if shelf and scope don't matter."""
+    found, values = [_SHELVES[where.shelf], _SCOPES[where.scope]], []  # type: tuple[list[str], list[Any]]
+
+    def any_of(column: str, wanted: Sequence[Any]) -> None:
+        if wanted:
+            found.append(f"{column} in ({', '.join('?' * len(wanted))})")
+            values.extend(wanted)
+
+    def equals(column: str, wanted: object, operator: str = "=") -> None:
+        if wanted is not None:
+            found.append(f"{column} {operator} ?")
+            values.append(wanted)
+
+    any_of("m.tier", where.tiers)
+    any_of("m.kind", where.kinds)
+    if where.statuses:
+        found.append(f"({' or '.join(_STATUSES[status] for status in where.statuses)})")
+    for column, wanted in (("tags", where.tags), ("files", where.files)):
+        if wanted:
+            marks = ", ".join("?" * len(wanted))
+            found.append(f"exists (select 1 from json_each(m.{column}) where value in ({marks}))")
+            values.extend(wanted)
+    any_of("m.fingerprint", where.fingerprints)
+    equals("m.uid", where.uid)
+    equals("m.topic", where.topic)
+    equals("m.key", where.key)
+    equals("m.session_id", where.session)
+    equals("m.task_id", where.task)
+    equals("m.narrative_id", where.narrative)
+    equals("m.created_at", clock(where.since), ">=")
+    equals("m.created_at", clock(where.until), "<")
+    return found, values

@@ -3,9 +3,13 @@
 Rule: `user_version` is the number of the last one applied. It is read at the start of every
 transaction, unless nobody has written since it was read last, so that a program that was running
 while another one upgraded the file notices.
+
+One transaction for what is not a turn of the storage: making, copying, repairing a file.
 """
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from importlib import resources
 from pathlib import Path
@@ -15,8 +19,27 @@ from msgspec import Struct
 
 from kept import text
 from kept.errors import Corrupt, InvalidInput, SchemaTooNew
-from kept.storage.sqlite.atomic import all_or_nothing
 from kept.storage.sqlite.rows import checksum, clock, damaged
+
+
+@contextmanager
+def all_or_nothing(connection: apsw.Connection) -> Iterator[None]:
+    """What is inside becomes true together, or not at all; inside another such block, with that one.
+
+    Not `with connection`: when SQLite has ended the transaction by itself, as it does when a page cannot be read, that
+    raises another error, which hides the first.
+    """
+    if connection.in_transaction:
+        yield
+        return
+    connection.execute("begin immediate")
+    try:
+        yield
+        connection.execute("commit")
+    finally:
+        if connection.in_transaction:
+            connection.execute("rollback")
+
 
 APPLICATION_ID = 0x4B455054  # "KEPT", in the file's header: says whose database this is
 

@@ -17,29 +17,15 @@ import apsw
 
 from kept.errors import Busy, Corrupt, InvalidInput, KeptError, StorageError
 from kept.ports import BackedUp, Restored, Scrubbed, Stamp
-from kept.storage.blocks import block
-from kept.storage.shared import WRITE_WAIT_S
-from kept.storage.sqlite import (
-    acknowledged,
-    backup,
-    bulk,
-    hotwords,
-    pages,
-    reserve,
-    restore,
-    rows,
-    schema,
-    scrub,
-    sweep,
-)
-from kept.storage.sqlite.bookkeeping import SqliteBookkeeping
-from kept.storage.sqlite.connection import connect, is_damage, leaving_the_wal, translate, translated
-from kept.storage.sqlite.daily import DailyBackups
-from kept.storage.sqlite.pool import Pool
+from kept.storage.lock import Turns
+from kept.storage.shared import WRITE_WAIT_S, block
+from kept.storage.sqlite import acknowledged, backup, erase, pages, restore, rows, schema, sweep
+from kept.storage.sqlite.backup import DailyBackups
+from kept.storage.sqlite.connection import Pool, connect, is_damage, leaving_the_wal, translate, translated
+from kept.storage.sqlite.index import hotwords
+from kept.storage.sqlite.index.weights import Weights
 from kept.storage.sqlite.reader import SqliteReader
-from kept.storage.sqlite.transaction import Salt, SqliteTransaction, Tip
-from kept.storage.sqlite.weights import Weights
-from kept.storage.turns import Turns
+from kept.storage.sqlite.writer import Salt, SqliteBookkeeping, SqliteTransaction, Tip
 
 _CLOSE_WAIT_S = 1.0
 
@@ -111,7 +97,7 @@ class SqliteStorage:
             tip = self._tip_of(connection)
             transaction = SqliteTransaction(self.space, connection, stamp, self._salt, self._weights, tip)
             if self._is_in_bulk:
-                with bulk.marking_only(connection):
+                with erase.marking_only(connection):
                     yield transaction
                     transaction.flush()
             else:
@@ -120,7 +106,7 @@ class SqliteStorage:
             if transaction.has_come_past(hotwords.LOOK_EVERY):
                 hotwords.refresh_if_grown(connection)
             if transaction.erased:
-                scrub.begin(connection, transaction.erased)
+                erase.begin(connection, transaction.erased)
         self._left = (connection, connection.data_version(), transaction.tip)
         if self._synchronous == "full":
             acknowledged.note_in_turn(self._turns, self._pool.inode or 0, transaction.position)
@@ -141,10 +127,10 @@ class SqliteStorage:
     @contextmanager
     def _making_room(self, connection: apsw.Connection) -> Iterator[None]:
         """For what must succeed on a full disk."""
-        with reserve.spent(self.path) as is_full:
+        with backup.spent(self.path) as is_full:
             if is_full:
                 with suppress(apsw.FullError):
-                    scrub.empty_the_wal(connection)  # which gives its room back
+                    erase.empty_the_wal(connection)  # which gives its room back
             yield
 
     @block
@@ -185,7 +171,7 @@ class SqliteStorage:
             _Transaction(connection, "begin immediate"),
         ):
             schema.check_version(connection, self.path)
-            bulk.settle(connection)
+            erase.settle(connection)
 
     def scrub(self) -> Scrubbed:
         """Finish what erasing began. Not done: another process still reads the old pages; the next open goes on."""
@@ -198,7 +184,7 @@ class SqliteStorage:
             made = backup.back_up(connection, target, lambda: self._turn(self._write_wait_s))
             if target.resolve().parent != backup.backups_folder(self.path).resolve():
                 with self._turn(self._write_wait_s), _Transaction(connection, "begin immediate"):
-                    scrub.remember_backup(connection, target.resolve())
+                    erase.remember_backup(connection, target.resolve())
             return made
 
     def restore_from(self, source: Path, *, overwrite_newer: bool = False) -> Restored:
@@ -231,7 +217,7 @@ class SqliteStorage:
             }
             if self._daily is not None:
                 facts["daily_backup"] = self._daily.newest
-            return facts | ({"erase": "pending"} if scrub.pending(connection) else {})
+            return facts | ({"erase": "pending"} if erase.pending(connection) else {})
 
     def close(self) -> None:
         if self._is_closed:
@@ -288,14 +274,14 @@ class SqliteStorage:
 
     def _seal_if_whole(self) -> bool:
         """Pages may not fit their checksum because of another program: then they get one. Whether all do now."""
-        from kept.storage.sqlite import repair  # large, and hardly ever needed
+        from kept.storage.sqlite.health.repairs import seal_if_whole  # large, and hardly ever needed
 
-        return repair.seal_if_whole(self.path, now=self._now())
+        return seal_if_whole(self.path, now=self._now())
 
     def _open_file(self, space: str | None) -> tuple[str, bool]:
         """The space that the file holds, and whether an erasure is pending."""
         # On a full disk even opening needs room, for the index of the WAL.
-        with reserve.spent(self.path), self._pool.borrow() as connection:
+        with backup.spent(self.path), self._pool.borrow() as connection:
             with leaving_the_wal(connection):
                 schema.check_ownership(connection, self.path)
                 if schema.check_version(connection, self.path) < schema.LATEST:
@@ -305,21 +291,21 @@ class SqliteStorage:
             found, self._created_at = facts["space"], datetime.fromisoformat(facts["created_at"])
             if space is not None and space != found:
                 raise InvalidInput(f"{self.path} holds the space {found}, not {space}.")
-            return found, bool(scrub.pending(connection))
+            return found, bool(erase.pending(connection))
 
     def _scrub(self) -> Scrubbed:
         """Clean this file and its backups of what was erased. Call it in this process's turn to write."""
         try:
-            with self._pool.borrow() as connection, reserve.spent(self.path):
+            with self._pool.borrow() as connection, backup.spent(self.path):
                 schema.check_version(connection, self.path)
-                uids = scrub.pending(connection)
+                uids = erase.pending(connection)
                 if not uids:
                     return Scrubbed()
                 with _Transaction(connection, "begin immediate"):
-                    bulk.settle(connection)
-                elsewhere = scrub.backups_elsewhere(connection, uids)
+                    erase.settle(connection)
+                elsewhere = erase.backups_elsewhere(connection, uids)
                 changed = backup.erase_from_backups(connection, self.path, uids, self._now())
-                is_done = scrub.finish(connection, self.path, self._vfs)
+                is_done = erase.finish(connection, self.path, self._vfs)
             return Scrubbed(is_done=is_done, backups=changed, elsewhere=elsewhere)
         except apsw.FullError:
             return Scrubbed(is_done=False)

@@ -16,7 +16,7 @@ import apsw
 import msgspec
 from msgspec import Struct
 
-from kept.storage.sqlite import page_checksums, pages
+from kept.storage.sqlite import pages
 from kept.storage.sqlite.connection import connect
 
 _PAGES_AT_ONCE = 256
@@ -42,7 +42,7 @@ def sweep(path: Path, vfs: str | None = None) -> int:
     Raises an error of apsw when a page is damaged, so that what it calls a gap may be none; such pages are left alone.
     """
     finish(path, vfs)
-    with pages.opened(path) as plain, pages.opened(path, vfs or page_checksums.vfs()) as file:
+    with pages.opened(path) as plain, pages.opened(path, vfs or pages.vfs()) as file:
         gaps, n_damaged = _find(plain, file)
     if gaps:
         _note(path, vfs, gaps)
@@ -68,7 +68,7 @@ def finish(path: Path, vfs: str | None = None) -> None:
     if not pages.is_being_swept(path):
         return
     gaps = _noted(path)
-    with pages.opened(path) as plain, pages.opened(path, vfs or page_checksums.vfs()) as file:
+    with pages.opened(path) as plain, pages.opened(path, vfs or pages.vfs()) as file:
         size, usable = _sizes(file)
         for gap in gaps:
             _overwrite(plain, file, gap, size, usable)
@@ -123,7 +123,7 @@ def _note(path: Path, vfs: str | None, gaps: list[Gap]) -> None:
     """Write down what will be overwritten; it is on the disk when this returns."""
     body = msgspec.msgpack.encode(gaps)
     content = _digest(body) + body
-    record = apsw.VFSFile(vfs or page_checksums.vfs(), str(_record_of(path)), [_NEW_FILE, 0])
+    record = apsw.VFSFile(vfs or pages.vfs(), str(_record_of(path)), [_NEW_FILE, 0])
     try:
         record.xTruncate(0)
         for start in range(0, len(content), _MOST_BYTES):

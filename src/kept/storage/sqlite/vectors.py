@@ -16,7 +16,7 @@ from kept.model import Memory
 from kept.ports import LIVE, Found, VectorState, Where
 from kept.storage.shared import check_limit, indexes
 from kept.storage.sqlite import rows
-from kept.storage.sqlite.filters import clauses
+from kept.storage.sqlite.rows import clauses
 
 CHUNK = 250  # memories a row: 8 KB with 256 numbers each
 SHORTLIST = 4  # times as many as are wanted: of these the vectors are read

@@ -1,0 +1,246 @@
+"""Context items, as agent_engine knows them, in any of our storages.
+
+Facade layer, below `compat`, which has the other names of that design. `StorageBackend` offers the seven methods of a
+`MemoryBackend`, so that code written for it keeps running while its items get a journal and an archive. Rule: an item
+is kept whole, but for its secrets, in the `data` of one memory, under its own id as `key`; deleting one is forgetting
+it, and what is evicted is archived.
+"""
+
+import operator
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Struct, field
+
+from kept import text, vectors
+from kept.errors import InvalidInput
+from kept.ids import UID_ENTROPY_BYTES, uuid7
+from kept.model import Draft, Memory, Reason, Source, canonical_kind, replace
+from kept.ports import Clock, Reader, Stamp, Storage, Where
+from kept.storage.inmemory import InMemoryStorage
+from kept.writing.redact import redact, redact_draft
+
+PAGE = 500
+ITEMS = Where(scope=None, narrative="agent_engine")  # items may share their space with other memories
+
+_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "$eq": operator.eq,
+    "$ne": operator.ne,
+    "$gt": operator.gt,
+    "$gte": operator.ge,
+    "$lt": operator.lt,
+    "$lte": operator.le,
+}
+
+
+class ContextItem(Struct, kw_only=True):
+    """One piece of context, as agent_engine knows it. `token_cost` is counted in words."""
+
+    context_item_id: str
+    kind: str = "note"
+    source: str = ""
+    timestamp: str = ""
+    tags: list[str] = field(default_factory=list)
+    importance: float | None = None
+    token_cost: int | None = None
+    payload: dict[str, Any] = field(default_factory=dict)
+    embedding: list[float] | None = None
+
+
+class MemoryBackend(Protocol):
+    """What agent_engine asks of a place that keeps items. Failures are `kept.StorageError`."""
+
+    def add(self, item: ContextItem) -> None:
+        """Keep the item; one with the same id is replaced."""
+
+    def query(self, filters: dict[str, Any], limit: int = 100, order_by: str = "timestamp") -> list[ContextItem]:
+        """Items that fit every filter, the greatest `order_by` first (newest); a leading "-" turns that round."""
+
+    def get(self, item_id: str) -> ContextItem | None:
+        """The item, or None."""
+
+    def delete(self, item_id: str) -> bool:
+        """Whether there was such an item; there is none now."""
+
+    def list_all(self) -> list[ContextItem]:
+        """Every item, in the order they came."""
+
+    def clear(self) -> None:
+        """Let go of every item."""
+
+    def count(self) -> int:
+        """How many items there are."""
+
+
+class StorageBackend:
+    """A MemoryBackend over one of our storages."""
+
+    def __init__(self, storage: Storage, *, clock: Clock = lambda: datetime.now(UTC), actor: str = "agent") -> None:
+        self.storage = storage
+        self._clock = clock
+        self._actor = actor
+
+    def add(self, item: ContextItem) -> None:
+        stamp = self._stamp()
+        memory = self._to_memory(item, stamp.at)
+        with self.storage.writing(stamp) as tx:
+            known = _by_key(tx, memory.key or "")
+            if known is None:
+                tx.add(memory, "remember")
+            else:
+                tx.put(replace(memory, id=known.id, uid=known.uid, created_at=known.created_at), "revise")
+
+    def query(self, filters: dict[str, Any], limit: int = 100, order_by: str = "timestamp") -> list[ContextItem]:
+        if limit < 0:
+            raise InvalidInput(f"A limit of {limit} makes no sense.", hint="Give 0 or more.")
+        found = [item for item in self.list_all() if fits(item, filters)]
+        name = order_by.removeprefix("-")
+        found.sort(key=lambda item: _sortable(getattr(item, name, None)), reverse=not order_by.startswith("-"))
+        return found[:limit]
+
+    def query_semantic(self, query_embedding: list[float], limit: int = 10) -> list[ContextItem]:
+        """The items whose own embedding points most the same way, best first; items without one are not looked at."""
+        if limit < 0:
+            raise InvalidInput(f"A limit of {limit} makes no sense.", hint="Give 0 or more.")
+        items = [item for item in self.list_all() if item.embedding is not None]
+        asked, *known = vectors.pack([query_embedding, *(item.embedding for item in items)])
+        ranked = sorted(zip(vectors.cosines(asked, known), items, strict=True), key=lambda pair: -pair[0])
+        return [item for _, item in ranked[:limit]]
+
+    def get(self, item_id: str) -> ContextItem | None:
+        with self.storage.reading() as reader:
+            memory = _by_key(reader, redact(item_id).text)
+        return None if memory is None or memory.is_archived else _to_item(memory)
+
+    def delete(self, item_id: str) -> bool:
+        return self._let_go([item_id], "forgotten", "forget") == 1
+
+    def archive(self, item_ids: Sequence[str]) -> int:
+        """Evict items: they are found no more, but for in the archive of the storage. How many there were."""
+        return self._let_go(item_ids, "evicted", "evict")
+
+    def list_all(self) -> list[ContextItem]:
+        with self.storage.reading() as reader:
+            return [_to_item(memory) for memory in _items(reader)]
+
+    def clear(self) -> None:
+        stamp = self._stamp()
+        with self.storage.writing(stamp, urgent=True) as tx:
+            for memory in list(_items(tx)):
+                tx.put(_archived(memory, "forgotten", stamp.at), "forget")
+
+    def count(self) -> int:
+        with self.storage.reading() as reader:
+            return reader.count(ITEMS)
+
+    def _let_go(self, item_ids: Sequence[str], reason: Reason, action: str) -> int:
+        stamp = self._stamp()
+        with self.storage.writing(stamp, urgent=True) as tx:
+            found = [_by_key(tx, redact(item_id).text) for item_id in item_ids]
+            live = [memory for memory in found if memory is not None and not memory.is_archived]
+            for memory in live:
+                tx.put(_archived(memory, reason, stamp.at), action)
+        return len(live)
+
+    def _stamp(self) -> Stamp:
+        return Stamp(group=secrets.token_hex(8), at=self._clock().astimezone(UTC), actor=self._actor)
+
+    def _to_memory(self, item: ContextItem, at: datetime) -> Memory:
+        try:
+            data = msgspec.json.decode(msgspec.json.encode(item))
+            content = msgspec.json.encode(item.payload).decode()
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InvalidInput(
+                f"The payload of {item.context_item_id} cannot be stored as JSON ({error}).",
+                hint="Use dictionaries, lists, text, numbers, true, false and null.",
+            ) from error
+        draft = Draft(content=content, tags=tuple(item.tags), key=item.context_item_id, data=data)
+        safe = redact_draft(draft, email=True).draft
+        if safe.data is None or safe.data.keys() != data.keys():
+            raise InvalidInput(
+                f"Item {safe.key} cannot be stored without its secrets.", hint="Take them out of the payload."
+            )
+        return Memory(
+            uid=uuid7(at, secrets.token_bytes(UID_ENTROPY_BYTES)),
+            space=self.storage.space,
+            content=safe.content,
+            fingerprint=text.fingerprint(f"{safe.key}\n{safe.content}"),
+            kind=canonical_kind(item.kind) or "fact",
+            importance=0.5 if item.importance is None else item.importance,
+            tags=safe.tags,
+            key=safe.key,
+            source=Source(agent=self._actor, narrative=ITEMS.narrative),
+            data=safe.data | {"context_item_id": safe.key},
+            created_at=at,
+            updated_at=at,
+        )
+
+
+class InMemoryBackend(StorageBackend):
+    """Items in this process's memory: for tests, and for the one task that is running."""
+
+    def __init__(self, items: Mapping[str, ContextItem] | None = None) -> None:
+        super().__init__(InMemoryStorage("project/agent-engine"))
+        for item in (items or {}).values():
+            self.add(item)
+
+    @property
+    def items(self) -> dict[str, ContextItem]:
+        """The items by their ids: a copy."""
+        return {item.context_item_id: item for item in self.list_all()}
+
+
+def fits(item: ContextItem, filters: dict[str, Any]) -> bool:
+    """Whether the item passes every filter: a value it equals, a list it shares something with, or {"$gte": 0.7}.
+
+    An operator nobody knows, and a comparison that makes no sense, fit nothing.
+    """
+    return all(_fits_one(getattr(item, name, None), wanted) for name, wanted in filters.items())
+
+
+def _fits_one(value: Any, wanted: Any) -> bool:
+    if isinstance(wanted, dict):
+        return all(_compares(value, name, target) for name, target in wanted.items())
+    if isinstance(wanted, list):
+        return isinstance(value, list) and any(entry in value for entry in wanted)
+    return bool(value == wanted)
+
+
+def _compares(value: Any, name: str, target: Any) -> bool:
+    if name not in _OPERATORS:
+        return False
+    try:
+        return bool(_OPERATORS[name](value, target))
+    except TypeError:
+        return False
+
+
+def _sortable(value: Any) -> tuple[int, Any]:
+    """A key by which values of different types, and missing ones, can stand in one order."""
+    if value is None:
+        return (0, "")
+    if isinstance(value, (int, float)):
+        return (1, value)
+    return (2, str(value))
+
+
+def _items(reader: Reader) -> Iterator[Memory]:
+    after = None
+    while page := reader.select(ITEMS, limit=PAGE, after=after, oldest_first=True):
+        yield from page
+        after = page[-1].id
+
+
+def _by_key(reader: Reader, key: str) -> Memory | None:
+    return next(iter(reader.select(replace(ITEMS, shelf="any", key=key), limit=1)), None)
+
+
+def _archived(memory: Memory, reason: Reason, at: datetime) -> Memory:
+    return replace(memory, status="archived", reason=reason, archived_at=at, updated_at=at)
+
+
+def _to_item(memory: Memory) -> ContextItem:
+    return msgspec.convert(memory.data, ContextItem)

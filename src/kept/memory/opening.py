@@ -1,0 +1,117 @@
+"""`kept.open`: from what the caller says to an opened memory.
+
+Facade layer. The one place where a location, a project, a home and the settings meet; the clock and the
+environment come in here and are passed on as arguments.
+"""
+
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from kept.errors import InvalidInput
+from kept.memory import Kept
+from kept.memory.context import Confirm
+from kept.model import Actor, Origin
+from kept.ports import Clock, Embedder
+from kept.projects import config
+from kept.projects.home import Home, default_home, expanded
+from kept.projects.projects import Projects
+from kept.projects.registry import Project
+from kept.projects.spaces import PORTABLE_SPACE, HomeSpaces, OneSpace, Spaces, open_file
+from kept.recall.select import Reranker
+from kept.settings import Settings
+
+IN_MEMORY = ":memory:"
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def open(
+    location: str | os.PathLike[str] | None = None,
+    *,
+    project: str | os.PathLike[str] | None = None,
+    home: str | os.PathLike[str] | None = None,
+    actor: Actor | None = None,
+    confirm: Confirm | None = None,
+    settings: Settings | Mapping[str, Any] | None = None,
+    clock: Clock | None = None,
+    origin: Origin = "agent",
+    reranker: Reranker | None = None,
+    embedder: Embedder | None = None,
+) -> Kept:
+    """Open a memory: a project of the home (by default the current directory's), one file, or `:memory:`.
+
+    `location` is a file (`.json` for a JSON store, anything else is SQLite), `:memory:`, or None for
+    the home. `project` is a directory or a name. `confirm(question) -> bool` is asked before
+    global memory changes. `clock` returns an aware datetime. `origin` is who speaks when a draft does not say.
+    `reranker(query, hits)` may give each hit one more factor; `embedder` makes the vectors of profile hybrid.
+    """
+    now = clock or utc_now
+    if location is not None and (project is not None or home is not None):
+        raise InvalidInput(
+            "A file and a project exclude each other.", hint="Give either `location`, or `project` and `home`."
+        )
+    if location is None:
+        projects = open_projects(home, clock=now)
+        found = projects.find(project)
+        project_file = None if found is None else project_settings_file(projects.home, found)
+        chosen = settings_in_force(settings, project_file)
+        spaces: Spaces = HomeSpaces(projects.home, projects, project, chosen, now)
+    else:
+        chosen = settings_in_force(settings)
+        spaces = _single(os.fspath(location), chosen, now)
+    memory = Kept(
+        spaces,
+        actor=actor or Actor(),
+        settings=chosen,
+        clock=now,
+        confirm=confirm,
+        origin=origin,
+        reranker=reranker,
+        embedder=embedder,
+    )
+    memory._after_opening()
+    return memory
+
+
+def open_projects(home: str | os.PathLike[str] | None = None, *, clock: Clock | None = None) -> Projects:
+    """The registry of projects in a home: the one given, else `$KEPT_HOME`, else the platform's place for it."""
+    environ = os.environ
+    if home is None:
+        root = default_home(environ)
+    elif isinstance(home, str):
+        if not home:
+            raise InvalidInput("The home is an empty path.", hint="Give a directory, or leave it out.")
+        root = expanded(home, environ)
+    else:
+        root = Path(home)
+    return Projects(Home(root), environ=environ, now=clock or utc_now)
+
+
+def project_settings_file(home: Home, project: Project) -> Path:
+    """Where the settings of one project are."""
+    return home.files(project.folder).settings
+
+
+def _single(location: str, settings: Settings, now: Clock) -> Spaces:
+    if location == IN_MEMORY:
+        from kept.storage.inmemory import InMemoryStorage
+
+        return OneSpace(InMemoryStorage(PORTABLE_SPACE, write_wait_s=settings.write_wait_s))
+    if location.startswith(("postgresql://", "postgres://")):
+        raise InvalidInput("PostgreSQL is not supported yet.", hint="Use a file, or the home.")
+    if not location or "\0" in location:
+        raise InvalidInput("That is not a file name.", hint="Give a path such as memory.db.")
+    return OneSpace(open_file(Path(location), None, settings, now))
+
+
+def settings_in_force(given: Settings | Mapping[str, Any] | None = None, project_file: Path | None = None) -> Settings:
+    """The settings given, or those of the user's file, the project's file and the environment, with these on top."""
+    if isinstance(given, Settings):
+        return given
+    user_file = config.user_settings_file(os.environ)
+    return config.load(user_file, project_file, os.environ, given or {}).settings

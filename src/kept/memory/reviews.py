@@ -1,0 +1,194 @@
+"""Reviews: what somebody should look at again, and the carrying out of what they decide.
+
+Facade layer. What is pointed at, and why, is decided in `upkeep/review.py`. Rule: looking changes nothing; decisions
+are one call, hence one group in the journal, and `undo` takes them back together.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+
+from kept import access, ids, text
+from kept.errors import InvalidInput, NotFound
+from kept.memory.context import Memories, Opened
+from kept.model import Conflict, Memory, Session, replace
+from kept.ports import Reader, Storage, Transaction, Where
+from kept.upkeep import review as judging
+from kept.upkeep.review import ACTIONS, REASONS, TALK_DAYS, Decision, Finding, Reason, Talk
+from kept.writing.duplicates import NEAR_RATIO, supersede
+
+PAGE = 500
+MOST_MESSAGES = 2_000  # of recent talk: what a month of work says, without reading a year of it
+LONG_TERM = Where(tiers=("project", "global"))  # what sessions and tasks hold goes by itself
+
+
+class Review(Struct, frozen=True, kw_only=True):
+    """What to decide about, the most pressing first; how much there is of each reason, and how much was looked at."""
+
+    findings: tuple[Finding, ...] = ()
+    counts: dict[Reason, int] = {}
+    memories: int = 0
+    messages: int = 0
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.findings)
+
+    def __len__(self) -> int:
+        return len(self.findings)
+
+
+class Reviewing(Opened):
+    """What asks somebody to decide."""
+
+    def review(self, *, limit: int = 20, reasons: Sequence[Reason] = ()) -> Review:
+        """What is stale, unused, repeated, contradicted or irrelevant to recent talk, each with why and a proposal.
+
+        Of what this actor may change. `reasons` names those that are wanted; `counts` are of all. Changes nothing.
+        """
+        if limit < 0:
+            raise InvalidInput(f"A limit of {limit} makes no sense.", hint="Give 0 or more.")
+        for reason in reasons:
+            if reason not in REASONS:
+                raise InvalidInput(f"{reason!r} is no reason.", hint=f"Choose from {', '.join(REASONS)}.")
+        now, actor = self._now(), self._as_actor()
+        rules = judging.Rules(shelf_life_days=self._settings.shelf_life_days, near_percent=NEAR_RATIO)
+        found: list[Finding] = []
+        examined = 0
+        talk = Talk()
+        for storage in self._readable():
+            talk = talk if talk.messages else _recent_talk(storage, now)
+            if access.may_write(actor, storage.space):
+                with storage.reading() as reader:
+                    memories = list(_every(reader))
+                    conflicts = reader.all(Conflict)
+                examined += len(memories)
+                found += judging.review(memories, conflicts, talk, now, rules)
+        self._tell_read([finding.memory for finding in found])
+        wanted = [finding for finding in found if not reasons or set(reasons) & set(finding.reasons)]
+        return Review(
+            findings=tuple(wanted[:limit]),
+            counts={reason: sum(reason in one.reasons for one in found) for reason in REASONS},
+            memories=examined,
+            messages=talk.messages,
+        )
+
+    def apply_review(self, decisions: Iterable[Decision | str]) -> Memories:
+        """Carry out decisions, all of them or none; the memories as they are afterwards, in order.
+
+        A decision is a `Decision`, or its text: `keep:3` (it stays, and counts as verified now), `archive:5`,
+        `forget:7`, or `supersede:9=3` (3 holds and takes over the tags and files of 9, and 9 is archived).
+        """
+        if isinstance(decisions, str):
+            decisions = [decisions]
+        chosen = [parse_decision(one) if isinstance(one, str) else _checked(one) for one in decisions]
+        found = [(one, *self._find_live(one.ref), self._find_live(one.by) if one.by else None) for one in chosen]
+        _check_together([(memory, by[1] if by else None) for _, _, memory, by in found])
+        for one, storage, memory, by in found:
+            if by is not None and by[0] is not storage:
+                raise InvalidInput(f"Memories {memory.ref} and {by[1].ref} are in different spaces.")
+            self._check_change(storage.space, memory.kind, f"{one.action.capitalize()} global memory {memory.ref}?")
+        stamp = self._stamp()
+        changed: dict[str, Memory] = {}
+        for storage in {storage.space: storage for _, storage, _, _ in found}.values():
+            own = [(one, memory, by) for one, owner, memory, by in found if owner is storage]
+            with storage.writing(stamp, urgent=any(one.action == "forget" for one, _, _ in own)) as tx:
+                for one, memory, by in own:
+                    changed[memory.uid] = _carry_out(tx, one, memory, by[1] if by else None)
+            self._tell_write(storage, -sum(changed[memory.uid].is_archived for _, memory, _ in own))
+        return [changed[memory.uid] for _, _, memory, _ in found]
+
+
+def parse_decision(decision: str) -> Decision:
+    """Read `keep:3`, `archive:5`, `forget:7` or `supersede:9=3`. Raises InvalidInput for anything else."""
+    action, _, refs = decision.strip().partition(":")
+    ref, _, by = refs.partition("=")
+    return _checked(Decision(action=action.strip().lower(), ref=ref.strip(), by=by.strip() or None))  # type: ignore[arg-type]
+
+
+def _checked(decision: Decision) -> Decision:
+    is_sound = decision.action in ACTIONS and bool(decision.by) == (decision.action == "supersede")
+    if not is_sound or not decision.ref or decision.ref == decision.by:
+        raise InvalidInput(
+            f"{str(decision)[:60]!r} is no decision.",
+            hint="Write keep:3, archive:3, forget:3, or supersede:9=3 (3 holds, 9 goes).",
+        )
+    for ref in (decision.ref, decision.by):
+        if ref is not None:
+            ids.parse_ref(ref)
+    return decision
+
+
+def _check_together(pairs: Sequence[tuple[Memory, Memory | None]]) -> None:
+    """Raise InvalidInput where two decisions are about one memory, or one would be superseded by a gone one."""
+    subjects = Counter(memory.uid for memory, _ in pairs)
+    for memory, by in pairs:
+        if subjects[memory.uid] > 1:
+            raise InvalidInput(f"There are two decisions about memory {memory.ref}.", hint="Give one of them.")
+        if by is not None and by.uid in subjects:
+            raise InvalidInput(
+                f"Memory {memory.ref} cannot be superseded by {by.ref}: there is a decision about that one, too.",
+                hint="Decide about one after the other.",
+            )
+
+
+def _carry_out(tx: Transaction, decision: Decision, memory: Memory, by: Memory | None) -> Memory:
+    """Do what was decided, to the memory as it is now."""
+    at = tx.stamp.at
+    current = _still_live(tx, memory)
+    if by is not None:
+        holds = _consolidated(_still_live(tx, by), current, at)
+        superseded = supersede(tx, current, tx.put(holds, "verify"), at)
+        for conflict in tx.all(Conflict):
+            if conflict.resolved_at is None and {conflict.left, conflict.right} == {memory.uid, by.uid}:
+                tx.put(replace(conflict, resolved_at=at), "resolve")
+        return superseded
+    if decision.action == "keep":
+        status = "confirmed" if current.status == "candidate" else current.status
+        return tx.put(replace(current, status=status, verified_at=at, updated_at=at), "verify")
+    reason = "forgotten" if decision.action == "forget" else "expired"
+    gone = replace(current, status="archived", reason=reason, archived_at=at, updated_at=at)
+    return tx.put(gone, decision.action)
+
+
+def _consolidated(holds: Memory, gone: Memory, at: datetime) -> Memory:
+    """The one that stays, with what the other one was filed under."""
+    return replace(
+        holds,
+        tags=tuple(dict.fromkeys((*holds.tags, *gone.tags))),
+        files=tuple(dict.fromkeys((*holds.files, *gone.files))),
+        verified_at=at,
+        updated_at=at,
+    )
+
+
+def _still_live(tx: Transaction, memory: Memory) -> Memory:
+    current = tx.get(Memory, memory.id)
+    if current is None or current.is_archived:
+        raise NotFound(f"Memory {memory.ref} has gone meanwhile.", hint="Nothing was changed. Review again.")
+    return current
+
+
+def _every(reader: Reader) -> Iterator[Memory]:
+    after = None
+    while page := reader.select(LONG_TERM, limit=PAGE, after=after, oldest_first=True):
+        yield from page
+        after = page[-1].id
+
+
+def _recent_talk(storage: Storage, now: datetime) -> Talk:
+    """The words of the newest messages of people and agents."""
+    since = now - timedelta(days=TALK_DAYS)
+    words: set[str] = set()
+    messages = 0
+    with storage.reading() as reader:
+        for session in reversed(reader.all(Session)):
+            if session.packed_at is not None or messages >= MOST_MESSAGES:
+                continue
+            last = reader.last_number(session.name)
+            for message in reader.messages(session.name, after=max(0, last - (MOST_MESSAGES - messages))):
+                if message.role in ("user", "assistant") and message.at is not None and message.at >= since:
+                    words.update(text.words(message.content))
+                    messages += 1
+    return Talk(frozenset(words), messages)

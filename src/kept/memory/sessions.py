@@ -1,0 +1,442 @@
+"""Sessions: what was said, kept as it was said, and what is worth keeping of it.
+
+Facade layer. `memory.session("…")` gives an `OpenSession`: append messages, look at the window, flush before a
+compaction, finish, fork. Rule: a transcript is only ever added to. Compaction adds a summary, and the window is
+computed; findings are stored together with the mark up to which they were taken: a crash loses none and repeats none.
+
+The window: what of a conversation stands in the context of a model now, and how much room it takes.
+
+Noun layer; `sessions.py` shows it. Rule: a window is computed from the transcript and never written back, so that
+compaction leaves everything as it was said.
+"""
+
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, get_args
+
+import msgspec
+from msgspec import Struct
+
+from kept import tokens
+from kept.errors import InvalidInput, NotFound
+from kept.memory.context import Memories, Receipts
+from kept.memory.write import Remembering, grown_by
+from kept.model import Draft, Memory, Message, MessageRole, Receipt, Session, Source, replace
+from kept.ports import Reader, Storage, Where
+from kept.projects import mirrors
+from kept.projects.mirrors import check_session_name
+from kept.tables import PRESETS
+from kept.text import fingerprint
+from kept.writing import admit, pipeline
+from kept.writing.check import MAX_NAME_CHARS, MAX_TEXT_BYTES, check_text
+from kept.writing.extraction import Extracted, extract
+from kept.writing.extraction.summaries import Summarizer, summarize
+from kept.writing.redact import redact, redact_message
+
+PRUNED = "[tool result left out of the window; the transcript has it]"
+
+
+class Window(Struct, frozen=True, kw_only=True):
+    """What stands in the context: messages, and their size in tokens."""
+
+    messages: tuple[Message, ...]
+    tokens: int
+
+
+def window(messages: Sequence[Message], keep_tool_results: int) -> Window:
+    """The newest summary and what follows what it stands for; of the tool results, the newest few in full."""
+    summary = next((message for message in reversed(messages) if message.role == "summary"), None)
+    upto = stands_for(summary) if summary is not None else 0
+    said = [message for message in messages if message.n > upto and message.role != "summary"]
+    results = [message.n for message in said if message.role == "tool_result"]
+    full = set(results[-keep_tool_results:]) if keep_tool_results else set()
+    shown = [
+        replace(message, content=PRUNED) if message.role == "tool_result" and message.n not in full else message
+        for message in said
+    ]
+    shown = [summary, *shown] if summary is not None else shown
+    return Window(messages=tuple(shown), tokens=sum(map(message_tokens, shown)))
+
+
+def stands_for(summary: Message) -> int:
+    """The number of the last message whose place a summary takes."""
+    return int((summary.input or {}).get("upto", 0))
+
+
+def message_tokens(message: Message) -> int:
+    """What a message takes of the window."""
+    spoken = tokens.estimate(message.content)
+    return spoken if message.input is None else spoken + tokens.estimate(msgspec.json.encode(message.input).decode())
+
+
+ROLES: tuple[str, ...] = get_args(MessageRole)
+OVERLAP = 6  # messages before the mark that are read again, so that an error and its fix are seen together
+
+
+class Flushed(Struct, frozen=True, kw_only=True):
+    """What a flush, or a finish, has stored."""
+
+    findings: int = 0
+    promoted: int = 0
+    summary: str | None = None  # the ref of the stored summary
+
+
+class Sessions(Remembering):
+    """What keeps conversations."""
+
+    def session(self, id: str | None = None, *, agent: str | None = None, parent: str | None = None) -> "OpenSession":
+        """The session of that id, begun if it is new; without an id, a new one."""
+        at = self._now()
+        name = check_session_name(id if id is not None else f"{at:%Y%m%d-%H%M%S}-{self._new_id()}")
+        for value in (agent, parent):
+            if value is not None:
+                check_text(value, "The name", MAX_NAME_CHARS)
+        agent = None if agent is None else redact(agent).text
+        storage = self._writable(Draft(content=name))
+        with storage.reading() as reader:
+            known = reader.session(name)
+        if known is None:
+            with storage.writing(self._stamp()) as tx:
+                known = tx.session(name) or tx.add(
+                    Session(name=name, agent=agent or self._actor.name, parent=parent, started_at=at), "session"
+                )
+            self._index_sessions(storage)
+        opened = OpenSession(self, storage, name)
+        opened.recover()
+        return opened
+
+    def sessions(self) -> list[Session]:
+        """All sessions of the project, oldest first."""
+        storage = self._spaces.project()
+        self._readable()
+        if storage is None:
+            return []
+        with storage.reading() as reader:
+            return reader.all(Session)
+
+    def _index_sessions(self, storage: Storage) -> None:
+        folder = self._spaces.sessions_folder()
+        if folder is not None:
+            with storage.reading() as reader:
+                mirrors.write_index_of(folder, reader)
+
+
+class OpenSession:
+    """One session, open for more. Several processes may have the same one open; each append takes its turn."""
+
+    def __init__(self, memory: Sessions, storage: Storage, name: str) -> None:
+        self.id = name
+        self._memory = memory
+        self._storage = storage
+
+    # What was said
+
+    def append(
+        self,
+        role: MessageRole,
+        content: str = "",
+        *,
+        id: str | None = None,
+        name: str | None = None,
+        input: dict[str, Any] | None = None,
+        timestamp: datetime | None = None,
+        speaker: str | None = None,
+    ) -> Message | None:
+        """Add one message; secrets are redacted first. None: one with that id and role is already there."""
+        message = Message(
+            id=id or "", role=role, content=content, name=name, input=input, at=timestamp, speaker=speaker
+        )
+        return next(iter(self.extend([message])), None)
+
+    def extend(self, messages: Sequence[Message]) -> list[Message]:
+        """Add many messages in one transaction, and return those that were new."""
+        rules = self._memory._rules()
+        clean = [self._checked(message) for message in messages]
+        clean = [redact_message(message, email=rules.redact_email, allow=rules.allow) for message in clean]
+        with self._storage.writing(self._memory._stamp()) as tx:
+            before = tx.last_number(self.id)
+            added = tx.append([replace(message, session=self.id, at=message.at or tx.stamp.at) for message in clean])
+            session = tx.session(self.id)
+            if added and session is not None and session.packed_at is not None:  # it goes on: unpacked
+                session = tx.put(replace(session, packed_at=None), "unpack")
+        if session is None or session.packed_at is None:
+            self._mirror()
+        if added:
+            self._tell("memory:write", delta=len(added))
+        every = self._memory._settings.checkpoint_every_messages
+        if added and before // every != (before + len(added)) // every:
+            self.checkpoint()
+        if self._memory._settings.flush_enabled and self._outgrew(self._memory._settings.flush_threshold_tokens):
+            self.flush()
+        return added
+
+    def messages(self) -> list[Message]:
+        """The whole transcript, summaries included."""
+        said = self._said()
+        self._tell("memory:read", size=sum(len(message.content) for message in said))
+        return said
+
+    def window(self) -> Window:
+        """What belongs into the context: the newest summary and what was said after it, old tool results left out."""
+        shown = self._window()
+        self._tell("memory:read", size=sum(len(message.content) for message in shown.messages))
+        return shown
+
+    # What is kept of it
+
+    def findings(self) -> Memories:
+        """What was taken from this session (and, in a fork, from those it came from), newest first."""
+        with self._storage.reading() as reader:
+            names = [self.id, *_ancestors(reader, self.id)]
+            return [memory for name in names for memory in _findings_of(name, reader)]
+
+    def checkpoint(self) -> int:
+        """Take the findings out of what was said since the last checkpoint; how many there were.
+
+        Findings and mark are one transaction: after a crash the next checkpoint goes on where this one was.
+        """
+        return len(self._take_findings())
+
+    def recover(self) -> None:
+        """Catch up with what a crash interrupted: the transcript's file, and findings that were due."""
+        with self._storage.reading() as reader:
+            last, session = reader.last_number(self.id), reader.session(self.id)
+        if last and session is not None and session.packed_at is None:
+            self._mirror()
+        if session is not None and last - session.checked >= self._memory._settings.checkpoint_every_messages:
+            self.checkpoint()
+
+    def flush(self, summarizer: Summarizer | None = None) -> Flushed:
+        """Store the findings and a summary of everything said until now, before a host compacts. Twice is once."""
+        findings = len(self._take_findings())
+        with self._storage.reading() as reader:
+            session, messages = reader.session(self.id), reader.messages(self.id)
+        if session is None or not messages or session.flushed >= messages[-1].n:
+            return Flushed(findings=findings)
+        receipt = self._store_summary(messages, summarizer)
+        self._set_mark(flushed=messages[-1].n)
+        self._memory._signals.emit("memory:flush", sessionId=self.id)
+        return Flushed(findings=findings, summary=receipt.ref if receipt else None)
+
+    def compact(self, *, force: bool = False, summarizer: Summarizer | None = None) -> Window:
+        """Let one summary stand in for all but the newest messages, when the window has outgrown its limit.
+
+        Nothing that was written changes: the summary is one more record. Flushes first.
+        """
+        settings = self._memory._settings
+        before = self._window()
+        if not force and before.tokens < settings.compaction_threshold_tokens:
+            return before
+        self.flush(summarizer)
+        whole = self._said()
+        said = [message for message in whole if message.role != "summary"]
+        old = said[: -settings.compaction_keep_recent] if settings.compaction_keep_recent else said
+        upto = old[-1].n if old else 0
+        if not old or any(stands_for(message) >= upto for message in whole if message.role == "summary"):
+            return before
+        summary = (summarizer or summarize)(old) or "Nothing of note was said."
+        self.extend([Message(id=f"summary_{upto:03d}", role="summary", content=summary, input={"upto": upto})])
+        after = self._window()
+        self._memory._signals.emit("memory:compact", sessionId=self.id, before=before.tokens, after=after.tokens)
+        return after
+
+    def finish(self, *, fast: bool = False, summarizer: Summarizer | None = None) -> Flushed:
+        """The session is over: findings and summary are stored, and what has shown its worth is promoted.
+
+        `fast` is for a host about to exit: what was said is safe anyway, and the rest is done at the next opening.
+        """
+        if fast:
+            self._set_mark(finished_at=self._memory._now())
+            return Flushed()
+        flushed = self.flush(summarizer)
+        promoted = self._promote()
+        self._set_mark(finished_at=self._memory._now())
+        self._memory._index_sessions(self._storage)
+        return replace(flushed, promoted=len(promoted))
+
+    def fork(self, id: str | None = None, *, agent: str | None = None) -> "OpenSession":
+        """A new session that begins with everything said here, and knows where it came from."""
+        child = self._memory.session(id, agent=agent, parent=self.id)
+        with self._storage.writing(self._memory._stamp()) as tx:
+            if tx.last_number(child.id):
+                raise InvalidInput(f"Session {child.id} has messages of its own already.", hint="Give a new id.")
+            parent = tx.session(self.id)
+            tx.append([replace(message, session=child.id) for message in tx.messages(self.id)])
+            session = tx.session(child.id)
+            if session is not None and parent is not None:
+                tx.put(replace(session, checked=parent.checked, flushed=parent.flushed), "fork")
+            copied = tx.last_number(child.id)
+        child._mirror()
+        child._tell("memory:write", delta=copied)
+        return child
+
+    @contextmanager
+    def turn(self, user_text: str, *, speaker: str | None = None) -> Iterator["Exchange"]:
+        """One round of an agent's loop: the question is kept at once, the answer when `persist` is called."""
+        self.append("user", user_text, speaker=speaker)
+        yield Exchange(self, user_text)
+
+    # How it is done
+
+    def _said(self) -> list[Message]:
+        with self._storage.reading() as reader:
+            return reader.messages(self.id)
+
+    def _window(self) -> Window:
+        return window(self._said(), self._memory._settings.tool_result_retention)
+
+    def _tell(self, signal: str, **payload: int) -> None:
+        path = f"{self._storage.space}/sessions/{self.id}"
+        self._memory._signals.emit(signal, type="session", path=path, **payload)
+
+    def _checked(self, message: Message) -> Message:
+        if not isinstance(message, Message):
+            raise InvalidInput(f"A {type(message).__name__} is not a message.", hint="Give kept.Message(id=…, role=…).")
+        if message.role not in ROLES:
+            raise InvalidInput(f"{message.role!r} is not a role.", hint=f"Choose one of {', '.join(ROLES)}.")
+        check_text(message.content, "The message", 10 * MAX_TEXT_BYTES)
+        for name, value in (("id", message.id), ("name", message.name), ("speaker", message.speaker)):
+            if value is not None:
+                check_text(value, f"The {name} of the message", MAX_NAME_CHARS)
+        if message.at is not None and (not isinstance(message.at, datetime) or message.at.tzinfo is None):
+            raise InvalidInput("The time of the message has no time zone.", hint="Use datetime(…, tzinfo=UTC).")
+        if message.input is not None:
+            try:
+                if not isinstance(message.input, dict):
+                    raise TypeError(f"it is a {type(message.input).__name__}, and not a dictionary")
+                msgspec.json.encode(message.input)
+            except (TypeError, ValueError, RecursionError) as error:
+                raise InvalidInput(f"The input of the tool call is not JSON ({error}).") from error
+        return message
+
+    def _mirror(self) -> None:
+        folder = self._memory._spaces.sessions_folder()
+        if folder is not None:
+            with self._storage.reading() as reader:
+                mirrors.mirror(folder, self.id, lambda n: reader.messages(self.id, after=n))
+
+    def _outgrew(self, threshold_tokens: int) -> bool:
+        with self._storage.reading() as reader:
+            session = reader.session(self.id)
+            if session is None:
+                return False
+            unflushed = reader.messages(self.id, after=session.flushed)
+        return sum(map(message_tokens, unflushed)) >= threshold_tokens
+
+    def _take_findings(self) -> Receipts:
+        if self._memory._is_off(self.id):
+            return []
+        with self._storage.reading() as reader:
+            session = reader.session(self.id)
+            if session is None:
+                raise NotFound(f"There is no session {self.id}.")
+            recent = reader.messages(self.id, after=max(0, session.checked - OVERLAP))
+        if not recent or recent[-1].n <= session.checked:
+            return []
+        rules = replace(self._memory._rules(), echoes=self._memory._echoes())
+        ready = [pipeline.prepare(_as_draft(found, session), rules) for found in extract(recent)]
+        with self._storage.writing(self._memory._stamp()) as tx:
+            receipts = pipeline.store(tx, ready, self._memory._place(self._storage, tx.stamp.at))
+            current = tx.session(self.id)
+            if current is not None:
+                tx.put(replace(current, checked=max(current.checked, recent[-1].n)), "checkpoint")
+        self._memory._count_reasons(receipts)
+        if ready:
+            self._memory._tell_write(self._storage, sum(map(grown_by, receipts)))
+        return [receipt for receipt in receipts if receipt.outcome != "refused" and receipt.reason != "already_stored"]
+
+    def _store_summary(self, messages: Sequence[Message], summarizer: Summarizer | None) -> Receipt | None:
+        text = (summarizer or summarize)([message for message in messages if message.role != "summary"])
+        if not text.strip() or self._memory._is_off(self.id):
+            return None
+        draft = Draft(
+            content=text[: pipeline.MAX_SUMMARY_CHARS],
+            kind="summary",
+            tier="session",
+            key=f"{self.id}:summary:{messages[-1].n}",
+            source=Source(origin="narrative", agent=self._memory._actor.name, session=self.id),
+        )
+        return self._memory.remember_many([draft])[0]
+
+    def _promote(self) -> Memories:
+        """Make project memories, as candidates, of the findings that have shown enough."""
+        preset = PRESETS[self._memory._settings.preset]
+        promoted: Memories = []
+        with self._storage.writing(self._memory._stamp()) as tx:
+            for memory in _findings_of(self.id, tx):
+                if admit.is_promotable(signals_of(memory), memory.importance, len(memory.content), preset):
+                    change = replace(memory, tier="project", status="candidate", updated_at=tx.stamp.at)
+                    promoted.append(tx.put(change, "promote"))
+        if promoted:
+            self._memory._tell_write(self._storage, 0)
+        return promoted
+
+    def _set_mark(self, **marks: Any) -> None:
+        with self._storage.writing(self._memory._stamp()) as tx:
+            session = tx.session(self.id)
+            if session is not None:
+                tx.put(msgspec.structs.replace(session, **marks), "session")
+
+
+class Exchange:
+    """One round of an agent's loop: INTAKE is done; CONTEXT, EXECUTE (yours) and PERSIST are here."""
+
+    def __init__(self, session: OpenSession, user_text: str) -> None:
+        self._session = session
+        self.user_text = user_text
+
+    def context(self) -> Window:
+        """The window to send to the model."""
+        return self._session.window()
+
+    def persist(self, reply: str, tool_calls: Sequence[tuple[str, dict[str, Any], str]] = ()) -> list[Message]:
+        """Keep the answer, after the tool calls (name, input, result) that led to it."""
+        messages = []
+        for call in tool_calls:
+            if not isinstance(call, tuple | list) or len(call) != 3:
+                raise InvalidInput("A tool call is (name, input, result).", hint='("ls", {"path": "."}, "a.py b.py")')
+            name, input, result = call
+            id = f"tool_{secrets.token_hex(8)}"  # not by number: others may persist at the same time
+            messages.append(Message(id=id, role="tool_call", name=name, input=input))
+            messages.append(Message(id=id, role="tool_result", name=name, content=result))
+        messages.append(Message(id="", role="assistant", content=reply))
+        return self._session.extend(messages)
+
+
+def signals_of(memory: Memory) -> tuple[str, ...]:
+    """What a finding has going for it: what extraction saw, and in how many sessions and by how many agents."""
+    data = memory.data or {}
+    signals = list(data.get("signals", ()))
+    if len(set(data.get("sessions", ()))) >= 2:
+        signals.append("multi-session")
+    if len(set(data.get("agents", ()))) >= 2:
+        signals.append("multi-agent")
+    return tuple(signals)
+
+
+def _as_draft(found: Extracted, session: Session) -> Draft:
+    source = found.draft.source or Source(origin="extraction")
+    evidence = {"signals": list(found.signals), "sessions": [session.name], "agents": [session.agent or ""]}
+    return msgspec.structs.replace(
+        found.draft,
+        tier="session",
+        source=replace(source, session=session.name, agent=source.agent or session.agent),
+        data=(found.draft.data or {}) | evidence,
+        key=f"{session.name}:{found.message_id}:{fingerprint(found.draft.content)}",
+    )
+
+
+def _findings_of(name: str, reader: Reader) -> Memories:
+    found = reader.select(Where(session=name, tiers=("session",)), limit=10_000)
+    return [memory for memory in found if memory.kind != "summary"]
+
+
+def _ancestors(reader: Reader, name: str) -> list[str]:
+    found: list[str] = []
+    session = reader.session(name)
+    while session is not None and session.parent and session.parent not in found and session.parent != name:
+        found.append(session.parent)
+        session = reader.session(session.parent)
+    return found

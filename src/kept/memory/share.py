@@ -1,0 +1,233 @@
+"""Sharing: one message with what a skill needs to know. It is all that the skill ever holds.
+
+Facade layer. A skill reaches no memory (access.py); whoever calls it hands it a message in Brain's form, within a
+budget of tokens. Rule: what leaves is read twice. Secrets are taken out again, no content can pass for another memory,
+and what reads like an instruction nobody wrote stays here, as in a briefing.
+"""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from kept import text, tokens
+from kept.errors import InvalidInput
+from kept.memory import read
+from kept.memory.context import Storages
+from kept.memory.read import Asking, Question
+from kept.model import Entry, LeftOut, Memory, Recalled, replace, several
+from kept.recall.briefing.compose import NO_ROOM, distrust
+from kept.recall.briefing.render import Pair, conflict_sentence, render_entry
+from kept.recall.briefing.situation import MOST_RECALLED, SURE, Situation, what_to_tell
+from kept.writing.check import MAX_NAME_CHARS, check_text
+from kept.writing.pipeline import Rules
+from kept.writing.redact import redact
+
+SHARE_TOKENS = 1_500  # of a skill's prompt: a page and a half, which leaves it room for its work
+CONTEXT_SHARE = 1 / 3  # of the budget, at most, for what always holds in the project
+
+
+class Context(Struct, frozen=True, kw_only=True):
+    """What the skill is told: what fits its work, and what always holds in the project."""
+
+    memory_snippet: str = ""
+    project_context: str = ""
+
+
+class Payload(Struct, frozen=True, kw_only=True):
+    """What the skill is to do, and what it is told for that."""
+
+    action: str
+    context: Context = Context()
+
+
+class SharingMessage(Struct, frozen=True, kw_only=True, rename={"sender": "from"}):
+    """The message, in exactly the form that agents exchange: {from, to, type, payload{action, context{…}}}."""
+
+    sender: str
+    to: str
+    type: Literal["request"] = "request"
+    payload: Payload
+
+
+class Shared(Struct, frozen=True, kw_only=True):
+    """A message, and what is in it. `str(shared)` is the message as JSON; `as_dict()` as plain values."""
+
+    message: SharingMessage
+    budget: int
+    tokens: int
+    entries: tuple[Entry, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    receipt: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The message as it goes over the wire."""
+        wire: dict[str, Any] = msgspec.to_builtins(self.message)
+        return wire
+
+    def __str__(self) -> str:
+        return _wire(self.message)
+
+
+class Sharing(Asking):
+    """What hands memories on."""
+
+    def share(
+        self,
+        *,
+        to: str,
+        action: str,
+        query: str,
+        project_context: str | None = None,
+        budget_tokens: int = SHARE_TOKENS,
+        files: Sequence[str] = (),
+    ) -> Shared:
+        """A message for a skill: what fits `query`, and what always holds in the project (pinned, last summaries).
+
+        `project_context` says the latter in your own words instead. The message as JSON takes at most `budget_tokens`.
+        Raises InvalidInput when not even its envelope fits.
+        """
+        storages, now = self._readable(), self._now()
+        rules = self._rules()
+        given = None if project_context is None else _own_words(project_context, rules)
+        names = [_name(value, what, rules) for value, what in ((self._actor.name, "sender"), (to, "recipient"))]
+        envelope = SharingMessage(
+            sender=names[0],
+            to=names[1],
+            payload=Payload(
+                action=_name(action, "action", rules), context=Context(project_context=given if given else "")
+            ),
+        )
+        [query] = [query.encode("utf-8", "replace").decode()]
+        question = Question(query=query, limit=MOST_RECALLED, sure=SURE, files=several(files))
+        recalled = self._answer(question, storages, now) if query.strip() else Recalled()
+        situation = Situation(agent=self._actor.name, prompt=query, files=several(files))
+        with ExitStack() as stack:
+            readers = [stack.enter_context(storage.reading()) for storage in storages]
+            found = what_to_tell(situation, recalled, readers, self._settings, now)
+        fitting = found.retrieval if query.strip() else ()
+        of_context = int(budget_tokens * CONTEXT_SHARE)
+        parts = _Parts(envelope, budget_tokens, found.conflicts, rules)
+        refs = {entry.ref for entry in fitting}
+        parts.take("memory_snippet", [entry for entry in found.always if entry.ref in refs], budget_tokens)
+        if given is None:
+            parts.take("project_context", found.always, of_context)
+        parts.take("memory_snippet", fitting, budget_tokens)
+        if given is None:
+            parts.take("project_context", found.summary, of_context)
+        shared = parts.shared(found.left_out)
+        self._tell_search(query, len(recalled.hits))
+        self._tell_read([entry.memory for entry in shared.entries])
+        return replace(shared, receipt=self._note_share(question, recalled, shared, storages))
+
+    def _note_share(self, question: Question, recalled: Recalled, shared: Shared, storages: Storages) -> str | None:
+        """Write down what was handed to whom. Skipped while others write."""
+        told = {entry.memory.uid for entry in shared.entries}
+        hits = tuple(hit for hit in recalled.hits if hit.memory.uid in told)
+        body = read.body(question, replace(recalled, hits=hits, misses=())) | {
+            "kind": "share",
+            "to": shared.message.to,
+            "left_out": msgspec.to_builtins(shared.left_out),
+            "sections": [{"name": "shared", "entries": [_line(entry) for entry in shared.entries]}],
+        }
+        uids = [*told, *(hit.memory.uid for hit in recalled.hits)]
+        for storage in filter(read.holds_receipts, storages):
+            with storage.bookkeeping() as notes:
+                if notes is not None:
+                    return f"r{notes.save_receipt(body, list(dict.fromkeys(uids)), self._now())}"
+        return None
+
+
+class _Parts:
+    """The message in the making: what is told, best first, as long as it fits."""
+
+    def __init__(self, envelope: SharingMessage, budget: int, conflicts: Sequence[Pair], rules: Rules) -> None:
+        self._envelope = envelope
+        self._budget = budget
+        self._conflicts = conflicts
+        self._rules = rules
+        self._told: dict[str, list[Entry]] = {"memory_snippet": [], "project_context": []}
+        self._left_out: dict[str, str] = {}
+        if (least := tokens.estimate(_wire(envelope))) > budget:
+            raise InvalidInput(
+                f"The message takes {least} tokens before anything is told, and the budget is {budget}.",
+                hint="Give a larger budget, or a shorter context of your own.",
+            )
+
+    def take(self, field: str, entries: Sequence[Entry], most: int) -> None:
+        """Tell these, in their order, those that fit; the field never takes more than `most` tokens."""
+        told = self._told[field]
+        for entry in entries:
+            if any(entry.ref == known.ref for known in self._all()):
+                continue
+            if reason := distrust(entry.memory):
+                self._left_out[entry.ref] = reason
+                continue
+            told.append(replace(entry, memory=_clean(entry.memory, self._rules)))
+            message = self._message()
+            if tokens.estimate(_wire(message)) > self._budget or _size(message, field) > most:
+                self._left_out[told.pop().ref] = NO_ROOM
+
+    def shared(self, left_out: Sequence[LeftOut]) -> Shared:
+        message = self._message()
+        told = {entry.ref for entry in self._all()}
+        reasons = {out.ref: out.reason for out in left_out} | self._left_out
+        return Shared(
+            message=message,
+            budget=self._budget,
+            tokens=tokens.estimate(_wire(message)),
+            entries=tuple(self._all()),
+            left_out=tuple(LeftOut(ref=ref, reason=reason) for ref, reason in reasons.items() if ref not in told),
+        )
+
+    def _all(self) -> list[Entry]:
+        return [entry for entries in self._told.values() for entry in entries]
+
+    def _message(self) -> SharingMessage:
+        context = self._envelope.payload.context
+        lines = {field: [render_entry(entry, "", "text") for entry in told] for field, told in self._told.items()}
+        told = {entry.ref: entry.memory for entry in self._all()}
+        for pair in self._conflicts:  # both sides are told, or none is warned of: no text gets in by way of a warning
+            if all(memory.ref in told for memory in pair):
+                lines["memory_snippet"].append(conflict_sentence((told[pair[0].ref], told[pair[1].ref])))
+        said = {field: "\n".join(own) for field, own in lines.items() if own}
+        payload = replace(self._envelope.payload, context=msgspec.structs.replace(context, **said))
+        return replace(self._envelope, payload=payload)
+
+
+def _wire(message: SharingMessage) -> str:
+    return msgspec.json.encode(message).decode()
+
+
+def _size(message: SharingMessage, field: str) -> int:
+    return tokens.estimate(getattr(message.payload.context, field))
+
+
+def _clean(memory: Memory, rules: Rules) -> Memory:
+    """The memory without what older rules may have let through."""
+
+    def clean(value: str) -> str:
+        return redact(value, email=rules.redact_email, allow=rules.allow).text
+
+    return replace(
+        memory, content=clean(memory.content), kind=clean(memory.kind), files=tuple(map(clean, memory.files))
+    )
+
+
+def _own_words(value: str, rules: Rules) -> str:
+    check_text(value, "The context", 10 * 4_000)
+    return text.visible(redact(value, email=rules.redact_email, allow=rules.allow).text)
+
+
+def _name(value: str, what: str, rules: Rules) -> str:
+    """A name in the envelope, on one line and without secrets. Raises InvalidInput for an empty one."""
+    check_text(value, f"The {what}", MAX_NAME_CHARS)
+    if not value.strip():
+        raise InvalidInput(f"The {what} is empty.", hint="Name who is to work with it, and what is to be done.")
+    return text.visible(redact(value.strip(), allow=rules.allow).text, keep_newlines=False)
+
+
+def _line(entry: Entry) -> dict[str, Any]:
+    return {"ref": entry.ref, "uid": entry.memory.uid, "why": entry.why}

@@ -1,0 +1,327 @@
+"""Tasks: pieces of work, and what is noted down while one of them is worked on.
+
+Facade layer. `memory.task("TASK-001")` gives an `OpenTask`: note reasoning and tool outputs by stage, change its state,
+clear it. Notes are memories of the tier `task`. Rule: a state changes when somebody says so and never by itself, and
+an end is an end: in the same stroke the notes leave for the archive. What is to stay is promoted before.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from kept.errors import InvalidInput, NotFound
+from kept.memory.context import BATCH, Memories
+from kept.memory.knowledge import Knowledge
+from kept.model import Draft, Receipt, Source, Task, TaskState, replace, several
+from kept.ports import Reader, Storage, Transaction, Where
+from kept.writing import pipeline
+from kept.writing.check import MAX_NAME_CHARS, check_text
+from kept.writing.redact import redact
+
+# What may follow on what. What never began has not failed; what is blocked is unblocked before it can be done.
+CHANGES: Mapping[TaskState, tuple[TaskState, ...]] = {
+    "pending": ("active", "blocked", "done", "cancelled"),
+    "active": ("pending", "blocked", "done", "failed", "cancelled"),
+    "blocked": ("pending", "active", "failed", "cancelled"),
+    "done": (),
+    "failed": (),
+    "cancelled": (),
+}
+ENDS: tuple[TaskState, ...] = tuple(state for state, following in CHANGES.items() if not following)
+NEEDS_ITS_BLOCKERS: tuple[TaskState, ...] = ("active", "done")
+MAX_DESCRIPTION_BYTES = 4_000
+MAX_CRITERIA = 100
+PAGE = 1_000
+_ID = r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}"
+
+TaskList = list[Task]
+
+
+class Tasks(Knowledge):
+    """What keeps track of work."""
+
+    def task(
+        self,
+        id: str | None = None,
+        *,
+        description: str | None = None,
+        milestone: str | None = None,
+        priority: int | None = None,
+        acceptance_criteria: Sequence[str] | None = None,
+        blocked_by: Sequence[str] | None = None,
+    ) -> "OpenTask":
+        """The task of that id, pending if it is new; without an id a new one, TASK-001 and on. What is given is set.
+
+        Priority 1 comes first. `blocked_by` are the ids of tasks that have to end before this one can begin.
+        """
+        name = None if id is None else check_task_id(id)
+        wanted = {
+            "description": description,
+            "milestone": milestone,
+            "priority": priority,
+            "acceptance_criteria": acceptance_criteria,
+            "blocked_by": blocked_by,
+        }
+        given = {field: self._clean(field, value) for field, value in wanted.items() if value is not None}
+        storage = self._writable(Draft(content=name or "TASK"))
+        with storage.reading() as reader:
+            is_known = name is not None and _in(reader, name) is not None
+        if name is None or given or not is_known:
+            with storage.writing(self._stamp()) as tx:
+                name = _plan(tx, name, given).name
+        return OpenTask(self, storage, name)
+
+    def tasks(self, *, milestone: str | None = None, archived: bool = False) -> TaskList:
+        """The tasks of the project, first priority first: what an agent reads when it starts.
+
+        When all tasks of a milestone have ended, they are archived, and shown only with `archived`; a task without a
+        milestone is archived by itself.
+        """
+        storage = self._spaces.project()
+        self._readable()
+        if storage is None:
+            return []
+        with storage.reading() as reader:
+            tasks = reader.all(Task)
+        unfinished = {task.milestone or task.name for task in tasks if not task.has_ended}
+        shown = [task for task in tasks if archived or (task.milestone or task.name) in unfinished]
+        wanted = [task for task in shown if milestone in (None, task.milestone)]
+        return sorted(wanted, key=lambda task: (task.priority is None, task.priority or 0, task.id))
+
+    def _clean(self, field: str, value: Any) -> Any:
+        """What is given for a field of a task, without its secrets. Raises InvalidInput for what cannot be one."""
+        if field == "priority":
+            if type(value) is not int or not 0 <= value < 2**31:
+                raise InvalidInput(f"{value!r} is not a priority.", hint="Give a whole number; 1 comes first.")
+            return value
+        if field == "blocked_by":
+            return tuple(dict.fromkeys(check_task_id(id) for id in several(value)))
+        if field == "acceptance_criteria":
+            criteria = several(value)
+            if len(criteria) > MAX_CRITERIA:
+                raise InvalidInput(f"{len(criteria)} criteria are too many for one task; the limit is {MAX_CRITERIA}.")
+            return tuple(self._safe(one, "A criterion", MAX_DESCRIPTION_BYTES) for one in criteria)
+        is_name = field == "milestone"
+        return self._safe(value, f"The {field}", MAX_NAME_CHARS if is_name else MAX_DESCRIPTION_BYTES) or None
+
+    def _safe(self, text: str, what: str, limit: int) -> str:
+        check_text(text, what, limit)
+        rules = self._rules()
+        return redact(text.strip(), email=rules.redact_email, allow=rules.allow).text
+
+
+class OpenTask:
+    """One task and its notes. Several processes may work on the same one; each change takes its turn."""
+
+    def __init__(self, memory: Tasks, storage: Storage, id: str) -> None:
+        self.id = id
+        self._memory = memory
+        self._storage = storage
+
+    @property
+    def task(self) -> Task:
+        """The task as it is now."""
+        with self._storage.reading() as reader:
+            return self._current(reader)
+
+    @property
+    def state(self) -> TaskState:
+        """pending, active, blocked, done, failed or cancelled."""
+        return self.task.state
+
+    # What is noted down
+
+    def add_reasoning(self, text: str, stage: str, *, files: Sequence[str] = ()) -> Receipt:
+        """Note what was thought at a stage of the work."""
+        source = Source(origin=self._memory._origin, agent=self._memory._actor.name, task=self.id)
+        return self._note(Draft(content=text, kind="reasoning", files=several(files), source=source), stage)
+
+    def add_tool_output(self, tool: str, output: Any, stage: str, *, files: Sequence[str] = ()) -> Receipt:
+        """Note what a tool gave back at a stage of the work: text, or anything that can be written as JSON.
+
+        Nobody vouches for it: it is a candidate, and stays one when it is promoted by an agent.
+        """
+        tool = self._memory._safe(tool, "The tool", MAX_NAME_CHARS)
+        source = Source(origin="tool", agent=self._memory._actor.name, task=self.id)
+        content = f"{tool}: {_as_text(output)}"
+        draft = Draft(content=content, kind="tool_output", files=several(files), source=source, data={"tool": tool})
+        return self._note(draft, stage)
+
+    def memories(self) -> Memories:
+        """Everything that is noted for this task, in its order."""
+        found: Memories = []
+        with self._storage.reading() as reader:
+            while page := reader.select(self._notes, limit=PAGE, after=found[-1].id if found else 0, oldest_first=True):
+                found += page
+        self._memory._tell_read(found)
+        return found
+
+    def stage_outputs(self, stage: str) -> Memories:
+        """What was noted at one stage, reasoning and tool outputs, in its order."""
+        wanted = self._stage(stage)
+        return [memory for memory in self.memories() if (memory.data or {}).get("stage") == wanted]
+
+    # What becomes of it
+
+    def set_state(self, state: TaskState) -> Task:
+        """Change the state, on purpose. With an end (done, failed, cancelled) the notes go to the archive.
+
+        Raises InvalidInput for a change that makes no sense, and says which would. `undo` takes back even an end, with
+        its notes.
+        """
+        if state not in CHANGES:
+            raise InvalidInput(f"{state!r} is not a state of a task.", hint=f"Choose one of {', '.join(CHANGES)}.")
+        return self._change(state, is_clearing=state in ENDS)[0]
+
+    def clear(self) -> int:
+        """Send the notes to the archive before the task has ended; how many there were. Can be undone."""
+        return self._change(None, is_clearing=True)[1]
+
+    def _change(self, state: TaskState | None, *, is_clearing: bool) -> tuple[Task, int]:
+        """Clear batch by batch, and change the state together with the last: no end without its clearing."""
+        stamp, cleared = self._memory._stamp(), 0
+        while True:
+            with self._storage.writing(stamp) as tx:
+                task = self._current(tx)
+                if state is not None:
+                    _check_change(tx, task, state)
+                batch = _clear_some(tx, self._notes) if is_clearing else 0
+                cleared += batch
+                if batch == BATCH:
+                    continue
+                if state is not None:
+                    task = tx.put(replace(task, state=state, completed_at=stamp.at if state in ENDS else None), "task")
+                break
+        self._memory._tell_write(self._storage, -cleared)
+        return task, cleared
+
+    # How it is done
+
+    @property
+    def _notes(self) -> Where:
+        return Where(task=self.id, tiers=("task",), scope=None)
+
+    def _stage(self, stage: str) -> str:
+        safe = self._memory._safe(stage, "The stage", MAX_NAME_CHARS)
+        if not safe:
+            raise InvalidInput("A note needs a stage.", hint='Name the part of the work: "plan", "build", "test".')
+        return safe
+
+    def _note(self, draft: Draft, stage: str) -> Receipt:
+        """Store a note; in the same transaction as the look at the task, or one could come after its end."""
+        safe = self._stage(stage)
+        draft = replace(draft, tier="task", tags=("task", safe), data={**(draft.data or {}), "stage": safe})
+        ready = pipeline.prepare(draft, self._memory._rules())
+        if isinstance(ready, Receipt):
+            self._memory._count_reasons([ready])
+            return ready
+        with self._storage.writing(self._memory._stamp()) as tx:
+            task = self._current(tx)
+            if task.has_ended:
+                raise InvalidInput(
+                    f"Task {self.id} is {task.state}: nothing more is noted for it.",
+                    hint="`kept remember` keeps what should stay; `kept undo` takes the end back.",
+                )
+            [receipt] = pipeline.store(tx, [ready], self._memory._place(self._storage, tx.stamp.at))
+        self._memory._tell_write(self._storage, receipt.outcome in ("stored", "candidate"))
+        return receipt
+
+    def _current(self, reader: Reader) -> Task:
+        task = _in(reader, self.id)
+        if task is None:
+            raise NotFound(f"There is no task {self.id} any more.", hint="`kept task list` shows those there are.")
+        return task
+
+
+def check_task_id(id: str) -> str:
+    """The id, if it can be one. Raises InvalidInput."""
+    safe = redact(id).text
+    if not re.fullmatch(_ID, safe):
+        raise InvalidInput(
+            f"{safe[:40]!r} cannot be the id of a task.",
+            hint="Use letters, digits and . _ : / -, at most 128, beginning with a letter or digit.",
+        )
+    return safe
+
+
+def as_document(task: Task) -> dict[str, Any]:
+    """The task in Brain's form, as it stands in a tasks.json."""
+    return {
+        "id": task.name,
+        "milestone": task.milestone,
+        "priority": task.priority,
+        "status": task.state,
+        "description": task.description,
+        "acceptance_criteria": list(task.acceptance_criteria),
+        "created": task.created_at.isoformat().replace("+00:00", "Z"),
+        "completed": None if task.completed_at is None else task.completed_at.isoformat().replace("+00:00", "Z"),
+        "blocked_by": list(task.blocked_by),
+    }
+
+
+def _in(reader: Reader, name: str) -> Task | None:
+    return next((task for task in reader.all(Task) if task.name == name), None)
+
+
+def _plan(tx: Transaction, name: str | None, given: Mapping[str, Any]) -> Task:
+    """Begin a task, or set what is given of one that there is."""
+    tasks = {task.name: task for task in tx.all(Task)}
+    known = None if name is None else tasks.get(name)
+    if known is not None and known.has_ended:
+        raise InvalidInput(f"Task {name} is {known.state}: it is not planned any more.", hint="Begin a new one.")
+    name = name or next(free for n in range(1, len(tasks) + 2) if (free := f"TASK-{n:03d}") not in tasks)
+    _check_blockers(tasks, name, given.get("blocked_by", ()))
+    if known is None:
+        return tx.add(Task(name=name, created_at=tx.stamp.at, **given), "task")
+    planned = msgspec.structs.replace(known, **given)
+    return known if planned == known else tx.put(planned, "task")
+
+
+def _check_blockers(tasks: Mapping[str, Task], name: str, blockers: Sequence[str]) -> None:
+    """Raise unless every blocker is a task, and none of them waits for this one."""
+    ahead, seen = list(blockers), set[str]()
+    while ahead:
+        blocker = ahead.pop()
+        if blocker == name:
+            raise InvalidInput(f"Task {name} would wait for itself.", hint="Leave out the task that waits for it.")
+        if blocker not in tasks:
+            raise NotFound(f"There is no task {blocker}.", hint="Add it first; `kept task list` shows what there is.")
+        if blocker not in seen:
+            seen.add(blocker)
+            ahead += tasks[blocker].blocked_by
+
+
+def _check_change(reader: Reader, task: Task, state: TaskState) -> None:
+    following = CHANGES[task.state]
+    if state not in following:
+        hint = f"It can become {', '.join(following)}." if following else "That is an end; `kept undo` takes it back."
+        raise InvalidInput(f"Task {task.name} is {task.state} and cannot become {state}.", hint=hint)
+    if state in NEEDS_ITS_BLOCKERS:
+        waiting = {one.name for one in reader.all(Task) if not one.has_ended} & set(task.blocked_by)
+        if waiting:
+            raise InvalidInput(
+                f"Task {task.name} cannot become {state}: it waits for {', '.join(sorted(waiting))}.",
+                hint=f"End those first, or `kept task edit {task.name} --unblocked`.",
+            )
+
+
+def _clear_some(tx: Transaction, notes: Where) -> int:
+    """Archive a batch of notes; how many there were. A pinned one goes, too: it was pinned for the task."""
+    batch = tx.select(notes, limit=BATCH)
+    at = tx.stamp.at
+    for memory in batch:
+        tx.put(replace(memory, status="archived", reason="expired", archived_at=at, updated_at=at), "clear")
+    return len(batch)
+
+
+def _as_text(output: Any) -> str:
+    if isinstance(output, str):
+        return output
+    try:
+        return msgspec.json.encode(output).decode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(
+            f"The output cannot be written as JSON ({type(error).__name__}).", hint="Give text, or plain values."
+        ) from error

@@ -1,0 +1,127 @@
+"""The journal, read and taken back: history and undo."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from kept import ids, journal
+from kept.errors import NotFound
+from kept.memory.context import Events, Opened, Ref, Storages
+from kept.model import GLOBAL, Event, Memory, Record, Tier, replace
+from kept.ports import ANYWHERE, Reader, Stamp, Storage
+from kept.storage.shared import check_limit
+
+PAGE = 200
+GONE = (None, "archived")
+LOOK_BACK = 10_000  # events: an undo that finds nothing is over in a blink, however long the journal is
+
+
+class Undoing(Opened):
+    """What looks back."""
+
+    def history(self, ref: Ref | None = None, *, limit: int = 50, tier: Tier = "project") -> Events:
+        """What happened to a memory, oldest first; without a ref, the newest events of the project (or of global)."""
+        check_limit(limit)
+        if ref is None:
+            for storage in self._readable():
+                if (storage.space == GLOBAL) == (tier == "global"):
+                    with storage.reading() as reader:
+                        return reader.events(newest_first=True, limit=limit)[::-1]
+            return []
+        storage, memory = self._find(ref)
+        with storage.reading() as reader:
+            return reader.events(subject=memory.uid)
+
+    def undo(self, event: Ref | None = None) -> Events:
+        """Take back one call: the newest of this actor's that still stands, or the one that `event` belongs to.
+
+        An event is its number in the project's journal, or `g12` in the global one. Returns the events that did it.
+        Undoing an undo redoes. Raises NotAllowed when a later change is in the way (it names the events) or when
+        what was changed has been erased.
+        """
+        storages = self._readable()
+        group = self._newest_group(storages) if event is None else self._group_of(storages, event)
+        stamp = self._stamp(undoes=group)
+        touched: Storages = []
+        for storage in storages:
+            with storage.reading() as reader:
+                if reader.events(group=group, limit=1):
+                    touched.append(storage)
+                    _plan(reader, group, stamp.at)  # where it touches two spaces: in both of them, or in none
+            if storage in touched:
+                self._check_change(storage.space, "", "Undo a change to global memory?")
+        return [event for storage in touched for event in self._undo_in(storage, group, stamp)]
+
+    def _newest_group(self, storages: Storages) -> str:
+        newest: list[tuple[datetime, str]] = []
+        for storage in storages:
+            with storage.reading() as reader:
+                group = journal.newest_undoable(_newest_first(reader), self._actor_name())
+                if group is not None:
+                    newest.append((reader.events(group=group, limit=1)[0].at, group))
+        if not newest:
+            raise NotFound("There is nothing to undo.", hint=_others_last(storages))
+        return max(newest)[1]
+
+    def _group_of(self, storages: Storages, event: Ref) -> str:
+        wanted = ids.parse_event_ref(event)
+        for storage in storages:
+            if (storage.space == GLOBAL) == wanted.is_global:
+                with storage.reading() as reader:
+                    found = reader.events(after=wanted.id - 1, limit=1)
+                if found and found[0].seq == wanted.id:
+                    return found[0].group
+        raise NotFound(f"There is no event {wanted}.", hint="`kept history` shows them.")
+
+    def _undo_in(self, storage: Storage, group: str, stamp: Stamp) -> Events:
+        with storage.writing(stamp) as tx:
+            for step in _plan(tx, group, stamp.at):
+                if step.is_new and step.record is not None:
+                    tx.add(step.record, "undo")
+                elif step.record is not None:
+                    tx.put(step.record, "undo")
+                elif (record := tx.get(step.noun, step.id)) is not None:
+                    tx.remove(record, "undo")
+            done = tx.events(group=stamp.group)
+        self._tell_write(storage, sum(map(_grown_by, done)))
+        return done
+
+
+def _others_last(storages: Storages) -> str:
+    """What to do instead, where nothing of one's own can be undone: somebody else may have written last."""
+    for storage in storages:
+        with storage.reading() as reader:
+            for event in reader.events(newest_first=True, limit=1):
+                number = f"g{event.seq}" if storage.space == GLOBAL else f"{event.seq}"
+                return f"The last change ({event.action}) is by {event.actor}: `kept undo {number}` takes it back."
+    return f"It looks at your calls among the newest {LOOK_BACK:,} events."
+
+
+def _newest_first(reader: Reader) -> Iterator[Event]:
+    """The journal from its end, a page at a time, as far back as anyone still remembers."""
+    last = next((event.seq for event in reader.events(newest_first=True, limit=1)), 0)
+    for end in range(last, max(0, last - LOOK_BACK), -PAGE):
+        page = reader.events(after=max(0, end - PAGE), limit=PAGE)
+        yield from (event for event in reversed(page) if event.seq <= end)
+
+
+def _grown_by(event: Event) -> int:
+    """By how many live memories an event made a space grow: 1, 0 or −1."""
+    before, after = (event.changed or {}).get("status", (None, None)) if journal.noun_of(event) is Memory else (0, 0)
+    return (after not in GONE) - (before not in GONE)
+
+
+def _plan(reader: Reader, group: str, at: datetime) -> Sequence[journal.Revert]:
+    return journal.plan_undo(
+        reader.events(group=group),
+        current=lambda event: _current(reader, event),
+        later=lambda event: reader.events(subject=event.subject, after=event.seq),
+        at=at,
+    )
+
+
+def _current(reader: Reader, event: Event) -> Record | None:
+    """The record that an event is about, as it is now."""
+    noun = journal.noun_of(event)
+    if noun is not Memory:
+        return next((record for record in reader.all(noun) if record.subject == event.subject), None)
+    return next(iter(reader.select(replace(ANYWHERE, uid=event.subject), limit=1)), None)

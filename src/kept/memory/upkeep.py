@@ -1,0 +1,369 @@
+"""Upkeep, carried out: what time does to a store, journaled, in small turns, and one process at a time.
+
+Facade layer. The decisions are in `upkeep/`. `upkeep()` goes through everything; by itself a little is done at each
+opening and at every fiftieth recall. Rule: everything leaves through the archive; each change is decided again inside
+the transaction that makes it, so that whatever happened meanwhile counts.
+
+A round of upkeep through one store: each due change in a small transaction of its own group.
+
+Facade layer, below `upkeeping.py`, which says when and how far. Rule: what a dry run says and what a run does come from
+the same lines here; they differ in whether anything is written.
+"""
+
+import logging
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from datetime import datetime
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kept import journal, worth
+from kept.errors import Busy, KeptError
+from kept.memory.context import Opened
+from kept.model import Memory, Message, Session
+from kept.ports import Reader, Stamp, Storage, Where
+from kept.projects import mirrors
+from kept.tables import RETENTIONS
+from kept.upkeep import decisions
+from kept.upkeep.decisions import Decision, Progress, Rules
+
+PAGE = 500  # memories that are read at once, and changed in one transaction: others get their turn in between
+MANY = 500  # memories that leave in one round: from here on it pays to build the index anew at the end
+EVERYTHING_LIVE = Where(scope=None)
+
+
+class Done(Struct, frozen=True, kw_only=True):
+    """One thing that upkeep did, or would do: to a memory, or (`pack`) to a session."""
+
+    ref: str
+    action: str
+    reason: str
+
+
+class Round:
+    """One visit to a store, at one moment: what is due is done, or (a dry run) only said.
+
+    `most` limits how many memories are changed by age; then nobody is waited for, either. `bulk` is closed at the end
+    of the round, if there is an end: what many departures leave behind is then tidied up.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        now: datetime,
+        rules: Rules,
+        *,
+        is_dry_run: bool = False,
+        most: int | None = None,
+        bulk: ExitStack | None = None,
+    ) -> None:
+        self.done: list[Done] = []
+        self.archived = 0
+        self.load = decisions.Load()
+        self._due: list[int] = []
+        self._storage = storage
+        self._now = now
+        self._rules = rules
+        self._is_dry_run = is_dry_run
+        self._most = most
+        self._bulk = bulk
+
+    def age(self, memories: Sequence[Memory]) -> int:
+        """End the quarantines and shelf lives that are over; how many of the memories have been visited."""
+        due = [number for number, memory in enumerate(memories) if self._decide(memory)]
+        visited = len(memories) if self._most is None or len(due) <= self._most else due[self._most]
+        self._due += [memories[number].id for number in due if number < visited]
+        if self._most is not None or len(self._due) >= PAGE:
+            self.settle()
+        for memory in memories[:visited]:
+            if not (aged := self._aged(memory)).is_archived:
+                self.load.add(aged)
+        return visited
+
+    def settle(self) -> None:
+        """Do what is due, and has been put off so that there are fewer transactions."""
+        for start in range(0, len(self._due), PAGE):
+            self._carry_out(self._due[start : start + PAGE], self._decide)
+        self._due = []
+
+    def chosen_to_go(self, limits: decisions.Limits, evict_to: int) -> list[int]:
+        """The memories for which there is no room, least worth first. `evict_to`: down to so many, at least.
+
+        Call it when all have been visited.
+        """
+        surplus = decisions.surplus(self.load, limits)
+        if evict_to:
+            surplus = replace(surplus, memories=max(surplus.memories, self.load.memories - evict_to))
+        return decisions.least_worth(self._weighed(), surplus) if surplus else []
+
+    def evict(self, chosen: Sequence[int]) -> None:
+        """Archive the memories that were chosen, but for those that something has happened to since."""
+        for start in range(0, len(chosen), PAGE):
+            self._carry_out(chosen[start : start + PAGE], lambda memory: decisions.eviction(memory, self._now))
+
+    def pack(self, folder: Path | None) -> None:
+        """Compress the sessions that have been silent for long, and take their files out of `folder`."""
+        with self._storage.reading() as reader:
+            sessions = reader.all(Session)
+            silent = [one for one in sessions if self._is_to_pack(one, _last_message(reader, one))]
+        for session in silent:
+            if self._is_dry_run or self._pack(session):
+                reason = f"nothing was said for {self._rules.session_retention_days} days"
+                self.done.append(Done(ref=session.name, action="pack", reason=reason))
+        if folder is None or self._is_dry_run:
+            return
+        with self._storage.reading() as reader:
+            packed = [session for session in reader.all(Session) if session.packed_at is not None]
+            for session in packed:  # also of those whose file an interrupted run has left
+                mirrors.remove(folder, session.name)
+            if silent:
+                mirrors.write_index_of(folder, reader)
+
+    def _pack(self, session: Session) -> bool:
+        with self._storage.writing(self._stamp()) as tx:
+            current = tx.session(session.name)
+            if current is None or not self._is_to_pack(current, _last_message(tx, current)):
+                return False
+            tx.pack(current.name)
+            tx.put(replace(current, packed_at=self._now), "pack")
+        return True
+
+    def _is_to_pack(self, session: Session, last: Message | None) -> bool:
+        return decisions.is_to_pack(session, last, self._now, self._rules)
+
+    def _decide(self, memory: Memory) -> Decision | None:
+        return None if memory.is_archived else decisions.decide(memory, self._now, self._rules)
+
+    def _aged(self, memory: Memory) -> Memory:
+        """The memory as it is, or (a dry run) would be, when its time has done its work."""
+        found = self._decide(memory)
+        return memory if found is None else decisions.carried_out(found, self._now)
+
+    def _weighed(self) -> Iterator[decisions.Weighed]:
+        for page in pages_of(self._storage):
+            for memory in map(self._aged, page):
+                if not memory.is_archived and not worth.is_exempt(memory, self._now):
+                    value = worth.worth(memory, self._now, self._rules.retention.worth)
+                    yield decisions.Weighed(value, memory.id, decisions.size_of(memory))
+
+    def _carry_out(self, ids: Sequence[int], decide: Callable[[Memory], Decision | None]) -> None:
+        if not ids:
+            return
+        if self._is_dry_run:
+            with self._storage.reading() as reader:
+                self._tell(_decided(reader, ids, decide))
+            return
+        if self._bulk is not None and self.archived + len(ids) >= MANY:
+            self._bulk.enter_context(self._storage.in_bulk())
+            self._bulk = None
+        with self._storage.writing(self._stamp(), wait_s=None if self._most is None else 0) as tx:
+            found = _decided(tx, ids, decide)
+            for action in dict.fromkeys(decision.action for decision in found):
+                same = [decision for decision in found if decision.action == action]
+                tx.put_many([decisions.carried_out(decision, self._now) for decision in same], action)
+        self._tell(found)
+
+    def _tell(self, found: Sequence[Decision]) -> None:
+        for decision in found:
+            self.archived += decision.action in ("expire", "evict")
+            self.done.append(Done(ref=decision.memory.ref, action=decision.action, reason=decision.reason))
+
+    def _stamp(self) -> Stamp:
+        return Stamp(group=secrets.token_hex(8), at=self._now, actor=journal.UPKEEP)
+
+
+def pages_of(storage: Storage) -> Iterator[list[Memory]]:
+    """Every live memory, page by page, each page of one moment: nobody waits for us meanwhile."""
+    after = 0
+    while page := page_of(storage, after):
+        yield page
+        after = page[-1].id
+
+
+def page_of(storage: Storage, after: int) -> list[Memory]:
+    """The live memories that follow an id."""
+    with storage.reading() as reader:
+        return reader.select(EVERYTHING_LIVE, limit=PAGE, after=after, oldest_first=True)
+
+
+def _decided(reader: Reader, ids: Sequence[int], decide: Callable[[Memory], Decision | None]) -> list[Decision]:
+    memories = (reader.get(Memory, id) for id in ids)
+    return [found for memory in memories if memory is not None and (found := decide(memory)) is not None]
+
+
+def _last_message(reader: Reader, session: Session) -> Message | None:
+    if session.packed_at is not None:
+        return None
+    last = reader.last_number(session.name)
+    return next(iter(reader.messages(session.name, after=last - 1)), None)
+
+
+EVERY_RECALLS = 50
+EVERY_HOURS = 1  # at an opening, a new round is begun
+FEW = 20  # changes at one occasion, so that nobody waits for them
+MOST_WEIGHED = 5_000  # memories that are weighed against each other at one occasion, when there is no room
+LEASE = "upkeep"
+
+log = logging.getLogger("kept")
+
+
+class Upkept(Struct, frozen=True, kw_only=True):
+    """What a run of upkeep did. `skipped`: another process was at it."""
+
+    done: tuple[Done, ...] = ()
+    is_dry_run: bool = False
+    skipped: bool = False
+
+    def count(self, action: str) -> int:
+        return sum(one.action == action for one in self.done)
+
+
+class Upkeeping(Opened):
+    """What time does."""
+
+    def upkeep(self, *, dry_run: bool = False) -> Upkept:
+        """End quarantines and shelf lives, make room where a limit is exceeded, pack old sessions. Safe at any moment.
+
+        `dry_run` changes nothing and says exactly what would be done now.
+        """
+        done: list[Done] = []
+        now = self._now()
+        for storage in self._tended():
+            if dry_run:
+                done += self._whole_round(storage, now, is_dry_run=True)
+                continue
+            with storage.lease(LEASE) as is_ours:
+                if not is_ours:
+                    return Upkept(done=tuple(done), skipped=True)
+                done += self._whole_round(storage, now)
+        return Upkept(done=tuple(done), is_dry_run=dry_run)
+
+    def pack_sessions(self) -> list[str]:
+        """Compress the sessions in which nothing was said for the days of `session_retention_days`."""
+        storage = self._spaces.project()
+        if storage is None or storage not in self._tended():
+            return []
+        rounds = Round(storage, self._now(), self._upkeep_rules())
+        rounds.pack(self._spaces.sessions_folder())
+        return [one.ref for one in rounds.done]
+
+    def _tended(self) -> list[Storage]:
+        """The storages this actor keeps in order: its own; an admin's also the global one."""
+        readable = self._readable()
+        actor = self._as_actor()
+        return [storage for storage in readable if actor.role == "admin" or storage.space == actor.project]
+
+    def _upkeep_rules(self) -> decisions.Rules:
+        settings = self._settings
+        return decisions.Rules(
+            retention=RETENTIONS[settings.retention],
+            shelf_life_days=settings.shelf_life_days,
+            quarantine_hours=settings.quarantine_hours,
+            session_retention_days=settings.session_retention_days,
+        )
+
+    def _limits(self) -> decisions.Limits:
+        retention, settings = RETENTIONS[self._settings.retention], self._settings
+        return decisions.Limits(
+            max_bytes=settings.max_size_bytes,
+            max_memories=retention.max_memories if settings.max_memories is None else settings.max_memories,
+            shrink_to_share=retention.shrink_to_share,
+            step_percent=settings.prune_percent,
+        )
+
+    def _whole_round(self, storage: Storage, now: datetime, *, is_dry_run: bool = False) -> list[Done]:
+        came = _progress_of(storage)
+        with ExitStack() as bulk:
+            rounds = Round(storage, now, self._upkeep_rules(), is_dry_run=is_dry_run, bulk=bulk)
+            for page in pages_of(storage):
+                rounds.age(page)
+            rounds.settle()
+            chosen = rounds.chosen_to_go(self._limits(), came.evict_to)
+            if chosen and not is_dry_run:
+                # Should we be interrupted: the next run goes as far down, although it finds fewer memories.
+                came = _note(storage, came, replace(came, evict_to=rounds.load.memories - len(chosen)))
+            rounds.evict(chosen)
+        if storage is self._spaces.project():
+            rounds.pack(self._spaces.sessions_folder())
+        if not is_dry_run:
+            _note(storage, came, Progress().done(now))
+            self._tell_upkept(storage, rounds)
+        return rounds.done
+
+    def _tell_upkept(self, storage: Storage, rounds: Round) -> None:
+        if rounds.done:
+            self._tell_write(storage, -rounds.archived)
+
+    # By itself, a little at a time
+
+    def _after_opening(self) -> None:
+        with suppress(KeptError):  # whoever looks will be told what is wrong
+            if self._settings.auto_upkeep and self._actor.role != "skill":
+                self._tend(self._tended(), self._now(), is_recall=False)
+
+    def _after_recall(self, receipt: str | None) -> None:
+        if self._settings.auto_upkeep and receipt is not None and int(receipt[1:]) % EVERY_RECALLS == 0:
+            with suppress(KeptError):
+                self._tend(self._tended(), self._now(), is_recall=True)
+
+    def _tend(self, storages: Sequence[Storage], now: datetime, *, is_recall: bool) -> None:
+        """Go on with the round under way, or begin one. Waits for nobody; a failure is noted, for `status`."""
+        for storage in storages:
+            came = _progress_of(storage)
+            is_fresh = came.finished_at is not None and worth.days_between(came.finished_at, now) * 24 < EVERY_HOURS
+            if is_fresh and not came.cursor and not is_recall:
+                continue
+            try:
+                with storage.lease(LEASE) as is_ours:
+                    if is_ours:
+                        self._go_on(storage, came, now)
+            except Busy:
+                continue  # somebody writes: next time, then
+            except Exception as error:  # somebody wanted something else of us, and got it: this is not their affair
+                log.warning("upkeep of %s failed: %s", storage.space, type(error).__name__)
+                _note(storage, came, came.failing(error, now))
+
+    def _go_on(self, storage: Storage, came: Progress, now: datetime) -> None:
+        rounds = Round(storage, now, self._upkeep_rules(), most=FEW)
+        rounds.load = decisions.Load(came.memories, came.bytes)
+        page = page_of(storage, came.cursor)
+        visited = rounds.age(page)
+        if visited < len(page) or len(page) == PAGE:
+            load = rounds.load
+            after = replace(came, cursor=page[visited - 1].id, memories=load.memories, bytes=load.bytes)
+        else:
+            after = self._end_round(storage, rounds, came, now)
+        _note(storage, came, after)
+        self._tell_upkept(storage, rounds)
+
+    def _end_round(self, storage: Storage, rounds: Round, came: Progress, now: datetime) -> Progress:
+        """Every memory was visited: make room, and pack a few sessions. Of a large store, say that it is full."""
+        after = Progress().done(now)
+        if rounds.load.memories > MOST_WEIGHED:
+            return replace(
+                after, is_crowded=int(bool(decisions.surplus(rounds.load, self._limits()))), evict_to=came.evict_to
+            )
+        chosen = rounds.chosen_to_go(self._limits(), came.evict_to)
+        rounds.evict(chosen[: 5 * FEW])
+        if len(chosen) > 5 * FEW:
+            after = replace(after, evict_to=rounds.load.memories - len(chosen))
+        if storage is self._spaces.project():
+            rounds.pack(self._spaces.sessions_folder())
+        return after
+
+
+def _progress_of(storage: Storage) -> Progress:
+    with storage.reading() as reader:
+        return decisions.read(reader.counters())
+
+
+def _note(storage: Storage, before: Progress, after: Progress) -> Progress:
+    """Write down how far we have come. Where it cannot be written, the next one begins a little earlier."""
+    with suppress(KeptError), storage.bookkeeping() as notes:
+        if notes is not None:
+            notes.count(decisions.steps(before, after))
+            return after
+    return before

@@ -1,0 +1,247 @@
+"""The home: where Kept's files live, and who may read them.
+
+Facade layer. Whoever opens a store in the home asks here for its paths; what the files hold is no concern of ours.
+Rule: directories are 0700 and files 0600; a name is checked before it becomes a path; nothing inside the home may be a
+symbolic link, since a link could lead out of it, or from one space into another. (The home itself may be one.)
+"""
+
+import os
+import re
+import stat
+import sys
+import unicodedata
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from kept.errors import InvalidInput, NotAllowed, SettingsError
+from kept.projects.files import ANOTHER_HOME, explained, make_private_directory, shown, tighten
+
+SLUG_CHARS = 40
+FOLDER_PATTERN = rf"\A(?=.{{1,{SLUG_CHARS}}}-[0-9a-f]{{8}}\Z)[a-z0-9]+(-[a-z0-9]+)*-[0-9a-f]{{8}}\Z"
+WINDOWS_DEVICES = {"con", "prn", "aux", "nul"} | {f"{port}{n}" for port in ("com", "lpt") for n in range(10)}
+
+
+class SpaceFiles(msgspec.Struct, frozen=True):
+    """The files of one space. Naming them touches nothing."""
+
+    directory: Path
+
+    @property
+    def database(self) -> Path:
+        return self.directory / "kept.db"
+
+    @property
+    def memory_md(self) -> Path:
+        return self.directory / "MEMORY.md"
+
+    @property
+    def items(self) -> Path:
+        return self.directory / "items.json"
+
+    @property
+    def tasks(self) -> Path:
+        return self.directory / "tasks.json"
+
+    @property
+    def settings(self) -> Path:
+        """The settings of one project. They lie in the home: nothing inside a repository is read."""
+        return self.directory / "settings.toml"
+
+    @property
+    def sessions(self) -> Path:
+        return self.directory / "sessions"
+
+    @property
+    def project_card(self) -> Path:
+        """What the registry knows of this project, once more: from these cards a lost registry is rebuilt."""
+        return self.directory / "project.json"
+
+
+class Home:
+    """One home directory. Creating the object changes nothing on disk."""
+
+    def __init__(self, root: Path) -> None:
+        with explained("find the home", root):
+            self.root = root.resolve()
+            if shown(self.root) != str(self.root):
+                raise InvalidInput(
+                    f"Kept's home {shown(self.root)} is not UTF-8; SQLite cannot open a file there.", hint=ANOTHER_HOME
+                )
+            if self.root.exists() and not self.root.is_dir():
+                raise InvalidInput(f"Kept's home {shown(self.root)} is a file, not a directory.", hint=ANOTHER_HOME)
+
+    @property
+    def global_dir(self) -> Path:
+        return self.root / "global"
+
+    @property
+    def projects_dir(self) -> Path:
+        return self.root / "projects"
+
+    @property
+    def registry(self) -> Path:
+        return self.root / "projects.json"
+
+    @property
+    def registry_lock(self) -> Path:
+        return self.root / "projects.lock"
+
+    def project_dir(self, folder: str) -> Path:
+        """The directory of a project, by its folder name `<slug>-<8 hex>`; any other name raises InvalidInput."""
+        if not re.match(FOLDER_PATTERN, folder):
+            raise InvalidInput(
+                f"{shown(folder)!r} is not the folder of a project.",
+                hint="Such a folder is called <slug>-<8 hex digits>.",
+            )
+        return self.projects_dir / folder
+
+    def files(self, folder: str | None = None) -> SpaceFiles:
+        """The files of a project's space, or of the global one. Creates nothing; a symbolic link raises NotAllowed."""
+        files = SpaceFiles(self.global_dir if folder is None else self.project_dir(folder))
+        self.refuse_links(files.directory)
+        for entry in _entries(files.directory):
+            if entry.is_symlink():
+                raise _is_link(Path(entry.path))
+        return files
+
+    def prepare(self, folder: str | None = None) -> SpaceFiles:
+        """As `files`, and now its directory is there, and neither it nor what is in it is open to other users."""
+        files = self.files(folder)
+        self.prepare_root()
+        for directory in dict.fromkeys((files.directory.parent, files.directory)):
+            make_private_directory(directory)
+        for entry in _entries(files.directory):
+            tighten(Path(entry.path))
+        return files
+
+    def prepare_root(self) -> None:
+        """The home is there, as a private directory of its own."""
+        if self.root == Path(self.root.anchor) or _is_shared(self.root):
+            raise InvalidInput(
+                f"{shown(self.root)} cannot be Kept's home: it is shared with other programs or users.",
+                hint=f"Give Kept a directory of its own, such as {shown(self.root / 'kept')}.",
+            )
+        make_private_directory(self.root)
+        for path in (self.registry, self.registry_lock):
+            self.refuse_links(path)
+            if path.exists():
+                tighten(path)
+
+    def refuse_links(self, path: Path) -> None:
+        """Raise NotAllowed if `path`, or a directory between it and the home, is a symbolic link."""
+        below = path.relative_to(self.root).parts
+        for depth in range(1, len(below) + 1):
+            step = self.root.joinpath(*below[:depth])
+            with explained("look at", step):
+                if step.is_symlink():
+                    raise _is_link(step)
+
+
+def default_home(environ: Mapping[str, str], user_data_dir: Callable[[], Path] | None = None) -> Path:
+    """`$KEPT_HOME`, else `kept` in the platform's directory for user data.
+
+    A relative KEPT_HOME raises SettingsError: it would be another home in every directory.
+    """
+    if chosen := environ.get("KEPT_HOME"):
+        path = expanded(chosen, environ)
+        if not path.is_absolute():
+            raise SettingsError(
+                f"KEPT_HOME is {shown(chosen)!r}, which is not an absolute path.",
+                hint="Write it out, from / or from ~.",
+            )
+        if path == user_home(environ):
+            raise SettingsError(
+                f"KEPT_HOME is {shown(chosen)!r}, your home directory.",
+                hint=f"Give Kept a directory of its own, such as {shown(path / 'kept')}.",
+            )
+        return path
+    return (user_data_dir or _platform_data_dir)()
+
+
+def _platform_data_dir() -> Path:
+    from platformdirs import user_data_path
+
+    return user_data_path("kept", appauthor=False)
+
+
+def user_home(environ: Mapping[str, str]) -> Path:
+    """The home directory of the user, by the given environment; where that is silent, by the system's user list."""
+    named = environ.get("HOME") or environ.get("USERPROFILE")
+    if named:
+        return Path(named)
+    if sys.platform != "win32":
+        import pwd
+
+        with suppress(KeyError):
+            return Path(pwd.getpwuid(os.getuid()).pw_dir)
+    return Path(os.sep)
+
+
+def expanded(text: str, environ: Mapping[str, str]) -> Path:
+    """The path with a leading `~` or `~user` replaced."""
+    if text == "~" or text.startswith(("~/", "~\\")):
+        return user_home(environ) / text[2:]
+    path = Path(text)
+    if text.startswith("~"):
+        try:
+            return path.expanduser()
+        except (RuntimeError, ValueError) as error:
+            raise InvalidInput(
+                f"No user of this machine answers to {shown(text)!r}.", hint="Write the path out."
+            ) from error
+    return path
+
+
+def slug(name: str) -> str:
+    """A safe file name that still reads like `name`: `[a-z0-9-]`, 1 to 40 characters, no device name of Windows."""
+    letters = "".join(
+        _plain(char) for char in unicodedata.normalize("NFC", name[:500]).replace("\ufffd", "-").casefold()
+    )
+    short = re.sub(r"[^a-z0-9]+", "-", letters).strip("-")[:SLUG_CHARS].rstrip("-")
+    if not short:
+        return "project"
+    return f"project-{short}" if short in WINDOWS_DEVICES else short
+
+
+def _plain(char: str) -> str:
+    """The ASCII letters that `char` is read as: é e, ø o, さ sa, 김 gim, 🚀 rocket; a dash where we know none."""
+    if char.isascii():
+        return char
+    if unicodedata.combining(char):
+        return ""
+    folded = unicodedata.normalize("NFKD", char).encode("ascii", "ignore").decode()
+    if folded:
+        return folded
+    words = unicodedata.name(char, "").lower().split()
+    if words[:1] == ["latin"]:  # "latin small letter dotless i", "... o with stroke", "... thorn"
+        return next((word for word in words[3:] if len(word) <= 2), words[-1])
+    if words[:1] in (["hiragana"], ["katakana"], ["hangul"]):
+        return words[-1]
+    return f"-{'-'.join(words)}-" if unicodedata.category(char) == "So" else "-"
+
+
+def _is_link(path: Path) -> NotAllowed:
+    return NotAllowed(
+        f"{shown(path)} is a symbolic link; Kept follows none inside its home, because it could lead out of it.",
+        hint="Put the file or directory itself there. To keep memory elsewhere, move the whole home and set KEPT_HOME.",
+    )
+
+
+def _entries(directory: Path) -> list[os.DirEntry[str]]:
+    with explained("read", directory):
+        try:
+            with os.scandir(directory) as entries:
+                return list(entries)
+        except FileNotFoundError:
+            return []
+
+
+def _is_shared(path: Path) -> bool:
+    """Is it a directory of many users, as /tmp is? The sticky bit says so."""
+    try:
+        return bool(path.stat().st_mode & stat.S_ISVTX)
+    except OSError:
+        return False

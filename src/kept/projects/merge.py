@@ -1,0 +1,212 @@
+"""Merge two projects: one takes over what the other has kept, and answers for it from then on.
+
+Facade layer. Rule: the target is written first and the source is archived afterwards, both in batches, and a memory
+is known by its uid; so whoever was interrupted starts again and goes on, and nothing is ever in neither.
+"""
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC
+from functools import partial
+from pathlib import Path
+
+from msgspec import Struct
+
+from kept import access
+from kept.errors import InvalidInput
+from kept.model import Actor, Alias, Allowance, Conflict, Memory, Message, Session, Task, replace
+from kept.ports import ANYWHERE, LIVE, Clock, Reader, Stamp, Storage, Transaction, Where
+from kept.projects import mirrors
+from kept.projects.home import Home
+from kept.projects.projects import Projects
+from kept.projects.registry import Project
+from kept.projects.spaces import open_file
+from kept.settings import Settings
+
+BATCH = 500  # memories a transaction: others get their turn in between
+ACTION = "merge"
+
+
+class Merged(Struct, frozen=True, kw_only=True):
+    """What a merge did. A memory that says what the target says already is a duplicate and was not copied."""
+
+    into: Project
+    moved: int
+    duplicates: int
+    erased: int
+    sessions: int = 0
+
+
+def merge(projects: Projects, source: str, into: str, *, actor: Actor, settings: Settings, clock: Clock) -> Merged:
+    """Move the memories of project `source` into project `into`, archived and forgotten ones too; then retire it.
+
+    Sessions, open conflicts, aliases, tasks and allowances come along; whether it is paused does not. Raises NotAllowed
+    unless the actor may write both.
+    """
+    giver, taker = projects.get(source), projects.get(into)
+    if giver.id == taker.id:
+        raise InvalidInput(
+            f"{source!r} and {into!r} are one project: {taker.id}.", hint="`kept projects list` shows names and ids."
+        )
+    for project in (giver, taker):
+        access.check_write(actor, project.space)
+    counts = {"moved": 0, "duplicates": 0, "erased": 0, "sessions": 0}
+    if projects.home.files(giver.folder).database.exists():
+        stores = _open(projects.home, giver, settings, clock), _open(projects.home, taker, settings, clock)
+        try:
+            _move(*stores, counts, giver.id, actor=actor, clock=clock)
+            _mirror(stores[1], projects.home.files(taker.folder).sessions)
+        finally:
+            for store in stores:
+                store.close()
+    return Merged(into=projects.retire(giver.id, taker.id), **counts)
+
+
+def _open(home: Home, project: Project, settings: Settings, clock: Clock) -> Storage:
+    return open_file(home.prepare(project.folder).database, project.space, settings, clock)
+
+
+def _move(giver: Storage, taker: Storage, counts: dict[str, int], giver_id: str, *, actor: Actor, clock: Clock) -> None:
+    stamp = Stamp(group=secrets.token_hex(8), at=clock().astimezone(UTC), actor=actor.name)
+    sessions = _session_names(giver, taker, giver_id)
+    counts["sessions"] = _move_sessions(giver, taker, sessions, stamp)
+    for batch in _batches(giver):
+        heirs = {}
+        with taker.writing(stamp) as tx:
+            for memory in batch:
+                heir, outcome = _take(tx, _renamed(memory, sessions))
+                heirs[memory.uid] = heir
+                if outcome:
+                    counts[outcome] += 1
+        with giver.writing(stamp) as tx:
+            for memory in batch:
+                _leave(tx, memory, heirs[memory.uid])
+    with giver.reading() as reader:
+        conflicts, aliases, allowances = reader.all(Conflict), reader.all(Alias), reader.all(Allowance)
+        tasks = reader.all(Task)
+    with taker.writing(stamp) as tx:
+        _take_conflicts(tx, conflicts)
+        _take_aliases(tx, aliases)
+        names = {task.name for task in tx.all(Task)}
+        for task in tasks:
+            if task.name not in names:
+                tx.add(replace(task, id=0), ACTION)
+        known = {allowance.digest for allowance in tx.all(Allowance)}
+        for allowance in allowances:
+            if allowance.digest not in known:
+                tx.add(replace(allowance, id=0), ACTION)
+
+
+def _session_names(giver: Storage, taker: Storage, giver_id: str) -> dict[str, str]:
+    """What each session of the giver is called at the taker: as before, unless that is another conversation there."""
+    names = {}
+    with giver.reading() as here, taker.reading() as there:
+        for session in here.all(Session):
+            is_taken = there.session(session.name) is not None and not _is_moved(here, there, session.name)
+            names[session.name] = f"{session.name[:100]}-{giver_id}" if is_taken else session.name
+    return names
+
+
+def _is_moved(here: Reader, there: Reader, name: str) -> bool:
+    """Whether everything that was said in a session has come over already. A session moves in one transaction."""
+    said = {(message.n, message.id, message.role, message.content) for message in here.messages(name)}
+    return said <= {(message.n, message.id, message.role, message.content) for message in there.messages(name)}
+
+
+def _move_sessions(giver: Storage, taker: Storage, names: Mapping[str, str], stamp: Stamp) -> int:
+    moved = 0
+    with giver.reading() as reader:
+        for session in reader.all(Session):
+            name = names[session.name]
+            with taker.writing(stamp) as tx:
+                if tx.session(name) is not None:
+                    continue
+                parent = None if session.parent is None else names.get(session.parent, session.parent)
+                tx.add(replace(session, id=0, name=name, parent=parent), ACTION)
+                tx.append([replace(message, session=name) for message in reader.messages(session.name)])
+                if session.packed_at is not None:
+                    tx.pack(name)
+                moved += 1
+    return moved
+
+
+def _mirror(taker: Storage, folder: Path) -> None:
+    """Write the files of the sessions that are not packed. Each is brought up to date, so the old ones cost little."""
+    with taker.reading() as reader:
+        for session in reader.all(Session):
+            if session.packed_at is None:
+                mirrors.mirror(folder, session.name, partial(_said_after, reader, session.name))
+        mirrors.write_index_of(folder, reader)
+
+
+def _said_after(reader: Reader, session: str, n: int) -> list[Message]:
+    return reader.messages(session, after=n)
+
+
+def _renamed(memory: Memory, names: Mapping[str, str]) -> Memory:
+    """The memory, with the name that its session has at the taker."""
+    name = names.get(memory.source.session or "", memory.source.session)
+    return memory if name == memory.source.session else replace(memory, source=replace(memory.source, session=name))
+
+
+def _batches(giver: Storage) -> Iterator[list[Memory]]:
+    """All memories of the store, oldest first; what others add meanwhile comes last."""
+    after = 0
+    while True:
+        with giver.reading() as reader:
+            batch = reader.select(ANYWHERE, limit=BATCH, after=after, oldest_first=True)
+        if not batch:
+            return
+        yield batch
+        after = batch[-1].id
+
+
+def _take(tx: Transaction, memory: Memory) -> tuple[str | None, str]:
+    """Store a copy unless it is there already; the uid under which it is found from now on, and what was done."""
+    if tx.select(replace(ANYWHERE, uid=memory.uid), limit=1):
+        return memory.uid, ""
+    if tx.is_erased(memory.fingerprint):
+        return None, "erased"
+    twins = [] if memory.is_archived else tx.select(_same(memory), limit=1, oldest_first=True)
+    if memory.key is not None and not twins:
+        twins = tx.select(replace(ANYWHERE, key=memory.key), limit=1)
+    if twins:
+        return twins[0].uid, "duplicates"
+    tx.add(replace(memory, id=0, space=tx.space), ACTION)
+    return memory.uid, "moved"
+
+
+def _same(memory: Memory) -> Where:
+    """What says the same and stays as long: a note of a task is gone when that has ended."""
+    fingerprints, scope = (memory.fingerprint,), memory.scope
+    if memory.tier == "task":
+        return replace(LIVE, fingerprints=fingerprints, scope=scope, tiers=("task",), task=memory.source.task)
+    return replace(LIVE, fingerprints=fingerprints, scope=scope, tiers=("session", "project", "global"))
+
+
+def _leave(tx: Transaction, memory: Memory, heir: str | None) -> None:
+    """Archive what the target has now. What was archived before stays as it was, for its history's sake."""
+    current = tx.get(Memory, memory.id)
+    if current is not None and not current.is_archived:
+        at = tx.stamp.at
+        tx.put(
+            replace(current, status="archived", reason="superseded", superseded_by=heir, archived_at=at, updated_at=at),
+            ACTION,
+        )
+
+
+def _take_conflicts(tx: Transaction, conflicts: Sequence[Conflict]) -> None:
+    known = {(conflict.left, conflict.right, conflict.type) for conflict in tx.all(Conflict)}
+    for conflict in conflicts:
+        if conflict.resolved_at is None and (conflict.left, conflict.right, conflict.type) not in known:
+            tx.add(replace(conflict, id=0), ACTION)
+
+
+def _take_aliases(tx: Transaction, aliases: Sequence[Alias]) -> None:
+    known = {alias.word: alias for alias in tx.all(Alias)}
+    for alias in aliases:
+        mine = known.get(alias.word)
+        if mine is None:
+            tx.add(replace(alias, id=0), ACTION)
+        elif not set(alias.expands_to) <= set(mine.expands_to):
+            tx.put(replace(mine, expands_to=tuple(dict.fromkeys((*mine.expands_to, *alias.expands_to)))), ACTION)

@@ -1,0 +1,1 @@
+"""Briefings: what to tell an agent, within a budget, in its style."""

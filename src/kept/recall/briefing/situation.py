@@ -1,0 +1,181 @@
+"""What there is to tell an agent in its situation: candidates for a briefing, each with why it is there.
+
+Between recall, which answers the prompt, and `compose`, which decides what fits. Reads, and judges only what is out of
+place here. Rule: best first in every section, because what comes last is what goes first when room is short.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from math import prod
+
+from msgspec import Struct
+
+from kept import text, worth
+from kept.model import Conflict, Entry, Hit, LeftOut, Memory, Recalled
+from kept.ports import LIVE, Reader, Where
+from kept.recall.briefing.compose import Found, ends_first, tier_of
+from kept.recall.briefing.render import Pair
+from kept.recall.pipeline import MOST_PINNED
+from kept.recall.score import file_affinity
+from kept.settings import Settings
+from kept.tables import PROFILES, by_kind
+
+MOST_RECALLED = 40
+SURE = 5  # of those, the best; for the others near enough is good enough
+MOST_OF_A_TIER = 20  # of those: the budget lets fewer through, and no tier must push another out before that
+MOST_FROM_OTHERS = 50
+MOST_OF_TASK = 20
+MOST_ABOUT_FILES = 5
+MOST_SUMMARIES = 3
+NEWEST = 100  # the worthiest of these are told where nothing was asked
+
+
+class Situation(Struct, frozen=True, kw_only=True):
+    """Who is to be briefed, about what, and in the middle of what."""
+
+    agent: str
+    prompt: str = ""
+    files: tuple[str, ...] = ()
+    session: str | None = None
+    task: str | None = None
+    head_tail: int = 0
+
+
+def what_to_tell(
+    situation: Situation, recalled: Recalled, readers: Sequence[Reader], settings: Settings, now: datetime
+) -> Found:
+    """Everything that could be told, best first in each section, each with why it is there."""
+    left_out: list[LeftOut] = []
+    pinned = [memory for reader in readers for memory in reader.select(Where(statuses=("pinned",)), limit=MOST_PINNED)]
+    always = [Entry(memory=memory, why="pinned") for memory in pinned[:MOST_PINNED]]
+    if situation.prompt.strip():
+        retrieval = list(_fitting_the_prompt(recalled, situation, left_out))
+    else:
+        retrieval = _worthiest(readers, situation, settings, now)
+    retrieval += _about_files(situation.files, readers)
+    retrieval += _of_task(situation.task, readers)
+    sections = {
+        "always": always,
+        "bridge": _from_other_agents(situation, readers),
+        "retrieval": ends_first(retrieval, situation.head_tail),
+        "summary": _summaries(readers),
+    }
+    conflicts = _with_rivals(sections, readers)
+    return Found(**sections, conflicts=conflicts, left_out=left_out)
+
+
+def _fitting_the_prompt(recalled: Recalled, situation: Situation, left_out: list[LeftOut]) -> Iterator[Entry]:
+    of_tier: Counter[str] = Counter()
+    for hit in recalled.hits:
+        tier = tier_of(hit.memory)
+        of_tier[tier] += 1
+        if of_tier[tier] > MOST_OF_A_TIER:
+            continue
+        if reason := _out_of_place(hit.memory, situation):
+            left_out.append(LeftOut(ref=hit.ref, reason=reason))
+        else:
+            yield Entry(memory=hit.memory, why=_matches(hit))
+
+
+def _out_of_place(memory: Memory, situation: Situation) -> str | None:
+    """Why a memory tells nothing in this situation, or None."""
+    if memory.tier == "task" and memory.source.task != situation.task:
+        return "it belongs to another task"
+    if memory.tier == "session" and situation.session is not None and memory.source.session == situation.session:
+        return "it was said in this session"
+    return None
+
+
+def _matches(hit: Hit) -> str:
+    return f"matches {', '.join(hit.matched)}" if hit.matched else "fits the prompt"
+
+
+def _worthiest(readers: Sequence[Reader], situation: Situation, settings: Settings, now: datetime) -> list[Entry]:
+    """Where nothing was asked: of the newest memories, those that recall would weigh most."""
+    factors = [worth.FACTORS[name] for name in PROFILES[settings.profile].factors if name in worth.FACTORS]
+
+    def weight(memory: Memory) -> float:
+        own = by_kind(settings.kind_weights, memory.kind) * file_affinity(memory, situation.files)
+        return own * prod(factor(memory, now) for factor in factors)
+
+    newest = [memory for reader in readers for memory in reader.select(LIVE, limit=NEWEST)]
+    usual = [memory for memory in newest if memory.kind != "summary" and not _out_of_place(memory, situation)]
+    ranked = sorted(usual, key=lambda memory: (-weight(memory), memory.uid))
+    return [Entry(memory=memory, why="important and recent") for memory in ranked[:MOST_OF_A_TIER]]
+
+
+def _about_files(files: Sequence[str], readers: Sequence[Reader]) -> list[Entry]:
+    """What is known of the files at hand, whatever was asked."""
+    found: dict[str, Entry] = {}
+    for reader in readers:
+        for file in files:
+            # Paths are indexed by their words, of which the longest leads to few: no need to look through everything.
+            longest = max(text.words(file), key=len, default="")
+            where = Where(files=(file,), tiers=("session", "project", "global"))
+            for hit in reader.search([longest], where, limit=MOST_ABOUT_FILES, newest=True) if longest else ():
+                if hit.memory.kind != "summary":
+                    found.setdefault(hit.memory.uid, Entry(memory=hit.memory, why=f"about {file}"))
+    return list(found.values())
+
+
+def _of_task(task: str | None, readers: Sequence[Reader]) -> list[Entry]:
+    if task is None:
+        return []
+    where = Where(task=task, tiers=("task",))
+    found = [memory for reader in readers for memory in reader.select(where, limit=MOST_OF_TASK)]
+    return [Entry(memory=memory, why=f"of task {task}") for memory in found]
+
+
+def _from_other_agents(situation: Situation, readers: Sequence[Reader]) -> list[Entry]:
+    """What others found in the very session in which this agent works, newest first."""
+    if situation.session is None:
+        return []
+    where = Where(session=situation.session, tiers=("session",))
+    found = [memory for reader in readers for memory in reader.select(where, limit=MOST_FROM_OTHERS)]
+    return [
+        Entry(memory=memory, why=f"found by {memory.source.agent} in this session")
+        for memory in found
+        if memory.kind != "summary" and memory.source.agent not in (None, situation.agent)
+    ]
+
+
+def _summaries(readers: Sequence[Reader]) -> list[Entry]:
+    """The newest summary of each of the last sessions."""
+    where = Where(kinds=("summary",))
+    words = text.words("summary")  # kinds are indexed as words: no need to look through everything
+    newest: dict[str, Memory] = {}
+    for reader in readers:
+        for hit in reader.search(words, where, limit=4 * MOST_SUMMARIES, newest=True):
+            newest.setdefault(hit.memory.source.session or hit.memory.uid, hit.memory)
+    return [
+        Entry(memory=memory, why=f"summary of session {memory.source.session or 'unknown'}")
+        for memory in list(newest.values())[:MOST_SUMMARIES]
+    ]
+
+
+def _with_rivals(sections: dict[str, list[Entry]], readers: Sequence[Reader]) -> list[Pair]:
+    """Put beside each memory the one that contradicts it, and return the pairs."""
+    known = {entry.memory.uid: entry.memory for entries in sections.values() for entry in entries}
+    pairs: list[Pair] = []
+    for reader in readers:
+        for conflict in reader.all(Conflict):
+            sides = (conflict.left, conflict.right)
+            if conflict.resolved_at is not None or conflict.type == "ambiguous" or known.keys().isdisjoint(sides):
+                continue
+            left, right = (known.get(uid) or next(iter(reader.select(Where(uid=uid), limit=1)), None) for uid in sides)
+            if left is None or right is None:  # one has left the memory: nothing contradicts any more
+                continue
+            pairs.append((left, right))
+            for memory, rival in ((left, right), (right, left)):
+                if rival.uid not in known:
+                    _put_beside(sections, memory, Entry(memory=rival, why=f"contradicts {memory.ref}"))
+    return pairs
+
+
+def _put_beside(sections: dict[str, list[Entry]], memory: Memory, rival: Entry) -> None:
+    for entries in sections.values():
+        for place, entry in enumerate(entries):
+            if entry.memory.uid == memory.uid:
+                entries.insert(place + 1, rival)
+                return

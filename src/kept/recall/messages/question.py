@@ -1,0 +1,184 @@
+"""From a question about conversations to the words to look for, and to what an answer would look like.
+
+First step of recall over conversations, as `query.py` is of recall over memories. There a few key words are asked;
+here mostly a whole sentence, often in other words than those that were said. Rule: any string at all is a question.
+
+Which time a question speaks of: "in May 2023", "on 7 May", "two weeks ago", "last Saturday".
+
+Used by `question.py`. Rule: a moment is a hint and never a filter; a message without a time simply gets no hint.
+"""
+
+import re
+from collections.abc import Collection, Iterator
+from datetime import date, datetime, timedelta
+
+from msgspec import Struct
+
+from kept import text
+from kept.recall.messages import english
+from kept.recall.messages.english import MONTHS, WEEKDAYS
+from kept.recall.query import Asked
+
+_MONTH = "|".join(rf"{month[:3]}(?:{month[3:]})?" for month in MONTHS if month != "may")
+# "may" is a month only beside a number, or behind a word that puts it on the calendar.
+_MAY = r"may(?= \d)|(?<=\d )may|(?<=(?:th|st|nd|rd|in|of|by) )may|(?<=(?:last|this|next) )may|(?<=since )may"
+_MONTH_NAMED = re.compile(
+    rf"\b(?:(\d{{1,2}})(?:st|nd|rd|th)? (?:of )?)?({_MONTH}|{_MAY})\b(?: (\d{{1,2}})(?:st|nd|rd|th)?\b)?"
+)
+_YEAR = re.compile(r"\b((?:19|20)\d\d)\b")
+_ISO = re.compile(r"\b((?:19|20)\d\d)-(\d\d?)(?:-(\d\d?))?\b")
+_NUMBERS = "one two three four five six seven eight nine ten".split()
+_COUNTS = {word: number for number, word in enumerate(_NUMBERS, start=1)} | {"a": 1, "an": 1, "couple": 2, "few": 3}
+_UNITS = {"day": 1, "week": 7, "weekend": 7, "month": 30, "year": 365}
+_AGO = re.compile(rf"\b(\d{{1,3}}|{'|'.join(_COUNTS)})(?: of)? (day|week|month|year)s? ago\b")
+_LAST = re.compile(rf"\b(last|past|this) (day|week|weekend|month|year|{'|'.join(WEEKDAYS)})\b")
+
+
+class Moments(Struct, frozen=True):
+    """The parts of dates that were named, and spans of days counted back from the day of the question."""
+
+    days: frozenset[int] = frozenset()
+    months: frozenset[int] = frozenset()
+    years: frozenset[int] = frozenset()
+    spans: tuple[tuple[date, date], ...] = ()
+
+    def fit(self, at: datetime | None) -> float:
+        """How well a time fits, from 0 to 1: the share of the named parts it agrees with, or 1 within a span."""
+        if at is None or self == NONE_NAMED:
+            return 0.0
+        if any(first <= at.date() <= last for first, last in self.spans):
+            return 1.0
+        named = [
+            value in asked
+            for value, asked in ((at.day, self.days), (at.month, self.months), (at.year, self.years))
+            if asked
+        ]
+        return sum(named) / len(named) if named else 0.0
+
+
+NONE_NAMED = Moments()
+
+
+def moments(query: str, now: datetime) -> Moments:
+    """The moments that a question names; `now` is when it was asked."""
+    asked = " ".join(query.lower().replace(",", " ").split())
+    days: set[int] = set()
+    months: set[int] = set()
+    years = {int(year) for year in _YEAR.findall(asked)}
+    for before, name, after in _MONTH_NAMED.findall(asked):
+        months.add(next(number for number, month in enumerate(MONTHS, start=1) if month.startswith(name[:3])))
+        days.update(int(day) for day in (before, after) if day and 1 <= int(day) <= 31)
+    for _, month, day in _ISO.findall(asked):
+        months.add(int(month))
+        days.update([int(day)] if day else [])
+    return Moments(frozenset(days), frozenset(months), frozenset(years), tuple(_spans(asked, now)))
+
+
+def _spans(asked: str, now: datetime) -> Iterator[tuple[date, date]]:
+    today = now.date()
+    if "yesterday" in asked:
+        yield _around(today, 1, 0.5)
+    for count, unit in _AGO.findall(asked):
+        length = _UNITS[unit]
+        yield _around(today, (int(count) if count.isdigit() else _COUNTS[count]) * length, length / 2)
+    for which, unit in _LAST.findall(asked):
+        if unit in WEEKDAYS:
+            back = (today.weekday() - WEEKDAYS.index(unit)) % 7 or (0 if which == "this" else 7)
+            yield _around(today, back, 0.5)
+        else:
+            length = _UNITS[unit]
+            yield today - timedelta(days=length if which != "last" else 2 * length), today
+
+
+def _around(today: date, days_back: int, slack_days: float) -> tuple[date, date]:
+    """That day, and what was said of it a little before or after."""
+    slack = max(1, round(slack_days))
+    try:
+        day = today - timedelta(days=days_back)
+        return day - timedelta(days=slack), day + timedelta(days=slack)
+    except OverflowError:  # 999 years ago
+        return date.min, date.min
+
+
+ASIDE_WEIGHT = 0.5
+FORM_WEIGHT = 0.7
+RELATED_WEIGHT = 0.3
+KIND_WEIGHT = 0.3
+MOST_BROUGHT_IN = 40  # words that were not asked for
+
+_WHEN = re.compile(
+    r"^\W*when\b|\b(what|which) (date|day|year|month|time)\b|\bhow long\b|\bhow many (day|week|month|year)s\b"
+)
+_HOW_MANY = re.compile(r"\bhow (many|much|often|old)\b|\b(what|which) (time|percentage|number|amount)\b")
+_REPLY = re.compile(
+    r"\bremind me\b|\b(previous|last|earlier) (conversation|chat|discussion|session)\b|\bwe (talked|discussed|spoke)\b"
+    r"|\byou (said|told|gave|wrote|(mention|recommend|suggest|provid|list|explain|advis|referr)ed)\b"
+    r"|\byou (previously|specifically|had|were|also) \w+(ed|ing)\b"
+    r"|\bdid you (say|tell|mention|recommend|suggest|give|provide|list|explain|advise)\b"
+)
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """What is asked: words with weights, `fillers` that hold the sentence together, and the kind of answer.
+
+    `asks_reply`: about what the assistant said, not the user.
+    """
+
+    asked: Asked
+    fillers: tuple[str, ...]
+    moments: Moments
+    asks_when: bool
+    asks_how_many: bool
+    asks_reply: bool
+
+    def without(self, names: Collection[str]) -> "Question":
+        """The same question without these words, unless nothing would be left: names of those who speak."""
+        left = {word: weight for word, weight in self.asked.weights.items() if word not in names}
+        if not any(word not in self.asked.reasons for word in left):
+            return self
+        return Question(
+            asked=Asked(left, self.asked.reasons),
+            fillers=self.fillers,
+            moments=self.moments,
+            asks_when=self.asks_when,
+            asks_how_many=self.asks_how_many,
+            asks_reply=self.asks_reply,
+        )
+
+
+def understand(query: str, now: datetime) -> Question:
+    """Read a question; `now` is when it is asked."""
+    words = text.query_words(query)
+    fillers = [word for word in words if word in english.fillers()]
+    content = [word for word in words if word not in english.fillers()] or words
+    is_all_aside = all(word in english.asides() for word in content)
+    asked = Asked({word: ASIDE_WEIGHT if word in english.asides() and not is_all_aside else 1.0 for word in content})
+    lower = query.lower()
+    return Question(
+        asked=_with_other_words(asked, words),
+        fillers=tuple(word for word in fillers if word not in asked.weights),
+        moments=moments(query, now),
+        asks_when=_WHEN.search(lower) is not None,
+        asks_how_many=_HOW_MANY.search(lower) is not None,
+        asks_reply=_REPLY.search(lower) is not None,
+    )
+
+
+def _with_other_words(asked: Asked, words: Collection[str]) -> Asked:
+    """Add other forms of the words, words that may stand for them, and things of the kinds they name."""
+    literal = asked.words
+    sources = (
+        (english.forms(), words, FORM_WEIGHT, "form of"),
+        (english.related(), literal, RELATED_WEIGHT, "related to"),
+        (english.kinds(), literal, KIND_WEIGHT, "a kind of"),
+    )
+    for table, of, weight, how in sources:
+        reasons = {
+            other: f"{how} {word}"
+            for word in of
+            for other in sorted(table.get(word, ()))
+            if other not in words and other not in english.fillers()
+        }
+        room = MOST_BROUGHT_IN - len(asked.reasons)
+        asked = asked.with_words(weight, dict(list(reasons.items())[: max(room, 0)]))
+    return asked

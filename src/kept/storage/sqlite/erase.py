@@ -1,0 +1,221 @@
+"""After erasing: no byte is left.
+
+SQLite overwrites deleted rows (`secure_delete`) and FTS5 deleted words, but words remain in four places:
+`<index>_idx`, where FTS5 keeps (the beginnings of) words as separators between its pages; our own `hot_words`; the
+gaps inside pages (sweep.py); and the WAL, which holds the pages as they were. The first two are put right inside the
+erasing transaction, the others after it. Rule: nothing is called gone that a look at the file could still find; when
+a reader of another process holds the old pages, the answer is "pending", and the next one who opens the file goes on.
+
+Many memories leave an index at once.
+
+FTS5 overwrites the words of a row that leaves (`secure-delete`), which takes two milliseconds in an index of 100,000
+memories; to mark the row as gone takes a twentieth. So while many go to the archive they are only marked, and at the
+end the index is built anew from the rows, once. Rule: that words are left behind is noted in the same transaction, and
+nothing counts as erased (storage.py) before the index was built anew.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+import msgspec
+
+from kept.storage.shared import tombstone
+from kept.storage.sqlite.connection import READ_WAIT_MS, is_damage
+from kept.storage.sqlite.rows import damaged
+from kept.storage.sqlite.sweep import sweep
+
+T = TypeVar("T")
+SESSION = "session:"  # what the messages of a session are called among the uids of erased memories
+SHELVES = ("live", "library", "archive", "messages")
+_READERS_WAIT_MS = 500  # long enough for every reader that reads, short when one is paused
+
+
+def cover_tracks(connection: apsw.Connection) -> None:
+    """Leave no word in the indexes that no memory holds any more. Call it inside the erasing transaction."""
+    for shelf in SHELVES:
+        replace_stray_separators(connection, shelf)
+        _drop_stray_hot_words(connection, shelf)
+
+
+def begin(connection: apsw.Connection, uids: Sequence[str]) -> None:
+    """Note, inside the erasing transaction, whose bytes are to be scrubbed from the files when it is over."""
+    cover_tracks(connection)
+    key = bytes.fromhex(str(connection.execute("select value from meta where name = 'tombstone_key'").get))
+    connection.executemany(  # a memory has marks of its texts; a session is known by its name alone
+        "insert into tombstones (mark) values (?) on conflict do nothing",
+        [(tombstone(key, uid),) for uid in uids if uid.startswith(SESSION)],
+    )
+    _set(connection, "scrub", [*pending(connection), *uids])
+    _set(connection, "erasures", erasures(connection) + len(uids))
+
+
+def erasures(connection: apsw.Connection) -> int:
+    """How much was ever erased here: a backup that was begun at another number may hold what is gone."""
+    return _get(connection, "erasures", int, 0)
+
+
+def pending(connection: apsw.Connection) -> list[str]:
+    """The uids of erased memories of which bytes may be left: in this file, or in the backups beside it."""
+    return _get(connection, "scrub", list[str], [])
+
+
+def remember_backup(connection: apsw.Connection, target: Path) -> None:
+    """Note where somebody had a backup written, and up to which event, so that an erasure can name it.
+
+    Only the path: nothing of what the backup holds.
+    """
+    last = int(connection.execute("select max(seq) from events").get or 0)
+    known = [entry for entry in _elsewhere(connection) if entry[0] != str(target)]
+    _set(connection, "backups_elsewhere", [*known, (str(target), last)])
+
+
+def backups_elsewhere(connection: apsw.Connection, uids: Sequence[str]) -> tuple[str, ...]:
+    """The backups out of our reach that hold one of these memories, as far as they are still there."""
+    sql = "select min(seq) from events where subject = ?"
+    first = min((int(connection.execute(sql, (uid,)).get or 0) for uid in uids), default=0)
+    return tuple(path for path, last in _elsewhere(connection) if last >= first and _may_be_there(Path(path)))
+
+
+def finish(connection: apsw.Connection, path: Path, vfs: str | None = None) -> bool:
+    """Clean the file itself. Call it in this process's turn to write. False: a reader, or damage, is in the way."""
+    seen = connection.pragma("data_version")
+    if not empty_the_wal(connection):
+        return False
+    connection.execute("begin immediate")  # from here on nobody writes, so the WAL stays empty
+    try:
+        if connection.pragma("data_version") != seen:
+            return False
+        sweep(path, vfs)
+        # Besides noting that it is done, this commit makes every other connection drop what it has read.
+        connection.execute("delete from meta where name = 'scrub'")
+        connection.execute("commit")
+        connection.release_memory()  # its own cache it has to be told about
+        return True
+    except apsw.Error as error:
+        if not is_damage(error):
+            raise
+        return False  # what a damaged page calls a gap may hold what could still be saved
+    finally:
+        if connection.in_transaction:
+            connection.execute("rollback")
+
+
+def replace_stray_separators(connection: apsw.Connection, shelf: str) -> None:
+    """Let no separator of the index be (the beginning of) a word that no memory holds any more.
+
+    A separator says "words from here on are on this page". The next word that is still there says the same; where
+    none is left on the page, so does anything behind the last word before it.
+    """
+    separators = connection.execute(f"select segid, term from {shelf}_fts_idx order by segid, term").fetchall()
+    before: tuple[object, bytes] = (None, b"")
+    for (segment, term), following in pairwise([*separators, (None, b"")]):
+        separator, previous = _blob(term), before[1] if before[0] == segment else b"0"
+        heir = b"0" + (first_word_from(connection, shelf, separator[1:]) or b"\xff")  # '0': the index of the words
+        if not heir.startswith(separator):
+            if heir == b"0\xff" or (following[0] == segment and heir >= _blob(following[1])):
+                heir = b"0" + _last_word_between(connection, shelf, previous[1:], separator[1:]) + b"\0"
+            connection.execute(
+                f"update {shelf}_fts_idx set term = ? where segid = ? and term = ?", (heir, segment, term)
+            )
+            separator = heir
+        before = (segment, separator)
+
+
+def first_word_from(connection: apsw.Connection, shelf: str, separator: bytes) -> bytes | None:
+    """The first word of the index that is not before the separator, which may end in the middle of a character."""
+    word = separator.decode("utf-8", "ignore")
+    while True:
+        # The table of instances answers at once; that of words would first count the rows that hold the word.
+        row = connection.execute(f"select term from {shelf}_instances where term >= ? limit 1", (word,)).fetchone()
+        if row is None:
+            return None
+        found = str(row[0]).encode()
+        if found >= separator:
+            return found
+        word = f"{row[0]}\0"
+
+
+def _last_word_between(connection: apsw.Connection, shelf: str, first: bytes, end: bytes) -> bytes:
+    """The last word of the index from one separator to the next, or the first of the two when there is none."""
+    # Either may end in the middle of a character: ask for a little more, and compare the bytes.
+    bounds = (first.decode("utf-8", "ignore"), end.decode("utf-8", "ignore") + "\U0010ffff")
+    terms = connection.execute(f"select term from {shelf}_vocabulary where term >= ? and term < ?", bounds)
+    words = (str(term).encode() for (term,) in terms)
+    return max((word for word in words if first <= word < end), default=first)
+
+
+def _drop_stray_hot_words(connection: apsw.Connection, shelf: str) -> None:
+    for (word,) in connection.execute("select word from hot_words where shelf = ?", (shelf,)).fetchall():
+        if first_word_from(connection, shelf, str(word).encode()) != str(word).encode():
+            connection.execute("delete from hot_words where shelf = ? and word = ?", (shelf, word))
+
+
+def _blob(value: object) -> bytes:
+    assert isinstance(value, bytes)
+    return value
+
+
+def _elsewhere(connection: apsw.Connection) -> list[tuple[str, int]]:
+    return _get(connection, "backups_elsewhere", list[tuple[str, int]], [])
+
+
+def _may_be_there(path: Path) -> bool:
+    return path.exists() or not path.parent.exists()  # a drive that is not plugged in
+
+
+def _get(connection: apsw.Connection, name: str, kind: type[T], default: T) -> T:
+    row = connection.execute("select value from meta where name = ?", (name,)).fetchone()
+    try:
+        return default if row is None else msgspec.json.decode(str(row[0]), type=kind)
+    except msgspec.DecodeError as error:
+        raise damaged(f"What this file remembers as {name}") from error
+
+
+def _set(connection: apsw.Connection, name: str, value: object) -> None:
+    connection.execute(
+        "insert into meta (name, value) values (?, ?) on conflict do update set value = excluded.value",
+        (name, msgspec.json.encode(value).decode()),
+    )
+
+
+def empty_the_wal(connection: apsw.Connection) -> bool:
+    """Bring everything into the database itself and cut the WAL to nothing. False: a reader is in the way."""
+    connection.set_busy_timeout(_READERS_WAIT_MS)
+    try:
+        busy = connection.execute("pragma wal_checkpoint(truncate)").fetchall()[0][0]
+    finally:
+        connection.set_busy_timeout(READ_WAIT_MS)
+    return not busy
+
+
+LEFT_FOR_ARCHIVE = ("live", "library")  # those that memories leave for the archive
+_LEFT = "words_left_behind"  # a fact about the file
+
+
+@contextmanager
+def marking_only(connection: apsw.Connection) -> Iterator[None]:
+    """Let rows that leave an index be marked in the block. Call it inside a transaction."""
+    connection.execute("insert into meta (name, value) values (?, '1') on conflict do nothing", (_LEFT,))
+    try:
+        for shelf in LEFT_FOR_ARCHIVE:
+            _overwrite(connection, shelf, is_on=False)
+        yield
+    finally:  # if this fails, the pool does not take the connection back
+        for shelf in LEFT_FOR_ARCHIVE:
+            _overwrite(connection, shelf, is_on=True)
+
+
+def settle(connection: apsw.Connection) -> None:
+    """Build anew the indexes in which words were left behind, if there are any. Call it in a transaction."""
+    if connection.execute("select 1 from meta where name = ?", (_LEFT,)).fetchone() is not None:
+        for shelf in LEFT_FOR_ARCHIVE:
+            connection.execute(f"insert into {shelf}_fts ({shelf}_fts) values ('rebuild')")
+        connection.execute("delete from meta where name = ?", (_LEFT,))
+
+
+def _overwrite(connection: apsw.Connection, shelf: str, *, is_on: bool) -> None:
+    connection.execute(f"insert into {shelf}_fts ({shelf}_fts, rank) values ('secure-delete', ?)", (int(is_on),))

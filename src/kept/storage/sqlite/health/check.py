@@ -1,0 +1,495 @@
+"""Examine a SQLite space and say what is wrong with it, without changing anything.
+
+Second part, after surroundings.py: open the file and look. Rule: every byte that an answer could come from is looked
+at: rows and events against their checksums, indexes against rows, rows against the journal (histories.py). What is
+not looked at is said, too.
+
+Look around a database without opening it: who may read it, who writes, is there room, are there backups?
+
+First part of an examination.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+import msgspec
+from msgspec import Struct
+
+from kept import text
+from kept.errors import Busy, KeptError, SettingsError
+from kept.model import NOUNS, Memory
+from kept.storage.lock import Turns
+from kept.storage.shared import is_tombstone, prepare
+from kept.storage.sqlite import acknowledged, backup, erase, messages, pages, rows, schema, vectors
+from kept.storage.sqlite.backup import backups_of
+from kept.storage.sqlite.connection import READ_WAIT_MS, check_library, translated
+from kept.storage.sqlite.health.findings import FIX, NAMED, REBUILD, Finding, named, size
+from kept.storage.sqlite.health.history import check_journal, ids_of, sound_row
+from kept.storage.sqlite.index import handles, weights
+from kept.storage.sqlite.pages import wal_frames, wal_of
+from kept.storage.sqlite.reader import COUNTER
+
+BESIDE = ("", "-wal", "-shm", ".lock", ".reserve")  # what stands beside a database, and the database itself
+
+_OLD_BACKUP = timedelta(days=3)
+_COMFORT = 16  # times the reserve: less room than this is next to none
+
+
+def look_around(path: Path, now: datetime) -> Iterator[Finding]:
+    """Everything that can be said from outside."""
+    yield from _library()
+    yield from _permissions(path)
+    yield from _lock(path)
+    yield from _disk(path)
+    yield from _backups(path, now)
+    for copy in sorted(path.parent.glob(f"{path.name}.damaged-*[0-9]")):
+        yield Finding("note", "file", f"{copy.name} is the copy that a repair kept.", "Delete it when all is well.")
+
+
+def _library() -> Iterator[Finding]:
+    version = apsw.sqlite_lib_version()
+    try:
+        check_library(version)
+    except KeptError as error:
+        yield Finding("problem", "sqlite", error.message, error.hint)
+    else:
+        yield Finding("ok", "sqlite", f"SQLite {version}.")
+
+
+def _permissions(path: Path) -> Iterator[Finding]:
+    if sys.platform == "win32":
+        return
+    files = [path.with_name(path.name + suffix) for suffix in BESIDE]
+    readable = [file.name for file in files if file.exists() and file.stat().st_mode & 0o077]
+    folder = path.parent
+    mode = folder.stat().st_mode if folder.is_dir() else 0
+    if readable:
+        message = f"Others on this machine may read {', '.join(readable)}."
+        yield Finding("problem", "permissions", message, f"chmod 600 {' '.join(readable)}")
+    if mode & 0o022 and not mode & 0o1000:  # in a folder with the sticky bit only the owner can replace a file
+        message = f"Others on this machine may put another file in the place of {path.name}."
+        yield Finding("problem", "permissions", message, f"chmod go-w {folder}")
+    elif mode & 0o077 and path.name == "kept.db":  # a home is private; a file that somebody carries about may lie open
+        yield Finding("note", "permissions", f"Others on this machine may look into {folder}.", f"chmod 700 {folder}")
+    elif not readable:
+        yield Finding("ok", "permissions", "Only you can read the file.")
+
+
+def _lock(path: Path) -> Iterator[Finding]:
+    lock = path.with_name(path.name + ".lock")
+    if not lock.exists():
+        return
+    turns = Turns(lock)
+    try:
+        if turns.is_taken():
+            yield Finding("note", "lock", f"Process {turns.holder() or '(unknown)'} is writing right now.")
+        else:
+            yield Finding("ok", "lock", "Nobody is writing.")
+    finally:
+        turns.close()
+
+
+def _disk(path: Path) -> Iterator[Finding]:
+    if not path.parent.is_dir():
+        return
+    free = backup.free_bytes(path)
+    if free < backup.RESERVE_BYTES * _COMFORT:
+        hint = "Free some space: what is stored stays, but soon nothing new can be."
+        yield Finding("problem", "disk", f"Only {size(free)} are free.", hint)
+    else:
+        yield Finding("ok", "disk", f"{size(free)} are free.")
+
+
+def _backups(path: Path, now: datetime) -> Iterator[Finding]:
+    made = [datetime.fromtimestamp(backup.stat().st_mtime, UTC) for backup in backups_of(path)]
+    if not made:
+        yield Finding("note", "backups", "There is no backup yet.", "`kept backup FILE` writes one.")
+        return
+    age = now - max(made)
+    message = f"Backups: {len(made)}; days since the newest: {max(0, age.days)}."
+    yield Finding("note" if age > _OLD_BACKUP else "ok", "backups", message)
+
+
+SHELVES = ("live", "library", "archive")
+INDEXES = (*SHELVES, "messages")
+NOT_LOOKED_AT = "Not looked at"  # how a note begins about what is therefore not known
+CHECKSUMS = "checksums"  # the check that finds pages changed by whomever, also where nothing depends on it
+
+_SAMPLE = 200  # memories whose words are prepared anew, unless all are asked for
+_TURN_WAIT_S = 10.0  # indexes are compared in a turn of our own, so that no writer fails because of it
+_LARGE_WAL_BYTES = 128 * 1024 * 1024  # twice what is kept of it
+
+
+T = TypeVar("T")
+
+
+class Patient(Struct, frozen=True):
+    """What every check gets: the file, a connection that reads it, and how much to look at."""
+
+    path: Path
+    connection: apsw.Connection
+    is_deep: bool
+
+    def sample(self, all_of_them: Sequence[T]) -> Sequence[T]:
+        """All of them in a deep examination, otherwise some from the beginning to the end."""
+        return all_of_them if self.is_deep else all_of_them[:: max(1, len(all_of_them) // _SAMPLE)]
+
+
+Check = Callable[[Patient], Iterator[Finding]]
+_NONSENSE = (  # what damaged values lead to
+    ValueError,
+    TypeError,
+    AttributeError,
+    LookupError,
+    ArithmeticError,
+    msgspec.MsgspecError,
+)
+_FACTS = frozenset(
+    "space tombstone_key created_at seal scrub erasures backups_elsewhere words_left_behind vector_model".split()
+) | {f"hot_words_at_{shelf}" for shelf in INDEXES}
+
+
+def examine(path: Path, *, now: datetime, deep: bool = False) -> list[Finding]:
+    """What is wrong with the file, and what is in order. Changes nothing.
+
+    `deep`: prepare the words of every memory anew, not of a sample, and compare each record with its whole history.
+    """
+    findings = list(look_around(path, now))
+    if not path.is_file():
+        return [*findings, Finding("problem", "file", f"There is no file {path}.", "`kept projects list` shows where.")]
+    try:
+        with translated(path):
+            connection = look(path)
+    except KeptError as error:
+        return [*findings, Finding("problem", "file", error.message, FIX)]
+    try:
+        for name, check in _CHECKS.items():
+            found = list(_guarded(name, check, Patient(path, connection, deep)))
+            findings += found
+            if name == "schema" and any(finding.level == "problem" for finding in found):
+                break  # of other tables nothing further down can be asked
+    finally:
+        connection.close()
+    return findings
+
+
+def look(path: Path) -> apsw.Connection:
+    """A connection that reads damaged pages, too, and leaves the WAL as it is, so that nothing which could still be
+    saved goes when it closes."""
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=pages.vfs())
+    try:
+        pages.read_unverified(connection)
+        if pages.size_of(wal_of(path)):
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        connection.set_busy_timeout(READ_WAIT_MS)
+        connection.execute("pragma query_only = on").fetchall()
+        connection.execute("select count(*) from sqlite_schema").fetchall()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _guarded(name: str, check: Check, patient: Patient) -> Iterator[Finding]:
+    try:
+        with translated(patient.path):
+            yield from check(patient)
+    except KeptError as error:
+        yield Finding("problem", name, error.message, FIX)
+    except _NONSENSE:
+        yield Finding("problem", name, f"What the file holds here ({name}) makes no sense.", FIX)
+
+
+def _check_schema(patient: Patient) -> Iterator[Finding]:
+    """Whose file it is, of which version, and whether tables and triggers are the ones that we made."""
+    if patient.connection.pragma("application_id") != schema.APPLICATION_ID:
+        yield Finding("problem", "schema", f"{patient.path.name} does not say that it is a file of Kept.", FIX)
+        return
+    version = schema.check_version(patient.connection, patient.path)
+    steps = [step for step in schema.migrations() if step.version <= version]
+    schema.check_checksums(patient.connection, patient.path, steps)
+    expected = apsw.Connection(":memory:")
+    try:
+        for step in steps:
+            expected.execute(step.sql)
+        wrong = _objects(expected) ^ _objects(patient.connection)
+    finally:
+        expected.close()
+    if wrong or not version:
+        names = ", ".join(sorted({name for name, _ in wrong})[:NAMED])
+        yield Finding("problem", "schema", f"Tables and triggers are not as they were made ({names}).", FIX)
+    else:
+        yield Finding("ok", "schema", f"Schema {version}.")
+
+
+def _objects(connection: apsw.Connection) -> set[tuple[str, str]]:
+    sql = "select name, coalesce(sql, '') from sqlite_schema where name not like 'sqlite_stat%'"
+    return {(str(name), str(definition)) for name, definition in connection.execute(sql)}
+
+
+def _check_pages(patient: Patient) -> Iterator[Finding]:
+    """SQLite's own look at its structures: pages, the order of rows, every index against its table."""
+    found = [str(verdict) for (verdict,) in patient.connection.execute(f"pragma integrity_check({NAMED})")]
+    verdicts = [verdict for verdict in found if "fts5" not in verdict.lower()]  # of these `_check_index` knows more
+    if verdicts in ([], ["ok"]):
+        yield Finding("ok", "pages", "SQLite finds its structures whole.")
+    else:
+        first = verdicts[0].splitlines()[-1][:100]
+        yield Finding("problem", "pages", f"SQLite finds its structures damaged; the first place: {first}.", FIX)
+
+
+def _check_checksums(patient: Patient) -> Iterator[Finding]:
+    """Every page against its checksum. Another program that wrote here, if only what the WAL held, leaves none."""
+    first_pages = pages.first_pages(patient.path)
+    if pages.is_disowned(first_pages):
+        yield Finding("problem", "schema", "The header of the file is damaged.", FIX)
+        return
+    if pages.reserved_bytes(first_pages) != pages.BYTES:
+        message = "The pages of this file have no checksums: a changed byte in an index may go unnoticed."
+        yield Finding("note", CHECKSUMS, message, "`kept backup FILE`, then `kept restore FILE`, adds them.")
+        return
+    with _turn(patient.path) as has_turn:
+        if not has_turn:
+            yield Finding("note", CHECKSUMS, f"{NOT_LOOKED_AT}, because somebody is writing.", "Try again later.")
+            return
+        _, copied = patient.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
+        wrong = pages.misfits(patient.path, copied)
+    if wrong:
+        message = f"Damaged, or written by another program: {named('page', wrong)}."
+        yield Finding("problem", CHECKSUMS, message, FIX)
+    else:
+        yield Finding("ok", CHECKSUMS, "Every page is what was written.")
+
+
+def _check_facts(patient: Patient) -> Iterator[Finding]:
+    facts = schema.facts_of(patient.connection, patient.path)
+    yield Finding("ok", "space", f"The space is {facts.get('space', 'a new one')}.")
+    marks = [str(mark) for (mark,) in patient.connection.execute("select mark from tombstones")]
+    if damaged := sum(not is_tombstone(mark) for mark in marks):
+        message = f"{damaged} of {len(marks)} marks of erased memories are damaged: an import could bring those back."
+        yield Finding("problem", "erase", message, FIX)
+    for name, value in patient.connection.execute("select name, value from meta"):
+        if str(name).startswith(COUNTER):
+            rows.number_of(name, value)
+        elif name not in _FACTS:
+            yield Finding("problem", "space", f"The file states a fact that Kept does not know ({name[:40]!r}).", FIX)
+    if erase.pending(patient.connection):
+        yield Finding("note", "erase", "An erasure still has bytes to remove.", "The next open goes on with it.")
+
+
+def _check_wal(patient: Patient) -> Iterator[Finding]:
+    """Whether all that was acknowledged is there, and whether the WAL holds what SQLite does not read."""
+    wal = wal_of(patient.path)
+    noted = acknowledged.noted(patient.path)
+    ends = [number for number, frame in enumerate(wal_frames(wal), 1) if frame.ends_transaction]
+    found = acknowledged.position_of(patient.connection)
+    accepted, _ = patient.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
+    unread = sum(number > accepted for number in ends)
+    if found.is_behind(noted):
+        n_events, n_messages = max(0, noted.event - found.event), max(0, noted.message - found.message)
+        message = f"The last {n_events} events and {n_messages} messages that were acknowledged are missing."
+        rest = f"The WAL holds {unread} transactions behind a damaged place." if unread else "The WAL is no help."
+        yield Finding("problem", "wal", f"{message} {rest}", FIX)
+    elif unread:
+        message = f"The WAL holds {unread} transactions that SQLite does not read."
+        yield Finding("note", "wal", f"{message} A power cut in the middle of a write leaves that; or it is damaged.")
+    bytes_used = wal.stat().st_size if wal.exists() else 0
+    if bytes_used > _LARGE_WAL_BYTES:
+        hint = "Some program has been in the middle of reading for long; end it."
+        yield Finding("problem", "wal", f"The WAL has grown to {size(bytes_used)}.", hint)
+    elif not found.is_behind(noted):
+        yield Finding("ok", "wal", f"All that was acknowledged is there; the WAL has {size(bytes_used)}.")
+
+
+def _check_records(patient: Patient) -> Iterator[Finding]:
+    """Every row against its checksum."""
+    connection = patient.connection
+    for noun in NOUNS:
+        ids = ids_of(connection, noun)
+        if damaged := [id for id in ids if sound_row(connection, noun, id) is None]:
+            yield Finding("problem", noun.noun, f"Not what was written: {named(noun.noun, damaged)}.", FIX)
+        elif noun is Memory:
+            yield Finding("ok", noun.noun, f"All {len(ids)} memories are what was written.")
+    links = int(connection.execute(f"select count(*) from memory_links where ({rows.LINK_IS_SEALED}) is not true").get)
+    sql = "select at, body, uids, checksum from receipts"
+    receipts = sum(rows.checksum(values) != checksum for *values, checksum in connection.execute(sql))
+    if links or receipts:
+        message = f"{links} links and {receipts} receipts of past recalls are not what was written."
+        yield Finding("problem", "notes", message, FIX)
+
+
+def _check_conversations(patient: Patient) -> Iterator[Finding]:
+    """Every message against its checksum, and every packed session."""
+    connection = patient.connection
+    sql = f"select {', '.join(messages.COLUMNS)}, checksum from messages where id = ?"
+    ids = [int(row[0]) for row in connection.execute("select id from messages order by id")]
+    damaged = []
+    for id in ids:
+        try:
+            is_sound = messages.is_as_written(connection.execute(sql, (id,)).fetchall()[0])
+        except (UnicodeDecodeError, IndexError, apsw.CorruptError):
+            is_sound = False
+        if not is_sound:
+            damaged.append(id)
+    for session, body in connection.execute("select session, body from packed_sessions"):
+        messages.unpacked(str(session), body)
+    if damaged:
+        yield Finding("problem", "messages", f"Not what was written: {named('message', damaged)}.", FIX)
+    else:
+        yield Finding("ok", "messages", f"All {len(ids)} messages are what was written.")
+
+
+def _check_words(patient: Patient) -> Iterator[Finding]:
+    """Whether memories and messages are indexed under the words that this version of Kept looks for."""
+    connection = patient.connection
+    stale = []
+    ids = ids_of(connection, Memory)
+    for id in patient.sample(ids):
+        row = sound_row(connection, Memory, id)
+        if row is not None and prepare(rows.to_memory(row, "")) != rows.to_prepared(row):
+            stale.append(id)
+    stale_messages = []
+    for id in patient.sample([int(row[0]) for row in connection.execute("select id from messages order by id")]):
+        for content, words in connection.execute("select content, words from messages where id = ?", (id,)):
+            if " ".join(text.words(str(content))) != words:
+                stale_messages.append(id)
+    for noun, wrong in (("memory", stale), ("message", stale_messages)):
+        if wrong:
+            yield Finding("problem", "words", f"Indexed by another version of Kept: {named(noun, wrong)}.", REBUILD)
+    if not stale and not stale_messages:
+        message = f"The words of {len(patient.sample(ids))} out of {len(ids)} memories were looked at."
+        yield Finding("ok", "words", message)
+
+
+def _check_index(patient: Patient) -> Iterator[Finding]:
+    """Each full-text index against the rows of its shelf, posting by posting. FTS5 wants a write lock for it."""
+    with _turn(patient.path) as has_turn:
+        if not has_turn:
+            yield Finding("note", "index", f"{NOT_LOOKED_AT}, because somebody is writing.", "Try again later.")
+            return
+        damaged = [shelf for shelf in INDEXES if not _is_index_whole(patient.connection, shelf)]
+    if damaged:
+        message = f"The index of the shelf {' and '.join(damaged)} does not fit its rows: a search may miss some."
+        yield Finding("problem", "index", message, REBUILD)
+    else:
+        yield Finding("ok", "index", "Every index holds the words of its rows and no others.")
+
+
+@contextmanager
+def _turn(path: Path) -> Iterator[bool]:
+    """While nobody writes; False, if somebody does all the time."""
+    turns = Turns(path.with_name(path.name + ".lock"))
+    try:
+        turns.take(_TURN_WAIT_S)
+    except Busy:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        turns.end()
+        turns.close()
+
+
+def _is_index_whole(connection: apsw.Connection, shelf: str) -> bool:
+    connection.execute("pragma query_only = off").fetchall()
+    connection.execute("begin immediate")
+    try:
+        connection.execute(f"insert into {shelf}_fts ({shelf}_fts, rank) values ('integrity-check', 1)")
+    except apsw.CorruptError:
+        return False
+    finally:
+        if connection.in_transaction:
+            connection.execute("rollback")
+        connection.execute("pragma query_only = on").fetchall()
+    return True
+
+
+def _check_statistics(patient: Patient) -> Iterator[Finding]:
+    connection = patient.connection
+    sql = """
+        select shelf, count(*), sum(n_words), sum(n_tokens) from memories group by shelf
+        union all
+        select 'messages', count(*), coalesce(sum(n_words), 0), coalesce(sum(n_words), 0) from messages"""
+    counted = {shelf: numbers for shelf, *numbers in connection.execute(sql)}
+    sql = f"select shelf, rows, words, tokens from corpus where {rows.CORPUS_IS_SEALED}"
+    noted = {shelf: numbers for shelf, *numbers in connection.execute(sql)}
+    wrong = [shelf for shelf in (*INDEXES, "forgotten") if noted.get(shelf) != counted.get(shelf, [0, 0, 0])]
+    sql = "select count(*) from hot_words h join corpus c using (shelf) where h.rows_with not between 1 and c.rows"
+    if weighed_wrong := weights.wrong(connection):
+        message = f"Weighed by numbers that are not theirs: {named('memory', weighed_wrong)}."
+        yield Finding("problem", "statistics", message, REBUILD)
+    if wrong or connection.execute(sql).get:
+        message = f"The words of the shelf {' and '.join(wrong)} are counted wrong: scores are off."
+        yield Finding("problem", "statistics", message if wrong else "Common words are counted wrong.", REBUILD)
+    elif not weighed_wrong:
+        yield Finding("ok", "statistics", "Rows and words are counted right.")
+    if listed_wrong := handles.wrong(connection):
+        message = f"A repetition of it may go unnoticed: {named('memory', listed_wrong)}."
+        yield Finding("problem", "index", message, REBUILD)
+
+
+def _check_vectors(patient: Patient) -> Iterator[Finding]:
+    """Vectors against the texts and the model they were made of, and their sketches; none are there unless wanted."""
+    connection = patient.connection
+    sql = "select (select count(*) from vectors), (select count(*) from vectorless)"
+    total, waiting = connection.execute(sql).fetchall()[0]
+    if not total and not waiting:
+        return
+    try:
+        damaged = vectors.wrong(connection)
+    except SettingsError as error:
+        yield Finding("note", "vectors", f"{NOT_LOOKED_AT}. {error.message}", error.hint)
+        return
+    if damaged:
+        message = f"Without a vector that could be trusted: {named('memory', damaged)}."
+        yield Finding("problem", "vectors", message, REBUILD)
+    elif waiting:
+        hint = "Words find them meanwhile; `kept vectors on` goes on."
+        wait = "1 memory waits for its vector." if waiting == 1 else f"{waiting} memories wait for their vector."
+        yield Finding("note", "vectors", wait, hint)
+    else:
+        yield Finding("ok", "vectors", f"All {total} vectors are those of their texts.")
+
+
+def _check_history(patient: Patient) -> Iterator[Finding]:
+    return check_journal(patient.connection, is_deep=patient.is_deep)
+
+
+def _check_orphans(patient: Patient) -> Iterator[Finding]:
+    broken = patient.connection.execute("pragma foreign_key_check").fetchall()
+    if broken:
+        tables = ", ".join(sorted({str(table) for table, *_ in broken}))
+        message = f"{len(broken)} rows of {tables} belong to something that is not there."
+        yield Finding("problem", "orphans", message, FIX)
+    sql = """
+        select id
+        from conflicts
+        where not exists (select 1 from memories where uid = conflicts.left)
+          or not exists (select 1 from memories where uid = conflicts.right)"""
+    if ids := [int(id) for (id,) in patient.connection.execute(sql)]:
+        yield Finding("note", "orphans", f"About a memory that is not here: {named('conflict', ids)}.")
+    if not broken and not ids:
+        yield Finding("ok", "orphans", "Nothing points to something that is not there.")
+
+
+_CHECKS: dict[str, Check] = {
+    "schema": _check_schema,
+    "pages": _check_pages,
+    CHECKSUMS: _check_checksums,
+    "space": _check_facts,
+    "wal": _check_wal,
+    "memory": _check_records,
+    "messages": _check_conversations,
+    "words": _check_words,
+    "index": _check_index,
+    "statistics": _check_statistics,
+    "vectors": _check_vectors,
+    "journal": _check_history,
+    "orphans": _check_orphans,
+}

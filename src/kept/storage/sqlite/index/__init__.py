@@ -1,0 +1,1 @@
+"""The index of a SQLite space: postings, weights, handles, hot words."""

@@ -1,0 +1,302 @@
+"""Writing to a SQLite space: each change and its event in the same transaction.
+
+Triggers keep index and statistics in step with the rows (0001_start.sql). New memories and events wait until somebody
+looks, or the turn ends, and are then written together: the full-text index takes many rows of one statement three
+times as fast as one by one. Rule: nothing here begins or ends a transaction; storage.py does, in this process's turn.
+
+Recall's own notes in a SQLite space: what was used, and together with what; receipts, counters, vectors.
+
+Rule: nothing here is in the journal, and nothing of it is worth a sync; storage.py begins and ends the transaction.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import apsw
+
+from kept import journal
+from kept.errors import NotFound, StorageError
+from kept.model import Event, Memory, Record, replace
+from kept.ports import R, Stamp
+from kept.storage.shared import RECEIPTS_KEPT, prepare, tombstone
+from kept.storage.sqlite import rows, vectors
+from kept.storage.sqlite.acknowledged import Position
+from kept.storage.sqlite.index import handles, weights
+from kept.storage.sqlite.messages import MessageWriter
+from kept.storage.sqlite.reader import COUNTER, SqliteReader
+
+Salt = Callable[[int], str]
+_INSERT_EVENT = f"insert into events ({', '.join(rows.EVENT_COLUMNS)}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+
+class Tip(NamedTuple):
+    """Where a turn ends and the next one begins, as far as somebody has asked. It is used up by the next one."""
+
+    event: tuple[int, str] | None  # the last one, with its hash
+    ids: dict[str, int]  # the last one given, by table
+    chunks: weights.Chunks  # the one written last
+
+
+class SqliteTransaction(SqliteReader, MessageWriter):
+    """A turn to write."""
+
+    def __init__(
+        self,
+        space: str,
+        connection: apsw.Connection,
+        stamp: Stamp,
+        salt: Salt,
+        known: weights.Weights,
+        tip: Tip,
+    ) -> None:
+        self._waiting: list[Memory] = []
+        self._told: list[tuple[Event, bytes]] = []
+        self._before = tip.event
+        self._last_ids = tip.ids
+        self._chunks = tip.chunks
+        super().__init__(space, connection, known)
+        self.stamp = stamp
+        self._salt = salt
+        self._last: tuple[int, str] | None = None  # event of this turn, with its hash
+        self._has_failed = False
+        self.erased: list[str] = []  # uids, of which storage.py sees to it that no byte is left
+
+    def add(self, record: R, action: str) -> R:
+        if not record.id:
+            record = replace(record, id=self._next_id(rows.table_of(type(record))))
+        elif self.get(type(record), record.id) is not None:
+            raise StorageError(f"There is already a {record.noun} with id {record.id}.")
+        else:
+            self._last_ids.pop(rows.table_of(type(record)), None)  # SQLite counts on from the largest
+        if isinstance(record, Memory):
+            self._waiting.append(record)
+        else:
+            self._connection.execute(rows.insert_sql(type(record)), rows.to_values(record))
+        self._append(action, record.subject, journal.payload_of_new(record))
+        return record
+
+    def put(self, record: R, action: str) -> R:
+        before = self.get(type(record), record.id)
+        if before is None:
+            raise NotFound(f"There is no {record.noun} with id {record.id} to change.")
+        old, new = rows.to_row(before), rows.to_row(record)
+        changes = {column: value for column, value in new.items() if value != old[column]}
+        if changes:
+            assignments = ", ".join(f"{column} = ?" for column in changes)
+            self._connection.execute(
+                f"update {rows.table_of(type(record))} set {assignments} where id = ?", (*changes.values(), record.id)
+            )
+        if isinstance(before, Memory) and isinstance(record, Memory):
+            weights.note(self._connection, [record], self._chunks)
+            handles.move(self._connection, before, record)
+        self._append(action, record.subject, journal.payload(journal.diff(before, record)))
+        return record
+
+    def put_many(self, memories: Sequence[Memory], action: str) -> None:
+        pairs = []
+        changed: dict[tuple[str, ...], list[tuple[Any, ...]]] = {}
+        for memory in memories:
+            before = self.get(Memory, memory.id)
+            if before is None:
+                raise NotFound(f"There is no memory with id {memory.id} to change.")
+            pairs.append((before, memory))
+            old, new = rows.to_row(before), rows.to_row(memory)
+            if changes := {column: value for column, value in new.items() if value != old[column]}:
+                changed.setdefault(tuple(changes), []).append((memory.id, *changes.values()))
+        for columns, values in changed.items():
+            _update_rows(self._connection, columns, values)
+        weights.note(self._connection, memories, self._chunks)
+        for before, memory in pairs:
+            handles.move(self._connection, before, memory)
+        for before, memory in pairs:
+            self._append(action, memory.subject, journal.payload(journal.diff(before, memory)))
+
+    def remove(self, record: Record, action: str) -> None:
+        before = self.get(type(record), record.id)
+        if before is None:
+            raise NotFound(f"There is no {record.noun} with id {record.id} to remove.")
+        self._connection.execute(f"delete from {rows.table_of(type(record))} where id = ?", (record.id,))
+        self._append(action, before.subject, journal.payload(journal.diff(before, None)))
+
+    def erase(self, memory: Memory, action: str = "erase") -> None:
+        current = self.get(Memory, memory.id)
+        if current is None:
+            raise NotFound(f"There is no memory with id {memory.id} to erase.")
+        key = bytes.fromhex(self.meta("tombstone_key") or "")
+        fingerprints = journal.fingerprints(self.events(subject=current.uid)) | {current.fingerprint}
+        erase_rows(self._connection, current.uid)
+        self._chunks.clear()
+        self._connection.executemany(
+            "insert into tombstones (mark) values (?) on conflict do nothing",
+            [(tombstone(key, fingerprint),) for fingerprint in fingerprints],
+        )
+        self.erased.append(current.uid)
+        self._append(action, current.uid, journal.payload({}))
+
+    def has_come_past(self, step: int) -> bool:
+        """Whether a multiple of `step` is among the numbers of the events of this turn."""
+        if self._last is None or self._before is None:
+            return False
+        return self._last[0] // step > self._before[0] // step
+
+    @property
+    def position(self) -> Position:
+        """The last event and the last message of this turn; 0 where there is none."""
+        return Position(self._last[0] if self._last else 0, self.last_message)
+
+    @property
+    def tip(self) -> Tip:
+        """Where this turn has come to."""
+        return Tip(self._last or self._before, self._last_ids, self._chunks)
+
+    @property
+    def _connection(self) -> apsw.Connection:
+        """For whoever looks or changes anything: what waits is written first."""
+        self.flush()
+        return self._bare
+
+    @_connection.setter
+    def _connection(self, connection: apsw.Connection) -> None:
+        self._bare = connection
+
+    def flush(self) -> None:
+        """Write what waits. Once that has failed, nothing of the turn can become true any more."""
+        if self._has_failed or not self._bare.in_transaction:  # a full disk makes SQLite end the transaction itself
+            raise StorageError("A change failed in this turn, so nothing of it is kept.", hint="Begin another turn.")
+        try:
+            if self._waiting:
+                memories, self._waiting = self._waiting, []
+                values = [*map(rows.to_values, memories, map(prepare, memories))]
+                weights.note(self._bare, memories, self._chunks)
+                handles.note(self._bare, memories)
+                rows.insert(self._bare, rows.insert_sql(Memory), values)
+            if self._told:
+                told, self._told = self._told, []
+                insert_events(self._bare, told)
+        except BaseException:
+            self._has_failed = True
+            raise
+
+    def _next_id(self, table: str) -> int:
+        """The id that SQLite would give next, known before the row is written, because the row's checksum covers it."""
+        if table not in self._last_ids:
+            last: Any = self._connection.execute("select seq from sqlite_sequence where name = ?", (table,)).get
+            self._last_ids[table] = last or 0
+        self._last_ids[table] += 1
+        return self._last_ids[table]
+
+    def _append(self, action: str, subject: str, payload: bytes) -> None:
+        if self._before is None:
+            last: Any = self._bare.execute("select seq, hash from events order by seq desc limit 1").fetchone()
+            self._before = last or (0, journal.FIRST_PREV)
+        seq, prev = self._last or self._before
+        salt = self._salt(journal.SALT_BYTES)
+        event = journal.seal_payload(
+            self.stamp, seq=seq + 1, action=action, subject=subject, payload=payload, prev=prev, salt=salt
+        )
+        self._told.append((event, payload))
+        self._last = (event.seq, event.hash)
+
+
+def insert_events(connection: apsw.Connection, told: Sequence[tuple[Event, bytes | None]]) -> None:
+    """Write sealed events, and the bytes of their payloads, unless these were erased."""
+    rows.insert(
+        connection,
+        _INSERT_EVENT,
+        [
+            (e.seq, e.group, rows.clock(e.at), e.actor, e.action, e.subject, e.undoes, e.digest, e.prev, e.hash)
+            for e, _ in told
+        ],
+    )
+    rows.insert(
+        connection,
+        "insert into event_payloads (seq, salt, changed) values (?, ?, ?)",
+        [(event.seq, event.salt, payload.decode()) for event, payload in told if payload is not None],
+    )
+
+
+def _update_rows(connection: apsw.Connection, columns: Sequence[str], values: Sequence[Sequence[Any]]) -> None:
+    """Set these columns of many memories, in few statements; `values` begin with the id."""
+    marks = f"({', '.join('?' * (len(columns) + 1))})"
+    assignments = ", ".join(f"{column} = new.{column}" for column in columns)
+    for start in range(0, len(values), rows.AT_ONCE):
+        some = values[start : start + rows.AT_ONCE]
+        sql = f"""
+            with new (id, {", ".join(columns)}) as (values {", ".join([marks] * len(some))})
+            update memories set {assignments} from new where memories.id = new.id"""
+        connection.execute(sql, [value for row in some for value in row])
+
+
+def erase_rows(connection: apsw.Connection, uid: str) -> None:
+    """Delete everything that holds a word of the memory: its row, its conflicts, the payloads of their events."""
+    subjects = [uid]
+    for (number,) in connection.execute("select id from conflicts where left = ?1 or right = ?1", (uid,)).fetchall():
+        subjects.append(f"c{number}")
+    for subject in subjects:
+        connection.execute(
+            "delete from event_payloads where seq in (select seq from events where subject = ?)", (subject,)
+        )
+    connection.execute("delete from receipts where instr(uids, ?)", (uid,))
+    connection.execute("delete from conflicts where left = ?1 or right = ?1", (uid,))
+    sql = "select id, words, scope from memories where uid = ?"
+    found: Any = connection.execute(sql, (uid,)).fetchall()
+    for memory_id, words, scope in found:
+        weights.drop(connection, memory_id)
+        vectors.drop(connection, memory_id)
+        handles.drop(connection, memory_id, words.split(), scope)
+    connection.execute("delete from memories where uid = ?", (uid,))
+
+
+class SqliteBookkeeping:
+    """A turn to take notes."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def count_uses(self, ids: Sequence[int], at: datetime) -> None:
+        uses = Counter(ids)
+        sql = f"select {rows.MEMORY_SELECT} from json_each(?) used cross join memories m on m.id = used.value"
+        found: Any = self._connection.execute(sql, (rows.json_text(list(uses)),)).fetchall()
+        self._connection.executemany(
+            "update memories set use_count = ?, last_used_at = ?, checksum = ? where id = ?",
+            [(*rows.after_use(row, uses[row[0]], at), row[0]) for row in found],
+        )
+
+    def link(self, ids: Sequence[int], at: datetime) -> None:
+        self._connection.execute(
+            """
+            insert into memory_links (memory_id, related_id, strength, at)
+            select a.value, b.value, 1.0, ?2
+            from json_each(?1) a
+            join json_each(?1) b on a.value < b.value
+            where a.value in (select id from memories) and b.value in (select id from memories)
+            on conflict do update set strength = strength + 1.0, at = excluded.at""",
+            (rows.json_text(sorted(set(ids))), rows.clock(at)),
+        )
+
+    def count(self, counters: Mapping[str, int]) -> None:
+        for counter, number in counters.items():
+            name = COUNTER + counter
+            stored: Any = self._connection.execute("select value from meta where name = ?", (name,)).get
+            before = 0 if stored is None else rows.number_of(name, stored)
+            self._connection.execute(
+                "insert into meta (name, value) values (?, ?) on conflict do update set value = excluded.value",
+                (name, rows.sealed_number(name, before + number)),
+            )
+
+    def choose_model(self, model: str | None) -> None:
+        vectors.choose_model(self._connection, model)
+
+    def save_vectors(self, model: str, vectors_made: Sequence[tuple[Memory, bytes]]) -> None:
+        vectors.save(self._connection, model, vectors_made)
+
+    def save_receipt(self, body: dict[str, Any], uids: Sequence[str], at: datetime) -> int:
+        values = (rows.clock(at), rows.json_text(body), rows.json_text(list(dict.fromkeys(uids))))
+        self._connection.execute(
+            "insert into receipts (at, body, uids, checksum) values (?, ?, ?, ?)", (*values, rows.checksum(values))
+        )
+        number = self._connection.last_insert_rowid()
+        self._connection.execute("delete from receipts where id <= ?", (number - RECEIPTS_KEPT,))
+        return number

@@ -1,0 +1,222 @@
+"""Find what is worth keeping in a conversation: messages in, drafts out.
+
+First step of the write path for all that nobody stored on purpose. Rules, no model: decisions, corrections,
+preferences, warnings, discoveries and progress by what a sentence says; errors by what made them go away; file changes
+by what was written. Rule: one draft is one statement that can be understood alone, in words that its speaker used. What
+a tool printed is never a statement. A miss costs little; a memory full of chatter is worth nothing.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+
+from msgspec import Struct
+
+from kept import text
+from kept.model import Draft, Message, Origin, Source
+from kept.tables import IMPORTANCE_BY_KIND, by_kind
+from kept.writing.extraction.cues import Cue, Speaker, cue_of, explains
+from kept.writing.extraction.edits import Edits, edits_in
+from kept.writing.extraction.failures import Failures, Resolution, command_in, error_signature
+from kept.writing.extraction.statements import (
+    Sentence,
+    continues,
+    finished,
+    own_words,
+    points_back,
+    sentences,
+    statement,
+)
+from kept.writing.patterns import pattern
+
+__all__ = ["Extracted", "error_signature", "extract"]
+
+MAX_CHARS = 500
+MAX_FILES = 5
+MAX_REPORTED = 6  # statements of one closing report; what comes later repeats or details them
+
+# How sure we are that a draft says what was meant, and how much of its kind's importance it gets.
+CONFIDENCE: dict[Speaker, float] = {"user": 0.9, "assistant": 0.6}
+SHARE: dict[Speaker, float] = {"user": 1.0, "assistant": 0.8}
+RESOLUTION_CONFIDENCE = 0.7
+CHANGE_CONFIDENCE = 0.5  # that a file was written says nothing about its worth
+CHANGE_IMPORTANCE = 0.4
+USER_WARNING_IMPORTANCE = 0.8
+
+USER_INTENT = "user-intent"
+ERROR_RESOLUTION = "error-resolution"
+
+# `git commit -m "subject"`, also with a here-document, and its answer: `[main 3bb8701] subject`.
+_COMMIT = r"git commit\b[^\n]{0,80}? -m (?:\"\$\(cat <<-?'?\w{1,10}'?\n)?[\"']?([^\n\"']{8,200})"
+_COMMITTED = r"(?m)^\[[\w./ ()-]{1,80} [0-9a-f]{7,40}\] "
+
+
+class Extracted(Struct, frozen=True):
+    """A draft, the message it comes from, and the signals that speak for keeping it."""
+
+    draft: Draft
+    message_id: str
+    signals: tuple[str, ...] = ()
+
+
+def extract(messages: Sequence[Message]) -> list[Extracted]:
+    """C31, A13: what these messages say that is worth keeping, in their order, each statement once."""
+    found: dict[str, Extracted] = {}
+    for each in _Conversation(messages).read():
+        found.setdefault(text.fingerprint(each.draft.content), each)
+    return list(found.values())
+
+
+class _Conversation:
+    """One pass over the messages, with what has to be remembered on the way."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self._messages = messages
+        self._edits = Edits(messages)
+        self._failures = Failures()
+        self._calls: deque[Message] = deque()  # tool calls whose result has not come yet
+        self._has_acted = False  # an assistant that used no tool has observed nothing: it only talks
+        self._question = ""  # the last one asked: what "let's not do that" answers
+
+    def read(self) -> Iterator[Extracted]:
+        for message, following in zip_longest(self._messages, self._messages[1:]):
+            if message.role == "user":
+                yield from self._read_user(message)
+            elif message.role == "assistant":
+                is_final = following is None or following.role == "user"
+                yield from self._read_assistant(message, is_final=is_final)
+            elif message.role == "tool_call":
+                self._read_call(message)
+            elif message.role == "tool_result":
+                yield from self._read_result(message)
+        for change in self._edits.significant():
+            importance, confidence = CHANGE_IMPORTANCE, CHANGE_CONFIDENCE
+            yield _extracted(change.sentence, "file_change", change.message, importance, confidence, (change.path,))
+
+    def _read_user(self, message: Message) -> Iterator[Extracted]:
+        self._calls.clear()
+        spoken = sentences(message.content, may_be_pasted=True)
+        yield from self._statements(message, spoken, "user")
+        self._question = _last_question(spoken)
+
+    def _read_assistant(self, message: Message, *, is_final: bool) -> Iterator[Extracted]:
+        self._calls.clear()
+        spoken = sentences(message.content)
+        if self._failures.are_open:
+            told = [sentence.text for sentence in spoken if explains(sentence.text)]
+            self._failures.said([each for each in told if not points_back(own_words(each))])
+        if self._has_acted:
+            yield from self._statements(message, spoken, "assistant", is_final=is_final)
+        self._question = _last_question(spoken) or self._question
+
+    def _read_call(self, message: Message) -> None:
+        self._calls.append(message)
+        self._has_acted = True
+        for edit in edits_in(message):
+            self._failures.changed(self._edits.add(edit, message))
+
+    def _read_result(self, message: Message) -> Iterator[Extracted]:
+        command = command_in(self._calls.popleft()) if self._calls else None
+        if command is None:
+            return
+        for resolution in self._failures.ran(command, message.content):
+            yield self._resolved(resolution, message)
+        subject = pattern(_COMMIT).search(command) if pattern(_COMMITTED).search(message.content[:500]) else None
+        if subject:
+            content, kind = finished(f"Committed: {subject[1]}"), "progress"
+            yield _extracted(content, kind, message, _importance(kind, "assistant"), CONFIDENCE["assistant"])
+
+    def _statements(
+        self, message: Message, spoken: Sequence[Sentence], speaker: Speaker, *, is_final: bool = False
+    ) -> Iterator[Extracted]:
+        by_user = speaker == "user"
+        n_reported = 0
+        is_told = False  # the sentence went along with the one before
+        for sentence, following in zip_longest(spoken, spoken[1:]):
+            cue = None if is_told else cue_of(sentence.text, speaker, is_final=is_final, headings=sentence.headings)
+            is_told = False
+            content = statement(sentence, self._question if by_user else "", by_user=by_user) if cue else ""
+            if cue is None or not content:
+                continue
+            if cue.is_headed and sentence.topic:
+                content = f"{sentence.topic}: {content}"
+            if following is not None and continues(sentence, following, by_user=by_user):
+                longer = f"{content} {finished(following.text)}"
+                is_told = len(longer) <= MAX_CHARS
+                content = longer if is_told else content
+            n_reported += is_final
+            if n_reported <= MAX_REPORTED and len(content) <= MAX_CHARS:
+                yield self._stated(content, cue, message, speaker)
+
+    def _stated(self, content: str, cue: Cue, message: Message, speaker: Speaker) -> Extracted:
+        return _extracted(
+            content,
+            cue.kind,
+            message,
+            _importance(cue.kind, speaker),
+            CONFIDENCE[speaker],
+            self._edits.files_named(content),
+            tags=(cue.tag,) if cue.tag else (),
+            signals=(USER_INTENT,) if cue.is_intent else (),
+        )
+
+    def _resolved(self, resolution: Resolution, message: Message) -> Extracted:
+        """The error, where it was, what made it go away, and the last explanation that was given."""
+        failure, changed = resolution.failure, resolution.changed
+        place = self._edits.relative(failure.place) if failure.place else f"`{failure.command}`"
+        place = next((path for path in changed if path.endswith(f"/{place}")), place)
+        if changed:
+            fix = f"changing {', '.join(changed[:3])}" + (" and others" if len(changed) > 3 else "")
+        else:
+            fix = f"running `{resolution.ran[-1]}`"
+        content = self._edits.shorten(f"Error {failure.message.rstrip('.')} in {place}: fixed by {fix}.")
+        if resolution.said and len(content) + len(resolution.said[-1]) < MAX_CHARS:
+            content += f" {finished(own_words(resolution.said[-1]))}"
+        files = dict.fromkeys((*changed, place) if failure.place else changed)
+        return _extracted(
+            content[:MAX_CHARS],
+            "error",
+            message,
+            _importance("error", "user"),
+            RESOLUTION_CONFIDENCE,
+            tuple(files)[:MAX_FILES],
+            signals=(ERROR_RESOLUTION,),
+            data={"signature": failure.signature},
+        )
+
+
+def _extracted(
+    content: str,
+    kind: str,
+    message: Message,
+    importance: float,
+    confidence: float,
+    files: tuple[str, ...] = (),
+    *,
+    tags: tuple[str, ...] = (),
+    signals: tuple[str, ...] = (),
+    data: dict[str, str] | None = None,
+) -> Extracted:
+    origin: Origin = "conversation" if message.role == "user" else "extraction"
+    draft = Draft(
+        content=content,
+        kind=kind,
+        tags=tags,
+        files=files,
+        importance=importance,
+        confidence=confidence,
+        tier="session",
+        source=Source(origin=origin, session=message.session or None),
+        data=data,
+    )
+    return Extracted(draft, message.id, signals)
+
+
+def _importance(kind: str, speaker: Speaker) -> float:
+    if kind == "warning" and speaker == "user":
+        return USER_WARNING_IMPORTANCE
+    return round(by_kind(IMPORTANCE_BY_KIND, kind) * SHARE[speaker], 3)
+
+
+def _last_question(spoken: Sequence[Sentence]) -> str:
+    return next((each.text for each in reversed(spoken) if each.text.endswith("?")), "")

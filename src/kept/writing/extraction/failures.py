@@ -1,0 +1,293 @@
+"""Watch the commands of a conversation: which error appeared, and what made it go away.
+
+Used by extraction. An error is resolved when a command that would have met it again succeeds, after something was
+changed or run. Rule: an error without a resolution is a log line, not a memory.
+
+Recognise errors in the output of commands: of interpreters, compilers, test runners and shells.
+
+Used by extraction. Rule: two errors that differ only in numbers, paths, addresses and times have one signature. Only
+the beginning and the end of an output are read, line by line, so that its size does not matter.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from msgspec import Struct
+
+from kept.model import Message
+from kept.writing.patterns import pattern
+
+MAX_HEAD_CHARS = 4_000  # errors stand at the beginning of an output or at its end
+MAX_TAIL_CHARS = 24_000
+MAX_LINE_CHARS = 400
+MAX_MESSAGE_CHARS = 160
+
+_ANSI = r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\r"
+_NAME = r"(?:[A-Za-z_$][\w$]{0,60}[.:]{1,2}){0,8}[A-Z][\w$]{0,60}"
+_KNOWN_NAME = rf"{_NAME}(?:Error|Exception|Warning|Interrupt|Failure|Fault|Timeout)"
+_BEFORE = r"(?:E\s{1,8}|\s{0,12}|Uncaught |Unhandled \w{1,20}[:.]? |Exception in thread \"[^\"]{0,80}\" )"
+
+# Of chained exceptions the last one counts, and it tells more than anything else.
+_CAUSE = rf"Caused by: ({_NAME})(?:: (.*))?"
+_TRACEBACK_END = rf"({_NAME})(?:: (.*))?"
+# From the most telling to the least: each gives a name (or nothing) and a message.
+_SHAPES = (
+    r"\s{0,12}\*\* \(([\w.]{1,80})\) (.*)",  # Elixir
+    r"error\[(E\d{4})\]: (.*)",  # Rust
+    r"()(panic: .*?)(?: \[recovered\])?$",  # Go
+    r"thread '[^']{0,60}' (panicked) at [^\n]{0,300}: ?\n(.*)",  # Rust
+    r"\S{1,300}[(:]\d{1,6}[,:]\d{1,6}\)?:? (?:- )?error (TS\d{1,6}): (.*)",  # TypeScript
+    r"\w{0,40}Error \[([A-Z_]{3,60})\]: (.*)",  # Node
+    rf"{_BEFORE}({_KNOWN_NAME}): (.*)",  # Python, JavaScript, Java, C#
+    r"\S{1,300}:\d{1,6}:in .{1,100}?: ()(.* \(\w{1,60}Error\))",  # Ruby
+    r"\S{1,300}:\d{1,6}(?::\d{1,6})?: (?:fatal )?(error): (.*)",  # C compilers
+    r"(?:.{0,200}: )?()(undefined reference to .*)",
+    r"(?:\./)?[\w./-]{1,200}\.go:\d{1,6}:\d{1,6}: ()(.*)",  # Go compiler
+    r"()(?:FAILED|ERROR) \S{1,300} - (.*)",  # pytest
+    rf"{_BEFORE}({_KNOWN_NAME})()$",
+    r"()(?:PHP )?(?:Fatal|Parse) error: (.*)",
+    r"(?:\S{1,40}: |✘ |\s{1,8})?\[?()(?:fatal|error|ERROR|Error|npm ERR!|npm error)\]?[:!]? (?!code |0 )(.{4,})",
+    r"(?:[\w./ -]{1,40}: ){0,3}()([\w./-]{1,60}: (?:command not found|No such file|Permission denied).*)",
+    r"()(?:--- FAIL: )(\w\S*)",  # the name of a failed test: Go
+    r"()(?:\s{0,4}\d{1,4}\) |\s{0,4}● )(\w.*)",  # ExUnit, Jest
+)
+# A line without any of these is none of the above: outputs are long, and their lines mostly harmless.
+_MAY_TELL = (
+    r"[Ee]rror|ERR|FAIL|[Ff]atal|panic|Exception|Warning|Interrupt|Failure|Fault|Timeout|\*\* \(|undefined|\.go:"
+    r"|not found|No such|denied|^\s{0,4}(?:\d{1,4}\) |●)"
+)
+_TIME = r"\d{4}-\d\d-\d\d[T ]?(?:\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?|\b\d\d:\d\d:\d\d(?:[.,]\d+)?"
+_ID = (
+    r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b|\b0x[0-9a-fA-F]+"
+    r"|\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}\b"
+)
+_PATH = r"(?:[A-Za-z]:)?(?:[\\/][\w.@+~-]{1,100}){2,30}|(?:[\w.@+~-]{1,100}/){1,30}[\w@+~-]{1,100}\.\w{1,6}\b"
+_FIGURE = r"(?<![A-Za-z_\d])\d+(?:[.,]\d+)*"
+
+_FAILED = (
+    r"(?m)\b[Ee]xit (?:code|status) [1-9]|\b[1-9]\d{0,6} (?:tests? )?(?:failed|failing|failures?|errors?)\b"
+    r"|^\s{0,4}(?:FAIL|FAILED|FAILURE)\b|BUILD FAILED|<tool_use_error>"
+)
+_PASSED = r"\b\d{1,6} (?:tests? )?pass(?:ed|ing)\b|\b0 (?:failures|failed|errors)\b|BUILD SUCCESS|\btest result: ok\b"
+_UNKNOWN = (
+    "Command running in background",
+    "The user doesn't want to proceed",
+    "<persisted-output>",
+    "<retrieval_status>",
+)
+
+_PLACE = r"File \"([^\"]{1,300})\", line \d|([\w@./+~-]{1,300}\.[A-Za-z]{1,6})[:(]\d{1,6}"
+_LIBRARY = (
+    r"site-packages|node_modules|/usr/(?:local/)?(?:lib|go)|<frozen|/deps/|\.cargo|internal/|^java|testing\.go|/gems/"
+)
+
+
+def error_signature(text: str) -> str | None:
+    """The error that a text reports, without what changes from run to run; None if it reports none."""
+    message = error_message(text)
+    return None if message is None else signature_of(message)
+
+
+def error_message(text: str) -> str | None:
+    """The error that a text reports, in its own words: `TypeError: x is undefined`, at most a line."""
+    best: tuple[int, str] | None = None
+    is_traceback = False
+    lines = _lines(text)
+    for line, following in pairwise([*lines, ""]):
+        end = None
+        if is_traceback and line[:1].isalpha():
+            end = pattern(_TRACEBACK_END).fullmatch(line)
+        elif line.startswith("Caused by: "):
+            end = pattern(_CAUSE).match(line)
+        if end:
+            best, is_traceback = (-1, _worded(end[1], end[2] or "")), False
+        elif line.startswith("Traceback (most recent call last)"):
+            is_traceback = True
+        elif (best is None or best[0] > 0) and pattern(_MAY_TELL).search(line):
+            candidate = f"{line}\n{following}" if line.startswith("thread ") else line
+            for rank, shape in enumerate(_SHAPES[: best[0] if best else len(_SHAPES)]):
+                if found := pattern(shape).match(candidate):
+                    best = (rank, _worded(found[1], found[2]))
+                    break
+    return best[1] if best else None
+
+
+def has_failed(output: str) -> bool | None:
+    """Whether a command failed, by what it printed; None if that cannot be told."""
+    if output.startswith(_UNKNOWN):
+        return None
+    ends = "\n".join(_lines(output))
+    if pattern(_FAILED).search(ends):
+        return True
+    return error_message(ends) is not None and not pattern(_PASSED).search(ends)
+
+
+def _lines(text: str) -> list[str]:
+    if len(text) > MAX_HEAD_CHARS + MAX_TAIL_CHARS:
+        text = f"{text[:MAX_HEAD_CHARS]}\n{text[-MAX_TAIL_CHARS:]}"
+    return [line[:MAX_LINE_CHARS] for line in pattern(_ANSI).sub("", text).split("\n")]
+
+
+def _worded(name: str, message: str) -> str:
+    words = " ".join(f"{name}: {message}".split()) if name and name != "error" else " ".join(message.split())
+    return words.rstrip(": ")[:MAX_MESSAGE_CHARS]
+
+
+def signature_of(message: str) -> str:
+    """The message with marks for times, ids, paths and numbers."""
+    for varying, mark in ((_TIME, "<time>"), (_ID, "<id>"), (_PATH, "<path>"), (_FIGURE, "<n>")):
+        message = pattern(varying).sub(mark, message)
+    return message
+
+
+def place_of(output: str) -> str | None:
+    """The file that an error points at, if it is not a library's. In Python the last one named, elsewhere the first."""
+    ends = "\n".join(_lines(output))
+    found = pattern(_PLACE).findall(ends)
+    places = [(quoted, plain) for quoted, plain in found if not pattern(_LIBRARY).search(quoted or plain)]
+    python = [quoted for quoted, _ in places if quoted]
+    return python[-1] if python else places[0][1] if places else None
+
+
+MAX_OPEN = 20  # unresolved errors that are watched at a time
+MAX_SAID = 8  # sentences that may explain one of them: the latest
+
+_WRAPPERS = frozenset("sudo time env npx bunx exec uv poetry run -m".split())
+_LOOKING = frozenset(
+    "ls cat grep rg find head tail sed awk echo wc pwd which cd tree stat file diff less curl wget sleep ps kill "
+    "journalctl jq xxd printf test true export source".split()
+)
+_LOOKING_WORDS = frozenset("logs log status show diff describe get list ready".split())
+
+
+class Failure(Struct, frozen=True):
+    """An error as a command reported it."""
+
+    signature: str
+    message: str
+    place: str | None
+    command: str
+
+
+class Resolution(Struct, frozen=True):
+    """What was done and said between an error and the run without it."""
+
+    failure: Failure
+    changed: tuple[str, ...]
+    ran: tuple[str, ...]
+    said: tuple[str, ...]
+
+
+def command_in(call: Message) -> str | None:
+    """The shell command of a tool call, however its tool takes it; None if it runs none."""
+    input = call.input or {}
+    command = input.get("command", input.get("cmd"))
+    if isinstance(command, list) and all(isinstance(word, str) for word in command):
+        command = command[-1] if command[1:2] in (["-c"], ["-lc"]) else " ".join(command)
+    is_shell = isinstance(command, str) and "path" not in input and "file_path" not in input
+    return command if is_shell else None
+
+
+def command_words(command: str) -> tuple[str, ...]:
+    """The words that say which command it is: no change of folder, no options, no redirection.
+
+    Empty for a command that only looks at something or is written for one use: its errors teach nothing.
+    """
+    if "<<" in command or len(command) > 1_000:
+        return ()
+    last = pattern(r"&&|;").split(command)[-1].split("|")[0]
+    words = [word for word in last.split() if not word.startswith("-") and "=" not in word and ">" not in word]
+    while words and words[0] in _WRAPPERS:
+        words = words[1:]
+    is_one_off = any(option in (" -c", " -e") for option in (last[at : at + 3] for at in range(len(last))))
+    if not words or is_one_off or words[0] in _LOOKING or not _LOOKING_WORDS.isdisjoint(words[1:3]):
+        return ()
+    return tuple(map(_last_part, words))
+
+
+def shown(command: str) -> str:
+    """The command as a person would type it again."""
+    return " ".join(pattern(r"\s*2>&1|\s*\|\s*(?:tail|head)\b.*$").sub("", command.strip()).split())[:120]
+
+
+class _Open(Struct):
+    failure: Failure
+    words: tuple[str, ...]
+    changed: list[str] = []
+    ran: list[str] = []
+    said: list[str] = []
+    is_gone: bool = False
+
+
+def _covers(words: tuple[str, ...], earlier: _Open) -> bool:
+    """Whether a command would have met the earlier error: the same one, a wider one, or one for the very file."""
+    if words[0] != earlier.words[0]:
+        return False
+    is_for_the_file = _last_part(earlier.failure.place or "") in words and set(earlier.words) < set(words)
+    return set(words) <= set(earlier.words) or is_for_the_file
+
+
+def _last_part(path: str) -> str:
+    return path.rsplit("/", 1)[-1]
+
+
+class Failures:
+    """The errors of one conversation, from their first appearance to the run without them."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, _Open] = {}
+
+    @property
+    def are_open(self) -> bool:
+        """Whether there is an error that something could still resolve."""
+        return bool(self._open)
+
+    def changed(self, path: str) -> None:
+        """A file was changed."""
+        for each in self._open.values():
+            if not each.is_gone and path not in each.changed:
+                each.changed.append(path)
+
+    def said(self, sentences: Sequence[str]) -> None:
+        """Somebody explained something."""
+        for each in self._open.values():
+            if not each.is_gone:
+                each.said = [*each.said, *sentences][-MAX_SAID:]
+
+    def ran(self, command: str, output: str) -> list[Resolution]:
+        """A command has ended: what it resolved."""
+        words = command_words(command)
+        failed = has_failed(output) if words else None
+        if failed is None:
+            return []
+        if failed:
+            self._fail(command, words, output)
+            return []
+        resolved = []
+        for signature, each in list(self._open.items()):
+            is_another_try = words[:2] == each.words[:2] and len(words) > 1 and not each.changed
+            if not _covers(words, each) and not is_another_try:
+                if not each.is_gone:
+                    each.ran.append(shown(command))
+                continue
+            del self._open[signature]
+            if not each.changed and shown(command) != each.failure.command:
+                each.ran.append(shown(command))
+            if each.changed or each.ran:
+                resolved.append(Resolution(each.failure, tuple(each.changed), tuple(each.ran), tuple(each.said)))
+        return resolved
+
+    def _fail(self, command: str, words: tuple[str, ...], output: str) -> None:
+        message = error_message(output)
+        if message is None:
+            return
+        signature = signature_of(message)
+        for each in self._open.values():
+            if each.failure.signature != signature and _covers(words, each):
+                each.is_gone = True  # another error now: what was done has helped, if the command passes in the end
+        known = self._open.pop(signature, None)
+        while len(self._open) >= MAX_OPEN:
+            del self._open[next(iter(self._open))]
+        failure = Failure(signature, message, place_of(output), shown(command))
+        # What was done before the error came back did not help; what was said may still explain it.
+        self._open[signature] = _Open(failure, words, said=list(known.said) if known else [])

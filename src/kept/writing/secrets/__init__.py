@@ -1,0 +1,1 @@
+"""What a secret looks like: rules, shapes, cue words, and the verdict on a value."""

@@ -1,0 +1,440 @@
+"""Secrets that give themselves away by their shape: a vendor's prefix, a PEM header, a form that nothing else has.
+
+Finders of redaction that need no cue word. Each takes the folded text and the same in small letters and yields
+(start, end, kind). They look for a cheap literal or a long run first and judge around it with patterns of bounded
+length, so that the time grows with the text and with nothing else.
+
+Rule: nothing here guesses by entropy. A hash, a UUID or a path without a cue is none of our business.
+
+Secrets that the place gives away: headers, URLs, command lines, <private> blocks; and personal data.
+
+Finders of redaction that need no cue word. Each takes the folded text and the same in small letters and yields
+(start, end, kind). Patterns are anchored at a literal and bounded, so that the time grows with the text alone.
+
+Rule: what stands in a place made for a secret is one, unless it is a template, a variable or a mask.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+
+from kept.writing.secrets.cues import WORD, compiled, grade, is_code, is_name, is_opaque, is_stand_in
+from kept.writing.secrets.rules import COMMANDS, SHAPES, TOKEN_MARKS, TOKEN_MARKS_FOR_HEX, VENDORS
+
+Span = tuple[int, int, str]
+Tail = tuple[str, str, str]  # prefix, kind, pattern of what follows the prefix
+
+LONGEST_KEY = 20_000  # characters between the two ends of a private key; an RSA key of 16,384 bits has 12,700
+RANDOM_STRETCH = 2.0  # characters of one sort in a row, on average; 1.5 in random strings, more than 3 in names
+LETTERS_BY_RARITY = "etaoinsrhldcumfpgwybvkxjqz"
+OPEN_END = 256  # how far an open-ended token is matched; what follows in the same alphabet belongs to it as well
+CLASSES = {
+    "[W]": "[A-Za-z0-9]",
+    "[D]": "[A-Za-z0-9_-]",
+    "[U]": "[A-Z0-9]",
+    "[L]": "[a-z0-9]",
+    "[H]": "[0-9a-f]",
+    "[X]": "[0-9A-Fa-f]",
+    "[B]": "[A-Za-z0-9+/=_-]",
+    "[I]": "[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}",
+}
+
+
+# ---- vendor tokens ----
+
+
+@cache
+def vendor_tails() -> dict[str, list[Tail]]:
+    """The table of vendors by the first two characters of the prefix, longest prefix first."""
+    table: dict[str, list[Tail]] = {}
+    for line in VENDORS.strip().splitlines():
+        kind, prefixes, tail = line.split()
+        for name, characters in CLASSES.items():
+            tail = tail.replace(name, characters)
+        tail = tail.replace(",}", f",{OPEN_END}}}+") if ",}" in tail else tail + "(?![A-Za-z0-9])"
+        for prefix in prefixes.split(","):
+            table.setdefault(prefix[:2], []).append((prefix, kind, tail))
+    for tails in table.values():
+        tails.sort(key=lambda tail: -len(tail[0]))
+    return table
+
+
+def find_vendor_tokens(text: str, small: str) -> Iterator[Span]:
+    """Tokens of the vendors in the table, and tokens of others whose own prefix says `sk`, `pat`, `secret`, ….
+
+    Only runs of at least 16 characters are looked at, and in each run only the places where a token may begin: its
+    start and after a separator.
+    """
+    tails = vendor_tails()
+    done = 0
+    for run in compiled(r"[A-Za-z0-9_.\-]{16,}+").finditer(text):
+        start, end = run.span()
+        if text[start - 1 : start] == "%":
+            start = min(start + 2, end)
+        found = _vendor_token(text, start, True)
+        if found is None:
+            for inner in compiled(r"[_.\-](?=[A-Za-z0-9])").finditer(text, start, end):
+                begin = inner.end()
+                if begin >= done and text[begin : begin + 2] in tails:
+                    found = _vendor_token(text, begin, False)
+                    if found:
+                        yield found
+                        done = found[1]
+            found = _unlisted_token(text, start, end) if done <= start else None
+        if found:
+            yield found
+            done = found[1]
+
+
+def _vendor_token(text: str, start: int, is_run_start: bool) -> Span | None:
+    for prefix, kind, tail in vendor_tails().get(text[start : start + 2], ()):
+        if not text.startswith(prefix, start) or (len(prefix) < 4 and not is_run_start):
+            continue
+        match = compiled(tail).match(text, start + len(prefix))
+        if match and _is_random(match.group()):
+            rest = compiled(r"[A-Za-z0-9+/=_%-]{0,8192}+(?:\.[A-Za-z0-9_-]{8,4096}+){0,4}+").match(text, match.end())
+            end = rest.end() if rest and "}+" in tail else match.end()
+            return start, start + len(text[start:end].rstrip(".-")), kind
+    return None
+
+
+def _is_random(tail: str) -> bool:
+    """Not `xxxx…` and not a name: digits, or both cases, and more than a handful of different characters."""
+    head = tail[:64]
+    return len(set(head)) >= 7 and (head.lower() != head != head.upper() or compiled("[0-9]").search(head) is not None)
+
+
+def _unlisted_token(text: str, start: int, end: int) -> Span | None:
+    """A token of a vendor that the table does not know, but that is written as vendors write theirs; or Discord's."""
+    run = text[start : min(end, start + 300)].rstrip(".-_")
+    if len(run) < 20 or compiled(r"[a-z.]++$").match(run):
+        return None
+    if run.count(".") == 2 and compiled(r"[MNO][\w-]{22,27}+\.[\w-]{6,7}+\.[\w-]{27,45}+$").match(run):
+        return start, start + len(run), "discord"
+    return (start, start + len(run), "token") if _says_token(run) or _looks_like_token(run) else None
+
+
+def _says_token(run: str) -> bool:
+    """`acme_sk_live_…`, `bar-pat-…`, `XYPAT_…`: what it is, then a random string or a UUID."""
+    parts = re.split("[_-]", run)
+    tail = "".join(parts[-5:]) if compiled(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$").search(run) else parts[-1]
+    if not 16 <= len(tail) < len(run) or not tail.isalnum() or len(set(tail)) < 9 or not is_opaque(tail):
+        return False
+    is_hex = not tail.lower().strip("0123456789abcdef")
+    marks = parts[:-5] if len(tail) > len(parts[-1]) else parts[:-1]
+    listed = TOKEN_MARKS_FOR_HEX if is_hex else TOKEN_MARKS
+    return len(marks) <= 4 and any(mark.lower() in listed or mark.endswith(("PAT", "KEY", "TOKEN")) for mark in marks)
+
+
+def _looks_like_token(run: str) -> bool:
+    """A short name, a separator, and a long string in which small letters, capitals and digits follow at random."""
+    tail = compiled(r"[A-Za-z]{2,8}+[_-]([A-Za-z0-9_-]{30,}+)$").match(run)
+    if not tail or any(part.isalpha() and len(part) > 2 for part in re.split("[_-]", tail.group(1))):
+        return False
+    chunks = compiled(r"[A-Z]?[a-z]++|[A-Z]++|[0-9]++|[_-]").findall(tail.group(1))
+    sorts = [sum(map(test, tail.group(1))) for test in (str.islower, str.isupper, str.isdigit)]
+    return min(sorts) >= 3 and len(tail.group(1)) / len(chunks) < RANDOM_STRETCH
+
+
+def find_shapes(text: str, small: str) -> Iterator[Span]:
+    """Tokens that are known by their form: webhook addresses, password hashes, raw keys, vendors without a prefix."""
+    for sign, literal, kind, source in _signed_shapes():
+        if sign in text and literal in text:
+            for match in compiled(source, re.MULTILINE).finditer(text):
+                secret = match.group(1)
+                if text[match.start(1) - 1 : match.start(1)].isalnum():
+                    continue
+                if _is_random(secret) or (kind == "password" and not is_stand_in(secret)):
+                    yield match.start(1), match.end(1), kind
+
+
+@cache
+def _signed_shapes() -> list[tuple[str, str, str, str]]:
+    """The table, with the rarest character of each literal: most texts lack it, and it is looked for in no time."""
+    return [(max(literal, key=_rarity), literal, kind, source) for literal, kind, source in SHAPES]
+
+
+def _rarity(character: str) -> tuple[bool, bool, int]:
+    return not character.isalnum(), not character.islower(), LETTERS_BY_RARITY.find(character)
+
+
+# ---- private keys ----
+
+
+def find_key_blocks(text: str, small: str) -> Iterator[Span]:
+    """PEM, OpenSSH, PGP and PuTTY private keys; also those whose end or beginning was cut off."""
+    if "private key" in small:
+        yield from _pem_blocks(text)
+    if "private-lines" in small:
+        for match in compiled(r"Private-Lines: {0,4}+[0-9]{1,4}+").finditer(text):
+            end = _end_of_body(text, match.end(), len(text))
+            mac = compiled(r"\s{0,8}+Private-MAC: {0,4}+[0-9a-fA-F]{1,128}+").match(text, end)
+            yield match.end(), mac.end() if mac else end, "private-key"
+
+
+def _pem_blocks(text: str) -> Iterator[Span]:
+    """From BEGIN to END, or as far as there is key material; a header that is merely mentioned is no key."""
+    marker = compiled(r"-{4,5}+ ?(BEGIN|END) [A-Z0-9 ]{0,24}?PRIVATE KEY(?: BLOCK)? ?-{4,5}+")
+    material = compiled(r"[A-Za-z0-9+/=]{16}")
+    matches = list(marker.finditer(text))
+    for match, after in pairwise([*matches, None]):
+        if match is None:
+            return
+        limit = after.start() if after else len(text)
+        if match.group(1) == "END":
+            start = _start_of_body(text, match.start())
+            if material.search(text, start, match.start()):
+                yield start, match.end(), "private-key"
+        elif after and after.group(1) == "END" and limit - match.end() < LONGEST_KEY:
+            if material.search(text, match.end(), limit):
+                yield match.start(), after.end(), "private-key"
+        else:
+            end = _end_of_body(text, match.end(), limit)
+            if end > match.end():
+                yield match.start(), end, "private-key"
+
+
+def _end_of_body(text: str, start: int, limit: int) -> int:
+    """Where key material ends that nothing closes: at the first line that is not base64 or a header of the key."""
+    lines = compiled(  # each may have a margin: a quote or comment sign, a line number
+        r"(?:[\s>|#*\"',+]{0,24}+(?:[0-9]{1,5}+[\t:> ]{1,4}+)?+"
+        r"(?:[A-Za-z0-9+/=]{16,20000}+|(?:Proc-Type|DEK-Info|Version|Comment|Hash): [^\n]{0,200}+))*+"
+    )
+    end = lines.match(text, start, limit).end()  # type: ignore[union-attr]
+    last = compiled(
+        r"[\s>|#*\"',+]{0,24}+(?:[0-9]{1,5}+[\t:> ]{1,4}+)?+[A-Za-z0-9+/]{1,80}+={0,2}+(?=[ \t]{0,8}+(?:[\r\n\"']|$))"
+    ).match(text, end, limit)
+    return last.end() if last and end > start else end
+
+
+def _start_of_body(text: str, end: int) -> int:
+    """Where the lines of base64 begin that end here; only the last of them may be short."""
+    start = end
+    least = 1
+    for line in reversed(text[max(0, end - LONGEST_KEY) : end].split("\n")):
+        material = compiled(r"[\s>|#*\"',+]{0,24}+([A-Za-z0-9+/=]{0,200}+)[\s\"',]{0,8}+$").match(line)
+        if not material or 0 < len(material.group(1)) < least:
+            break
+        start -= len(line) + 1
+        least = 32 if material.group(1) else least
+    return max(0, start + 1)
+
+
+LETTERS_AND_DIGITS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+ASSET_ENDINGS = ("png", "jpg", "jpeg", "gif", "svg", "webp", "js", "css", "ico")  # icon@2x.png
+
+
+def find_private_blocks(text: str, small: str) -> Iterator[Span]:
+    """Everything from <private> to its </private>, nested ones included; to the end of the text if none closes it."""
+    if "private" not in small:
+        return
+    depth = start = 0
+    for tag in compiled(
+        r"(?:(?<!\w)<|<(?=\s{0,8}+/))\s{0,8}+(/?)\s{0,8}+private(?:\s[^<>]{0,80}+)?\s{0,8}+/?>"
+    ).finditer(small):
+        if not tag.group(1):
+            start = tag.start() if depth == 0 else start
+            depth += 1
+        elif depth:
+            depth -= 1
+            if depth == 0:
+                yield start, tag.end(), "private"
+    if depth:
+        yield start, len(text), "private"
+
+
+def find_headers(text: str, small: str) -> Iterator[Span]:
+    """What Authorization, Bearer, Basic, Cookie and Set-Cookie carry."""
+    if "authorization" in small:
+        header = compiled(
+            r"authorization[\"'\]]{0,3}+\s{0,6}+([:=,])\s{0,6}+(?:[bf](?=[\"']))?[\"']{0,2}+\s{0,4}+"
+            r"(?:(?:bearer|basic|token|apikey|api-key|key|ssws|digest|negotiate|oauth|splunk|bot|jwt|geniekey|aws4-hmac-sha256)(?::\s?|\s{1,4}+))?"
+            r"([^\s\"'`<>,;)]{6,4096}+)"
+        )
+        for match in header.finditer(small):
+            value = text[match.start(2) : match.end(2)]
+            if is_stand_in(value) or is_code(value) or is_name(value) or (value.isalpha() and value.islower()):
+                continue
+            if match.group(1) == "," and not is_opaque(value):
+                continue  # a list of names
+            end = match.end(2)
+            if "credential=" in value.lower():  # AWS: the signature is the last of three parts
+                end = compiled(r"[^\"'\n]{0,600}+").match(text, end).end()  # type: ignore[union-attr]
+            yield match.start(2), end, "authorization"
+    if "bearer" in small or "basic" in small:
+        scheme = compiled(r"(?:bearer|basic)(?:[ \t]|\+){1,3}+[\"']?([^\s\"'`<>,;)]{8,4096}+)")
+        for match in scheme.finditer(small):
+            value = text[match.start(1) : match.end(1)]
+            if is_opaque(value) and not is_code(value):
+                yield match.start(1), match.end(1), "authorization"
+    if "cookie" in small:
+        yield from _cookies(text, small)
+
+
+def _cookies(text: str, small: str) -> Iterator[Span]:
+    answer = compiled(r"set-cookie[\"']?\s{0,4}+[:,=]\s{0,4}+[\"']?[\w.-]{1,80}+=([^\s;\"',]{4,4096}+)")
+    for match in answer.finditer(small):
+        if not is_stand_in(text[match.start(1) : match.end(1)]):
+            yield match.start(1), match.end(1), "cookie"
+    request = compiled(
+        r"cookies?[\"']?(?:\s{0,4}+(?::\s{0,4}+[\"']?|=\s{0,4}+[\"'])|[ =][\"']?)"
+        r"([\w.-]{1,80}+=[^\s\"',;]{6,4096}+(?:;\s{0,4}+[\w.-]{1,80}+=[^\s\"',;]{0,4096}+){0,60}+)"
+    )
+    for match in request.finditer(small):
+        if compiled(r"(?<!--)(?<=[\w-])").match(small, match.start()):
+            continue  # set-cookie, or the end of another word
+        values = [pair.partition("=")[2].strip() for pair in text[match.start(1) : match.end(1)].split(";")]
+        if not all(is_stand_in(value) or is_code(value) for value in values if value):
+            yield match.start(1), match.end(1), "cookie"
+
+
+def find_url_secrets(text: str, small: str) -> Iterator[Span]:
+    """The password in scheme://user:password@host, a lone token before the @, and signed query parameters."""
+    position = small.find("://")
+    while position >= 0:
+        yield from _user_info(text, position + 3)
+        position = small.find("://", position + 3)
+    if "@tcp(" in small or "@unix(" in small:
+        for match in compiled(r"(?<![\w:])[\w.-]{1,64}+:([^\s\"'@/]{1,128}+)@(?:tcp|unix)\(").finditer(text):
+            if not is_stand_in(match.group(1)):
+                yield match.start(1), match.end(1), "password"
+    if "=" in small and ("sig" in small or "key=" in small or "x-amz-" in small):
+        query = compiled(
+            r"[?&;](?:x-amz-(?:signature|security-token|credential)|x-goog-signature|signature|sig|key)="
+            r"([\w%+/=.~-]{16,2048}+)"
+        )
+        for match in query.finditer(small):
+            if is_opaque(text[match.start(1) : match.end(1)]):
+                yield match.start(1), match.end(1), "signature"
+
+
+def _user_info(text: str, start: int) -> Iterator[Span]:
+    chunk = compiled(r"[^\s\"'`<>\x00]{1,600}+").match(text, start)
+    if not chunk or "@" not in chunk.group():
+        return
+    rest = chunk.group()
+    authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    at = authority.rfind("@")
+    if at < 0:  # a password with / ? or # in it that was not encoded; a port is not a password
+        odd = compiled(
+            r"[^/?#:@]{0,64}+:(?![0-9]{1,5}/)([^@]{3,128}+)@[\w.-]{2,255}+(?::[0-9]{2,5}+)?(?:[/?,]|$)"
+        ).match(rest)
+        if not odd:
+            return
+        at = odd.end(1)
+    user, colon, password = rest[:at].partition(":")
+    if colon and password and not is_stand_in(password):
+        yield start + len(user) + 1, start + at, "password"
+    if len(user) >= 16 and is_opaque(user):
+        yield start, start + len(user), "token"
+
+
+def find_command_secrets(text: str, small: str) -> Iterator[Span]:
+    """Secrets that a command takes by position or by a short flag: `curl -u me:…`, `mysql -p…`, `sshpass -p …`."""
+    for sign, commands in _signed_commands():
+        if sign in text:
+            for word, source in commands:
+                if word in small:
+                    yield from _taken_by(word, source, text, small)
+
+
+@cache
+def _signed_commands() -> list[tuple[str, list[tuple[str, str]]]]:
+    """The table, with each word by itself."""
+    return [
+        (sign, [(word, source) for words, source in commands for word in words.split()])
+        for sign, commands in COMMANDS.items()
+    ]
+
+
+def _taken_by(word: str, source: str, text: str, small: str) -> Iterator[Span]:
+    """What a command takes, wherever it is called. The word is found in any case, and the pattern begins behind it."""
+    position = small.find(word)
+    while position >= 0:
+        name_end = position + len(word)
+        match = compiled(source, re.MULTILINE).match(text, name_end)
+        if match and _is_taken(text[position:name_end], match.group(1)):
+            yield match.start(1), match.end(1), "password"
+        position = small.find(word, match.end() if match else name_end)
+
+
+def _is_taken(name: str, value: str) -> bool:
+    """Whether that is a secret. In mixed case, `MySQL` is a name and no command, unless the value looks like one."""
+    return not is_stand_in(value) and (name.islower() or name.isupper() or grade(value, quoted=False) > WORD)
+
+
+# ---- personal data ----
+
+
+def find_emails(text: str, small: str) -> Iterator[Span]:
+    """E-mail addresses. `git@host` (a remote) and `icon@2x.png` (a file) are none."""
+    position = text.find("@")
+    while position >= 0:
+        before = text[max(0, position - 64) : position]
+        name = before[len(before.rstrip(LETTERS_AND_DIGITS + "._%+-'")) :].lstrip(".%+-'")
+        domain = compiled(r"[A-Za-z0-9-]{1,63}+(?:\.[A-Za-z0-9-]{1,63}+){1,8}+").match(text, position + 1)
+        if name and name != "git" and domain:
+            ending = domain.group().rpartition(".")[2].lower()
+            if len(ending) > 1 and ending.isalpha() and ending not in ASSET_ENDINGS:
+                yield position - len(name), domain.end(), "email"
+        position = text.find("@", position + 1)
+
+
+def find_cards(text: str, small: str) -> Iterator[Span]:
+    """Payment card numbers: an issuer's range, its length, and the Luhn check digit."""
+    if not any(map(text.__contains__, "23456")):
+        return
+    number = compiled(
+        r"[2-6][0-9]{3}(?:[0-9]{9,15}+|[ -][0-9]{4}[ -][0-9]{4}[ -][0-9]{1,4}+(?:[ -][0-9]{1,3}+)?"
+        r"|[ -][0-9]{6}[ -][0-9]{4,5}+)(?![\w-]|\.[0-9])"
+    )
+    for match in number.finditer(text):
+        if compiled(r"(?<=[\w.,+-])").match(text, match.start()):
+            continue
+        digits = re.sub("[ -]", "", match.group())
+        if _is_issued(digits) and _luhn(digits):
+            yield match.start(), match.end(), "card"
+
+
+def _is_issued(digits: str) -> bool:
+    """Does a card of this length begin with these digits? Visa, Mastercard, Amex, Diners, JCB, Discover, UnionPay."""
+    two, three, four = int(digits[:2]), int(digits[:3]), int(digits[:4])
+    if len(digits) == 14:
+        return two in (36, 38) or 300 <= three <= 305
+    if len(digits) == 15:
+        return two in (34, 37)
+    if len(digits) == 16:
+        return (
+            digits[0] == "4"
+            or 51 <= two <= 55
+            or 2221 <= four <= 2720
+            or 3528 <= four <= 3589
+            or two in (62, 65)
+            or four == 6011
+            or 644 <= three <= 649
+        )
+    return len(digits) == 19 and two in (62, 65)
+
+
+def _luhn(digits: str) -> bool:
+    doubled = [int(digit) * (2 if place % 2 else 1) for place, digit in enumerate(reversed(digits))]
+    return len(set(digits)) > 1 and sum(value - 9 if value > 9 else value for value in doubled) % 10 == 0
+
+
+def find_seed_phrases(text: str, small: str) -> Iterator[Span]:
+    """Twelve or more small words behind `seed phrase`, `mnemonic` or `recovery phrase`."""
+    if "phrase" not in small and "mnemonic" not in small and "seed" not in small:
+        return
+    cue = compiled(
+        r"(?:seed|recovery|backup|secret|wallet)[ _-]?(?:phrase|words?)|mnemonic(?:[ _-]phrase)?|\bseed\b"
+        r"|wiederherstellungsphrase"
+    )
+    words = compiled(
+        r"[^\n]{0,40}?(?:[:=\"'`\n]| is )[\s\"'`:=]{0,6}+"
+        r"((?:(?:[0-9]{1,2}[.)] ?)?[a-z]{3,8}+[ ,\n]{1,2}+){11,23}+[a-z]{3,8}+)"
+    )
+    for match in cue.finditer(small):
+        phrase = words.match(small, match.end())
+        if phrase and not {"the", "and", "for", "are", "from", "your"} & set(re.split(r"[^a-z]+", phrase.group(1))):
+            yield phrase.start(1), phrase.end(1), "seed-phrase"

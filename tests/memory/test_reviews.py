@@ -1,0 +1,293 @@
+"""Reviews: what is pointed at, why, what is proposed, and the carrying out of what somebody decides."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kept
+from kept.memory.reviews import parse_decision
+from kept.model import Draft, Source
+from kept.upkeep import review as judging
+from kept.upkeep.review import Decision, Finding, Talk
+from tests.builders import START, FakeClock
+from tests.builders import memory as a_memory
+
+RULES = judging.Rules(shelf_life_days=kept.Settings().shelf_life_days, near_percent=85.0)
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture(params=["inmemory", "sqlite"])
+def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> Iterator[kept.Kept]:
+    place = ":memory:" if request.param == "inmemory" else tmp_path / "m.db"
+    with kept.open(place, clock=clock, settings=kept.Settings()) as opened:
+        yield opened
+
+
+def talk_about(memory: kept.Kept, *texts: str, messages: int = 25) -> None:
+    session = memory.session("talk")
+    for number in range(messages):
+        session.append("user" if number % 2 else "assistant", texts[number % len(texts)])
+
+
+def only(memory: kept.Kept) -> Finding:
+    [finding] = memory.review()
+    return finding
+
+
+def test_nothing_is_found_where_all_is_well(memory: kept.Kept) -> None:
+    memory.remember("The API listens on port 8080")
+    memory.remember("Deploys happen on Tuesdays")
+    assert memory.review().findings == ()
+    assert memory.review().memories == 2
+
+
+def test_a_contradiction_is_found_and_the_later_word_is_proposed(memory: kept.Kept, clock: FakeClock) -> None:
+    """B13: what contradicts something else is for somebody to decide."""
+    memory.remember("Always use Fastify for the public API server", kind="decision", tags=["api"])
+    clock.advance(days=1)
+    memory.remember("Never use Fastify for the public API server", kind="decision", tags=["server"])
+    finding = only(memory)
+    assert (finding.ref, finding.beside and finding.beside.ref, finding.conflict) == ("1", "2", "c1")
+    assert finding.reasons == ("conflict",)
+    assert str(finding.proposed) == "supersede:1=2"
+    [gone] = memory.apply_review([finding.proposed])
+    assert (gone.status, gone.reason, gone.superseded_by) == ("archived", "superseded", memory.get(2).uid)
+    assert memory.conflicts() == []
+    assert memory.get(2).tags == ("server", "api")
+    assert memory.get(2).verified_at == clock()
+    memory.undo()
+    assert memory.get(1).status == "confirmed"
+    assert memory.get(2).tags == ("server",)
+    assert len(memory.conflicts()) == 1
+
+
+def test_a_person_is_believed_before_an_agent_and_a_pin_before_both(memory: kept.Kept, clock: FakeClock) -> None:
+    memory.remember("Always use Fastify for the public API server", kind="decision", source=Source(origin="user"))
+    clock.advance(days=1)
+    memory.remember("Never use Fastify for the public API server", kind="decision")
+    assert str(only(memory).proposed) == "supersede:2=1"
+    memory.pin(2)
+    assert str(only(memory).proposed) == "supersede:1=2"
+
+
+def test_a_repetition_is_found_and_consolidated(memory: kept.Kept) -> None:
+    """B13: consolidate related facts; the one that helped stays and takes over how the other was filed."""
+    memory.remember("The nightly import job reads from the replica, since the primary is busy", files=["a.py"])
+    memory.remember("The nightly import job reads from the replica since the primary is too busy", tags=["import"])
+    memory.remember("Deploys happen on Tuesdays")
+    memory.reinforce(1)
+    finding = only(memory)
+    assert (finding.ref, finding.reasons, str(finding.proposed)) == ("2", ("duplicate",), "supersede:2=1")
+    memory.apply_review(["supersede:2=1"])
+    assert (memory.get(1).tags, memory.get(1).files) == (("import",), ("a.py",))
+    assert memory.get(2).reason == "superseded"
+    assert memory.review().findings == ()
+
+
+def test_what_was_not_needed_for_its_shelf_life_is_stale(memory: kept.Kept, clock: FakeClock) -> None:
+    """B13: staleness by the last date somebody needed it; also of what was remembered on purpose."""
+    memory.remember("The release is planned for May", kind="progress")
+    for _ in range(3):
+        memory.reinforce(1)
+    clock.advance(days=14)
+    assert memory.review().findings == ()
+    clock.advance(days=1)
+    finding = only(memory)
+    assert finding.reasons == ("stale",)
+    assert finding.why == "not used or confirmed for 15 days; 14 are usual for its kind"
+    assert str(finding.proposed) == "archive:1"
+    memory.apply_review([finding.proposed])
+    assert (memory.get(1).status, memory.get(1).reason) == ("archived", "expired")
+    assert [hit.ref for hit in memory.recall("release May", scope="archive")] == ["1"]
+
+
+def test_what_nobody_ever_used_is_unused(memory: kept.Kept, clock: FakeClock) -> None:
+    """B13: an automatic one is proposed to go; what somebody remembered on purpose is only asked about."""
+    memory.remember("The staging cluster is called Harbor")
+    memory.remember_many(
+        [
+            Draft(
+                content="The nightly import job reads from the replica because the primary is too busy.",
+                kind="decision",
+                source=Source(origin="extraction"),
+            )
+        ]
+    )
+    clock.advance(days=31)
+    found = {finding.ref: finding for finding in memory.review()}
+    assert {ref: finding.reasons for ref, finding in found.items()} == {"1": ("unused",), "2": ("unused",)}
+    assert (str(found["1"].proposed), str(found["2"].proposed)) == ("keep:1", "archive:2")
+    assert found["1"].why == "never used, in 31 days"
+
+
+def test_what_nobody_speaks_of_is_irrelevant(memory: kept.Kept, clock: FakeClock) -> None:
+    """B13: relevance against recent talk."""
+    memory.remember("Fastify serves the public API")
+    memory.remember("The brochure is printed in Antwerp")
+    for ref in (1, 2):
+        memory.reinforce(ref)
+    clock.advance(days=31)
+    talk_about(memory, "Let us look at fastify again", "Very well")
+    finding = only(memory)
+    assert (finding.ref, finding.reasons) == ("2", ("irrelevant",))
+    assert finding.proposed.action == "keep"
+    assert memory.review().messages == 25
+
+
+def test_little_talk_makes_nothing_irrelevant(memory: kept.Kept, clock: FakeClock) -> None:
+    memory.remember("The brochure is printed in Antwerp")
+    memory.reinforce(1)
+    clock.advance(days=31)
+    talk_about(memory, "Something else", messages=19)
+    assert memory.review().findings == ()
+
+
+def test_what_is_pinned_is_never_stale(memory: kept.Kept, clock: FakeClock) -> None:
+    memory.remember("Never edit the auth middleware", kind="warning", pin=True)
+    clock.advance(days=4000)
+    assert memory.review().findings == ()
+
+
+def test_what_was_kept_is_not_asked_about_again_soon(memory: kept.Kept, clock: FakeClock) -> None:
+    memory.remember("The staging cluster is called Harbor")
+    clock.advance(days=31)
+    [kept_one] = memory.apply_review([only(memory).proposed])
+    assert kept_one.verified_at == clock()
+    assert memory.review().findings == ()
+    assert memory.history(1)[-1].action == "verify"
+    clock.advance(days=31)
+    assert len(memory.review()) == 1
+
+
+def test_keeping_a_candidate_confirms_it(memory: kept.Kept) -> None:
+    content = "The nightly import job reads from the replica because the primary is too busy."
+    [receipt] = memory.remember_many([Draft(content=content, source=Source(origin="extraction"))])
+    assert receipt.outcome == "candidate"
+    assert memory.apply_review(["keep:1"])[0].status == "confirmed"
+
+
+def test_decisions_of_one_call_are_undone_together(memory: kept.Kept, clock: FakeClock) -> None:
+    for number, word in enumerate(("harbor", "anchor", "lantern", "compass"), 1):
+        memory.remember(f"The {word} cluster has {number * 13} nodes in zone {word}")
+    memory.remember("The harbor cluster has 13 nodes in the zone harbor")
+    memory.remember("The harbor cluster has thirteen nodes in zone harbor")
+    decisions = ["keep:2", "archive:3", "forget:4", "supersede:5=1", "supersede:6=1"]
+    changed = memory.apply_review(decisions)
+    assert [one.ref for one in changed] == ["2", "3", "4", "5", "6"]
+    assert [one.ref for one in memory.list()] == ["2", "1"]
+    groups = {event.group for event in memory.history(limit=6)}
+    assert len(groups) == 1
+    memory.undo()
+    assert [one.ref for one in memory.list()] == ["6", "5", "4", "3", "2", "1"]
+    assert memory.get(2).verified_at is None
+
+
+@pytest.mark.parametrize(
+    ("decisions", "says"),
+    [
+        (["burn:1"], "no decision"),
+        (["archive"], "no decision"),
+        (["supersede:1"], "no decision"),
+        (["archive:1=2"], "no decision"),
+        (["supersede:1=1"], "no decision"),
+        (["archive:nonsense"], "not the ref"),
+        (["archive:1", "forget:1"], "two decisions about memory 1"),
+        (["archive:2", "supersede:1=2"], "cannot be superseded by 2"),
+        (["archive:3"], "archived"),
+    ],
+)
+def test_a_decision_that_makes_no_sense_changes_nothing(memory: kept.Kept, decisions: list[str], says: str) -> None:
+    for content in ("One thing about harbors", "Another matter entirely", "Gone long ago"):
+        memory.remember(content)
+    memory.forget(3)
+    before = memory.history()
+    with pytest.raises(kept.InvalidInput, match=says):
+        memory.apply_review(decisions if "2" in str(decisions) else ["keep:2", *decisions])
+    assert memory.history() == before
+
+
+def test_all_decisions_or_none(memory: kept.Kept) -> None:
+    memory.remember("One thing about harbors")
+    with pytest.raises(kept.NotFound, match="99"):
+        memory.apply_review(["archive:1", "archive:99"])
+    assert memory.get(1).status == "confirmed"
+
+
+def test_reviews_are_of_what_the_actor_may_change(tmp_path: Path, clock: FakeClock) -> None:
+    """B14: a project agent reviews its own; an admin reviews global memory, too."""
+    admin = kept.Actor(role="admin")
+    with kept.open(home=tmp_path, project="p", actor=admin, clock=clock, settings=kept.Settings()) as memory:
+        memory.remember("Prefers short answers", kind="preference", tier="global")
+        memory.remember("The staging cluster is called Harbor")
+        clock.advance(days=400)
+        assert {finding.ref for finding in memory.review()} == {"1", "g1"}
+        assert [one.ref for one in memory.apply_review(["archive:1", "archive:g1"])] == ["1", "g1"]
+        memory.undo()
+        assert {finding.ref for finding in memory.review()} == {"1", "g1"}
+    with kept.open(home=tmp_path, project="p", clock=clock, settings=kept.Settings()) as memory:
+        assert {finding.ref for finding in memory.review()} == {"1"}
+        with pytest.raises(kept.NotAllowed, match="global"):
+            memory.apply_review(["archive:g1"])
+
+
+def test_a_review_can_be_narrowed(memory: kept.Kept, clock: FakeClock) -> None:
+    memory.remember("The release is planned for May", kind="progress")
+    memory.remember("The staging cluster is called Harbor")
+    clock.advance(days=31)
+    review = memory.review(reasons=["stale"])
+    assert [finding.ref for finding in review] == ["1"]
+    assert (review.counts["stale"], review.counts["unused"]) == (1, 2)
+    assert len(memory.review(limit=1)) == 1
+    with pytest.raises(kept.InvalidInput, match="no reason"):
+        memory.review(reasons=["ugly"])  # type: ignore[list-item]
+    with pytest.raises(kept.InvalidInput, match="limit"):
+        memory.review(limit=-1)
+
+
+def test_looking_changes_nothing(memory: kept.Kept, clock: FakeClock) -> None:
+    memory.remember("The staging cluster is called Harbor")
+    clock.advance(days=400)
+    before = (memory.get(1), memory.history())
+    memory.review()
+    assert (memory.get(1), memory.history()) == before
+
+
+def test_decisions_are_written_as_they_are_read() -> None:
+    for decision in (Decision(action="keep", ref="3"), Decision(action="supersede", ref="g9", by="g3")):
+        assert parse_decision(str(decision)) == decision
+    assert parse_decision(" Archive : [id:3] ") == Decision(action="archive", ref="[id:3]")
+
+
+WORDS = ("harbor", "anchor", "lantern", "compass", "the", "a", "uses", "never", "always", "port")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.sampled_from(WORDS), min_size=2, max_size=6).map(" ".join), min_size=2, max_size=14))
+def test_all_proposals_of_a_review_can_be_carried_out_together(contents: list[str]) -> None:
+    clock = FakeClock()
+    with kept.open(":memory:", clock=clock, settings=kept.Settings()) as memory:
+        for content in contents:
+            memory.remember(content, kind="decision")
+        clock.advance(days=100)
+        review = memory.review(limit=100)
+        memory.apply_review(finding.proposed for finding in review)
+        gone = {finding.ref for finding in review if finding.proposed.action != "keep"}
+        assert gone.isdisjoint(one.ref for one in memory.list(limit=100))
+        memory.undo()
+        again = memory.review(limit=100)
+        assert [finding.proposed for finding in again] == [finding.proposed for finding in review]
+
+
+def test_a_long_series_is_no_quadratic_work() -> None:
+    memories = [
+        a_memory(f"statement number {number} about the number {number * 31}", id=number) for number in range(1, 2001)
+    ]
+    found = judging.review(memories, [], Talk(), START, RULES)
+    assert len(found) < len(memories)

@@ -1,0 +1,443 @@
+"""Sessions: what was said is kept, seen through a window, summarised, forked, packed, and found again."""
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kept
+from kept.memory.sessions import PRUNED, signals_of, window
+from kept.model import Message
+from tests.builders import START, FakeClock
+
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+DECISION = "We decided to use PostgreSQL 16 for the billing service because of its exclusion constraints."
+PREFERENCE = "From now on always run the linter before you commit anything to this repository."
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+# Exact, however busy the machine is; and no backup takes the turn in which a recall would note its receipt.
+UNHURRIED = kept.Settings(recall_deadline_ms=60_000, backup_daily=False)
+
+
+@pytest.fixture
+def memory(tmp_path: Path, clock: FakeClock) -> Iterator[kept.Kept]:
+    with kept.open(home=tmp_path / "home", project="p", clock=clock, settings=UNHURRIED) as opened:
+        yield opened
+
+
+def transcript(tmp_path: Path, session: str) -> list[dict[str, object]]:
+    (path,) = (tmp_path / "home").rglob(f"sessions/{session}.jsonl")
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def test_a_transcript_is_kept_in_rows_and_mirrored_in_brains_form(memory: kept.Kept, tmp_path: Path) -> None:
+    """B3, B4: one line a message, exactly in B's form; the index beside it."""
+    session = memory.session("s1", agent="codex")
+    session.append("user", "Hello", id="msg_001", timestamp=START)
+    session.append("tool_call", id="tool_001", name="read", input={"path": "README.md"}, timestamp=START)
+    session.append("tool_result", "# Project", id="tool_001", timestamp=START)
+    assert transcript(tmp_path, "s1") == [
+        {"id": "msg_001", "role": "user", "content": "Hello", "timestamp": "2026-03-01T12:00:00Z"},
+        {
+            "id": "tool_001",
+            "role": "tool_call",
+            "name": "read",
+            "input": {"path": "README.md"},
+            "timestamp": "2026-03-01T12:00:00Z",
+        },
+        {"id": "tool_001", "role": "tool_result", "content": "# Project", "timestamp": "2026-03-01T12:00:00Z"},
+    ]
+    (index,) = (tmp_path / "home").rglob("sessions/sessions.json")
+    assert [entry["id"] for entry in json.loads(index.read_text())["sessions"]] == ["s1"]
+    assert [message.n for message in session.messages()] == [1, 2, 3]
+    assert session.append("user", "Hello again", id="msg_001") is None
+
+
+def test_secrets_are_redacted_before_anything_is_written(memory: kept.Kept, tmp_path: Path) -> None:
+    session = memory.session("s1")
+    session.append("user", f"use {SECRET} please", speaker=SECRET)
+    session.append("tool_call", name="sh", input={"env": {"TOKEN": SECRET}, "password": "hunter2hunter2"})
+    for path in (tmp_path / "home").rglob("*"):
+        if path.is_file():
+            assert SECRET.encode() not in path.read_bytes(), path
+            assert b"hunter2hunter2" not in path.read_bytes(), path
+
+
+@pytest.mark.parametrize("name", ["../up", "a/b", "", ".hidden", "x" * 129, "nul\0", "con..", "ünïcode", "a b"])
+def test_hostile_ids_are_refused(memory: kept.Kept, name: str) -> None:
+    with pytest.raises(kept.InvalidInput, match="session"):
+        memory.session(name)
+
+
+def test_a_torn_tail_is_healed(memory: kept.Kept, tmp_path: Path) -> None:
+    session = memory.session("s1")
+    for number in range(3):
+        session.append("user", f"message {number}")
+    (path,) = (tmp_path / "home").rglob("sessions/s1.jsonl")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-7])
+    memory.session("s1")
+    assert path.read_bytes() == whole
+    path.unlink()
+    session.append("user", "one more")
+    assert len(transcript(tmp_path, "s1")) == 4
+
+
+def test_the_window_leaves_old_tool_results_out_and_the_transcript_alone(memory: kept.Kept) -> None:
+    """B2, B10: results beyond the newest five are not sent again; the calls stay, and so does the transcript."""
+    session = memory.session("s1")
+    for number in range(8):
+        session.append("tool_call", id=f"t{number}", name="read", input={"n": number})
+        session.append("tool_result", f"result {number}", id=f"t{number}")
+    shown = session.window().messages
+    results = [message.content for message in shown if message.role == "tool_result"]
+    assert results == [PRUNED] * 3 + [f"result {number}" for number in range(3, 8)]
+    assert sum(message.role == "tool_call" for message in shown) == 8
+    assert [m.content for m in session.messages() if m.role == "tool_result"] == [f"result {n}" for n in range(8)]
+
+
+def test_compaction_keeps_the_newest_and_stands_in_for_the_rest(memory: kept.Kept) -> None:
+    """B11: [1..10] becomes [summary, 8, 9, 10]; nothing that was written changes."""
+    messages = [Message(id=str(n), role="user", session="s", n=n, content=f"message {n}") for n in range(1, 11)]
+    summary = Message(id="sum", role="summary", session="s", n=11, content="what 1 to 7 said", input={"upto": 7})
+    shown = window([*messages, summary], 5).messages
+    assert [message.id for message in shown] == ["sum", "8", "9", "10"]
+
+
+def test_three_thousand_messages_cross_flush_and_compaction(tmp_path: Path, clock: FakeClock) -> None:
+    """A21, B11, B12: the window stays under its limit, no finding is missing, the transcript is whole."""
+    settings = kept.Settings(compaction_threshold_tokens=6_000, flush_threshold_tokens=4_000, compaction_keep_recent=10)
+    signals: list[str] = []
+    with kept.open(tmp_path / "m.db", clock=clock, settings=settings) as memory:
+        memory.subscribe(lambda signal: signals.append(signal.name))
+        session = memory.session("long")
+        said = []
+        for start in range(0, 3000, 50):
+            batch = [
+                Message(id=f"m{n}", role="user" if n % 2 or n % 500 == 0 else "assistant", content=talk(n))
+                for n in range(start, start + 50)
+            ]
+            session.extend(batch)
+            said += [message.content for message in batch]
+            assert session.compact().tokens < settings.compaction_threshold_tokens
+        kept_findings = {memory_.content for memory_ in session.findings()}
+        for decision in DECISIONS:
+            assert any(decision in content for content in kept_findings), decision
+        assert [m.content for m in session.messages() if m.role != "summary"] == said
+        assert any(m.role == "summary" for m in session.messages())
+        assert signals.count("memory:flush") > 3
+        assert signals.count("memory:compact") > 3
+        assert len(memory.list(kinds=["summary"], limit=500)) > 3
+
+
+DECISIONS = (
+    "use PostgreSQL 16 for billing",
+    "deploy the worker with Nomad",
+    "write the parser in Rust",
+    "drop support for Internet Explorer",
+    "keep invoices for ten years",
+    "rename the module harbor to dock",
+)
+
+
+def talk(n: int) -> str:
+    if n % 500 == 0:
+        return f"We decided to {DECISIONS[n // 500]}, because everything else we tried was worse."
+    return f"Looking at part {n} of the file now, one moment."
+
+
+def test_a_flush_twice_is_a_flush_once(memory: kept.Kept) -> None:
+    """B12: callable by a host's hook before its compaction, and again afterwards."""
+    session = memory.session("s1")
+    session.append("user", DECISION)
+    first = session.flush()
+    assert first.summary is not None
+    again = session.flush()
+    assert (again.findings, again.summary) == (0, None)
+    assert len(memory.list(kinds=["summary"])) == 1
+
+
+def test_findings_are_taken_every_ten_messages(memory: kept.Kept) -> None:
+    """C2, C31: checkpointed by message number; what was taken is not taken again."""
+    session = memory.session("s1")
+    session.append("user", DECISION)
+    assert session.findings() == []
+    for number in range(9):
+        session.append("assistant", f"Looking at file {number}.")
+    (finding,) = session.findings()
+    assert (finding.kind, finding.tier, finding.status) == ("decision", "session", "candidate")
+    assert finding.source.session == "s1"
+    assert session.checkpoint() == 0
+    assert memory.sessions()[0].checked == 10
+
+
+def test_what_a_crash_left_undone_is_done_at_the_next_opening(tmp_path: Path, clock: FakeClock) -> None:
+    """C20, C31: messages are safe at once; their findings are recovered."""
+    with kept.open(tmp_path / "m.db", clock=clock, settings=kept.Settings(auto_memory=False)) as memory:
+        session = memory.session("s1")
+        session.append("user", DECISION)
+        for number in range(12):
+            session.append("assistant", f"Looking at file {number}.")
+        session.finish(fast=True)
+        assert session.findings() == []
+    with kept.open(tmp_path / "m.db", clock=clock, settings=kept.Settings()) as memory:
+        assert len(memory.session("s1").findings()) == 1
+
+
+def test_finishing_promotes_what_has_shown_its_worth(memory: kept.Kept) -> None:
+    """C8, C9, A21: the user's own decisions and preferences become candidates of the project; a summary is stored."""
+    session = memory.session("s1")
+    session.append("user", DECISION)
+    session.append("assistant", "One moment, I am looking at the file.")
+    session.append("user", PREFERENCE)
+    done = session.finish()
+    assert done.promoted == 2
+    assert done.summary is not None
+    promoted = {m.content: m for m in memory.list() if m.tier == "project"}
+    assert len(promoted) == 2
+    assert {m.status for m in promoted.values()} == {"candidate"}
+    assert memory.sessions()[0].finished_at is not None
+
+
+def test_the_same_finding_in_two_sessions_is_one_with_more_evidence(memory: kept.Kept) -> None:
+    """C8: multi-session, multi-agent."""
+    for name, agent in (("s1", "codex"), ("s2", "claude")):
+        session = memory.session(name, agent=agent)
+        session.append("user", DECISION)
+        session.checkpoint()
+    (finding,) = [m for m in memory.list() if m.kind == "decision"]
+    assert set(signals_of(finding)) >= {"multi-session", "multi-agent"}
+
+
+def test_manual_promotes_nothing_and_auto_off_takes_nothing(tmp_path: Path, clock: FakeClock) -> None:
+    """C5 (manual), C20: auto off."""
+    with kept.open(tmp_path / "a.db", clock=clock, settings=kept.Settings(preset="manual")) as memory:
+        session = memory.session("s1")
+        session.append("user", DECISION)
+        assert session.finish().promoted == 0
+        assert len(session.findings()) == 1
+    with kept.open(tmp_path / "b.db", clock=clock, settings=kept.Settings(auto_memory=False)) as memory:
+        session = memory.session("s1")
+        session.append("user", DECISION)
+        done = session.finish()
+        assert (done.findings, done.promoted, done.summary) == (0, 0, None)
+        assert memory.list() == []
+        assert len(session.messages()) == 1
+
+
+def test_a_paused_session_takes_nothing(memory: kept.Kept) -> None:
+    memory.pause("s1")
+    session = memory.session("s1")
+    session.append("user", DECISION)
+    assert session.flush().findings == 0
+    assert memory.list() == []
+
+
+def test_a_fork_begins_with_everything_and_knows_its_parent(memory: kept.Kept) -> None:
+    """C25: a deep copy; both may promote, and equal findings meet in one memory."""
+    parent = memory.session("s1")
+    parent.append("user", DECISION)
+    child = parent.fork("s2")
+    child.append("user", "only here")
+    parent.append("user", "only there")
+    assert [m.content for m in child.messages()] == [DECISION, "only here"]
+    assert [m.content for m in parent.messages()] == [DECISION, "only there"]
+    assert [session.parent for session in memory.sessions()] == [None, "s1"]
+    parent.finish()
+    child.finish()
+    assert len([m for m in memory.list() if m.kind == "decision"]) == 1
+    with pytest.raises(kept.InvalidInput, match="already"):
+        parent.fork("s2")
+
+
+def test_old_sessions_are_packed_and_can_still_be_read(memory: kept.Kept, clock: FakeClock, tmp_path: Path) -> None:
+    """B3, B23: retention after 30 days."""
+    session = memory.session("s1")
+    session.append("user", "An old story about the harbor")
+    clock.advance(days=29)
+    assert memory.pack_sessions() == []
+    clock.advance(days=1)
+    assert memory.pack_sessions() == ["s1"]
+    assert memory.pack_sessions() == []
+    assert [m.content for m in session.messages()] == ["An old story about the harbor"]
+    assert list((tmp_path / "home").rglob("sessions/s1.jsonl")) == []
+    assert memory.sessions()[0].packed_at == clock.at
+
+
+def test_an_old_conversation_that_was_brought_in_today_is_kept_since_today(memory: kept.Kept, clock: FakeClock) -> None:
+    """B23: what somebody imports, they want to find; its thirty days begin now."""
+    memory.session("s1").append("user", "The harbor of 2019", timestamp=clock.at - timedelta(days=2_000))
+    clock.advance(days=29)
+    assert memory.pack_sessions() == []
+    assert len(memory.recall("harbor", scope="sessions")) == 1
+    clock.advance(days=1)
+    assert memory.pack_sessions() == ["s1"]
+
+
+def test_packed_sessions_are_searched_when_asked_for(memory: kept.Kept, clock: FakeClock) -> None:
+    """B3, B17, B23: an old conversation is found again, beside the new ones, with one score over all of them."""
+    memory.session("old").extend(
+        [
+            Message(id="1", role="user", content="Where does the ferry to the lighthouse island leave?"),
+            Message(id="2", role="assistant", content="From pier seven, every morning at six."),
+            Message(id="3", role="user", content="And what is for lunch?"),
+        ]
+    )
+    clock.advance(days=20)
+    memory.session("new").append("user", "The lighthouse was painted")
+    everything = memory.recall("ferry lighthouse", scope="sessions")
+    clock.advance(days=10)
+    assert memory.pack_sessions() == ["old"]
+    assert {hit.memory.source.session for hit in memory.recall("ferry lighthouse", scope="sessions")} == {"new"}
+    found = memory.recall("ferry lighthouse", scope="sessions", packed=True)
+    assert [hit.ref for hit in found] == [hit.ref for hit in everything]
+    assert found.degraded is None
+    by_session = memory.recall("ferry lighthouse", scope="sessions", packed=True, by="session")
+    assert [hit.memory.source.session for hit in by_session] == ["old", "new"]
+    assert memory.replay(found.receipt).hits == found.hits
+
+
+def test_a_packed_session_that_goes_on_is_an_open_one_again(
+    memory: kept.Kept, clock: FakeClock, tmp_path: Path
+) -> None:
+    """B3, B23: restorable; nothing of it is lost, neither in the rows nor in its file."""
+    memory.session("s1").append("user", "An old story about the harbor", id="a")
+    clock.advance(days=31)
+    memory.pack_sessions()
+    again = memory.session("s1")
+    assert again.append("user", "An old story about the harbor", id="a") is None
+    assert list((tmp_path / "home").rglob("sessions/s1.jsonl")) == [], "looking at it does not unpack it"
+    assert memory.sessions()[0].packed_at is not None
+    again.append("user", "It goes on at the pier")
+    assert memory.sessions()[0].packed_at is None
+    assert [m.content for m in again.messages()] == ["An old story about the harbor", "It goes on at the pier"]
+    assert len(transcript(tmp_path, "s1")) == 2
+    clock.advance(days=31)
+    assert memory.pack_sessions() == ["s1"]
+    assert [m.n for m in again.messages()] == [1, 2]
+
+
+def test_a_round_of_an_agents_loop(memory: kept.Kept) -> None:
+    """B22: INTAKE → CONTEXT → EXECUTE → PERSIST."""
+    session = memory.session("s1")
+    with session.turn("What is in the README?") as turn:
+        assert [m.content for m in turn.context().messages] == ["What is in the README?"]
+        turn.persist("It says hello.", [("read", {"path": "README.md"}, "# Hello")])
+    assert [m.role for m in session.messages()] == ["user", "tool_call", "tool_result", "assistant"]
+
+
+def test_a_message_without_an_id_is_never_taken_for_another(memory: kept.Kept) -> None:
+    """B3, B4: it is numbered by its place in the transcript; where that id was given already, by the next free one."""
+    session = memory.session("s1")
+    first = Message(id="x", role="user", content="first")
+    session.extend([first, first, Message(id="", role="user", content="second")])
+    session.append("user", "third")
+    session.append("user", "of another", id="msg_005")
+    session.append("user", "fifth")
+    said = [
+        ("x", "first"),
+        ("msg_002", "second"),
+        ("msg_003", "third"),
+        ("msg_005", "of another"),
+        ("msg_006", "fifth"),
+    ]
+    assert [(message.id, message.content) for message in session.messages()] == said
+    assert [message.n for message in session.messages()] == [1, 2, 3, 4, 5]
+
+
+def test_two_rounds_at_once_keep_both_tool_calls(memory: kept.Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B22: whoever persists while another does, takes nothing from it."""
+    session, other = memory.session("s1"), memory.session("s1")
+    extend = session.extend
+    with session.turn("one?") as one, other.turn("two?") as two:
+
+        def after_the_other(messages: Sequence[Message]) -> list[Message]:
+            two.persist("two", [("read", {"n": 2}, "result two")])
+            return extend(messages)
+
+        monkeypatch.setattr(session, "extend", after_the_other)
+        one.persist("one", [("read", {"n": 1}, "result one"), ("read", {"n": 3}, "result three")])
+    said = session.messages()
+    assert [m.content for m in said if m.role == "tool_result"] == ["result two", "result one", "result three"]
+    calls = {message.id: message.input for message in said if message.role == "tool_call"}
+    assert [calls[m.id] for m in said if m.role == "tool_result"] == [{"n": 2}, {"n": 1}, {"n": 3}]
+
+
+def test_two_processes_on_one_session_take_turns(memory: kept.Kept, tmp_path: Path) -> None:
+    """B22: session locking; here two handles, each with storages of its own."""
+    with kept.open(home=tmp_path / "home", project="p", settings=kept.Settings()) as other:
+        one, two = memory.session("s1"), other.session("s1")
+        for number in range(5):
+            one.append("user", f"one {number}")
+            two.append("user", f"two {number}")
+    assert [m.n for m in one.messages()] == list(range(1, 11))
+    assert len(transcript(tmp_path, "s1")) == 10
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        ({"role": "wizard", "content": "x"}, "role"),
+        ({"role": "user", "content": "a\0b"}, "NUL"),
+        ({"role": "user", "content": "half \ud800"}, "surrogate"),
+        ({"role": "tool_call", "name": "x", "input": {"f": object()}}, "JSON"),
+        ({"role": "user", "content": "x", "timestamp": START.replace(tzinfo=None)}, "time zone"),
+    ],
+)
+def test_what_cannot_be_said_is_an_error_and_loses_nothing(
+    memory: kept.Kept, arguments: dict[str, object], word: str
+) -> None:
+    session = memory.session("s1")
+    session.append("user", "before")
+    with pytest.raises(kept.InvalidInput, match=word):
+        session.append(**arguments)  # type: ignore[arg-type]
+    assert [m.content for m in session.messages()] == ["before"]
+
+
+def test_a_session_without_an_id_gets_one(memory: kept.Kept, clock: FakeClock) -> None:
+    first = memory.session()
+    clock.advance(seconds=1)
+    second = memory.session()
+    assert first.id.startswith("20260301-120000-")
+    assert first.id != second.id
+    assert START + timedelta(seconds=1) == clock.at
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({"role": "tool_call", "name": "bash", "input": ["ls", "-l"]}, "list, and not a dictionary"),
+        ({"role": "tool_call", "name": "bash", "input": "ls"}, "str, and not a dictionary"),
+        ({"role": "tool_call", "name": "bash", "input": {"a": object()}}, "not JSON"),
+        ({"role": "user", "content": None}, "The message is of type NoneType"),
+        ({"role": "user", "content": b"hello"}, "The message is of type bytes"),
+        ({"role": "user", "name": []}, "The name of the message is of type list"),
+        ({"role": "user", "id": 5}, "The id of the message is of type int"),
+        ({"role": "user", "timestamp": "2026-01-01"}, "time zone"),
+    ],
+)
+def test_what_is_no_message_is_an_error_and_the_session_stays_readable(
+    memory: kept.Kept, given: dict[str, Any], word: str
+) -> None:
+    session = memory.session("s1")
+    session.append("user", "hello")
+    with pytest.raises(kept.InvalidInput, match=word):
+        session.append(**given)
+    with pytest.raises(kept.InvalidInput, match="dict is not a message"):
+        session.extend([{"role": "user"}])  # type: ignore[list-item]
+    assert [message.content for message in session.messages()] == ["hello"]
+    assert len(memory.recall("hello", scope="sessions")) == 1
+
+
+def test_a_tool_call_is_a_name_an_input_and_a_result(memory: kept.Kept) -> None:
+    session = memory.session("s1")
+    with pytest.raises(kept.InvalidInput, match=r"\(name, input, result\)"), session.turn("hi") as turn:
+        turn.persist("ok", tool_calls=[{"name": "ls", "input": {}, "output": "x"}])  # type: ignore[list-item]

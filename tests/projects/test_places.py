@@ -1,0 +1,300 @@
+"""What a directory is: a repository, a plain directory, or no place for a project."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kept.errors import InvalidInput, NotFound
+from kept.projects.places import Place, identify, no_project_directories, path_text, read_id, text_path, write_id
+from tests.folders import directory, git, make_repository, make_worktree, needs_git, posix_only
+
+
+def place(path: Path) -> Place:
+    return identify(path, {})
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    return tmp_path.resolve()
+
+
+# Repositories
+
+
+def test_a_repository_is_one_place_from_every_directory_in_it(here: Path) -> None:
+    repository = make_repository(here / "web")
+    (repository / "src/deep").mkdir(parents=True)
+    expected = Place(repository, repository / ".git")
+    for inside in (".", "src", "src/deep", "src/../src", ".git", ".git/objects"):
+        assert place(repository / inside) == expected
+
+
+def test_a_worktree_is_the_place_of_its_repository(here: Path) -> None:
+    main = make_repository(here / "web")
+    tree = make_worktree(main / ".git", here / "trees/fix")
+    (tree / "src").mkdir()
+    assert place(tree) == place(tree / "src") == place(main)
+    assert place(main / ".git/worktrees/fix") == place(main)
+
+
+def test_a_worktree_is_known_even_while_its_repository_is_out_of_reach(here: Path) -> None:
+    main = make_repository(here / "web")
+    tree = make_worktree(main / ".git", here / "fix")
+    expected = place(tree)
+    main.rename(here / "unmounted")
+    assert place(tree) == expected
+
+
+def test_a_nested_repository_is_a_place_of_its_own(here: Path) -> None:
+    outer = make_repository(here / "web")
+    inner = make_repository(outer / "vendor/lib")
+    assert place(inner) == Place(inner, inner / ".git")
+    assert place(outer / "vendor") == place(outer)
+
+
+@pytest.mark.parametrize("pointer", ["gitdir: ../.git/modules/lib\n", "gitdir: ../.git/modules/lib", "absolute"])
+def test_a_submodule_is_a_place_of_its_own(here: Path, pointer: str) -> None:
+    outer = make_repository(here / "web")
+    module = outer / ".git/modules/lib"
+    module.parent.mkdir()
+    make_repository(here / "scratch").joinpath(".git").rename(module)
+    (outer / "lib").mkdir()
+    (outer / "lib/.git").write_text(f"gitdir: {module}\n" if pointer == "absolute" else pointer)
+    assert place(outer / "lib") == Place(outer / "lib", module)
+
+
+def test_a_bare_repository_is_a_place_and_gives_its_name(here: Path) -> None:
+    bare = here / "web.git"
+    make_repository(here / "scratch").joinpath(".git").rename(bare)
+    assert place(bare) == place(bare / "refs") == Place(bare, bare)
+    assert place(bare).name == "web"
+
+
+def test_worktrees_beside_a_hidden_bare_repository_carry_the_name_of_their_folder(here: Path) -> None:
+    make_repository(here / "web").joinpath(".git").rename(here / "web/.bare")
+    (here / "web/.git").write_text("gitdir: ./.bare\n")
+    make_worktree(here / "web/.bare", here / "web/main")
+    assert place(here / "web") == place(here / "web/main") == Place(here / "web", here / "web/.bare")
+    assert place(here / "web/main").name == "web"
+
+
+@posix_only
+def test_a_symbolic_link_to_a_checkout_is_the_same_place(here: Path) -> None:
+    repository = make_repository(here / "web")
+    (repository / "src").mkdir()
+    (here / "link").symlink_to(repository)
+    (here / "deep").symlink_to(repository / "src")
+    assert place(here / "link") == place(here / "deep") == place(repository)
+
+
+@posix_only
+def test_a_repository_whose_git_directory_is_linked_from_elsewhere_is_found(here: Path) -> None:
+    repository = make_repository(here / "web")
+    (repository / ".git").rename(here / "store")
+    (repository / ".git").symlink_to(here / "store")
+    assert place(repository) == Place(repository, here / "store")
+
+
+@needs_git
+def test_real_git_agrees(here: Path) -> None:
+    main = here / "web"
+    main.mkdir()
+    git("init", "-q", cwd=main)
+    git("commit", "-q", "--allow-empty", "-m", "first", cwd=main)
+    git("worktree", "add", "-q", here / "fix", cwd=main)
+    git("clone", "-q", "--bare", main, here / "bare.git", cwd=here)
+    git("clone", "-q", main, here / "library", cwd=here)
+    git("submodule", "add", "-q", here / "library", "lib", cwd=main)
+    git("init", "-q", "--separate-git-dir", here / "store", here / "split", cwd=here)
+    assert place(main) == place(here / "fix") == Place(main, main / ".git")
+    assert place(here / "bare.git") == Place(here / "bare.git", here / "bare.git")
+    assert place(main / "lib") == Place(main / "lib", main / ".git/modules/lib")
+    assert place(here / "split") == Place(here / "split", here / "store")
+    assert place(here / "library") == Place(here / "library", here / "library/.git")
+
+
+@needs_git
+def test_git_works_on_with_our_file_in_its_directory_and_does_not_clone_it(here: Path) -> None:
+    main = here / "web"
+    main.mkdir()
+    git("init", "-q", cwd=main)
+    git("commit", "-q", "--allow-empty", "-m", "first", cwd=main)
+    assert write_id(place(main), "0123abcd")
+    git("fsck", "--strict", cwd=main)
+    git("gc", "-q", "--prune=now", cwd=main)
+    git("clone", "-q", main, here / "clone", cwd=here)
+    assert read_id(place(main)) == "0123abcd"
+    assert read_id(place(here / "clone")) is None
+
+
+# What only looks like a repository
+
+
+@pytest.mark.parametrize("content", [b"", b"gitdir: ", b"nonsense", b"gitdir: a\0b", b"\xff\xfe", b"x" * 100_000])
+def test_a_git_file_that_says_nothing_is_no_repository(here: Path, content: bytes) -> None:
+    (here / ".git").write_bytes(content)
+    assert place(here).git_common_dir is None
+
+
+def test_a_git_file_that_leads_nowhere_makes_its_directory_a_plain_place(here: Path) -> None:
+    (here / "lib/src").mkdir(parents=True)
+    (here / "lib/.git").write_text("gitdir: ../gone\n")
+    assert place(here / "lib/src") == Place(here / "lib")
+
+
+def test_an_empty_git_directory_is_no_repository(here: Path) -> None:
+    outer = make_repository(here / "web")
+    (outer / "sub/.git").mkdir(parents=True)
+    assert place(outer / "sub") == place(outer)
+
+
+@posix_only
+def test_a_pipe_in_place_of_a_file_makes_nobody_wait(here: Path) -> None:
+    os.mkfifo(here / ".git")
+    assert place(here) == Place(here)
+    repository = make_repository(here / "web")
+    os.mkfifo(repository / ".git/kept-id")
+    os.mkfifo(repository / ".git/commondir")
+    assert read_id(place(repository)) is None
+
+
+@posix_only
+def test_links_in_a_circle_are_a_clear_error_or_no_repository(here: Path) -> None:
+    (here / "a").symlink_to(here / "b")
+    (here / "b").symlink_to(here / "a")
+    with pytest.raises(InvalidInput):
+        place(here / "a")
+    (here / "c").mkdir()
+    (here / "c/.git").symlink_to(here / "c/.git")
+    assert place(here / "c") == Place(here / "c")
+
+
+# Plain directories, and those that are no projects
+
+
+def test_a_directory_outside_any_repository_is_its_own_place(here: Path) -> None:
+    assert place(here) == Place(here)
+    assert place(here).name == here.name
+
+
+def test_home_root_and_temporary_directories_are_no_projects_but_what_is_below_them_is(here: Path) -> None:
+    ada, scratch = here / "ada", here / "scratch"
+    directory(ada / "notes")
+    directory(scratch / "job")
+    none = no_project_directories({"HOME": str(ada), "TMPDIR": str(scratch)})
+    assert identify(ada, none).no_project == "your home directory"
+    assert identify(scratch, none).no_project == "a directory for temporary files"
+    assert identify(Path(here.anchor), none).no_project == "the root of the file system"
+    for fine in (ada / "notes", scratch / "job", here):
+        assert identify(fine, none).no_project == ""
+
+
+@posix_only
+@pytest.mark.parametrize("root", ["/tmp", "/var/tmp", "/"])
+def test_temporary_roots_are_no_projects_whatever_the_environment_says(root: str) -> None:
+    assert identify(Path(root), no_project_directories({})).no_project
+
+
+@posix_only
+def test_home_is_no_project_by_another_name_either(here: Path) -> None:
+    (here / "ada").mkdir()
+    (here / "link").symlink_to(here / "ada")
+    assert identify(here / "ada", no_project_directories({"HOME": str(here / "link")})).no_project
+
+
+def test_a_repository_of_dot_files_does_not_own_all_of_home(here: Path) -> None:
+    ada = make_repository(here / "ada")
+    (ada / "notes").mkdir()
+    none = no_project_directories({"HOME": str(ada)})
+    assert identify(ada, none).no_project
+    assert identify(ada / "notes", none) == Place(ada / "notes")
+
+
+def test_a_bare_repository_in_home_does_not_own_all_of_home(here: Path) -> None:
+    make_repository(here / "scratch").joinpath(".git").rename(directory(here / "ada") / ".bare")
+    tree = make_worktree(here / "ada/.bare", here / "tree")
+    none = no_project_directories({"HOME": str(here / "ada")})
+    assert identify(tree, none) == Place(here / "ada/.bare", here / "ada/.bare")
+
+
+# Bad paths and odd names
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\ud800", "x" * 300, "y/" * 3000])
+def test_an_impossible_path_is_a_clear_error(here: Path, name: str) -> None:
+    with pytest.raises((InvalidInput, NotFound)) as caught:
+        place(here / name)
+    str(caught.value).encode()
+
+
+def test_a_missing_directory_and_a_file_are_clear_errors(here: Path) -> None:
+    with pytest.raises(NotFound, match="There is no directory"):
+        place(here / "missing")
+    (here / "file").touch()
+    with pytest.raises(InvalidInput, match="is a file"):
+        place(here / "file")
+    with pytest.raises(InvalidInput):
+        place(here / "file/below")
+
+
+@posix_only
+@pytest.mark.skipif(sys.platform == "darwin", reason="macOS allows only Unicode file names")
+def test_a_directory_whose_name_is_not_unicode_has_a_name_and_can_be_written_down(here: Path) -> None:
+    odd = Path(os.fsdecode(os.fsencode(here) + b"/caf\xe9"))
+    odd.mkdir()
+    assert place(odd).name == "caf\N{REPLACEMENT CHARACTER}"
+    place(odd).key.encode()
+    assert text_path(place(odd).key) == odd
+
+
+@pytest.mark.parametrize("name", ["web", "Größe 東京 🚀", "100%", "file:", "a b"])
+def test_a_path_that_is_unicode_is_written_down_as_it_is(here: Path, name: str) -> None:
+    assert path_text(here / name) == str(here / name)
+    assert text_path(path_text(here / name)) == here / name
+
+
+@posix_only
+def test_a_name_taken_from_a_directory_can_be_printed(here: Path) -> None:
+    (here / "two\nlines\x1b[31m").mkdir()
+    assert place(here / "two\nlines\x1b[31m").name == "two lines [31m"
+    assert Place(Path("/")).name == "project"
+
+
+# The id in the repository
+
+
+@pytest.mark.parametrize("content", [b"", b"0123ABCD", b"../../etc", b"0123abcd9", b"\xff" * 8, b"0123abcd\nmore"])
+def test_what_is_not_an_id_is_not_taken_for_one(here: Path, content: bytes) -> None:
+    repository = make_repository(here / "web")
+    (repository / ".git/kept-id").write_bytes(content)
+    assert read_id(place(repository)) is None
+
+
+def test_an_id_is_written_once_for_all_worktrees(here: Path) -> None:
+    main = make_repository(here / "web")
+    tree = make_worktree(main / ".git", here / "fix")
+    assert write_id(place(tree), "0123abcd")
+    assert read_id(place(main)) == "0123abcd"
+
+
+def test_a_plain_directory_holds_no_id_and_nothing_is_written_into_it(here: Path) -> None:
+    (here / "notes").mkdir()
+    assert not write_id(place(here / "notes"), "0123abcd")
+    assert read_id(place(here / "notes")) is None
+    assert list((here / "notes").iterdir()) == []
+
+
+def test_identifying_a_place_is_cheap(here: Path) -> None:
+    """Well under a millisecond, so that a hook can do it at every prompt; no git is started."""
+    deep = make_repository(here / "web") / "a/b/c/d/e/f"
+    deep.mkdir(parents=True)
+    none = no_project_directories({})
+    took_ms = []
+    for _ in range(50):
+        start = time.perf_counter()
+        identify(deep, none)
+        took_ms.append((time.perf_counter() - start) * 1000)
+    assert min(took_ms) < 1
