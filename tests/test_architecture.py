@@ -42,6 +42,18 @@ def test_layers_only_point_down() -> None:
     assert done.returncode == 0, done.stdout
 
 
+def test_only_the_storage_package_knows_its_engines() -> None:
+    engines = ("kept.storage.sqlite", "kept.storage.inmemory", "kept.storage.jsonfile")
+    for path in SOURCE.rglob("*.py"):
+        if path.is_relative_to(SOURCE / "storage"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+            module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+            imported = [f"{module}.{name}" if module else name for name in names]
+            assert not [name for name in imported if name.startswith(engines)], path.relative_to(SOURCE)
+
+
 @pytest.mark.parametrize("path", modules_of((*NOUNS, *STEPS)), ids=lambda path: path.relative_to(SOURCE).as_posix())
 def test_nothing_below_the_facade_reads_the_environment(path: Path) -> None:
     names = {node.attr for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Attribute)}

@@ -12,8 +12,8 @@ from kept.projects.home import Home
 from kept.projects.merge import Merged, merge
 from kept.projects.projects import Projects
 from kept.projects.registry import Project
-from kept.projects.spaces import open_file
 from kept.settings import Settings
+from kept.storage import open_space
 from kept.storage.sqlite import SqliteStorage
 from tests.builders import START, FakeClock, stamp
 from tests.builders import memory as a_memory
@@ -39,7 +39,7 @@ class Bench:
 
     def storage(self, project: Project) -> Storage:
         path = self.projects.home.prepare(project.folder).database
-        return open_file(path, project.space, Settings(), self.clock)
+        return open_space(path, project.space, now=self.clock)
 
     def merge(self, actor: Actor = ADMIN) -> Merged:
         return merge(self.projects, "old", "new", actor=actor, settings=Settings(), clock=self.clock)

@@ -20,7 +20,7 @@ from kept.errors import InvalidInput
 from kept.ids import UID_ENTROPY_BYTES, uuid7
 from kept.model import Draft, Memory, Reason, Source, canonical_kind, replace
 from kept.ports import Clock, Reader, Stamp, Storage, Where
-from kept.storage.inmemory import InMemoryStorage
+from kept.storage import IN_MEMORY, open_space
 from kept.writing.redact import redact, redact_draft
 
 PAGE = 500
@@ -183,7 +183,7 @@ class InMemoryBackend(StorageBackend):
     """Items in this process's memory: for tests, and for the one task that is running."""
 
     def __init__(self, items: Mapping[str, ContextItem] | None = None) -> None:
-        super().__init__(InMemoryStorage("project/agent-engine"))
+        super().__init__(open_space(IN_MEMORY, "project/agent-engine"))
         for item in (items or {}).values():
             self.add(item)
 

@@ -19,11 +19,10 @@ from kept.projects import config
 from kept.projects.home import Home, default_home, expanded
 from kept.projects.projects import Projects
 from kept.projects.registry import Project
-from kept.projects.spaces import PORTABLE_SPACE, HomeSpaces, OneSpace, Spaces, open_file
+from kept.projects.spaces import HomeSpaces, OneSpace, Spaces
 from kept.recall.select import Reranker
 from kept.settings import Settings
-
-IN_MEMORY = ":memory:"
+from kept.storage import open_space
 
 
 def utc_now() -> datetime:
@@ -63,7 +62,7 @@ def open(
         spaces: Spaces = HomeSpaces(projects.home, projects, project, chosen, now)
     else:
         chosen = settings_in_force(settings)
-        spaces = _single(os.fspath(location), chosen, now)
+        spaces = OneSpace(open_space(location, write_wait_s=chosen.write_wait_s, now=now))
     memory = Kept(
         spaces,
         actor=actor or Actor(),
@@ -95,18 +94,6 @@ def open_projects(home: str | os.PathLike[str] | None = None, *, clock: Clock | 
 def project_settings_file(home: Home, project: Project) -> Path:
     """Where the settings of one project are."""
     return home.files(project.folder).settings
-
-
-def _single(location: str, settings: Settings, now: Clock) -> Spaces:
-    if location == IN_MEMORY:
-        from kept.storage.inmemory import InMemoryStorage
-
-        return OneSpace(InMemoryStorage(PORTABLE_SPACE, write_wait_s=settings.write_wait_s))
-    if location.startswith(("postgresql://", "postgres://")):
-        raise InvalidInput("PostgreSQL is not supported yet.", hint="Use a file, or the home.")
-    if not location or "\0" in location:
-        raise InvalidInput("That is not a file name.", hint="Give a path such as memory.db.")
-    return OneSpace(open_file(Path(location), None, settings, now))
 
 
 def settings_in_force(given: Settings | Mapping[str, Any] | None = None, project_file: Path | None = None) -> Settings:

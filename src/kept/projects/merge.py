@@ -20,8 +20,8 @@ from kept.projects import mirrors
 from kept.projects.home import Home
 from kept.projects.projects import Projects
 from kept.projects.registry import Project
-from kept.projects.spaces import open_file
 from kept.settings import Settings
+from kept.storage import open_space
 
 BATCH = 500  # memories a transaction: others get their turn in between
 ACTION = "merge"
@@ -63,7 +63,8 @@ def merge(projects: Projects, source: str, into: str, *, actor: Actor, settings:
 
 
 def _open(home: Home, project: Project, settings: Settings, clock: Clock) -> Storage:
-    return open_file(home.prepare(project.folder).database, project.space, settings, clock)
+    path = home.prepare(project.folder).database
+    return open_space(path, project.space, write_wait_s=settings.write_wait_s, now=clock)
 
 
 def _move(giver: Storage, taker: Storage, counts: dict[str, int], giver_id: str, *, actor: Actor, clock: Clock) -> None:

@@ -17,6 +17,7 @@ from kept.projects.home import Home
 from kept.projects.places import text_path
 from kept.projects.projects import Projects
 from kept.settings import Settings
+from kept.storage import open_space, replace_damaged, space_of
 
 
 class Spaces(Protocol):
@@ -133,8 +134,6 @@ class HomeSpaces:
         return self._created(GLOBAL, self._home.prepare().database)
 
     def replace_damaged(self, source: Path, *, shared: bool) -> Restored:
-        from kept.storage.sqlite.restore import replace_damaged
-
         project = None if shared else self._projects.ensure(self._target)
         return replace_damaged(
             self._home.files(None if project is None else project.folder).database,
@@ -172,30 +171,12 @@ class HomeSpaces:
             if not create and not path.exists():
                 return None
             daily = self._settings.backups_kept if self._settings.backup_daily else 0
-            self._open[space] = open_file(path, space, self._settings, self._now, daily_backups=daily)
+            self._open[space] = open_space(
+                path, space, write_wait_s=self._settings.write_wait_s, now=self._now, daily_backups=daily
+            )
         return self._open[space]
 
 
 def is_of_global(backup: Path) -> bool:
     """Whether a backup is of the global space. Raises NotFound, Corrupt or SchemaTooNew when it is none."""
-    if backup.suffix == ".json":
-        return False  # only portable files are kept as JSON
-    from kept.storage.sqlite.restore import space_of
-
     return space_of(backup) == GLOBAL
-
-
-def open_file(
-    path: Path, space: str | None, settings: Settings, now: Callable[[], datetime], *, daily_backups: int = 0
-) -> Storage:
-    """The storage in a file: JSON when it is called so, SQLite otherwise."""
-    if path.suffix == ".json":
-        from kept.storage.jsonfile import JsonFileStorage
-
-        return JsonFileStorage(path, space or PORTABLE_SPACE, write_wait_s=settings.write_wait_s)
-    from kept.storage.sqlite import SqliteStorage
-
-    return SqliteStorage(path, space, write_wait_s=settings.write_wait_s, now=now, daily_backups=daily_backups)
-
-
-PORTABLE_SPACE = "project/portable"

@@ -20,9 +20,10 @@ from kept.entrypoints.cli.wording import counted, size
 from kept.errors import InvalidInput
 from kept.exchange.jsonl import to_document, to_lines
 from kept.model import GLOBAL, replace
+from kept.storage import examine, repair
 
 if TYPE_CHECKING:
-    from kept.storage.sqlite.health import Finding
+    from kept.storage import Finding
 
 
 def given_file(name: str) -> Path:
@@ -62,9 +63,6 @@ def doctor_command(invocation: Invocation, *, deep: bool, fix: bool) -> None:
     It looks at every byte that an answer could come from, and changes nothing. It ends with exit code 1 if there is a
     problem. With --fix it saves what can be saved and says what is lost.
     """
-    from kept.storage.sqlite.health import examine
-    from kept.storage.sqlite.health.repairs import repair
-
     now = invocation.clock()
     stores: list[dict[str, Any]] = []
     lines: list[Line] = []
