@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bench.measure import Bar, interleaved, p50, p95, report
 from kept.model import Message
-from kept.ports import Stamp
+from kept.ports import Deadline, Stamp
 from kept.recall.messages import MessageRequest, english, recall_messages
 from kept.storage.sqlite import SqliteStorage
 
@@ -84,7 +84,7 @@ def main() -> int:
         def one(number: int) -> None:
             request = MessageRequest(query=questions[number], limit=10)
             with storage.reading() as reader:
-                recall_messages(request, reader, now=AT, is_late=lambda: False)
+                recall_messages(request, reader, now=AT, deadline=Deadline(lambda: 0.0))
 
         timing = interleaved({"a question": one}, options.questions)["a question"]
         storage.close()

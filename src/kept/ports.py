@@ -8,6 +8,7 @@ decided above. tests/contract is the full definition; a class that passes it is 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from math import inf
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -72,8 +73,24 @@ ANYWHERE = Where(shelf="any", scope=None)
 COMMON_HANDLE = 32
 
 
+class Deadline(Struct, frozen=True):
+    """When an answer is due, on the stopwatch of whoever asks. Each storage turns it into what its engine offers."""
+
+    timer: Callable[[], float]
+    at: float = inf
+
+    @property
+    def left_s(self) -> float:
+        """The seconds that are left; 0 or less once it is over."""
+        return self.at - self.timer()
+
+    def is_over(self) -> bool:
+        """Whether the answer is late."""
+        return self.timer() >= self.at
+
+
 class TooLate(Exception):
-    """A search was given up because `is_late` said so. Never leaves the read path."""
+    """A search was given up because its deadline was over. Never leaves the read path."""
 
 
 class Prepared(Struct, frozen=True):
@@ -194,7 +211,7 @@ class Messages(Protocol):
         limit: int,
         session: str | None = None,
         period: Period = ALWAYS,
-        is_late: Callable[[], bool] | None = None,
+        deadline: Deadline | None = None,
     ) -> list[FoundMessage]:
         """Messages that hold at least one of the words, best BM25 first; packed sessions are not looked at."""
 
@@ -255,14 +272,14 @@ class Reader(Messages, VectorReader, Protocol):
         also: Sequence[str] = (),
         among: int | None = None,
         newest: bool = False,
-        is_late: Callable[[], bool] | None = None,
+        deadline: Deadline | None = None,
     ) -> list[Found]:
         """Memories that hold at least one of the prepared words, best first by `ranking`. Never the shelf `forgotten`.
 
         `also`: further words of the question; nothing is found by them, but they help to tell the best of what is.
         `among`: only so many of the matches, the newest ones, are ranked at all.
         `newest`: the latest ones first, and none is ranked: cheap for the commonest word.
-        `is_late` is asked from time to time; when it says yes, the search ends with TooLate.
+        `deadline`: a search that is not finished by then ends with TooLate, soon after.
         """
 
     def alike(self, texts: Sequence[Sequence[str]], scope: Scope, *, limit: int) -> list[list[Memory]]:

@@ -16,7 +16,18 @@ import pytest
 from kept import bm25, journal, text, vectors, worth
 from kept.errors import Busy, InvalidInput, NotFound, StorageError
 from kept.model import Alias, Allowance, Conflict, Memory, Message, Pause, Session, Source, Task, replace
-from kept.ports import ANYWHERE, COMMON_HANDLE, Period, Ranking, Statistics, Storage, TooLate, VectorState, Where
+from kept.ports import (
+    ANYWHERE,
+    COMMON_HANDLE,
+    Deadline,
+    Period,
+    Ranking,
+    Statistics,
+    Storage,
+    TooLate,
+    VectorState,
+    Where,
+)
 from tests.builders import START, memory, stamp
 
 
@@ -439,8 +450,8 @@ def promise_a_late_search_is_given_up(bench: Bench) -> None:
             tx.add(memory(f"common words everywhere {number}"), "remember")
     with storage.reading() as reader:
         with pytest.raises(TooLate):
-            reader.search(text.query_words("common words everywhere"), limit=5, is_late=lambda: True)
-        assert reader.search(text.query_words("common"), limit=5, is_late=lambda: False)
+            reader.search(text.query_words("common words everywhere"), limit=5, deadline=Deadline(lambda: 0.0, 0.0))
+        assert reader.search(text.query_words("common"), limit=5, deadline=Deadline(lambda: 0.0))
 
 
 def promise_what_may_be_about_the_same_thing_is_found_for_many_texts_at_once(bench: Bench) -> None:

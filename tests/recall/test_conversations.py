@@ -1,6 +1,6 @@
 """B17: recall over conversations, by message and by session, with every number explained."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kept.model import Message
-from kept.ports import Storage
+from kept.ports import Deadline, Storage
 from kept.recall.messages import SHORT_WORDS, MessageHit, MessageRequest, RecalledMessages, Weights, recall_messages
 from kept.recall.messages.question import moments, understand
 from kept.storage.inmemory import InMemoryStorage
 from kept.storage.sqlite import SqliteStorage
 from tests.builders import START, stamp
 
-NEVER: Callable[[], bool] = lambda: False  # noqa: E731
+NEVER, OVER = Deadline(lambda: 0.0), Deadline(lambda: 0.0, 0.0)
 ONLY_MATCH = Weights(**dict.fromkeys(Weights.__struct_fields__, 0.0) | {"match": 1.0})
 
 
@@ -48,10 +48,10 @@ def _message(line: str | tuple[str, str], session: str, number: int, fields: dic
 
 
 def ask(storage: Storage, query: str, **fields: Any) -> RecalledMessages:
-    now, is_late = fields.pop("now", START), fields.pop("is_late", NEVER)
+    now, deadline = fields.pop("now", START), fields.pop("deadline", NEVER)
     with storage.reading() as reader:
         request = MessageRequest(query=query, limit=fields.pop("limit", 10), **fields)
-        return recall_messages(request, reader, now=now, is_late=is_late)
+        return recall_messages(request, reader, now=now, deadline=deadline)
 
 
 def said(recalled: RecalledMessages) -> list[str]:
@@ -195,7 +195,7 @@ def test_nothing_in_common_is_no_answer(storage: Storage) -> None:
 
 def test_time_that_runs_out_at_once_leaves_what_is_quickly_found_and_a_note(storage: Storage) -> None:
     say(storage, *["The harbor is full."] * 1_000, "A lighthouse by the harbor.")
-    recalled = ask(storage, "lighthouse harbor", is_late=lambda: True)
+    recalled = ask(storage, "lighthouse harbor", deadline=OVER)
     assert said(recalled)[0] == "A lighthouse by the harbor."
     assert recalled.degraded is not None
     assert recalled.degraded.startswith("time was over")
@@ -204,7 +204,7 @@ def test_time_that_runs_out_at_once_leaves_what_is_quickly_found_and_a_note(stor
 def test_time_that_runs_out_after_the_search_leaves_out_the_neighbours(storage: Storage) -> None:
     say(storage, "Where is the harbor?", "South.")
     assert said(ask(storage, "harbor")) == ["Where is the harbor?", "South."]
-    recalled = ask(storage, "harbor", is_late=lambda: True)
+    recalled = ask(storage, "harbor", deadline=OVER)
     assert said(recalled) == ["Where is the harbor?"]
     assert recalled.degraded is not None
     assert "time was over" in recalled.degraded

@@ -21,7 +21,7 @@ from kept.errors import InvalidInput, NotFound, SettingsError
 from kept.memory.context import Memories, Opened, Ref, Storages
 from kept.memory.vectors import catch_up
 from kept.model import GLOBAL, Hit, Memory, Recalled, Source, canonical_kind, replace, several
-from kept.ports import Embedder, Period, Shelf, Storage, Where
+from kept.ports import Deadline, Embedder, Period, Shelf, Storage, Where
 from kept.recall import pipeline
 from kept.recall.candidates import Latencies
 from kept.recall.messages import MessageHit, MessageRequest, WithPacked, recall_messages
@@ -143,12 +143,12 @@ def _answer_from_sessions(
 ) -> Recalled:
     """Ask the conversations of the project. The parts of `why` add up to the score here."""
     started = timer()
-    deadline = inf if question.packed else started + settings.recall_deadline_ms / 1000
+    deadline = Deadline(timer, inf if question.packed else started + settings.recall_deadline_ms / 1000)
     period = Period(since=question.since, until=question.until)
     request = MessageRequest(query=question.query, limit=question.limit, by=question.by, period=period)
     with storage.reading() as reader:
         messages = WithPacked(reader) if question.packed else reader
-        found = recall_messages(request, messages, now=now, is_late=lambda: timer() >= deadline, embedder=embedder)
+        found = recall_messages(request, messages, now=now, deadline=deadline, embedder=embedder)
     return Recalled(
         hits=tuple(_message_as_hit(hit, storage.space) for hit in found.hits),
         words=found.words,

@@ -14,13 +14,12 @@ is back below 200 ms. Rule: five samples at least, or there is no judgement.
 
 import math
 from collections import deque
-from collections.abc import Callable
 from heapq import nlargest
 from itertools import accumulate
 
 from msgspec import Struct
 
-from kept.ports import Found, Ranking, Reader, Statistics, TooLate, Where
+from kept.ports import Deadline, Found, Ranking, Reader, Statistics, TooLate, Where
 
 SMALLEST_BUDGET = 2_000  # postings
 BUDGET_GROWTH = 20  # times the square root of the rows: 2,000 of 10,000, 20,000 of a million
@@ -46,7 +45,7 @@ def gather(
     ranking: Ranking,
     *,
     limit: int,
-    is_late: Callable[[], bool],
+    deadline: Deadline,
 ) -> Gathered:
     """The best `limit` memories of one space by the words that fit the budget; `statistics` are the space's own."""
     rare, common = affordable(weights, statistics)
@@ -57,7 +56,7 @@ def gather(
 
     def look(words: list[str], among: int | None = None) -> None:
         others = [word for word in also if word not in words]
-        more = reader.search(words, where, limit=limit, ranking=ranking, also=others, among=among, is_late=is_late)
+        more = reader.search(words, where, limit=limit, ranking=ranking, also=others, among=among, deadline=deadline)
         found.update((hit.memory.id, hit) for hit in more)
 
     try:

@@ -11,7 +11,7 @@ from heapq import nlargest
 from msgspec import Struct
 
 from kept.model import Alias, Conflict, Memory, Recalled
-from kept.ports import Embedder, Found, Reader, Statistics, Where
+from kept.ports import Deadline, Embedder, Found, Reader, Statistics, Where
 from kept.recall import candidates, hybrid, links, query
 from kept.recall.score import Circumstances, Scored, hit, ranking, scorer
 from kept.recall.select import Reranker, best_first, considered, in_order, rerank, select
@@ -58,14 +58,10 @@ class _Looked(Struct, frozen=True, kw_only=True):
 def recall(request: Request, around: Surroundings) -> Recalled:
     """The answer to one query. Never raises for anything a query could say."""
     started = around.timer()
-    deadline = started + around.settings.recall_deadline_ms / 1000
-
-    def is_late() -> bool:
-        return around.timer() >= deadline
-
+    deadline = Deadline(around.timer, started + around.settings.recall_deadline_ms / 1000)
     own_aliases = [alias for reader in around.readers for alias in reader.all(Alias)]
     asked = query.understand(request.query, request.profile, own_aliases)
-    looked, asked = _look_twice(request, around, asked, is_late)
+    looked, asked = _look_twice(request, around, asked, deadline)
     scored = looked.scored
     notes: list[str | None] = [*looked.notes]
     if around.embedder is not None:
@@ -73,7 +69,7 @@ def recall(request: Request, around: Surroundings) -> Recalled:
         notes.append(note)
     hits = [hit(one, asked) for one in scored[: considered(request.limit)]]
     if around.reranker is not None and hits:
-        hits, note = rerank(request.query, hits, around.reranker, max(0.01, deadline - around.timer()))
+        hits, note = rerank(request.query, hits, around.reranker, max(0.01, deadline.left_s))
         hits = in_order(hits)
         notes.append(note)
     top = DEGRADED_TOP if request.is_degraded else len(hits)
@@ -92,19 +88,19 @@ def recall(request: Request, around: Surroundings) -> Recalled:
 
 
 def _look_twice(
-    request: Request, around: Surroundings, asked: query.Asked, is_late: Callable[[], bool]
+    request: Request, around: Surroundings, asked: query.Asked, deadline: Deadline
 ) -> tuple[_Looked, query.Asked]:
     """Look for what was asked; if that finds too little, also for what unknown words could have meant."""
-    looked = _look(request, around, asked, is_late)
-    if len(looked.scored) >= request.sure or not looked.unknown or is_late():
+    looked = _look(request, around, asked, deadline)
+    if len(looked.scored) >= request.sure or not looked.unknown or deadline.is_over():
         return looked, asked
-    guessed = query.guess(asked, looked.unknown, around.readers, request.where, request.profile, is_late)
+    guessed = query.guess(asked, looked.unknown, around.readers, request.where, request.profile, deadline)
     if guessed.words == asked.words:
         return looked, asked
-    return _look(request, around, guessed, is_late), guessed
+    return _look(request, around, guessed, deadline), guessed
 
 
-def _look(request: Request, around: Surroundings, asked: query.Asked, is_late: Callable[[], bool]) -> _Looked:
+def _look(request: Request, around: Surroundings, asked: query.Asked, deadline: Deadline) -> _Looked:
     """The best candidates of every space, scored as if all spaces were one."""
     statistics = [reader.statistics(asked.words, request.where) for reader in around.readers]
     circumstances = Circumstances(
@@ -121,7 +117,9 @@ def _look(request: Request, around: Surroundings, asked: query.Asked, is_late: C
     notes = ["recall has been slow lately, so fewer candidates were looked at"] if request.is_degraded else []
     for reader, own in zip(around.readers, statistics, strict=True):
         for limit in candidates.sizes(considered(request.limit), is_degraded=request.is_degraded):
-            gathered = candidates.gather(reader, asked.weights, own, request.where, order, limit=limit, is_late=is_late)
+            gathered = candidates.gather(
+                reader, asked.weights, own, request.where, order, limit=limit, deadline=deadline
+            )
             scored = [score(found) for found in gathered.found]
             if gathered.is_late or not gathered.is_cut or not _could_miss(scored, request.sure):
                 break

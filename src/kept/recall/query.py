@@ -9,14 +9,14 @@ Some come with Kept (below), some a person adds (`kept alias add`). Rule: an ali
 weigh less than what was asked for, and a hit says by which alias it came.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 from msgspec import Struct
 
 from kept import text
 from kept.model import Alias
-from kept.ports import Reader, Where
+from kept.ports import Deadline, Reader, Where
 from kept.tables import Profile
 
 # Each line is a group of words that stand for each other.
@@ -143,11 +143,11 @@ def guess(
     readers: Sequence[Reader],
     where: Where,
     profile: Profile,
-    is_late: Callable[[], bool],
+    deadline: Deadline,
 ) -> Asked:
     """Add what words that nobody has written could have meant: a beginning, or a slip of the keyboard."""
     for word in unknown:
-        if is_late():
+        if deadline.is_over():
             break
         if len(word) < _SHORTEST_GUESS:
             continue

@@ -25,6 +25,7 @@ from kept.ports import (
     COMMON_HANDLE,
     LIVE,
     BackedUp,
+    Deadline,
     Found,
     Prepared,
     R,
@@ -168,7 +169,7 @@ class InMemoryReader(MessageReader):
         also: Sequence[str] = (),
         among: int | None = None,
         newest: bool = False,
-        is_late: Callable[[], bool] | None = None,
+        deadline: Deadline | None = None,
     ) -> list[Found]:
         check_limit(limit)
         relevance = ranking.relevance or bm25.scorer(
@@ -177,7 +178,7 @@ class InMemoryReader(MessageReader):
         wanted = set(words)
         found: list[Found] = []
         for id in sorted(self._state.memories, reverse=True):
-            if is_late is not None and is_late():
+            if deadline is not None and deadline.is_over():
                 raise TooLate
             memory = self._state.memories[id]
             if memory.is_forgotten or not matches(memory, where):

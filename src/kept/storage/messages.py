@@ -8,7 +8,7 @@ import msgspec
 
 from kept import bm25, text
 from kept.model import Message, Session
-from kept.ports import ALWAYS, FoundMessage, Period, Prepared, Statistics, TooLate
+from kept.ports import ALWAYS, Deadline, FoundMessage, Period, Prepared, Statistics, TooLate
 from kept.storage.shared import ERASED, check_limit
 
 if TYPE_CHECKING:
@@ -40,13 +40,13 @@ class MessageReader:
         limit: int,
         session: str | None = None,
         period: Period = ALWAYS,
-        is_late: Callable[[], bool] | None = None,
+        deadline: Deadline | None = None,
     ) -> list[FoundMessage]:
         check_limit(limit)
         statistics = self.message_statistics(words)
         scored: list[tuple[float, int, FoundMessage]] = []
         for order, found in enumerate(self._open_messages()):
-            if is_late is not None and is_late():
+            if deadline is not None and deadline.is_over():
                 raise TooLate
             if session in (None, found.message.session) and period.holds(found.message.at):
                 relevance = bm25.score(_prepared(found), words, statistics)

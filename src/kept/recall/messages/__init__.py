@@ -13,7 +13,7 @@ messages. Rule: whoever asks through this gets one answer over all messages, as 
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from heapq import nlargest
@@ -26,7 +26,7 @@ from msgspec.structs import asdict
 
 from kept import bm25, text, vectors
 from kept.model import Message, Session
-from kept.ports import ALWAYS, Embedder, FoundMessage, Messages, Period, Prepared, Reader, Statistics, TooLate
+from kept.ports import ALWAYS, Deadline, Embedder, FoundMessage, Messages, Period, Prepared, Reader, Statistics, TooLate
 from kept.recall.candidates import affordable
 from kept.recall.messages import english
 from kept.recall.messages.question import Question, understand
@@ -109,26 +109,26 @@ def recall_messages(
     reader: Messages,
     *,
     now: datetime,
-    is_late: Callable[[], bool],
+    deadline: Deadline,
     embedder: Embedder | None = None,
 ) -> RecalledMessages:
     """The messages that answer a question best. Never raises for anything a question could say."""
     question = understand(request.query, now)
     statistics = reader.message_statistics(question.asked.words)
-    found, note = _search(question, reader, statistics, request, is_late)
+    found, note = _search(question, reader, statistics, request, deadline)
     speakers = {one.message.speaker for one in found if one.message.speaker}
     asked_about = _named(speakers, request.query)
     question = question.without({word for speaker in speakers for word in text.words(speaker)})
     relevance = bm25.scorer(question.asked.weights, statistics)
     candidates = [_candidate(one, relevance(_prepared(one))) for one in found]
-    if not is_late():
+    if not deadline.is_over():
         beside = _led_on(candidates, reader)
         candidates += [_candidate(one, 0.0) for one in beside if request.period.holds(one.message.at)]
     elif candidates and note is None:
         note = "time was over, so the messages beside the best ones were not looked at"
     about = asked_about if asked_about != speakers else set()  # who names everybody, names nobody
     features = describe(candidates, question, statistics, about)
-    if embedder is not None and candidates and not is_late():
+    if embedder is not None and candidates and not deadline.is_over():
         note = _compare_meanings(candidates, features, request, reader, embedder) or note
     return RecalledMessages(
         hits=tuple(_hits(candidates, features, question, request)), words=question.asked.words, degraded=note
@@ -136,13 +136,13 @@ def recall_messages(
 
 
 def _search(
-    question: Question, reader: Messages, statistics: Statistics, request: MessageRequest, is_late: Callable[[], bool]
+    question: Question, reader: Messages, statistics: Statistics, request: MessageRequest, deadline: Deadline
 ) -> tuple[list[FoundMessage], str | None]:
     """The best messages by the words that fit the budget of postings, and a note if time ran out."""
     words = _searched(question, statistics)
     search = partial(reader.search_messages, limit=CANDIDATES, session=request.session, period=request.period)
     try:
-        return search(words, is_late=is_late), None
+        return search(words, deadline=deadline), None
     except TooLate:
         return search(words[:1]), "time was over, so messages with the rarest word stand in for the best"
 
@@ -391,7 +391,7 @@ class WithPacked(Messages):
         limit: int,
         session: str | None = None,
         period: Period = ALWAYS,
-        is_late: Callable[[], bool] | None = None,
+        deadline: Deadline | None = None,
     ) -> list[FoundMessage]:
         """As of any storage, but that time is no limit: somebody has asked for more than the quick answer."""
         score = bm25.scorer(words, self.message_statistics(words))

@@ -16,7 +16,7 @@ import msgspec
 
 from kept import text
 from kept.model import Message, Session
-from kept.ports import ALWAYS, FoundMessage, Period, Statistics
+from kept.ports import ALWAYS, Deadline, FoundMessage, Period, Statistics
 from kept.storage.messages import blank, free_id
 from kept.storage.shared import check_limit
 from kept.storage.sqlite import rows
@@ -36,7 +36,7 @@ class MessageReader:
     space: str
     _fetch: Callable[..., list[Any]]
     _holds_any: Callable[[str, Sequence[str]], bool]
-    _interrupted_when: Callable[[Callable[[], bool] | None], AbstractContextManager[None]]
+    _interrupted_at: Callable[[Deadline | None], AbstractContextManager[None]]
 
     def session(self, name: str) -> Session | None:
         sql = f"select {', '.join(rows.columns_of(Session))} from sessions where name = ?"
@@ -65,7 +65,7 @@ class MessageReader:
         limit: int,
         session: str | None = None,
         period: Period = ALWAYS,
-        is_late: Callable[[], bool] | None = None,
+        deadline: Deadline | None = None,
     ) -> list[FoundMessage]:
         check_limit(limit)
         if not words:
@@ -84,7 +84,7 @@ class MessageReader:
             join messages m on m.id = f.id
             order by f.relevance, f.id desc"""
         match = " OR ".join(f'"{word}"' for word in dict.fromkeys(words))
-        with self._interrupted_when(is_late):
+        with self._interrupted_at(deadline):
             found = [_found(row) for row in self._fetch(sql, (match, *values, limit))]
         for hit in found:
             if not self._holds_any(hit.words, words):

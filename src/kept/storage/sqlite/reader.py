@@ -4,14 +4,14 @@ SQL text is assembled from constants of this file, of rows.py and filters.py; va
 which are numbers: SQLite plans a query anew whenever a bound limit changes.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
 import apsw
 
 from kept.model import Event, Memory, Scope
-from kept.ports import LIVE, R, TooLate, Where
+from kept.ports import LIVE, Deadline, R, TooLate, Where
 from kept.storage.shared import block, check_limit, tombstone
 from kept.storage.sqlite import rows
 from kept.storage.sqlite.index import handles
@@ -136,11 +136,11 @@ class SqliteReader(Searching, VectorReading, MessageReader):
             raise rows.damaged("A text of this file") from error
 
     @block
-    def _interrupted_when(self, is_late: Callable[[], bool] | None) -> Iterator[None]:
-        if is_late is None:
+    def _interrupted_at(self, deadline: Deadline | None) -> Iterator[None]:
+        if deadline is None:
             yield
             return
-        self._connection.set_progress_handler(is_late, PROGRESS_STEPS)
+        self._connection.set_progress_handler(deadline.is_over, PROGRESS_STEPS)
         try:
             yield
         except apsw.InterruptError as error:

@@ -16,7 +16,7 @@ import apsw
 
 from kept import bm25, text
 from kept.model import replace
-from kept.ports import BY_MATCH, LIVE, Found, Prepared, Ranking, Statistics, Where
+from kept.ports import BY_MATCH, LIVE, Deadline, Found, Prepared, Ranking, Statistics, Where
 from kept.storage.shared import check_limit, indexes, weight
 from kept.storage.sqlite import rows
 from kept.storage.sqlite.index import weights
@@ -36,7 +36,7 @@ class Searching:
     space: str
     meta: Callable[[str], str | None]
     _fetch: Callable[..., list[Any]]
-    _interrupted_when: Callable[[Callable[[], bool] | None], AbstractContextManager[None]]
+    _interrupted_at: Callable[[Deadline | None], AbstractContextManager[None]]
 
     def search(
         self,
@@ -48,10 +48,10 @@ class Searching:
         also: Sequence[str] = (),
         among: int | None = None,
         newest: bool = False,
-        is_late: Callable[[], bool] | None = None,
+        deadline: Deadline | None = None,
     ) -> list[Found]:
         check_limit(limit)
-        with self._interrupted_when(is_late):
+        with self._interrupted_at(deadline):
             held = self._listed(list(dict.fromkeys(words)), where, limit if newest else among)
             if newest:
                 ids = sorted({id for some in held.values() for id in some}, reverse=True)
