@@ -149,6 +149,11 @@ class Memory(Record, frozen=True, kw_only=True):
         """What people and agents type: `42`, or `g42` in the global space."""
         return f"g{self.id}" if self.space == GLOBAL else str(self.id)
 
+    def as_draft(self, **changes: Any) -> Draft:
+        """The memory as somebody would put it forward again, with some fields changed."""
+        fields = {name: getattr(self, name) for name in Draft.__struct_fields__ if name != "pin"}
+        return Draft(**{**fields, "pin": self.status == "pinned", **changes})
+
     @property
     def is_archived(self) -> bool:
         return self.status == "archived"

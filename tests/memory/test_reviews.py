@@ -11,11 +11,11 @@ import kept
 from kept.memory.reviews import parse_decision
 from kept.model import Draft, Source
 from kept.upkeep import review as judging
-from kept.upkeep.review import Decision, Finding, Talk
+from kept.upkeep.review import Decision, ReviewFinding, Talk
 from tests.builders import START, FakeClock
 from tests.builders import memory as a_memory
 
-RULES = judging.Rules(shelf_life_days=kept.Settings().shelf_life_days, near_percent=85.0)
+RULES = judging.ReviewRules(shelf_life_days=kept.Settings().shelf_life_days, near_percent=85.0)
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def talk_about(memory: kept.Kept, *texts: str, messages: int = 25) -> None:
         session.append("user" if number % 2 else "assistant", texts[number % len(texts)])
 
 
-def only(memory: kept.Kept) -> Finding:
+def only(memory: kept.Kept) -> ReviewFinding:
     [finding] = memory.review()
     return finding
 

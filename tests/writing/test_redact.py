@@ -15,7 +15,7 @@ import pytest
 
 from kept.model import Draft, Redaction, Source
 from kept.writing import redact as redact_module
-from kept.writing.redact import Found, Redacted, redact, redact_draft
+from kept.writing.redact import Redacted, RedactedSpan, redact, redact_draft
 from kept.writing.secrets import cues, rules, shapes, ties, verdict, view
 
 GITHUB = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -272,9 +272,13 @@ def test_escapes_before_a_token_do_not_hide_it(before: str) -> None:
 def test_found_tells_kind_and_place_and_never_the_secret() -> None:
     text = f"first {GITHUB} then bob@corp.test and pw: hunter2!"
     redacted = redact(text)
-    assert redacted.found == (Found("github", 6, 46), Found("email", 52, 65), Found("password", 74, 82))
+    assert redacted.found == (
+        RedactedSpan("github", 6, 46),
+        RedactedSpan("email", 52, 65),
+        RedactedSpan("password", 74, 82),
+    )
     assert [text[found.start : found.end] for found in redacted.found] == [GITHUB, "bob@corp.test", "hunter2!"]
-    assert Found.__struct_fields__ == ("kind", "start", "end")
+    assert RedactedSpan.__struct_fields__ == ("kind", "start", "end")
     assert "hunter2" not in repr(redacted)
 
 
@@ -313,7 +317,7 @@ def test_a_failing_rule_redacts_the_whole_text(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(redact_module, "FINDERS", (*redact_module.FINDERS, broken))
     text = "nothing secret here"
-    assert redact(text) == Redacted("[redacted:error]", (Found("error", 0, len(text)),))
+    assert redact(text) == Redacted("[redacted:error]", (RedactedSpan("error", 0, len(text)),))
 
 
 def test_a_rule_that_never_settles_redacts_the_whole_text(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from kept.model import Message, MessageRole
 MAX_MESSAGE_CHARS = 200_000  # a tool result of megabytes is a file, not something said
 
 
-class Parsed(Struct, frozen=True, kw_only=True):
+class Transcript(Struct, frozen=True, kw_only=True):
     """What a file says: whose session it is, where it ran, what was said, and how many lines were passed over."""
 
     session: str | None = None
@@ -27,10 +27,10 @@ class Parsed(Struct, frozen=True, kw_only=True):
     skipped: int = 0
 
 
-Parser = Callable[[Iterable[bytes]], Parsed]
+Parser = Callable[[Iterable[bytes]], Transcript]
 
 
-def claude_code(lines: Iterable[bytes]) -> Parsed:
+def claude_code(lines: Iterable[bytes]) -> Transcript:
     """Claude Code: a tree of records with uuid and parentUuid; sub-agents have files of their own (isSidechain)."""
     session = cwd = None
     messages: list[Message] = []
@@ -49,10 +49,10 @@ def claude_code(lines: Iterable[bytes]) -> Parsed:
         if record.get("isCompactSummary"):
             role = "summary"
         messages += _blocks(uuid, role, body.get("content"), at)
-    return Parsed(session=session, cwd=cwd, messages=tuple(messages), skipped=skipped)
+    return Transcript(session=session, cwd=cwd, messages=tuple(messages), skipped=skipped)
 
 
-def codex(lines: Iterable[bytes]) -> Parsed:
+def codex(lines: Iterable[bytes]) -> Transcript:
     """Codex: {timestamp, type, payload}; what was said is in response_item, who it was in session_meta."""
     session = parent = cwd = None
     messages: list[Message] = []
@@ -72,10 +72,10 @@ def codex(lines: Iterable[bytes]) -> Parsed:
             messages.append(_said(f"line_{number}", "summary", _text(payload.get("message")) or "", at))
         elif kind == "response_item":
             messages += _codex_item(payload, f"line_{number}", at)
-    return Parsed(session=session, parent=parent, cwd=cwd, messages=tuple(messages), skipped=skipped)
+    return Transcript(session=session, parent=parent, cwd=cwd, messages=tuple(messages), skipped=skipped)
 
 
-def gemini(lines: Iterable[bytes]) -> Parsed:
+def gemini(lines: Iterable[bytes]) -> Transcript:
     """Gemini CLI: a line of metadata, then {id, timestamp, type, content, toolCalls}; `$rewindTo` takes back."""
     session = None
     messages: list[Message] = []
@@ -98,10 +98,10 @@ def gemini(lines: Iterable[bytes]) -> Parsed:
         for call in record.get("toolCalls") or ():
             if isinstance(call, dict):
                 messages += _call_and_result(call, f"{id}_{len(messages)}", at)
-    return Parsed(session=session, messages=tuple(messages), skipped=skipped)
+    return Transcript(session=session, messages=tuple(messages), skipped=skipped)
 
 
-def openclaw(lines: Iterable[bytes]) -> Parsed:
+def openclaw(lines: Iterable[bytes]) -> Transcript:
     """OpenClaw: a header {type: session}, then entries with id and parentId of type message, compaction, …"""
     session = parent = cwd = None
     messages: list[Message] = []
@@ -124,10 +124,10 @@ def openclaw(lines: Iterable[bytes]) -> Parsed:
             if body.get("role") in ("toolResult", "tool"):
                 role = "tool_result"
             messages += _blocks(id, role, body.get("content"), at)
-    return Parsed(session=session, parent=parent, cwd=cwd, messages=tuple(messages), skipped=skipped)
+    return Transcript(session=session, parent=parent, cwd=cwd, messages=tuple(messages), skipped=skipped)
 
 
-def brain(lines: Iterable[bytes]) -> Parsed:
+def brain(lines: Iterable[bytes]) -> Transcript:
     """Brain's own form, which is also ours: {id, role, content, timestamp}, or name and input for a tool call."""
     messages: list[Message] = []
     skipped = 0
@@ -149,7 +149,7 @@ def brain(lines: Iterable[bytes]) -> Parsed:
                 speaker=_text(record.get("speaker")),
             )
         )
-    return Parsed(messages=tuple(messages), skipped=skipped)
+    return Transcript(messages=tuple(messages), skipped=skipped)
 
 
 PARSERS: Mapping[str, Parser] = {

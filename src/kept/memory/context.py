@@ -139,7 +139,7 @@ class Opened:
 
     # How it is done
 
-    def _rules(self) -> pipeline.Rules:
+    def _rules(self) -> pipeline.WriteRules:
         """What holds for a write right now; the echoes of the project's files are added where they matter."""
         storage = self._spaces.project()
         allow: list[str] = []
@@ -148,7 +148,7 @@ class Opened:
             with storage.reading() as reader:
                 allow = [allowance.digest for allowance in reader.all(Allowance)]
                 is_paused = any(pause.session is None for pause in reader.all(Pause))
-        return pipeline.Rules(
+        return pipeline.WriteRules(
             preset=PRESETS[self._settings.preset],
             source=Source(origin=self._origin, agent=self._actor.name),
             redact_email=self._settings.redact_email,

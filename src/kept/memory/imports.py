@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from kept.errors import InvalidInput
-from kept.exchange.transcripts import PARSERS, Parsed
+from kept.exchange.transcripts import PARSERS, Transcript
 from kept.memory.sessions import Sessions
 from kept.model import Message
 from kept.projects.files import explained
@@ -90,7 +90,7 @@ def _files(path: Path, since: datetime | None) -> Iterator[Path]:
             yield file
 
 
-def _names(file: Path, parsed: Parsed) -> tuple[str, str | None]:
+def _names(file: Path, parsed: Transcript) -> tuple[str, str | None]:
     """The session a file belongs to. A sub-agent's file has its parent's session id inside, and a name of its own."""
     own = "".join(character if character.isalnum() or character in "._-" else "-" for character in file.stem)
     own = own.strip(".-_")[:100] or "session"

@@ -184,17 +184,12 @@ def _check_promotion(memory: Memory, to: Tier) -> None:
 def _as_draft(memory: Memory, to: Tier) -> Draft:
     """The memory as its promoter puts it forward: the tags of a note speak of its task, which it leaves."""
     of_task = ("task", (memory.data or {}).get("stage")) if memory.tier == "task" else ()
-    return Draft(
-        content=memory.content,
-        kind=memory.kind,
+    return memory.as_draft(
         tags=tuple(tag for tag in memory.tags if tag not in of_task),
-        files=memory.files,
-        importance=memory.importance,
-        confidence=memory.confidence,
         tier=to,
-        topic=memory.topic,
-        title=memory.title,
         data={**(memory.data or {}), FROM_UID: memory.uid},
+        # It is said again, by the promoter: none of these comes along.
+        **{"pin": False, "key": None, "source": None, "scope": "memory", "item_type": None},
     )
 
 
@@ -206,7 +201,7 @@ def _arrived_before(tx: Transaction, memory: Memory, ready: pipeline.Ready) -> R
     return None
 
 
-def _arrive(tx: Transaction, memory: Memory, ready: pipeline.Ready, place: pipeline.Place) -> Receipt:
+def _arrive(tx: Transaction, memory: Memory, ready: pipeline.Ready, place: pipeline.Destination) -> Receipt:
     """Store the memory where it is promoted to, by the write path; a new one with its past."""
     [receipt] = pipeline.store(tx, [ready], place)
     if receipt.memory is None or receipt.outcome == "strengthened":

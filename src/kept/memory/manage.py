@@ -155,7 +155,7 @@ class Deciding(Opened):
         leaks: Leaks = []
         for storage in self._readable():
             for memory in list(_everything(storage)):
-                redacted = redact_draft(_as_draft(memory), email=rules.redact_email, allow=rules.allow)
+                redacted = redact_draft(memory.as_draft(), email=rules.redact_email, allow=rules.allow)
                 if redacted.redactions:
                     if fix:
                         self._replace_redacted(storage, memory, redacted.draft)
@@ -223,17 +223,3 @@ def _everything(storage: Storage) -> Iterator[Memory]:
             return
         yield from page
         after = page[-1].id
-
-
-def _as_draft(memory: Memory) -> Draft:
-    return Draft(
-        content=memory.content,
-        kind=memory.kind,
-        tags=memory.tags,
-        files=memory.files,
-        topic=memory.topic,
-        key=memory.key,
-        title=memory.title,
-        source=memory.source,
-        data=memory.data,
-    )

@@ -16,7 +16,7 @@ from kept.memory.context import Memories, Opened
 from kept.model import Conflict, Memory, Session, replace
 from kept.ports import Reader, Storage, Transaction, Where
 from kept.upkeep import review as judging
-from kept.upkeep.review import ACTIONS, REASONS, TALK_DAYS, Decision, Finding, Reason, Talk
+from kept.upkeep.review import ACTIONS, REASONS, TALK_DAYS, Decision, ReviewFinding, ReviewReason, Talk
 from kept.writing.duplicates import NEAR_RATIO, supersede
 
 PAGE = 500
@@ -27,12 +27,12 @@ LONG_TERM = Where(tiers=("project", "global"))  # what sessions and tasks hold g
 class Review(Struct, frozen=True, kw_only=True):
     """What to decide about, the most pressing first; how much there is of each reason, and how much was looked at."""
 
-    findings: tuple[Finding, ...] = ()
-    counts: dict[Reason, int] = {}
+    findings: tuple[ReviewFinding, ...] = ()
+    counts: dict[ReviewReason, int] = {}
     memories: int = 0
     messages: int = 0
 
-    def __iter__(self) -> Iterator[Finding]:
+    def __iter__(self) -> Iterator[ReviewFinding]:
         return iter(self.findings)
 
     def __len__(self) -> int:
@@ -42,7 +42,7 @@ class Review(Struct, frozen=True, kw_only=True):
 class Reviewing(Opened):
     """What asks somebody to decide."""
 
-    def review(self, *, limit: int = 20, reasons: Sequence[Reason] = ()) -> Review:
+    def review(self, *, limit: int = 20, reasons: Sequence[ReviewReason] = ()) -> Review:
         """What is stale, unused, repeated, contradicted or irrelevant to recent talk, each with why and a proposal.
 
         Of what this actor may change. `reasons` names those that are wanted; `counts` are of all. Changes nothing.
@@ -53,8 +53,8 @@ class Reviewing(Opened):
             if reason not in REASONS:
                 raise InvalidInput(f"{reason!r} is no reason.", hint=f"Choose from {', '.join(REASONS)}.")
         now, actor = self._now(), self._as_actor()
-        rules = judging.Rules(shelf_life_days=self._settings.shelf_life_days, near_percent=NEAR_RATIO)
-        found: list[Finding] = []
+        rules = judging.ReviewRules(shelf_life_days=self._settings.shelf_life_days, near_percent=NEAR_RATIO)
+        found: list[ReviewFinding] = []
         examined = 0
         talk = Talk()
         for storage in self._readable():

@@ -22,7 +22,7 @@ from kept.recall.briefing.compose import NO_ROOM, distrust
 from kept.recall.briefing.render import Pair, conflict_sentence, render_entry
 from kept.recall.briefing.situation import MOST_RECALLED, SURE, Situation, what_to_tell
 from kept.writing.check import MAX_NAME_CHARS, check_text
-from kept.writing.pipeline import Rules
+from kept.writing.pipeline import WriteRules
 from kept.writing.redact import redact
 
 SHARE_TOKENS = 1_500  # of a skill's prompt: a page and a half, which leaves it room for its work
@@ -143,7 +143,7 @@ class Sharing(Asking):
 class _Parts:
     """The message in the making: what is told, best first, as long as it fits."""
 
-    def __init__(self, envelope: SharingMessage, budget: int, conflicts: Sequence[Pair], rules: Rules) -> None:
+    def __init__(self, envelope: SharingMessage, budget: int, conflicts: Sequence[Pair], rules: WriteRules) -> None:
         self._envelope = envelope
         self._budget = budget
         self._conflicts = conflicts
@@ -205,7 +205,7 @@ def _size(message: SharingMessage, field: str) -> int:
     return tokens.estimate(getattr(message.payload.context, field))
 
 
-def _clean(memory: Memory, rules: Rules) -> Memory:
+def _clean(memory: Memory, rules: WriteRules) -> Memory:
     """The memory without what older rules may have let through."""
 
     def clean(value: str) -> str:
@@ -216,12 +216,12 @@ def _clean(memory: Memory, rules: Rules) -> Memory:
     )
 
 
-def _own_words(value: str, rules: Rules) -> str:
+def _own_words(value: str, rules: WriteRules) -> str:
     check_text(value, "The context", 10 * 4_000)
     return text.visible(redact(value, email=rules.redact_email, allow=rules.allow).text)
 
 
-def _name(value: str, what: str, rules: Rules) -> str:
+def _name(value: str, what: str, rules: WriteRules) -> str:
     """A name in the envelope, on one line and without secrets. Raises InvalidInput for an empty one."""
     check_text(value, f"The {what}", MAX_NAME_CHARS)
     if not value.strip():

@@ -28,7 +28,7 @@ from kept.ports import Reader, Stamp, Storage, Where
 from kept.projects import mirrors
 from kept.tables import RETENTIONS
 from kept.upkeep import decisions
-from kept.upkeep.decisions import Decision, Progress, Rules
+from kept.upkeep.decisions import UpkeepDecision, UpkeepProgress, UpkeepRules
 
 PAGE = 500  # memories that are read at once, and changed in one transaction: others get their turn in between
 MANY = 500  # memories that leave in one round: from here on it pays to build the index anew at the end
@@ -54,7 +54,7 @@ class Round:
         self,
         storage: Storage,
         now: datetime,
-        rules: Rules,
+        rules: UpkeepRules,
         *,
         is_dry_run: bool = False,
         most: int | None = None,
@@ -134,7 +134,7 @@ class Round:
     def _is_to_pack(self, session: Session, last: Message | None) -> bool:
         return decisions.is_to_pack(session, last, self._now, self._rules)
 
-    def _decide(self, memory: Memory) -> Decision | None:
+    def _decide(self, memory: Memory) -> UpkeepDecision | None:
         return None if memory.is_archived else decisions.decide(memory, self._now, self._rules)
 
     def _aged(self, memory: Memory) -> Memory:
@@ -149,7 +149,7 @@ class Round:
                     value = worth.worth(memory, self._now, self._rules.retention.worth)
                     yield decisions.Weighed(value, memory.id, decisions.size_of(memory))
 
-    def _carry_out(self, ids: Sequence[int], decide: Callable[[Memory], Decision | None]) -> None:
+    def _carry_out(self, ids: Sequence[int], decide: Callable[[Memory], UpkeepDecision | None]) -> None:
         if not ids:
             return
         if self._is_dry_run:
@@ -166,7 +166,7 @@ class Round:
                 tx.put_many([decisions.carried_out(decision, self._now) for decision in same], action)
         self._tell(found)
 
-    def _tell(self, found: Sequence[Decision]) -> None:
+    def _tell(self, found: Sequence[UpkeepDecision]) -> None:
         for decision in found:
             self.archived += decision.action in ("expire", "evict")
             self.done.append(Done(ref=decision.memory.ref, action=decision.action, reason=decision.reason))
@@ -189,7 +189,9 @@ def page_of(storage: Storage, after: int) -> list[Memory]:
         return reader.select(EVERYTHING_LIVE, limit=PAGE, after=after, oldest_first=True)
 
 
-def _decided(reader: Reader, ids: Sequence[int], decide: Callable[[Memory], Decision | None]) -> list[Decision]:
+def _decided(
+    reader: Reader, ids: Sequence[int], decide: Callable[[Memory], UpkeepDecision | None]
+) -> list[UpkeepDecision]:
     memories = (reader.get(Memory, id) for id in ids)
     return [found for memory in memories if memory is not None and (found := decide(memory)) is not None]
 
@@ -256,9 +258,9 @@ class Upkeeping(Opened):
         actor = self._as_actor()
         return [storage for storage in readable if actor.role == "admin" or storage.space == actor.project]
 
-    def _upkeep_rules(self) -> decisions.Rules:
+    def _upkeep_rules(self) -> decisions.UpkeepRules:
         settings = self._settings
-        return decisions.Rules(
+        return decisions.UpkeepRules(
             retention=RETENTIONS[settings.retention],
             shelf_life_days=settings.shelf_life_days,
             quarantine_hours=settings.quarantine_hours,
@@ -289,7 +291,7 @@ class Upkeeping(Opened):
         if storage is self._spaces.project():
             rounds.pack(self._spaces.sessions_folder())
         if not is_dry_run:
-            _note(storage, came, Progress().done(now))
+            _note(storage, came, UpkeepProgress().done(now))
             self._tell_upkept(storage, rounds)
         return rounds.done
 
@@ -326,7 +328,7 @@ class Upkeeping(Opened):
                 log.warning("upkeep of %s failed: %s", storage.space, type(error).__name__)
                 _note(storage, came, came.failing(error, now))
 
-    def _go_on(self, storage: Storage, came: Progress, now: datetime) -> None:
+    def _go_on(self, storage: Storage, came: UpkeepProgress, now: datetime) -> None:
         rounds = Round(storage, now, self._upkeep_rules(), most=FEW)
         rounds.load = decisions.Load(came.memories, came.bytes)
         page = page_of(storage, came.cursor)
@@ -339,9 +341,9 @@ class Upkeeping(Opened):
         _note(storage, came, after)
         self._tell_upkept(storage, rounds)
 
-    def _end_round(self, storage: Storage, rounds: Round, came: Progress, now: datetime) -> Progress:
+    def _end_round(self, storage: Storage, rounds: Round, came: UpkeepProgress, now: datetime) -> UpkeepProgress:
         """Every memory was visited: make room, and pack a few sessions. Of a large store, say that it is full."""
-        after = Progress().done(now)
+        after = UpkeepProgress().done(now)
         if rounds.load.memories > MOST_WEIGHED:
             return replace(
                 after, is_crowded=int(bool(decisions.surplus(rounds.load, self._limits()))), evict_to=came.evict_to
@@ -355,12 +357,12 @@ class Upkeeping(Opened):
         return after
 
 
-def _progress_of(storage: Storage) -> Progress:
+def _progress_of(storage: Storage) -> UpkeepProgress:
     with storage.reading() as reader:
         return decisions.read(reader.counters())
 
 
-def _note(storage: Storage, before: Progress, after: Progress) -> Progress:
+def _note(storage: Storage, before: UpkeepProgress, after: UpkeepProgress) -> UpkeepProgress:
     """Write down how far we have come. Where it cannot be written, the next one begins a little earlier."""
     with suppress(KeptError), storage.bookkeeping() as notes:
         if notes is not None:

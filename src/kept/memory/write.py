@@ -97,8 +97,8 @@ class Remembering(Opened):
         self._tell_write(storage, sum(map(grown_by, receipts)))
         return receipts
 
-    def _place(self, storage: Storage, at: datetime) -> pipeline.Place:
-        return pipeline.Place(
+    def _place(self, storage: Storage, at: datetime) -> pipeline.Destination:
+        return pipeline.Destination(
             space=storage.space,
             at=at,
             new_uid=lambda: ids.uuid7(at, secrets.token_bytes(ids.UID_ENTROPY_BYTES)),

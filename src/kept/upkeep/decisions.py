@@ -26,12 +26,12 @@ from kept import worth
 from kept.model import Memory, Message, Session
 from kept.tables import Retention, by_kind
 
-Action = Literal["confirm", "penalise", "expire", "evict"]
+UpkeepAction = Literal["confirm", "penalise", "expire", "evict"]
 QUARANTINED = "quarantined"  # in the data of a candidate whose day is over: the penalty is given once
 NO_ROOM = "least worth of all, and there is no room"
 
 
-class Rules(Struct, frozen=True, kw_only=True):
+class UpkeepRules(Struct, frozen=True, kw_only=True):
     """What a person has set."""
 
     retention: Retention
@@ -40,46 +40,46 @@ class Rules(Struct, frozen=True, kw_only=True):
     session_retention_days: int
 
 
-class Decision(Struct, frozen=True, kw_only=True):
+class UpkeepDecision(Struct, frozen=True, kw_only=True):
     """One memory, what to do with it, and why."""
 
     memory: Memory
-    action: Action
+    action: UpkeepAction
     reason: str
 
 
-def decide(memory: Memory, now: datetime, rules: Rules) -> Decision | None:
+def decide(memory: Memory, now: datetime, rules: UpkeepRules) -> UpkeepDecision | None:
     """What time has brought for one live memory: the end of its quarantine, or of its shelf life."""
     shelf_life = by_kind(rules.shelf_life_days, memory.kind)
     has_shelf_life = rules.retention.shelf_life == "all" or (
         rules.retention.shelf_life == "automatic" and worth.is_automatic(memory)
     )
     if has_shelf_life and worth.is_over(memory, now, shelf_life):
-        return Decision(memory=memory, action="expire", reason=f"not used for {shelf_life} days")
+        return UpkeepDecision(memory=memory, action="expire", reason=f"not used for {shelf_life} days")
     if memory.status != "candidate":
         return None
     if not is_penalised(memory) and worth.days_between(memory.created_at, now) * 24 < rules.quarantine_hours:
         return None
     # One that was used is confirmed, also after its day; one that a tool brought never is, by itself.
     if memory.use_count and memory.source.origin != "tool":
-        return Decision(memory=memory, action="confirm", reason="used by another session")
+        return UpkeepDecision(memory=memory, action="confirm", reason="used by another session")
     if is_penalised(memory):
         return None
-    return Decision(memory=memory, action="penalise", reason=f"not used within {rules.quarantine_hours} hours")
+    return UpkeepDecision(memory=memory, action="penalise", reason=f"not used within {rules.quarantine_hours} hours")
 
 
 def is_penalised(memory: Memory) -> bool:
     return bool((memory.data or {}).get(QUARANTINED))
 
 
-def eviction(memory: Memory, now: datetime) -> Decision | None:
+def eviction(memory: Memory, now: datetime) -> UpkeepDecision | None:
     """That a memory which was chosen to make room leaves, unless something has happened to it since."""
     if memory.is_archived or worth.is_exempt(memory, now):
         return None
-    return Decision(memory=memory, action="evict", reason=NO_ROOM)
+    return UpkeepDecision(memory=memory, action="evict", reason=NO_ROOM)
 
 
-def carried_out(decision: Decision, now: datetime) -> Memory:
+def carried_out(decision: UpkeepDecision, now: datetime) -> Memory:
     """The memory as it is afterwards."""
     memory = decision.memory
     if decision.action == "confirm":
@@ -91,7 +91,7 @@ def carried_out(decision: Decision, now: datetime) -> Memory:
     return replace(memory, status="archived", reason=reason, archived_at=now, updated_at=now)
 
 
-def is_to_pack(session: Session, last: Message | None, now: datetime, rules: Rules) -> bool:
+def is_to_pack(session: Session, last: Message | None, now: datetime, rules: UpkeepRules) -> bool:
     """Whether a session has been silent for so long that it is compressed.
 
     An old conversation that was imported yesterday is kept here since yesterday.
@@ -105,7 +105,7 @@ _PREFIX = "upkeep:"
 _ERROR = "upkeep:error:"
 
 
-class Progress(Struct, frozen=True, kw_only=True):
+class UpkeepProgress(Struct, frozen=True, kw_only=True):
     """Where the round under way is, when the last one ended, and what went wrong since."""
 
     cursor: int = 0  # the last memory that was visited; 0: no round is under way
@@ -127,32 +127,32 @@ class Progress(Struct, frozen=True, kw_only=True):
         """When upkeep last failed, if it did since then."""
         return _moment(self.failed)
 
-    def done(self, now: datetime) -> "Progress":
+    def done(self, now: datetime) -> "UpkeepProgress":
         """After a whole round."""
-        return Progress(finished=int(now.timestamp()), is_crowded=self.is_crowded, evict_to=self.evict_to)
+        return UpkeepProgress(finished=int(now.timestamp()), is_crowded=self.is_crowded, evict_to=self.evict_to)
 
-    def failing(self, error: Exception, now: datetime) -> "Progress":
+    def failing(self, error: Exception, now: datetime) -> "UpkeepProgress":
         """After a failure. Of the error only its name is kept: a message may hold what a memory says."""
         name = type(error).__name__
         errors = {**self.errors, name: self.errors.get(name, 0) + 1}
         return replace(self, failed=int(now.timestamp()), errors=errors)
 
 
-def read(counters: Mapping[str, int]) -> Progress:
+def read(counters: Mapping[str, int]) -> UpkeepProgress:
     """The progress that a storage has noted."""
-    fields = {name: counters.get(_PREFIX + name, 0) for name in Progress.__struct_fields__ if name != "errors"}
+    fields = {name: counters.get(_PREFIX + name, 0) for name in UpkeepProgress.__struct_fields__ if name != "errors"}
     errors = {name.removeprefix(_ERROR): n for name, n in counters.items() if name.startswith(_ERROR) and n}
-    return Progress(**fields, errors=errors)
+    return UpkeepProgress(**fields, errors=errors)
 
 
-def steps(before: Progress, after: Progress) -> dict[str, int]:
+def steps(before: UpkeepProgress, after: UpkeepProgress) -> dict[str, int]:
     """What to add to the counters, so that `after` is read from them where `before` was."""
     old, new = _flat(before), _flat(after)
     moved = {name: new.get(name, 0) - old.get(name, 0) for name in old | new}
     return {name: step for name, step in moved.items() if step}
 
 
-def _flat(progress: Progress) -> dict[str, int]:
+def _flat(progress: UpkeepProgress) -> dict[str, int]:
     fields = asdict(progress)
     errors = fields.pop("errors")
     return {_PREFIX + name: n for name, n in fields.items()} | {_ERROR + name: n for name, n in errors.items()}

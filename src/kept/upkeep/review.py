@@ -15,10 +15,10 @@ from kept import text, worth
 from kept.model import Conflict, Memory
 from kept.tables import by_kind
 
-Reason = Literal["conflict", "duplicate", "stale", "unused", "irrelevant"]
-Action = Literal["keep", "archive", "forget", "supersede"]
-REASONS: tuple[Reason, ...] = get_args(Reason)
-ACTIONS: tuple[Action, ...] = get_args(Action)
+ReviewReason = Literal["conflict", "duplicate", "stale", "unused", "irrelevant"]
+ReviewAction = Literal["keep", "archive", "forget", "supersede"]
+REASONS: tuple[ReviewReason, ...] = get_args(ReviewReason)
+ACTIONS: tuple[ReviewAction, ...] = get_args(ReviewAction)
 
 UNUSED_DAYS = 30  # a month of work in which nobody needed it
 TALK_DAYS = 30
@@ -31,7 +31,7 @@ _MOST_ALIKE = 50  # memories with the same rare word that are compared: more of 
 class Decision(Struct, frozen=True, kw_only=True):
     """What is to become of one memory: keep, archive or forget it, or let it be superseded `by` another."""
 
-    action: Action
+    action: ReviewAction
     ref: str
     by: str | None = None
 
@@ -39,13 +39,13 @@ class Decision(Struct, frozen=True, kw_only=True):
         return f"{self.action}:{self.ref}" + (f"={self.by}" if self.by else "")
 
 
-class Finding(Struct, frozen=True, kw_only=True):
+class ReviewFinding(Struct, frozen=True, kw_only=True):
     """A memory to decide about, why, and what is proposed; `beside` is the one that it repeats or contradicts."""
 
     memory: Memory
     beside: Memory | None = None
     conflict: str | None = None
-    reasons: tuple[Reason, ...]
+    reasons: tuple[ReviewReason, ...]
     why: str
     proposed: Decision
 
@@ -61,7 +61,7 @@ class Talk(Struct, frozen=True):
     messages: int = 0
 
 
-class Rules(Struct, frozen=True, kw_only=True):
+class ReviewRules(Struct, frozen=True, kw_only=True):
     """What a person has set, and from which likeness on two texts are nearly the same."""
 
     shelf_life_days: Mapping[str, int]
@@ -69,8 +69,8 @@ class Rules(Struct, frozen=True, kw_only=True):
 
 
 def review(
-    memories: Sequence[Memory], conflicts: Sequence[Conflict], talk: Talk, now: datetime, rules: Rules
-) -> list[Finding]:
+    memories: Sequence[Memory], conflicts: Sequence[Conflict], talk: Talk, now: datetime, rules: ReviewRules
+) -> list[ReviewFinding]:
     """Everything to decide about: contradictions, then repetitions, then the rest with what is worth least first."""
     words = {memory.uid: frozenset(text.words(memory.content)) for memory in memories}
     pairs = [*_contradictions(memories, conflicts), *_repetitions(memories, words, rules.near_percent)]
@@ -88,7 +88,7 @@ def review(
     return [*found, *alone]
 
 
-def _one_at_a_time(pairs: Sequence[Finding]) -> Iterator[Finding]:
+def _one_at_a_time(pairs: Sequence[ReviewFinding]) -> Iterator[ReviewFinding]:
     """Those that can all be decided as proposed: none goes twice, or for one that goes; the rest is for next time."""
     going: set[str] = set()
     staying: set[str] = set()
@@ -100,13 +100,13 @@ def _one_at_a_time(pairs: Sequence[Finding]) -> Iterator[Finding]:
         yield finding
 
 
-def _contradictions(memories: Sequence[Memory], conflicts: Sequence[Conflict]) -> Iterator[Finding]:
+def _contradictions(memories: Sequence[Memory], conflicts: Sequence[Conflict]) -> Iterator[ReviewFinding]:
     known = {memory.uid: memory for memory in memories}
     for conflict in conflicts:
         sides = [known[uid] for uid in (conflict.left, conflict.right) if uid in known]
         if conflict.resolved_at is None and len(sides) == 2:
             loser, winner = sorted(sides, key=_authority)
-            yield Finding(
+            yield ReviewFinding(
                 memory=loser,
                 beside=winner,
                 conflict=conflict.ref,
@@ -124,7 +124,7 @@ def _authority(memory: Memory) -> tuple[bool, bool, datetime, int]:
 
 def _repetitions(
     memories: Sequence[Memory], words: Mapping[str, frozenset[str]], near_percent: float
-) -> Iterator[Finding]:
+) -> Iterator[ReviewFinding]:
     """Each memory that nearly repeats a better one, once, with the nearest of those."""
     nearest: dict[str, tuple[float, Memory, Memory]] = {}
     for likeness, left, right in _near_pairs(memories, words, near_percent):
@@ -132,7 +132,7 @@ def _repetitions(
         if worse.uid not in nearest or nearest[worse.uid][0] < likeness:
             nearest[worse.uid] = (likeness, worse, better)
     for likeness, worse, better in nearest.values():
-        yield Finding(
+        yield ReviewFinding(
             memory=worse,
             beside=better,
             reasons=("duplicate",),
@@ -177,13 +177,15 @@ def _common(words: Mapping[str, frozenset[str]]) -> frozenset[str]:
     return frozenset(word for word, number in held_by.items() if number > most)
 
 
-def _examine(memory: Memory, words: frozenset[str], talk: Talk, now: datetime, rules: Rules) -> Finding | None:
+def _examine(
+    memory: Memory, words: frozenset[str], talk: Talk, now: datetime, rules: ReviewRules
+) -> ReviewFinding | None:
     """Whether one memory is stale, unused or irrelevant."""
     looked_at = max(memory.created_at, memory.updated_at, memory.verified_at or memory.created_at)
     needed = [at for at in (looked_at, memory.last_hit_at, memory.last_used_at) if at is not None]
     idle_days, unseen_days = int(worth.days_between(max(needed), now)), int(worth.days_between(looked_at, now))
     shelf_life = by_kind(rules.shelf_life_days, memory.kind)
-    found: dict[Reason, str] = {}
+    found: dict[ReviewReason, str] = {}
     if idle_days > shelf_life:
         found["stale"] = f"not used or confirmed for {idle_days} days; {shelf_life} are usual for its kind"
     if memory.use_count == 0 and memory.feedback <= 0 and unseen_days > UNUSED_DAYS:
@@ -200,7 +202,7 @@ def _examine(memory: Memory, words: frozenset[str], talk: Talk, now: datetime, r
         return None
     # Not needed and not spoken of may be chance for something that was remembered on purpose: that takes both.
     is_to_go = "stale" in found or len(found) > 1 or ("unused" in found and worth.is_automatic(memory))
-    return Finding(
+    return ReviewFinding(
         memory=memory,
         reasons=tuple(found),
         why="; ".join(found.values()),

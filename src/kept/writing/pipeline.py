@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from kept import text
 from kept.errors import InvalidInput
@@ -28,7 +28,7 @@ MAX_TRANSIENT_BYTES = 64 * 1024
 UNTRUSTED_CONFIDENCE = 0.3
 
 
-class Rules(Struct, frozen=True, kw_only=True):
+class WriteRules(Struct, frozen=True, kw_only=True):
     """What holds for the drafts of one call."""
 
     preset: Preset
@@ -61,7 +61,7 @@ class Ready(Struct, frozen=True, kw_only=True, gc=False):
         return self.source.origin in DELIBERATE
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class Destination(Struct, frozen=True, kw_only=True):
     """Where and when a draft becomes a memory, and where its uid comes from."""
 
     space: str
@@ -69,7 +69,7 @@ class Place(Struct, frozen=True, kw_only=True):
     new_uid: Callable[[], str]
 
 
-def prepare(draft: Draft, rules: Rules) -> Ready | Receipt:
+def prepare(draft: Draft, rules: WriteRules) -> Ready | Receipt:
     """Check, redact and judge a draft. A receipt is a refusal; what no storage could hold raises InvalidInput."""
     source = rules.source if draft.source is None else draft.source
     draft = check(replace(draft, source=source))
@@ -96,25 +96,25 @@ def prepare(draft: Draft, rules: Rules) -> Ready | Receipt:
     return Ready(draft=draft, status=verdict.status, redactions=safe.redactions)
 
 
-def store(tx: Transaction, batch: Sequence[Ready | Receipt], place: Place) -> list[Receipt]:
+def store(tx: Transaction, batch: Sequence[Ready | Receipt], to: Destination) -> list[Receipt]:
     """Make a memory of each draft, or strengthen the one that says the same; refusals keep their places.
 
     The storage journals each change.
     """
-    memories = [to_memory(ready, place) for ready in batch if isinstance(ready, Ready)]
+    memories = [to_memory(ready, to) for ready in batch if isinstance(ready, Ready)]
     known = Known(tx, memories)
     new = iter(memories)
-    return [_store(tx, ready, next(new), known, place) if isinstance(ready, Ready) else ready for ready in batch]
+    return [_store(tx, ready, next(new), known, to) if isinstance(ready, Ready) else ready for ready in batch]
 
 
-def _store(tx: Transaction, ready: Ready, memory: Memory, known: Known, place: Place) -> Receipt:
+def _store(tx: Transaction, ready: Ready, memory: Memory, known: Known, to: Destination) -> Receipt:
     draft = ready.draft
     if draft.key is not None and (stored := tx.select(Where(key=draft.key, shelf="any", scope=None), limit=1)):
         return _receipt("stored", stored[0], ready, reason="already_stored", message="It was stored before.")
     if ready.source.origin in BROUGHT_IN and tx.is_erased(memory.fingerprint):
         return refused("erased", redactions=ready.redactions)
     if twin := known.twin(memory):
-        return _receipt("strengthened", known.note(strengthen(tx, twin, memory, place.at)), ready)
+        return _receipt("strengthened", known.note(strengthen(tx, twin, memory, to.at)), ready)
     superseded = find_superseded(tx, memory)
     alike = [other for other in known.alike(memory) if other not in superseded]
     near = find_near(memory, alike)
@@ -123,9 +123,9 @@ def _store(tx: Transaction, ready: Ready, memory: Memory, known: Known, place: P
         return refused("echo", f"Memory {near[0].ref} says nearly the same.", ready.redactions)
     added = known.note(tx.add(memory, "remember"))
     for old in superseded:
-        known.note(supersede(tx, old, added, place.at))
+        known.note(supersede(tx, old, added, to.at))
     conflicts = [
-        tx.add(Conflict(left=rival.memory.uid, right=added.uid, type=rival.type, detected_at=place.at), "conflict")
+        tx.add(Conflict(left=rival.memory.uid, right=added.uid, type=rival.type, detected_at=to.at), "conflict")
         for rival in find_rivals(tx, added, alike)
     ]
     return _receipt(
@@ -138,7 +138,7 @@ def _store(tx: Transaction, ready: Ready, memory: Memory, known: Known, place: P
     )
 
 
-def revise(memory: Memory, content: str, tags: Sequence[str] | None, rules: Rules, at: datetime) -> Memory:
+def revise(memory: Memory, content: str, tags: Sequence[str] | None, rules: WriteRules, at: datetime) -> Memory:
     """The memory with another text, and other tags if any are given; it counts as verified now.
 
     Raises InvalidInput for what cannot stand in a memory.
@@ -160,30 +160,18 @@ def revise(memory: Memory, content: str, tags: Sequence[str] | None, rules: Rule
     )
 
 
-def to_memory(ready: Ready, place: Place) -> Memory:
+def to_memory(ready: Ready, to: Destination) -> Memory:
     """The memory that a draft becomes."""
-    draft = ready.draft
+    fields = asdict(ready.draft)
+    del fields["pin"]  # the status says it
     return Memory(
-        uid=place.new_uid(),
-        space=place.space,
-        content=draft.content,
-        fingerprint=text.fingerprint(draft.content),
-        kind=draft.kind,
-        tier=draft.tier,
-        scope=draft.scope,
+        **fields,
+        uid=to.new_uid(),
+        space=to.space,
+        fingerprint=text.fingerprint(ready.draft.content),
         status=ready.status,
-        importance=ready.importance,
-        confidence=draft.confidence,
-        tags=draft.tags,
-        files=draft.files,
-        topic=draft.topic,
-        key=draft.key,
-        item_type=draft.item_type,
-        title=draft.title,
-        source=ready.source,
-        data=draft.data,
-        created_at=place.at,
-        updated_at=place.at,
+        created_at=to.at,
+        updated_at=to.at,
     )
 
 

@@ -46,7 +46,7 @@ FINDERS: tuple[Finder, ...] = (
 )
 
 
-class Found(msgspec.Struct, frozen=True):
+class RedactedSpan(msgspec.Struct, frozen=True):
     """One thing that was taken out: what it was and where it stood in the input. Never the thing itself."""
 
     kind: str
@@ -58,7 +58,7 @@ class Redacted(msgspec.Struct, frozen=True):
     """The text that is safe to keep, and what was taken out of it, in order."""
 
     text: str
-    found: tuple[Found, ...]
+    found: tuple[RedactedSpan, ...]
 
 
 def redact(text: str, *, email: bool = True, allow: Collection[str] = ()) -> Redacted:
@@ -71,10 +71,10 @@ def redact(text: str, *, email: bool = True, allow: Collection[str] = ()) -> Red
     try:
         spans = _find_all(text, email, allow)
     except Exception:  # whatever went wrong, the text has not been checked: fail closed
-        return Redacted("[redacted:error]", (Found("error", 0, len(text)),))
+        return Redacted("[redacted:error]", (RedactedSpan("error", 0, len(text)),))
     if not spans:
         return Redacted(text, ())
-    return Redacted(_replace(text, spans), tuple(Found(kind, start, end) for start, end, kind in spans))
+    return Redacted(_replace(text, spans), tuple(RedactedSpan(kind, start, end) for start, end, kind in spans))
 
 
 def _find_all(text: str, email: bool, allow: Collection[str]) -> list[Span]:

@@ -13,7 +13,7 @@ from kept.entrypoints.cli.write import given_text
 from kept.errors import InvalidInput
 from kept.memory.reviews import Review, parse_decision
 from kept.model import Memory
-from kept.upkeep.review import REASONS, Decision, Finding, Reason
+from kept.upkeep.review import REASONS, Decision, ReviewFinding, ReviewReason
 
 PROPOSED = "proposed"
 LATER, STOP, OTHER = "later", "stop", "the-other"
@@ -42,7 +42,7 @@ def review_command(
     invocation: Invocation,
     *,
     limit: int,
-    reasons: tuple[Reason, ...],
+    reasons: tuple[ReviewReason, ...],
     decisions: tuple[str, ...],
     only_list: bool,
     yes: bool,
@@ -137,7 +137,7 @@ def _document(review: Review) -> dict[str, Any]:
     return document | {"findings": [_finding_document(finding) for finding in review]}
 
 
-def _finding_document(finding: Finding) -> dict[str, Any]:
+def _finding_document(finding: ReviewFinding) -> dict[str, Any]:
     return {
         "ref": finding.ref,
         "reasons": finding.reasons,
@@ -160,7 +160,7 @@ def _lines(review: Review) -> list[Line]:
     return lines
 
 
-def _finding_lines(finding: Finding) -> list[Line]:
+def _finding_lines(finding: ReviewFinding) -> list[Line]:
     lines: list[Line] = [
         (name_of(finding.memory), f" {finding.memory.kind}: ", _one_line(finding.memory)),
         ("    ", Strong(", ".join(finding.reasons)), f": {finding.why}"),
