@@ -61,7 +61,8 @@ def what_importing_does(module: str, folder: Path) -> list[str]:
 
 
 def test_importing_kept_reads_nothing_and_starts_nothing() -> None:
-    assert what_importing_does("kept", Path(kept.__file__).parent.parent) == []
+    for module in ("kept", "kept.memory.opening", "kept.entrypoints.cli.frame"):
+        assert what_importing_does(module, Path(kept.__file__).parent.parent) == []
 
 
 @pytest.mark.parametrize(
@@ -81,8 +82,15 @@ def test_the_probe_sees_a_module_that_does_something(tmp_path: Path, line: str, 
     assert any(event.startswith(seen) for event in what_importing_does("busybody", tmp_path))
 
 
+def test_importing_kept_imports_no_other_module() -> None:
+    code = "import sys; before = set(sys.modules); import kept; print(sorted(set(sys.modules) - before))"
+    env = os.environ | {"PYTHONPATH": str(Path(kept.__file__).parent.parent)}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['kept']"
+
+
 def test_importing_kept_sets_up_no_logging() -> None:
-    code = "import kept, logging; print(logging.root.handlers, logging.getLogger('kept').handlers)"
+    code = "import kept.memory, logging; print(logging.root.handlers, logging.getLogger('kept').handlers)"
     env = os.environ | {"PYTHONPATH": str(Path(kept.__file__).parent.parent)}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["[]", "[]"]

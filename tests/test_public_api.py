@@ -9,13 +9,21 @@ import kept
 
 
 def test_the_visible_names_are_the_promised_ones() -> None:
-    visible = {
+    assert [name for name in dir(kept) if not name.startswith("_")] == list(kept.__all__)
+    assert list(kept.__all__) == sorted(kept.__all__)
+    for name in kept.__all__:
+        getattr(kept, name)
+    loaded = {
         name
         for name, value in vars(kept).items()
         if not name.startswith("_") and not isinstance(value, types.ModuleType)
     }
-    assert visible == set(kept.__all__)
-    assert list(kept.__all__) == sorted(kept.__all__)
+    assert loaded == set(kept.__all__)
+
+
+def test_a_name_that_kept_does_not_have_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'remember'"):
+        kept.remember  # type: ignore[attr-defined]  # noqa: B018
 
 
 @pytest.mark.parametrize("name", kept.__all__)

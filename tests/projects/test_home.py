@@ -3,15 +3,17 @@
 import logging
 import os
 import stat
+import sys
 from pathlib import Path
 
+import platformdirs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kept.errors import InvalidInput, NotAllowed, SettingsError, StorageError
 from kept.projects.files import locked, write_private_file
-from kept.projects.home import WINDOWS_DEVICES, Home, default_home, expanded, slug, user_home
+from kept.projects.home import WINDOWS_DEVICES, Home, default_home, expanded, platform_folder, slug, user_home
 from tests.folders import common_user, posix_only, umask
 
 FOLDER = "web-app-0123abcd"
@@ -310,3 +312,14 @@ def test_any_name_gives_a_slug_that_is_a_safe_part_of_a_path(name: str) -> None:
     assert made not in WINDOWS_DEVICES
     assert slug(made) == made
     assert Home(Path("/h")).project_dir(f"{made}-0123abcd").parent == Path("/h/projects")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the places are written out for Linux alone")
+@pytest.mark.parametrize("named", [None, "", "relative/place", "/elsewhere"])
+def test_the_platforms_folders_are_those_of_platformdirs(monkeypatch, named: str | None):
+    for variable in ("XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+        if named is not None:
+            monkeypatch.setenv(variable, named)
+    assert platform_folder("data", os.environ) == platformdirs.user_data_path("kept", appauthor=False)
+    assert platform_folder("config", os.environ) == platformdirs.user_config_path("kept", appauthor=False)

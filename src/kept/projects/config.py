@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from kept.errors import SettingsError
+from kept.projects.home import platform_folder
 from kept.settings import Resolved, Settings, as_mapping, fields, resolve, shown
 
 PREFIX = "KEPT_"
@@ -37,9 +38,7 @@ def user_settings_file(environ: Mapping[str, str]) -> Path:
                 return path
         # A relative name would find whatever lies in the repository that a hook happens to run in.
         raise SettingsError(f"KEPT_CONFIG is {shown(named)}, which is no absolute path.", hint="Begin it with / or ~.")
-    from platformdirs import user_config_path
-
-    return user_config_path("kept", appauthor=False) / "config.toml"
+    return platform_folder("config", environ) / "config.toml"
 
 
 def load(

@@ -11,7 +11,6 @@ just done something else, such as waiting for a disk: a thirtieth of a whole wri
 error of the block is raised at its `yield`, and what it does with it then holds.
 """
 
-import hashlib
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from functools import lru_cache, wraps
@@ -90,7 +89,9 @@ def tombstone(key: bytes, fingerprint: str) -> str:
 
     It ends with a checksum of itself: a mark that changed on the disk would say nothing, and nobody would know.
     """
-    mark = hashlib.blake2b(fingerprint.encode(), key=key, digest_size=16).hexdigest()
+    from hashlib import blake2b  # loads OpenSSL: 3 ms that a process which only reads need not spend
+
+    mark = blake2b(fingerprint.encode(), key=key, digest_size=16).hexdigest()
     return f"{mark}{zlib.crc32(mark.encode()):08x}"
 
 

@@ -19,7 +19,6 @@ the next process begins anew, and one that keeps running completes it.
 import contextlib
 import logging
 import os
-import secrets
 import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -31,6 +30,7 @@ import apsw
 
 from kept import journal
 from kept.errors import Busy, Corrupt, KeptError, NotAllowed, NotFound, StorageError
+from kept.ids import random_hex
 from kept.ports import BackedUp, Stamp
 from kept.storage.lock import Turns
 from kept.storage.sqlite import acknowledged, erase, pages, schema, sweep
@@ -176,8 +176,8 @@ def _erase_memory(copy: apsw.Connection, uid: str, now: datetime) -> bool:
     if is_untold:
         last = acknowledged.position_of(copy).event
         prev = str(copy.execute("select hash from events where seq = ?", (last,)).get)
-        stamp = Stamp(group=secrets.token_hex(8), at=now, actor="erase")
-        salt = secrets.token_hex(journal.SALT_BYTES)
+        stamp = Stamp(group=random_hex(8), at=now, actor="erase")
+        salt = random_hex(journal.SALT_BYTES)
         erase = journal.seal(stamp, seq=last + 1, action="erase", subject=uid, changed={}, prev=prev, salt=salt)
         insert_events(copy, [(erase, journal.payload({}))])
     return is_there or is_untold
@@ -247,7 +247,7 @@ def opened(copy: Path, flags: int = apsw.SQLITE_OPEN_READWRITE) -> Iterator[apsw
 @contextmanager
 def under_another_name(target: Path) -> Iterator[Path]:
     """A new, empty file beside `target` that only its owner may read, and that is gone in the end."""
-    part = target.with_name(f"{target.name}.{secrets.token_hex(4)}.part")
+    part = target.with_name(f"{target.name}.{random_hex(4)}.part")
     try:
         os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         with translated(target):

@@ -7,11 +7,9 @@ while another one upgraded the file notices.
 One transaction for what is not a turn of the storage: making, copying, repairing a file.
 """
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from importlib import resources
 from pathlib import Path
 
 import apsw
@@ -53,11 +51,15 @@ class Migration(Struct, frozen=True):
 
     @property
     def checksum(self) -> str:
+        import hashlib  # loads OpenSSL: 3 ms, needed only to migrate
+
         return hashlib.blake2b(self.sql.encode(), digest_size=16).hexdigest()
 
 
 def migrations() -> list[Migration]:
     """All steps this program knows, in order."""
+    from importlib import resources  # only a store that is created or upgraded needs it
+
     folder = resources.files("kept.storage.sqlite") / "migrations"
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
     return [

@@ -6,7 +6,6 @@ with BUSY_SNAPSHOT at once. Rule: a commit that returned is on disk; a failed on
 """
 
 import os
-import secrets
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from typing import Any
 import apsw
 
 from kept.errors import Busy, Corrupt, InvalidInput, KeptError, StorageError
+from kept.ids import random_hex
 from kept.ports import BackedUp, Restored, Scrubbed, Stamp
 from kept.storage.lock import Turns
 from kept.storage.shared import WRITE_WAIT_S, block
@@ -41,7 +41,7 @@ class SqliteStorage:
         write_wait_s: float = WRITE_WAIT_S,
         vfs: str | None = None,
         synchronous: str = "full",
-        salt: Salt = secrets.token_hex,
+        salt: Salt = random_hex,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         daily_backups: int = 0,
     ) -> None:
@@ -332,8 +332,8 @@ class SqliteStorage:
             if facts := schema.facts_of(connection, self.path):  # a second process was first: what it wrote stays
                 return facts
             facts = {
-                "space": space or f"project/{secrets.token_hex(4)}",
-                "tombstone_key": secrets.token_hex(32),
+                "space": space or f"project/{random_hex(4)}",
+                "tombstone_key": random_hex(32),
                 "created_at": str(rows.clock(self._now())),
             }
             schema.settle_facts(connection, facts)

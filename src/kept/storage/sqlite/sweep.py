@@ -8,7 +8,6 @@ fit their checksum. Half of a page, as a crash leaves it, would fit none: so a r
 gaps are overwritten, and whoever comes next finishes that.
 """
 
-import hashlib
 import struct
 from pathlib import Path
 
@@ -144,6 +143,8 @@ def _noted(path: Path) -> list[Gap]:
 
 
 def _digest(content: bytes) -> bytes:
+    import hashlib  # loads OpenSSL: 3 ms, needed only to erase
+
     return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest()
 
 

@@ -44,6 +44,7 @@ NOTHING, WORD, MIXED, OPAQUE = range(4)  # how much a value looks like a secret
 # keep to one for longer. Below this many characters a stretch, on average, nobody made it up to be read.
 OPAQUE_STRETCH = 3.2
 NAME_STRETCH = 2.5
+SHORT_TEXT = 200  # characters: a query. Trying each word takes 0.1 ms, compiling a pattern of all of them 4
 
 
 @cache
@@ -251,6 +252,9 @@ class _Word(NamedTuple):
 
 def find_cues(text: str, small: str) -> Iterator[Cue]:
     """The cues of the folded text, in order."""
+    is_compiled = _cue_words.cache_info().currsize > 0
+    if not is_compiled and len(small) <= SHORT_TEXT and not any(word in small for word in _words()):
+        return
     matches = _cue_words(small.isascii()).finditer(small)
     for match, follower in pairwise(chain(matches, [None])):
         if match is None:

@@ -6,7 +6,6 @@ they hold and by what weights.py knows; the best hundreds are ranked by their to
 whole. Rule: what the index says of a row is checked against the row itself, which carries a checksum.
 """
 
-import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from heapq import nlargest
@@ -178,6 +177,8 @@ class Searching:
             if word in held and f" {word} " in held:
                 return True
         # Not a prepared word, perhaps ("Auth", "a-b"): ask FTS5 how it reads it.
+        import shlex
+
         tokenizer, *arguments = shlex.split(text.FTS_TOKENIZE)
         tokenize = self._connection.fts5_tokenizer(tokenizer, arguments)
 
