@@ -31,14 +31,15 @@ lint: $(READY)  ## Style, types, layers, generated pages
 	$(BIN)/lint-imports
 	$(BIN)/python docs/generate.py --check
 
-bench: $(READY)  ## Speed, as ratios within one run
+bench: $(READY)  ## Speed and size; docs/benchmarks.md lists the longer ones
 	$(BIN)/python -m bench.cold_start
 	$(BIN)/python -m bench.storage
 	$(BIN)/python -m bench.remember
 	$(BIN)/python -m bench.briefing
 	$(BIN)/python -m bench.upkeep
+	$(BIN)/python -m bench.size
 
-docs: $(READY)  ## Write the generated pages anew
+docs: $(READY)  ## Write the generated pages
 	$(BIN)/python docs/generate.py
 
 $(READY): pyproject.toml constraints.txt

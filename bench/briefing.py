@@ -1,6 +1,6 @@
 """How much longer a briefing takes than a plain recall of the same prompt.
 
-    python -m bench.briefing [--rows 10000] [--rounds 200] [--cache DIR] [--json]
+    python -m bench.briefing [--rows 10000] [--rounds 200] [--cache DIR] [--tiny] [--json]
 
 Both go through the facade, in turns, on one store: recall with its five hits, the briefing with all its sections (five
 pinned memories, findings of another agent, summaries, files at hand), rendered and noted. Processor time of this thread
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import kept
 from bench import corpora
-from bench.measure import Bar, Timing, interleaved, p50, p95, report, table
+from bench.measure import Bar, Timing, interleaved, options, p50, p95, report, table
 from kept.model import Draft, Source
 
 FILE = "src/part7/module3.py"
@@ -44,8 +44,7 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "kept-bench")
-    parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
+    given = options(parser, tiny={"rows": 200, "rounds": 3})
     lines: list[list[object]] = []
     bars: list[Bar] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -63,7 +62,7 @@ def main() -> int:
                         bars.append(Bar(f"{kind} words: p95 of a {name}, in recalls", in_recalls, 3.0))
     head = ("ms", "CPU p50", "CPU p95", "wall p95")
     by_name = {str(line[0]): dict(zip(head[1:], line[1:], strict=True)) for line in lines}
-    return report(table(f"A briefing over {given.rows:,} memories", head, lines), bars, by_name, as_json=given.json)
+    return report(table(f"A briefing over {given.rows:,} memories", head, lines), bars, by_name, given)
 
 
 def timed(memory: kept.Kept, prompts: list[str], rounds: int) -> dict[str, Timing]:

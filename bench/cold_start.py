@@ -1,6 +1,6 @@
 """What `import kept` costs, in processor time, beside what its two compiled libraries cost.
 
-    python -m bench.cold_start [--rounds 30] [--json]
+    python -m bench.cold_start [--rounds 30] [--tiny] [--json]
 
 Each round starts every interpreter once, in turns, and reads its processor time by getrusage. The figure that counts is
 the one over bare Python: kept against `import apsw, msgspec`. Without compiled files the source of Kept itself is
@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 import kept
-from bench.measure import Bar, cpu_ms_of, p50, p95, report, table
+from bench.measure import Bar, cpu_ms_of, options, p50, p95, report, table
 
 LIMIT = 3.0
 STATEMENTS = {"bare Python": "pass", "import apsw, msgspec": "import apsw, msgspec", "import kept": "import kept"}
@@ -48,10 +48,9 @@ def ratio(times: dict[str, list[float]]) -> float:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=30)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
-    compiled = measure(options.rounds, is_compiled=True)
-    uncompiled = measure(max(3, options.rounds // 5), is_compiled=False)
+    given = options(parser, tiny={"rounds": 1})
+    compiled = measure(given.rounds, is_compiled=True)
+    uncompiled = measure(max(1, given.rounds // 5), is_compiled=False)
     lines = [
         [f"{name}{suffix}", p50(values), p95(values), p50(values) - p50(times[BARE])]
         for suffix, times in (("", compiled), (", not compiled", uncompiled))
@@ -60,7 +59,7 @@ def main() -> int:
     figures = {str(name): {"p50": mid, "p95": high, "over_bare": over} for name, mid, high, over in lines}
     bars = [Bar("import kept over bare Python, as a multiple of apsw and msgspec", ratio(compiled), LIMIT)]
     text = table("CPU ms of a new interpreter", ("", "p50", "p95", "over bare"), lines)
-    return report(text, bars, figures, as_json=options.json)
+    return report(text, bars, figures, given)
 
 
 if __name__ == "__main__":

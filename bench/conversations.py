@@ -1,9 +1,10 @@
 """How long one question over many messages takes.
 
-    python -m bench.conversations [--messages 100000] [--questions 300] [--json]
+    python -m bench.conversations [--messages 100000] [--questions 300] [--tiny] [--json]
 
 Made-up talk of two people a session: words as frequent as words are (the n-th about 1/n as often as the first), common
-English among the commonest, questions of three to six words and their fillers. Only the question is timed.
+English among the commonest, questions of three to six words and their fillers. Only questions are timed, with the
+receipt that each leaves.
 """
 
 import argparse
@@ -11,20 +12,20 @@ import random
 import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from itertools import accumulate, islice
+from itertools import accumulate, groupby, islice
 from pathlib import Path
 
-from bench.measure import Bar, interleaved, p50, p95, report
+import kept
+from bench.measure import Bar, interleaved, options, p50, p95, report
+from bench.quality import SETTINGS
 from kept.model import Message
-from kept.ports import Deadline, Stamp
-from kept.recall.messages import MessageRequest, english, recall_messages
-from kept.storage.sqlite import SqliteStorage
+from kept.recall.messages import english
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 MOST_CPU_MS = 20.0
 VOCABULARY = 20_000
 A_SESSION = 22  # messages
-A_TRANSACTION = 5_000
+WARM_UP = 20
 SYLLABLES = "ka lo mi ren tas vu sol bek dir fon gar hul".split()
 FILLERS = "the i to a and you of it was that my in so for is we have me this with really just".split()
 
@@ -70,30 +71,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--messages", type=int, default=100_000)
     parser.add_argument("--questions", type=int, default=300)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    given = options(parser, tiny={"messages": 200, "questions": 3})
     talk = Talk(7)
-    said = messages(talk, options.messages)
-    with tempfile.TemporaryDirectory() as folder:
-        storage = SqliteStorage(Path(folder) / "talk.db", "project/bench")
-        while batch := list(islice(said, A_TRANSACTION)):
-            with storage.writing(Stamp(group=batch[0].session, at=AT, actor="bench")) as tx:
-                tx.append(batch)
-        questions = [talk.question() for _ in range(options.questions + 20)]
-
-        def one(number: int) -> None:
-            request = MessageRequest(query=questions[number], limit=10)
-            with storage.reading() as reader:
-                recall_messages(request, reader, now=AT, deadline=Deadline(lambda: 0.0))
-
-        timing = interleaved({"a question": one}, options.questions)["a question"]
-        storage.close()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        kept.open(Path(folder) / "talk.db", settings=SETTINGS, clock=lambda: AT) as memory,
+    ):
+        for session, said in groupby(messages(talk, given.messages), key=lambda message: message.session):
+            memory.session(session).extend(list(said))
+        questions = [talk.question() for _ in range(given.questions + WARM_UP)]
+        timing = interleaved(
+            {"a question": lambda number: memory.recall(questions[number], scope="sessions", limit=10)},
+            given.questions,
+            warm_up=WARM_UP,
+        )["a question"]
     figures = {"cpu_p50_ms": p50(timing.cpu_ms), "cpu_p95_ms": p95(timing.cpu_ms)}
     bar = Bar("CPU of one question, p95, ms", figures["cpu_p95_ms"], MOST_CPU_MS)
-    text = (
-        f"{options.messages:,} messages: p50 {figures['cpu_p50_ms']:.1f} ms, p95 {figures['cpu_p95_ms']:.1f} ms of CPU"
-    )
-    return report(text, [bar], figures, as_json=options.json)
+    text = f"{given.messages:,} messages: p50 {figures['cpu_p50_ms']:.1f} ms, p95 {figures['cpu_p95_ms']:.1f} ms of CPU"
+    return report(text, [bar], figures, given)
 
 
 if __name__ == "__main__":

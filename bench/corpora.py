@@ -1,14 +1,16 @@
-"""Spaces to measure on, and questions to ask of them: made-up words that follow Zipf's law, and real English prose.
+"""Stores to measure, and questions to ask them: made-up words that follow Zipf's law, and real English prose.
 
-A corpus is built once and kept in a cache folder under a name that says what is in it and for which schema.
-Rule: the same name is the same text, on every machine (Zipf) or on this one (docstrings).
+A store is built once, through the storage like any other, and cached under a name that says what it holds and for
+which schema. Rule: the same name means the same text, on every machine (Zipf) or on this one (docstrings).
 """
 
 import ast
+import hashlib
 import itertools
 import random
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,12 +20,9 @@ import apsw
 
 from kept import text
 from kept.ids import uuid7
-from kept.model import KINDS, Memory, replace
+from kept.model import KINDS, Memory
 from kept.ports import Stamp
-from kept.storage.shared import prepare
-from kept.storage.sqlite import SqliteStorage, pages, rows
-from kept.storage.sqlite.index import handles, weights
-from kept.storage.sqlite.schema import migrations
+from kept.storage.sqlite import SqliteStorage
 from kept.tables import IMPORTANCE_BY_KIND, by_kind
 
 SPACE = "project/bench"
@@ -34,8 +33,9 @@ VOCABULARY = 50_000
 _SHIFT = 2.7  # Mandelbrot's: the commonest word stands in most memories, as "the" does
 _RARE_RANKS = range(2_000, 30_000)
 _BATCH = 10_000
-_ONE_BY_ONE = 500  # the newest memories, written as people do: the index of a living space is in many pieces
+_ONE_BY_ONE = 500  # the newest memories are written one at a time: the index of a store in use has many pieces
 _LONGEST = 480  # characters of a paragraph that is a memory of its own
+_FEW = 1_000  # paragraphs; for a smaller corpus, reading a part of the standard library is enough
 
 _CONSONANTS, _VOWELS = "bdfgklmnprtvz", "aeiou"
 
@@ -91,7 +91,7 @@ class Zipf:
 
 def docstrings(count: int) -> Iterator[Memory]:
     """Paragraphs of the documentation inside the standard library and the installed packages, mixed."""
-    paragraphs = sorted({paragraph for path in _sources() for paragraph in _paragraphs(path)})
+    paragraphs = sorted({paragraph for path in _sources(count) for paragraph in _paragraphs(path)})
     chance = random.Random(5)
     chance.shuffle(paragraphs)
     for number, paragraph in enumerate(paragraphs[:count]):
@@ -120,68 +120,58 @@ def questions_about(path: Path, count: int, *, common: bool) -> dict[str, str]:
 
 
 def zipf_space(rows: int, cache: Path) -> Path:
-    """The file of a Zipf corpus of so many memories."""
-    return _built(f"zipf-{rows}", cache, lambda: Zipf(7).memories(rows))
+    """The file of a Zipf corpus with that many memories."""
+    return built(f"zipf-{rows}", cache, lambda: Zipf(7).memories(rows))
 
 
 def docstring_space(rows: int, cache: Path) -> Path:
-    """The file of a corpus of at most so many paragraphs."""
-    return _built(f"docstrings-{rows}", cache, lambda: docstrings(rows))
+    """The file of a corpus with at most that many paragraphs."""
+    return built(f"docstrings-{rows}", cache, lambda: docstrings(rows))
 
 
-def _built(name: str, cache: Path, memories: Callable[[], Iterator[Memory]]) -> Path:
-    schema = "-".join(migration.checksum[:8] for migration in migrations())
-    path = cache / f"kept-bench-{name}-{schema}-{pages.BYTES}.db"
+def built(name: str, cache: Path, memories: Callable[[], Iterator[Memory]]) -> Path:
+    """The file of a store with these memories: from the cache, or written now."""
+    path = cache / f"kept-bench-{name}-{_schema()}.db"
     done = path.with_suffix(".done")
     if done.exists():
         return path
     cache.mkdir(parents=True, exist_ok=True)
     for part in cache.glob(path.name + "*"):
         part.unlink()
-    SqliteStorage(path, SPACE).close()
-    newest = _filled_at_once(path, memories())
-    storage = SqliteStorage(path, synchronous="normal")
-    for number, memory in enumerate(newest):
-        with storage.writing(Stamp(group=f"build-{number}", at=START, actor="bench")) as tx:
-            tx.add(memory, "remember")
+    storage = SqliteStorage(path, SPACE, synchronous="normal")
+    waiting: list[Memory] = []
+    n_written = 0
+    for memory in memories():
+        waiting.append(memory)
+        if len(waiting) == _BATCH + _ONE_BY_ONE:
+            _write(storage, waiting[:_BATCH], n_written)
+            del waiting[:_BATCH]
+            n_written += _BATCH
+            print(f"\r{path.stem}: {n_written:,}", end="", file=sys.stderr, flush=True)
+    _write(storage, waiting[:-_ONE_BY_ONE], n_written)
+    for number, memory in enumerate(waiting[-_ONE_BY_ONE:], n_written + _BATCH):
+        _write(storage, [memory], number)
     storage.close()
     done.touch()
     return path
 
 
-def _filled_at_once(path: Path, memories: Iterator[Memory]) -> list[Memory]:
-    """Write rows without a journal and index them in one go, in a tenth of the time; the last ones stay unwritten."""
-    connection = apsw.Connection(str(path), vfs=pages.vfs())
-    connection.execute("pragma synchronous = off").fetchall()
-    trigger = connection.execute("select sql from sqlite_schema where name = 'memories_added'").get
-    connection.execute("drop trigger memories_added")
-    held_back: list[Memory] = []
-    for first in itertools.count(1, _BATCH):
-        batch = [*held_back, *itertools.islice(memories, _BATCH + _ONE_BY_ONE - len(held_back))]
-        batch, held_back = batch[:-_ONE_BY_ONE], batch[-_ONE_BY_ONE:]
-        if not batch:
-            break
-        with connection:
-            _write(connection, [replace(memory, id=id) for id, memory in enumerate(batch, first)])
-        print(f"\r{path.stem}: {first + len(batch) - 1:,}", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
-    with connection:
-        connection.execute("insert into live_fts (live_fts) values ('rebuild')")
-        connection.execute(
-            """
-            update corpus set (rows, words, tokens) = (select count(*), sum(n_words), sum(n_tokens) from memories)
-            where shelf = 'live'"""
-        )
-        connection.execute(str(trigger))
-    connection.close()
-    return held_back
+def _schema() -> str:
+    """A short name for the layout of a new store: its tables, and the page size in its header."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "empty.db"
+        SqliteStorage(path, SPACE).close()
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        layout = repr(connection.execute("select sql from sqlite_schema order by name").fetchall())
+        connection.close()
+        return hashlib.sha256(layout.encode() + path.read_bytes()[16:24]).hexdigest()[:12]
 
 
-def _write(connection: apsw.Connection, memories: list[Memory]) -> None:
-    prepared = [prepare(memory) for memory in memories]
-    connection.executemany(rows.insert_sql(Memory), map(rows.to_values, memories, prepared))
-    weights.Weights().note(connection, memories)
-    handles.note(connection, memories)
+def _write(storage: SqliteStorage, memories: list[Memory], number: int) -> None:
+    if memories:
+        with storage.writing(Stamp(group=f"build-{number}", at=START, actor="bench")) as tx:
+            for memory in memories:
+                tx.add(memory, "remember")
 
 
 def _memory(
@@ -209,7 +199,9 @@ def _memory(
     )
 
 
-def _sources() -> list[Path]:
+def _sources(count: int) -> list[Path]:
+    if count < _FEW:
+        return sorted(Path(sysconfig.get_paths()["stdlib"]).glob("[a-d]*.py"))
     folders = {sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")}
     return sorted({path for folder in folders for path in Path(folder).rglob("*.py")})
 

@@ -1,13 +1,15 @@
 """How well recall finds what was said in conversations.
 
-    python -m bench.quality --data DIR [--json] [--vectors]
+    python -m bench.quality --data DIR [--vectors] [--tiny] [--json]
+    python -m bench.quality --tiny
 
 DIR is a conversation (`memories.jsonl` and `queries.jsonl`), a folder of such folders, or a pool of sessions with
 questions that have a haystack each (`sessions.jsonl` and `questions.jsonl`). Messages are appended as sessions, every
 question is asked once for messages and once for sessions, all with the weights that Kept comes with. R@k is the share
 of the gold within the first k, any@k whether some of it is there, full@k whether all is; figures in percent, averaged
 over questions, with 95 % bootstrap intervals. Questions that nothing answers are left out. `--vectors` measures
-everything once more with vectors switched on (extra `vector`), under `vectors`.
+everything once more with vectors switched on (extra `vector`), under `vectors`. `--tiny` without data asks about a
+conversation that is made up on the spot.
 """
 
 import argparse
@@ -24,7 +26,7 @@ from typing import Any
 from msgspec import Struct
 
 import kept
-from bench.measure import table
+from bench.measure import options, report, table
 from kept.model import Message, Recalled
 
 DEPTH = 50  # how far down a first hit counts for MRR
@@ -202,32 +204,68 @@ def measure(folder: Path, *, vectors: bool = False) -> dict[str, Any]:
     return {"turn": summary(turns), "session": summary(sessions)}
 
 
+def made_up(folder: Path) -> Path:
+    """Two short conversations, one in each form, only to try whether everything runs."""
+    talk, pool = folder / "talk", folder / "pool"
+    turns = [
+        ("Ann", "The billing service moves to Postgres in March."),
+        ("Ben", "My sister adopted a grey parrot called Miro."),
+        ("Ann", "The staging cluster is called Harbor."),
+        ("Ben", "We will meet at the station at nine."),
+    ]
+    said = [
+        {
+            "id": f"m{n}",
+            "session": f"s{n // 2}",
+            "speaker": who,
+            "text": text,
+            "timestamp": f"2026-03-0{n + 1}T09:00:00",
+        }
+        for n, (who, text) in enumerate(turns)
+    ]
+    _save(talk / "memories.jsonl", said)
+    _save(talk / "queries.jsonl", [{"query": "What is the parrot called?", "gold": ["m1"], "category": "single"}])
+    _save(pool / "sessions.jsonl", [{"session": line["session"], "turns": [line]} for line in said[::2]])
+    question = {
+        "query": "Which database does billing use?",
+        "question_date": "2026/04/01",
+        "gold_turns": ["m0"],
+        "gold_sessions": ["s0"],
+        "haystack48": ["s0", "s1"],
+    }
+    _save(pool / "questions.jsonl", [question])
+    return folder
+
+
+def _save(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--data", type=Path, metavar="DIR")
     parser.add_argument("--vectors", action="store_true", help="measure once more with vectors")
-    options = parser.parse_args()
-    if not options.data.is_dir():
-        parser.error(f"{options.data} is not a folder.")
-    figures = measure(options.data)
-    if not figures["session"]["n"]:
-        parser.error(f"{options.data} holds no questions of a known form.")
-    if options.vectors:
-        figures["vectors"] = measure(options.data, vectors=True)
-    if options.json:
-        print(json.dumps(figures, indent=2))
-    else:
-        for kind, measured in (
-            ("words", figures),
-            *([("vectors, too", figures["vectors"])] if options.vectors else []),
-        ):
-            for by in ("turn", "session"):
-                ci = measured[by]["ci"]
-                lines = [(name, measured[by][name], *ci[name]) for name in ci]
-                title = f"by {by}, {kind}, {measured[by]['n']} questions"
-                print(table(title, ("", "%", "from", "to"), lines))
-    return 0
+    given = options(parser, tiny={})
+    if not given.data and not given.tiny:
+        parser.error("--data DIR is missing: the folder with the conversations.")
+    with tempfile.TemporaryDirectory() as folder:
+        data: Path = given.data or made_up(Path(folder))
+        if not data.is_dir():
+            parser.error(f"{data} is not a folder.")
+        figures = measure(data)
+        if not figures["session"]["n"]:
+            parser.error(f"{data} holds no questions of a known form.")
+        if given.vectors:
+            figures["vectors"] = measure(data, vectors=True)
+    by_kind = {"words": figures} | ({"words and vectors": figures["vectors"]} if given.vectors else {})
+    tables = []
+    for kind, measured in by_kind.items():
+        for by in ("turn", "session"):
+            ci = measured[by]["ci"]
+            lines = [(name, measured[by][name], *ci[name]) for name in ci]
+            tables.append(table(f"by {by}, {kind}, {measured[by]['n']} questions", ("", "%", "from", "to"), lines))
+    return report("\n".join(tables), [], figures, given)
 
 
 if __name__ == "__main__":

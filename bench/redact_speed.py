@@ -1,9 +1,12 @@
 """How long redaction takes: CPU milliseconds per KB on ordinary text, and CPU seconds for 1 MB of the worst input.
 
-Run it as `python -m bench.redact_speed`. *first* is what the first call of a process pays to compile what it needs.
-The worst input is a few characters, repeated: each is the unit that costs some rule the most.
+    python -m bench.redact_speed [--tiny] [--json]
+
+*first* is the first call of a process, which compiles the patterns it needs. The worst input is a few characters,
+repeated: each is the unit that costs some rule the most.
 """
 
+import argparse
 import inspect
 import json
 import subprocess
@@ -12,10 +15,9 @@ import textwrap
 from pathlib import Path
 from time import process_time
 
-from kept.writing.redact import redact
+import kept
+from bench.measure import options, report, table
 
-ROUNDS = 5
-MEGABYTE = 1_000_000
 GOLDEN = Path(__file__).parent.parent / "tests" / "golden"
 WORST = [
     "hunter2 as the password ",
@@ -38,7 +40,12 @@ WORST = [
 ]
 
 
-def main() -> None:
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--worst-chars", type=int, default=1_000_000, help="length of the worst input")
+    parser.add_argument("--chars", type=int, default=100_000, help="length of ordinary text, at most")
+    given = options(parser, tiny={"rounds": 1, "worst_chars": 2_000, "chars": 2_000})
     prose = " ".join(inspect.getdoc(getattr(str, name)) or "" for name in dir(str)) + (inspect.getdoc(textwrap) or "")
     code = Path(inspect.__file__).read_text("utf-8")
     corpora = {
@@ -48,34 +55,37 @@ def main() -> None:
         "Chinese prose": (GOLDEN / "chinese.txt").read_text("utf-8"),
         "code inside JSON": json.dumps({"stdout": code}),
     }
-    print(f"first call of a process: {first_call_ms():.1f} ms of CPU, imports of redaction included")
+    figures: dict[str, float] = {"first call of a process, ms": first_call_ms(given.rounds)}
     for name, corpus in corpora.items():
-        print(f"{name:>28}: {best_ms(corpus[:100_000]) / (len(corpus[:100_000]) / 1000):.3f} ms per KB")
-    print(f"{'300 characters':>28}: {best_ms(prose[:300]):.3f} ms")
+        cut = corpus[: given.chars]
+        figures[f"{name}, ms per KB"] = best_ms(cut, given.rounds) / (len(cut) / 1000)
+    figures["300 characters, ms"] = best_ms(prose[:300], given.rounds)
     for unit in WORST:
-        print(f"{unit!r:>34}: {seconds(unit * (MEGABYTE // len(unit))):.2f} s per MB")
+        repeated = unit * (given.worst_chars // len(unit))
+        figures[f"{unit!r}, s per MB"] = seconds(repeated) * 1_000_000 / len(repeated)
+    return report(table("Redaction, processor time", ("", ""), figures.items()), [], figures, given)
 
 
-def first_call_ms() -> float:
+def first_call_ms(rounds: int) -> float:
     program = (
         "import msgspec, time; start = time.process_time()\n"
         "from kept.writing.redact import redact\n"
         "redact('the staging password is hunter2hunter, see https://internal.test')\n"
         "print((time.process_time() - start) * 1000)"
     )
-    return min(float(subprocess.check_output([sys.executable, "-c", program])) for _ in range(ROUNDS))
+    return min(float(subprocess.check_output([sys.executable, "-c", program])) for _ in range(rounds))
 
 
-def best_ms(text: str) -> float:
-    redact(text)
-    return min(seconds(text) for _ in range(ROUNDS)) * 1000
+def best_ms(text: str, rounds: int) -> float:
+    kept.redact(text)
+    return min(seconds(text) for _ in range(rounds)) * 1000
 
 
 def seconds(text: str) -> float:
     start = process_time()
-    redact(text)
+    kept.redact(text)
     return process_time() - start
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

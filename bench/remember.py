@@ -1,6 +1,6 @@
 """What remembering costs at the facade: one at a time, and in bulk, into a space of ten thousand.
 
-    python -m bench.remember [--rows N] [--json]
+    python -m bench.remember [--rows N] [--tiny] [--json]
 
 Thread CPU time. The commit alone (an empty change through the same storage) is measured in the same run and taken off.
 """
@@ -10,21 +10,37 @@ import random
 import sys
 import tempfile
 import time
+from functools import cache
+from itertools import accumulate
 from pathlib import Path
 
 import kept
-from bench.measure import p50, p95, table
-from kept.model import Draft
+from bench.measure import Bar, interleaved, options, p50, p95, report, table
 
+WARM_UP = 5
 VOWELS, CONSONANTS = "aeiou", "bcdfghklmnprstvz"
 
 
 def texts(count: int, seed: int) -> list[str]:
     """Statements of about 300 characters out of 50,000 words, common ones more often."""
     rng = random.Random(seed)
+    words, weights = _language()
+    return [" ".join(rng.choices(words, cum_weights=weights, k=45))[:300] for _ in range(count)]
+
+
+def questions(count: int, seed: int, *, common: bool) -> list[str]:
+    """Three to eight words: as people talk, or only rare ones."""
+    rng = random.Random(seed)
+    words, weights = _language()
+    if common:
+        return [" ".join(rng.choices(words, cum_weights=weights, k=rng.randint(3, 8))) for _ in range(count)]
+    return [" ".join(rng.sample(words[2_000:30_000], rng.randint(3, 8))) for _ in range(count)]
+
+
+@cache
+def _language() -> tuple[list[str], list[float]]:
     words = [_word(number) for number in range(50_000)]
-    weights = [1 / (rank + 10) for rank in range(len(words))]
-    return [" ".join(rng.choices(words, weights=weights, k=45))[:300] for _ in range(count)]
+    return words, list(accumulate(1 / (rank + 10) for rank in range(len(words))))
 
 
 def _word(number: int) -> str:
@@ -38,35 +54,35 @@ def _word(number: int) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=10_000)
-    options = parser.parse_args()
+    parser.add_argument("--rounds", type=int, default=200)
+    given = options(parser, tiny={"rows": 50, "rounds": 3})
+    drafts = [kept.Draft(content=text) for text in texts(given.rows, 1)]
+    more = texts(given.rounds + WARM_UP, 2)
     with tempfile.TemporaryDirectory() as folder, kept.open(Path(folder) / "m.db", settings=kept.Settings()) as memory:
-        drafts = [Draft(content=text) for text in texts(options.rows, 1)]
         started = time.thread_time()
         memory.remember_many(drafts)
-        rate = options.rows / (time.thread_time() - started)
-        whole, commit = [], []
-        for text in texts(200, 2):
-            started = time.thread_time()
-            memory.remember(text)
-            whole.append((time.thread_time() - started) * 1000)
-            started = time.thread_time()
-            memory.demote(1)  # the smallest change with its event: the price of a commit
-            commit.append((time.thread_time() - started) * 1000)
-    print(
-        table(
-            f"Remembering 300 characters into {options.rows:,} memories (ms of CPU)",
-            ("", "p50", "p95"),
-            [
-                ("remember", f"{p50(whole):.2f}", f"{p95(whole):.2f}"),
-                ("a commit alone", f"{p50(commit):.2f}", f"{p95(commit):.2f}"),
-            ],
+        rate = given.rows / (time.thread_time() - started)
+        timings = interleaved(
+            {
+                "remember": lambda number: memory.remember(more[number]),
+                # The smallest change with its event: what a commit costs.
+                "a commit alone": lambda number: memory.demote(1),
+            },
+            given.rounds,
+            warm_up=WARM_UP,
         )
-    )
-    print(f"on top of the commit, p95: {p95(whole) - p50(commit):.2f} ms (bar: 3)")
-    print(f"remember_many: {rate:,.0f} a second of CPU (bar: 5,000)")
-    return 0
+    whole, commit = (timing.cpu_ms for timing in timings.values())
+    lines = [(name, p50(timing.cpu_ms), p95(timing.cpu_ms)) for name, timing in timings.items()]
+    text = table(f"Remembering 300 characters into {given.rows:,} memories (ms of CPU)", ("", "p50", "p95"), lines)
+    bars = [
+        Bar("remember on top of the commit, p95, ms of CPU", p95(whole) - p50(commit), 3.0),
+        Bar("remember_many, ms of CPU for each memory", 1000 / rate, 0.2),
+    ]
+    text += f"\nremember_many: {rate:,.0f} a second of CPU"
+    figures = {str(name): {"p50": middle, "p95": high} for name, middle, high in lines}
+    return report(text, bars, {**figures, "remember_many_per_cpu_s": rate}, given)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 """What upkeep of a large store costs, and whom it disturbs.
 
-    python -m bench.upkeep [--rows 100000] [--cache DIR] [--json]
+    python -m bench.upkeep [--rows 100000] [--cache DIR] [--tiny] [--json]
 
 Of the memories one in twenty is at the end of its shelf life, one in forty is a candidate whose quarantine is over, and
 one in fifty has to make room: what a busy store brings together in some weeks. Upkeep runs in a process of its own, on
 a small store and on one ten times as large: its processor time, and by how much its memory grows. Then what an opening
-costs with and without upkeep by itself. At last this process recalls from the large store, alone, and while the other
+costs with and without automatic upkeep. At last this process recalls from the large store, alone, and while the other
 one does its upkeep once more.
 """
 
@@ -23,18 +23,12 @@ from itertools import islice
 from pathlib import Path
 
 import kept
-from bench.corpora import NOW, SPACE, START, Zipf
-from bench.measure import Bar, Timing, interleaved, p50, p95, report, table
+from bench.corpora import NOW, Zipf, built
+from bench.measure import Bar, Timing, interleaved, options, p50, p95, report, table
 from kept.model import Memory, Source, replace
-from kept.ports import Stamp
-from kept.storage.sqlite import SqliteStorage
-from kept.storage.sqlite.schema import migrations
 
-BATCH = 20_000
-ALONE_S = 5.0
 MOST_CPU_S = 10.0
 MOST_GROWTH_MB = 16.0  # of the large store's peak over the small one's: a report of all that was done, and caches
-OPENINGS = 200
 WITH_A_LOOK, WITH_A_SLICE = "opening, upkeep not due", "opening, upkeep under way"
 
 
@@ -52,22 +46,8 @@ def memories(rows: int) -> Iterator[Memory]:
 
 
 def build(rows: int, cache: Path) -> Path:
-    """The file of such a store, written once through the storage and kept."""
-    schema = "-".join(migration.checksum[:8] for migration in migrations())
-    path = cache / f"kept-bench-upkeep-{rows}-{schema}.db"
-    if not path.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(".part")
-        part.unlink(missing_ok=True)
-        storage = SqliteStorage(part, SPACE, synchronous="normal")
-        told = memories(rows)
-        while batch := list(islice(told, BATCH)):
-            with storage.writing(Stamp(group="build", at=START, actor="bench")) as tx:
-                for memory in batch:
-                    tx.add(memory, "remember")
-        storage.close()
-        part.rename(path)
-    return path
+    """The file of such a store."""
+    return built(f"upkeep-{rows}", cache, lambda: memories(rows))
 
 
 def opened(path: Path, rows: int) -> kept.Kept:
@@ -106,14 +86,14 @@ def recalls(memory: kept.Kept, asked: Iterator[str]) -> Iterator[tuple[float, fl
         yield (time.perf_counter() - wall) * 1000, (time.thread_time() - cpu) * 1000
 
 
-def beside(path: Path, rows: int) -> tuple[dict[str, Timing], dict[str, float]]:
+def beside(path: Path, rows: int, alone_s: float) -> tuple[dict[str, Timing], dict[str, float]]:
     """Recalls alone, then until the upkeep that another process does is over."""
     timings = {"alone": Timing([], []), "beside upkeep": Timing([], [])}
     asked = iter(Zipf(3).questions(50_000, common=True))
     with opened(path, rows) as memory:
         for _ in islice(recalls(memory, asked), 50):
             pass
-        end = time.perf_counter() + ALONE_S
+        end = time.perf_counter() + alone_s
         for wall, cpu in recalls(memory, asked):
             timings["alone"].wall_ms.append(wall)
             timings["alone"].cpu_ms.append(cpu)
@@ -128,7 +108,7 @@ def beside(path: Path, rows: int) -> tuple[dict[str, Timing], dict[str, float]]:
         return timings, outcome(process)
 
 
-def openings(path: Path) -> dict[str, Timing]:
+def openings(path: Path, count: int) -> dict[str, Timing]:
     """Opening and closing the store: without upkeep, with a look whether it is due, and with a slice of a round."""
 
     def open_at(at: datetime, settings: kept.Settings) -> None:
@@ -136,18 +116,19 @@ def openings(path: Path) -> dict[str, Timing]:
 
     on, off = kept.Settings(), kept.Settings(auto_upkeep=False)
     soon, later = NOW + timedelta(minutes=10), NOW + timedelta(hours=2)
-    quiet = interleaved({"opening": lambda n: open_at(soon, off), WITH_A_LOOK: lambda n: open_at(soon, on)}, OPENINGS)
-    return quiet | interleaved({WITH_A_SLICE: lambda n: open_at(later, on)}, OPENINGS // 2, warm_up=0)
+    quiet = interleaved({"opening": lambda n: open_at(soon, off), WITH_A_LOOK: lambda n: open_at(soon, on)}, count)
+    return quiet | interleaved({WITH_A_SLICE: lambda n: open_at(later, on)}, max(1, count // 2), warm_up=0)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "kept-bench")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--openings", type=int, default=200)
+    parser.add_argument("--alone-s", type=float, default=5.0, help="seconds of recalls without upkeep")
     parser.add_argument("--build-only", action="store_true", help="make the stores, and measure nothing")
     parser.add_argument("--run", type=Path, help=argparse.SUPPRESS)
-    given = parser.parse_args()
+    given = options(parser, tiny={"rows": 400, "openings": 2, "alone_s": 0.1})
     if given.run:
         run(given.run, given.rows)
         return 0
@@ -158,8 +139,8 @@ def main() -> int:
         small = outcome(begin(Path(shutil.copy(stores[given.rows // 10], folder)), given.rows // 10))
         large_store = Path(shutil.copy(stores[given.rows], folder))
         large = outcome(begin(large_store, given.rows))
-        opening = openings(large_store)
-        timings, _ = beside(Path(shutil.copy(stores[given.rows], Path(folder, "again.db"))), given.rows)
+        opening = openings(large_store, given.openings)
+        timings, _ = beside(Path(shutil.copy(stores[given.rows], Path(folder, "again.db"))), given.rows, given.alone_s)
     rise = p95(timings["beside upkeep"].wall_ms) / p95(timings["alone"].wall_ms)
     bars = [
         Bar(f"upkeep of {given.rows:,} memories, seconds of CPU", large["cpu_s"], MOST_CPU_S),
@@ -182,7 +163,7 @@ def main() -> int:
     ]
     text = table("Upkeep", head, lines) + "\n" + table("Meanwhile", ("ms", "p50", "p95", "CPU p95"), times)
     figures = {"small": small, "large": large, "times": {str(line[0]): line[1:] for line in times}}
-    return report(text, bars, figures, as_json=given.json)
+    return report(text, bars, figures, given)
 
 
 def _p50(timings: dict[str, Timing], name: str) -> float:

@@ -1,9 +1,11 @@
-"""Kept beside its peers: `python -m bench.peers`. Needs Linux, and for the first run a network or a package cache.
+"""Kept beside its peers. Needs Linux, and for the first run a network or a package cache.
+
+    python -m bench.peers [--rows 10000] [--ours] [--prepare] [--cache DIR] [--tiny] [--json]
 
 Ten thousand paragraphs of English are stored, and some are asked for by five of their words. Every question goes to
-all of them, one after the other, before the next one is asked. A peer is a process of its own; what is counted is its
-processor time, all threads together. Rule: nobody is tuned, we neither; what a peer needs and does not bring along
-offline (an embedder) is the same for all and the quickest there is, see adapters/talk.py.
+all peers, one after the other, before the next one is asked. A peer is a process of its own; the processor time of
+all its threads is counted. Rule: nobody is tuned, Kept included. A peer that needs an embedder and brings none that
+works offline gets the same one as the others, the quickest there is: see adapters/talk.py.
 """
 
 import argparse
@@ -24,10 +26,9 @@ from typing import Any
 import apsw
 
 from bench import corpora
-from bench.measure import Bar, p50, p95, report, table
+from bench.measure import Bar, options, p50, p95, report, table
 from bench.peers.environments import MEM0, OURS, PEERS, PLAIN, Peer, Unavailable, command, versions
 
-QUESTIONS = 200
 WARM_UP = 10
 ADDED = 30
 COLD_STARTS = 3
@@ -83,16 +84,18 @@ class Running:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "kept-bench")
-    parser.add_argument("--prepare", action="store_true", help="Only install and fill, so that a measurement is short.")
-    parser.add_argument("--json", action="store_true")
-    given = parser.parse_args(arguments)
+    parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--ours", action="store_true", help="leave out the peers that have to be installed")
+    parser.add_argument("--prepare", action="store_true", help="only install and fill, so that a measurement is short")
+    given = options(parser, tiny={"rows": 50, "questions": 3, "ours": True}, arguments=arguments)
+    chosen = [peer for peer in PEERS if peer.is_here or not given.ours]
     rows = told(given.rows + ADDED, given.cache)
     stored, added = rows[: given.rows], rows[given.rows :]
     skipped: dict[str, str] = {}
-    for peer in PEERS:
+    for peer in chosen:
         try:
             fill(peer, stored, given.cache)
         except Unavailable as reason:
@@ -100,29 +103,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.prepare:
         print(f"ready, without {skipped}" if skipped else "ready")
         return 0
-    able = [peer for peer in PEERS if peer.name not in skipped]
-    figures = measure(able, questions(stored), added, given.cache, given.rows)
+    able = [peer for peer in chosen if peer.name not in skipped]
+    figures = measure(able, questions(stored, given.questions), added, given.cache, given.rows)
     lines = [[*line_of(peer, figures[peer.name], given.cache)] for peer in able]
     lines += [[f"{name}: skipped: {reason}", *[""] * (len(HEAD) - 1)] for name, reason in skipped.items()]
     shown = table(f"{given.rows:,} memories; milliseconds of processor time unless on the clock", HEAD, lines)
-    return report(shown, bars_of(figures), {"figures": figures, "skipped": skipped}, as_json=given.json)
+    return report(shown, bars_of(figures), {"figures": figures, "skipped": skipped}, given)
 
 
 def told(count: int, cache: Path) -> list[tuple[str, str]]:
-    """Name and text of so many paragraphs."""
+    """Name and text of that many paragraphs."""
     connection = apsw.Connection(str(corpora.docstring_space(count, cache)), flags=apsw.SQLITE_OPEN_READONLY)
     texts: Any = connection.execute("select id, content from memories order by id").fetchall()
     connection.close()
     return [(f"n{id}", text) for id, text in texts]
 
 
-def questions(rows: list[tuple[str, str]]) -> dict[str, str]:
+def questions(rows: list[tuple[str, str]], count: int) -> dict[str, str]:
     """Question → the name of its answer: five words of a paragraph, as an agent would pick key words."""
     chance = random.Random(17)
     asked: dict[str, str] = {}
     for name, text in chance.sample(rows, len(rows)):
         words = list(dict.fromkeys(word.lower() for word in re.findall(r"\b[A-Za-z]{4,}\b", text)))
-        if len(words) >= 10 and len(asked) < QUESTIONS:
+        if len(words) >= 10 and len(asked) < count:
             asked[" ".join(words[place] for place in sorted(chance.sample(range(len(words)), 5)))] = name
     return asked
 
@@ -160,10 +163,11 @@ def measure(
             figures[peer.name]["disk_mb"] = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file()) / 1e6
             figures[peer.name]["cold_ms"] = min(cold_start(peer, cache, folder, first) for _ in range(COLD_STARTS))
         running = {peer.name: stack.enter_context(Running(peer, cache, folders[peer.name])) for peer in peers}
-        for number, question in enumerate([*rest[:WARM_UP], *asked]):
+        warm_up = rest[:WARM_UP]
+        for number, question in enumerate([*warm_up, *asked]):
             for name, peer_running in in_turns(running, number):
                 answer = peer_running.do("query", question)
-                if number >= WARM_UP:
+                if number >= len(warm_up):
                     figures[name]["query"].append((answer["cpu_ms"], answer["wall_ms"]))
                     figures[name]["hits"] += asked[question] in answer["answer"]
         for number, row in enumerate(added):
