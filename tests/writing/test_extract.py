@@ -416,6 +416,11 @@ def test_lock_files_plans_and_tests_are_not_changes_worth_keeping(path: str) -> 
     assert kept(*edited(path, "def test_a():\n" + "    x = 1\n    y = 2\n" * 10)) == []
 
 
+def test_a_patch_that_writes_no_file_leaves_nothing_to_keep() -> None:
+    patch = "*** Begin Patch\n*** Delete File: src/a.py\n*** End Patch"
+    assert kept(Message(id="e", role="tool_call", name="apply_patch", input={"input": patch})) == []
+
+
 @pytest.mark.parametrize(
     "input",
     [

@@ -15,8 +15,9 @@ import pytest
 
 from kept.model import Draft, Redaction, Source
 from kept.writing import redact as redact_module
+from kept.writing import secrets
 from kept.writing.redact import Redacted, RedactedSpan, redact, redact_draft
-from kept.writing.secrets import cues, rules, shapes, ties, verdict, view
+from kept.writing.secrets import cues, rules, shapes, verdict, view
 
 GITHUB = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
@@ -315,7 +316,7 @@ def test_a_failing_rule_redacts_the_whole_text(monkeypatch: pytest.MonkeyPatch) 
     def broken(text: str, small: str) -> Iterator[tuple[int, int, str]]:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(redact_module, "FINDERS", (*redact_module.FINDERS, broken))
+    monkeypatch.setattr(secrets, "FINDERS", (*secrets.FINDERS, broken))
     text = "nothing secret here"
     assert redact(text) == Redacted("[redacted:error]", (RedactedSpan("error", 0, len(text)),))
 
@@ -326,7 +327,7 @@ def test_a_rule_that_never_settles_redacts_the_whole_text(monkeypatch: pytest.Mo
         if place >= 0:
             yield place, place + 1, "letter"
 
-    monkeypatch.setattr(redact_module, "FINDERS", (greedy,))
+    monkeypatch.setattr(secrets, "FINDERS", (greedy,))
     assert redact("a a a").text == "[redacted:letter] [redacted:letter] [redacted:letter]"
     assert kinds("a " * 100) == ["error"]
 
@@ -385,7 +386,7 @@ def number_of_ways(parsed: Any) -> float:
     return ways
 
 
-MODULES = (cues, ties, verdict, shapes, view)
+MODULES = (cues, verdict, shapes, view)
 
 
 def pattern_sources() -> Iterator[tuple[str, str]]:
@@ -435,7 +436,7 @@ def test_a_failure_that_has_passed_is_not_remembered(monkeypatch: pytest.MonkeyP
 
     draft = Draft(content="Ask her", tags=("a-tag-of-its-own",), source=Source(agent="an-agent-of-its-own"))
     with monkeypatch.context() as patch:
-        patch.setattr(redact_module, "FINDERS", (broken,))
+        patch.setattr(secrets, "FINDERS", (broken,))
         assert redact_draft(draft, email=True).draft.tags == ("[redacted:error]",)
     assert redact_draft(draft, email=True).draft == draft
 
@@ -562,8 +563,8 @@ def test_importing_compiles_nothing() -> None:
     """The rules cost nothing until a text needs them; the hook starts with this module loaded."""
     program = (
         "import re, sys; before = len(re._cache) if hasattr(re, '_cache') else 0\n"
-        "from kept.writing import redact\nfrom kept.writing.secrets import cues, shapes\n"
-        "assert cues.compiled.cache_info().currsize == 0\n"
+        "from kept.writing import patterns, redact\nfrom kept.writing.secrets import cues, shapes\n"
+        "assert patterns.compiled.cache_info().currsize == 0\n"
         "assert shapes.vendor_tails.cache_info().currsize == 0\n"
         "assert cues._cue_words.cache_info().currsize == 0\n"
         "assert 're2' not in sys.modules\n"

@@ -9,15 +9,14 @@ Overlapping runs of words (shingles) of the files a project keeps for its agents
 Rule: a draft is an echo when most of it stands there; a new thought about an old subject is not.
 """
 
-import re
 from collections.abc import Collection, Iterable, Mapping
-from functools import cache
 
 from msgspec import Struct
 
 from kept import text
 from kept.model import Draft, Origin, Status
 from kept.tables import Preset
+from kept.writing.patterns import compiled
 
 # What a finding has going for it, when a session ends and something may be promoted into the project.
 POINTS: Mapping[str, int] = {
@@ -108,17 +107,12 @@ def is_promotable(signals: Collection[str], importance: float, length_chars: int
 
 def is_chatter(text: str) -> bool:
     """Whether the text speaks of the moment only: "ok, thanks", "let me look at the file", "running tests…"."""
-    return _pattern(_CHATTER).match(text[:400]) is not None
+    return compiled(_CHATTER).match(text[:400]) is not None
 
 
 def is_instruction_like(text: str) -> bool:
     """Whether a text from a tool or the web talks to the reader as if it could give orders."""
-    return _pattern(_INSTRUCTION).search(text) is not None
-
-
-@cache
-def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(text)  # at first use: most programs that import this never need it
+    return compiled(_INSTRUCTION).search(text) is not None
 
 
 SHINGLE_WORDS = 4

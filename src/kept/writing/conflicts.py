@@ -22,7 +22,7 @@ from msgspec import Struct
 from kept import text
 from kept.model import ConflictType, Memory, replace
 from kept.ports import Reader, Where
-from kept.writing.patterns import pattern
+from kept.writing.patterns import compiled
 
 MAX_CHARS = 1_000  # a statement is short; of a document, only the beginning is read
 
@@ -97,9 +97,9 @@ def claims_of(content: str) -> tuple[Claim, ...]:
 @lru_cache(maxsize=1024)  # a new text is compared with several others, and they with the next one
 def _claims_of(content: str) -> tuple[Claim, ...]:
     claims: list[Claim] = []
-    for clause in pattern(_CLAUSE).split(content.replace("’", "'")):
+    for clause in compiled(_CLAUSE).split(content.replace("’", "'")):
         if not clause.rstrip().endswith("?"):
-            words = pattern(_WORD).findall(pattern(_REASON).split(clause, maxsplit=1)[0])
+            words = compiled(_WORD).findall(compiled(_REASON).split(clause, maxsplit=1)[0])
             claims += [claim for claim in _claims_of_clause(words) if claim.stems]
     return tuple(claims)
 
@@ -190,7 +190,7 @@ def _stem(word: str) -> str:
 
 def _with_value(claim: Claim, words: list[str], lower: list[str]) -> Claim:
     """The claim with the one number that it sets, or with the name in "the owner of the module is Ingrid"."""
-    numbers = [at for at, word in enumerate(lower) if pattern(_NUMBER).fullmatch(word)]
+    numbers = [at for at, word in enumerate(lower) if compiled(_NUMBER).fullmatch(word)]
     if len(numbers) == 1 and lower[numbers[0] - 1] not in _LABELS:
         at = numbers[0]
         unit = lower[at + 1] if at + 1 < len(lower) and lower[at + 1] in _UNITS else ""

@@ -1,20 +1,13 @@
-"""Take secrets and personal data out of a text.
+"""Take secrets and personal data out of texts, drafts and messages.
 
 Second step of the write path, and the one choke point under every writer: nothing is stored, indexed, journaled or
-logged that has not been through here. Pure: no I/O, no clock, no state.
-
-    view the text (folded, escapes undone)  →  every finder names spans  →  mask them  →  again, until nothing new
-    is found  →  put [redacted:kind] in their place
+logged that has not been through here. `kept.writing.secrets` finds, this module replaces. Pure: no I/O, no clock.
 
 Rule: a false alarm costs a word; a miss costs a key. When unsure, redact; when a finder fails, redact everything.
-
-Redact a whole draft: every field that a person, an agent or a tool filled in.
-
-The rules are in `redact.py`. Rule: one call covers everything that reaches a storage, so no writer can forget a field.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import Any
 
@@ -24,26 +17,8 @@ from msgspec.structs import replace
 
 from kept.model import Draft, Message, Redaction, Source
 from kept.writing.check import SOURCE_NAMES
-from kept.writing.secrets import shapes, ties
-from kept.writing.secrets.view import MASK, View
-
-MAX_ROUNDS = 8  # masking one secret can lay bare another; ordinary text needs two rounds, the last of which finds none
-
-Span = tuple[int, int, str]  # start, end, kind
-Finder = Callable[[str, str], Iterable[Span]]  # (folded text, the same in small letters)
-
-FINDERS: tuple[Finder, ...] = (
-    shapes.find_private_blocks,
-    shapes.find_key_blocks,
-    shapes.find_vendor_tokens,
-    shapes.find_shapes,
-    shapes.find_headers,
-    shapes.find_url_secrets,
-    shapes.find_command_secrets,
-    shapes.find_seed_phrases,
-    ties.find_cued_secrets,
-    shapes.find_cards,
-)
+from kept.writing.secrets import find_secrets
+from kept.writing.secrets.view import Span
 
 
 class RedactedSpan(msgspec.Struct, frozen=True):
@@ -69,62 +44,12 @@ def redact(text: str, *, email: bool = True, allow: Collection[str] = ()) -> Red
     Redacting a redacted text changes nothing. If a rule fails, the whole text is replaced by `[redacted:error]`.
     """
     try:
-        spans = _find_all(text, email, allow)
+        spans = find_secrets(text, email=email, allow=allow)
     except Exception:  # whatever went wrong, the text has not been checked: fail closed
         return Redacted("[redacted:error]", (RedactedSpan("error", 0, len(text)),))
     if not spans:
         return Redacted(text, ())
     return Redacted(_replace(text, spans), tuple(RedactedSpan(kind, start, end) for start, end, kind in spans))
-
-
-def _find_all(text: str, email: bool, allow: Collection[str]) -> list[Span]:
-    """All secrets of the text as disjoint spans in order.
-
-    Addresses come last, since `me:secret@host` looks like one. Raises RuntimeError if new secrets keep turning up.
-    """
-    spans: list[Span] = []
-    for _ in range(MAX_ROUNDS):
-        view = View(text, [(start, end) for start, end, _ in spans])
-        fresh = _find_in(view, FINDERS, text, allow)
-        if email and not fresh:
-            fresh = _find_in(view, (shapes.find_emails,), text, allow)
-        if not fresh:
-            return spans
-        spans = _merge([*spans, *fresh])
-    raise RuntimeError("redaction does not settle")
-
-
-def _find_in(view: View, finders: tuple[Finder, ...], text: str, allow: Collection[str]) -> list[Span]:
-    folded, small = view.folded, view.small
-    spans = []
-    for first, last, kind in [span for find in finders for span in find(folded, small)]:
-        if folded[first:last].strip(MASK):
-            start, end = view.original(first, last)
-            if not allow or not _is_allowed(text[start:end], allow):
-                spans.append((start, end, kind))
-    return spans
-
-
-def _is_allowed(value: str, allow: Collection[str]) -> bool:
-    import hashlib  # not needed without an allow-list, and slow to load
-
-    return value in allow or hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest() in allow
-
-
-def _merge(spans: list[Span]) -> list[Span]:
-    """Join spans that overlap; the longest names the kind, and of equals the one that was found first."""
-    merged: list[Span] = []
-    longest = 0
-    for start, end, kind in sorted(spans, key=lambda span: span[0]):
-        if merged and start < merged[-1][1]:
-            first, last, last_kind = merged[-1]
-            if end - start > longest:
-                last_kind, longest = kind, end - start
-            merged[-1] = (first, max(end, last), last_kind)
-        else:
-            merged.append((start, end, kind))
-            longest = end - start
-    return merged
 
 
 def _replace(text: str, spans: list[Span]) -> str:

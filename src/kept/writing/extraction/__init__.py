@@ -1,23 +1,33 @@
-"""Find what is worth keeping in a conversation: messages in, drafts out.
+"""Find what is worth keeping in a conversation: messages in, drafts out. One door: `extract`, and `summarize`.
 
-First step of the write path for all that nobody stored on purpose. Rules, no model: decisions, corrections,
-preferences, warnings, discoveries and progress by what a sentence says; errors by what made them go away; file changes
-by what was written. Rule: one draft is one statement that can be understood alone, in words that its speaker used. What
-a tool printed is never a statement. A miss costs little; a memory full of chatter is worth nothing.
+First step of the write path for everything that nobody stored on purpose. Rules, no model: decisions, corrections,
+preferences, warnings, discoveries and progress by the words of a sentence (`rules`, `statements`); errors by the run
+that ended them (`failures`); file changes by the text that was written (`edits`). Rule: one draft is one statement that
+can be understood alone, in its speaker's words. Tool output is never a statement. A miss costs little; a memory full of
+chatter is worth nothing.
 """
 
 from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
+from typing import Any
 
 from msgspec import Struct
 
 from kept import text
 from kept.model import Draft, Message, Origin, Source
 from kept.tables import IMPORTANCE_BY_KIND, by_kind
-from kept.writing.extraction.cues import Cue, Speaker, cue_of, explains
 from kept.writing.extraction.edits import Edits, edits_in
-from kept.writing.extraction.failures import Failures, Resolution, command_in, error_signature
+from kept.writing.extraction.failures import (
+    MAX_MESSAGE_CHARS,
+    Failures,
+    Resolution,
+    command_in,
+    error_message,
+    error_signature,
+    signature_of,
+)
+from kept.writing.extraction.rules import SentenceRule, Speaker, explains, rule_for
 from kept.writing.extraction.statements import (
     Sentence,
     continues,
@@ -27,9 +37,19 @@ from kept.writing.extraction.statements import (
     sentences,
     statement,
 )
-from kept.writing.patterns import pattern
+from kept.writing.extraction.summaries import Summarizer, summarize
+from kept.writing.patterns import compiled
 
-__all__ = ["Extracted", "error_signature", "extract"]
+__all__ = [
+    "MAX_MESSAGE_CHARS",
+    "Extracted",
+    "Summarizer",
+    "error_message",
+    "error_signature",
+    "extract",
+    "signature_of",
+    "summarize",
+]
 
 MAX_CHARS = 500
 MAX_FILES = 5
@@ -91,7 +111,8 @@ class _Conversation:
                 yield from self._read_result(message)
         for change in self._edits.significant():
             importance, confidence = CHANGE_IMPORTANCE, CHANGE_CONFIDENCE
-            yield _extracted(change.sentence, "file_change", change.message, importance, confidence, (change.path,))
+            files = (change.path,)
+            yield _extracted(change.message, change.sentence, "file_change", importance, confidence, files=files)
 
     def _read_user(self, message: Message) -> Iterator[Extracted]:
         self._calls.clear()
@@ -121,10 +142,10 @@ class _Conversation:
             return
         for resolution in self._failures.ran(command, message.content):
             yield self._resolved(resolution, message)
-        subject = pattern(_COMMIT).search(command) if pattern(_COMMITTED).search(message.content[:500]) else None
+        subject = compiled(_COMMIT).search(command) if compiled(_COMMITTED).search(message.content[:500]) else None
         if subject:
             content, kind = finished(f"Committed: {subject[1]}"), "progress"
-            yield _extracted(content, kind, message, _importance(kind, "assistant"), CONFIDENCE["assistant"])
+            yield _extracted(message, content, kind, _importance(kind, "assistant"), CONFIDENCE["assistant"])
 
     def _statements(
         self, message: Message, spoken: Sequence[Sentence], speaker: Speaker, *, is_final: bool = False
@@ -133,12 +154,12 @@ class _Conversation:
         n_reported = 0
         is_told = False  # the sentence went along with the one before
         for sentence, following in zip_longest(spoken, spoken[1:]):
-            cue = None if is_told else cue_of(sentence.text, speaker, is_final=is_final, headings=sentence.headings)
+            rule = None if is_told else rule_for(sentence.text, speaker, is_final=is_final, headings=sentence.headings)
             is_told = False
-            content = statement(sentence, self._question if by_user else "", by_user=by_user) if cue else ""
-            if cue is None or not content:
+            content = statement(sentence, self._question if by_user else "", by_user=by_user) if rule else ""
+            if rule is None or not content:
                 continue
-            if cue.is_headed and sentence.topic:
+            if rule.is_headed and sentence.topic:
                 content = f"{sentence.topic}: {content}"
             if following is not None and continues(sentence, following, by_user=by_user):
                 longer = f"{content} {finished(following.text)}"
@@ -146,18 +167,18 @@ class _Conversation:
                 content = longer if is_told else content
             n_reported += is_final
             if n_reported <= MAX_REPORTED and len(content) <= MAX_CHARS:
-                yield self._stated(content, cue, message, speaker)
+                yield self._stated(message, content, rule, speaker)
 
-    def _stated(self, content: str, cue: Cue, message: Message, speaker: Speaker) -> Extracted:
+    def _stated(self, message: Message, content: str, rule: SentenceRule, speaker: Speaker) -> Extracted:
         return _extracted(
-            content,
-            cue.kind,
             message,
-            _importance(cue.kind, speaker),
+            content,
+            rule.kind,
+            _importance(rule.kind, speaker),
             CONFIDENCE[speaker],
-            self._edits.files_named(content),
-            tags=(cue.tag,) if cue.tag else (),
-            signals=(USER_INTENT,) if cue.is_intent else (),
+            signals=(USER_INTENT,) if rule.is_intent else (),
+            files=self._edits.files_named(content),
+            tags=(rule.tag,) if rule.tag else (),
         )
 
     def _resolved(self, resolution: Resolution, message: Message) -> Extracted:
@@ -174,40 +195,38 @@ class _Conversation:
             content += f" {finished(own_words(resolution.said[-1]))}"
         files = dict.fromkeys((*changed, place) if failure.place else changed)
         return _extracted(
+            message,
             content[:MAX_CHARS],
             "error",
-            message,
             _importance("error", "user"),
             RESOLUTION_CONFIDENCE,
-            tuple(files)[:MAX_FILES],
             signals=(ERROR_RESOLUTION,),
+            files=tuple(files)[:MAX_FILES],
             data={"signature": failure.signature},
         )
 
 
 def _extracted(
+    message: Message,
     content: str,
     kind: str,
-    message: Message,
     importance: float,
     confidence: float,
-    files: tuple[str, ...] = (),
     *,
-    tags: tuple[str, ...] = (),
     signals: tuple[str, ...] = (),
-    data: dict[str, str] | None = None,
+    **fields: Any,
 ) -> Extracted:
+    """A draft of the session tier, by the message it comes from; `fields` are further fields of the draft."""
     origin: Origin = "conversation" if message.role == "user" else "extraction"
+    source = Source(origin=origin, session=message.session or None)
     draft = Draft(
         content=content,
         kind=kind,
-        tags=tags,
-        files=files,
         importance=importance,
         confidence=confidence,
         tier="session",
-        source=Source(origin=origin, session=message.session or None),
-        data=data,
+        source=source,
+        **fields,
     )
     return Extracted(draft, message.id, signals)
 

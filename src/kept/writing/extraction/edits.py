@@ -6,13 +6,14 @@ has a name was written into it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from os.path import commonpath
 from typing import Any
 
 from msgspec import Struct
 
 from kept.model import Message
-from kept.writing.patterns import pattern
+from kept.writing.patterns import compiled
 
 MIN_LINES = 12  # fewer new lines are a detail of something that is told elsewhere
 MAX_SYMBOLS = 6
@@ -86,15 +87,13 @@ def edits_in(call: Message) -> Iterator[Edit]:
 
 
 def _patched(patch: str) -> Iterator[Edit]:
-    starts = [*pattern(_PATCH_FILE).finditer(patch)]
-    for start, end in zip(starts, [*(each.start() for each in starts[1:]), len(patch)], strict=True):
-        lines = patch[start.end() : end].split("\n")
-        old = "\n".join(line[1:] for line in lines if line.startswith("-"))
-        yield Edit(
-            start[1],
-            "\n".join(line[1:] for line in lines if line.startswith("+")),
-            old if "Add" not in start[0] else None,
-        )
+    starts = compiled(_PATCH_FILE).finditer(patch)
+    for start, following in pairwise([*starts, None]):
+        if start is None:
+            return
+        lines = patch[start.end() : following.start() if following else len(patch)].split("\n")
+        old, new = ("\n".join(line[1:] for line in lines if line.startswith(sign)) for sign in "-+")
+        yield Edit(start[1], new, None if "Add" in start[0] else old)
 
 
 def _first(values: Mapping[str, Any], keys: Sequence[str]) -> str | None:
@@ -107,7 +106,7 @@ class Edits:
     def __init__(self, messages: Sequence[Message]) -> None:
         paths = {path for each in messages if each.input and (path := _first(each.input, _PATH_KEYS))}
         self._root = _project_folder(
-            sorted(path for path in paths if path.startswith("/") and not pattern(_NOT_KEPT).search(path))
+            sorted(path for path in paths if path.startswith("/") and not compiled(_NOT_KEPT).search(path))
         )
         self._by_name = {path.rsplit("/", 1)[-1]: self.relative(path) for path in sorted(paths) if _is_code(path)}
         self._changes: dict[str, Change] = {}
@@ -121,7 +120,7 @@ class Edits:
         for line in edit.new[:MAX_CHARS].split("\n"):
             if line.strip() and line not in before:
                 change.lines += 1
-                symbol = pattern(_SYMBOL).match(line.strip() if pattern(_METHOD).match(line) else line)
+                symbol = compiled(_SYMBOL).match(line.strip() if compiled(_METHOD).match(line) else line)
                 if symbol and len(line) <= MAX_LINE_CHARS:
                     change.symbols[symbol[1]] = None
         return path
@@ -131,7 +130,7 @@ class Edits:
         return [
             change
             for change in self._changes.values()
-            if change.lines >= MIN_LINES and change.symbols and not pattern(_NOT_KEPT).search(change.path)
+            if change.lines >= MIN_LINES and change.symbols and not compiled(_NOT_KEPT).search(change.path)
         ]
 
     def relative(self, path: str) -> str:
@@ -145,7 +144,7 @@ class Edits:
     def files_named(self, sentence: str) -> tuple[str, ...]:
         """The files that a sentence names: by a path, or by the name of a file that the conversation has opened."""
         named = []
-        for found in pattern(_NAMED).findall(sentence):
+        for found in compiled(_NAMED).findall(sentence):
             name = found.removeprefix("./")
             if name in self._by_name:
                 named.append(self._by_name[name])
@@ -163,6 +162,6 @@ def _project_folder(paths: Sequence[str]) -> str:
     if not paths:
         return ""
     common = commonpath([path.rsplit("/", 1)[0] + "/" for path in paths])
-    part = pattern(_TOP_PART).search(f"{common}/")
+    part = compiled(_TOP_PART).search(f"{common}/")
     folder = common[: part.start()] if part else common
     return folder if folder.count("/") >= 2 else ""

@@ -15,7 +15,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 from kept.model import Message
-from kept.writing.patterns import pattern
+from kept.writing.patterns import compiled
 
 MAX_HEAD_CHARS = 4_000  # errors stand at the beginning of an output or at its end
 MAX_TAIL_CHARS = 24_000
@@ -96,17 +96,17 @@ def error_message(text: str) -> str | None:
     for line, following in pairwise([*lines, ""]):
         end = None
         if is_traceback and line[:1].isalpha():
-            end = pattern(_TRACEBACK_END).fullmatch(line)
+            end = compiled(_TRACEBACK_END).fullmatch(line)
         elif line.startswith("Caused by: "):
-            end = pattern(_CAUSE).match(line)
+            end = compiled(_CAUSE).match(line)
         if end:
             best, is_traceback = (-1, _worded(end[1], end[2] or "")), False
         elif line.startswith("Traceback (most recent call last)"):
             is_traceback = True
-        elif (best is None or best[0] > 0) and pattern(_MAY_TELL).search(line):
+        elif (best is None or best[0] > 0) and compiled(_MAY_TELL).search(line):
             candidate = f"{line}\n{following}" if line.startswith("thread ") else line
             for rank, shape in enumerate(_SHAPES[: best[0] if best else len(_SHAPES)]):
-                if found := pattern(shape).match(candidate):
+                if found := compiled(shape).match(candidate):
                     best = (rank, _worded(found[1], found[2]))
                     break
     return best[1] if best else None
@@ -117,15 +117,15 @@ def has_failed(output: str) -> bool | None:
     if output.startswith(_UNKNOWN):
         return None
     ends = "\n".join(_lines(output))
-    if pattern(_FAILED).search(ends):
+    if compiled(_FAILED).search(ends):
         return True
-    return error_message(ends) is not None and not pattern(_PASSED).search(ends)
+    return error_message(ends) is not None and not compiled(_PASSED).search(ends)
 
 
 def _lines(text: str) -> list[str]:
     if len(text) > MAX_HEAD_CHARS + MAX_TAIL_CHARS:
         text = f"{text[:MAX_HEAD_CHARS]}\n{text[-MAX_TAIL_CHARS:]}"
-    return [line[:MAX_LINE_CHARS] for line in pattern(_ANSI).sub("", text).split("\n")]
+    return [line[:MAX_LINE_CHARS] for line in compiled(_ANSI).sub("", text).split("\n")]
 
 
 def _worded(name: str, message: str) -> str:
@@ -136,15 +136,15 @@ def _worded(name: str, message: str) -> str:
 def signature_of(message: str) -> str:
     """The message with marks for times, ids, paths and numbers."""
     for varying, mark in ((_TIME, "<time>"), (_ID, "<id>"), (_PATH, "<path>"), (_FIGURE, "<n>")):
-        message = pattern(varying).sub(mark, message)
+        message = compiled(varying).sub(mark, message)
     return message
 
 
 def place_of(output: str) -> str | None:
     """The file that an error points at, if it is not a library's. In Python the last one named, elsewhere the first."""
     ends = "\n".join(_lines(output))
-    found = pattern(_PLACE).findall(ends)
-    places = [(quoted, plain) for quoted, plain in found if not pattern(_LIBRARY).search(quoted or plain)]
+    found = compiled(_PLACE).findall(ends)
+    places = [(quoted, plain) for quoted, plain in found if not compiled(_LIBRARY).search(quoted or plain)]
     python = [quoted for quoted, _ in places if quoted]
     return python[-1] if python else places[0][1] if places else None
 
@@ -195,7 +195,7 @@ def command_words(command: str) -> tuple[str, ...]:
     """
     if "<<" in command or len(command) > 1_000:
         return ()
-    last = pattern(r"&&|;").split(command)[-1].split("|")[0]
+    last = compiled(r"&&|;").split(command)[-1].split("|")[0]
     words = [word for word in last.split() if not word.startswith("-") and "=" not in word and ">" not in word]
     while words and words[0] in _WRAPPERS:
         words = words[1:]
@@ -207,7 +207,7 @@ def command_words(command: str) -> tuple[str, ...]:
 
 def shown(command: str) -> str:
     """The command as a person would type it again."""
-    return " ".join(pattern(r"\s*2>&1|\s*\|\s*(?:tail|head)\b.*$").sub("", command.strip()).split())[:120]
+    return " ".join(compiled(r"\s*2>&1|\s*\|\s*(?:tail|head)\b.*$").sub("", command.strip()).split())[:120]
 
 
 class _Open(Struct):

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from kept import text
-from kept.writing.extraction.cues import cue_of
-from kept.writing.patterns import pattern, phrases
+from kept.writing.extraction.rules import phrases, rule_for
+from kept.writing.patterns import compiled
 
 MAX_CHARS = 20_000  # beyond this nobody speaks any more; it is a file
 DOCUMENT_CHARS = 1_800  # a message with more prose than this quotes a document between its first and last paragraph
@@ -86,7 +86,7 @@ def _without_blocks(text: str) -> str:
     """The text without what stands between tags such as <private> or <system-reminder>; unclosed, to its end."""
     if "<" not in text:
         return text
-    tags = [tag for tag in pattern(_TAG).finditer(text) if _is_block(tag[2].lower())]
+    tags = [tag for tag in compiled(_TAG).finditer(text) if _is_block(tag[2].lower())]
     ends: dict[str, list[int]] = {}
     for tag in reversed(tags):
         if tag[1]:
@@ -117,16 +117,16 @@ def _paragraphs(text: str) -> Iterator[_Paragraph]:
     paragraph = previous = ""
     is_code = False
     for line in [*text.splitlines(), ""]:
-        is_fence, is_item = bool(pattern(_FENCE).match(line)), bool(pattern(_MARKER).match(line))
+        is_fence, is_item = bool(compiled(_FENCE).match(line)), bool(compiled(_MARKER).match(line))
         is_code ^= is_fence
         is_quiet = is_code or is_fence or not line.strip() or (line.startswith("    ") and not is_item)
-        is_prose = not is_quiet and not pattern(_NOT_PROSE).match(line)
-        heading = None if is_quiet else pattern(_HEADING).match(line)
+        is_prose = not is_quiet and not compiled(_NOT_PROSE).match(line)
+        heading = None if is_quiet else compiled(_HEADING).match(line)
         if paragraph and (is_item or not is_prose):
             above = [title for title in titles if title]
             topic = above[-1] if len(above) > 1 else label if above else ""
             yield _Paragraph(paragraph, (*above, label) if label else tuple(above), topic)
-            if not pattern(_MARKER).match(previous):
+            if not compiled(_MARKER).match(previous):
                 label = paragraph[:-1] if paragraph.endswith(":") and len(paragraph) <= MAX_LABEL_CHARS else ""
             paragraph = ""
         if heading:
@@ -140,14 +140,14 @@ def _paragraphs(text: str) -> Iterator[_Paragraph]:
 
 
 def _plain(line: str) -> str:
-    line = pattern(_MARKER).sub("", line, count=1)
-    return " ".join(pattern(_EMPHASIS).sub("", pattern(_LINK).sub(r"\1", line)).split())
+    line = compiled(_MARKER).sub("", line, count=1)
+    return " ".join(compiled(_EMPHASIS).sub("", compiled(_LINK).sub(r"\1", line)).split())
 
 
 def _split(paragraph: str) -> list[str]:
     pieces: list[str] = []
-    for piece in (piece for line in paragraph.split("\n") for piece in pattern(_END).split(line)):
-        if pieces and pattern(_ABBREVIATION).search(pieces[-1][-8:]):
+    for piece in (piece for line in paragraph.split("\n") for piece in compiled(_END).split(line)):
+        if pieces and compiled(_ABBREVIATION).search(pieces[-1][-8:]):
             pieces[-1] += f" {piece}"
         elif piece.strip():
             pieces.append(piece.strip())
@@ -158,7 +158,7 @@ def _is_prose(sentence: str) -> bool:
     """Neither a mere word nor too long, made of words, and no line of a program, a log or a table."""
     if not MIN_SENTENCE_CHARS <= len(sentence) <= MAX_SENTENCE_CHARS:
         return False
-    odd = pattern(_NOT_LETTERS).findall(sentence)
+    odd = compiled(_NOT_LETTERS).findall(sentence)
     return len(odd) <= 0.4 * (len(sentence) - sentence.count(" ")) and sum(map(_CODE_CHARS.__contains__, odd)) <= 4
 
 
@@ -218,7 +218,7 @@ def statement(sentence: Sentence, question: str = "", *, by_user: bool = False) 
     lowered = words.lower()
     meaning = _meaning(lowered)
     names_something = any(mark in word for word in meaning for mark in "./_")
-    points = not names_something and not _POINTERS.isdisjoint(pattern(_WORDS).findall(lowered))
+    points = not names_something and not _POINTERS.isdisjoint(compiled(_WORDS).findall(lowered))
     is_vague = points and len(meaning) <= MIN_MEANINGFUL_WORDS + 1
     if not is_vague and not points_back(words):
         return finished(words) if len(meaning) >= MIN_MEANINGFUL_WORDS else ""
@@ -238,7 +238,7 @@ def continues(sentence: Sentence, following: Sentence, *, by_user: bool = False)
         return False
     if points_back(lowered):
         return True
-    if not by_user or phrases(_REQUESTS).match(lowered) or cue_of(following.text, "user") is not None:
+    if not by_user or phrases(_REQUESTS).match(lowered) or rule_for(following.text, "user") is not None:
         return False
     return not _things(sentence.text).isdisjoint(_things(following.text))
 
@@ -249,7 +249,7 @@ def _things(sentence: str) -> set[str]:
 
 
 def _meaning(lowered: str) -> list[str]:
-    return [word for word in pattern(_WORDS).findall(lowered) if word not in _EMPTY]
+    return [word for word in compiled(_WORDS).findall(lowered) if word not in _EMPTY]
 
 
 def own_words(sentence: str, *, by_user: bool = False) -> str:

@@ -4,12 +4,11 @@ Sentences are taken, not written: what the user asked for, what was decided and 
 stands in a summary that nobody said; whoever wants prose plugs in a model of their own.
 """
 
-import re
 from collections.abc import Callable, Sequence
-from functools import cache
 
 from kept.model import Message
 from kept.writing.admit import is_chatter
+from kept.writing.patterns import compiled
 
 Summarizer = Callable[[Sequence[Message]], str]
 
@@ -33,7 +32,7 @@ def summarize(messages: Sequence[Message]) -> str:
         sentence
         for message in spoken
         for sentence in sentences(message.content)
-        if _pattern(_TELLING).search(sentence) and not sentence.endswith("?")
+        if compiled(_TELLING).search(sentence) and not sentence.endswith("?")
     ]
     ended = [_last(message.content) for message in spoken if message.role == "assistant"][-1:]
     lines: dict[str, str] = {}
@@ -50,9 +49,9 @@ def summarize(messages: Sequence[Message]) -> str:
 
 def sentences(content: str) -> list[str]:
     """The sentences of a text, without code blocks and decoration, each on one line."""
-    prose = _pattern(r"(?s)```.*?(?:```|$)").sub(" ", content)
-    parts = _pattern(r"(?<=[.!?。！？])\s+|\n+").split(prose)
-    cleaned = (_pattern(r"^[\s>#*\-\d.)]+|[*_`]{1,3}").sub("", part).strip() for part in parts)
+    prose = compiled(r"(?s)```.*?(?:```|$)").sub(" ", content)
+    parts = compiled(r"(?<=[.!?。！？])\s+|\n+").split(prose)
+    cleaned = (compiled(r"^[\s>#*\-\d.)]+|[*_`]{1,3}").sub("", part).strip() for part in parts)
     return [part for part in cleaned if 15 <= len(part) <= _LONGEST_SENTENCE]
 
 
@@ -82,8 +81,3 @@ def _cut(summary: str) -> str:
             break
         lines.append(line)
     return "\n".join(lines)
-
-
-@cache
-def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(text)

@@ -1,17 +1,12 @@
-"""Find the words that announce a secret: `password`, `API_KEY`, `Kennwort`, `--token`.
+"""Secrets that their surroundings give away: a cue word, a tie, and a value.
 
-A cue may stand alone or inside an identifier, but it counts only if the identifier still names the secret
-(`DB_PASSWORD`, not `password_policy`). What a cue announces is looked for by `secret_ties`.
+    the db password is hunter2hunter      DB_PASSWORD=…      "apiKey": "…"      --token …      <password>…</password>
 
-Rule: of two cues in one identifier or side by side, the last one counts (`auth.token`, `secret key`), so that a value
-belongs to the nearest cue.
+The finder of redaction that reads prose. A cue (`password`, `API_KEY`, `Kennwort`) counts only if its identifier still
+names a secret: `DB_PASSWORD`, not `password_policy`. Of two cues side by side the last one counts (`secret key`), so
+that a value belongs to the nearest. Each cue is followed to the values tied to it; `verdict` says which are secrets.
 
-Is this value a secret, or does it only stand where one could stand?
-
-Redaction asks this about a value behind a cue ("the password is …", `API_KEY=…`) or in a place made for a secret
-(`user:…@host`). Pure judgement of one short string; what stands around it is the finders' business.
-
-Rule: the cue is the evidence and the look of the value only a tie-break, so a hash or a UUID counts as opaque here.
+Rule: every pattern is anchored at a cue and of bounded length, so each cue costs about the same, whatever follows it.
 """
 
 import re
@@ -20,229 +15,83 @@ from functools import cache
 from itertools import chain, pairwise
 from typing import NamedTuple
 
+from kept.writing.patterns import compiled
 from kept.writing.secrets.rules import (
     BARE_KEYS,
     BENIGN_SUFFIXES,
     CUES,
-    DESCRIPTIVE_ENDINGS,
-    FILLER_WORDS,
+    GAP_OPENERS,
     KEY_QUALIFIERS,
-    NAME_ENDINGS,
+    LINKS,
+    LINKS_UNSPACED,
     NEUTRAL_SUFFIXES,
     OTHER_KEYS,
     OTHER_TOKENS,
-    PLACEHOLDER_WORDS,
-    PLAIN_WORDS,
-    SENTENCE_WORDS,
-    TERMS,
+    VERBS,
 )
-from kept.writing.secrets.view import MASK, fold
+from kept.writing.secrets.verdict import Cue, Tie, Value, is_opaque, is_passphrase, is_secret
+from kept.writing.secrets.view import MASK, Span, fold
 
-NOTHING, WORD, MIXED, OPAQUE = range(4)  # how much a value looks like a secret
-
-# Random strings change between small letters, capitals, digits and symbols every one or two characters; names and words
-# keep to one for longer. Below this many characters a stretch, on average, nobody made it up to be read.
-OPAQUE_STRETCH = 3.2
-NAME_STRETCH = 2.5
+KINDS = {"pass": "password", "key": "api-key"}  # the family of the cue is the kind, but for these
+GAP = 160  # how far a value may stand from its cue in a sentence
+TRIES = 4  # how many links of one sentence are followed
+CROWDED = 32  # a long text with more than one cue in so many characters is no text, and is redacted as a whole
+BEFORE_CUES = ("is", "as", "ist", "als", "est", "comme", "es", "como", "come")  # "use value *as* the password"
+ROWS = 500  # how many rows of a table are read below its heading
 SHORT_TEXT = 200  # characters: a query. Trying each word takes 0.1 ms, compiling a pattern of all of them 4
-
-
-@cache
-def compiled(source: str, flags: int = 0) -> re.Pattern[str]:
-    """The pattern, compiled when it is first needed. Sources are bounded; a test walks all of them."""
-    return re.compile(source, flags)
-
-
-def grade(value: str, *, quoted: bool) -> int:
-    """How much the value looks like a secret: NOTHING, a plain WORD, MIXED (words with digits or symbols), OPAQUE."""
-    if is_stand_in(value) or _is_measure(value):
-        return NOTHING
-    if value.isdigit():
-        return WORD
-    if value.isalnum():
-        if value.isalpha():
-            return OPAQUE if _is_garbled(value) else WORD
-        return NOTHING if value.lower() in TERMS else OPAQUE if _is_choppy(value) else MIXED
-    if _is_location(value) or ((not quoted or value.endswith((")", "]"))) and is_code(value)):
-        return NOTHING
-    words = [word.lower() for word in re.split(r"[-_.\s/+]", value) if word]
-    if all(word in TERMS or word.isalpha() for word in words):
-        if any(word in TERMS for word in words):
-            return NOTHING
-        return OPAQUE if _is_garbled(value) else WORD
-    return OPAQUE if _is_choppy(value) else MIXED
-
-
-def is_opaque(value: str) -> bool:
-    """No word, name, path, version or measure: letters and digits in an order that nobody would type by heart."""
-    return _is_choppy(value) and not is_stand_in(value) and not _is_location(value) and not _is_measure(value)
-
-
-def _is_choppy(value: str) -> bool:
-    if len(value) < 8 or not compiled("[A-Za-z]").search(value):
-        return False
-    has_digit = compiled("[0-9]").search(value) is not None
-    if has_digit and is_numbered_name(value):
-        return False
-    limit = OPAQUE_STRETCH if len(value) < 20 else 2 * OPAQUE_STRETCH  # hex may have long rows of digits
-    return (has_digit and _stretch(value) < limit) or _is_garbled(value)
-
-
-def is_plain(word: str) -> bool:
-    """An ordinary word of prose or code that says something about a secret rather than being one."""
-    small = word.lower()
-    return small in PLAIN_WORDS or small in FILLER_WORDS or small in TERMS or small.endswith(DESCRIPTIVE_ENDINGS)
-
-
-def is_passphrase(value: str) -> bool:
-    """Several words that make no sentence: `correct horse battery staple`, `my dog Rex 2024!`."""
-    words = value.split()
-    if not 2 <= len(words) <= 24 or any(len(word) > 24 for word in words):
-        return False
-    if any(word.strip(".,!?:;'").lower() in SENTENCE_WORDS for word in words):
-        return False
-    if all(word.isalpha() for word in words):
-        return len(words) >= 3 and sum(map(is_plain, words)) <= len(words) // 4
-    has_digit = compiled("[0-9]").search(value) is not None
-    return has_digit and not compiled(r"[(){}<>=%]|[0-9][0-9]:[0-9][0-9]|://").search(value)
-
-
-def is_stand_in(value: str) -> bool:
-    """A mask, a template, a variable or a word that only says that a secret belongs here."""
-    if value.isalnum() and not value.isalpha():
-        return len(set(value[:64])) < 3 or _row_of_x().search(value) is not None
-    if len(set(value[:64])) < 3 or MASK in value or value.endswith(("...", "…")) or _row_of_x().search(value):
-        return True
-    if compiled(r"[^A-Za-z0-9+/=_-]").search(value) and _template().search(value):
-        return True
-    parts = [part.lower() for part in compiled("[A-Za-z0-9]++").findall(value)]
-    if not all(part.isalpha() or part.isdigit() for part in parts):
-        return False
-    words = [part for part in parts if part.isalpha()]
-    if not words:
-        return not parts
-    if any(word in PLACEHOLDER_WORDS for word in words):
-        return True
-    return len(words) == len(parts) and all(word in FILLER_WORDS for word in words)
-
-
-@cache
-def _row_of_x() -> re.Pattern[str]:
-    return re.compile(r"(?<![A-Za-z0-9])[xX]{3,64}+(?![A-Za-z0-9])|[xX]{5}|[*]{3}|[.]{5}|[#]{5}")
-
-
-@cache
-def _template() -> re.Pattern[str]:
-    namespaces = (
-        "var|local|data|module|secrets|vars|steps|env|inputs|params|settings|config|self|this|process|os|import|context"
-        "|args|opts|options|request|req|ctx|state|props|app|kwargs"
-    )
-    schemes = "arn|vault|op|ssm|env|file|secretref|sops|keyring|gopass|bw|awskms|gcpkms"
-    return re.compile(
-        r"\$[{(]|\{\{|%\(|\{[A-Za-z_][A-Za-z0-9_.]{0,40}+\}|\\[wdsbWDSB](?![A-Za-z0-9])|\[\^|\(\?|\[[a-z-]{1,40}+="
-        r"|^(?:#\{|<|\{[^}]{0,80}+\}$|\[[^\]]{0,80}+\]$|ENC\[|@Microsoft|\$\$?[A-Za-z_][A-Za-z0-9_]*+(?:$|[:./@])"
-        rf"|%[A-Za-z_][A-Za-z0-9_]*+%$|@[A-Za-z_.]++@$|!(?:vault|Ref|Sub|secret|env|ENV)$|(?:{schemes}):|(?:{namespaces})\.[A-Za-z_])"
-        r"|(?:^|[^A-Za-z0-9%])%[sdr](?![A-Za-z0-9])"
-    )
-
-
-def is_code(value: str) -> bool:
-    """Code that fetches or makes a value: `os.environ["X"]`, `get_token()`, `self.password`, `.split(`."""
-    if value[0] in ")]}.,;:([{" or compiled(r"[A-Za-z0-9_]\(|=\{").search(value):
-        return True
-    chain = compiled(r"[&*!]?[A-Za-z_$][\w$]*+(?:(?:\.|::|->|\?\.|!\.)[A-Za-z_$][\w$]*+)*+").match(value)
-    if not chain:
-        return False
-    rest = value[chain.end() :]
-    if rest.startswith(("(", "[", "{", "<")) or (value[0] in "&*" and not rest):
-        return True
-    links = re.split(r"\.|::|->", chain.group())
-    return rest.strip(";,)") == "" and len(links) > 1 and all(_stretch(link) >= NAME_STRETCH for link in links)
-
-
-def is_constant(name: str) -> bool:
-    """The name of an environment variable or a constant: `DB_PASSWORD`."""
-    return name.isupper() and "_" in name
-
-
-def is_name(value: str) -> bool:
-    """The name of a variable, a constant or a type; only constants may have digits here."""
-    shape = compiled(
-        r"_*+[A-Z][A-Z0-9]*+(?:_[A-Z0-9]++)++$|_*+[a-z]++(?:_[a-z]++)++$|[a-z]++(?:[A-Z][a-z]++)++$|[A-Z][a-z]++(?:[A-Z][a-z]++)++$"
-    )
-    return shape.match(value) is not None and _stretch(value) >= NAME_STRETCH - 0.5
-
-
-def is_numbered_name(value: str) -> bool:
-    """`user_token_2`, `token1`: words with a small number, as in names of variables."""
-    return compiled(r"_{0,2}+[A-Za-z]++[0-9]{0,2}+(?:[_.-][A-Za-z]*+[0-9]{0,2}+)*+$").match(value) is not None
-
-
-def is_hash(value: str) -> bool:
-    return compiled(r"[0-9a-fA-F-]{32,128}+$").match(value) is not None
-
-
-def _is_location(value: str) -> bool:
-    """A URL, a path, a file name, an e-mail address or a host."""
-    if not compiled(r"[/\\.@]").search(value):
-        return False
-    if "://" in value or compiled(r"[\w.+-]++@[\w-]++\.[\w.]++$").match(value):
-        return True
-    if "/" in value or "\\" in value:
-        parts = [part for part in re.split(r"[\\/]", value) if part]
-        if any(compiled(r"[^\w.@~+:$*-]").search(part) for part in parts):
-            return False
-        return _stretch("".join(parts)) >= NAME_STRETCH and all(
-            len(part) < 6 or part.isdigit() or _stretch(part) >= NAME_STRETCH + (len(part) > 16) for part in parts
-        )
-    name = compiled(r"[\w-]{1,60}+(?:\.[\w-]{1,60}+){1,6}+$").match(value)
-    return name is not None and value.rpartition(".")[2] in NAME_ENDINGS
-
-
-def _is_measure(value: str) -> bool:
-    """A version, a date, a time, an amount, an address: digits that count something."""
-    if value[0].islower() and value[0] != "v":
-        return False
-    return bool(
-        compiled(
-            r"[vV]?[0-9]++(?:\.[0-9]++)++(?:[-+.]?(?:alpha|beta|rc|dev|post|a|b)[.-]?[0-9]*+)?$"
-            r"|[<>=~^]"
-            r"|[0-9]{4}-[0-9][0-9](?:-[0-9][0-9])?(?:[T ][0-9:.,+Z-]*+)?$|[0-9]{1,2}[:/][0-9][0-9](?:[:/][0-9]{2,4})?$"
-            r"|[+-]?[0-9][0-9.,_]*+\s?-?(?:[a-zA-Z]{1,2}|secs?|mins?|hours?|days?|weeks?|months?|years?|bytes?|bits?|chars?"
-            r"|characters?|tokens?|%)$"
-            r"|[$€£][0-9]|[A-Z]{2,5}-[0-9]{1,5}$|#[0-9]++$|[0-9]++[-x][0-9]++$|[0-9]{1,3}-[a-z]++$|0x[0-9a-fA-F]{1,4}$"
-        ).match(value)
-    )
-
-
-def _stretch(value: str) -> float:
-    """How long the value stays with one sort of character, on average."""
-    return len(value) / max(1, len(compiled(r"[A-Z]?[a-z]++|[A-Z]++|[0-9]++|[^A-Za-z0-9]").findall(value)))
-
-
-def _is_garbled(value: str) -> bool:
-    """Letters, but not a name: cases mixed at random, or too few vowels to be spoken."""
-    letters = re.sub("[^A-Za-z]", "", value)
-    if letters.lower() != letters != letters.upper() and _stretch(letters) < (2.2 if len(letters) < 16 else 2.8):
-        return len(letters) >= 8
-    return (
-        len(letters) >= 10
-        and compiled(r"[bcdfghjklmnpqrstvwxz]{6}|[BCDFGHJKLMNPQRSTVWXZ]{8}").search(value) is not None
-    )
-
-
 IDENTIFIER = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
 
-class Cue(NamedTuple):
-    """A word that announces a secret, with the identifier it stands in."""
+def find_cued_secrets(text: str, small: str) -> Iterator[Span]:
+    """Values behind a cue, and cells below one."""
+    resume = table_end = 0
+    allowance = len(text) // CROWDED + text.count(MASK) + 1000
+    for cue in find_cues(text, small):
+        allowance -= 1
+        if allowance < 0:
+            raise ValueError("a text that is made of cue words cannot be checked in linear time")
+        if cue.start < resume and cue.end <= resume:
+            continue
+        kind = KINDS.get(cue.family, cue.family)
+        value = _value(text, small, cue)
+        if value:
+            yield value.start, value.end, kind
+            resume = value.end
+            allowance += 1
+        elif cue.start >= table_end:
+            cells, table_end = _column(text, cue)
+            for cell in cells:
+                yield cell.start, cell.end, kind
 
-    family: str
-    start: int  # of the identifier
-    end: int
-    name: str  # the identifier
-    is_weak: bool  # the identifier may name something else
-    next_start: int  # of the next cue
+
+def _value(text: str, small: str, cue: Cue) -> Value | None:
+    """The secret that is tied to the cue, if there is one; the firmest tie is tried first."""
+    after = text[cue.end : cue.end + 1]
+    value = None
+    link = _sign().match(small, cue.end)
+    if link:
+        if text[link.end() : link.end() + 1] == MASK or (link.group(2) == ":" == text[cue.start - 1 : cue.start]):
+            return None  # found before, or a part of a name: `arn:…:secret:…`
+        value = _assigned(text, small, cue, link)
+    elif text[cue.end + 1 : cue.end + 2] == MASK:
+        pass
+    elif (after and after in " \t\n\r\"'`*)]<>(,{?") or after > "\x7f":
+        value = (
+            (_element_text(text, cue) if after in "\"'>" else None)
+            or _named_elsewhere(text, small, cue)
+            or (_argument(text, cue) if after in "(\"'" else None)
+            or _linked(text, small, cue)
+            or _apart(text, small, cue)
+            or _beside(text, small, cue)
+            or _printed(text, small, cue)
+            or _inserted(text, small, cue)
+        )
+    if value is None and cue.family != "pass" and small[cue.start - 1 : cue.start] == " ":
+        value = _stated_before(text, small, cue)
+    return value
+
+
+# ---- cues ----
 
 
 class _Word(NamedTuple):
@@ -352,3 +201,302 @@ def _tree(words: dict[str, bool]) -> str:
     if "" in words:
         sources.append("(?![a-z])" if words[""] else "")
     return sources[0] if len(sources) == 1 else f"(?:{'|'.join(sources)})"
+
+
+# ---- from the cue to the value ----
+
+
+@cache
+def _sign() -> re.Pattern[str]:
+    """What assigns, after closing quotes: `=`, `:`, `->` and their like, with a type between (`: str =`) if need be."""
+    return re.compile(
+        r"""["'`\])*]{0,4}+([ \t]{0,24}+)"""
+        r"""(:[ \t]{0,4}+[a-z_.\[\]<>, |?]{1,40}+=(?!=)|:=|=>|-{1,2}>|\?=|\|\|=|\+=|={1,3}+|!={1,2}+|:{1,2}+|<-|<<<"""
+        r"""|\||%3d|%3a|(?<=[ \t])(?:[->~]|\.{2,3}+)(?=[ \t]))(?:\*\*|[\])])?([ \t]{0,40}+)"""
+    )
+
+
+def _assigned(text: str, small: str, cue: Cue, link: re.Match[str]) -> Value | None:
+    """`name = value`, `"name": value`, `name: type = value`, and the value on the next line."""
+    position, sign = link.end(), link.group(2)
+    nested = compiled(r"\{\s{0,40}+[\"']?\s{0,4}+(?:value|key|secret|token|data|string)[\"']?\s{0,8}+[:=]\s{0,8}+")
+    inner = nested.match(small, position)
+    if inner:  # "token": {"value": …
+        return _read(text, cue, inner.end(), Tie.LITERAL)
+    line_ends = compiled(r"(?:[|>][-+]?)?[ \t]{0,8}+(?:\r?\n[ \t>#*+-]{0,24}+){1,3}+(?:```\w{0,12}+\n)?[ \t]{0,16}+")
+    below = line_ends.match(text, position)
+    if below:
+        value = _read(text, cue, below.end(), Tie.STATED)
+        is_alone = value and compiled(r"[ \t\"'`.,;*)]{0,8}+(?:[\r\n]|$)").match(text, value.end)
+        return _named_elsewhere(text, small, cue) or (value if is_alone else None)
+    if sign in ("|", "-", ">", "~") or sign.startswith(".."):
+        return _read(text, cue, position, Tie.LOOSE)
+    if "=" in sign or sign in ("<-", "<<<", "%3d"):
+        is_spaced = link.group(1) or link.group(3)
+        return _read(text, cue, position, Tie.ASSIGNED if is_spaced else Tie.LITERAL)
+    value = _read(text, cue, position, Tie.STATED)
+    if value is None and link.group(3):  # "password: it is still …"
+        value = _linked(text, small, cue._replace(end=position - 1))
+    return value
+
+
+def _named_elsewhere(text: str, small: str, cue: Cue) -> Value | None:
+    """`name: NAME` with `value: …` beside or below it, `<key>NAME</key><string>…`, `variable "NAME" { default = …`."""
+    link = compiled(
+        r"""["'`]?(?:[ \t]{0,8}+,?[ \t\r\n]{0,60}+["']?[ \t]{0,2}+(?:\w{1,12}:)?"""
+        r"""(?:value|val|default|content|defaultvalue|secretstring)["']?"""
+        r"""[ \t]{0,8}+(?::[ \t]{0,8}+|=[ \t]{0,8}+(?=["']))"""
+        r"""|[ \t]{1,4}+(?:--(?:value|secret-string|secret|data|body)[ =]|-b[ ]?)"""
+        r"""|\s{0,4}+\{[^{}]{0,200}?\bdefault\s{0,16}+=\s{0,4}+(?=["'])"""
+        r"""|</[a-z]{1,20}+>\s{0,60}+<[a-z]{1,20}+>)"""
+    ).match(small, cue.end)
+    return _read(text, cue, link.end(), Tie.LITERAL) if link else None
+
+
+def _element_text(text: str, cue: Cue) -> Value | None:
+    """`<password>value</password>`, `<entry key="db.password">value</entry>`."""
+    match = compiled(r"[\"']?>\s{0,40}+([^<>\n]{3,512}+)<").match(text, cue.end)
+    value = Value(match.start(1), match.end(1), True) if match else None
+    return value if value and is_secret(text, cue, value, Tie.LITERAL) else None
+
+
+def _argument(text: str, cue: Cue) -> Value | None:
+    """`setPassword("value")`, `getenv("API_KEY", "value")`."""
+    link = compiled(r"""["']?[ \t]{0,4}+(?:\(|,)[ \t]{0,24}+(?=[bruf]{0,2}+["'])""").match(text, cue.end)
+    return _read(text, cue, link.end(), Tie.ARGUMENT) if link else None
+
+
+def _linked(text: str, small: str, cue: Cue) -> Value | None:
+    """`password is value`, `password should now be set to value`."""
+    run = _links().match(small, cue.end)
+    if not run:
+        return None
+    words = (run.group(1) or "is").split()
+    is_firm = any(word in VERBS and word != "to" for word in words) or ("to" in words and _is_being_set(small, cue))
+    if cue.family == "pass" and not is_firm:
+        return None  # "pass it to the parser"
+    return _read(text, cue, run.end(), Tie.STATED if is_firm else Tie.LOOSE)
+
+
+def _apart(text: str, small: str, cue: Cue) -> Value | None:
+    """`password for the staging box is value`, `the password was leaked: value`."""
+    opener = compiled(r"[\"'`*)]{0,3}+,?[ \t]{1,3}+([(\[]|[^\W\d_]{1,20}+)").match(small, cue.end)
+    if not opener or (opener.group(1) in BENIGN_SUFFIXES and opener.group(1) not in GAP_OPENERS | LINKS):
+        return None  # "password policy is …", or nothing of a sentence
+    is_near = opener.group(1) in GAP_OPENERS or opener.group(1) in ("(", "[")
+    line_end = small.find("\n", cue.end, cue.end + GAP)
+    limit = min(line_end + 3 if line_end >= 0 else cue.end + GAP, cue.end + (GAP if is_near else GAP // 3))
+    if not is_near and not compiled("[0-9]").search(small, cue.end, limit + GAP):
+        return None
+    for tries, link in enumerate(_late_links().finditer(small, opener.end(), limit)):
+        if link.group(1) or tries == TRIES or (link.start() > cue.next_start and tries):
+            return None  # the sentence ends, or the value belongs to the next cue
+        value = _read(text, cue, link.end(), Tie.APART if is_near else Tie.DISTANT)
+        if value:
+            return value
+    return None
+
+
+def _is_being_set(small: str, cue: Cue) -> bool:
+    words = small[max(0, cue.start - 48) : cue.start].split()
+    return any(word.startswith(("set", "reset", "chang", "updat", "rotat")) for word in words)
+
+
+@cache
+def _alternatives(words: frozenset[str]) -> str:
+    return "|".join(sorted(map(re.escape, map(fold, words)), key=len, reverse=True))
+
+
+@cache
+def _links() -> re.Pattern[str]:
+    """A run of small words that links the cue to what follows it, in group 1; or `'s`, or a question mark."""
+    word = rf"[ \t\r\n]{{1,3}}+(?:{_alternatives(LINKS)})(?=[\s:=])"
+    return re.compile(
+        rf"(?:'s(?=\s)(?:{word}){{0,4}}+|[\"'`*)]{{0,3}}+(?:{_alternatives(LINKS_UNSPACED)}"
+        rf"|\?[ \t\n]{{1,3}}+(?:it'?s |it is )?|((?:{word}){{1,6}}+)))"
+        r"[ \t]{0,3}+[:=]?[ \t\n]{0,3}+"
+    )
+
+
+@cache
+def _late_links() -> re.Pattern[str]:
+    """A verb and its small words, or a colon; or the end of the sentence, in group 1."""
+    return re.compile(
+        rf"([.?!;][ \t])|(?<![\w.])(?:{_alternatives(VERBS)})"
+        rf"(?:[ \t]{{1,2}}+(?:{_alternatives(LINKS)})(?=[\s:])){{0,4}}+:?[ \t]{{1,2}}+"
+        r"|(?:(?::|=|->|=>|>)[ \t\n]{1,3}+|[ \t]-{1,2}[ \t]{1,3}+)"
+    )
+
+
+def _beside(text: str, small: str, cue: Cue) -> Value | None:
+    """`password value`, `--password value`, `ENV NAME value`, `PASSWORD 'value'`."""
+    gap = compiled(r"(?:[\"'`*]{1,2}+,?)?[ \t]{1,8}+\(?(?!\x00)").match(text, cue.end)
+    if not gap:
+        return _read(text, cue, cue.end + 2, Tie.DISTANT) if text.startswith(", ", cue.end) else None
+    is_flag = cue.name.startswith("-") and text[cue.start - 1 : cue.start] in ("", " ", "\t", "\n", '"', "'", "[", "`")
+    if is_flag or _is_setter(small, cue):
+        return _read(text, cue, gap.end(), Tie.LITERAL)
+    return _read(text, cue, gap.end(), Tie.LOOSE) if cue.family != "pass" else None
+
+
+def _is_setter(small: str, cue: Cue) -> bool:
+    """Does a command or a user name stand before the cue, so that a value must follow? `ENV`, `setx`, `login me`."""
+    words = ["", "", *small[max(0, cue.start - 80) : cue.start].split()[-3:]]
+    if words[-1] in ("and", "with"):
+        words.pop()
+    first, second = words[-2:]
+    if first in ("login", "user", "username"):
+        return second not in ("and", "or", "with") and second[-1].isalnum()
+    return second in ("env", "arg", "setx", "set", "setenv", "export") or (first == "set" and second.startswith("-"))
+
+
+def _printed(text: str, small: str, cue: Cue) -> Value | None:
+    """What a command shows on the next line: `$ echo $API_TOKEN`, `>>> token`."""
+    next_line = compiled(r"[\"'})]{0,3}+[ \t]{0,4}+\n[ \t]{0,8}+").match(text, cue.end)
+    if not next_line:
+        return None
+    line = small[max(0, cue.start - 80) : cue.start].rpartition("\n")[2].lstrip()
+    if not line.startswith(("$ ", "% ", "# ", "> ", ">>> ", "echo ", "printenv ")):
+        return None
+    return _read(text, cue, next_line.end(), Tie.LOOSE)
+
+
+def _inserted(text: str, small: str, cue: Cue) -> Value | None:
+    """`insert into users (name, password) values ('me', 'value')`."""
+    values = compiled(r"[\w\s,`\"]{0,400}+\)\s{1,8}+values\s{0,8}+\(\s{0,8}+").match(small, cue.end)
+    if not values:
+        return None
+    cell = compiled(r"(?:'[^'\n]{0,512}+'|[^',()\n]{1,128}+)[ \t]{0,4}+,\s{0,8}+")
+    position = values.end()
+    for _ in range(small[max(0, cue.start - 400) : cue.start].rpartition("(")[2].count(",")):
+        before = cell.match(text, position)
+        position = before.end() if before else len(text)
+    return _read(text, cue, position, Tie.LITERAL)
+
+
+def _stated_before(text: str, small: str, cue: Cue) -> Value | None:
+    """`use value as the password`, `value is my token`."""
+    floor = max(0, cue.start - GAP)
+    words = small[floor : cue.start].split()[-8:]
+    places = range(len(words) - 1, max(0, len(words) - 6), -1)
+    place = next((place for place in places if words[place] in BEFORE_CUES), 0)
+    bare = words[place - 1].strip("\"'`*,()") if place else ""
+    if len(bare) < 6:
+        return None
+    last_words = list(compiled(r"\S++").finditer(small, floor, cue.start))[-len(words) :]
+    start = last_words[place - 1].start() + words[place - 1].index(bare)
+    value = Value(start, start + len(bare), False)
+    is_used = place > 1 and words[place - 2] in ("use", "used", "try", "type", "enter", "with")
+    return value if is_secret(text, cue, value, Tie.STATED if is_used else Tie.LOOSE) else None
+
+
+def _column(text: str, cue: Cue) -> tuple[list[Value], int]:
+    """The secrets below a heading, `user,password` or `| user | password |`, and where the table ends."""
+    secrets: list[Value] = []
+    start = text.rfind("\n", max(0, cue.start - 400), cue.start) + 1
+    end = text.find("\n", cue.end, cue.end + 400)
+    if end < 0 or not compiled(r"[ \"'*`]{0,8}+[|\t;,\n]").match(text, cue.end):
+        return secrets, 0
+    heading = text[start:end]
+    sign = next((sign for sign in "|\t;," if sign in heading), "\n")
+    place = heading.count(sign, 0, cue.start - start)
+    names = [name.strip(" \"'*`") for name in heading.split(sign)]
+    if sign == "\n" or names[place] != cue.name or sum(map(bool, names)) < 2:
+        return secrets, 0
+    for row in _rows(text, end + 1):
+        cells = row.split(sign)
+        if len(cells) != heading.count(sign) + 1:
+            break
+        content = cells[place].strip(" \"'`")
+        start = end + 1 + sum(map(len, cells[:place])) + place + cells[place].index(content)
+        secret = Value(start, start + len(content), False)
+        if content and is_secret(text, cue, secret, Tie.LOOSE):
+            secrets.append(secret)
+        end += len(row) + 1
+    return secrets, end
+
+
+def _rows(text: str, start: int) -> Iterator[str]:
+    for _ in range(ROWS):
+        end = text.find("\n", start, start + 2000)
+        yield text[start : end if end >= 0 else start + 2000]
+        if end < 0:
+            return
+        start = end + 1
+
+
+# ---- the value ----
+
+
+def _read(text: str, cue: Cue, position: int, tie: Tie) -> Value | None:
+    """The value that begins here, if it is a secret."""
+    value = _quoted(text, position) or _unquoted(text, position, tie)
+    if value is None:
+        return None
+    scheme = compiled(r"(?i:bearer|basic|token|apikey|bot|ssws)[ \t]{1,3}+").match(text, value.start)
+    if scheme and tie is not Tie.LOOSE:
+        inner = Value(scheme.end(), value.end, True) if value.end > scheme.end() else _unquoted(text, scheme.end(), tie)
+        if inner and is_opaque(text[inner.start : inner.end]) and " " not in text[inner.start : inner.end]:
+            return inner
+    if cue.family == "credentials" or (cue.family == "pass" and text[cue.start - 1 : cue.start] == "/"):
+        second = _second_of_pair(text, value)
+        if second:
+            cue, value = cue._replace(family="password"), second
+    if is_secret(text, cue, value, tie):
+        return value
+    if not value.quoted and cue.family == "password" and tie in (Tie.STATED, Tie.APART, Tie.ASSIGNED, Tie.LITERAL):
+        phrase = compiled(r"[a-z]{3,12}+(?: [a-z]{3,12}+){3,7}+(?=[.,;:)]?(?:\s|$))").match(text, value.start)
+        if phrase and is_passphrase(phrase.group()):
+            return Value(phrase.start(), phrase.end(), True)
+    return None
+
+
+def _quoted(text: str, position: int) -> Value | None:
+    """A string literal, with or without a call around it: `"…"`, `b'…'`, `String::from("…")`, `**…**`."""
+    opening = compiled(
+        r"""(?:(?:[A-Za-z_][\w.:]{0,40}+)?\([ \t]{0,4}+|\[[ \t]{0,4}+){0,2}+"""
+        r"""(?:[bBrRuUfFlL]{1,2}|@|\$)?("{3}|'{3}|["'`]|\*\*)"""
+    ).match(text, position)
+    if not opening:
+        return None
+    mark, start = opening.group(1), opening.end()
+    line_end = text.find("\n", start, start + 2048) if len(mark) < 3 else -1
+    end = text.find(mark, start, line_end if line_end >= 0 else start + 2048)
+    if end < 0:
+        return _unquoted(text, start, Tie.STATED) if opening.start(1) == position else None
+    content = text[start:end]
+    start += len(content) - len(content.lstrip())
+    end -= len(content) - len(content.rstrip())
+    return Value(start, end, True) if end > start else None
+
+
+def _unquoted(text: str, position: int, tie: Tie) -> Value | None:
+    """What reaches to the next blank, less the punctuation around it."""
+    literal = tie is Tie.LITERAL
+    in_file, in_prose = compiled(r"[^\s\"\x00]{1,512}+"), compiled(r"[^\s\"'`<>|\x00]{1,512}+")
+    match = (in_file if literal else in_prose).match(text, position)
+    if not match:
+        return None
+    value = match.group()
+    if not value.isascii():  # Chinese, Japanese and Korean leave no blank after it
+        value = re.split("[\u2e80-\uabff\uac00-\ud7a3]", value, maxsplit=1)[0]
+    cut = compiled(r"[;&,](?=[\w. -]{1,40}+[=:])|'|</").search(value, 1)
+    value = value[: cut.start()] if cut else value
+    if "(" not in value and tie in (Tie.LITERAL, Tie.ASSIGNED):
+        value = value.partition(")")[0]
+    opened = value.lstrip("(")
+    position += len(value) - len(opened)
+    value = opened.rstrip(",;`" if literal else ".,;:)]}*`")
+    return Value(position, position + len(value), False) if value else None
+
+
+def _second_of_pair(text: str, value: Value) -> Value | None:
+    """Of `me / value`, `me:value` and `"me", "value"`, the value."""
+    pair = compiled(
+        r"""[\w.@+-]{1,64}+["'`]?(?:[ \t]{1,2}+(?:/|\||and|und|et)[ \t]{1,2}+|:[ \t]?|/|,[ \t]{0,2}+(?=["']))"""
+        r"""["'`]?(?=([^\s"'`]{3,128}+))"""
+    ).match(text, value.start)
+    if not pair:
+        return None
+    secret = pair.group(1).rstrip(".,;)")
+    return Value(pair.end(), pair.end() + len(secret), pair.group()[-1] in "\"'`") if secret else None

@@ -1,17 +1,12 @@
-"""Secrets that give themselves away by their shape: a vendor's prefix, a PEM header, a form that nothing else has.
+"""Secrets that need no cue: their shape or the place they stand in gives them away.
 
-Finders of redaction that need no cue word. Each takes the folded text and the same in small letters and yields
-(start, end, kind). They look for a cheap literal or a long run first and judge around it with patterns of bounded
-length, so that the time grows with the text and with nothing else.
+Shapes: a vendor's prefix, a PEM header, a form that nothing else has. Places: headers, URLs, command lines and
+<private> blocks. And personal data. Each finder takes the folded text and the same in lower case and yields spans. It
+looks for a cheap literal or a long run first and then judges with patterns of bounded length, so the time grows with
+the text and with nothing else.
 
-Rule: nothing here guesses by entropy. A hash, a UUID or a path without a cue is none of our business.
-
-Secrets that the place gives away: headers, URLs, command lines, <private> blocks; and personal data.
-
-Finders of redaction that need no cue word. Each takes the folded text and the same in small letters and yields
-(start, end, kind). Patterns are anchored at a literal and bounded, so that the time grows with the text alone.
-
-Rule: what stands in a place made for a secret is one, unless it is a template, a variable or a mask.
+Rule: nothing here guesses by entropy. A value in a place made for a secret is one, unless it is a template, a variable
+or a mask; a hash, a UUID or a path anywhere else is left alone.
 """
 
 import re
@@ -19,10 +14,11 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 
-from kept.writing.secrets.cues import WORD, compiled, grade, is_code, is_name, is_opaque, is_stand_in
+from kept.writing.patterns import compiled
 from kept.writing.secrets.rules import COMMANDS, SHAPES, TOKEN_MARKS, TOKEN_MARKS_FOR_HEX, VENDORS
+from kept.writing.secrets.verdict import WORD, grade, is_code, is_name, is_opaque, is_stand_in
+from kept.writing.secrets.view import Span
 
-Span = tuple[int, int, str]
 Tail = tuple[str, str, str]  # prefix, kind, pattern of what follows the prefix
 
 LONGEST_KEY = 20_000  # characters between the two ends of a private key; an RSA key of 16,384 bits has 12,700

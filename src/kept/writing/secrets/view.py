@@ -14,6 +14,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 
+Span = tuple[int, int, str]  # start, end, kind of secret
+
 MASK = "\x00"  # what was already redacted; a NUL of the text itself becomes OTHER
 OTHER = "\x01"  # a sign that no pattern asks for
 BLANKS = "\u115f\u1160\u3164\uffa0\u2800"  # letters by category, invisible on the screen

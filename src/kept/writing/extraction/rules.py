@@ -5,19 +5,35 @@ which begins at a word. Rule: precision first. A sentence that only might be a d
 needs a clearer cue than a user, because it thinks aloud.
 """
 
+import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Literal
 
 from msgspec import Struct
-
-from kept.writing.patterns import phrases
 
 MIN_HEADED_WORDS = 6
 
 Speaker = Literal["user", "assistant"]
 
+# What a list of phrases says in short.
+_SHORTHANDS = {
+    "<well>": r"((no|nope|yes|wrong|ok|okay|well|so|and|but|hey|actually|now|next|then|good|great|please)[,.:!—–-]* )*",
+    "<no>": r"(no|nope|wrong|actually|not quite)[,.:!]( actually,?)?",
+    "<do not>": r"(never|don'?t|do not)( ever)?",
+    "<we will>": r"we('ll| will| won'?t| are going to)( not| only| never| always)?",
+    "<i have>": r"(i('ve| have)? )?(also |just )?",
+    # Not what one has seen or felt ("never been there"), and no cheering up ("don't give up").
+    "<an act>": (
+        r"(?!mind|worry|bother|forget|hesitate|know|think|feel|give up|be (afraid|scared|shy)|let (it|any|the)|quit)"
+        r"(?!ever quit|miss\b|get\b|lose|limit yourself|happy|good|great|nice|ready|here|there|now|been|seen|saw|had)"
+        r"(?!the\b|an?\b|my\b|it\b|at\b|up\b|heard|knew|done|was|were|got|\w+ed\b)\w"
+    ),
+    "<a thing>": r"(?!it\b|this\b|that\b|them\b)\w",
+}
 
-class Cue(Struct, frozen=True):
+
+class SentenceRule(Struct, frozen=True):
     """What a sentence is, if one of the lines fits it.
 
     `is_intent`: the user wants it to be kept or followed. `is_headed`: the lines are about the headings above it.
@@ -30,7 +46,7 @@ class Cue(Struct, frozen=True):
     is_headed: bool = False
 
 
-_REMEMBER = Cue(
+_REMEMBER = SentenceRule(
     "fact",
     r"""
     ^<well>remember( that\b|:| this:)
@@ -43,7 +59,7 @@ _REMEMBER = Cue(
     """,
     is_intent=True,
 )
-_DECISION = Cue(
+_DECISION = SentenceRule(
     "decision",
     r"""
     we('ve| have)? (just |already |finally |all )?(decided|agreed|settled on|chose|opted)\b
@@ -64,7 +80,7 @@ _DECISION = Cue(
     """,
     is_intent=True,
 )
-_WARNING = Cue(
+_WARNING = SentenceRule(
     "warning",
     r"""
     careful (with|when|not|about|if)\b
@@ -79,7 +95,7 @@ _WARNING = Cue(
     <do not> (touch|edit|modify|delete|rename|restart)\b.{1,200}\b(breaks|recreates|drops|loses|corrupts)\b
     """,
 )
-_PREFERENCE = Cue(
+_PREFERENCE = SentenceRule(
     "preference",
     r"""
     i('d| would) rather\b
@@ -96,7 +112,7 @@ _PREFERENCE = Cue(
     """,
     is_intent=True,
 )
-_CORRECTED_FACT = Cue(
+_CORRECTED_FACT = SentenceRule(
     "fact",
     r"""
     ^that'?s (wrong|incorrect|not (right|true|correct))[:,;] \w
@@ -107,7 +123,7 @@ _CORRECTED_FACT = Cue(
     tag="correction",
     is_intent=True,
 )
-_CORRECTION = Cue(
+_CORRECTION = SentenceRule(
     "preference",
     r"""
     ^<well>(do not|don'?t|never|stop|avoid) <an act>
@@ -119,7 +135,7 @@ _CORRECTION = Cue(
     tag="correction",
     is_intent=True,
 )
-_DISCOVERY = Cue(
+_DISCOVERY = SentenceRule(
     "discovery",
     r"""
     (it|that) turns out\b
@@ -138,14 +154,14 @@ _DISCOVERY = Cue(
     (doesn't|does not|isn't|is not|aren't|are not) actually\b
     """,
 )
-_REASONED_DECISION = Cue(
+_REASONED_DECISION = SentenceRule(
     "decision",
     r"""
     ^(i'?m |i am |we'?re )?going with\b.{1,300}\b(because|since|so that|as it|to avoid|instead of|rather than|over)\b
     i('ve| have)? (decided|chose|chosen|opted|went with)\b.{1,300}\b(because|since|so that|instead of|rather than)\b
     """,
 )
-_OBSERVED_WARNING = Cue(
+_OBSERVED_WARNING = SentenceRule(
     "warning",
     r"""
     be careful\b
@@ -159,7 +175,7 @@ _OBSERVED_WARNING = Cue(
     only works (if|when|with)\b
     """,
 )
-_PROGRESS = Cue(
+_PROGRESS = SentenceRule(
     "progress",
     r"""
     ^<i have>(implemented|added|fixed|created|completed|finished|built|refactored|migrated|removed|replaced) <a thing>
@@ -171,13 +187,15 @@ _PROGRESS = Cue(
 )
 # What stands under such a heading in a closing report.
 _HEADED = (
-    Cue("decision", r"^((key|main|design|technical) )?decisions?( made)?$", is_headed=True),
-    Cue("warning", r"^(gotchas?|caveats?|pitfalls?|warnings?)$", is_headed=True),
-    Cue("convention", r"^(\w+ )?conventions?$", is_headed=True),
-    Cue("discovery", r"^((key|main) )?(findings|discoveries|learnings|lessons( learned)?|root cause)$", is_headed=True),
+    SentenceRule("decision", r"^((key|main|design|technical) )?decisions?( made)?$", is_headed=True),
+    SentenceRule("warning", r"^(gotchas?|caveats?|pitfalls?|warnings?)$", is_headed=True),
+    SentenceRule("convention", r"^(\w+ )?conventions?$", is_headed=True),
+    SentenceRule(
+        "discovery", r"^((key|main) )?(findings|discoveries|learnings|lessons( learned)?|root cause)$", is_headed=True
+    ),
 )
-USER_CUES = (_REMEMBER, _DECISION, _WARNING, _PREFERENCE, _CORRECTED_FACT, _CORRECTION)
-ASSISTANT_CUES = (_DISCOVERY, _REASONED_DECISION, _OBSERVED_WARNING)
+USER_RULES = (_REMEMBER, _DECISION, _WARNING, _PREFERENCE, _CORRECTED_FACT, _CORRECTION)
+ASSISTANT_RULES = (_DISCOVERY, _REASONED_DECISION, _OBSERVED_WARNING)
 
 _CONDITION = r"""
     ^(once|when|if|to)\b
@@ -221,7 +239,9 @@ _SUCCESS = r"""
     """
 
 
-def cue_of(sentence: str, speaker: Speaker, *, is_final: bool = False, headings: Sequence[str] = ()) -> Cue | None:
+def rule_for(
+    sentence: str, speaker: Speaker, *, is_final: bool = False, headings: Sequence[str] = ()
+) -> SentenceRule | None:
     """What the sentence is; None for questions, plans, guesses, quotations and everything else.
 
     `is_final`: it closes a turn, where an assistant says what was achieved and found, under telling headings.
@@ -229,7 +249,7 @@ def cue_of(sentence: str, speaker: Speaker, *, is_final: bool = False, headings:
     lowered = _lowered(sentence)
     if lowered.endswith(("?", ":")) or any(_fits(lines, lowered) for lines in (_GUESS, _QUOTATION, _PLAN)):
         return None
-    cues = USER_CUES if speaker == "user" else ASSISTANT_CUES
+    cues = USER_RULES if speaker == "user" else ASSISTANT_RULES
     cue = next((cue for cue in cues if _fits(cue.lines, lowered)), None)
     if cue is None and is_final and speaker == "assistant":
         cue = _headed(lowered, headings)
@@ -240,7 +260,7 @@ def cue_of(sentence: str, speaker: Speaker, *, is_final: bool = False, headings:
     return cue
 
 
-def _headed(lowered: str, headings: Sequence[str]) -> Cue | None:
+def _headed(lowered: str, headings: Sequence[str]) -> SentenceRule | None:
     if len(lowered.split()) < MIN_HEADED_WORDS or not _fits(_TELLS, lowered):
         return None
     return next((cue for cue in _HEADED if any(_fits(cue.lines, heading.lower()) for heading in headings)), None)
@@ -261,3 +281,12 @@ def _lowered(sentence: str) -> str:
 
 def _fits(lines: str, lowered: str) -> bool:
     return phrases(lines).search(lowered) is not None
+
+
+@cache
+def phrases(lines: str) -> re.Pattern[str]:
+    """Any of the lines, each of which is an expression over lower case that begins at a word, or at `^`."""
+    for name, meaning in _SHORTHANDS.items():
+        lines = lines.replace(name, meaning)
+    ways = [line.strip() for line in lines.split("\n") if line.strip()]
+    return re.compile("|".join(way if way.startswith("^") else rf"\b{way}" for way in ways))
