@@ -459,7 +459,7 @@ def several(names: Name | Iterable[Name] | None) -> tuple[str, ...]:
     listed = names if isinstance(names, tuple) else _listed(names)
     for name in listed:
         if not isinstance(name, str | PurePath):
-            raise InvalidInput(f"One of the names is of type {type(name).__name__}, and not a text.")
+            raise InvalidInput(f"Each name must be a string, not {type(name).__name__}.")
     return tuple(map(str, listed))
 
 
@@ -469,7 +469,7 @@ def _listed(names: Name | Iterable[Name] | None) -> tuple[Name, ...]:
     if isinstance(names, str | PurePath):
         return (names,)
     if isinstance(names, Mapping) or not isinstance(names, Iterable):
-        raise InvalidInput(f"A list of names is asked for, not a value of type {type(names).__name__}.")
+        raise InvalidInput(f"Expected a list of names, got {type(names).__name__}.")
     return tuple(names)
 
 

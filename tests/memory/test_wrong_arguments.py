@@ -22,7 +22,7 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[kept.Kept
     [
         (lambda m: m.recall(None), "The query is of type NoneType"),
         (lambda m: m.recall(b"importer"), "The query is of type bytes"),
-        (lambda m: m.recall("x", tags=[3]), "of type int, and not a text"),
+        (lambda m: m.recall("x", tags=[3]), "must be a string, not int"),
         (lambda m: m.recall("x", limit=1.5), "A limit of 1.5 makes no sense"),
         (lambda m: m.recall("x", since="2026-01-01"), "`since` is no moment with a time zone"),
         (lambda m: m.recall("x", until=date(2026, 1, 1)), "`until` is no moment with a time zone"),

@@ -1,12 +1,10 @@
-"""What is worth keeping: hard filters, points, and who is trusted.
+"""What is worth keeping: hard filters, points, and the echo guard.
 
-Third step of the write path. Rule: what a person or an agent remembers on purpose is kept and confirmed. What a rule,
-a tool or an import brings has to show its worth, and starts as a candidate. Every refusal has a code that is counted.
+Third step of the write path. Rule: what a person or an agent remembers on purpose is kept and confirmed. What a rule, a
+tool or an import brings must show its worth, and starts as a candidate. Every refusal has a code that is counted.
 
-Not hearing our own voice: text that merely repeats what is already written down is no new memory.
-
-Overlapping runs of words (shingles) of the files a project keeps for its agents, compared with those of a draft.
-Rule: a draft is an echo when most of it stands there; a new thought about an old subject is not.
+The echo guard compares overlapping runs of words (shingles) of a draft with those of the files that a project keeps for
+its agents. A draft is an echo when most of it stands there; a new thought about an old subject is not.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -14,9 +12,10 @@ from collections.abc import Collection, Iterable, Mapping
 from msgspec import Struct
 
 from kept import text
-from kept.model import Draft, Origin, Status
+from kept.model import Draft, Origin, Source, Status
 from kept.tables import Preset
 from kept.writing.patterns import compiled
+from kept.writing.redact import is_only_redacted
 
 # What a finding has going for it, when a session ends and something may be promoted into the project.
 POINTS: Mapping[str, int] = {
@@ -33,15 +32,19 @@ DELIBERATE: tuple[Origin, ...] = ("user", "agent")
 # Brought in by a person's own hand, in bulk: a candidate, but not measured by points, length or importance.
 BROUGHT_IN: tuple[Origin, ...] = ("import", "migration")
 
+MAX_CHARS = 500
+MAX_SUMMARY_CHARS = 4_000
+MAX_TRANSIENT_BYTES = 64 * 1024  # in the tiers session and task
+
 REASONS: Mapping[str, str] = {
-    "too_long": "It is longer than a memory of its tier may be.",
-    "too_short": "It is too short to say something by itself.",
-    "unimportant": "Its importance is below what the preset asks for.",
+    "too_long": "It is longer than its tier allows.",
+    "too_short": "It is too short to be understood alone.",
+    "unimportant": "Its importance is below the minimum of the preset.",
     "chatter": "It is talk about the moment, not something to come back to.",
-    "echo": "It repeats what Kept, or a file of the project, says already.",
-    "only_a_secret": "Nothing but what had to be redacted was in it.",
+    "echo": "Kept, or a file of the project, already says it.",
+    "only_a_secret": "Nothing was left of it after redaction.",
     "erased": "It was erased before, and an import must not bring it back.",
-    "paused": "Kept is paused here; only what is remembered on purpose is kept.",
+    "paused": "Kept is paused here and stores only what is remembered on purpose.",
 }
 
 _CHATTER = r"""(?ix) \s* (?:
@@ -67,26 +70,55 @@ _INSTRUCTION = r"""(?ix)
 INSTRUCTION_TAG = "instruction-like"
 
 
-class Verdict(Struct, frozen=True):
-    """Let in with this status, or refused for this reason."""
+class Verdict(Struct, frozen=True, kw_only=True):
+    """Let in with this status, or refused for this reason, in these words."""
 
     status: Status | None = None
-    refusal: str | None = None
+    refusal: str = ""
+    message: str = ""
 
 
-def admit(draft: Draft, origin: Origin, preset: Preset) -> Verdict:
-    """Whether a draft gets in, and as what. `draft` has its importance."""
+def admit(draft: Draft, preset: Preset, echoes: "Echoes", *, is_redacted: bool, is_paused: bool) -> Verdict:
+    """Whether a draft gets in, and as what. It has its source and its importance, and its secrets are out."""
+    origin = (draft.source or Source()).origin
+    if sentence := too_long(draft):
+        return Verdict(refusal="too_long", message=sentence)
+    if is_redacted and is_only_redacted(draft.content):
+        return _refused("only_a_secret")
     if origin in DELIBERATE:
         return Verdict(status="pinned" if draft.pin else "confirmed")
-    if origin in BROUGHT_IN or draft.tier == "task":  # what a task notes of its own work is a record, worthy or not
+    if origin in BROUGHT_IN or draft.tier == "task":  # a task's notes on its own work are a record, worthy or not
         return Verdict(status="candidate")
+    if is_paused:
+        return _refused("paused")
     if len(draft.content.strip()) < preset.min_length_chars:
-        return Verdict(refusal="too_short")
+        return _refused("too_short")
     if (draft.importance or 0.0) < preset.min_importance:
-        return Verdict(refusal="unimportant")
+        return _refused("unimportant")
     if is_chatter(draft.content):
-        return Verdict(refusal="chatter")
+        return _refused("chatter")
+    if echoes.repeats(draft.content):
+        return _refused("echo")
     return Verdict(status="candidate")
+
+
+def _refused(reason: str) -> Verdict:
+    return Verdict(refusal=reason, message=REASONS[reason])
+
+
+def too_long(draft: Draft) -> str:
+    """Why the text is too long for its tier, with advice; empty if it is not."""
+    size, limit, unit = len(draft.content), MAX_CHARS, "characters"
+    if draft.tier in ("session", "task"):
+        size, limit, unit = len(draft.content.encode()), MAX_TRANSIENT_BYTES, "bytes"
+    elif draft.kind == "summary":
+        limit = MAX_SUMMARY_CHARS
+    if size <= limit:
+        return ""
+    return (
+        f"{size:,} {unit} are too long for a {draft.kind} of tier {draft.tier}; the limit is {limit:,}. "
+        "Say one thing in a sentence or two, or split it."
+    )
 
 
 def points(signals: Collection[str], importance: float) -> int:
@@ -96,7 +128,7 @@ def points(signals: Collection[str], importance: float) -> int:
 
 
 def is_promotable(signals: Collection[str], importance: float, length_chars: int, preset: Preset) -> bool:
-    """Whether a finding may become a candidate of the project by itself."""
+    """Whether a finding may become a candidate of the project without being asked for."""
     return (
         preset.min_points is not None
         and length_chars >= preset.min_length_chars
@@ -106,7 +138,7 @@ def is_promotable(signals: Collection[str], importance: float, length_chars: int
 
 
 def is_chatter(text: str) -> bool:
-    """Whether the text speaks of the moment only: "ok, thanks", "let me look at the file", "running tests…"."""
+    """Whether the text is only about the moment: "ok, thanks", "let me look at the file", "running tests…"."""
     return compiled(_CHATTER).match(text[:400]) is not None
 
 

@@ -1,31 +1,22 @@
-"""Is this a draft at all? Form, before any rule of worth.
+"""Check the form of a draft: types, sizes, and what JSON and UTF-8 can carry.
 
-First step of the write path. Rule: what cannot be stored exactly is an error and changes nothing;
-what could be stored but should not be is refused later, with a reason, in the receipt.
+The write path begins here, before any rule of worth. Rule: what cannot be stored exactly is an error and changes
+nothing; what could be stored but should not be is refused later, with a reason, in the receipt.
 """
 
 from collections.abc import Iterable, Sequence
 from math import isfinite
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from msgspec.structs import replace
 
 from kept.errors import InvalidInput
-from kept.model import KINDS, Draft, Memory, Origin, Scope, Source, Tier, canonical_kind, several
+from kept.model import KINDS, Draft, Origin, Scope, Source, Tier, canonical_kind, several
 
-TIERS: tuple[Tier, ...] = ("task", "session", "project", "global")
-SCOPES: tuple[Scope, ...] = ("memory", "items", "sources")
-ORIGINS: tuple[Origin, ...] = (
-    "user",
-    "agent",
-    "conversation",
-    "tool",
-    "import",
-    "migration",
-    "extraction",
-    "narrative",
-)
+TIERS: tuple[Tier, ...] = get_args(Tier)
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+ORIGINS: tuple[Origin, ...] = get_args(Origin)
 MAX_TEXT_BYTES = 1_000_000  # beyond this it is a file, not a thought; and it must not reach the rules
 MAX_TAGS = 50
 MAX_FILES = 200
@@ -42,12 +33,10 @@ def check(draft: Draft) -> Draft:
     check_text(draft.kind, "The kind", MAX_NAME_CHARS)
     kind = canonical_kind(draft.kind)
     if not kind or not kind.replace("_", "").isalnum():
-        raise InvalidInput(f"{draft.kind!r} is not a kind.", hint=f"Use one word, for example: {', '.join(KINDS)}.")
+        raise InvalidInput(f"Not a kind: {draft.kind!r}.", hint=f"Use one word, for example: {', '.join(KINDS)}.")
     _check_names(draft, DRAFT_NAMES, "")
-    if draft.tier not in TIERS:
-        raise InvalidInput(f"{draft.tier!r} is not a tier.", hint=f"Choose one of {', '.join(TIERS)}.")
-    if draft.scope not in SCOPES:
-        raise InvalidInput(f"{draft.scope!r} is not a scope.", hint=f"Choose one of {', '.join(SCOPES)}.")
+    _check_choice(draft.tier, "tier", TIERS)
+    _check_choice(draft.scope, "scope", SCOPES)
     if draft.importance is not None:
         _check_share(draft.importance, "importance")
     _check_share(draft.confidence, "confidence")
@@ -55,9 +44,8 @@ def check(draft: Draft) -> Draft:
         _check_source(draft.source)
     if draft.data is not None:
         _check_data(draft.data)
-    return replace(
-        draft, kind=kind, tags=clean_tags(draft.tags), files=_clean_names(several(draft.files), "file", MAX_FILES)
-    )
+    files = _clean_names(several(draft.files), "file", MAX_FILES)
+    return replace(draft, kind=kind, tags=clean_tags(draft.tags), files=files)
 
 
 def clean_tags(tags: Iterable[str] | None) -> tuple[str, ...]:
@@ -66,9 +54,9 @@ def clean_tags(tags: Iterable[str] | None) -> tuple[str, ...]:
 
 
 def check_text(text: str, name: str, limit: int) -> None:
-    """Raise InvalidInput for what is no text, or one that no storage, terminal or file could carry unchanged."""
+    """Raise InvalidInput for anything but a string that every storage, terminal and file can carry unchanged."""
     if not isinstance(text, str):
-        raise InvalidInput(f"{name} is of type {type(text).__name__}, and not a text.")
+        raise InvalidInput(f"{name} must be a string, not {type(text).__name__}.")
     if "\0" in text:
         raise InvalidInput(f"{name} contains a NUL character.", hint="Remove it; it cannot be stored as text.")
     try:
@@ -92,26 +80,30 @@ def _check_names(of: Draft | Source, names: Sequence[str], whose: str) -> None:
             check_text(value, f"The {name}{whose}", MAX_NAME_CHARS)
 
 
+def _check_choice(value: str, name: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise InvalidInput(f"Unknown {name} {value!r}.", hint=f"Choose one of {', '.join(choices)}.")
+
+
 def _check_share(number: float, name: str) -> None:
     if isinstance(number, bool) or not isinstance(number, float | int):
-        raise InvalidInput(f"The {name} is of type {type(number).__name__}, and not a number.")
+        raise InvalidInput(f"The {name} must be a number, not {type(number).__name__}.")
     if not 0 <= number <= 1:
-        raise InvalidInput(f"The {name} {number!r} is not between 0 and 1.")
+        raise InvalidInput(f"The {name} must be between 0 and 1, got {number!r}.")
 
 
 def _check_source(source: Source) -> None:
     if not isinstance(source, Source):
-        raise InvalidInput(f"The source is of type {type(source).__name__}, and not a Source.")
-    if source.origin not in ORIGINS:
-        raise InvalidInput(f"{source.origin!r} is not an origin.", hint=f"Choose one of {', '.join(ORIGINS)}.")
+        raise InvalidInput(f"The source must be a kept.Source, not {type(source).__name__}.")
+    _check_choice(source.origin, "origin", ORIGINS)
     _check_names(source, SOURCE_NAMES, " of the source")
     if source.line is not None and not isinstance(source.line, int):
-        raise InvalidInput(f"The line of the source is of type {type(source.line).__name__}, and not a number.")
+        raise InvalidInput(f"The line of the source must be a number, not {type(source.line).__name__}.")
 
 
 def _check_data(data: dict[str, Any]) -> None:
     if not isinstance(data, dict):
-        raise InvalidInput(f"The data are of type {type(data).__name__}, and not a dictionary.")
+        raise InvalidInput(f"The data must be a dictionary, not {type(data).__name__}.")
     try:
         is_json = _is_json(data)
         msgspec.json.encode(data)
@@ -119,8 +111,8 @@ def _check_data(data: dict[str, Any]) -> None:
         is_json = False
     if not is_json:
         raise InvalidInput(
-            "The data hold what JSON cannot carry unchanged.",
-            hint="Use text, finite numbers, true, false and None, in lists and in dictionaries whose keys are text.",
+            "The data contains something that JSON cannot carry unchanged.",
+            hint="Use strings, finite numbers, true, false and None, in lists and in dictionaries with string keys.",
         )
 
 
@@ -139,8 +131,3 @@ def _clean_names(names: Iterable[str], what: str, limit: int) -> tuple[str, ...]
     for name in cleaned:
         check_text(name, f"A {what}", MAX_NAME_CHARS)
     return cleaned
-
-
-def is_deliberate(memory: Memory) -> bool:
-    """Whether a person or an agent remembered it on purpose (and not a rule, a tool or an import)."""
-    return memory.source.origin in ("user", "agent")
