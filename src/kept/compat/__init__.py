@@ -3,7 +3,7 @@
     from kept.compat import ContextAssembler, InMemoryBackend, ProjectMemoryStore, TaskMemoryStore
 
 Facade layer. The three stores and the assembler stand on any backend; `backends` has those over our storages. Rule:
-thin. Where that design's code fell short of its text, the text holds; docs/tiers.md says where.
+thin. Where that design's code fell short of its text, the text holds; docs/projects.md says where.
 """
 
 import dataclasses
