@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import kept
+from kept.memory.context import Context
 from kept.model import Actor
 from kept.ports import Storage
 from kept.projects.spaces import OneSpace
@@ -27,4 +28,4 @@ def open_two(storage: str, folder: Path, **about: Any) -> kept.Kept:
     """A memory with both spaces on one kind of storage; `about` as for kept.open."""
     bench = BENCHES[storage](folder)
     usual = {"actor": Actor(), "settings": kept.Settings(), "clock": FakeClock()}
-    return kept.Kept(TwoSpaces(bench.open("project/p1"), bench.open("global")), **(usual | about))
+    return kept.Kept(Context(TwoSpaces(bench.open("project/p1"), bench.open("global")), **(usual | about)))

@@ -86,7 +86,7 @@ def test_in_a_terminal_you_are_asked_about_each(old: Shell) -> None:
 @pytest.mark.parametrize(
     ("arguments", "given", "says"),
     [
-        (["--apply", "burn:1"], None, "'burn:1' is no decision. Write keep:3"),
+        (["--apply", "burn:1"], None, "'burn:1' is not a decision. Write keep:3"),
         (["--apply", "archive:9"], None, "There is no memory 9."),
         (["--apply", "-"], "{}", "These are no decisions: it has no `decisions`."),
         (["--apply", "-"], "[1]", "These are no decisions: Expected"),

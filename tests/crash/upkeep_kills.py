@@ -23,7 +23,7 @@ from unittest import mock
 import apsw
 
 import kept
-from kept.memory import upkeep
+from kept.memory import context, upkeep
 from kept.model import Session, Source, replace
 from kept.ports import ANYWHERE
 from kept.storage.sqlite import SqliteStorage
@@ -41,7 +41,7 @@ def build(home: Path) -> None:
     """A store that nobody has looked at for a month and a half."""
     clock = FakeClock()
     with _opened(home, clock) as memory:
-        storage = memory._spaces.ensure_project()
+        storage = memory.context.spaces.ensure_project()
         extracted = Source(origin="extraction", session="old-1")
         with storage.writing(stamp()) as tx:
             for n, kind in enumerate(("progress", "discovery", "decision", "preference") * 5):
@@ -68,7 +68,11 @@ def now() -> FakeClock:
 @contextmanager
 def small_pages() -> Iterator[None]:
     """Inside the block many transactions are needed, and what leaves is soon enough to build an index anew."""
-    with mock.patch.object(upkeep, "PAGE", 5), mock.patch.object(upkeep, "MANY", 4):
+    with (
+        mock.patch.object(upkeep, "BATCH", 5),
+        mock.patch.object(context, "BATCH", 5),
+        mock.patch.object(upkeep, "MANY", 4),
+    ):
         yield
 
 

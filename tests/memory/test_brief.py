@@ -46,7 +46,7 @@ def home(tmp_path: Path, clock: FakeClock) -> Iterator[kept.Kept]:
 
 def put(memory: kept.Kept, content: str, **fields: object) -> Memory:
     """Store a memory as it is, past the write path."""
-    [storage, *_] = memory._readable() or [memory._spaces.ensure_project()]
+    [storage, *_] = memory.context.readable() or [memory.context.spaces.ensure_project()]
     with storage.writing(stamp()) as tx:
         return tx.add(a_memory(content, space=storage.space, **fields), "remember")
 
@@ -243,12 +243,12 @@ def test_equal_questions_get_equal_bytes(memory: kept.Kept, clock: FakeClock) ->
 def test_a_pause_brings_nothing_in_and_says_so(memory: kept.Kept) -> None:
     """C25: per project and per session."""
     memory.remember("The deploy key lives in the vault", pin=True)
-    memory.pause("s1")
+    memory.pauses.pause("s1")
     assert str(memory.briefing("deploy", session="s2"))
     paused = memory.briefing("deploy", session="s1")
     assert (str(paused), paused.sections) == ("", ())
     assert "paused" in (paused.error or "")
-    memory.pause()
+    memory.pauses.pause()
     assert str(memory.briefing("deploy")) == ""
 
 
@@ -277,7 +277,7 @@ def test_whatever_breaks_ends_in_an_empty_briefing(memory: kept.Kept, monkeypatc
         raise RuntimeError("secret detail")
         yield
 
-    monkeypatch.setattr(memory._spaces.project(), "reading", broken)
+    monkeypatch.setattr(memory.context.spaces.project(), "reading", broken)
     briefing = memory.briefing("deploy")
     assert str(briefing) == ""
     assert briefing.error is not None

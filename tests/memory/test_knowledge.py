@@ -59,9 +59,9 @@ def contents(memories: list[Memory]) -> list[str]:
 
 def test_decisions_conventions_and_failures_weigh_what_the_design_says(memory: kept.Kept) -> None:
     """D7: .9, .8, .85; each of the project, with its tags."""
-    decision = stored(memory.add_decision("Use Fastify for the API", ["api", "http"]))
-    convention = stored(memory.add_convention("Tests state promises", "tests"))
-    failure = stored(memory.add_failure("TypeError: x is undefined", "Check the payload before the loop"))
+    decision = stored(memory.knowledge.add_decision("Use Fastify for the API", ["api", "http"]))
+    convention = stored(memory.knowledge.add_convention("Tests state promises", "tests"))
+    failure = stored(memory.knowledge.add_failure("TypeError: x is undefined", "Check the payload before the loop"))
     assert [(one.kind, one.importance, one.tags) for one in (decision, convention, failure)] == [
         ("decision", 0.9, ("api", "http")),
         ("convention", 0.8, ("tests",)),
@@ -73,15 +73,22 @@ def test_decisions_conventions_and_failures_weigh_what_the_design_says(memory: k
 
 def test_decisions_are_found_by_any_of_their_tags(memory: kept.Kept) -> None:
     """D7: query_decisions."""
-    memory.add_decision("Use Fastify for the API", ["api"])
-    memory.add_decision("Use Postgres for billing", ["db", "billing"])
-    memory.add_decision("Deploy on Tuesdays")
+    memory.knowledge.add_decision("Use Fastify for the API", ["api"])
+    memory.knowledge.add_decision("Use Postgres for billing", ["db", "billing"])
+    memory.knowledge.add_decision("Deploy on Tuesdays")
     memory.remember("A fact about the API", tags=["api"])
     memory.task("t").add_reasoning("Not decided at all", "plan")
-    assert contents(memory.decisions()) == ["Deploy on Tuesdays", "Use Postgres for billing", "Use Fastify for the API"]
-    assert contents(memory.decisions(["api", "billing"])) == ["Use Postgres for billing", "Use Fastify for the API"]
-    assert contents(memory.decisions(["api", "billing"], limit=1)) == ["Use Postgres for billing"]
-    assert memory.decisions(["nothing"]) == []
+    assert contents(memory.knowledge.decisions()) == [
+        "Deploy on Tuesdays",
+        "Use Postgres for billing",
+        "Use Fastify for the API",
+    ]
+    assert contents(memory.knowledge.decisions(["api", "billing"])) == [
+        "Use Postgres for billing",
+        "Use Fastify for the API",
+    ]
+    assert contents(memory.knowledge.decisions(["api", "billing"], limit=1)) == ["Use Postgres for billing"]
+    assert memory.knowledge.decisions(["nothing"]) == []
 
 
 def test_a_failure_is_known_again_by_its_signature(memory: kept.Kept) -> None:
@@ -90,27 +97,27 @@ def test_a_failure_is_known_again_by_its_signature(memory: kept.Kept) -> None:
         'Traceback (most recent call last):\n  File "/srv/a/app.py", line 12, in run\n'
         "ConnectionError: no answer from 10.0.0.7 after 30 s\n"
     )
-    memory.add_failure(first, "The pool was too small", tags=["db"], files=["app.py"])
-    memory.add_failure("KeyError: 'user'", "The session had expired")
-    [known] = memory.failures("E   ConnectionError: no answer from 10.0.0.9 after 7 s")
+    memory.knowledge.add_failure(first, "The pool was too small", tags=["db"], files=["app.py"])
+    memory.knowledge.add_failure("KeyError: 'user'", "The session had expired")
+    [known] = memory.knowledge.failures("E   ConnectionError: no answer from 10.0.0.9 after 7 s")
     assert known.data is not None
     assert known.data["lesson"] == "The pool was too small"
     assert known.data["signature"] == "ConnectionError: no answer from <n> after <n> s"
     assert (known.tags, known.files) == (("db",), ("app.py",))
-    assert len(memory.failures()) == 2
-    assert memory.failures("ZeroDivisionError: division by zero") == []
+    assert len(memory.knowledge.failures()) == 2
+    assert memory.knowledge.failures("ZeroDivisionError: division by zero") == []
 
 
 def test_a_failure_needs_a_message_and_a_lesson(memory: kept.Kept) -> None:
     for failure, lesson in ((" \n ", "something"), ("KeyError: 'x'", "  ")):
         with pytest.raises(InvalidInput, match="empty"):
-            memory.add_failure(failure, lesson)
+            memory.knowledge.add_failure(failure, lesson)
 
 
 def test_no_secret_gets_in_by_a_failure(memory: kept.Kept) -> None:
     """C24: also where the message is cut before it would be recognised."""
-    memory.add_failure(f"HTTPError: {'x' * 150} {KEY}", f"Never log {KEY}")
-    storage, *_ = memory._readable()
+    memory.knowledge.add_failure(f"HTTPError: {'x' * 150} {KEY}", f"Never log {KEY}")
+    storage, *_ = memory.context.readable()
     with storage.reading() as reader:
         assert KEY[:20] not in repr((reader.select(ANYWHERE), reader.events()))
 
@@ -120,25 +127,25 @@ def test_no_secret_gets_in_by_a_failure(memory: kept.Kept) -> None:
 
 def test_a_preference_is_asked_about_and_holds_for_all_projects(memory: kept.Kept, person: Person) -> None:
     """D8: .9, by category; asked whoever adds it."""
-    short = stored(memory.add_preference("Short answers", "style"))
-    memory.add_preference("Uses ripgrep", "tools")
+    short = stored(memory.knowledge.add_preference("Short answers", "style"))
+    memory.knowledge.add_preference("Uses ripgrep", "tools")
     assert (short.ref, short.tier, short.importance, short.tags) == ("g1", "global", 0.9, ("style",))
     assert len(person.questions) == 2
-    assert contents(memory.preferences()) == ["Uses ripgrep", "Short answers"]
-    assert contents(memory.preferences("style")) == ["Short answers"]
-    assert memory.preferences("nothing") == []
+    assert contents(memory.knowledge.preferences()) == ["Uses ripgrep", "Short answers"]
+    assert contents(memory.knowledge.preferences("style")) == ["Short answers"]
+    assert memory.knowledge.preferences("nothing") == []
     person.says_yes = False
     with pytest.raises(NotAllowed):
-        memory.add_preference("Long answers", "style")
+        memory.knowledge.add_preference("Long answers", "style")
     with pytest.raises(NotAllowed):
         memory.revise("g1", "Long answers")
-    assert contents(memory.preferences("style")) == ["Short answers"]
+    assert contents(memory.knowledge.preferences("style")) == ["Short answers"]
 
 
 def test_a_pattern_is_free_and_asking_is_free(memory: kept.Kept, person: Person) -> None:
     """D8: patterns and queries need no confirmation; .7."""
-    pattern = stored(memory.add_pattern("Explain every change of a launch file", "ros"))
-    memory.preferences()
+    pattern = stored(memory.knowledge.add_pattern("Explain every change of a launch file", "ros"))
+    memory.knowledge.preferences()
     memory.list()
     assert (pattern.tier, pattern.kind, pattern.importance, pattern.tags) == ("global", "pattern", 0.7, ("ros",))
     assert person.questions == []
@@ -148,35 +155,35 @@ def test_without_anybody_to_ask_global_preferences_stay_as_they_are(tmp_path: Pa
     """D8, B14: no callback, no leave."""
     with open_two("inmemory", tmp_path) as memory:
         for attempt in (
-            lambda: memory.add_preference("Short answers", "style"),
-            memory.clear_all,
+            lambda: memory.knowledge.add_preference("Short answers", "style"),
+            memory.knowledge.clear_all,
             lambda: memory.promote(stored(memory.remember("A fact")).ref, to="global"),
         ):
             with pytest.raises(NotAllowed):
                 attempt()
-        assert memory.add_pattern("Retry with a backoff", "http").outcome == "stored"
+        assert memory.knowledge.add_pattern("Retry with a backoff", "http").outcome == "stored"
 
 
 def test_clearing_global_memory_takes_a_yes_and_can_be_undone(
     memory: kept.Kept, person: Person, clock: FakeClock
 ) -> None:
     """D8: clear_all."""
-    memory.add_preference("Short answers", "style")
-    memory.add_pattern("Retry with a backoff", "http")
+    memory.knowledge.add_preference("Short answers", "style")
+    memory.knowledge.add_pattern("Retry with a backoff", "http")
     memory.remember("Of the project")
     person.says_yes = False
     with pytest.raises(NotAllowed, match="ALL"):
-        memory.clear_all()
+        memory.knowledge.clear_all()
     assert len(memory.list()) == 3
     person.says_yes = True
     clock.advance(seconds=1)
-    assert memory.clear_all() == 2
+    assert memory.knowledge.clear_all() == 2
     assert "ALL" in person.questions[-1]
     assert contents(memory.list()) == ["Of the project"]
     memory.undo()
-    assert contents(memory.preferences()) == ["Short answers"]
-    assert memory.clear_all() == 2
-    assert memory.clear_all() == 0
+    assert contents(memory.knowledge.preferences()) == ["Short answers"]
+    assert memory.knowledge.clear_all() == 2
+    assert memory.knowledge.clear_all() == 0
 
 
 def test_clearing_is_one_call_however_much_there_is(tmp_path: Path) -> None:
@@ -184,7 +191,7 @@ def test_clearing_is_one_call_however_much_there_is(tmp_path: Path) -> None:
         memory.remember_many(
             kept.Draft(content=f"Pattern {n}", kind="pattern", tier="global") for n in range(BATCH + 5)
         )
-        assert memory.clear_all() == BATCH + 5
+        assert memory.knowledge.clear_all() == BATCH + 5
         memory.undo()
         assert len(memory.list(limit=1_000)) == BATCH + 5
 
@@ -249,7 +256,7 @@ def test_a_promotion_that_was_cut_short_is_made_whole_by_the_next(
 ) -> None:
     """DESIGN: idempotent by uid. The first half is written, the second fails; nothing is lost and nothing doubled."""
     known = stored(memory.remember("Retry with a backoff", kind="pattern"))
-    [project, shared] = memory._readable()
+    [project, shared] = memory.context.readable()
     with monkeypatch.context() as patch:
         patch.setattr(project, "writing", lambda *args, **more: (_ for _ in ()).throw(OSError("power cut")))
         with pytest.raises(OSError, match="power cut"):
@@ -306,12 +313,12 @@ def test_what_a_tool_said_stays_a_candidate_unless_a_person_promotes_it(tmp_path
 def test_promotion_leads_upwards_only(memory: kept.Kept) -> None:
     """D11: task → project → global."""
     fact = stored(memory.remember("A fact"))
-    pattern = stored(memory.add_pattern("Retry with a backoff", "http"))
+    pattern = stored(memory.knowledge.add_pattern("Retry with a backoff", "http"))
     for ref, to in ((fact.ref, "project"), (pattern.ref, "global"), (pattern.ref, "project")):
         with pytest.raises(InvalidInput, match="already"):
             memory.promote(ref, to=to)  # type: ignore[arg-type]
     for to in ("task", "session", "cloud"):
-        with pytest.raises(InvalidInput, match="Nothing is promoted"):
+        with pytest.raises(InvalidInput, match="cannot be promoted"):
             memory.promote(fact.ref, to=to)  # type: ignore[arg-type]
     with pytest.raises(NotFound):
         memory.promote("99")
@@ -350,13 +357,13 @@ def test_a_skill_knows_nothing_and_promotes_nothing(tmp_path: Path) -> None:
     """B14."""
     with open_two("inmemory", tmp_path, actor=Actor(role="skill"), confirm=lambda question: True) as memory:
         for attempt in (
-            memory.decisions,
-            memory.failures,
-            memory.preferences,
-            memory.clear_all,
+            memory.knowledge.decisions,
+            memory.knowledge.failures,
+            memory.knowledge.preferences,
+            memory.knowledge.clear_all,
             lambda: memory.promote("1"),
-            lambda: memory.add_decision("x"),
-            lambda: memory.add_pattern("x", "y"),
+            lambda: memory.knowledge.add_decision("x"),
+            lambda: memory.knowledge.add_pattern("x", "y"),
         ):
             with pytest.raises(NotAllowed):
                 attempt()

@@ -4,6 +4,7 @@ Every statement holds a canary, which nobody ever asks for, and a handle, by whi
 a canary was read from the store. The last tests plant faults, to show that this would be noticed.
 """
 
+import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -65,9 +66,9 @@ def fill(home: Path, number: int) -> Foreign:
                 Draft(content=f"harbor item {handle} {word}", scope="items", title=word),
             ]
         )
-        memory.apply_review(["archive:4"])
+        memory.reviews.apply(["archive:4"])
         memory.forget(5)
-        memory.add_alias("dock", word)
+        memory.aliases.add("dock", word)
         session = memory.session("talk", agent=word)
         session.append("user", f"We decided to use {handle} {word} for the harbor, because it is the best there is.")
         session.append("tool_call", name="read", input={"path": word})
@@ -89,7 +90,7 @@ READING: tuple[tuple[str, Door], ...] = (
     ("recall", lambda m, f: [m.recall("harbor", follow=True, profile=p, files=["x.py"]) for p in ("kept", "koshi")]),
     ("recall", lambda m, f: m.recall(f.handle, scope="sessions", by="session")),
     ("why", lambda m, f: [_try(lambda r=r: m.why(r)) for r in (None, "r1", 2, "r3")]),
-    ("replay", lambda m, f: m.replay()),
+    ("store.replay", lambda m, f: m.store.replay()),
     ("briefing", lambda m, f: [m.briefing(f.handle, style=s, session="talk", task="t") for s in STYLES]),
     ("briefing", lambda m, f: m.briefing(files=["x.py"])),
     ("share", lambda m, f: m.share(to="skill", action="look", query=f"{f.handle} harbor")),
@@ -97,21 +98,21 @@ READING: tuple[tuple[str, Door], ...] = (
     ("list", lambda m, f: m.list(after=f.uid)),
     ("history", lambda m, f: [m.history(), m.history(tier="global")]),
     ("history", lambda m, f: [_try(lambda u=u: m.history(u)) for u in f.uids]),
-    ("export", lambda m, f: list(m.export(archived=True))),
+    ("store.export", lambda m, f: list(m.store.export(archived=True))),
     ("conflicts", lambda m, f: m.conflicts(resolved=True)),
-    ("aliases", lambda m, f: m.aliases()),
-    ("review", lambda m, f: m.review(limit=100)),
-    ("scan", lambda m, f: m.scan()),
+    ("aliases.list", lambda m, f: m.aliases.list()),
+    ("reviews.list", lambda m, f: m.reviews.list(limit=100)),
+    ("store.scan", lambda m, f: m.store.scan()),
     ("status", lambda m, f: m.status()),
     ("sessions", lambda m, f: m.sessions()),
-    ("is_paused", lambda m, f: m.is_paused("talk")),
+    ("pauses.status", lambda m, f: m.pauses.status("talk")),
     ("narrative", lambda m, f: m.narrative("story").memories()),
-    ("narrative_of", lambda m, f: [_try(lambda u=u: _story(m, u)) for u in f.uids]),
-    ("decisions", lambda m, f: m.decisions()),
-    ("failures", lambda m, f: m.failures()),
-    ("preferences", lambda m, f: m.preferences()),
+    ("narrative", lambda m, f: [_try(lambda u=u: m.narrative(of=u).memories()) for u in f.uids]),
+    ("knowledge.decisions", lambda m, f: m.knowledge.decisions()),
+    ("knowledge.failures", lambda m, f: m.knowledge.failures()),
+    ("knowledge.preferences", lambda m, f: m.knowledge.preferences()),
     ("tasks", lambda m, f: m.tasks(archived=True)),
-    ("vectors", lambda m, f: m.vectors()),
+    ("vectors.status", lambda m, f: m.vectors.status()),
     ("slash", lambda m, f: [_try(lambda line=line: slash.run(m, line)) for line in _lines(f)]),
 )
 WRITING: tuple[tuple[str, Door], ...] = (
@@ -127,32 +128,39 @@ WRITING: tuple[tuple[str, Door], ...] = (
     ("forget", lambda m, f: m.forget(f.uid)),
     ("restore", lambda m, f: m.restore(f.uids[3])),
     ("erase", lambda m, f: m.erase(f.uid)),
-    ("erase_many", lambda m, f: m.erase_many(f.uids)),
+    ("erase", lambda m, f: m.erase(f.uids)),
     ("resolve", lambda m, f: m.resolve("c1", keep=f.uids[1])),
-    ("apply_review", lambda m, f: m.apply_review([f"archive:{f.uid}"])),
+    ("reviews.apply", lambda m, f: m.reviews.apply([f"archive:{f.uid}"])),
     ("undo", lambda m, f: [_try(lambda e=e: m.undo(e)) for e in (f.events, f"g{f.events}", f.events + 40)]),
-    ("add_alias", lambda m, f: m.add_alias("wharf", "harbor")),
-    ("remove_alias", lambda m, f: m.remove_alias("wharf")),
-    ("pause", lambda m, f: m.pause("other")),
-    ("resume", lambda m, f: m.resume("other")),
-    ("configure", lambda m, f: m.configure("preset", "manual")),
-    ("allow", lambda m, f: m.allow("not-a-secret")),
-    ("add_decision", lambda m, f: m.add_decision(f"Use {f.handle} in the harbor")),
-    ("add_convention", lambda m, f: m.add_convention(f"{f.handle} comes first in the harbor", "python")),
-    ("add_failure", lambda m, f: m.add_failure("ValueError: harbor is closed", f"Ask {f.handle} before")),
-    ("add_preference", lambda m, f: m.add_preference("Short words", "style")),
-    ("add_pattern", lambda m, f: m.add_pattern("Retry with jitter", "network")),
-    ("clear_all", lambda m, f: m.clear_all()),
+    ("aliases.add", lambda m, f: m.aliases.add("wharf", "harbor")),
+    ("aliases.remove", lambda m, f: m.aliases.remove("wharf")),
+    ("pauses.pause", lambda m, f: m.pauses.pause("other")),
+    ("pauses.resume", lambda m, f: m.pauses.resume("other")),
+    ("store.configure", lambda m, f: m.store.configure("preset", "manual")),
+    ("store.allow", lambda m, f: m.store.allow("not-a-secret")),
+    ("knowledge.add_decision", lambda m, f: m.knowledge.add_decision(f"Use {f.handle} in the harbor")),
+    (
+        "knowledge.add_convention",
+        lambda m, f: m.knowledge.add_convention(f"{f.handle} comes first in the harbor", "python"),
+    ),
+    (
+        "knowledge.add_failure",
+        lambda m, f: m.knowledge.add_failure("ValueError: harbor is closed", f"Ask {f.handle} before"),
+    ),
+    ("knowledge.add_preference", lambda m, f: m.knowledge.add_preference("Short words", "style")),
+    ("knowledge.add_pattern", lambda m, f: m.knowledge.add_pattern("Retry with jitter", "network")),
+    ("knowledge.clear_all", lambda m, f: m.knowledge.clear_all()),
     ("promote", lambda m, f: [_try(lambda u=u: m.promote(u, to="global")) for u in f.uids]),
     ("task", lambda m, f: [m.task("TASK-001"), m.task("TASK-001").add_reasoning(f"harbor {f.handle}", "plan")]),
-    ("make_vectors", lambda m, f: m.make_vectors()),
-    ("drop_vectors", lambda m, f: m.drop_vectors()),
+    ("vectors.on", lambda m, f: m.vectors.on()),
+    ("vectors.off", lambda m, f: m.vectors.off()),
     ("upkeep", lambda m, f: m.upkeep(dry_run=True)),
-    ("pack_sessions", lambda m, f: m.pack_sessions()),
+    ("store.pack_sessions", lambda m, f: m.store.pack_sessions()),
     ("undo", lambda m, f: m.undo()),
 )
+NAMESPACES = ("aliases", "knowledge", "pauses", "reviews", "store", "vectors")
 # Verbs through which nothing of a store comes out, or which work on a file that a person named.
-NO_DOORS = {"close", "subscribe", "import_transcripts", "restore_backup", "backup", "check_vectors"}
+NO_DOORS = {"close", "subscribe", "import_transcripts", "store.restore", "store.backup", "vectors.check"}
 
 
 class Refused(str):
@@ -174,11 +182,6 @@ def _is_closed(came_out: object) -> bool:
     if isinstance(came_out, Briefing):
         return came_out.text == "" and came_out.error is not None
     return isinstance(came_out, Refused) or getattr(came_out, "command", "") == "/memory help"
-
-
-def _story(memory: kept.Kept, uid: str) -> object:
-    narrative = memory.narrative_of(uid)
-    return narrative and narrative.memories()
 
 
 def _lines(foreign: Foreign) -> Iterator[str]:
@@ -259,9 +262,16 @@ def test_a_project_agent_reads_and_writes_its_own_and_reads_global(house: tuple[
         assert canary(7) in repr(memory.list())
 
 
+def _methods(holder: object) -> set[str]:
+    return {name for name in dir(holder) if not name.startswith("_") and inspect.ismethod(getattr(holder, name))}
+
+
 def test_every_verb_is_a_door_that_is_tried() -> None:
     """A verb that is added has to be added above, or named as one through which nothing comes out."""
-    verbs = {name for name in dir(kept.Kept) if not name.startswith("_") and callable(getattr(kept.Kept, name))}
+    with kept.open(":memory:") as memory:
+        verbs = _methods(memory)
+        for name in NAMESPACES:
+            verbs |= {f"{name}.{verb}" for verb in _methods(getattr(memory, name))}
     tried = {verb for verb, _ in (*READING, *WRITING)}
     assert verbs - tried - NO_DOORS == set()
     assert tried - verbs == {"slash"}
@@ -270,11 +280,11 @@ def test_every_verb_is_a_door_that_is_tried() -> None:
 def test_a_backup_holds_one_project(house: tuple[Path, list[Foreign]], tmp_path: Path) -> None:
     home, _ = house
     with opened(home, 3) as memory:
-        memory.backup(tmp_path / "b.db")
+        memory.store.backup(tmp_path / "b.db")
     held = {int(one) for one in re.findall(rb"zq(\d\d)canary", (tmp_path / "b.db").read_bytes())}
     assert held == {3}
     with opened(home, 3, Actor(role="skill")) as memory, pytest.raises(kept.NotAllowed):
-        memory.backup(tmp_path / "c.db")
+        memory.store.backup(tmp_path / "c.db")
     assert not (tmp_path / "c.db").exists()
 
 
@@ -343,4 +353,4 @@ def test_receipts_in_global_are_noticed(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def _verbs(found: list[str]) -> set[str]:
-    return {match[1] for one in found if (match := re.search(r", (\w+) of p", one))}
+    return {match[1] for one in found if (match := re.search(r", ([\w.]+) of p", one))}

@@ -62,49 +62,49 @@ def test_an_alias_of_ones_own(memory: kept.Kept) -> None:
     """C13: shown with and without; one can take it back."""
     memory.remember("Harbor is the name of the staging cluster")
     assert len(memory.recall("playground")) == 0
-    memory.add_alias("playground", "harbor")
+    memory.aliases.add("playground", "harbor")
     (hit,) = memory.recall("playground")
     assert "alias of" in "".join(hit.matched.values())
-    assert memory.aliases()["playground"] == ("harbor",)
-    assert memory.add_alias("Playground", "staging").expands_to == ("harbor", "staging")
+    assert memory.aliases.list()["playground"] == ("harbor",)
+    assert memory.aliases.add("Playground", "staging").expands_to == ("harbor", "staging")
     assert len(memory.recall("playground", profile="koshi")) == 0
-    memory.remove_alias("playground")
+    memory.aliases.remove("playground")
     assert len(memory.recall("playground")) == 0
     with pytest.raises(kept.NotFound):
-        memory.remove_alias("playground")
+        memory.aliases.remove("playground")
     with pytest.raises(kept.InvalidInput):
-        memory.add_alias("lonely")
+        memory.aliases.add("lonely")
     memory.undo()
-    assert "playground" in memory.aliases()
+    assert "playground" in memory.aliases.list()
 
 
 def test_a_pause_stops_what_comes_by_itself_and_nothing_else(memory: kept.Kept) -> None:
     """C32 (C-D15): nothing is captured; what is remembered on purpose is."""
-    assert not memory.is_paused()
-    memory.pause()
-    memory.pause()
-    assert memory.is_paused()
+    assert not memory.pauses.status()
+    memory.pauses.pause()
+    memory.pauses.pause()
+    assert memory.pauses.status()
     (receipt,) = memory.remember_many([automatic(AUTOMATIC)])
     assert (receipt.outcome, receipt.reason) == ("refused", "paused")
     assert memory.remember("On purpose").outcome == "stored"
-    assert memory.resume()
-    assert not memory.resume()
-    assert not memory.is_paused()
+    assert memory.pauses.resume()
+    assert not memory.pauses.resume()
+    assert not memory.pauses.status()
     assert memory.remember_many([automatic(AUTOMATIC)])[0].outcome == "candidate"
 
 
 def test_a_session_can_be_paused_alone(memory: kept.Kept) -> None:
-    memory.pause("s1")
-    assert memory.is_paused("s1")
-    assert not memory.is_paused("s2")
-    assert not memory.is_paused()
+    memory.pauses.pause("s1")
+    assert memory.pauses.status("s1")
+    assert not memory.pauses.status("s2")
+    assert not memory.pauses.status()
     assert memory.remember_many([automatic(AUTOMATIC)])[0].outcome == "candidate"
 
 
 def test_a_false_alarm_can_be_allowed_and_only_its_digest_is_kept(memory: kept.Kept) -> None:
     """C24: an allow-list, in the journal, without the value."""
     assert "redacted" in memory.remember(f"The example key is {SECRET}").memory.content  # type: ignore[union-attr]
-    memory.allow(SECRET, "from the docs")
+    memory.store.allow(SECRET, "from the docs")
     assert SECRET not in repr(memory.history())
     assert SECRET in memory.remember(f"The example key in the docs is {SECRET}").memory.content  # type: ignore[union-attr]
     assert [event.action for event in memory.history()][1] == "allow"
@@ -114,15 +114,15 @@ def test_a_false_alarm_can_be_allowed_and_only_its_digest_is_kept(memory: kept.K
 
 def test_a_scan_finds_and_fixes_what_older_rules_let_through(memory: kept.Kept, tmp_path: Path) -> None:
     memory.remember("A harmless line")
-    storage = memory._spaces.ensure_project()
+    storage = memory.context.spaces.ensure_project()
     with storage.writing(Stamp(group="old", at=FakeClock()(), actor="old")) as tx:  # as an older version stored it
         tx.add(a_memory(f"Deploy with {SECRET}", space=storage.space, tags=("deploy",)), "remember")
-    (leak,) = memory.scan()
+    (leak,) = memory.store.scan()
     assert (leak.ref, leak.is_fixed) == ("2", False)
     assert SECRET not in repr(leak)
-    (fixed,) = memory.scan(fix=True)
+    (fixed,) = memory.store.scan(fix=True)
     assert fixed.is_fixed
-    assert memory.scan() == []
+    assert memory.store.scan() == []
     cleaned = memory.get(2)
     assert "[redacted:" in cleaned.content
     assert cleaned.tags == ("deploy",)

@@ -18,10 +18,11 @@ def test_a_story_knows_its_memories_and_a_memory_its_story(kind: str, tmp_path: 
         story.remember("The old server stays for a week", source=kept.Source(origin="user", task="TASK-7"))
         memory.remember("Not part of it")
         assert [m.content for m in story.memories()] == ["We copy the tables first", "The old server stays for a week"]
-        back = memory.narrative_of(first.ref or "")
-        assert back is not None
-        assert back.id == "the-migration"
-        assert memory.narrative_of(3) is None
+        assert memory.narrative(of=first.ref or "").id == "the-migration"
+        with pytest.raises(kept.NotFound, match="Memory 3 is not part of a narrative"):
+            memory.narrative(of=3)
+        with pytest.raises(kept.InvalidInput, match="needs its id, or a memory of it"):
+            memory.narrative()
         assert memory.get(2).source.task == "TASK-7"
         with pytest.raises(kept.InvalidInput):
             memory.narrative("../elsewhere")

@@ -37,15 +37,15 @@ def talk_about(memory: kept.Kept, *texts: str, messages: int = 25) -> None:
 
 
 def only(memory: kept.Kept) -> ReviewFinding:
-    [finding] = memory.review()
+    [finding] = memory.reviews.list()
     return finding
 
 
 def test_nothing_is_found_where_all_is_well(memory: kept.Kept) -> None:
     memory.remember("The API listens on port 8080")
     memory.remember("Deploys happen on Tuesdays")
-    assert memory.review().findings == ()
-    assert memory.review().memories == 2
+    assert memory.reviews.list().findings == ()
+    assert memory.reviews.list().memories == 2
 
 
 def test_a_contradiction_is_found_and_the_later_word_is_proposed(memory: kept.Kept, clock: FakeClock) -> None:
@@ -57,7 +57,7 @@ def test_a_contradiction_is_found_and_the_later_word_is_proposed(memory: kept.Ke
     assert (finding.ref, finding.beside and finding.beside.ref, finding.conflict) == ("1", "2", "c1")
     assert finding.reasons == ("conflict",)
     assert str(finding.proposed) == "supersede:1=2"
-    [gone] = memory.apply_review([finding.proposed])
+    [gone] = memory.reviews.apply([finding.proposed])
     assert (gone.status, gone.reason, gone.superseded_by) == ("archived", "superseded", memory.get(2).uid)
     assert memory.conflicts() == []
     assert memory.get(2).tags == ("server", "api")
@@ -85,10 +85,10 @@ def test_a_repetition_is_found_and_consolidated(memory: kept.Kept) -> None:
     memory.reinforce(1)
     finding = only(memory)
     assert (finding.ref, finding.reasons, str(finding.proposed)) == ("2", ("duplicate",), "supersede:2=1")
-    memory.apply_review(["supersede:2=1"])
+    memory.reviews.apply(["supersede:2=1"])
     assert (memory.get(1).tags, memory.get(1).files) == (("import",), ("a.py",))
     assert memory.get(2).reason == "superseded"
-    assert memory.review().findings == ()
+    assert memory.reviews.list().findings == ()
 
 
 def test_what_was_not_needed_for_its_shelf_life_is_stale(memory: kept.Kept, clock: FakeClock) -> None:
@@ -97,13 +97,13 @@ def test_what_was_not_needed_for_its_shelf_life_is_stale(memory: kept.Kept, cloc
     for _ in range(3):
         memory.reinforce(1)
     clock.advance(days=14)
-    assert memory.review().findings == ()
+    assert memory.reviews.list().findings == ()
     clock.advance(days=1)
     finding = only(memory)
     assert finding.reasons == ("stale",)
     assert finding.why == "not used or confirmed for 15 days; 14 are usual for its kind"
     assert str(finding.proposed) == "archive:1"
-    memory.apply_review([finding.proposed])
+    memory.reviews.apply([finding.proposed])
     assert (memory.get(1).status, memory.get(1).reason) == ("archived", "expired")
     assert [hit.ref for hit in memory.recall("release May", scope="archive")] == ["1"]
 
@@ -121,7 +121,7 @@ def test_what_nobody_ever_used_is_unused(memory: kept.Kept, clock: FakeClock) ->
         ]
     )
     clock.advance(days=31)
-    found = {finding.ref: finding for finding in memory.review()}
+    found = {finding.ref: finding for finding in memory.reviews.list()}
     assert {ref: finding.reasons for ref, finding in found.items()} == {"1": ("unused",), "2": ("unused",)}
     assert (str(found["1"].proposed), str(found["2"].proposed)) == ("keep:1", "archive:2")
     assert found["1"].why == "never used, in 31 days"
@@ -138,7 +138,7 @@ def test_what_nobody_speaks_of_is_irrelevant(memory: kept.Kept, clock: FakeClock
     finding = only(memory)
     assert (finding.ref, finding.reasons) == ("2", ("irrelevant",))
     assert finding.proposed.action == "keep"
-    assert memory.review().messages == 25
+    assert memory.reviews.list().messages == 25
 
 
 def test_little_talk_makes_nothing_irrelevant(memory: kept.Kept, clock: FakeClock) -> None:
@@ -146,31 +146,31 @@ def test_little_talk_makes_nothing_irrelevant(memory: kept.Kept, clock: FakeCloc
     memory.reinforce(1)
     clock.advance(days=31)
     talk_about(memory, "Something else", messages=19)
-    assert memory.review().findings == ()
+    assert memory.reviews.list().findings == ()
 
 
 def test_what_is_pinned_is_never_stale(memory: kept.Kept, clock: FakeClock) -> None:
     memory.remember("Never edit the auth middleware", kind="warning", pin=True)
     clock.advance(days=4000)
-    assert memory.review().findings == ()
+    assert memory.reviews.list().findings == ()
 
 
 def test_what_was_kept_is_not_asked_about_again_soon(memory: kept.Kept, clock: FakeClock) -> None:
     memory.remember("The staging cluster is called Harbor")
     clock.advance(days=31)
-    [kept_one] = memory.apply_review([only(memory).proposed])
+    [kept_one] = memory.reviews.apply([only(memory).proposed])
     assert kept_one.verified_at == clock()
-    assert memory.review().findings == ()
+    assert memory.reviews.list().findings == ()
     assert memory.history(1)[-1].action == "verify"
     clock.advance(days=31)
-    assert len(memory.review()) == 1
+    assert len(memory.reviews.list()) == 1
 
 
 def test_keeping_a_candidate_confirms_it(memory: kept.Kept) -> None:
     content = "The nightly import job reads from the replica because the primary is too busy."
     [receipt] = memory.remember_many([Draft(content=content, source=Source(origin="extraction"))])
     assert receipt.outcome == "candidate"
-    assert memory.apply_review(["keep:1"])[0].status == "confirmed"
+    assert memory.reviews.apply(["keep:1"])[0].status == "confirmed"
 
 
 def test_decisions_of_one_call_are_undone_together(memory: kept.Kept, clock: FakeClock) -> None:
@@ -179,7 +179,7 @@ def test_decisions_of_one_call_are_undone_together(memory: kept.Kept, clock: Fak
     memory.remember("The harbor cluster has 13 nodes in the zone harbor")
     memory.remember("The harbor cluster has thirteen nodes in zone harbor")
     decisions = ["keep:2", "archive:3", "forget:4", "supersede:5=1", "supersede:6=1"]
-    changed = memory.apply_review(decisions)
+    changed = memory.reviews.apply(decisions)
     assert [one.ref for one in changed] == ["2", "3", "4", "5", "6"]
     assert [one.ref for one in memory.list()] == ["2", "1"]
     groups = {event.group for event in memory.history(limit=6)}
@@ -209,14 +209,14 @@ def test_a_decision_that_makes_no_sense_changes_nothing(memory: kept.Kept, decis
     memory.forget(3)
     before = memory.history()
     with pytest.raises(kept.InvalidInput, match=says):
-        memory.apply_review(decisions if "2" in str(decisions) else ["keep:2", *decisions])
+        memory.reviews.apply(decisions if "2" in str(decisions) else ["keep:2", *decisions])
     assert memory.history() == before
 
 
 def test_all_decisions_or_none(memory: kept.Kept) -> None:
     memory.remember("One thing about harbors")
     with pytest.raises(kept.NotFound, match="99"):
-        memory.apply_review(["archive:1", "archive:99"])
+        memory.reviews.apply(["archive:1", "archive:99"])
     assert memory.get(1).status == "confirmed"
 
 
@@ -227,35 +227,35 @@ def test_reviews_are_of_what_the_actor_may_change(tmp_path: Path, clock: FakeClo
         memory.remember("Prefers short answers", kind="preference", tier="global")
         memory.remember("The staging cluster is called Harbor")
         clock.advance(days=400)
-        assert {finding.ref for finding in memory.review()} == {"1", "g1"}
-        assert [one.ref for one in memory.apply_review(["archive:1", "archive:g1"])] == ["1", "g1"]
+        assert {finding.ref for finding in memory.reviews.list()} == {"1", "g1"}
+        assert [one.ref for one in memory.reviews.apply(["archive:1", "archive:g1"])] == ["1", "g1"]
         memory.undo()
-        assert {finding.ref for finding in memory.review()} == {"1", "g1"}
+        assert {finding.ref for finding in memory.reviews.list()} == {"1", "g1"}
     with kept.open(home=tmp_path, project="p", clock=clock, settings=kept.Settings()) as memory:
-        assert {finding.ref for finding in memory.review()} == {"1"}
+        assert {finding.ref for finding in memory.reviews.list()} == {"1"}
         with pytest.raises(kept.NotAllowed, match="global"):
-            memory.apply_review(["archive:g1"])
+            memory.reviews.apply(["archive:g1"])
 
 
 def test_a_review_can_be_narrowed(memory: kept.Kept, clock: FakeClock) -> None:
     memory.remember("The release is planned for May", kind="progress")
     memory.remember("The staging cluster is called Harbor")
     clock.advance(days=31)
-    review = memory.review(reasons=["stale"])
+    review = memory.reviews.list(reasons=["stale"])
     assert [finding.ref for finding in review] == ["1"]
     assert (review.counts["stale"], review.counts["unused"]) == (1, 2)
-    assert len(memory.review(limit=1)) == 1
-    with pytest.raises(kept.InvalidInput, match="no reason"):
-        memory.review(reasons=["ugly"])  # type: ignore[list-item]
+    assert len(memory.reviews.list(limit=1)) == 1
+    with pytest.raises(kept.InvalidInput, match="Unknown reason"):
+        memory.reviews.list(reasons=["ugly"])  # type: ignore[list-item]
     with pytest.raises(kept.InvalidInput, match="limit"):
-        memory.review(limit=-1)
+        memory.reviews.list(limit=-1)
 
 
 def test_looking_changes_nothing(memory: kept.Kept, clock: FakeClock) -> None:
     memory.remember("The staging cluster is called Harbor")
     clock.advance(days=400)
     before = (memory.get(1), memory.history())
-    memory.review()
+    memory.reviews.list()
     assert (memory.get(1), memory.history()) == before
 
 
@@ -276,12 +276,12 @@ def test_all_proposals_of_a_review_can_be_carried_out_together(contents: list[st
         for content in contents:
             memory.remember(content, kind="decision")
         clock.advance(days=100)
-        review = memory.review(limit=100)
-        memory.apply_review(finding.proposed for finding in review)
+        review = memory.reviews.list(limit=100)
+        memory.reviews.apply(finding.proposed for finding in review)
         gone = {finding.ref for finding in review if finding.proposed.action != "keep"}
         assert gone.isdisjoint(one.ref for one in memory.list(limit=100))
         memory.undo()
-        again = memory.review(limit=100)
+        again = memory.reviews.list(limit=100)
         assert [finding.proposed for finding in again] == [finding.proposed for finding in review]
 
 

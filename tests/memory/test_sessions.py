@@ -234,7 +234,7 @@ def test_manual_promotes_nothing_and_auto_off_takes_nothing(tmp_path: Path, cloc
 
 
 def test_a_paused_session_takes_nothing(memory: kept.Kept) -> None:
-    memory.pause("s1")
+    memory.pauses.pause("s1")
     session = memory.session("s1")
     session.append("user", DECISION)
     assert session.flush().findings == 0
@@ -263,10 +263,10 @@ def test_old_sessions_are_packed_and_can_still_be_read(memory: kept.Kept, clock:
     session = memory.session("s1")
     session.append("user", "An old story about the harbor")
     clock.advance(days=29)
-    assert memory.pack_sessions() == []
+    assert memory.store.pack_sessions() == []
     clock.advance(days=1)
-    assert memory.pack_sessions() == ["s1"]
-    assert memory.pack_sessions() == []
+    assert memory.store.pack_sessions() == ["s1"]
+    assert memory.store.pack_sessions() == []
     assert [m.content for m in session.messages()] == ["An old story about the harbor"]
     assert list((tmp_path / "home").rglob("sessions/s1.jsonl")) == []
     assert memory.sessions()[0].packed_at == clock.at
@@ -276,10 +276,10 @@ def test_an_old_conversation_that_was_brought_in_today_is_kept_since_today(memor
     """B23: what somebody imports, they want to find; its thirty days begin now."""
     memory.session("s1").append("user", "The harbor of 2019", timestamp=clock.at - timedelta(days=2_000))
     clock.advance(days=29)
-    assert memory.pack_sessions() == []
+    assert memory.store.pack_sessions() == []
     assert len(memory.recall("harbor", scope="sessions")) == 1
     clock.advance(days=1)
-    assert memory.pack_sessions() == ["s1"]
+    assert memory.store.pack_sessions() == ["s1"]
 
 
 def test_packed_sessions_are_searched_when_asked_for(memory: kept.Kept, clock: FakeClock) -> None:
@@ -295,14 +295,14 @@ def test_packed_sessions_are_searched_when_asked_for(memory: kept.Kept, clock: F
     memory.session("new").append("user", "The lighthouse was painted")
     everything = memory.recall("ferry lighthouse", scope="sessions")
     clock.advance(days=10)
-    assert memory.pack_sessions() == ["old"]
+    assert memory.store.pack_sessions() == ["old"]
     assert {hit.memory.source.session for hit in memory.recall("ferry lighthouse", scope="sessions")} == {"new"}
     found = memory.recall("ferry lighthouse", scope="sessions", packed=True)
     assert [hit.ref for hit in found] == [hit.ref for hit in everything]
     assert found.degraded is None
     by_session = memory.recall("ferry lighthouse", scope="sessions", packed=True, by="session")
     assert [hit.memory.source.session for hit in by_session] == ["old", "new"]
-    assert memory.replay(found.receipt).hits == found.hits
+    assert memory.store.replay(found.receipt).hits == found.hits
 
 
 def test_a_packed_session_that_goes_on_is_an_open_one_again(
@@ -311,7 +311,7 @@ def test_a_packed_session_that_goes_on_is_an_open_one_again(
     """B3, B23: restorable; nothing of it is lost, neither in the rows nor in its file."""
     memory.session("s1").append("user", "An old story about the harbor", id="a")
     clock.advance(days=31)
-    memory.pack_sessions()
+    memory.store.pack_sessions()
     again = memory.session("s1")
     assert again.append("user", "An old story about the harbor", id="a") is None
     assert list((tmp_path / "home").rglob("sessions/s1.jsonl")) == [], "looking at it does not unpack it"
@@ -321,7 +321,7 @@ def test_a_packed_session_that_goes_on_is_an_open_one_again(
     assert [m.content for m in again.messages()] == ["An old story about the harbor", "It goes on at the pier"]
     assert len(transcript(tmp_path, "s1")) == 2
     clock.advance(days=31)
-    assert memory.pack_sessions() == ["s1"]
+    assert memory.store.pack_sessions() == ["s1"]
     assert [m.n for m in again.messages()] == [1, 2]
 
 

@@ -48,7 +48,7 @@ def told(memory: kept.Kept, act: Callable[[], object]) -> Heard:
 
 
 def _hear(memory: kept.Kept, heard: Heard) -> Callable[[], None]:
-    space = memory._spaces.ensure_project().space
+    space = memory.context.spaces.ensure_project().space
 
     def note(signal: kept.Signal) -> None:
         payload = dict(signal.payload)
@@ -85,18 +85,18 @@ def test_what_is_heard_of_every_write(memory: kept.Kept) -> None:
     assert told(memory, lambda: memory.restore(1)) == [wrote(1)]
     assert told(memory, memory.undo) == [wrote(-1)]
     assert told(memory, memory.undo) == [wrote(1)]
-    assert told(memory, lambda: memory.apply_review(["archive:2", "keep:3"])) == [wrote(-1)]
+    assert told(memory, lambda: memory.reviews.apply(["archive:2", "keep:3"])) == [wrote(-1)]
     assert told(memory, lambda: memory.erase(1)) == [wrote(-1)]
     assert told(memory, lambda: memory.erase(2)) == [wrote(0)], "it was archived"
     memory.remember("The release is in May", topic="release")
     assert told(memory, lambda: memory.remember("The release is in June", topic="release")) == [wrote(0)]
     for switch in (
-        lambda: memory.add_alias("dock", "harbor"),
-        lambda: memory.remove_alias("dock"),
-        memory.pause,
-        memory.resume,
-        lambda: memory.allow("not-a-secret"),
-        lambda: memory.configure("preset", "manual"),
+        lambda: memory.aliases.add("dock", "harbor"),
+        lambda: memory.aliases.remove("dock"),
+        memory.pauses.pause,
+        memory.pauses.resume,
+        lambda: memory.store.allow("not-a-secret"),
+        lambda: memory.store.configure("preset", "manual"),
     ):
         assert told(memory, switch) == [wrote(0)]
 
@@ -113,7 +113,7 @@ def test_what_is_heard_of_every_read(memory: kept.Kept) -> None:
     memory.remember("1234567890")
     assert told(memory, lambda: memory.get(1)) == [read(5)]
     assert told(memory, lambda: memory.list()) == [read(15)]
-    assert told(memory, lambda: list(memory.export())) == [read(15)]
+    assert told(memory, lambda: list(memory.store.export())) == [read(15)]
     assert told(memory, lambda: memory.list(kinds=["decision"])) == [], "nothing was loaded"
     memory.pin(1)
     assert told(memory, lambda: memory.briefing()) == [read(15)]
@@ -167,7 +167,7 @@ def test_every_payload_has_exactly_its_fields(memory: kept.Kept) -> None:
     session.finish()
     memory.recall("harbor", follow=True)
     memory.briefing("harbor", session="s1")
-    memory.review()
+    memory.reviews.list()
     memory.undo()
     assert {name for name, _ in heard} == set(NAMES)
     assert [payload for name, payload in heard if set(payload) != PAYLOADS[name]] == []

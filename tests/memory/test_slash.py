@@ -228,17 +228,17 @@ def test_aliases(memory: kept.Kept) -> None:
 def test_auto_is_a_switch(memory: kept.Kept) -> None:
     """C21, C32 (C-D15)."""
     assert say(memory, "/memory auto off").startswith("Auto-memory is off")
-    assert memory.is_paused()
+    assert memory.pauses.status()
     assert "Auto-memory is off." in say(memory, "/memory status")
     assert say(memory, "/memory auto on") == "Auto-memory is on."
-    assert not memory.is_paused()
+    assert not memory.pauses.status()
 
 
 def test_auto_on_also_ends_what_the_settings_say(tmp_path: Path) -> None:
     with kept.open(tmp_path / "m.db", settings=kept.Settings(auto_memory=False)) as memory:
-        assert memory.is_paused()
+        assert memory.pauses.status()
         say(memory, "/memory auto on")
-        assert not memory.is_paused()
+        assert not memory.pauses.status()
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_what_a_task_notes_never_takes_the_place_of_what_the_project_remembers(m
 
 def test_a_tool_may_have_said_little_or_nothing_and_may_say_it_during_a_pause(memory: kept.Kept) -> None:
     task = memory.task("TASK-001")
-    memory.pause()
+    memory.pauses.pause()
     for output in ("", "ok", "yes", None, [1]):
         assert task.add_tool_output("make", output, "build").outcome == "candidate"
     assert len(task.stage_outputs("build")) == 5
@@ -204,7 +204,7 @@ def test_no_secret_gets_in_by_a_task(memory: kept.Kept) -> None:
     task.add_reasoning(f"The token is {KEY}", KEY, files=[KEY])
     task.add_tool_output(KEY, {"token": KEY}, "build")
     assert len(task.stage_outputs(KEY)) == 1
-    for storage in memory._readable():
+    for storage in memory.context.readable():
         with storage.reading() as reader:
             everything = repr((reader.all(Task), reader.select(limit=100), reader.events()))
             assert KEY not in everything

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import kept
 from kept import worth
 from kept.journal import UPKEEP
-from kept.memory import upkeep
+from kept.memory import context, read, upkeep
 from kept.model import Actor, Draft, Memory, Source
 from kept.ports import ANYWHERE, Where
 from kept.storage.sqlite import SqliteStorage, erase
@@ -302,7 +302,7 @@ def test_a_dry_run_and_a_run_agree_whatever_is_stored(
     clock = FakeClock()
     settings = kept.Settings(retention=retention, max_memories=most, max_size_bytes=size)
     with kept.open(":memory:", clock=clock, settings=settings) as memory:
-        storage = memory._spaces.ensure_project()
+        storage = memory.context.spaces.ensure_project()
         with storage.writing(stamp()) as tx:
             for number, fields in enumerate(memories):
                 tx.add(stored(storage.space, number, fields), "remember")
@@ -322,7 +322,7 @@ def test_nothing_said_on_purpose_ever_leaves_by_age(memories: list[dict[str, Any
     """A14: under the default retention, whatever kind, status, feedback and age it has."""
     clock = FakeClock()
     with kept.open(":memory:", clock=clock, settings=kept.Settings()) as memory:
-        storage = memory._spaces.ensure_project()
+        storage = memory.context.spaces.ensure_project()
         with storage.writing(stamp()) as tx:
             for number, fields in enumerate(memories):
                 tx.add(stored(storage.space, number, fields), "remember")
@@ -386,7 +386,7 @@ def test_upkeep_happens_at_every_fiftieth_recall(tmp_path: Path, clock: FakeCloc
         ref = automatic(memory, STATEMENT.format(1), "progress")
         clock.advance(days=15)
         with kept.open(tmp_path / "m.db", clock=clock, settings=kept.Settings(auto_upkeep=False)) as other:
-            for number in range(upkeep.EVERY_RECALLS - 1):
+            for number in range(read.UPKEEP_EVERY - 1):
                 (memory, other)[number % 2].recall("zeppelin")
         assert not memory.get(ref).is_archived
         memory.recall("zeppelin")
@@ -397,7 +397,7 @@ def test_upkeep_happens_at_every_fiftieth_recall(tmp_path: Path, clock: FakeCloc
 def test_nothing_happens_by_itself_when_it_is_switched_off(tmp_path: Path, clock: FakeClock) -> None:
     ref = due(tmp_path / "m.db", clock)
     with open_with(tmp_path, clock, auto_upkeep=False) as memory:
-        for _ in range(upkeep.EVERY_RECALLS):
+        for _ in range(read.UPKEEP_EVERY):
             memory.recall("zeppelin")
         assert not memory.get(ref).is_archived
         assert memory.status()["spaces"][0]["upkeep"]["finished_at"] == START
@@ -406,11 +406,11 @@ def test_nothing_happens_by_itself_when_it_is_switched_off(tmp_path: Path, clock
 def test_by_itself_only_a_little_is_done_at_a_time_and_in_the_end_everything(
     tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "PAGE", 10)
-    monkeypatch.setattr(upkeep, "PAGE", 10)
+    for module in (context, upkeep):
+        monkeypatch.setattr(module, "BATCH", 10)
     monkeypatch.setattr(upkeep, "FEW", 3)
     with open_with(tmp_path, clock, auto_upkeep=False) as memory:
-        storage = memory._spaces.ensure_project()
+        storage = memory.context.spaces.ensure_project()
         with storage.writing(stamp()) as tx:
             for number in range(25):
                 tx.add(
@@ -469,7 +469,7 @@ def test_a_failure_of_upkeep_never_reaches_a_recall_and_is_seen_in_status(
 
         with monkeypatch.context() as patch:
             patch.setattr(decisions, "decide", fail)
-            for _ in range(upkeep.EVERY_RECALLS):
+            for _ in range(read.UPKEEP_EVERY):
                 assert len(memory.recall("zeppelin")) == 1
         told = memory.status()["spaces"][0]["upkeep"]
         assert (told["errors"], told["failed_at"]) == ({"RuntimeError": 1}, clock.at)
@@ -515,11 +515,12 @@ def test_of_many_that_left_at_once_no_word_outlives_its_erasure(
     tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The index is not swept for each of them; still nothing is left of one that is erased, not even if interrupted."""
-    monkeypatch.setattr(upkeep, "PAGE", 10)
+    for module in (context, upkeep):
+        monkeypatch.setattr(module, "BATCH", 10)
     monkeypatch.setattr(upkeep, "MANY", 10)
     path = tmp_path / "m.db"
     with open_with(tmp_path, clock, auto_upkeep=False) as memory:
-        storage = memory._spaces.ensure_project()
+        storage = memory.context.spaces.ensure_project()
         with storage.writing(stamp()) as tx:
             for number in range(60):
                 content = f"canary{number}bird sings in cage number {number} zulu{number}word"

@@ -20,8 +20,8 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[kept.Kept
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda m: m.recall(None), "The query is of type NoneType"),
-        (lambda m: m.recall(b"importer"), "The query is of type bytes"),
+        (lambda m: m.recall(None), "query must be a string, not NoneType"),
+        (lambda m: m.recall(b"importer"), "query must be a string, not bytes"),
         (lambda m: m.recall("x", tags=[3]), "must be a string, not int"),
         (lambda m: m.recall("x", limit=1.5), "A limit of 1.5 makes no sense"),
         (lambda m: m.recall("x", since="2026-01-01"), "`since` is no moment with a time zone"),
@@ -32,7 +32,7 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[kept.Kept
         (lambda m: m.list(limit=10**30), "makes no sense"),
         (lambda m: m.history(limit=-1), "A limit of -1 makes no sense"),
         (lambda m: m.history(limit=10**30), "makes no sense"),
-        (lambda m: m.erase_many("1"), "That is one ref, not many"),
+        (lambda m: m.erase(b"1"), "is not a memory"),
     ],
 )
 def test_it_is_an_error_and_changes_nothing(memory: kept.Kept, call: Callable[[Any], object], sentence: str) -> None:
@@ -50,9 +50,9 @@ def test_a_path_may_be_a_string(memory: kept.Kept, tmp_path: Path) -> None:
 def test_a_backup_may_be_named_by_a_string(tmp_path: Path) -> None:
     with kept.open(tmp_path / "m.db") as memory:
         memory.remember("The importer retries three times")
-        memory.backup(str(tmp_path / "backup.db"))
+        memory.store.backup(str(tmp_path / "backup.db"))
         memory.remember("It gives up after that")
-        memory.restore_backup(str(tmp_path / "backup.db"), overwrite_newer=True)
+        memory.store.restore(str(tmp_path / "backup.db"), overwrite_newer=True)
         assert len(memory.list()) == 1
 
 

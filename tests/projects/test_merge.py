@@ -222,7 +222,7 @@ def test_sessions_move_too_and_two_of_one_name_stay_two(bench: Bench) -> None:
     with bench.opened("old") as memory:
         memory.session("ancient").append("user", "An old story about the lighthouse")
         bench.clock.advance(days=40)
-        assert memory.pack_sessions() == ["ancient"]
+        assert memory.store.pack_sessions() == ["ancient"]
         shared = memory.session("s1")
         shared.append("user", "We talk about the harbor")
         shared.fork("s2").append("user", "and about the pier")

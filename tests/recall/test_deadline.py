@@ -31,7 +31,7 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kept.Kept]:
             tx.add(memory(" ".join(chance.choices(WORDS, k=25)), tags=(chance.choice(WORDS),)), "remember")
     storage.close()
     with kept.open(path, clock=FakeClock(), settings=kept.Settings(recall_deadline_ms=DEADLINE_MS)) as opened:
-        opened._timer = time.thread_time  # of this thread alone: the machine may be busy with something else
+        opened.context.timer = time.thread_time  # of this thread alone: the machine may be busy with something else
         opened.recall("warm up")
         gc.freeze()  # what all the tests before have left in memory is not looked through in the middle of a recall
         yield opened
@@ -57,11 +57,11 @@ def test_what_was_found_until_the_deadline_is_the_answer(crowded: kept.Kept) -> 
             self.looks += 1
             return self.looks * DEADLINE_MS / 4_000
 
-    usual, crowded._timer = crowded._timer, Stopwatch()
+    usual, crowded.context.timer = crowded.context.timer, Stopwatch()
     try:
         recalled = crowded.recall(" ".join(WORDS[:8]))
     finally:
-        crowded._timer = usual
+        crowded.context.timer = usual
     assert "20 ms were over, so the newest matches stand in for the best" in (recalled.degraded or "")
     assert len(recalled.hits) > 0
 

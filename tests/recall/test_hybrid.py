@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import kept
 from kept.compat import ContextItem, InMemoryBackend
-from kept.memory import vectors
+from kept.memory import manage
 from kept.model import Draft, Message
 from kept.recall import hybrid
 from tests.builders import FakeClock
@@ -75,7 +75,7 @@ with kept.open("memory.db", settings={}) as memory:
     memory.remember("The automobile is in the garage")
     assert not memory.recall("car").hits
     assert memory.recall("garage").hits
-    assert memory.vectors() == {memory.status()["spaces"][0]["space"]: {"model": None, "done": 0, "pending": 0}}
+    assert memory.vectors.status() == {memory.status()["spaces"][0]["space"]: {"model": None, "done": 0, "pending": 0}}
 print({"numpy", "tokenizers", "safetensors", "wordllama"} & set(sys.modules))
 """
     done = subprocess.run(
@@ -144,7 +144,7 @@ def test_the_same_question_gives_the_same_answer_everywhere_and_again(tmp_path: 
             for text in TEXTS:
                 memory.remember(text)
             recalled = memory.recall("car port garage dog")
-            replayed = memory.replay()
+            replayed = memory.store.replay()
             assert [(hit.ref, hit.score, hit.parts) for hit in replayed] == [
                 (hit.ref, hit.score, hit.parts) for hit in recalled
             ]
@@ -161,7 +161,7 @@ def test_it_is_not_worse_on_the_golden_set(tmp_path: Path) -> None:
     ]
     with opened(tmp_path / "harbor.db") as memory:
         memory.remember_many(drafts)
-        memory.make_vectors()
+        memory.vectors.on()
         found, ranks = {}, {}
         for profile in ("kept", "hybrid"):
             answers = [(contents(memory.recall(query, profile=profile)), gold) for query, gold in QUERIES]
@@ -208,13 +208,13 @@ def test_vectors_follow_what_happens_to_a_memory(memory: kept.Kept) -> None:
     assert contents(memory.recall("bill")) == []
     memory.erase(1)
     assert contents(memory.recall("vehicle")) == []
-    assert list(memory.vectors().values()) == [{"model": "concepts", "done": 3, "pending": 0}]
+    assert list(memory.vectors.status().values()) == [{"model": "concepts", "done": 3, "pending": 0}]
 
 
 def test_a_memory_without_a_vector_is_found_by_its_words_and_the_answer_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors, "BATCH", 2)
+    monkeypatch.setattr(manage, "VECTOR_BATCH", 2)
     with opened(tmp_path / "memory.db", Concepts(), profile="hybrid") as memory:
         for text in reversed(TEXTS):
             memory.remember(text)
@@ -231,8 +231,8 @@ def test_while_somebody_else_writes_nothing_waits(tmp_path: Path) -> None:
     with opened(tmp_path / "memory.db", Concepts(), profile="hybrid") as memory:
         memory.remember(TEXTS[0])
         with opened(tmp_path / "memory.db") as other:
-            storage = other._spaces.ensure_project()
-            with storage.writing(other._stamp()):
+            storage = other.context.spaces.ensure_project()
+            with storage.writing(other.context.stamp()):
                 assert contents(memory.recall("garage")) == [TEXTS[0]]
         assert contents(memory.recall("vehicle")) == [TEXTS[0]]
 
@@ -241,7 +241,7 @@ def test_while_somebody_else_writes_nothing_waits(tmp_path: Path) -> None:
 
 
 def test_making_vectors_goes_on_where_it_was_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors, "BATCH", 10)
+    monkeypatch.setattr(manage, "VECTOR_BATCH", 10)
     first, second = Concepts(), Concepts()
     with opened(tmp_path / "memory.db", first) as memory:
         memory.remember_many([Draft(content=f"Plain statement number {n}") for n in range(45)])
@@ -253,12 +253,12 @@ def test_making_vectors_goes_on_where_it_was_interrupted(tmp_path: Path, monkeyp
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            memory.make_vectors(progress=stop_at_twenty)
+            memory.vectors.on(progress=stop_at_twenty)
         assert told == [(0, 45), (10, 45), (20, 45)]
-        assert list(memory.vectors().values()) == [{"model": "concepts", "done": 20, "pending": 25}]
+        assert list(memory.vectors.status().values()) == [{"model": "concepts", "done": 20, "pending": 25}]
     with opened(tmp_path / "memory.db", second) as memory:
-        memory.make_vectors()
-        assert list(memory.vectors().values()) == [{"model": "concepts", "done": 45, "pending": 0}]
+        memory.vectors.on()
+        assert list(memory.vectors.status().values()) == [{"model": "concepts", "done": 45, "pending": 0}]
     assert len(first.seen) == 20
     assert len(second.seen) == 25
     assert set(first.seen).isdisjoint(second.seen)
@@ -273,16 +273,16 @@ def test_another_model_makes_them_all_anew(place: str, tmp_path: Path) -> None:
         for text in TEXTS:
             memory.remember(text)
         assert contents(memory.recall("vehicle")) == [TEXTS[0]]
-        memory._embedder = later
+        memory.context.embedder = later
         assert contents(memory.recall("vehicle")) == [TEXTS[0]]
         assert set(TEXTS) <= set(later.seen)
-        assert list(memory.vectors().values()) == [{"model": "other", "done": 4, "pending": 0}]
+        assert list(memory.vectors.status().values()) == [{"model": "other", "done": 4, "pending": 0}]
 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_making_vectors_never_holds_up_a_write(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever writes while vectors are being made has the turn at once, and what is new gets its vector as well."""
-    monkeypatch.setattr(vectors, "BATCH", 2)
+    monkeypatch.setattr(manage, "VECTOR_BATCH", 2)
     written: list[str] = []
 
     def write_meanwhile(texts: object) -> None:
@@ -294,8 +294,8 @@ def test_making_vectors_never_holds_up_a_write(place: str, tmp_path: Path, monke
     with opened(place, Concepts(before=write_meanwhile), write_wait_s=0) as memory:
         for text in TEXTS:
             memory.remember(text)
-        memory.make_vectors()
-        assert list(memory.vectors().values()) == [{"model": "concepts", "done": 7, "pending": 0}]
+        memory.vectors.on()
+        assert list(memory.vectors.status().values()) == [{"model": "concepts", "done": 7, "pending": 0}]
 
 
 def test_vectors_that_cannot_be_saved_are_no_endless_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,23 +303,23 @@ def test_vectors_that_cannot_be_saved_are_no_endless_work(tmp_path: Path, monkey
         memory.remember(TEXTS[0])
         monkeypatch.setattr("kept.storage.sqlite.vectors.save", lambda *_: None)
         with pytest.raises(kept.StorageError, match="Memory 1 was given a vector, which is not there"):
-            memory.make_vectors()
+            memory.vectors.on()
 
 
 def test_others_who_never_pause_are_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors, "_BUSY_TRIES", 3)
-    monkeypatch.setattr(vectors, "_BUSY_WAIT_S", 0)
+    monkeypatch.setattr(manage, "_BUSY_TRIES", 3)
+    monkeypatch.setattr(manage, "_BUSY_WAIT_S", 0)
     with opened(tmp_path / "memory.db", Concepts()) as memory, opened(tmp_path / "memory.db") as other:
         memory.remember(TEXTS[0])
-        storage = other._spaces.ensure_project()
-        with storage.writing(other._stamp()), pytest.raises(kept.Busy, match="without a pause"):
-            memory.make_vectors()
+        storage = other.context.spaces.ensure_project()
+        with storage.writing(other.context.stamp()), pytest.raises(kept.Busy, match="without a pause"):
+            memory.vectors.on()
 
 
 def test_switched_off_nothing_of_them_is_left(memory: kept.Kept) -> None:
     memory.recall("vehicle")
-    memory.drop_vectors()
-    assert list(memory.vectors().values()) == [{"model": None, "done": 0, "pending": 0}]
+    memory.vectors.off()
+    assert list(memory.vectors.status().values()) == [{"model": None, "done": 0, "pending": 0}]
     assert contents(memory.recall("garage", profile="kept")) == [TEXTS[0]]
 
 
@@ -330,7 +330,7 @@ def test_without_the_extra_an_error_says_how_to_install_it(tmp_path: Path, monke
     monkeypatch.setattr(hybrid, "find_spec", lambda name: None)
     with opened(tmp_path / "memory.db") as memory:
         memory.remember(TEXTS[0])
-        for ask in (lambda: memory.recall("car", profile="hybrid"), memory.make_vectors, memory.check_vectors):
+        for ask in (lambda: memory.recall("car", profile="hybrid"), memory.vectors.on, memory.vectors.check):
             with pytest.raises(kept.SettingsError, match="wordllama") as raised:
                 ask()
             assert raised.value.hint == "Install it: pip install 'kept[vector]'"

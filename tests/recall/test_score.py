@@ -98,7 +98,7 @@ def test_only_the_best_of_a_long_answer_are_linked(memory: kept.Kept) -> None:
         memory.remember(f"cache {'cache ' * (number % 15)}rule {number}")
     best = [hit.memory.id for hit in memory.recall("cache", limit=30)]
     assert len(best) > 20
-    with memory._readable()[0].reading() as reader:
+    with memory.context.readable()[0].reading() as reader:
         assert len(reader.links(best[0])) == len(reader.links(best[9])) == 9
         assert not reader.links(best[10])
 
@@ -161,7 +161,7 @@ def test_what_was_considered_and_not_returned_says_why(memory: kept.Kept) -> Non
     recalled = memory.recall("harbor", limit=10)
     assert len(recalled) == 10
     assert [miss.reason for miss in recalled.misses] == ["beyond the limit of 10"] * MOST_MISSES
-    memory._latencies.is_degraded = True
+    memory.context.latencies.is_degraded = True
     recalled = memory.recall("harbor", limit=10)
     assert len(recalled) == 5
     assert [miss.reason for miss in recalled.misses[:2]] == [

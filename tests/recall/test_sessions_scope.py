@@ -30,7 +30,7 @@ def test_what_was_said_is_found_by_message_and_by_session(kind: str, tmp_path: P
         assert by_session.hits[0].memory.source.session == "s2"
         assert [hit.memory.content for hit in memory.recall("harbor")] == ["The harbor is a memory"]
         assert memory.why(recalled.receipt).hits[0]["ref"] == "s1#1"
-        assert [hit.ref for hit in memory.replay(recalled.receipt)] == [hit.ref for hit in recalled]
+        assert [hit.ref for hit in memory.store.replay(recalled.receipt)] == [hit.ref for hit in recalled]
 
 
 def test_no_sessions_no_answer(tmp_path: Path) -> None:
@@ -60,9 +60,9 @@ def test_days_narrow_what_was_said(kind: str, tmp_path: Path) -> None:
         assert refs(until=START + timedelta(days=2)) == {"old#1", "old#2"}, "new#1 was led on to by what is later"
         assert refs(**narrow, until=START + timedelta(days=2)) == {"old#2"}
         memory.recall("harbor", scope="sessions", limit=20, **narrow)
-        assert {hit.ref for hit in memory.replay()} == refs(**narrow)
+        assert {hit.ref for hit in memory.store.replay()} == refs(**narrow)
         clock.advance(days=40)
-        assert set(memory.pack_sessions()) == {"old", "new"}
+        assert set(memory.store.pack_sessions()) == {"old", "new"}
         assert refs(**narrow) == set()
         assert refs(**narrow, packed=True) == {"old#2", "old#3", "new#2"}
 

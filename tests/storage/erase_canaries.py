@@ -56,7 +56,7 @@ def run(
         memory_.remember("The first write of a day makes a backup")
         assert memory_.reinforce(1).feedback > 0
         undoable = memory_.history(1)[-1].seq
-        memory_.backup(folder / "elsewhere.db")
+        memory_.store.backup(folder / "elsewhere.db")
     optimize(database)
     before = observe(database, uids)
     traces = aviary.traces()
@@ -66,7 +66,7 @@ def run(
 
     with kept.open(project="aviary", home=home, clock=clock) as memory_, reader(database, is_there=paused_reader):
         begun = time.perf_counter()
-        receipts = [memory_.erase(uid) for uid in uids] if one_by_one else memory_.erase_many(uids)
+        receipts = [memory_.erase(uid) for uid in uids] if one_by_one else memory_.erase(uids)
         took = time.perf_counter() - begun
         pending = sum(receipt.reason == "pending" for receipt in receipts)
         assert pending == (len(uids) if paused_reader else 0)

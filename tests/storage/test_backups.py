@@ -121,7 +121,7 @@ def test_a_store_in_memory_has_no_backup(tmp_path: Path) -> None:
     with kept.open(":memory:") as opened:
         opened.remember("something worth keeping")
         with pytest.raises(NotAllowed):
-            opened.backup(tmp_path / "copy.db")
+            opened.store.backup(tmp_path / "copy.db")
 
 
 # Every day
@@ -389,15 +389,15 @@ def test_the_facade_asks_before_it_loses_changes(tmp_path: Path) -> None:
     clock = FakeClock()
     with kept.open(project="p", home=tmp_path / "home", clock=clock, confirm=confirm) as opened:
         opened.remember("Known before the backup was made")
-        opened.backup(tmp_path / "copy.db")
+        opened.store.backup(tmp_path / "copy.db")
         opened.remember("Learnt after the backup was made")
         with pytest.raises(NotAllowed):
-            opened.restore_backup(tmp_path / "copy.db")
+            opened.store.restore(tmp_path / "copy.db")
         assert len(opened.list()) == 2
-        opened.restore_backup(tmp_path / "copy.db")
+        opened.store.restore(tmp_path / "copy.db")
         assert [m.content for m in opened.list()] == ["Known before the backup was made"]
         opened.remember("Learnt after all that")
-        opened.restore_backup(tmp_path / "copy.db", overwrite_newer=True)
+        opened.store.restore(tmp_path / "copy.db", overwrite_newer=True)
         assert len(questions) == 2
         assert len(opened.list()) == 1
 
@@ -405,13 +405,13 @@ def test_the_facade_asks_before_it_loses_changes(tmp_path: Path) -> None:
 def test_a_damaged_store_is_kept_aside_when_a_backup_takes_its_place(tmp_path: Path) -> None:
     with kept.open(project="p", home=tmp_path / "home") as opened:
         opened.remember("Known before the disaster struck")
-        opened.backup(tmp_path / "copy.db")
+        opened.store.backup(tmp_path / "copy.db")
     (database,) = tmp_path.glob("home/projects/*/kept.db")
     database.write_bytes(b"\0" * 5_000)
     with kept.open(project="p", home=tmp_path / "home") as opened, pytest.raises(NotAllowed, match="yes"):
-        opened.restore_backup(tmp_path / "copy.db")
+        opened.store.restore(tmp_path / "copy.db")
     with kept.open(project="p", home=tmp_path / "home", confirm=lambda question: True) as opened:
-        restored = opened.restore_backup(tmp_path / "copy.db")
+        restored = opened.store.restore(tmp_path / "copy.db")
         assert [m.content for m in opened.list()] == ["Known before the disaster struck"]
         opened.remember("And life goes on from there")
     assert restored.replaced is not None

@@ -175,7 +175,7 @@ def test_doctor_leaves_a_redacted_memory_alone(tmp_path: Path) -> None:
         tx.add(memory(SECRET, space=storage.space), "remember")  # as rules of an earlier time have let it through
     storage.close()
     with kept.open(storage.path, actor=Actor(role="admin")) as opened:
-        (leak,) = opened.scan(fix=True)
+        (leak,) = opened.store.scan(fix=True)
         assert leak.is_fixed
     assert [found for found in health.examine(storage.path, now=START, deep=True) if found.level == "problem"] == []
     health.repair(storage.path, now=START)

@@ -473,7 +473,7 @@ def test_what_is_no_list_of_statements_is_an_error_and_stores_nothing(
 
 def test_a_refusal_tells_what_was_taken_out_as_well(memory: kept.Kept) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    memory.pause()
+    memory.pauses.pause()
     (paused,) = memory.remember_many([automatic(f"{LONG_ENOUGH} Its token is {secret}.")])
     assert (paused.reason, paused.redactions) == ("paused", (Redaction(kind="github", count=1),))
 

@@ -1,50 +1,469 @@
-"""Kept: the facade. Every public verb, each a short method in the module of its topic.
+"""`Kept`: the facade, and the only place where the steps (writing, recall, upkeep, exchange, storage) meet.
 
-    remembering   remember, remember_many
-    asking        recall, why, replay, get, list
-    briefing      briefing
-    sharing       share
-    changing      reinforce, demote, revise, pin, unpin, forget, restore, erase
-    undoing       history, undo
-    deciding      conflicts, resolve, aliases, pause, resume, configure, allow, scan
-    reviewing     review, apply_review
-    sessions      session, sessions
-    knowledge     promote, add_decision, add_convention, add_failure, decisions, failures,
-                  add_preference, add_pattern, preferences, clear_all
-    tasks         task, tasks
-    importing     import_transcripts
-    narratives    narrative, narrative_of
-    upkeeping     upkeep, pack_sessions
-    exporting     export
-    tending       status, backup, restore_backup, make_vectors, drop_vectors
+Every verb is a short method that hands the held `Context` to a function of the module of its topic:
 
-They all stand on `opened.Opened`: who may, in which order, one transaction each.
+    write      remember, change, let go, narratives      sessions   conversations
+    read       recall, why, get, list                    tasks      pieces of work
+    brief      briefings                                 knowledge  typed knowledge, promotion
+    share      messages for skills                       reviews    memories to look at again
+    undo       history, undo                             upkeep     what time does
+    manage     conflicts, aliases, pauses, vectors       store      status, backups, export, transcripts
+
+Less frequent verbs live in small namespaces: `aliases`, `knowledge`, `pauses`, `reviews`, `store`, `vectors`. Rule: a
+module is imported when a verb first needs it, so that one command from a shell loads little.
 """
 
-from kept.memory.brief import Briefings
-from kept.memory.imports import Importing
-from kept.memory.manage import Deciding
-from kept.memory.reviews import Reviewing
-from kept.memory.share import Sharing
-from kept.memory.store import Exporting, Tending
-from kept.memory.tasks import Tasks
-from kept.memory.undo import Undoing
-from kept.memory.upkeep import Upkeeping
-from kept.memory.write import Changing, Narratives
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
+
+from kept.memory.context import Conflicts, Context, Events, Memories, Receipts, Ref, Sessions, Subscriber, Tasks
+from kept.model import Briefing, Draft, Memory, Name, Recalled, Receipt, Source, Tier, several
+from kept.settings import Settings
+
+if TYPE_CHECKING:
+    from kept.memory.knowledge import Knowledge
+    from kept.memory.manage import Aliases, Pauses, Vectors
+    from kept.memory.read import Explained, ListStatus, RecallScope
+    from kept.memory.reviews import Reviews
+    from kept.memory.sessions import OpenSession
+    from kept.memory.share import Shared
+    from kept.memory.store import Imported, Store
+    from kept.memory.tasks import OpenTask
+    from kept.memory.upkeep import Upkept
+    from kept.memory.write import Narrative
 
 
-class Kept(
-    Importing,
-    Narratives,
-    Tasks,
-    Briefings,
-    Sharing,
-    Changing,
-    Undoing,
-    Deciding,
-    Reviewing,
-    Exporting,
-    Tending,
-    Upkeeping,
-):
-    """A memory that was opened for one project, on behalf of one actor. Made by `kept.open`."""
+class Kept:
+    """A memory opened for one project, on behalf of one actor. Made by `kept.open`."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the files. Closing twice is allowed."""
+        self.context.spaces.close()
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self.context.settings
+
+    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
+        """Call `subscriber(signal)` for every signal. Returns a function that ends the subscription."""
+        return self.context.signals.subscribe(subscriber)
+
+    # Remember
+
+    def remember(
+        self,
+        content: str,
+        *,
+        kind: str = "fact",
+        tags: Sequence[str] = (),
+        files: Sequence[Name] = (),
+        importance: float | None = None,
+        pin: bool = False,
+        tier: Tier = "project",
+        topic: str | None = None,
+        source: Source | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """Keep one statement. The receipt says whether it was stored, strengthened another, or was refused, and why."""
+        from kept.memory import write
+
+        draft = Draft(
+            content=content,
+            kind=kind,
+            tags=several(tags),
+            files=several(files),
+            importance=importance,
+            pin=pin,
+            tier=tier,
+            topic=topic,
+            source=source,
+            key=key,
+        )
+        return write.remember_many(self.context, [draft])[0]
+
+    def remember_many(self, drafts: Iterable[Draft | str]) -> Receipts:
+        """Keep many statements the same way, in batches; one receipt each, in order. A string is a fact."""
+        from kept.memory import write
+
+        return write.remember_many(self.context, drafts)
+
+    # Read
+
+    def recall(
+        self,
+        query: str,
+        *,
+        limit: int = 5,
+        profile: str | None = None,
+        kinds: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        files: Sequence[str] = (),
+        since: datetime | None = None,
+        until: datetime | None = None,
+        scope: "RecallScope" = "memory",
+        follow: bool = False,
+        by: Literal["message", "session"] = "message",
+        packed: bool = False,
+    ) -> Recalled:
+        """The memories that fit a few key words best, with scores and reasons. No text of a query raises an error.
+
+        `files` are the files at hand: memories about them rank higher. `follow` adds memories that were recalled
+        together with the hits before. `scope` "archive" searches archived memories, "sessions" conversations: by
+        message, or `by` session, where each comes once. `packed` includes old, compressed sessions and takes longer.
+        Messages have no kinds, tags or files: giving them with "sessions" raises InvalidInput.
+        """
+        from kept.memory import read
+
+        question = read.Question(
+            query=query,
+            limit=limit,
+            profile=profile,
+            kinds=several(kinds),
+            tags=several(tags),
+            files=several(files),
+            since=since,
+            until=until,
+            scope=scope,
+            follow=follow,
+            by=by,
+            packed=packed,
+        )
+        return read.recall(self.context, question)
+
+    def why(self, receipt: Ref | None = None) -> "Explained":
+        """What a recall returned, what just missed, and the numbers behind it: the last one, or the receipt's."""
+        from kept.memory import read
+
+        return read.explain(receipt, self.context.readable())
+
+    def get(self, ref: Ref, *, forgotten: bool = False) -> Memory:
+        """The memory with that ref, archived or not; a forgotten one only with `forgotten`. Raises NotFound."""
+        from kept.memory import read
+
+        return read.get(self.context, ref, forgotten=forgotten)
+
+    def list(
+        self,
+        *,
+        kinds: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        status: "ListStatus | None" = None,
+        limit: int = 50,
+        after: Ref | None = None,
+    ) -> Memories:
+        """Memories, newest first: the project's, then global ones. `after` is the last ref of the page before.
+
+        `status` None means live; "archived" and "forgotten" show those that have left.
+        """
+        from kept.memory import read
+
+        return read.list_memories(self.context, kinds=kinds, tags=tags, status=status, limit=limit, after=after)
+
+    def briefing(
+        self,
+        prompt: str = "",
+        *,
+        budget_tokens: int | None = None,
+        remaining_tokens: int | None = None,
+        style: str = "xml",
+        files: Sequence[str] = (),
+        session: str | None = None,
+        task: str | None = None,
+        shares: Mapping[str, int] | None = None,
+        head_tail: int = 0,
+        max_chars: int | None = None,
+    ) -> Briefing:
+        """A text for an agent that is about to start; `str(briefing)` is empty when there is nothing to tell.
+
+        It takes at most `budget_tokens`, and 8 % of `remaining_tokens`, markup included; and at most `max_chars`.
+        `style` is xml, markdown, text or json. `files` are the files at hand; `session` adds findings of its other
+        agents, `task` the notes of that task. `shares` says how the tiers task, project and global share the recalled
+        part, and `head_tail` puts that many of its newest and of its oldest first. Never raises: see `error`.
+        """
+        from kept.memory import brief
+
+        request = brief.BriefingRequest(
+            prompt=prompt,
+            budget_tokens=budget_tokens,
+            remaining_tokens=remaining_tokens,
+            style=style,
+            files=files,
+            session=session,
+            task=task,
+            shares=shares,
+            head_tail=head_tail,
+            max_chars=max_chars,
+        )
+        return brief.briefing(self.context, request)
+
+    def share(
+        self,
+        *,
+        to: str,
+        action: str,
+        query: str,
+        project_context: str | None = None,
+        budget_tokens: int | None = None,
+        files: Sequence[str] = (),
+    ) -> "Shared":
+        """A message for a skill: memories that fit `query`, and what always holds in the project (pins, summaries).
+
+        `project_context` replaces the latter with your own words. The message as JSON takes at most `budget_tokens`
+        (1,500 by default). Raises InvalidInput when not even its envelope fits.
+        """
+        from kept.memory import share
+
+        return share.share(
+            self.context,
+            to=to,
+            action=action,
+            query=query,
+            project_context=project_context,
+            budget_tokens=budget_tokens,
+            files=files,
+        )
+
+    def status(self) -> dict[str, Any]:
+        """Numbers about what is kept: a dictionary for each readable space."""
+        from kept.memory import store
+
+        return store.status(self.context)
+
+    # Change one memory
+
+    def reinforce(self, ref: Ref) -> Memory:
+        """This memory helped: feedback +3, and its recency starts again."""
+        from kept.memory import write
+
+        return write.reinforce(self.context, ref)
+
+    def demote(self, ref: Ref) -> Memory:
+        """This memory was wrong, stale or beside the point: feedback −1."""
+        from kept.memory import write
+
+        return write.demote(self.context, ref)
+
+    def revise(self, ref: Ref, content: str, tags: Sequence[str] | None = None) -> Memory:
+        """Correct a memory in place. It keeps its id and its feedback and counts as verified now."""
+        from kept.memory import write
+
+        return write.revise(self.context, ref, content, tags)
+
+    def pin(self, ref: Ref) -> Memory:
+        """Put this memory into every briefing."""
+        from kept.memory import write
+
+        return write.pin(self.context, ref)
+
+    def unpin(self, ref: Ref) -> Memory:
+        """End a pin. The memory stays confirmed."""
+        from kept.memory import write
+
+        return write.unpin(self.context, ref)
+
+    def forget(self, ref: Ref) -> Memory:
+        """Hide a memory from every search, scope and export. `restore` or `undo` brings it back."""
+        from kept.memory import write
+
+        return write.forget(self.context, ref)
+
+    def restore(self, ref: Ref) -> Memory:
+        """Bring an archived or forgotten memory back, with the status it had."""
+        from kept.memory import write
+
+        return write.restore(self.context, ref)
+
+    @overload  # a string is one ref, although it is iterable
+    def erase(self, ref: Ref) -> Receipt: ...  # type: ignore[overload-overlap]
+    @overload
+    def erase(self, ref: Iterable[Ref]) -> Receipts: ...
+    def erase(self, ref: Ref | Iterable[Ref]) -> Receipt | Receipts:
+        """Remove a memory for good: no byte of it stays in the home. This cannot be undone.
+
+        Several refs are erased in one group and with one cleaning of the files; the receipts come in their order.
+        """
+        from kept.memory import write
+
+        if isinstance(ref, int | str | bytes):  # bytes would be taken for a list of ids
+            return write.erase(self.context, [ref])[0]  # type: ignore[list-item]
+        return write.erase(self.context, ref)
+
+    def promote(self, ref: Ref, to: Tier = "project") -> Receipt:
+        """Move a memory to a tier that lives longer: out of its task or session, or into global memory.
+
+        It keeps its source, and the old ref then names the new memory. A text too long for the tier is refused: revise
+        it first. A candidate stays one, unless a person promotes it.
+        """
+        from kept.memory import knowledge
+
+        return knowledge.promote(self.context, ref, to)
+
+    # Look back, and settle
+
+    def history(self, ref: Ref | None = None, *, limit: int = 50, tier: Tier = "project") -> Events:
+        """What happened to a memory, oldest first; without a ref, the newest events of the project (or of global)."""
+        from kept.memory import undo
+
+        return undo.history(self.context, ref, limit=limit, tier=tier)
+
+    def undo(self, event: Ref | None = None) -> Events:
+        """Take back one call: the newest of this actor's that still stands, or the one that `event` belongs to.
+
+        An event is its number in the project's journal, or `g12` in the global one. Returns the events that did it.
+        Undoing an undo redoes. Raises NotAllowed when a later change is in the way (it names the events) or when the
+        changed memory has been erased.
+        """
+        from kept.memory import undo
+
+        return undo.undo(self.context, event)
+
+    def conflicts(self, *, resolved: bool = False) -> Conflicts:
+        """The open contradictions; with `resolved`, all of them."""
+        from kept.memory import manage
+
+        return manage.conflicts(self.context, resolved=resolved)
+
+    def resolve(self, conflict: Ref, keep: Ref) -> Memory:
+        """Settle a contradiction: `keep` stays and counts as verified, the other one is archived as superseded."""
+        from kept.memory import manage
+
+        return manage.resolve(self.context, conflict, keep)
+
+    # Sessions, tasks, narratives
+
+    def session(self, id: str | None = None, *, agent: str | None = None, parent: str | None = None) -> "OpenSession":
+        """The session of that id, begun if it is new; without an id, a new one."""
+        from kept.memory import sessions
+
+        return sessions.open_session(self.context, id, agent=agent, parent=parent)
+
+    def sessions(self) -> Sessions:
+        """All sessions of the project, oldest first."""
+        from kept.memory import sessions
+
+        return sessions.list_sessions(self.context)
+
+    def import_transcripts(
+        self,
+        program: str,
+        path: Path | str,
+        *,
+        since: datetime | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> "Imported":
+        """Take in the transcripts below a folder, or one file. `since`: only files changed after that.
+
+        Doing it again adds only what is new. Secrets are redacted before anything is stored.
+        """
+        from kept.memory import store
+
+        return store.import_transcripts(self.context, program, path, since=since, progress=progress)
+
+    def task(
+        self,
+        id: str | None = None,
+        *,
+        description: str | None = None,
+        milestone: str | None = None,
+        priority: int | None = None,
+        acceptance_criteria: Sequence[str] | None = None,
+        blocked_by: Sequence[str] | None = None,
+    ) -> "OpenTask":
+        """The task of that id, pending if it is new; without an id a new one, TASK-001 and on. Given fields are set.
+
+        Priority 1 comes first. `blocked_by` are the ids of tasks that have to end before this one can begin.
+        """
+        from kept.memory import tasks
+
+        wanted = {
+            "description": description,
+            "milestone": milestone,
+            "priority": priority,
+            "acceptance_criteria": acceptance_criteria,
+            "blocked_by": blocked_by,
+        }
+        return tasks.open_task(self.context, id, wanted)
+
+    def tasks(self, *, milestone: str | None = None, archived: bool = False) -> Tasks:
+        """The tasks of the project, first priority first.
+
+        When all tasks of a milestone have ended, they are archived and listed only with `archived`; a task without a
+        milestone is archived when it ends.
+        """
+        from kept.memory import tasks
+
+        return tasks.list_tasks(self.context, milestone=milestone, archived=archived)
+
+    def narrative(self, id: str | None = None, *, of: Ref | None = None) -> "Narrative":
+        """The story of that id, to add to and to walk; or the story `of` a memory, if it was written in one."""
+        from kept.memory import write
+
+        return write.narrative(self.context, id, of)
+
+    def upkeep(self, *, dry_run: bool = False) -> "Upkept":
+        """End quarantines and shelf lives, make room where a limit is exceeded, pack old sessions. Safe at any time.
+
+        `dry_run` changes nothing and reports exactly what would be done now.
+        """
+        from kept.memory import upkeep
+
+        return upkeep.run(self.context, dry_run=dry_run)
+
+    # Namespaces
+
+    @property
+    def aliases(self) -> "Aliases":
+        """Words that stand for others in a recall: add, remove, list."""
+        from kept.memory.manage import Aliases
+
+        return Aliases(self.context)
+
+    @property
+    def pauses(self) -> "Pauses":
+        """Automatic capture and injection: pause, resume, status."""
+        from kept.memory.manage import Pauses
+
+        return Pauses(self.context)
+
+    @property
+    def vectors(self) -> "Vectors":
+        """The vectors of profile `hybrid`: on, off, check, status."""
+        from kept.memory.manage import Vectors
+
+        return Vectors(self.context)
+
+    @property
+    def reviews(self) -> "Reviews":
+        """Stale, duplicate and conflicting memories: list, apply."""
+        from kept.memory.reviews import Reviews
+
+        return Reviews(self.context)
+
+    @property
+    def knowledge(self) -> "Knowledge":
+        """Typed shortcuts: add_decision, add_convention, add_failure, add_preference, add_pattern, and their lists."""
+        from kept.memory.knowledge import Knowledge
+
+        return Knowledge(self.context)
+
+    @property
+    def store(self) -> "Store":
+        """The store as a whole: backup, restore, export, scan, allow, configure, replay, pack_sessions."""
+        from kept.memory.store import Store
+
+        return Store(self.context)

@@ -11,13 +11,13 @@ from contextlib import ExitStack, suppress
 from datetime import datetime
 from typing import Any
 
-from msgspec import to_builtins
+from msgspec import Struct, to_builtins
 
 from kept import worth
 from kept.errors import InvalidInput, KeptError
 from kept.memory import read
-from kept.memory.context import Storages
-from kept.memory.read import Asking, Question
+from kept.memory.context import Context, Storages
+from kept.memory.read import Question
 from kept.model import Briefing, Memory, Recalled, replace
 from kept.ports import Reader
 from kept.recall.briefing.compose import Composed, Found, Order, compose, total_tokens
@@ -28,88 +28,92 @@ from kept.tables import BRIEFING_SHARES
 log = logging.getLogger("kept")
 
 
-class Briefings(Asking):
-    """What puts memories before an agent that has not asked for them."""
+class BriefingRequest(Struct, frozen=True, kw_only=True):
+    """What the caller of `Kept.briefing` asked for, not yet checked."""
 
-    def briefing(
-        self,
-        prompt: str = "",
-        *,
-        budget_tokens: int | None = None,
-        remaining_tokens: int | None = None,
-        style: str = "xml",
-        files: Sequence[str] = (),
-        session: str | None = None,
-        task: str | None = None,
-        shares: Mapping[str, int] | None = None,
-        head_tail: int = 0,
-        max_chars: int | None = None,
-    ) -> Briefing:
-        """What to put before an agent. `str(briefing)` is the text, empty when there is nothing to tell. Never raises.
+    prompt: str
+    budget_tokens: int | None
+    remaining_tokens: int | None
+    style: str
+    files: Sequence[str]
+    session: str | None
+    task: str | None
+    shares: Mapping[str, int] | None
+    head_tail: int
+    max_chars: int | None
 
-        It takes at most `budget_tokens`, and 8 % of `remaining_tokens`, markup included; and at most `max_chars`.
-        `style` is xml, markdown, text or json. `files` are the files at hand; `session` brings what its other agents
-        found, `task` what belongs to that task. `shares` says how the tiers task, project and global share what is
-        recalled, and `head_tail` puts so many of the newest and of the oldest of it first.
-        """
-        try:
-            order = Order(
-                total=self._budget(budget_tokens, remaining_tokens),
-                style=_check_style(style),
-                shares={**self._settings.briefing_shares, **_check_shares(shares or {})},
-                max_chars=None if max_chars is None else max(0, max_chars),
-            )
-            situation = Situation(
-                agent=self._actor.name,
-                prompt=_well_formed(prompt),
-                files=tuple(map(_well_formed, files)),
-                session=None if session is None else _well_formed(session),
-                task=None if task is None else _well_formed(task),
-                head_tail=head_tail,
-            )
-            return self._brief(situation, order)
-        except KeptError as error:
-            return Briefing(style=style, error=str(error))
-        except Exception as error:  # an agent works on without its memory, whatever is wrong with that
-            log.warning("a briefing failed", exc_info=True)
-            kind = type(error).__name__
-            return Briefing(style=style, error=f"The briefing failed ({kind}). `kept doctor` looks for the cause.")
 
-    def _budget(self, budget_tokens: int | None, remaining_tokens: int | None) -> int:
-        most_tokens, most_percent = self._settings.briefing_max_tokens, self._settings.briefing_max_percent
-        return total_tokens(budget_tokens, remaining_tokens, most_tokens=most_tokens, most_percent=most_percent)
+def briefing(context: Context, request: BriefingRequest) -> Briefing:
+    """The briefing asked for. Never raises: what fails is named in its `error`."""
+    try:
+        return _brief(context, _situation(context, request), _order(context, request))
+    except KeptError as error:
+        return Briefing(style=request.style, error=str(error))
+    except Exception as error:  # an agent works on without its memory, whatever is wrong with that
+        log.warning("a briefing failed", exc_info=True)
+        kind = type(error).__name__
+        return Briefing(style=request.style, error=f"The briefing failed ({kind}). `kept doctor` looks for the cause.")
 
-    def _brief(self, situation: Situation, order: Order) -> Briefing:
-        storages, now = self._readable(), self._now()
-        if self._is_off(situation.session):
-            paused = "Kept is paused here, so nothing is brought in by itself. `kept on` ends the pause."
-            return Briefing(style=order.style, budget=order.total, error=paused)
-        question = Question(query=situation.prompt, limit=MOST_RECALLED, sure=SURE, files=situation.files)
-        recalled = self._answer(question, storages, now) if situation.prompt.strip() else Recalled()
-        with ExitStack() as stack:
-            readers = [stack.enter_context(storage.reading()) for storage in storages]
-            found = what_to_tell(situation, recalled, readers, self._settings, now)
-            since = _beginning(situation.session, readers)
-        composed = compose(found, order)
-        shown = [entry.memory for section in composed.sections for entry in section.entries]
-        if situation.prompt:
-            self._tell_search(situation.prompt, len(shown))
-        self._tell_read(shown)
-        used = [memory for memory in shown if _is_use(memory, now, situation.session, since)]
-        receipt = None
-        with suppress(KeptError):  # a full disk, say: what was found is told all the same
-            body = _body(question, _only(recalled, shown), composed, order)
-            receipt = _note(body, _spoken_of(found, recalled), used, storages, now)
-        self._after_recall(receipt)
-        return Briefing(
-            text=composed.text,
-            style=order.style,
-            budget=order.total,
-            tokens=composed.tokens,
-            sections=composed.sections,
-            left_out=composed.left_out,
-            receipt=receipt,
-        )
+
+def _order(context: Context, request: BriefingRequest) -> Order:
+    """The budget and the form of the text."""
+    settings = context.settings
+    return Order(
+        total=total_tokens(
+            request.budget_tokens,
+            request.remaining_tokens,
+            most_tokens=settings.briefing_max_tokens,
+            most_percent=settings.briefing_max_percent,
+        ),
+        style=_check_style(request.style),
+        shares={**settings.briefing_shares, **_check_shares(request.shares or {})},
+        max_chars=None if request.max_chars is None else max(0, request.max_chars),
+    )
+
+
+def _situation(context: Context, request: BriefingRequest) -> Situation:
+    """Who is about to do what, and where."""
+    return Situation(
+        agent=context.actor.name,
+        prompt=_well_formed(request.prompt),
+        files=tuple(map(_well_formed, request.files)),
+        session=None if request.session is None else _well_formed(request.session),
+        task=None if request.task is None else _well_formed(request.task),
+        head_tail=request.head_tail,
+    )
+
+
+def _brief(context: Context, situation: Situation, order: Order) -> Briefing:
+    storages, now = context.readable(), context.now()
+    if context.is_off(situation.session):
+        paused = "Kept is paused here, so nothing is injected automatically. `kept on` ends the pause."
+        return Briefing(style=order.style, budget=order.total, error=paused)
+    question = Question(query=situation.prompt, limit=MOST_RECALLED, sure=SURE, files=situation.files)
+    recalled = read.answer(context, question, storages, now) if situation.prompt.strip() else Recalled()
+    with ExitStack() as stack:
+        readers = [stack.enter_context(storage.reading()) for storage in storages]
+        found = what_to_tell(situation, recalled, readers, context.settings, now)
+        since = _beginning(situation.session, readers)
+    composed = compose(found, order)
+    shown = [entry.memory for section in composed.sections for entry in section.entries]
+    if situation.prompt:
+        context.tell_search(situation.prompt, len(shown))
+    context.tell_read(shown)
+    used = [memory for memory in shown if _is_use(memory, now, situation.session, since)]
+    receipt = None
+    with suppress(KeptError):  # a full disk, say: what was found is told all the same
+        body = _body(question, _only(recalled, shown), composed, order)
+        receipt = _note(body, _spoken_of(found, recalled), used, storages, now)
+    read.after_recall(context, receipt)
+    return Briefing(
+        text=composed.text,
+        style=order.style,
+        budget=order.total,
+        tokens=composed.tokens,
+        sections=composed.sections,
+        left_out=composed.left_out,
+        receipt=receipt,
+    )
 
 
 # What is noted of it

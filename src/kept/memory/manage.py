@@ -1,81 +1,82 @@
-"""What only a person or an agent can decide: contradictions, other words for a word, pauses, false alarms."""
+"""Conflicts, aliases, pauses, vectors and settings: what a person decides about a project's memory.
 
-import hashlib
-from collections.abc import Iterator
+`Aliases`, `Pauses` and `Vectors` are the namespaces of `Kept` with those names. Vectors are made outside of every
+transaction and saved with recall's own notes, a few at a time: no writer waits for them, and a memory that has none
+yet is found by its words. Rule: an interrupted run keeps what it has done, and the next one goes on from there.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from typing import Any
 
-from msgspec import Struct
+from msgspec import to_builtins
 
-from kept import ids, text
-from kept.errors import InvalidInput, NotFound
-from kept.memory.context import Memories, Opened, Ref
-from kept.model import Alias, Allowance, Conflict, Draft, Memory, Pause, Redaction, replace
-from kept.ports import ANYWHERE, R, Reader, Storage, Transaction
+from kept import access, ids, vectors
+from kept.errors import Busy, InvalidInput, NotFound, SettingsError, StorageError
+from kept.memory.context import Conflicts, Context, Ref
+from kept.model import GLOBAL, Alias, Conflict, Memory, Pause, replace
+from kept.ports import ANYWHERE, Bookkeeping, Embedder, Reader, Storage, Transaction
 from kept.projects.config import parse_text, set_value
+from kept.recall.hybrid import MODEL, WordLlama
 from kept.recall.query import as_mapping as alias_mapping
-from kept.settings import Settings, as_mapping, resolve
+from kept.settings import Settings, as_mapping
+from kept.settings import resolve as resolve_settings
 from kept.writing.check import MAX_NAME_CHARS, check_text
 from kept.writing.duplicates import supersede
-from kept.writing.redact import redact, redact_draft
+from kept.writing.redact import redact
 
-Conflicts = list[Conflict]
-PAGE = 500
+Progress = Callable[[int, int], None]  # memories done, memories in all
 
-
-class Leak(Struct, frozen=True, kw_only=True):
-    """A stored memory in which a scan found what should not be there. Kinds and counts, never the secret."""
-
-    ref: str
-    found: tuple[Redaction, ...]
-    is_fixed: bool = False
+VECTOR_BATCH = 200  # memories per turn: some milliseconds
+_BUSY_WAIT_S = 0.02
+_BUSY_TRIES = 1_500  # hence half a minute, as for any write
 
 
-Leaks = list[Leak]
+def conflicts(context: Context, *, resolved: bool) -> Conflicts:
+    """The contradictions that nobody has settled yet; with `resolved`, all of them."""
+    found: Conflicts = []
+    for storage in context.readable():
+        with storage.reading() as reader:
+            found += [one for one in reader.all(Conflict) if resolved or one.resolved_at is None]
+    return found
 
 
-class Deciding(Opened):
-    """What settles things."""
+def resolve(context: Context, conflict: Ref, keep: Ref) -> Memory:
+    """Settle a contradiction: `keep` stays and counts as verified, the other one is archived as superseded."""
+    number = ids.parse_conflict_ref(conflict)
+    storage, kept = context.find(keep)
+    context.check_change(storage.space, kept.kind, f"Resolve conflict c{number} in global memory?")
+    with storage.writing(context.stamp()) as tx:
+        found = tx.get(Conflict, number)
+        if found is None:
+            raise NotFound(f"There is no conflict c{number}.", hint="`kept conflicts` shows them.")
+        if kept.uid not in (found.left, found.right):
+            raise InvalidInput(
+                f"Memory {kept.ref} is not part of conflict c{number}.", hint="`kept conflicts` shows both sides."
+            )
+        at = tx.stamp.at
+        other = _by_uid(tx, found.right if kept.uid == found.left else found.left)
+        current = _by_uid(tx, kept.uid)
+        if current is None:
+            raise NotFound(f"Memory {kept.ref} has been erased in the meantime.")
+        if other is not None and not other.is_archived:
+            supersede(tx, other, current, at)
+        tx.put(replace(found, resolved_at=at), "resolve")
+        settled = tx.put(replace(current, verified_at=at, updated_at=at), "resolve")
+    context.tell_write(storage, -1 if other is not None and not other.is_archived else 0)
+    return settled
 
-    def conflicts(self, *, resolved: bool = False) -> Conflicts:
-        """The contradictions that nobody has settled yet; with `resolved`, all of them."""
-        found: Conflicts = []
-        for storage in self._readable():
-            with storage.reading() as reader:
-                found += [one for one in reader.all(Conflict) if resolved or one.resolved_at is None]
-        return found
 
-    def resolve(self, conflict: Ref, keep: Ref) -> Memory:
-        """Settle a contradiction: `keep` stays and counts as verified, the other one is archived as superseded."""
-        number = ids.parse_conflict_ref(conflict)
-        storage, kept = self._find(keep)
-        self._check_change(storage.space, kept.kind, f"Resolve conflict c{number} in global memory?")
-        with storage.writing(self._stamp()) as tx:
-            found = tx.get(Conflict, number)
-            if found is None:
-                raise NotFound(f"There is no conflict c{number}.", hint="`kept conflicts` shows them.")
-            if kept.uid not in (found.left, found.right):
-                raise InvalidInput(
-                    f"Memory {kept.ref} is not part of conflict c{number}.", hint="`kept conflicts` shows both sides."
-                )
-            at = tx.stamp.at
-            other = _by_uid(tx, found.right if kept.uid == found.left else found.left)
-            current = _by_uid(tx, kept.uid)
-            if current is None:
-                raise NotFound(f"Memory {kept.ref} was erased meanwhile.")
-            if other is not None and not other.is_archived:
-                supersede(tx, other, current, at)
-            tx.put(replace(found, resolved_at=at), "resolve")
-            settled = tx.put(replace(current, verified_at=at, updated_at=at), "resolve")
-        self._tell_write(storage, -1 if other is not None and not other.is_archived else 0)
-        return settled
+class Aliases:
+    """Words that stand for others in a recall (`memory.aliases`)."""
 
-    def aliases(self) -> dict[str, tuple[str, ...]]:
-        """Every word that stands for others in a recall: the defaults, and what was added here."""
-        own = [alias for storage in self._readable() for alias in _all(storage, Alias)]
-        return dict(alias_mapping(own))
+    def __init__(self, context: Context) -> None:
+        self._context = context
 
-    def add_alias(self, word: str, *expands_to: str) -> Alias:
-        """From now on, whoever asks for `word` is also given what holds one of the others."""
+    def add(self, word: str, *expands_to: str) -> Alias:
+        """From now on, a query for `word` also finds memories that hold one of the others."""
         word = redact(word.strip()).text.lower()
         others = tuple(dict.fromkeys(redact(other.strip()).text.lower() for other in expands_to))
         for part in (word, *others):
@@ -84,142 +85,210 @@ class Deciding(Opened):
             raise InvalidInput(
                 "An alias is a word and at least one other word for it.", hint="kept alias add auth login sso"
             )
-        with self._switching() as tx:
-            known = next((alias for alias in tx.all(Alias) if alias.word == word), None)
+        with switching(self._context) as tx:
+            known = _alias(tx, word)
             if known is None:
                 return tx.add(Alias(word=word, expands_to=others), "alias")
             return tx.put(replace(known, expands_to=tuple(dict.fromkeys((*known.expands_to, *others)))), "alias")
 
-    def remove_alias(self, word: str) -> None:
-        """Take back what was added here for a word; the defaults stay."""
-        with self._switching() as tx:
-            known = next((alias for alias in tx.all(Alias) if alias.word == word.strip().lower()), None)
+    def remove(self, word: str) -> None:
+        """Remove what was added here for a word; the defaults stay. Raises NotFound."""
+        with switching(self._context) as tx:
+            known = _alias(tx, word.strip().lower())
             if known is None:
                 raise NotFound(
                     f"There is no alias of your own for {word[:60]!r}.", hint="`kept alias list` shows them."
                 )
             tx.remove(known, "alias")
 
+    def list(self) -> dict[str, tuple[str, ...]]:
+        """Every word that stands for others: the defaults, and what was added here."""
+        own: tuple[Alias, ...] = ()
+        for storage in self._context.readable():
+            with storage.reading() as reader:
+                own = (*own, *reader.all(Alias))
+        return dict(alias_mapping(own))
+
+
+class Pauses:
+    """Automatic capture and injection, off and on (`memory.pauses`). Explicit commands always work."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
     def pause(self, session: str | None = None) -> Pause:
-        """Capture and inject nothing by itself, in the project or in one session. Explicit commands go on working."""
+        """Capture and inject nothing automatically, in the project or in one session."""
         if session is not None:
             check_text(session, "The session", MAX_NAME_CHARS)
             session = redact(session).text
-        with self._switching() as tx:
-            known = next((pause for pause in tx.all(Pause) if pause.session == session), None)
-            return known or tx.add(Pause(session=session, since=tx.stamp.at), "pause")
+        with switching(self._context) as tx:
+            return _pause(tx, session) or tx.add(Pause(session=session, since=tx.stamp.at), "pause")
 
     def resume(self, session: str | None = None) -> bool:
         """End a pause. False: there was none."""
-        with self._switching() as tx:
-            known = next((pause for pause in tx.all(Pause) if pause.session == session), None)
+        with switching(self._context) as tx:
+            known = _pause(tx, session)
             if known is not None:
                 tx.remove(known, "resume")
             return known is not None
 
-    def is_paused(self, session: str | None = None) -> bool:
-        """Whether nothing is captured or injected by itself, here or in that session."""
-        self._readable()
-        return self._is_off(session)
+    def status(self, session: str | None = None) -> bool:
+        """Whether it is paused, in the project or in that session."""
+        self._context.readable()
+        return self._context.is_off(session)
 
-    def configure(self, name: str, value: str) -> Settings:
-        """Change one setting for this project: at once, and in its settings file, if it has one.
 
-        Raises SettingsError, and changes nothing, when the value would be refused.
+class Vectors:
+    """The vectors that profile `hybrid` compares (`memory.vectors`)."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def check(self) -> None:
+        """Raise SettingsError, which says what to install, unless vectors can be made here."""
+        self._context.find_embedder().embed([""])
+
+    def on(self, *, progress: Progress = lambda done, total: None) -> None:
+        """Make a vector for every memory that has none. `progress(done, total)` is called along the way.
+
+        Writes in small turns and lets others go first. After an interruption the next call goes on from there.
         """
-        storage = self._owned()
-        layers = [("settings", as_mapping(self._settings)), ("argument", {name: parse_text(name, value)})]
-        changed = resolve(layers).settings
-        if (file := self._spaces.settings_file()) is not None:
-            set_value(file, name, value)
-        self._settings = changed
-        self._tell_write(storage, 0)
-        return changed
+        for storage in self._context.readable():
+            make_all(storage, self._context.find_embedder(), progress)
 
-    def allow(self, value: str, note: str = "") -> Allowance:
-        """This value looks like a secret and is none: from now on it is stored as it is. Only its digest is kept."""
-        if len(value) < 4:
-            raise InvalidInput("A value of less than four characters is never taken for a secret.")
-        check_text(note, "The note", MAX_NAME_CHARS)
-        digest = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
-        with self._switching() as tx:
-            known = next((one for one in tx.all(Allowance) if one.digest == digest), None)
-            return known or tx.add(Allowance(digest=digest, note=redact(note).text), "allow")
+    def off(self) -> None:
+        """Remove the vectors of the project. Those of global memory, which other projects may use, stay."""
+        for storage in self._context.readable():
+            if storage.space != GLOBAL:
+                access.check_write(self._context.actor_here(), storage.space)
+                drop_all(storage)
 
-    def scan(self, *, fix: bool = False) -> Leaks:
-        """Look for secrets in everything that is stored, as a check on what older rules let through.
-
-        `fix` takes them out: the memory keeps its ref, and what it held before is erased from its history, too.
-        """
-        rules = self._rules()
-        leaks: Leaks = []
-        for storage in self._readable():
-            for memory in list(_everything(storage)):
-                redacted = redact_draft(memory.as_draft(), email=rules.redact_email, allow=rules.allow)
-                if redacted.redactions:
-                    if fix:
-                        self._replace_redacted(storage, memory, redacted.draft)
-                    leaks.append(Leak(ref=memory.ref, found=redacted.redactions, is_fixed=fix))
-            if fix and leaks:
-                storage.scrub()
-        return leaks
-
-    def _replace_redacted(self, storage: Storage, memory: Memory, draft: Draft) -> None:
-        self._check_change(storage.space, memory.kind, f"Redact global memory {memory.ref}?")
-        with storage.writing(self._stamp(), urgent=True) as tx:
-            current = tx.get(Memory, memory.id)
-            if current is None:
-                return
-            tx.erase(current)
-            clean = replace(
-                current,
-                content=draft.content,
-                fingerprint=text.fingerprint(draft.content),
-                tags=draft.tags,
-                files=draft.files,
-                topic=draft.topic,
-                key=draft.key,
-                title=draft.title,
-                source=draft.source or current.source,
-                data=draft.data,
-                updated_at=tx.stamp.at,
-            )
-            tx.add(clean, "redact")
-        self._tell_write(storage, 0)
-
-    @contextmanager
-    def _switching(self) -> Iterator[Transaction]:
-        """A turn to write in the opened project's storage, to change a switch there."""
-        storage = self._owned()
-        with storage.writing(self._stamp()) as tx:
-            yield tx
-        self._tell_write(storage, 0)
-
-    def _owned(self) -> Storage:
-        """The opened project's storage, which this actor may change."""
-        if self._actor.role == "skill":
-            self._readable()
-        storage = self._spaces.ensure_project()
-        self._check_change(storage.space, "", "")
-        return storage
+    def status(self) -> dict[str, dict[str, Any]]:
+        """For each readable space: the model of its vectors, how many there are, how many memories have none yet."""
+        states = {}
+        for storage in self._context.readable():
+            with storage.reading() as reader:
+                states[storage.space] = to_builtins(reader.vector_state())
+        return states
 
 
-def _all(storage: Storage, noun: type[R]) -> list[R]:
-    with storage.reading() as reader:
-        return reader.all(noun)
+def configure(context: Context, name: str, value: str) -> Settings:
+    """Change one setting for this project: at once, and in its settings file, if it has one.
+
+    Raises SettingsError, and changes nothing, when the value would be refused.
+    """
+    storage = context.owned()
+    layers = [("settings", as_mapping(context.settings)), ("argument", {name: parse_text(name, value)})]
+    changed = resolve_settings(layers).settings
+    if (file := context.spaces.settings_file()) is not None:
+        set_value(file, name, value)
+    context.settings = changed
+    context.tell_write(storage, 0)
+    return changed
+
+
+@contextmanager
+def switching(context: Context) -> Iterator[Transaction]:
+    """A turn to write in the opened project's storage, to change a switch there."""
+    storage = context.owned()
+    with storage.writing(context.stamp()) as tx:
+        yield tx
+    context.tell_write(storage, 0)
+
+
+def _alias(reader: Reader, word: str) -> Alias | None:
+    return next((alias for alias in reader.all(Alias) if alias.word == word), None)
+
+
+def _pause(reader: Reader, session: str | None) -> Pause | None:
+    return next((pause for pause in reader.all(Pause) if pause.session == session), None)
 
 
 def _by_uid(reader: Reader, uid: str) -> Memory | None:
     return next(iter(reader.select(replace(ANYWHERE, uid=uid), limit=1)), None)
 
 
-def _everything(storage: Storage) -> Iterator[Memory]:
-    """Every memory, on every shelf, page by page."""
-    after = None
+# Making vectors
+
+
+def embedder_of(settings: Settings) -> Embedder:
+    """The model that the settings name, by default the one that Kept brings along. Raises SettingsError."""
+    if settings.vector_model not in (None, MODEL):
+        raise SettingsError(
+            f"Kept has no model {settings.vector_model!r} for vectors.",
+            hint=f"Set vector_model to {MODEL}, or give kept.open your own: embedder=….",
+        )
+    return WordLlama()
+
+
+def catch_up(storage: Storage, embedder: Embedder) -> int:
+    """Give the first few of those that wait their vector, if nobody is writing. How many still wait."""
+    if not _is_chosen(storage, embedder.model):
+        with storage.bookkeeping() as notes:
+            if notes is not None:
+                notes.choose_model(embedder.model)
+    with storage.reading() as reader:
+        if not reader.vector_state().pending:
+            return 0
+        waiting = reader.vectorless(limit=VECTOR_BATCH)
+    made = _made(waiting, embedder)
+    with storage.bookkeeping() as notes:
+        if notes is not None:
+            notes.save_vectors(embedder.model, made)
+    with storage.reading() as reader:
+        return reader.vector_state().pending
+
+
+def make_all(storage: Storage, embedder: Embedder, progress: Progress) -> None:
+    """Give every memory its vector, in small turns. Goes on where an earlier run was interrupted.
+
+    Raises Busy when others write without a pause, StorageError when nothing can be saved.
+    """
+    if not _is_chosen(storage, embedder.model):
+        _note(storage, lambda notes: notes.choose_model(embedder.model))
+    with storage.reading() as reader:
+        state = reader.vector_state()
+    total, last = state.done + state.pending, 0
     while True:
         with storage.reading() as reader:
-            page: Memories = reader.select(ANYWHERE, limit=PAGE, after=after, oldest_first=True)
-        if not page:
+            state, waiting = reader.vector_state(), reader.vectorless(limit=VECTOR_BATCH)
+        progress(state.done, max(total, state.done + state.pending))
+        if not waiting:
             return
-        yield from page
-        after = page[-1].id
+        if waiting[0].id == last:
+            message = f"Memory {waiting[0].ref} was given a vector, which is not there."
+            raise StorageError(message, hint="Is the disk full, or another model chosen elsewhere?")
+        last = waiting[0].id
+        _note(storage, partial(_save, embedder.model, _made(waiting, embedder)))
+
+
+def drop_all(storage: Storage) -> None:
+    """Keep no vectors, and make none."""
+    _note(storage, lambda notes: notes.choose_model(None))
+
+
+def _save(model: str, made: Sequence[tuple[Memory, vectors.Vector]], notes: Bookkeeping) -> None:
+    notes.save_vectors(model, made)
+
+
+def _is_chosen(storage: Storage, model: str) -> bool:
+    with storage.reading() as reader:
+        return reader.vector_state().model == model
+
+
+def _made(memories: Sequence[Memory], embedder: Embedder) -> list[tuple[Memory, vectors.Vector]]:
+    rows = vectors.pack(embedder.embed([memory.content for memory in memories]))
+    return list(zip(memories, rows, strict=True))
+
+
+def _note(storage: Storage, act: Callable[[Bookkeeping], None]) -> None:
+    """Do it as soon as nobody else is writing: whoever writes goes first."""
+    for _ in range(_BUSY_TRIES):
+        with storage.bookkeeping() as notes:
+            if notes is not None:
+                act(notes)
+                return
+        time.sleep(_BUSY_WAIT_S)
+    raise Busy(
+        f"Others have been writing to {storage.space} without a pause.", hint="What is done is kept; go on later."
+    )

@@ -1,6 +1,6 @@
-"""`kept.open`: from what the caller says to an opened memory.
+"""`kept.open`: from the caller's arguments to an opened memory.
 
-Facade layer. The one place where a location, a project, a home and the settings meet; the clock and the
+The one place where a location, a project, a home and the settings meet; the clock and the
 environment come in here and are passed on as arguments.
 """
 
@@ -8,11 +8,11 @@ import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kept.errors import InvalidInput
 from kept.memory import Kept
-from kept.memory.context import Confirm
+from kept.memory.context import Confirm, Context
 from kept.model import Actor, Origin
 from kept.ports import Clock, Embedder
 from kept.projects import config
@@ -20,9 +20,11 @@ from kept.projects.home import Home, default_home, expanded
 from kept.projects.projects import Projects
 from kept.projects.registry import Project
 from kept.projects.spaces import HomeSpaces, OneSpace, Spaces
-from kept.recall.select import Reranker
 from kept.settings import Settings
 from kept.storage import open_space
+
+if TYPE_CHECKING:
+    from kept.recall.select import Reranker
 
 
 def utc_now() -> datetime:
@@ -39,7 +41,7 @@ def open(
     settings: Settings | Mapping[str, Any] | None = None,
     clock: Clock | None = None,
     origin: Origin = "agent",
-    reranker: Reranker | None = None,
+    reranker: "Reranker | None" = None,
     embedder: Embedder | None = None,
 ) -> Kept:
     """Open a memory: a project of the home (by default the current directory's), one file, or `:memory:`.
@@ -63,7 +65,7 @@ def open(
     else:
         chosen = settings_in_force(settings)
         spaces = OneSpace(open_space(location, write_wait_s=chosen.write_wait_s, now=now))
-    memory = Kept(
+    context = Context(
         spaces,
         actor=actor or Actor(),
         settings=chosen,
@@ -73,8 +75,11 @@ def open(
         reranker=reranker,
         embedder=embedder,
     )
-    memory._after_opening()
-    return memory
+    if chosen.auto_upkeep:
+        from kept.memory import upkeep
+
+        upkeep.after_opening(context)
+    return Kept(context)
 
 
 def open_projects(home: str | os.PathLike[str] | None = None, *, clock: Clock | None = None) -> Projects:

@@ -1,39 +1,37 @@
-"""Asking: recall and its reasons, one memory by its ref, and lists of them.
+"""Recall with its receipts, one memory by its ref, and lists of memories.
 
-Asking, from the facade's side: which spaces, which profile, and what is noted afterwards.
-
-Facade layer, below `memory.py`. The answer itself comes from `recall.pipeline`. Rule: noting (receipt, links, uses)
-comes after the answer, never waits, and never changes it.
+Decides which spaces and which profile answer a question, and notes it afterwards; the answer itself comes from
+`recall.pipeline`. Rule: noting (receipt, links, uses) comes after the answer, never waits, and never changes it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from functools import partial
 from math import inf
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import Struct
 
 from kept import ids, worth
 from kept.errors import InvalidInput, NotFound, SettingsError
-from kept.memory.context import Memories, Opened, Ref, Storages
-from kept.memory.vectors import catch_up
+from kept.memory.context import Context, Memories, Ref, Storages
 from kept.model import GLOBAL, Hit, Memory, Recalled, Source, canonical_kind, replace, several
 from kept.ports import Deadline, Embedder, Period, Shelf, Storage, Where
 from kept.recall import pipeline
-from kept.recall.candidates import Latencies
-from kept.recall.messages import MessageHit, MessageRequest, WithPacked, recall_messages
-from kept.recall.select import Reranker
 from kept.settings import Settings
 from kept.storage.shared import check_limit
 from kept.tables import PROFILES, Profile
 from kept.writing.redact import redact
 
+if TYPE_CHECKING:
+    from kept.recall.messages import MessageHit
+
 RecallScope = Literal["memory", "items", "sessions", "sources", "archive"]
 SCOPES: tuple[RecallScope, ...] = ("memory", "items", "sessions", "sources", "archive")
+ListStatus = Literal["candidate", "confirmed", "pinned", "archived", "forgotten"]
 MOST_HITS = 1_000
+UPKEEP_EVERY = 50  # receipts
 MOST_LINKED = 10  # of one answer, the best; that a hundred came together says nothing, and makes 5,000 pairs
 
 
@@ -77,45 +75,42 @@ class Explained(Struct, frozen=True, kw_only=True):
     took_ms: float = 0.0
 
 
-def answer(
-    question: Question,
-    storages: Sequence[Storage],
-    *,
-    settings: Settings,
-    now: datetime,
-    timer: Callable[[], float],
-    latencies: Latencies,
-    reranker: Reranker | None = None,
-    find_embedder: Callable[[], Embedder],
-) -> Recalled:
-    """Ask all the spaces at once, each at one moment."""
-    request = _request(question, settings, is_degraded=latencies.is_degraded)
-    embedder, note = _embedder(question, request.profile, storages, find_embedder)
+def answer(context: Context, question: Question, storages: Storages, now: datetime) -> Recalled:
+    """Ask all the spaces at once, each at one moment. Notes nothing."""
+    request = _request(question, context.settings, is_degraded=context.latencies.is_degraded)
+    embedder, note = _embedder(context, question, request.profile, storages)
     if question.scope == "sessions":
-        ask = partial(_answer_from_sessions, question, settings=settings, now=now, timer=timer, embedder=embedder)
-        return _with_note(ask(storages[0]) if storages else Recalled(), note)
+        found = _answer_from_sessions(context, question, storages[0], now, embedder) if storages else Recalled()
+        return _with_note(found, note)
     with ExitStack() as stack:
         readers = [stack.enter_context(storage.reading()) for storage in storages]
         around = pipeline.Surroundings(
-            readers=readers, settings=settings, now=now, timer=timer, reranker=reranker, embedder=embedder
+            readers=readers,
+            settings=context.settings,
+            now=now,
+            timer=context.timer,
+            reranker=context.reranker,
+            embedder=embedder,
         )
         recalled = pipeline.recall(request, around)
-    latencies.note(recalled.took_ms)
+    context.latencies.note(recalled.took_ms)
     return _with_note(recalled, note)
 
 
 def _embedder(
-    question: Question, profile: Profile, storages: Sequence[Storage], find_embedder: Callable[[], Embedder]
+    context: Context, question: Question, profile: Profile, storages: Storages
 ) -> tuple[Embedder | None, str | None]:
-    """What compares by meaning, if the profile wants that; and what is to be said about it.
+    """The embedder, if the profile compares vectors, and a note on what it could not do.
 
-    Memories that are new get their vector here. Raises SettingsError when the question itself asks for vectors and
-    there can be none; when only the settings do, words have to do.
+    New memories get their vectors here. Raises SettingsError when the question itself asks for vectors and none can
+    be made; when only the settings ask for them, words have to do.
     """
     if not profile.vectors:
         return None, None
+    from kept.memory.manage import catch_up
+
     try:
-        embedder = find_embedder()
+        embedder = context.find_embedder()
         waiting = 0 if question.scope == "sessions" else sum(catch_up(storage, embedder) for storage in storages)
     except SettingsError as error:
         if question.profile is not None:
@@ -133,17 +128,14 @@ def _with_note(recalled: Recalled, note: str | None) -> Recalled:
 
 
 def _answer_from_sessions(
-    question: Question,
-    storage: Storage,
-    *,
-    settings: Settings,
-    now: datetime,
-    timer: Callable[[], float],
-    embedder: Embedder | None,
+    context: Context, question: Question, storage: Storage, now: datetime, embedder: Embedder | None
 ) -> Recalled:
     """Ask the conversations of the project. The parts of `why` add up to the score here."""
+    from kept.recall.messages import MessageRequest, WithPacked, recall_messages
+
+    timer = context.timer
     started = timer()
-    deadline = Deadline(timer, inf if question.packed else started + settings.recall_deadline_ms / 1000)
+    deadline = Deadline(timer, inf if question.packed else started + context.settings.recall_deadline_ms / 1000)
     period = Period(since=question.since, until=question.until)
     request = MessageRequest(query=question.query, limit=question.limit, by=question.by, period=period)
     with storage.reading() as reader:
@@ -157,8 +149,8 @@ def _answer_from_sessions(
     )
 
 
-def _message_as_hit(hit: MessageHit, space: str) -> Hit:
-    """A message in the form of a memory, so that whoever reads hits can read these, too."""
+def _message_as_hit(hit: "MessageHit", space: str) -> Hit:
+    """A message in the form of a memory, so that code that reads hits can read these as well."""
     message = hit.message
     at = message.at or datetime.fromtimestamp(0, UTC)
     memory = Memory(
@@ -292,133 +284,98 @@ def _receipt_number(receipt: str | int) -> int:
     return int(text)
 
 
-ListStatus = Literal["candidate", "confirmed", "pinned", "archived", "forgotten"]
+def recall(context: Context, question: Question) -> Recalled:
+    """Answer a question of the caller, and note it."""
+    question = _checked(question)
+    storages, now = context.readable(), context.now()
+    recalled = note(question, answer(context, question, storages, now), storages, now)
+    context.tell_search(question.query, len(recalled.hits))
+    after_recall(context, recalled.receipt)
+    return recalled
 
 
-class Asking(Opened):
-    """What reads, and changes nothing but its own notes."""
+def after_recall(context: Context, receipt: str | None) -> None:
+    """Every so many receipts it is time for a little upkeep."""
+    if context.settings.auto_upkeep and receipt is not None and int(receipt[1:]) % UPKEEP_EVERY == 0:
+        from kept.memory import upkeep
 
-    def recall(
-        self,
-        query: str,
-        *,
-        limit: int = 5,
-        profile: str | None = None,
-        kinds: Sequence[str] = (),
-        tags: Sequence[str] = (),
-        files: Sequence[str] = (),
-        since: datetime | None = None,
-        until: datetime | None = None,
-        scope: RecallScope = "memory",
-        follow: bool = False,
-        by: Literal["message", "session"] = "message",
-        packed: bool = False,
-    ) -> Recalled:
-        """The memories that fit a few key words best, with scores and reasons. No query raises for what it says.
+        upkeep.after_recall(context)
 
-        `files` are the files at hand: memories about them rank higher. `follow` also brings what was recalled
-        together with the hits before. `scope` "archive" searches what has left, "sessions" what was said: by message,
-        or `by` session, where each comes once. `packed`: also in old sessions, which are compressed; it takes longer.
-        Messages have no kinds, tags or files: asked for them, "sessions" raises InvalidInput.
-        """
-        if not isinstance(query, str):
-            raise InvalidInput(f"The query is of type {type(query).__name__}, and not a text.")
-        [query] = _well_formed([query])
-        question = Question(
-            query=query,
-            limit=limit,
-            profile=profile,
-            kinds=_well_formed(kinds),
-            tags=_well_formed(tags),
-            files=_well_formed(files),
-            since=since,
-            until=until,
-            scope=scope,
-            follow=follow,
-            by=by,
-            packed=packed,
+
+def replay(context: Context, receipt: Ref | None = None) -> Recalled:
+    """Ask a receipt's question again as of its moment, and note nothing. The same store gives the same answer."""
+    storages = context.readable()
+    explained = explain(receipt, storages)
+    return answer(context, explained.question, storages, explained.at)
+
+
+def get(context: Context, ref: Ref, *, forgotten: bool = False) -> Memory:
+    """The memory that answers to the ref, archived or not; one that was forgotten only when asked for so.
+
+    Raises NotFound.
+    """
+    _, memory = context.find(ref)
+    if memory.is_forgotten and not forgotten:
+        raise NotFound(f"Memory {memory.ref} was forgotten.", hint=f"`kept restore {memory.ref}` brings it back.")
+    context.tell_read([memory])
+    return memory
+
+
+def list_memories(
+    context: Context,
+    *,
+    kinds: Sequence[str],
+    tags: Sequence[str],
+    status: ListStatus | None,
+    limit: int,
+    after: Ref | None,
+) -> Memories:
+    """Memories, newest first: the project's, then global ones."""
+    check_limit(limit)
+    shelf: Shelf = "live"
+    if status in ("archived", "forgotten"):
+        shelf = "archive" if status == "archived" else "forgotten"
+    elif status is not None and status not in ("candidate", "confirmed", "pinned"):
+        raise InvalidInput(
+            f"{status!r} is not a status.", hint="Choose candidate, confirmed, pinned, archived or forgotten."
         )
-        storages, now = self._readable(), self._now()
-        recalled = note(question, self._answer(question, storages, now), storages, now)
-        self._tell_search(query, len(recalled.hits))
-        self._after_recall(recalled.receipt)
-        return recalled
+    where = Where(
+        shelf=shelf,
+        kinds=_well_formed(kinds),
+        tags=_well_formed(tags),
+        statuses=(status,) if status in ("candidate", "confirmed", "pinned") else (),
+    )
+    position = None if after is None else _position(context, after)
+    found: Memories = []
+    for storage in context.readable():
+        is_global = storage.space == GLOBAL
+        if position is not None and position.is_global and not is_global:
+            continue
+        page_after = position.id if position is not None and position.is_global == is_global else None
+        with storage.reading() as reader:
+            found += reader.select(where, limit=limit - len(found), after=page_after)
+    context.tell_read(found)
+    return found
 
-    def why(self, receipt: Ref | None = None) -> Explained:
-        """What a recall returned, what just missed, and the numbers behind it: the last one, or the receipt's."""
-        return explain(receipt, self._readable())
 
-    def replay(self, receipt: Ref | None = None) -> Recalled:
-        """Ask a receipt's question again, as of its moment, noting nothing. The same store gives the same answer."""
-        explained = self.why(receipt)
-        return self._answer(explained.question, self._readable(), explained.at)
+def _position(context: Context, after: Ref) -> ids.Ref:
+    """The id where a page ended, also of a memory that is no longer there."""
+    position = ids.parse_ref(after)
+    return position if position.uid is None else ids.parse_ref(context.find(after)[1].ref)
 
-    def get(self, ref: Ref, *, forgotten: bool = False) -> Memory:
-        """The memory that answers to the ref, archived or not; one that was forgotten only when asked for so.
 
-        Raises NotFound.
-        """
-        _, memory = self._find(ref)
-        if memory.is_forgotten and not forgotten:
-            raise NotFound(f"Memory {memory.ref} was forgotten.", hint=f"`kept restore {memory.ref}` brings it back.")
-        self._tell_read([memory])
-        return memory
-
-    def list(
-        self,
-        *,
-        kinds: Sequence[str] = (),
-        tags: Sequence[str] = (),
-        status: ListStatus | None = None,
-        limit: int = 50,
-        after: Ref | None = None,
-    ) -> Memories:
-        """Memories, newest first: the project's, then global ones. `after` is the last ref of the page before.
-
-        `status` None means live; "archived" and "forgotten" show what has left.
-        """
-        check_limit(limit)
-        shelf: Shelf = "live"
-        if status in ("archived", "forgotten"):
-            shelf = "archive" if status == "archived" else "forgotten"
-        elif status is not None and status not in ("candidate", "confirmed", "pinned"):
-            raise InvalidInput(
-                f"{status!r} is not a status.", hint="Choose candidate, confirmed, pinned, archived or forgotten."
-            )
-        where = Where(
-            shelf=shelf,
-            kinds=_well_formed(kinds),
-            tags=_well_formed(tags),
-            statuses=(status,) if status in ("candidate", "confirmed", "pinned") else (),
-        )
-        position = None if after is None else self._position(after)
-        found: Memories = []
-        for storage in self._readable():
-            is_global = storage.space == GLOBAL
-            if position is not None and position.is_global and not is_global:
-                continue
-            page_after = position.id if position is not None and position.is_global == is_global else None
-            with storage.reading() as reader:
-                found += reader.select(where, limit=limit - len(found), after=page_after)
-        self._tell_read(found)
-        return found
-
-    def _answer(self, question: Question, storages: Storages, now: datetime) -> Recalled:
-        return answer(
-            question,
-            storages,
-            settings=self._settings,
-            now=now,
-            timer=self._timer,
-            latencies=self._latencies,
-            reranker=self._reranker,
-            find_embedder=self._find_embedder,
-        )
-
-    def _position(self, after: Ref) -> ids.Ref:
-        """The id where a page ended, also of a memory that is no longer there."""
-        position = ids.parse_ref(after)
-        return position if position.uid is None else ids.parse_ref(self._find(after)[1].ref)
+def _checked(question: Question) -> Question:
+    """The question as a storage can be asked it. Raises InvalidInput for a query or names of another type."""
+    if not isinstance(question.query, str):
+        raise InvalidInput(f"query must be a string, not {type(question.query).__name__}.")
+    [query] = _well_formed([question.query])
+    return replace(
+        question,
+        query=query,
+        kinds=_well_formed(question.kinds),
+        tags=_well_formed(question.tags),
+        files=_well_formed(question.files),
+    )
 
 
 def _well_formed(words: Sequence[str]) -> tuple[str, ...]:

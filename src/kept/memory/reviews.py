@@ -1,7 +1,7 @@
-"""Reviews: what somebody should look at again, and the carrying out of what they decide.
+"""Reviews (`memory.reviews`): stale, duplicate and conflicting memories, and decisions about them.
 
-Facade layer. What is pointed at, and why, is decided in `upkeep/review.py`. Rule: looking changes nothing; decisions
-are one call, hence one group in the journal, and `undo` takes them back together.
+`upkeep.review` decides what to point at, and why. Rule: listing changes nothing; all decisions of one call are one
+group in the journal, and `undo` takes them back together.
 """
 
 from collections import Counter
@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from kept import access, ids, text
 from kept.errors import InvalidInput, NotFound
-from kept.memory.context import Memories, Opened
+from kept.memory.context import Context, Memories
 from kept.model import Conflict, Memory, Session, replace
 from kept.ports import Reader, Storage, Transaction, Where
 from kept.upkeep import review as judging
@@ -21,7 +21,8 @@ from kept.writing.duplicates import NEAR_RATIO, supersede
 
 PAGE = 500
 MOST_MESSAGES = 2_000  # of recent talk: what a month of work says, without reading a year of it
-LONG_TERM = Where(tiers=("project", "global"))  # what sessions and tasks hold goes by itself
+LONG_TERM = Where(tiers=("project", "global"))  # the notes of sessions and tasks expire anyway
+Findings = list[ReviewFinding]
 
 
 class Review(Struct, frozen=True, kw_only=True):
@@ -39,33 +40,36 @@ class Review(Struct, frozen=True, kw_only=True):
         return len(self.findings)
 
 
-class Reviewing(Opened):
-    """What asks somebody to decide."""
+class Reviews:
+    """Memories to look at again, and decisions about them (`memory.reviews`)."""
 
-    def review(self, *, limit: int = 20, reasons: Sequence[ReviewReason] = ()) -> Review:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def list(self, *, limit: int = 20, reasons: Sequence[ReviewReason] = ()) -> Review:
         """What is stale, unused, repeated, contradicted or irrelevant to recent talk, each with why and a proposal.
 
         Of what this actor may change. `reasons` names those that are wanted; `counts` are of all. Changes nothing.
         """
         if limit < 0:
-            raise InvalidInput(f"A limit of {limit} makes no sense.", hint="Give 0 or more.")
+            raise InvalidInput(f"limit must be 0 or more, got {limit}.")
         for reason in reasons:
             if reason not in REASONS:
-                raise InvalidInput(f"{reason!r} is no reason.", hint=f"Choose from {', '.join(REASONS)}.")
-        now, actor = self._now(), self._as_actor()
-        rules = judging.ReviewRules(shelf_life_days=self._settings.shelf_life_days, near_percent=NEAR_RATIO)
-        found: list[ReviewFinding] = []
+                raise InvalidInput(f"Unknown reason {reason!r}.", hint=f"Choose from {', '.join(REASONS)}.")
+        now, actor = self._context.now(), self._context.actor_here()
+        rules = judging.ReviewRules(shelf_life_days=self._context.settings.shelf_life_days, near_percent=NEAR_RATIO)
+        found: Findings = []
         examined = 0
         talk = Talk()
-        for storage in self._readable():
+        for storage in self._context.readable():
             talk = talk if talk.messages else _recent_talk(storage, now)
             if access.may_write(actor, storage.space):
                 with storage.reading() as reader:
-                    memories = list(_every(reader))
+                    memories = [*_every(reader)]
                     conflicts = reader.all(Conflict)
                 examined += len(memories)
                 found += judging.review(memories, conflicts, talk, now, rules)
-        self._tell_read([finding.memory for finding in found])
+        self._context.tell_read([finding.memory for finding in found])
         wanted = [finding for finding in found if not reasons or set(reasons) & set(finding.reasons)]
         return Review(
             findings=tuple(wanted[:limit]),
@@ -74,7 +78,7 @@ class Reviewing(Opened):
             messages=talk.messages,
         )
 
-    def apply_review(self, decisions: Iterable[Decision | str]) -> Memories:
+    def apply(self, decisions: Iterable[Decision | str]) -> Memories:
         """Carry out decisions, all of them or none; the memories as they are afterwards, in order.
 
         A decision is a `Decision`, or its text: `keep:3` (it stays, and counts as verified now), `archive:5`,
@@ -83,20 +87,25 @@ class Reviewing(Opened):
         if isinstance(decisions, str):
             decisions = [decisions]
         chosen = [parse_decision(one) if isinstance(one, str) else _checked(one) for one in decisions]
-        found = [(one, *self._find_live(one.ref), self._find_live(one.by) if one.by else None) for one in chosen]
+        found = [
+            (one, *self._context.find_live(one.ref), self._context.find_live(one.by) if one.by else None)
+            for one in chosen
+        ]
         _check_together([(memory, by[1] if by else None) for _, _, memory, by in found])
         for one, storage, memory, by in found:
             if by is not None and by[0] is not storage:
                 raise InvalidInput(f"Memories {memory.ref} and {by[1].ref} are in different spaces.")
-            self._check_change(storage.space, memory.kind, f"{one.action.capitalize()} global memory {memory.ref}?")
-        stamp = self._stamp()
+            self._context.check_change(
+                storage.space, memory.kind, f"{one.action.capitalize()} global memory {memory.ref}?"
+            )
+        stamp = self._context.stamp()
         changed: dict[str, Memory] = {}
         for storage in {storage.space: storage for _, storage, _, _ in found}.values():
             own = [(one, memory, by) for one, owner, memory, by in found if owner is storage]
             with storage.writing(stamp, urgent=any(one.action == "forget" for one, _, _ in own)) as tx:
                 for one, memory, by in own:
                     changed[memory.uid] = _carry_out(tx, one, memory, by[1] if by else None)
-            self._tell_write(storage, -sum(changed[memory.uid].is_archived for _, memory, _ in own))
+            self._context.tell_write(storage, -sum(changed[memory.uid].is_archived for _, memory, _ in own))
         return [changed[memory.uid] for _, _, memory, _ in found]
 
 
@@ -111,7 +120,7 @@ def _checked(decision: Decision) -> Decision:
     is_sound = decision.action in ACTIONS and bool(decision.by) == (decision.action == "supersede")
     if not is_sound or not decision.ref or decision.ref == decision.by:
         raise InvalidInput(
-            f"{str(decision)[:60]!r} is no decision.",
+            f"{str(decision)[:60]!r} is not a decision.",
             hint="Write keep:3, archive:3, forget:3, or supersede:9=3 (3 holds, 9 goes).",
         )
     for ref in (decision.ref, decision.by):
@@ -128,7 +137,7 @@ def _check_together(pairs: Sequence[tuple[Memory, Memory | None]]) -> None:
             raise InvalidInput(f"There are two decisions about memory {memory.ref}.", hint="Give one of them.")
         if by is not None and by.uid in subjects:
             raise InvalidInput(
-                f"Memory {memory.ref} cannot be superseded by {by.ref}: there is a decision about that one, too.",
+                f"Memory {memory.ref} cannot be superseded by {by.ref}: there is a decision about that one as well.",
                 hint="Decide about one after the other.",
             )
 
@@ -166,7 +175,7 @@ def _consolidated(holds: Memory, gone: Memory, at: datetime) -> Memory:
 def _still_live(tx: Transaction, memory: Memory) -> Memory:
     current = tx.get(Memory, memory.id)
     if current is None or current.is_archived:
-        raise NotFound(f"Memory {memory.ref} has gone meanwhile.", hint="Nothing was changed. Review again.")
+        raise NotFound(f"Memory {memory.ref} has gone in the meantime.", hint="Nothing was changed. Review again.")
     return current
 
 

@@ -1,13 +1,8 @@
-"""Sessions: what was said, kept as it was said, and what is worth keeping of it.
+"""Sessions: conversations as they were said, the findings taken from them, and the window sent to a model.
 
-Facade layer. `memory.session("…")` gives an `OpenSession`: append messages, look at the window, flush before a
-compaction, finish, fork. Rule: a transcript is only ever added to. Compaction adds a summary, and the window is
-computed; findings are stored together with the mark up to which they were taken: a crash loses none and repeats none.
-
-The window: what of a conversation stands in the context of a model now, and how much room it takes.
-
-Noun layer; `sessions.py` shows it. Rule: a window is computed from the transcript and never written back, so that
-compaction leaves everything as it was said.
+`memory.session("…")` gives an `OpenSession`: append messages, look at the window, flush before a compaction, finish,
+fork. Rule: a transcript is only ever added to. Compaction adds a summary, and the window is computed from the
+transcript; findings are stored together with the mark up to which they were taken, so a crash loses and repeats none.
 """
 
 import secrets
@@ -21,8 +16,9 @@ from msgspec import Struct
 
 from kept import tokens
 from kept.errors import InvalidInput, NotFound
-from kept.memory.context import Memories, Receipts
-from kept.memory.write import Remembering, grown_by
+from kept.memory import write
+from kept.memory.context import Context, Memories, Receipts, Sessions
+from kept.memory.write import grown_by
 from kept.model import Draft, Memory, Message, MessageRole, Receipt, Session, Source, replace
 from kept.ports import Reader, Storage, Where
 from kept.projects import mirrors
@@ -83,52 +79,51 @@ class Flushed(Struct, frozen=True, kw_only=True):
     summary: str | None = None  # the ref of the stored summary
 
 
-class Sessions(Remembering):
-    """What keeps conversations."""
+def open_session(context: Context, id: str | None, *, agent: str | None, parent: str | None) -> "OpenSession":
+    """The session of that id, begun if it is new; without an id, a new one."""
+    at = context.now()
+    name = check_session_name(id if id is not None else f"{at:%Y%m%d-%H%M%S}-{context.new_id()}")
+    for value in (agent, parent):
+        if value is not None:
+            check_text(value, "The name", MAX_NAME_CHARS)
+    agent = None if agent is None else redact(agent).text
+    storage = context.writable(Draft(content=name))
+    with storage.reading() as reader:
+        known = reader.session(name)
+    if known is None:
+        with storage.writing(context.stamp()) as tx:
+            known = tx.session(name) or tx.add(
+                Session(name=name, agent=agent or context.actor.name, parent=parent, started_at=at), "session"
+            )
+        _write_index(context, storage)
+    opened = OpenSession(context, storage, name)
+    opened.recover()
+    return opened
 
-    def session(self, id: str | None = None, *, agent: str | None = None, parent: str | None = None) -> "OpenSession":
-        """The session of that id, begun if it is new; without an id, a new one."""
-        at = self._now()
-        name = check_session_name(id if id is not None else f"{at:%Y%m%d-%H%M%S}-{self._new_id()}")
-        for value in (agent, parent):
-            if value is not None:
-                check_text(value, "The name", MAX_NAME_CHARS)
-        agent = None if agent is None else redact(agent).text
-        storage = self._writable(Draft(content=name))
+
+def list_sessions(context: Context) -> Sessions:
+    """All sessions of the project, oldest first."""
+    storage = context.spaces.project()
+    context.readable()
+    if storage is None:
+        return []
+    with storage.reading() as reader:
+        return reader.all(Session)
+
+
+def _write_index(context: Context, storage: Storage) -> None:
+    folder = context.spaces.sessions_folder()
+    if folder is not None:
         with storage.reading() as reader:
-            known = reader.session(name)
-        if known is None:
-            with storage.writing(self._stamp()) as tx:
-                known = tx.session(name) or tx.add(
-                    Session(name=name, agent=agent or self._actor.name, parent=parent, started_at=at), "session"
-                )
-            self._index_sessions(storage)
-        opened = OpenSession(self, storage, name)
-        opened.recover()
-        return opened
-
-    def sessions(self) -> list[Session]:
-        """All sessions of the project, oldest first."""
-        storage = self._spaces.project()
-        self._readable()
-        if storage is None:
-            return []
-        with storage.reading() as reader:
-            return reader.all(Session)
-
-    def _index_sessions(self, storage: Storage) -> None:
-        folder = self._spaces.sessions_folder()
-        if folder is not None:
-            with storage.reading() as reader:
-                mirrors.write_index_of(folder, reader)
+            mirrors.write_index_of(folder, reader)
 
 
 class OpenSession:
     """One session, open for more. Several processes may have the same one open; each append takes its turn."""
 
-    def __init__(self, memory: Sessions, storage: Storage, name: str) -> None:
+    def __init__(self, context: Context, storage: Storage, name: str) -> None:
         self.id = name
-        self._memory = memory
+        self._context = context
         self._storage = storage
 
     # What was said
@@ -152,36 +147,42 @@ class OpenSession:
 
     def extend(self, messages: Sequence[Message]) -> list[Message]:
         """Add many messages in one transaction, and return those that were new."""
-        rules = self._memory._rules()
-        clean = [self._checked(message) for message in messages]
+        rules = self._context.rules()
+        clean = [_checked(message) for message in messages]
         clean = [redact_message(message, email=rules.redact_email, allow=rules.allow) for message in clean]
-        with self._storage.writing(self._memory._stamp()) as tx:
+        with self._storage.writing(self._context.stamp()) as tx:
             before = tx.last_number(self.id)
             added = tx.append([replace(message, session=self.id, at=message.at or tx.stamp.at) for message in clean])
             session = tx.session(self.id)
             if added and session is not None and session.packed_at is not None:  # it goes on: unpacked
                 session = tx.put(replace(session, packed_at=None), "unpack")
         if session is None or session.packed_at is None:
-            self._mirror()
+            _mirror(self._context, self._storage, self.id)
         if added:
-            self._tell("memory:write", delta=len(added))
-        every = self._memory._settings.checkpoint_every_messages
+            _tell(self._context, self._storage, self.id, "memory:write", delta=len(added))
+        every = self._context.settings.checkpoint_every_messages
         if added and before // every != (before + len(added)) // every:
             self.checkpoint()
-        if self._memory._settings.flush_enabled and self._outgrew(self._memory._settings.flush_threshold_tokens):
+        if self._context.settings.flush_enabled and self._outgrew(self._context.settings.flush_threshold_tokens):
             self.flush()
         return added
 
     def messages(self) -> list[Message]:
         """The whole transcript, summaries included."""
         said = self._said()
-        self._tell("memory:read", size=sum(len(message.content) for message in said))
+        _tell(self._context, self._storage, self.id, "memory:read", size=sum(len(message.content) for message in said))
         return said
 
     def window(self) -> Window:
         """What belongs into the context: the newest summary and what was said after it, old tool results left out."""
         shown = self._window()
-        self._tell("memory:read", size=sum(len(message.content) for message in shown.messages))
+        _tell(
+            self._context,
+            self._storage,
+            self.id,
+            "memory:read",
+            size=sum(len(message.content) for message in shown.messages),
+        )
         return shown
 
     # What is kept of it
@@ -204,8 +205,8 @@ class OpenSession:
         with self._storage.reading() as reader:
             last, session = reader.last_number(self.id), reader.session(self.id)
         if last and session is not None and session.packed_at is None:
-            self._mirror()
-        if session is not None and last - session.checked >= self._memory._settings.checkpoint_every_messages:
+            _mirror(self._context, self._storage, self.id)
+        if session is not None and last - session.checked >= self._context.settings.checkpoint_every_messages:
             self.checkpoint()
 
     def flush(self, summarizer: Summarizer | None = None) -> Flushed:
@@ -217,7 +218,7 @@ class OpenSession:
             return Flushed(findings=findings)
         receipt = self._store_summary(messages, summarizer)
         self._set_mark(flushed=messages[-1].n)
-        self._memory._signals.emit("memory:flush", sessionId=self.id)
+        self._context.signals.emit("memory:flush", sessionId=self.id)
         return Flushed(findings=findings, summary=receipt.ref if receipt else None)
 
     def compact(self, *, force: bool = False, summarizer: Summarizer | None = None) -> Window:
@@ -225,7 +226,7 @@ class OpenSession:
 
         Nothing that was written changes: the summary is one more record. Flushes first.
         """
-        settings = self._memory._settings
+        settings = self._context.settings
         before = self._window()
         if not force and before.tokens < settings.compaction_threshold_tokens:
             return before
@@ -239,7 +240,7 @@ class OpenSession:
         summary = (summarizer or summarize)(old) or "Nothing of note was said."
         self.extend([Message(id=f"summary_{upto:03d}", role="summary", content=summary, input={"upto": upto})])
         after = self._window()
-        self._memory._signals.emit("memory:compact", sessionId=self.id, before=before.tokens, after=after.tokens)
+        self._context.signals.emit("memory:compact", sessionId=self.id, before=before.tokens, after=after.tokens)
         return after
 
     def finish(self, *, fast: bool = False, summarizer: Summarizer | None = None) -> Flushed:
@@ -248,18 +249,18 @@ class OpenSession:
         `fast` is for a host about to exit: what was said is safe anyway, and the rest is done at the next opening.
         """
         if fast:
-            self._set_mark(finished_at=self._memory._now())
+            self._set_mark(finished_at=self._context.now())
             return Flushed()
         flushed = self.flush(summarizer)
         promoted = self._promote()
-        self._set_mark(finished_at=self._memory._now())
-        self._memory._index_sessions(self._storage)
+        self._set_mark(finished_at=self._context.now())
+        _write_index(self._context, self._storage)
         return replace(flushed, promoted=len(promoted))
 
     def fork(self, id: str | None = None, *, agent: str | None = None) -> "OpenSession":
         """A new session that begins with everything said here, and knows where it came from."""
-        child = self._memory.session(id, agent=agent, parent=self.id)
-        with self._storage.writing(self._memory._stamp()) as tx:
+        child = open_session(self._context, id, agent=agent, parent=self.id)
+        with self._storage.writing(self._context.stamp()) as tx:
             if tx.last_number(child.id):
                 raise InvalidInput(f"Session {child.id} has messages of its own already.", hint="Give a new id.")
             parent = tx.session(self.id)
@@ -268,8 +269,8 @@ class OpenSession:
             if session is not None and parent is not None:
                 tx.put(replace(session, checked=parent.checked, flushed=parent.flushed), "fork")
             copied = tx.last_number(child.id)
-        child._mirror()
-        child._tell("memory:write", delta=copied)
+        _mirror(self._context, self._storage, child.id)
+        _tell(self._context, self._storage, child.id, "memory:write", delta=copied)
         return child
 
     @contextmanager
@@ -285,37 +286,7 @@ class OpenSession:
             return reader.messages(self.id)
 
     def _window(self) -> Window:
-        return window(self._said(), self._memory._settings.tool_result_retention)
-
-    def _tell(self, signal: str, **payload: int) -> None:
-        path = f"{self._storage.space}/sessions/{self.id}"
-        self._memory._signals.emit(signal, type="session", path=path, **payload)
-
-    def _checked(self, message: Message) -> Message:
-        if not isinstance(message, Message):
-            raise InvalidInput(f"A {type(message).__name__} is not a message.", hint="Give kept.Message(id=…, role=…).")
-        if message.role not in ROLES:
-            raise InvalidInput(f"{message.role!r} is not a role.", hint=f"Choose one of {', '.join(ROLES)}.")
-        check_text(message.content, "The message", 10 * MAX_TEXT_BYTES)
-        for name, value in (("id", message.id), ("name", message.name), ("speaker", message.speaker)):
-            if value is not None:
-                check_text(value, f"The {name} of the message", MAX_NAME_CHARS)
-        if message.at is not None and (not isinstance(message.at, datetime) or message.at.tzinfo is None):
-            raise InvalidInput("The time of the message has no time zone.", hint="Use datetime(…, tzinfo=UTC).")
-        if message.input is not None:
-            try:
-                if not isinstance(message.input, dict):
-                    raise TypeError(f"it is a {type(message.input).__name__}, and not a dictionary")
-                msgspec.json.encode(message.input)
-            except (TypeError, ValueError, RecursionError) as error:
-                raise InvalidInput(f"The input of the tool call is not JSON ({error}).") from error
-        return message
-
-    def _mirror(self) -> None:
-        folder = self._memory._spaces.sessions_folder()
-        if folder is not None:
-            with self._storage.reading() as reader:
-                mirrors.mirror(folder, self.id, lambda n: reader.messages(self.id, after=n))
+        return window(self._said(), self._context.settings.tool_result_retention)
 
     def _outgrew(self, threshold_tokens: int) -> bool:
         with self._storage.reading() as reader:
@@ -326,7 +297,7 @@ class OpenSession:
         return sum(map(message_tokens, unflushed)) >= threshold_tokens
 
     def _take_findings(self) -> Receipts:
-        if self._memory._is_off(self.id):
+        if self._context.is_off(self.id):
             return []
         with self._storage.reading() as reader:
             session = reader.session(self.id)
@@ -335,49 +306,82 @@ class OpenSession:
             recent = reader.messages(self.id, after=max(0, session.checked - OVERLAP))
         if not recent or recent[-1].n <= session.checked:
             return []
-        rules = replace(self._memory._rules(), echoes=self._memory._echoes())
+        rules = replace(self._context.rules(), echoes=write.echoes(self._context))
         ready = [pipeline.prepare(_as_draft(found, session), rules) for found in extract(recent)]
-        with self._storage.writing(self._memory._stamp()) as tx:
-            receipts = pipeline.store(tx, ready, self._memory._place(self._storage, tx.stamp.at))
+        with self._storage.writing(self._context.stamp()) as tx:
+            receipts = pipeline.store(tx, ready, write.place(self._storage, tx.stamp.at))
             current = tx.session(self.id)
             if current is not None:
                 tx.put(replace(current, checked=max(current.checked, recent[-1].n)), "checkpoint")
-        self._memory._count_reasons(receipts)
+        write.count_reasons(self._context, receipts)
         if ready:
-            self._memory._tell_write(self._storage, sum(map(grown_by, receipts)))
+            self._context.tell_write(self._storage, sum(map(grown_by, receipts)))
         return [receipt for receipt in receipts if receipt.outcome != "refused" and receipt.reason != "already_stored"]
 
     def _store_summary(self, messages: Sequence[Message], summarizer: Summarizer | None) -> Receipt | None:
         text = (summarizer or summarize)([message for message in messages if message.role != "summary"])
-        if not text.strip() or self._memory._is_off(self.id):
+        if not text.strip() or self._context.is_off(self.id):
             return None
         draft = Draft(
             content=text[: pipeline.MAX_SUMMARY_CHARS],
             kind="summary",
             tier="session",
             key=f"{self.id}:summary:{messages[-1].n}",
-            source=Source(origin="narrative", agent=self._memory._actor.name, session=self.id),
+            source=Source(origin="narrative", agent=self._context.actor.name, session=self.id),
         )
-        return self._memory.remember_many([draft])[0]
+        return write.remember(self._context, draft)
 
     def _promote(self) -> Memories:
         """Make project memories, as candidates, of the findings that have shown enough."""
-        preset = PRESETS[self._memory._settings.preset]
+        preset = PRESETS[self._context.settings.preset]
         promoted: Memories = []
-        with self._storage.writing(self._memory._stamp()) as tx:
+        with self._storage.writing(self._context.stamp()) as tx:
             for memory in _findings_of(self.id, tx):
                 if admit.is_promotable(signals_of(memory), memory.importance, len(memory.content), preset):
                     change = replace(memory, tier="project", status="candidate", updated_at=tx.stamp.at)
                     promoted.append(tx.put(change, "promote"))
         if promoted:
-            self._memory._tell_write(self._storage, 0)
+            self._context.tell_write(self._storage, 0)
         return promoted
 
     def _set_mark(self, **marks: Any) -> None:
-        with self._storage.writing(self._memory._stamp()) as tx:
+        with self._storage.writing(self._context.stamp()) as tx:
             session = tx.session(self.id)
             if session is not None:
                 tx.put(msgspec.structs.replace(session, **marks), "session")
+
+
+def _checked(message: Message) -> Message:
+    if not isinstance(message, Message):
+        raise InvalidInput(f"A {type(message).__name__} is not a message.", hint="Give kept.Message(id=…, role=…).")
+    if message.role not in ROLES:
+        raise InvalidInput(f"{message.role!r} is not a role.", hint=f"Choose one of {', '.join(ROLES)}.")
+    check_text(message.content, "The message", 10 * MAX_TEXT_BYTES)
+    for name, value in (("id", message.id), ("name", message.name), ("speaker", message.speaker)):
+        if value is not None:
+            check_text(value, f"The {name} of the message", MAX_NAME_CHARS)
+    if message.at is not None and (not isinstance(message.at, datetime) or message.at.tzinfo is None):
+        raise InvalidInput("The time of the message has no time zone.", hint="Use datetime(…, tzinfo=UTC).")
+    if message.input is not None:
+        try:
+            if not isinstance(message.input, dict):
+                raise TypeError(f"it is a {type(message.input).__name__}, and not a dictionary")
+            msgspec.json.encode(message.input)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InvalidInput(f"The input of the tool call is not JSON ({error}).") from error
+    return message
+
+
+def _mirror(context: Context, storage: Storage, name: str) -> None:
+    """Bring the session's file up to date."""
+    folder = context.spaces.sessions_folder()
+    if folder is not None:
+        with storage.reading() as reader:
+            mirrors.mirror(folder, name, lambda n: reader.messages(name, after=n))
+
+
+def _tell(context: Context, storage: Storage, name: str, signal: str, **payload: int) -> None:
+    context.signals.emit(signal, type="session", path=f"{storage.space}/sessions/{name}", **payload)
 
 
 class Exchange:

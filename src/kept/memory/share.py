@@ -1,8 +1,8 @@
-"""Sharing: one message with what a skill needs to know. It is all that the skill ever holds.
+"""Share: one message with the memories that a skill needs. It is all that the skill ever holds.
 
-Facade layer. A skill reaches no memory (access.py); whoever calls it hands it a message in Brain's form, within a
-budget of tokens. Rule: what leaves is read twice. Secrets are taken out again, no content can pass for another memory,
-and what reads like an instruction nobody wrote stays here, as in a briefing.
+A skill reaches no memory (`access`); its caller hands it a message in Brain's form, within a budget of tokens. Rule:
+everything that leaves is checked again. Secrets are taken out, no content can pass for another memory, and text that
+reads like an instruction nobody wrote stays here, as in a briefing.
 """
 
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ from msgspec import Struct
 from kept import text, tokens
 from kept.errors import InvalidInput
 from kept.memory import read
-from kept.memory.context import Storages
-from kept.memory.read import Asking, Question
+from kept.memory.context import Context, Storages
+from kept.memory.read import Question
 from kept.model import Entry, LeftOut, Memory, Recalled, replace, several
 from kept.recall.briefing.compose import NO_ROOM, distrust
 from kept.recall.briefing.render import Pair, conflict_sentence, render_entry
@@ -29,7 +29,7 @@ SHARE_TOKENS = 1_500  # of a skill's prompt: a page and a half, which leaves it 
 CONTEXT_SHARE = 1 / 3  # of the budget, at most, for what always holds in the project
 
 
-class Context(Struct, frozen=True, kw_only=True):
+class SharedContext(Struct, frozen=True, kw_only=True):
     """What the skill is told: what fits its work, and what always holds in the project."""
 
     memory_snippet: str = ""
@@ -40,7 +40,7 @@ class Payload(Struct, frozen=True, kw_only=True):
     """What the skill is to do, and what it is told for that."""
 
     action: str
-    context: Context = Context()
+    context: SharedContext = SharedContext()
 
 
 class SharingMessage(Struct, frozen=True, kw_only=True, rename={"sender": "from"}):
@@ -71,73 +71,68 @@ class Shared(Struct, frozen=True, kw_only=True):
         return _wire(self.message)
 
 
-class Sharing(Asking):
-    """What hands memories on."""
+def share(
+    context: Context,
+    *,
+    to: str,
+    action: str,
+    query: str,
+    project_context: str | None = None,
+    budget_tokens: int | None = None,
+    files: Sequence[str] = (),
+) -> Shared:
+    """The message for a skill. Raises InvalidInput when not even its envelope fits the budget."""
+    budget_tokens = SHARE_TOKENS if budget_tokens is None else budget_tokens
+    storages, now = context.readable(), context.now()
+    rules = context.rules()
+    given = None if project_context is None else _own_words(project_context, rules)
+    names = [_name(value, what, rules) for value, what in ((context.actor.name, "sender"), (to, "recipient"))]
+    envelope = SharingMessage(
+        sender=names[0],
+        to=names[1],
+        payload=Payload(action=_name(action, "action", rules), context=SharedContext(project_context=given or "")),
+    )
+    [query] = [query.encode("utf-8", "replace").decode()]
+    question = Question(query=query, limit=MOST_RECALLED, sure=SURE, files=several(files))
+    recalled = read.answer(context, question, storages, now) if query.strip() else Recalled()
+    situation = Situation(agent=context.actor.name, prompt=query, files=several(files))
+    with ExitStack() as stack:
+        readers = [stack.enter_context(storage.reading()) for storage in storages]
+        found = what_to_tell(situation, recalled, readers, context.settings, now)
+    fitting = found.retrieval if query.strip() else ()
+    of_context = int(budget_tokens * CONTEXT_SHARE)
+    parts = _Parts(envelope, budget_tokens, found.conflicts, rules)
+    refs = {entry.ref for entry in fitting}
+    parts.take("memory_snippet", [entry for entry in found.always if entry.ref in refs], budget_tokens)
+    if given is None:
+        parts.take("project_context", found.always, of_context)
+    parts.take("memory_snippet", fitting, budget_tokens)
+    if given is None:
+        parts.take("project_context", found.summary, of_context)
+    shared = parts.shared(found.left_out)
+    context.tell_search(query, len(recalled.hits))
+    context.tell_read([entry.memory for entry in shared.entries])
+    return replace(shared, receipt=_note_share(context, question, recalled, shared, storages))
 
-    def share(
-        self,
-        *,
-        to: str,
-        action: str,
-        query: str,
-        project_context: str | None = None,
-        budget_tokens: int = SHARE_TOKENS,
-        files: Sequence[str] = (),
-    ) -> Shared:
-        """A message for a skill: what fits `query`, and what always holds in the project (pinned, last summaries).
 
-        `project_context` says the latter in your own words instead. The message as JSON takes at most `budget_tokens`.
-        Raises InvalidInput when not even its envelope fits.
-        """
-        storages, now = self._readable(), self._now()
-        rules = self._rules()
-        given = None if project_context is None else _own_words(project_context, rules)
-        names = [_name(value, what, rules) for value, what in ((self._actor.name, "sender"), (to, "recipient"))]
-        envelope = SharingMessage(
-            sender=names[0],
-            to=names[1],
-            payload=Payload(
-                action=_name(action, "action", rules), context=Context(project_context=given if given else "")
-            ),
-        )
-        [query] = [query.encode("utf-8", "replace").decode()]
-        question = Question(query=query, limit=MOST_RECALLED, sure=SURE, files=several(files))
-        recalled = self._answer(question, storages, now) if query.strip() else Recalled()
-        situation = Situation(agent=self._actor.name, prompt=query, files=several(files))
-        with ExitStack() as stack:
-            readers = [stack.enter_context(storage.reading()) for storage in storages]
-            found = what_to_tell(situation, recalled, readers, self._settings, now)
-        fitting = found.retrieval if query.strip() else ()
-        of_context = int(budget_tokens * CONTEXT_SHARE)
-        parts = _Parts(envelope, budget_tokens, found.conflicts, rules)
-        refs = {entry.ref for entry in fitting}
-        parts.take("memory_snippet", [entry for entry in found.always if entry.ref in refs], budget_tokens)
-        if given is None:
-            parts.take("project_context", found.always, of_context)
-        parts.take("memory_snippet", fitting, budget_tokens)
-        if given is None:
-            parts.take("project_context", found.summary, of_context)
-        shared = parts.shared(found.left_out)
-        self._tell_search(query, len(recalled.hits))
-        self._tell_read([entry.memory for entry in shared.entries])
-        return replace(shared, receipt=self._note_share(question, recalled, shared, storages))
-
-    def _note_share(self, question: Question, recalled: Recalled, shared: Shared, storages: Storages) -> str | None:
-        """Write down what was handed to whom. Skipped while others write."""
-        told = {entry.memory.uid for entry in shared.entries}
-        hits = tuple(hit for hit in recalled.hits if hit.memory.uid in told)
-        body = read.body(question, replace(recalled, hits=hits, misses=())) | {
-            "kind": "share",
-            "to": shared.message.to,
-            "left_out": msgspec.to_builtins(shared.left_out),
-            "sections": [{"name": "shared", "entries": [_line(entry) for entry in shared.entries]}],
-        }
-        uids = [*told, *(hit.memory.uid for hit in recalled.hits)]
-        for storage in filter(read.holds_receipts, storages):
-            with storage.bookkeeping() as notes:
-                if notes is not None:
-                    return f"r{notes.save_receipt(body, list(dict.fromkeys(uids)), self._now())}"
-        return None
+def _note_share(
+    context: Context, question: Question, recalled: Recalled, shared: Shared, storages: Storages
+) -> str | None:
+    """Write down what was handed to whom. Skipped while others write."""
+    told = {entry.memory.uid for entry in shared.entries}
+    hits = tuple(hit for hit in recalled.hits if hit.memory.uid in told)
+    body = read.body(question, replace(recalled, hits=hits, misses=())) | {
+        "kind": "share",
+        "to": shared.message.to,
+        "left_out": msgspec.to_builtins(shared.left_out),
+        "sections": [{"name": "shared", "entries": [_line(entry) for entry in shared.entries]}],
+    }
+    uids = [*told, *(hit.memory.uid for hit in recalled.hits)]
+    for storage in filter(read.holds_receipts, storages):
+        with storage.bookkeeping() as notes:
+            if notes is not None:
+                return f"r{notes.save_receipt(body, list(dict.fromkeys(uids)), context.now())}"
+    return None
 
 
 class _Parts:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from kept import ids, text
 from kept.errors import InvalidInput, NotFound
 from kept.memory import Kept
-from kept.memory.read import Question, holds_receipts
+from kept.memory.read import Question, answer, holds_receipts
 from kept.model import KINDS, Hit, Memory, Receipt, Source, canonical_kind
 from kept.ports import Where
 from kept.tables import PRESETS
@@ -118,7 +118,7 @@ def _remember(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
     if not argument:
         raise _wanting("/remember", "the text")
     # Whatever opened the memory: a slash command is typed by a person.
-    receipt = memory.remember(argument, source=Source(origin="user", agent=memory._actor.name))
+    receipt = memory.remember(argument, source=Source(origin="user", agent=memory.context.actor.name))
     if receipt.outcome == "refused":
         raise InvalidInput(f"Not kept: {receipt.message}")
     data = {"outcome": receipt.outcome, "ref": receipt.ref, "redactions": msgspec.to_builtins(receipt.redactions)}
@@ -201,7 +201,7 @@ def _holding(memory: Kept, keywords: str) -> list[Memory]:
 
 
 def _ask(memory: Kept, question: Question) -> tuple[Hit, ...]:
-    return memory._answer(question, memory._readable(), memory._now()).hits
+    return answer(memory.context, question, memory.context.readable(), memory.context.now()).hits
 
 
 # /memory …
@@ -217,7 +217,7 @@ def _status(memory: Kept, _argument: str, _choose: Choose | None) -> Answer:
     kinds: dict[str, int] = {}
     live = indexed = pinned = candidates = 0
     injected = None
-    for storage in memory._readable():
+    for storage in memory.context.readable():
         with storage.reading() as reader:
             live += reader.count()
             indexed += reader.statistics(()).rows
@@ -234,7 +234,7 @@ def _status(memory: Kept, _argument: str, _choose: Choose | None) -> Answer:
     if other := live - sum(kinds.values()):
         kinds["other"] = other
     is_sound = live == indexed
-    is_paused = memory.is_paused()
+    is_paused = memory.pauses.status()
     told = "Nothing was injected yet."
     if injected is not None:
         told = f"Last injected: {injected[1]:%Y-%m-%d %H:%M} UTC, r{injected[0]}."
@@ -289,7 +289,7 @@ def _budget(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
     if not (argument.isascii() and argument.isdigit() and len(argument) <= 9):
         raise InvalidInput(f"{text.visible(argument[:40])!r} is no number of tokens.", hint="/memory budget 3000")
     before = memory.settings.briefing_max_tokens
-    now = memory.configure("briefing_max_tokens", argument).briefing_max_tokens
+    now = memory.store.configure("briefing_max_tokens", argument).briefing_max_tokens
     sentence = f"A briefing takes at most {now:,} tokens from now on (before: {before:,})."
     return Answer(command=name, text=sentence, data={"tokens": now, "before": before}, done=True)
 
@@ -302,13 +302,13 @@ def _config(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
     if argument.lower() not in PRESETS:
         shown = text.visible(argument[:40], keep_newlines=False)
         raise InvalidInput(f"{shown!r} is no preset.", hint=f"Choose one of {', '.join(PRESETS)}.")
-    now = memory.configure("preset", argument.lower()).preset
+    now = memory.store.configure("preset", argument.lower()).preset
     sentence = f"The preset is {now} from now on (before: {before})."
     return Answer(command=name, text=sentence, data={"preset": now, "before": before}, done=True)
 
 
 def _list_aliases(memory: Kept, _argument: str, _choose: Choose | None) -> Answer:
-    aliases = memory.aliases()
+    aliases = memory.aliases.list()
     lines = [f"{word} → {', '.join(others)}" for word, others in sorted(aliases.items())]
     shown = text.visible("\n".join(lines))
     return Answer(command="/memory alias list", text=shown, data={"aliases": {w: list(o) for w, o in aliases.items()}})
@@ -318,7 +318,7 @@ def _add_alias(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
     words = argument.replace(",", " ").split()
     if len(words) < 2:
         raise _wanting("/memory alias add", "a word and at least one other word for it")
-    alias = memory.add_alias(*words)
+    alias = memory.aliases.add(*words)
     sentence = text.visible(f"{alias.word} also finds {', '.join(alias.expands_to)}.", keep_newlines=False)
     return Answer(command="/memory alias add", text=sentence, data=msgspec.to_builtins(alias), done=True)
 
@@ -326,20 +326,20 @@ def _add_alias(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
 def _remove_alias(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
     if not argument:
         raise _wanting("/memory alias remove", "the word")
-    memory.remove_alias(argument)
+    memory.aliases.remove(argument)
     sentence = text.visible(f"{argument} stands for itself again.", keep_newlines=False)
     return Answer(command="/memory alias remove", text=sentence, data={"removed": argument}, done=True)
 
 
 def _auto_on(memory: Kept, _argument: str, _choose: Choose | None) -> Answer:
     if not memory.settings.auto_memory:
-        memory.configure("auto_memory", "true")
-    memory.resume()
+        memory.store.configure("auto_memory", "true")
+    memory.pauses.resume()
     return Answer(command="/memory auto on", text="Auto-memory is on.", data={"auto": True}, done=True)
 
 
 def _auto_off(memory: Kept, _argument: str, _choose: Choose | None) -> Answer:
-    memory.pause()
+    memory.pauses.pause()
     sentence = "Auto-memory is off: nothing is captured or injected by itself. Commands go on working."
     return Answer(command="/memory auto off", text=sentence, data={"auto": False}, done=True)
 

@@ -1,119 +1,195 @@
-"""Keeping house: numbers, backups, switches.
+"""The store as a whole (`memory.store`), its numbers, and transcripts of other programs.
 
-Taking memories out, all of them, in a form that outlives us.
+Backups, export, a scan for secrets, a check of the files, and switches. Importing transcripts reads on from where the
+last import of a file stopped; messages have ids of their own, so one that is read twice is added once. Rule: a torn
+last line is left for next time, and a file that cannot be read is an error, not skipped.
 """
 
-from collections.abc import Iterator, Mapping
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from msgspec import to_builtins
+from msgspec import Struct, to_builtins
 
-from kept import access
-from kept.errors import Corrupt, NotAllowed, NotFound
-from kept.memory.context import Opened
-from kept.memory.vectors import Progress, drop_all, make_all
-from kept.model import GLOBAL, Memory, Tier
-from kept.ports import BackedUp, Restored, Shelf, Where
-from kept.projects.files import shown
+from kept import access, text
+from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound
+from kept.exchange.transcripts import PARSERS, Transcript
+from kept.memory.context import Context, Ref, pages_of
+from kept.model import GLOBAL, Allowance, Draft, Memory, Message, Recalled, Redaction, Tier, replace
+from kept.ports import ANYWHERE, BackedUp, Restored, Shelf, Storage, Where
+from kept.projects.files import explained, shown
 from kept.projects.spaces import is_of_global
+from kept.settings import Settings
 from kept.upkeep import decisions
+from kept.writing.check import MAX_NAME_CHARS, check_text
+from kept.writing.redact import redact, redact_draft
+
+MESSAGE_BATCH = 200
+Progress = Callable[[int, int], None]  # files done, files in all
 
 
-class Tending(Opened):
-    """What a person does now and then."""
+class Leak(Struct, frozen=True, kw_only=True):
+    """A stored memory in which a scan found what should not be there. Kinds and counts, never the secret."""
 
-    def status(self) -> dict[str, Any]:
-        """Numbers about what is kept: a dictionary for each readable space."""
-        spaces = []
-        for storage in self._readable():
-            with storage.reading() as reader:
-                counts = {
-                    "live": reader.count(),
-                    "pinned": reader.count(Where(statuses=("pinned",))),
-                    "candidates": reader.count(Where(statuses=("candidate",))),
-                    "archived": reader.count(Where(shelf="archive", scope=None)),
-                    "forgotten": reader.count(Where(shelf="forgotten", scope=None)),
-                }
-                newest = reader.events(newest_first=True, limit=1)
-                counters = reader.counters()
-                vectors = reader.vector_state()
-            spaces.append(
-                {
-                    "space": storage.space,
-                    "memories": counts,
-                    "refused": {
-                        name.removeprefix("refused:"): number
-                        for name, number in sorted(counters.items())
-                        if name.startswith("refused:")
-                    },
-                    "vectors": to_builtins(vectors),
-                    "upkeep": _upkeep(counters),
-                    "events": newest[0].seq if newest else 0,
-                    "last_change": newest[0].at if newest else None,
-                    **storage.describe(),
-                }
-            )
-        return {"actor": self._as_actor(), "spaces": spaces}
+    ref: str
+    found: tuple[Redaction, ...]
+    is_fixed: bool = False
 
-    def vectors(self) -> dict[str, dict[str, Any]]:
-        """For each readable space: of which model it keeps vectors, how many are there, how many memories wait."""
-        states = {}
-        for storage in self._readable():
-            with storage.reading() as reader:
-                states[storage.space] = to_builtins(reader.vector_state())
-        return states
 
-    def check_vectors(self) -> None:
-        """Raise SettingsError, which says what to install, unless vectors can be made here."""
-        self._find_embedder().embed([""])
+Leaks = list[Leak]
 
-    def make_vectors(self, *, progress: Progress = lambda done, total: None) -> None:
-        """Give every memory its vector, of the model that the settings name. `progress(done, total)` is told of it.
 
-        Writes in small turns, and lets others go first. When interrupted, the next call goes on from there.
-        """
-        for storage in self._readable():
-            make_all(storage, self._find_embedder(), progress)
+class ImportedTranscript(Struct, frozen=True, kw_only=True):
+    """What came of one file."""
 
-    def drop_vectors(self) -> None:
-        """Remove the vectors of the project. Those of global memory, which other projects may use, stay."""
-        for storage in self._readable():
-            if storage.space != GLOBAL:
-                access.check_write(self._as_actor(), storage.space)
-                drop_all(storage)
+    path: str
+    session: str | None = None
+    added: int = 0
+    known: int = 0
+    skipped: int = 0  # lines that were torn or unknown
+
+
+Imported = list[ImportedTranscript]
+Names = list[str]
+
+
+class Store:
+    """Everything that concerns the store as a whole (`memory.store`)."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
 
     def backup(self, target: Path | str, *, tier: Tier = "project") -> BackedUp:
-        """Write a verified copy of the project's store (or of the global one) to a new file, while others go on."""
-        storage = next((one for one in self._readable() if (one.space == GLOBAL) == (tier == "global")), None)
+        """Write a verified copy of the project's store (or of the global one) to a new file, while others work."""
+        readable = self._context.readable()
+        storage = next((one for one in readable if (one.space == GLOBAL) == (tier == "global")), None)
         if storage is None:
             raise NotFound("Nothing is kept here yet, so there is nothing to back up.")
         return storage.back_up(Path(target))
 
-    def restore_backup(self, source: Path | str, *, overwrite_newer: bool = False) -> Restored:
-        """Let the store hold what the backup holds. Asks first when that would lose changes, or is another project's.
+    def restore(self, source: Path | str, *, overwrite_newer: bool = False) -> Restored:
+        """Replace the store with a backup. Asks first when that would lose changes, or is another project's.
 
-        The backup says whether it is of global memory; otherwise it is put in the place of the opened project. What
-        the store held before is kept beside it, and what was erased since the backup was made stays erased.
+        A backup of global memory goes to global memory, any other to the opened project. The store as it was is kept
+        beside it, and memories erased since the backup was made stay erased.
         """
-        source = Path(source)
+        context, source = self._context, Path(source)
         is_global = is_of_global(source)
         if is_global:
-            self._check_change(GLOBAL, "", f"Put global memory back as it is in {shown(source)}?")
+            context.check_change(GLOBAL, "", f"Put global memory back as it is in {shown(source)}?")
         try:
-            storage = self._spaces.ensure_shared() if is_global else self._spaces.ensure_project()
+            storage = context.spaces.ensure_shared() if is_global else context.spaces.ensure_project()
         except Corrupt as damage:
-            self._agree(f"{damage.message} Put {shown(source)} in its place, and keep the damaged file beside it?")
-            return self._spaces.replace_damaged(source, shared=is_global)
+            context.agree(f"{damage.message} Put {shown(source)} in its place, and keep the damaged file beside it?")
+            return context.spaces.replace_damaged(source, shared=is_global)
         if not is_global:
-            access.check_write(self._as_actor(), storage.space)
+            access.check_write(context.actor_here(), storage.space)
         try:
             restored = storage.restore_from(source, overwrite_newer=overwrite_newer)
         except NotAllowed as refusal:
-            self._agree(f"{refusal.message} Restore it all the same?")
+            context.agree(f"{refusal.message} Restore it all the same?")
             restored = storage.restore_from(source, overwrite_newer=True)
-        self._tell_write(storage, 0)
+        context.tell_write(storage, 0)
         return restored
+
+    def export(self, *, archived: bool = False) -> Iterator[Memory]:
+        """Every live memory, oldest first, the project's before global ones; with `archived`, then the archive's.
+
+        Forgotten memories are never exported.
+        """
+        shelves: tuple[Shelf, ...] = ("live", "archive") if archived else ("live",)
+        for shelf in shelves:
+            for storage in self._context.readable():
+                for page in pages_of(storage, Where(shelf=shelf, scope=None)):
+                    self._context.tell_read(page)
+                    yield from page
+
+    def scan(self, *, fix: bool = False) -> Leaks:
+        """Look for secrets in everything that is stored, as a check on what older rules let through.
+
+        `fix` takes them out: the memory keeps its ref, and its earlier text is erased from its history.
+        """
+        rules = self._context.rules()
+        leaks: Leaks = []
+        for storage in self._context.readable():
+            for memory in [memory for page in pages_of(storage, ANYWHERE) for memory in page]:
+                redacted = redact_draft(memory.as_draft(), email=rules.redact_email, allow=rules.allow)
+                if redacted.redactions:
+                    if fix:
+                        _replace_redacted(self._context, storage, memory, redacted.draft)
+                    leaks.append(Leak(ref=memory.ref, found=redacted.redactions, is_fixed=fix))
+            if fix and leaks:
+                storage.scrub()
+        return leaks
+
+    def allow(self, value: str, note: str = "") -> Allowance:
+        """Store this value as it is from now on: it looks like a secret and is none. Only its digest is kept."""
+        from kept.memory.manage import switching
+
+        if len(value) < 4:
+            raise InvalidInput("A value of less than four characters is never taken for a secret.")
+        check_text(note, "The note", MAX_NAME_CHARS)
+        digest = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
+        with switching(self._context) as tx:
+            known = next((one for one in tx.all(Allowance) if one.digest == digest), None)
+            return known or tx.add(Allowance(digest=digest, note=redact(note).text), "allow")
+
+    def configure(self, name: str, value: str) -> Settings:
+        """Change one setting for this project: at once, and in its settings file, if it has one.
+
+        Raises SettingsError, and changes nothing, when the value would be refused.
+        """
+        from kept.memory import manage
+
+        return manage.configure(self._context, name, value)
+
+    def replay(self, receipt: Ref | None = None) -> Recalled:
+        """Ask a receipt's question again as of its moment, and note nothing. The same store gives the same answer."""
+        from kept.memory import read
+
+        return read.replay(self._context, receipt)
+
+    def pack_sessions(self) -> Names:
+        """Compress the sessions in which nothing was said for `session_retention_days`. Returns their ids."""
+        from kept.memory import upkeep
+
+        return upkeep.pack_sessions(self._context)
+
+
+def status(context: Context) -> dict[str, Any]:
+    """Numbers about what is kept, for each readable space."""
+    spaces = []
+    for storage in context.readable():
+        with storage.reading() as reader:
+            counts = {
+                "live": reader.count(),
+                "pinned": reader.count(Where(statuses=("pinned",))),
+                "candidates": reader.count(Where(statuses=("candidate",))),
+                "archived": reader.count(Where(shelf="archive", scope=None)),
+                "forgotten": reader.count(Where(shelf="forgotten", scope=None)),
+            }
+            newest = reader.events(newest_first=True, limit=1)
+            counters = reader.counters()
+            vectors = reader.vector_state()
+        spaces.append(
+            {
+                "space": storage.space,
+                "memories": counts,
+                "refused": {
+                    name.removeprefix("refused:"): number
+                    for name, number in sorted(counters.items())
+                    if name.startswith("refused:")
+                },
+                "vectors": to_builtins(vectors),
+                "upkeep": _upkeep(counters),
+                "events": newest[0].seq if newest else 0,
+                "last_change": newest[0].at if newest else None,
+                **storage.describe(),
+            }
+        )
+    return {"actor": context.actor_here(), "spaces": spaces}
 
 
 def _upkeep(counters: Mapping[str, int]) -> dict[str, Any]:
@@ -128,26 +204,100 @@ def _upkeep(counters: Mapping[str, int]) -> dict[str, Any]:
     }
 
 
-PAGE = 500
+def _replace_redacted(context: Context, storage: Storage, memory: Memory, draft: Draft) -> None:
+    context.check_change(storage.space, memory.kind, f"Redact global memory {memory.ref}?")
+    with storage.writing(context.stamp(), urgent=True) as tx:
+        current = tx.get(Memory, memory.id)
+        if current is None:
+            return
+        tx.erase(current)
+        clean = replace(
+            current,
+            content=draft.content,
+            fingerprint=text.fingerprint(draft.content),
+            tags=draft.tags,
+            files=draft.files,
+            topic=draft.topic,
+            key=draft.key,
+            title=draft.title,
+            source=draft.source or current.source,
+            data=draft.data,
+            updated_at=tx.stamp.at,
+        )
+        tx.add(clean, "redact")
+    context.tell_write(storage, 0)
 
 
-class Exporting(Opened):
-    """What leaves, as a copy."""
+# Transcripts
 
-    def export(self, *, archived: bool = False) -> Iterator[Memory]:
-        """Every live memory, oldest first, the project's before global ones; with `archived`, the archive's after them.
 
-        What was forgotten is never among them.
-        """
-        shelves: tuple[Shelf, ...] = ("live", "archive") if archived else ("live",)
-        for shelf in shelves:
-            for storage in self._readable():
-                after = None
-                while True:
-                    with storage.reading() as reader:
-                        page = reader.select(Where(shelf=shelf, scope=None), limit=PAGE, after=after, oldest_first=True)
-                    self._tell_read(page)
-                    yield from page
-                    if not page:
-                        break
-                    after = page[-1].id
+def import_transcripts(
+    context: Context, program: str, path: Path | str, *, since: datetime | None, progress: Progress | None
+) -> Imported:
+    """Take in the transcripts below a folder, or one file."""
+    if program not in PARSERS:
+        raise InvalidInput(f"{program!r} is not a known program.", hint=f"Choose one of {', '.join(PARSERS)}.")
+    files = list(_files(Path(path), since))
+    done = []
+    for number, file in enumerate(files, 1):
+        done.append(_import_file(context, program, file))
+        if progress is not None:
+            progress(number, len(files))
+    return done
+
+
+def _import_file(context: Context, program: str, file: Path) -> ImportedTranscript:
+    from kept.memory.sessions import open_session
+
+    storage = context.spaces.ensure_project()
+    mark = f"offset:{hashlib.blake2b(str(file.resolve()).encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
+    with storage.reading() as reader:
+        offset = reader.counters().get(mark, 0)
+    with explained("read the transcript", file), file.open("rb") as source:
+        size = file.stat().st_size
+        source.seek(offset if offset <= size else 0)  # a shorter file is another one: read it from the start
+        start = source.tell()
+        data = source.read()
+    whole = data[: data.rfind(b"\n") + 1]
+    parsed = PARSERS[program](whole.splitlines())
+    if not parsed.messages:
+        return ImportedTranscript(path=str(file), session=parsed.session, skipped=parsed.skipped)
+    name, parent = _names(file, parsed)
+    session = open_session(context, name, agent=program, parent=parent)
+    added = 0
+    for batch in _batches(parsed.messages):
+        added += len(session.extend(batch))
+    session.checkpoint()
+    with storage.bookkeeping() as notes:
+        if notes is not None:  # otherwise the next import reads it again, and adds nothing twice
+            notes.count({mark: start + len(whole) - offset})
+    return ImportedTranscript(
+        path=str(file), session=name, added=added, known=len(parsed.messages) - added, skipped=parsed.skipped
+    )
+
+
+def _files(path: Path, since: datetime | None) -> Iterator[Path]:
+    if path.is_file():
+        yield path
+        return
+    if not path.is_dir():
+        raise InvalidInput(f"There is nothing at {path}.", hint="Give a transcript file, or a folder of them.")
+    for file in sorted(path.rglob("*.jsonl")):
+        if file.is_file() and (since is None or file.stat().st_mtime >= since.timestamp()):
+            yield file
+
+
+def _names(file: Path, parsed: Transcript) -> tuple[str, str | None]:
+    """The session a file belongs to. A sub-agent's file has its parent's session id inside, and a name of its own."""
+    own = "".join(character if character.isalnum() or character in "._-" else "-" for character in file.stem)
+    own = own.strip(".-_")[:100] or "session"
+    if parsed.session is None:
+        return own, parsed.parent
+    if file.parent.name == "subagents":
+        return f"{parsed.session}.{own}"[:128], parsed.session
+    return parsed.session, parsed.parent
+
+
+def _batches(messages: tuple[Message, ...]) -> Iterator[list[Message]]:
+    for start in range(0, len(messages), MESSAGE_BATCH):
+        yield list(messages[start : start + MESSAGE_BATCH])

@@ -1,8 +1,8 @@
-"""Tasks: pieces of work, and what is noted down while one of them is worked on.
+"""Tasks: pieces of work, and the notes taken while one of them is worked on.
 
-Facade layer. `memory.task("TASK-001")` gives an `OpenTask`: note reasoning and tool outputs by stage, change its state,
-clear it. Notes are memories of the tier `task`. Rule: a state changes when somebody says so and never by itself, and
-an end is an end: in the same stroke the notes leave for the archive. What is to stay is promoted before.
+`memory.task("TASK-001")` gives an `OpenTask`: note reasoning and tool outputs by stage, change its state, clear it.
+Notes are memories of the tier `task`. Rule: a state changes only on request, and an end is final: the same transaction
+sends the notes to the archive. Promote beforehand what should stay.
 """
 
 import re
@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from kept.errors import InvalidInput, NotFound
-from kept.memory.context import BATCH, Memories
-from kept.memory.knowledge import Knowledge
+from kept.memory import write
+from kept.memory.context import BATCH, Context, Memories, Tasks
 from kept.model import Draft, Receipt, Source, Task, TaskState, replace, several
 from kept.ports import Reader, Storage, Transaction, Where
 from kept.writing import pipeline
@@ -36,88 +36,63 @@ MAX_CRITERIA = 100
 PAGE = 1_000
 _ID = r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}"
 
-TaskList = list[Task]
+
+def open_task(context: Context, id: str | None, wanted: Mapping[str, Any]) -> "OpenTask":
+    """The task of that id, begun if it is new, with the fields of `wanted` that are not None set."""
+    name = None if id is None else check_task_id(id)
+    given = {field: _clean(context, field, value) for field, value in wanted.items() if value is not None}
+    storage = context.writable(Draft(content=name or "TASK"))
+    with storage.reading() as reader:
+        is_known = name is not None and _in(reader, name) is not None
+    if name is None or given or not is_known:
+        with storage.writing(context.stamp()) as tx:
+            name = _plan(tx, name, given).name
+    return OpenTask(context, storage, name)
 
 
-class Tasks(Knowledge):
-    """What keeps track of work."""
+def list_tasks(context: Context, *, milestone: str | None, archived: bool) -> Tasks:
+    """The tasks of the project, first priority first. When all tasks of a milestone have ended, they are archived."""
+    storage = context.spaces.project()
+    context.readable()
+    if storage is None:
+        return []
+    with storage.reading() as reader:
+        tasks = reader.all(Task)
+    unfinished = {task.milestone or task.name for task in tasks if not task.has_ended}
+    shown = [task for task in tasks if archived or (task.milestone or task.name) in unfinished]
+    wanted = [task for task in shown if milestone in (None, task.milestone)]
+    return sorted(wanted, key=lambda task: (task.priority is None, task.priority or 0, task.id))
 
-    def task(
-        self,
-        id: str | None = None,
-        *,
-        description: str | None = None,
-        milestone: str | None = None,
-        priority: int | None = None,
-        acceptance_criteria: Sequence[str] | None = None,
-        blocked_by: Sequence[str] | None = None,
-    ) -> "OpenTask":
-        """The task of that id, pending if it is new; without an id a new one, TASK-001 and on. What is given is set.
 
-        Priority 1 comes first. `blocked_by` are the ids of tasks that have to end before this one can begin.
-        """
-        name = None if id is None else check_task_id(id)
-        wanted = {
-            "description": description,
-            "milestone": milestone,
-            "priority": priority,
-            "acceptance_criteria": acceptance_criteria,
-            "blocked_by": blocked_by,
-        }
-        given = {field: self._clean(field, value) for field, value in wanted.items() if value is not None}
-        storage = self._writable(Draft(content=name or "TASK"))
-        with storage.reading() as reader:
-            is_known = name is not None and _in(reader, name) is not None
-        if name is None or given or not is_known:
-            with storage.writing(self._stamp()) as tx:
-                name = _plan(tx, name, given).name
-        return OpenTask(self, storage, name)
+def _clean(context: Context, field: str, value: Any) -> Any:
+    """What is given for a field of a task, without its secrets. Raises InvalidInput for what cannot be one."""
+    if field == "priority":
+        if type(value) is not int or not 0 <= value < 2**31:
+            raise InvalidInput(f"{value!r} is not a priority.", hint="Give a whole number; 1 comes first.")
+        return value
+    if field == "blocked_by":
+        return tuple(dict.fromkeys(check_task_id(id) for id in several(value)))
+    if field == "acceptance_criteria":
+        criteria = several(value)
+        if len(criteria) > MAX_CRITERIA:
+            raise InvalidInput(f"{len(criteria)} criteria are too many for one task; the limit is {MAX_CRITERIA}.")
+        return tuple(_safe(context, one, "A criterion", MAX_DESCRIPTION_BYTES) for one in criteria)
+    is_name = field == "milestone"
+    return _safe(context, value, f"The {field}", MAX_NAME_CHARS if is_name else MAX_DESCRIPTION_BYTES) or None
 
-    def tasks(self, *, milestone: str | None = None, archived: bool = False) -> TaskList:
-        """The tasks of the project, first priority first: what an agent reads when it starts.
 
-        When all tasks of a milestone have ended, they are archived, and shown only with `archived`; a task without a
-        milestone is archived by itself.
-        """
-        storage = self._spaces.project()
-        self._readable()
-        if storage is None:
-            return []
-        with storage.reading() as reader:
-            tasks = reader.all(Task)
-        unfinished = {task.milestone or task.name for task in tasks if not task.has_ended}
-        shown = [task for task in tasks if archived or (task.milestone or task.name) in unfinished]
-        wanted = [task for task in shown if milestone in (None, task.milestone)]
-        return sorted(wanted, key=lambda task: (task.priority is None, task.priority or 0, task.id))
-
-    def _clean(self, field: str, value: Any) -> Any:
-        """What is given for a field of a task, without its secrets. Raises InvalidInput for what cannot be one."""
-        if field == "priority":
-            if type(value) is not int or not 0 <= value < 2**31:
-                raise InvalidInput(f"{value!r} is not a priority.", hint="Give a whole number; 1 comes first.")
-            return value
-        if field == "blocked_by":
-            return tuple(dict.fromkeys(check_task_id(id) for id in several(value)))
-        if field == "acceptance_criteria":
-            criteria = several(value)
-            if len(criteria) > MAX_CRITERIA:
-                raise InvalidInput(f"{len(criteria)} criteria are too many for one task; the limit is {MAX_CRITERIA}.")
-            return tuple(self._safe(one, "A criterion", MAX_DESCRIPTION_BYTES) for one in criteria)
-        is_name = field == "milestone"
-        return self._safe(value, f"The {field}", MAX_NAME_CHARS if is_name else MAX_DESCRIPTION_BYTES) or None
-
-    def _safe(self, text: str, what: str, limit: int) -> str:
-        check_text(text, what, limit)
-        rules = self._rules()
-        return redact(text.strip(), email=rules.redact_email, allow=rules.allow).text
+def _safe(context: Context, text: str, what: str, limit: int) -> str:
+    check_text(text, what, limit)
+    rules = context.rules()
+    return redact(text.strip(), email=rules.redact_email, allow=rules.allow).text
 
 
 class OpenTask:
     """One task and its notes. Several processes may work on the same one; each change takes its turn."""
 
-    def __init__(self, memory: Tasks, storage: Storage, id: str) -> None:
+    def __init__(self, context: Context, storage: Storage, id: str) -> None:
         self.id = id
-        self._memory = memory
+        self._context = context
         self._storage = storage
 
     @property
@@ -135,7 +110,7 @@ class OpenTask:
 
     def add_reasoning(self, text: str, stage: str, *, files: Sequence[str] = ()) -> Receipt:
         """Note what was thought at a stage of the work."""
-        source = Source(origin=self._memory._origin, agent=self._memory._actor.name, task=self.id)
+        source = Source(origin=self._context.origin, agent=self._context.actor.name, task=self.id)
         return self._note(Draft(content=text, kind="reasoning", files=several(files), source=source), stage)
 
     def add_tool_output(self, tool: str, output: Any, stage: str, *, files: Sequence[str] = ()) -> Receipt:
@@ -143,8 +118,8 @@ class OpenTask:
 
         Nobody vouches for it: it is a candidate, and stays one when it is promoted by an agent.
         """
-        tool = self._memory._safe(tool, "The tool", MAX_NAME_CHARS)
-        source = Source(origin="tool", agent=self._memory._actor.name, task=self.id)
+        tool = _safe(self._context, tool, "The tool", MAX_NAME_CHARS)
+        source = Source(origin="tool", agent=self._context.actor.name, task=self.id)
         content = f"{tool}: {_as_text(output)}"
         draft = Draft(content=content, kind="tool_output", files=several(files), source=source, data={"tool": tool})
         return self._note(draft, stage)
@@ -155,7 +130,7 @@ class OpenTask:
         with self._storage.reading() as reader:
             while page := reader.select(self._notes, limit=PAGE, after=found[-1].id if found else 0, oldest_first=True):
                 found += page
-        self._memory._tell_read(found)
+        self._context.tell_read(found)
         return found
 
     def stage_outputs(self, stage: str) -> Memories:
@@ -181,7 +156,7 @@ class OpenTask:
 
     def _change(self, state: TaskState | None, *, is_clearing: bool) -> tuple[Task, int]:
         """Clear batch by batch, and change the state together with the last: no end without its clearing."""
-        stamp, cleared = self._memory._stamp(), 0
+        stamp, cleared = self._context.stamp(), 0
         while True:
             with self._storage.writing(stamp) as tx:
                 task = self._current(tx)
@@ -194,7 +169,7 @@ class OpenTask:
                 if state is not None:
                     task = tx.put(replace(task, state=state, completed_at=stamp.at if state in ENDS else None), "task")
                 break
-        self._memory._tell_write(self._storage, -cleared)
+        self._context.tell_write(self._storage, -cleared)
         return task, cleared
 
     # How it is done
@@ -204,7 +179,7 @@ class OpenTask:
         return Where(task=self.id, tiers=("task",), scope=None)
 
     def _stage(self, stage: str) -> str:
-        safe = self._memory._safe(stage, "The stage", MAX_NAME_CHARS)
+        safe = _safe(self._context, stage, "The stage", MAX_NAME_CHARS)
         if not safe:
             raise InvalidInput("A note needs a stage.", hint='Name the part of the work: "plan", "build", "test".')
         return safe
@@ -213,19 +188,19 @@ class OpenTask:
         """Store a note; in the same transaction as the look at the task, or one could come after its end."""
         safe = self._stage(stage)
         draft = replace(draft, tier="task", tags=("task", safe), data={**(draft.data or {}), "stage": safe})
-        ready = pipeline.prepare(draft, self._memory._rules())
+        ready = pipeline.prepare(draft, self._context.rules())
         if isinstance(ready, Receipt):
-            self._memory._count_reasons([ready])
+            write.count_reasons(self._context, [ready])
             return ready
-        with self._storage.writing(self._memory._stamp()) as tx:
+        with self._storage.writing(self._context.stamp()) as tx:
             task = self._current(tx)
             if task.has_ended:
                 raise InvalidInput(
                     f"Task {self.id} is {task.state}: nothing more is noted for it.",
                     hint="`kept remember` keeps what should stay; `kept undo` takes the end back.",
                 )
-            [receipt] = pipeline.store(tx, [ready], self._memory._place(self._storage, tx.stamp.at))
-        self._memory._tell_write(self._storage, receipt.outcome in ("stored", "candidate"))
+            [receipt] = pipeline.store(tx, [ready], write.place(self._storage, tx.stamp.at))
+        self._context.tell_write(self._storage, receipt.outcome in ("stored", "candidate"))
         return receipt
 
     def _current(self, reader: Reader) -> Task:

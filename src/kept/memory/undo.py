@@ -1,11 +1,15 @@
-"""The journal, read and taken back: history and undo."""
+"""History and undo: the journal, read and taken back.
+
+`journal.plan_undo` decides what an undo does; here it is found, checked and carried out. Rule: an undo is a new group
+of events, so it can be undone as well; where it touches two spaces, it happens in both or in none.
+"""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from kept import ids, journal
 from kept.errors import NotFound
-from kept.memory.context import Events, Opened, Ref, Storages
+from kept.memory.context import Context, Events, Ref, Storages
 from kept.model import GLOBAL, Event, Memory, Record, Tier, replace
 from kept.ports import ANYWHERE, Reader, Stamp, Storage
 from kept.storage.shared import check_limit
@@ -15,75 +19,71 @@ GONE = (None, "archived")
 LOOK_BACK = 10_000  # events: an undo that finds nothing is over in a blink, however long the journal is
 
 
-class Undoing(Opened):
-    """What looks back."""
-
-    def history(self, ref: Ref | None = None, *, limit: int = 50, tier: Tier = "project") -> Events:
-        """What happened to a memory, oldest first; without a ref, the newest events of the project (or of global)."""
-        check_limit(limit)
-        if ref is None:
-            for storage in self._readable():
-                if (storage.space == GLOBAL) == (tier == "global"):
-                    with storage.reading() as reader:
-                        return reader.events(newest_first=True, limit=limit)[::-1]
-            return []
-        storage, memory = self._find(ref)
-        with storage.reading() as reader:
-            return reader.events(subject=memory.uid)
-
-    def undo(self, event: Ref | None = None) -> Events:
-        """Take back one call: the newest of this actor's that still stands, or the one that `event` belongs to.
-
-        An event is its number in the project's journal, or `g12` in the global one. Returns the events that did it.
-        Undoing an undo redoes. Raises NotAllowed when a later change is in the way (it names the events) or when
-        what was changed has been erased.
-        """
-        storages = self._readable()
-        group = self._newest_group(storages) if event is None else self._group_of(storages, event)
-        stamp = self._stamp(undoes=group)
-        touched: Storages = []
-        for storage in storages:
-            with storage.reading() as reader:
-                if reader.events(group=group, limit=1):
-                    touched.append(storage)
-                    _plan(reader, group, stamp.at)  # where it touches two spaces: in both of them, or in none
-            if storage in touched:
-                self._check_change(storage.space, "", "Undo a change to global memory?")
-        return [event for storage in touched for event in self._undo_in(storage, group, stamp)]
-
-    def _newest_group(self, storages: Storages) -> str:
-        newest: list[tuple[datetime, str]] = []
-        for storage in storages:
-            with storage.reading() as reader:
-                group = journal.newest_undoable(_newest_first(reader), self._actor_name())
-                if group is not None:
-                    newest.append((reader.events(group=group, limit=1)[0].at, group))
-        if not newest:
-            raise NotFound("There is nothing to undo.", hint=_others_last(storages))
-        return max(newest)[1]
-
-    def _group_of(self, storages: Storages, event: Ref) -> str:
-        wanted = ids.parse_event_ref(event)
-        for storage in storages:
-            if (storage.space == GLOBAL) == wanted.is_global:
+def history(context: Context, ref: Ref | None, *, limit: int, tier: Tier) -> Events:
+    """The events of a memory, or the newest of a space; oldest first."""
+    check_limit(limit)
+    if ref is None:
+        for storage in context.readable():
+            if (storage.space == GLOBAL) == (tier == "global"):
                 with storage.reading() as reader:
-                    found = reader.events(after=wanted.id - 1, limit=1)
-                if found and found[0].seq == wanted.id:
-                    return found[0].group
-        raise NotFound(f"There is no event {wanted}.", hint="`kept history` shows them.")
+                    return reader.events(newest_first=True, limit=limit)[::-1]
+        return []
+    storage, memory = context.find(ref)
+    with storage.reading() as reader:
+        return reader.events(subject=memory.uid)
 
-    def _undo_in(self, storage: Storage, group: str, stamp: Stamp) -> Events:
-        with storage.writing(stamp) as tx:
-            for step in _plan(tx, group, stamp.at):
-                if step.is_new and step.record is not None:
-                    tx.add(step.record, "undo")
-                elif step.record is not None:
-                    tx.put(step.record, "undo")
-                elif (record := tx.get(step.noun, step.id)) is not None:
-                    tx.remove(record, "undo")
-            done = tx.events(group=stamp.group)
-        self._tell_write(storage, sum(map(_grown_by, done)))
-        return done
+
+def undo(context: Context, event: Ref | None) -> Events:
+    """Take back one call: the newest of this actor's that still stands, or the one that `event` belongs to."""
+    storages = context.readable()
+    group = _newest_group(context, storages) if event is None else _group_of(context, storages, event)
+    stamp = context.stamp(undoes=group)
+    touched: Storages = []
+    for storage in storages:
+        with storage.reading() as reader:
+            if reader.events(group=group, limit=1):
+                touched.append(storage)
+                _plan(reader, group, stamp.at)  # where it touches two spaces: in both of them, or in none
+        if storage in touched:
+            context.check_change(storage.space, "", "Undo a change to global memory?")
+    return [event for storage in touched for event in _undo_in(context, storage, group, stamp)]
+
+
+def _newest_group(context: Context, storages: Storages) -> str:
+    newest: list[tuple[datetime, str]] = []
+    for storage in storages:
+        with storage.reading() as reader:
+            group = journal.newest_undoable(_newest_first(reader), context.actor.name)
+            if group is not None:
+                newest.append((reader.events(group=group, limit=1)[0].at, group))
+    if not newest:
+        raise NotFound("There is nothing to undo.", hint=_others_last(storages))
+    return max(newest)[1]
+
+
+def _group_of(context: Context, storages: Storages, event: Ref) -> str:
+    wanted = ids.parse_event_ref(event)
+    for storage in storages:
+        if (storage.space == GLOBAL) == wanted.is_global:
+            with storage.reading() as reader:
+                found = reader.events(after=wanted.id - 1, limit=1)
+            if found and found[0].seq == wanted.id:
+                return found[0].group
+    raise NotFound(f"There is no event {wanted}.", hint="`kept history` shows them.")
+
+
+def _undo_in(context: Context, storage: Storage, group: str, stamp: Stamp) -> Events:
+    with storage.writing(stamp) as tx:
+        for step in _plan(tx, group, stamp.at):
+            if step.is_new and step.record is not None:
+                tx.add(step.record, "undo")
+            elif step.record is not None:
+                tx.put(step.record, "undo")
+            elif (record := tx.get(step.noun, step.id)) is not None:
+                tx.remove(record, "undo")
+        done = tx.events(group=stamp.group)
+    context.tell_write(storage, sum(map(_grown_by, done)))
+    return done
 
 
 def _others_last(storages: Storages) -> str:

@@ -1,13 +1,8 @@
-"""Upkeep, carried out: what time does to a store, journaled, in small turns, and one process at a time.
+"""Upkeep: what time does to a store, journaled, in small transactions, by one process at a time.
 
-Facade layer. The decisions are in `upkeep/`. `upkeep()` goes through everything; by itself a little is done at each
-opening and at every fiftieth recall. Rule: everything leaves through the archive; each change is decided again inside
-the transaction that makes it, so that whatever happened meanwhile counts.
-
-A round of upkeep through one store: each due change in a small transaction of its own group.
-
-Facade layer, below `upkeeping.py`, which says when and how far. Rule: what a dry run says and what a run does come from
-the same lines here; they differ in whether anything is written.
+The decisions are in the package `kept.upkeep`; a `Round` carries them out in one store. `run` goes through everything;
+a little is done automatically at each opening and at every fiftieth recall. Rule: everything leaves through the
+archive; each change is decided again inside the transaction that makes it, and a dry run takes the same path.
 """
 
 import logging
@@ -22,7 +17,7 @@ from msgspec.structs import replace
 
 from kept import journal, worth
 from kept.errors import Busy, KeptError
-from kept.memory.context import Opened
+from kept.memory.context import BATCH, Context, Memories, pages_of
 from kept.model import Memory, Message, Session
 from kept.ports import Reader, Stamp, Storage, Where
 from kept.projects import mirrors
@@ -30,7 +25,6 @@ from kept.tables import RETENTIONS
 from kept.upkeep import decisions
 from kept.upkeep.decisions import UpkeepDecision, UpkeepProgress, UpkeepRules
 
-PAGE = 500  # memories that are read at once, and changed in one transaction: others get their turn in between
 MANY = 500  # memories that leave in one round: from here on it pays to build the index anew at the end
 EVERYTHING_LIVE = Where(scope=None)
 
@@ -76,7 +70,7 @@ class Round:
         due = [number for number, memory in enumerate(memories) if self._decide(memory)]
         visited = len(memories) if self._most is None or len(due) <= self._most else due[self._most]
         self._due += [memories[number].id for number in due if number < visited]
-        if self._most is not None or len(self._due) >= PAGE:
+        if self._most is not None or len(self._due) >= BATCH:
             self.settle()
         for memory in memories[:visited]:
             if not (aged := self._aged(memory)).is_archived:
@@ -85,8 +79,8 @@ class Round:
 
     def settle(self) -> None:
         """Do what is due, and has been put off so that there are fewer transactions."""
-        for start in range(0, len(self._due), PAGE):
-            self._carry_out(self._due[start : start + PAGE], self._decide)
+        for start in range(0, len(self._due), BATCH):
+            self._carry_out(self._due[start : start + BATCH], self._decide)
         self._due = []
 
     def chosen_to_go(self, limits: decisions.Limits, evict_to: int) -> list[int]:
@@ -101,8 +95,8 @@ class Round:
 
     def evict(self, chosen: Sequence[int]) -> None:
         """Archive the memories that were chosen, but for those that something has happened to since."""
-        for start in range(0, len(chosen), PAGE):
-            self._carry_out(chosen[start : start + PAGE], lambda memory: decisions.eviction(memory, self._now))
+        for start in range(0, len(chosen), BATCH):
+            self._carry_out(chosen[start : start + BATCH], lambda memory: decisions.eviction(memory, self._now))
 
     def pack(self, folder: Path | None) -> None:
         """Compress the sessions that have been silent for long, and take their files out of `folder`."""
@@ -143,7 +137,7 @@ class Round:
         return memory if found is None else decisions.carried_out(found, self._now)
 
     def _weighed(self) -> Iterator[decisions.Weighed]:
-        for page in pages_of(self._storage):
+        for page in pages_of(self._storage, EVERYTHING_LIVE):
             for memory in map(self._aged, page):
                 if not memory.is_archived and not worth.is_exempt(memory, self._now):
                     value = worth.worth(memory, self._now, self._rules.retention.worth)
@@ -175,18 +169,9 @@ class Round:
         return Stamp(group=secrets.token_hex(8), at=self._now, actor=journal.UPKEEP)
 
 
-def pages_of(storage: Storage) -> Iterator[list[Memory]]:
-    """Every live memory, page by page, each page of one moment: nobody waits for us meanwhile."""
-    after = 0
-    while page := page_of(storage, after):
-        yield page
-        after = page[-1].id
-
-
-def page_of(storage: Storage, after: int) -> list[Memory]:
-    """The live memories that follow an id."""
-    with storage.reading() as reader:
-        return reader.select(EVERYTHING_LIVE, limit=PAGE, after=after, oldest_first=True)
+def _first_page(storage: Storage, after: int) -> Memories:
+    """The live memories that follow an id, as many as are read at once."""
+    return next(pages_of(storage, EVERYTHING_LIVE, after), [])
 
 
 def _decided(
@@ -203,7 +188,6 @@ def _last_message(reader: Reader, session: Session) -> Message | None:
     return next(iter(reader.messages(session.name, after=last - 1)), None)
 
 
-EVERY_RECALLS = 50
 EVERY_HOURS = 1  # at an opening, a new round is begun
 FEW = 20  # changes at one occasion, so that nobody waits for them
 MOST_WEIGHED = 5_000  # memories that are weighed against each other at one occasion, when there is no room
@@ -223,138 +207,150 @@ class Upkept(Struct, frozen=True, kw_only=True):
         return sum(one.action == action for one in self.done)
 
 
-class Upkeeping(Opened):
-    """What time does."""
+def run(context: Context, *, dry_run: bool) -> Upkept:
+    """End quarantines and shelf lives, make room where a limit is exceeded, pack old sessions. Safe at any moment.
 
-    def upkeep(self, *, dry_run: bool = False) -> Upkept:
-        """End quarantines and shelf lives, make room where a limit is exceeded, pack old sessions. Safe at any moment.
+    `dry_run` changes nothing and says exactly what would be done now.
+    """
+    done: list[Done] = []
+    now = context.now()
+    for storage in _tended(context):
+        if dry_run:
+            done += _whole_round(context, storage, now, is_dry_run=True)
+            continue
+        with storage.lease(LEASE) as is_ours:
+            if not is_ours:
+                return Upkept(done=tuple(done), skipped=True)
+            done += _whole_round(context, storage, now)
+    return Upkept(done=tuple(done), is_dry_run=dry_run)
 
-        `dry_run` changes nothing and says exactly what would be done now.
-        """
-        done: list[Done] = []
-        now = self._now()
-        for storage in self._tended():
-            if dry_run:
-                done += self._whole_round(storage, now, is_dry_run=True)
-                continue
-            with storage.lease(LEASE) as is_ours:
-                if not is_ours:
-                    return Upkept(done=tuple(done), skipped=True)
-                done += self._whole_round(storage, now)
-        return Upkept(done=tuple(done), is_dry_run=dry_run)
 
-    def pack_sessions(self) -> list[str]:
-        """Compress the sessions in which nothing was said for the days of `session_retention_days`."""
-        storage = self._spaces.project()
-        if storage is None or storage not in self._tended():
-            return []
-        rounds = Round(storage, self._now(), self._upkeep_rules())
-        rounds.pack(self._spaces.sessions_folder())
-        return [one.ref for one in rounds.done]
+def pack_sessions(context: Context) -> list[str]:
+    """Compress the sessions in which nothing was said for the days of `session_retention_days`."""
+    storage = context.spaces.project()
+    if storage is None or storage not in _tended(context):
+        return []
+    rounds = Round(storage, context.now(), _upkeep_rules(context))
+    rounds.pack(context.spaces.sessions_folder())
+    return [one.ref for one in rounds.done]
 
-    def _tended(self) -> list[Storage]:
-        """The storages this actor keeps in order: its own; an admin's also the global one."""
-        readable = self._readable()
-        actor = self._as_actor()
-        return [storage for storage in readable if actor.role == "admin" or storage.space == actor.project]
 
-    def _upkeep_rules(self) -> decisions.UpkeepRules:
-        settings = self._settings
-        return decisions.UpkeepRules(
-            retention=RETENTIONS[settings.retention],
-            shelf_life_days=settings.shelf_life_days,
-            quarantine_hours=settings.quarantine_hours,
-            session_retention_days=settings.session_retention_days,
-        )
+def _tended(context: Context) -> list[Storage]:
+    """The storages this actor keeps in order: its own; an admin's also the global one."""
+    readable = context.readable()
+    actor = context.actor_here()
+    return [storage for storage in readable if actor.role == "admin" or storage.space == actor.project]
 
-    def _limits(self) -> decisions.Limits:
-        retention, settings = RETENTIONS[self._settings.retention], self._settings
-        return decisions.Limits(
-            max_bytes=settings.max_size_bytes,
-            max_memories=retention.max_memories if settings.max_memories is None else settings.max_memories,
-            shrink_to_share=retention.shrink_to_share,
-            step_percent=settings.prune_percent,
-        )
 
-    def _whole_round(self, storage: Storage, now: datetime, *, is_dry_run: bool = False) -> list[Done]:
+def _upkeep_rules(context: Context) -> decisions.UpkeepRules:
+    settings = context.settings
+    return decisions.UpkeepRules(
+        retention=RETENTIONS[settings.retention],
+        shelf_life_days=settings.shelf_life_days,
+        quarantine_hours=settings.quarantine_hours,
+        session_retention_days=settings.session_retention_days,
+    )
+
+
+def _limits(context: Context) -> decisions.Limits:
+    retention, settings = RETENTIONS[context.settings.retention], context.settings
+    return decisions.Limits(
+        max_bytes=settings.max_size_bytes,
+        max_memories=retention.max_memories if settings.max_memories is None else settings.max_memories,
+        shrink_to_share=retention.shrink_to_share,
+        step_percent=settings.prune_percent,
+    )
+
+
+def _whole_round(context: Context, storage: Storage, now: datetime, *, is_dry_run: bool = False) -> list[Done]:
+    came = _progress_of(storage)
+    with ExitStack() as bulk:
+        rounds = Round(storage, now, _upkeep_rules(context), is_dry_run=is_dry_run, bulk=bulk)
+        for page in pages_of(storage, EVERYTHING_LIVE):
+            rounds.age(page)
+        rounds.settle()
+        chosen = rounds.chosen_to_go(_limits(context), came.evict_to)
+        if chosen and not is_dry_run:
+            # Should we be interrupted: the next run goes as far down, although it finds fewer memories.
+            came = _note(storage, came, replace(came, evict_to=rounds.load.memories - len(chosen)))
+        rounds.evict(chosen)
+    if storage is context.spaces.project():
+        rounds.pack(context.spaces.sessions_folder())
+    if not is_dry_run:
+        _note(storage, came, UpkeepProgress().done(now))
+        _tell_upkept(context, storage, rounds)
+    return rounds.done
+
+
+def _tell_upkept(context: Context, storage: Storage, rounds: Round) -> None:
+    if rounds.done:
+        context.tell_write(storage, -rounds.archived)
+
+
+# Automatically, a little at a time
+
+
+def after_opening(context: Context) -> None:
+    """A little upkeep when a memory is opened."""
+    if context.settings.auto_upkeep and context.actor.role != "skill":
+        with suppress(KeptError):  # the next command that needs the store reports what is wrong
+            _tend(context, _tended(context), context.now(), is_recall=False)
+
+
+def after_recall(context: Context) -> None:
+    """A little upkeep after every so many recalls (`read.UPKEEP_EVERY`)."""
+    with suppress(KeptError):
+        _tend(context, _tended(context), context.now(), is_recall=True)
+
+
+def _tend(context: Context, storages: Sequence[Storage], now: datetime, *, is_recall: bool) -> None:
+    """Go on with the round under way, or begin one. Waits for nobody; a failure is noted, for `status`."""
+    for storage in storages:
         came = _progress_of(storage)
-        with ExitStack() as bulk:
-            rounds = Round(storage, now, self._upkeep_rules(), is_dry_run=is_dry_run, bulk=bulk)
-            for page in pages_of(storage):
-                rounds.age(page)
-            rounds.settle()
-            chosen = rounds.chosen_to_go(self._limits(), came.evict_to)
-            if chosen and not is_dry_run:
-                # Should we be interrupted: the next run goes as far down, although it finds fewer memories.
-                came = _note(storage, came, replace(came, evict_to=rounds.load.memories - len(chosen)))
-            rounds.evict(chosen)
-        if storage is self._spaces.project():
-            rounds.pack(self._spaces.sessions_folder())
-        if not is_dry_run:
-            _note(storage, came, UpkeepProgress().done(now))
-            self._tell_upkept(storage, rounds)
-        return rounds.done
+        is_fresh = came.finished_at is not None and worth.days_between(came.finished_at, now) * 24 < EVERY_HOURS
+        if is_fresh and not came.cursor and not is_recall:
+            continue
+        try:
+            with storage.lease(LEASE) as is_ours:
+                if is_ours:
+                    _go_on(context, storage, came, now)
+        except Busy:
+            continue  # somebody writes: next time, then
+        except Exception as error:  # somebody wanted something else of us, and got it: this is not their affair
+            log.warning("upkeep of %s failed: %s", storage.space, type(error).__name__)
+            _note(storage, came, came.failing(error, now))
 
-    def _tell_upkept(self, storage: Storage, rounds: Round) -> None:
-        if rounds.done:
-            self._tell_write(storage, -rounds.archived)
 
-    # By itself, a little at a time
+def _go_on(context: Context, storage: Storage, came: UpkeepProgress, now: datetime) -> None:
+    rounds = Round(storage, now, _upkeep_rules(context), most=FEW)
+    rounds.load = decisions.Load(came.memories, came.bytes)
+    page = _first_page(storage, came.cursor)
+    visited = rounds.age(page)
+    if visited < len(page) or len(page) == BATCH:
+        load = rounds.load
+        after = replace(came, cursor=page[visited - 1].id, memories=load.memories, bytes=load.bytes)
+    else:
+        after = _end_round(context, storage, rounds, came, now)
+    _note(storage, came, after)
+    _tell_upkept(context, storage, rounds)
 
-    def _after_opening(self) -> None:
-        with suppress(KeptError):  # whoever looks will be told what is wrong
-            if self._settings.auto_upkeep and self._actor.role != "skill":
-                self._tend(self._tended(), self._now(), is_recall=False)
 
-    def _after_recall(self, receipt: str | None) -> None:
-        if self._settings.auto_upkeep and receipt is not None and int(receipt[1:]) % EVERY_RECALLS == 0:
-            with suppress(KeptError):
-                self._tend(self._tended(), self._now(), is_recall=True)
-
-    def _tend(self, storages: Sequence[Storage], now: datetime, *, is_recall: bool) -> None:
-        """Go on with the round under way, or begin one. Waits for nobody; a failure is noted, for `status`."""
-        for storage in storages:
-            came = _progress_of(storage)
-            is_fresh = came.finished_at is not None and worth.days_between(came.finished_at, now) * 24 < EVERY_HOURS
-            if is_fresh and not came.cursor and not is_recall:
-                continue
-            try:
-                with storage.lease(LEASE) as is_ours:
-                    if is_ours:
-                        self._go_on(storage, came, now)
-            except Busy:
-                continue  # somebody writes: next time, then
-            except Exception as error:  # somebody wanted something else of us, and got it: this is not their affair
-                log.warning("upkeep of %s failed: %s", storage.space, type(error).__name__)
-                _note(storage, came, came.failing(error, now))
-
-    def _go_on(self, storage: Storage, came: UpkeepProgress, now: datetime) -> None:
-        rounds = Round(storage, now, self._upkeep_rules(), most=FEW)
-        rounds.load = decisions.Load(came.memories, came.bytes)
-        page = page_of(storage, came.cursor)
-        visited = rounds.age(page)
-        if visited < len(page) or len(page) == PAGE:
-            load = rounds.load
-            after = replace(came, cursor=page[visited - 1].id, memories=load.memories, bytes=load.bytes)
-        else:
-            after = self._end_round(storage, rounds, came, now)
-        _note(storage, came, after)
-        self._tell_upkept(storage, rounds)
-
-    def _end_round(self, storage: Storage, rounds: Round, came: UpkeepProgress, now: datetime) -> UpkeepProgress:
-        """Every memory was visited: make room, and pack a few sessions. Of a large store, say that it is full."""
-        after = UpkeepProgress().done(now)
-        if rounds.load.memories > MOST_WEIGHED:
-            return replace(
-                after, is_crowded=int(bool(decisions.surplus(rounds.load, self._limits()))), evict_to=came.evict_to
-            )
-        chosen = rounds.chosen_to_go(self._limits(), came.evict_to)
-        rounds.evict(chosen[: 5 * FEW])
-        if len(chosen) > 5 * FEW:
-            after = replace(after, evict_to=rounds.load.memories - len(chosen))
-        if storage is self._spaces.project():
-            rounds.pack(self._spaces.sessions_folder())
-        return after
+def _end_round(
+    context: Context, storage: Storage, rounds: Round, came: UpkeepProgress, now: datetime
+) -> UpkeepProgress:
+    """Every memory was visited: make room, and pack a few sessions. Of a large store, say that it is full."""
+    after = UpkeepProgress().done(now)
+    if rounds.load.memories > MOST_WEIGHED:
+        return replace(
+            after, is_crowded=int(bool(decisions.surplus(rounds.load, _limits(context)))), evict_to=came.evict_to
+        )
+    chosen = rounds.chosen_to_go(_limits(context), came.evict_to)
+    rounds.evict(chosen[: 5 * FEW])
+    if len(chosen) > 5 * FEW:
+        after = replace(after, evict_to=rounds.load.memories - len(chosen))
+    if storage is context.spaces.project():
+        rounds.pack(context.spaces.sessions_folder())
+    return after
 
 
 def _progress_of(storage: Storage) -> UpkeepProgress:

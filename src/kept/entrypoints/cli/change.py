@@ -107,7 +107,7 @@ def restore_command(invocation: Invocation, *, ref_or_file: str, yes: bool) -> N
         _change(invocation, yes, lambda m: m.restore(ref_or_file), name_of, lambda m: f" is back ({m.status}).")
         return
     with invocation.open(yes=yes) as memory:
-        restored = memory.restore_backup(given_file(ref_or_file))
+        restored = memory.store.restore(given_file(ref_or_file))
     lines: list[Line] = [
         f"Restored {counted(restored.memories, 'memory', 'memories')} and {counted(restored.events, 'event')} "
         f"from {ref_or_file}."

@@ -193,15 +193,15 @@ def switch_on(invocation: Invocation) -> None:
     their words meanwhile. New ones get theirs by themselves.
     """
     with invocation.open() as memory:
-        memory.check_vectors()
+        memory.vectors.check()
         _set(invocation, {"search_provider": "hybrid"})
         try:
             with progress(invocation, "Making vectors") as tell:
-                memory.make_vectors(progress=tell)
+                memory.vectors.on(progress=tell)
         except KeyboardInterrupt:
             invocation.tell("", "Interrupted. What is done stays done; `kept vectors on` goes on from there.")
             raise
-        states = memory.vectors()
+        states = memory.vectors.status()
     _answer(invocation, states, ON, is_on=True)
 
 
@@ -214,8 +214,8 @@ def switch_off(invocation: Invocation) -> None:
         if memory.settings.profile == "hybrid":
             wanted["profile"] = "kept"
         _set(invocation, wanted)
-        memory.drop_vectors()
-        states = memory.vectors()
+        memory.vectors.off()
+        states = memory.vectors.status()
     _answer(invocation, states, f"{OFF} The vectors of this project are removed.", is_on=False)
 
 
@@ -224,7 +224,7 @@ def switch_off(invocation: Invocation) -> None:
 def show_status(invocation: Invocation) -> None:
     """Show whether it is on, and how many memories have their vector."""
     with invocation.open() as memory:
-        states, is_on = memory.vectors(), _is_on(memory.settings)
+        states, is_on = memory.vectors.status(), _is_on(memory.settings)
     _answer(invocation, states, ON if is_on else f"{OFF} `kept vectors on` changes that.", is_on=is_on)
 
 

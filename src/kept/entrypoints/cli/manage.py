@@ -74,7 +74,7 @@ def alias_command() -> None:
 def list_aliases(invocation: Invocation) -> None:
     """Show every word that stands for others, the defaults included."""
     with invocation.open() as memory:
-        aliases = memory.aliases()
+        aliases = memory.aliases.list()
     lines: list[Line] = [(Strong(word), f" → {', '.join(others)}") for word, others in sorted(aliases.items())]
     invocation.answer({"aliases": aliases}, lines)
 
@@ -86,7 +86,7 @@ def list_aliases(invocation: Invocation) -> None:
 def add_alias(invocation: Invocation, *, word: str, others: tuple[str, ...]) -> None:
     """From now on WORD also finds OTHERS."""
     with invocation.open() as memory:
-        alias = memory.add_alias(word, *others)
+        alias = memory.aliases.add(word, *others)
     invocation.answer(alias, [(Strong(alias.word), f" also finds {', '.join(alias.expands_to)}.")])
 
 
@@ -96,7 +96,7 @@ def add_alias(invocation: Invocation, *, word: str, others: tuple[str, ...]) -> 
 def remove_alias(invocation: Invocation, *, word: str) -> None:
     """Take back what was added for WORD; a default stays."""
     with invocation.open() as memory:
-        memory.remove_alias(word)
+        memory.aliases.remove(word)
     invocation.answer({"removed": word}, [f"{word} stands for itself again."])
 
 
@@ -112,7 +112,7 @@ def scan_command(invocation: Invocation, *, fix: bool, yes: bool) -> None:
     if fix and not yes:
         invocation.agree("Take every secret out of what is stored, for good? This cannot be undone.")
     with invocation.open(yes=True) as memory:
-        leaks = memory.scan(fix=fix)
+        leaks = memory.store.scan(fix=fix)
     lines: list[Line] = [
         (
             Strong(f"[id:{leak.ref}]"),
@@ -139,7 +139,7 @@ def allow_command(invocation: Invocation, *, value: str, note: str) -> None:
     if value == "-":
         value = given_text((value,)).strip("\n")
     with invocation.open() as memory:
-        allowance = memory.allow(value, note)
+        allowance = memory.store.allow(value, note)
     invocation.answer(allowance, ["It will be stored as it is from now on. `kept undo` takes that back."])
 
 
@@ -152,7 +152,7 @@ def off_command(invocation: Invocation, *, session: str | None) -> None:
     What you do on purpose (remember, recall …) goes on working.
     """
     with invocation.open() as memory:
-        pause = memory.pause(session)
+        pause = memory.pauses.pause(session)
     where = f"in session {session}" if session else "in this project"
     invocation.answer(pause, [f"Paused {where}. `kept on{f' --session {session}' if session else ''}` ends it."])
 
@@ -163,6 +163,6 @@ def off_command(invocation: Invocation, *, session: str | None) -> None:
 def on_command(invocation: Invocation, *, session: str | None) -> None:
     """End a pause."""
     with invocation.open() as memory:
-        was_paused = memory.resume(session)
+        was_paused = memory.pauses.resume(session)
     sentence = "Kept is on again." if was_paused else "Kept was not paused here."
     invocation.answer({"was_paused": was_paused}, [sentence])

@@ -63,17 +63,17 @@ def review_command(
         if decisions:
             chosen = _chosen(decisions)
             if PROPOSED in decisions:
-                proposals = [finding.proposed for finding in memory.review(limit=limit, reasons=reasons)]
+                proposals = [finding.proposed for finding in memory.reviews.list(limit=limit, reasons=reasons)]
                 chosen += proposals
                 if proposals and not yes:
                     invocation.agree(f"Carry out {counted(len(proposals), 'proposal')}?")
         else:
-            review = memory.review(limit=limit, reasons=reasons)
+            review = memory.reviews.list(limit=limit, reasons=reasons)
             if only_list or not review.findings or not invocation.can_pick():
                 invocation.answer(_document(review), _lines(review))
                 return
             chosen = _asked(review, invocation)
-        changed = memory.apply_review(chosen)
+        changed = memory.reviews.apply(chosen)
     _answer_applied(invocation, chosen, changed)
 
 

@@ -13,8 +13,8 @@ from kept.entrypoints.cli.wording import ago, counted, local
 from kept.errors import NotFound
 from kept.exchange.transcripts import PARSERS
 from kept.memory import Kept
-from kept.memory.imports import ImportedTranscript
 from kept.memory.sessions import Flushed, OpenSession
+from kept.memory.store import ImportedTranscript
 from kept.model import Message, Session
 from kept.projects.mirrors import to_line
 

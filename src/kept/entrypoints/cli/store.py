@@ -48,7 +48,7 @@ def backup_command(invocation: Invocation, *, file: str, is_global: bool) -> Non
     `kept restore FILE` puts it back.
     """
     with invocation.open() as memory:
-        made = memory.backup(given_file(file), tier="global" if is_global else "project")
+        made = memory.store.backup(given_file(file), tier="global" if is_global else "project")
     counts = f"{counted(made.memories, 'memory', 'memories')}, {counted(made.events, 'event')}, {size(made.bytes)}"
     invocation.answer(made, [f"Backed up to {file}: {counts}. `kept restore {file}` puts it back."])
 
@@ -116,7 +116,7 @@ def export_command(invocation: Invocation, *, archived: bool) -> None:
     Lossless: all that is known of each. What was forgotten is not among them.
     """
     with invocation.open() as memory:
-        found = list(memory.export(archived=archived))
+        found = list(memory.store.export(archived=archived))
     lines: list[Line] = [line.decode() for line in to_lines(found)]
     invocation.answer({"memories": [to_document(one) for one in found]}, lines)
 
