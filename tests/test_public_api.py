@@ -2,10 +2,30 @@
 
 import inspect
 import types
+from collections.abc import Iterator
 
 import pytest
 
 import kept
+
+NAMESPACES = {
+    "aliases": {"add", "remove", "list"},
+    "knowledge": {
+        "add_convention",
+        "add_decision",
+        "add_failure",
+        "add_pattern",
+        "add_preference",
+        "clear_all",
+        "decisions",
+        "failures",
+        "preferences",
+    },
+    "pauses": {"pause", "resume", "status"},
+    "reviews": {"list", "apply"},
+    "store": {"allow", "backup", "configure", "export", "pack_sessions", "replay", "restore", "scan"},
+    "vectors": {"check", "off", "on", "status"},
+}
 
 
 def test_the_visible_names_are_the_promised_ones() -> None:
@@ -31,10 +51,36 @@ def test_every_public_name_is_documented(name: str) -> None:
     assert inspect.getdoc(getattr(kept, name))
 
 
-def test_every_public_method_is_documented() -> None:
-    for name, method in inspect.getmembers(kept.Kept, inspect.isfunction):
-        if not name.startswith("_"):
-            assert method.__doc__, name
+@pytest.fixture
+def memory() -> Iterator[kept.Kept]:
+    with kept.open(":memory:", settings=kept.Settings()) as opened:
+        yield opened
+
+
+def public_names(holder: object) -> list[str]:
+    return [name for name in dir(holder) if not name.startswith("_")]
+
+
+def test_every_public_method_is_documented(memory: kept.Kept) -> None:
+    for name in set(public_names(memory)) - {"context"}:
+        assert inspect.getdoc(inspect.getattr_static(kept.Kept, name)), name
+    for namespace in NAMESPACES:
+        for name in public_names(getattr(memory, namespace)):
+            assert inspect.getdoc(getattr(getattr(memory, namespace), name)), f"{namespace}.{name}"
+
+
+def test_the_face_is_narrow(memory: kept.Kept) -> None:
+    """At most 40 names; the rest are in namespaces."""
+    assert len(public_names(memory)) <= 40
+
+
+def test_kept_is_one_class_that_inherits_nothing() -> None:
+    assert kept.Kept.__mro__ == (kept.Kept, object)
+
+
+@pytest.mark.parametrize(("namespace", "names"), NAMESPACES.items())
+def test_a_namespace_has_the_promised_names(memory: kept.Kept, namespace: str, names: set[str]) -> None:
+    assert set(public_names(getattr(memory, namespace))) == names
 
 
 @pytest.mark.parametrize(

@@ -192,11 +192,11 @@ def test_decisions_of_one_call_are_undone_together(memory: kept.Kept, clock: Fak
 @pytest.mark.parametrize(
     ("decisions", "says"),
     [
-        (["burn:1"], "no decision"),
-        (["archive"], "no decision"),
-        (["supersede:1"], "no decision"),
-        (["archive:1=2"], "no decision"),
-        (["supersede:1=1"], "no decision"),
+        (["burn:1"], "not a decision"),
+        (["archive"], "not a decision"),
+        (["supersede:1"], "not a decision"),
+        (["archive:1=2"], "not a decision"),
+        (["supersede:1=1"], "not a decision"),
         (["archive:nonsense"], "not the ref"),
         (["archive:1", "forget:1"], "two decisions about memory 1"),
         (["archive:2", "supersede:1=2"], "cannot be superseded by 2"),
