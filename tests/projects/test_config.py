@@ -155,7 +155,7 @@ def test_a_file_in_a_repository_configures_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert load(environ={}).settings.profile == "kept"
     for named in ("config.toml", "~no-such-person/config.toml"):
-        with pytest.raises(SettingsError, match="no absolute path"):
+        with pytest.raises(SettingsError, match="must be an absolute path"):
             user_settings_file({"KEPT_CONFIG": named})
 
 
@@ -491,7 +491,7 @@ def test_the_memory_config_of_brain_is_imported():
         "tool_result_retention": 6,
     }
     assert [lost.key for lost in imported.not_taken] == ["memoryPath", "sessionsPath"]
-    assert "Only the file name was taken" in imported.not_taken[0].reason
+    assert "Only the file name was imported" in imported.not_taken[0].reason
     assert "sessions/" in imported.not_taken[1].reason
 
 
@@ -518,8 +518,8 @@ def test_the_metadata_of_a_praxis_store_is_imported():
     imported = import_config(json.dumps(store), "json")
     assert dict(imported.settings) == {"preset": "aggressive", "auto_memory": False}
     assert {lost.key: lost.reason for lost in imported.not_taken} == {
-        "version": "It stands outside `metadata`.",
-        "entries": "It stands outside `metadata`.",
+        "version": "It is outside `metadata`.",
+        "entries": "It is outside `metadata`.",
         "totalAccesses": "Kept has no such setting.",
     }
 

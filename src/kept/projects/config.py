@@ -1,11 +1,11 @@
-"""Find, read, merge and write the settings a person keeps in files and in the environment.
+"""Read, merge and write the settings in files and in the environment; import those of other programs.
 
-The facade calls `load` once when it opens: defaults < user file < project file < environment < arguments.
-Rule: nothing inside a repository is read. Whoever clones one would let a stranger's file decide what their
-memory keeps, redacts and deletes; so the project file lies in the home, beside the project's database.
+`kept.open` calls `load` once: defaults < user file < project file < environment < arguments. What the settings are and
+which values they allow is in `kept.settings`.
+Rule: nothing inside a repository is read. Otherwise a cloned repository could decide what your memory keeps, redacts
+and deletes. The project file is in the home, beside the project's database.
 """
 
-import os
 from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import suppress
 from pathlib import Path, PureWindowsPath
@@ -16,15 +16,16 @@ import msgspec
 from msgspec import Struct
 
 from kept.errors import SettingsError
+from kept.projects.files import DIRECTORY_MODE, replace_file, sync_directory
 from kept.projects.home import platform_folder
 from kept.settings import Resolved, Settings, as_mapping, fields, resolve, shown
 
 PREFIX = "KEPT_"
-# Names that belong to other parts of Kept; every other KEPT_… variable is a setting, or a mistake.
+# Variables that other parts of Kept read; every other KEPT_… variable must be a setting.
 RESERVED_VARIABLES = frozenset(
     PREFIX + name for name in ("AGENT", "CONFIG", "DEBUG", "HOME", "PROJECT", "ROLE", "SESSION", "TOKEN")
 )
-MAX_FILE_BYTES = 256 * 1024  # a settings file of this size is some other file
+MAX_FILE_BYTES = 256 * 1024  # a larger file is not a settings file
 SWITCH_WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -37,7 +38,7 @@ def user_settings_file(environ: Mapping[str, str]) -> Path:
             if (path := Path(named).expanduser()).is_absolute():
                 return path
         # A relative name would find whatever lies in the repository that a hook happens to run in.
-        raise SettingsError(f"KEPT_CONFIG is {shown(named)}, which is no absolute path.", hint="Begin it with / or ~.")
+        raise SettingsError(f"KEPT_CONFIG must be an absolute path, not {shown(named)}.", hint="Start it with / or ~.")
     return platform_folder("config", environ) / "config.toml"
 
 
@@ -47,7 +48,7 @@ def load(
     environ: Mapping[str, str] = _NOTHING,
     arguments: Mapping[str, Any] = _NOTHING,
 ) -> Resolved:
-    """The settings in force, and where each came from. A file that does not exist says nothing.
+    """The settings in force, and where each came from. Files may be missing.
 
     Raises SettingsError when a file can't be read, and as `resolve` does.
     """
@@ -72,7 +73,7 @@ def _layer(name: str, text: str) -> dict[str, Any]:
 
 
 def parse_text(name: str, text: str) -> Any:
-    """What a text stands for in the setting of that name, or the text itself where `resolve` has to refuse it."""
+    """The value that `text` means for the setting `name`, or the text itself, which `resolve` will refuse."""
     plain = next((field.plain_type for field in fields() if field.name == name), str)
     if plain is bool:
         return SWITCH_WORDS.get(text.strip().lower(), text)
@@ -92,7 +93,7 @@ def _read(file: Path) -> dict[str, Any]:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # a TOMLDecodeError is a ValueError; so is a number too long for int
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise SettingsError(f"{file} is not valid TOML: {reason}.", hint="Correct it or move it away.") from None
+        raise SettingsError(f"{file} is not valid TOML: {reason}.", hint="Correct the file, or move it away.") from None
 
 
 def _read_text(file: Path) -> str:
@@ -101,7 +102,7 @@ def _read_text(file: Path) -> str:
         if not file.exists():
             return ""
         if not file.is_file():  # a pipe would wait for ever, a device never end
-            raise SettingsError(f"{file} is not a regular file.", hint="Settings are read from a TOML file.")
+            raise SettingsError(f"{file} is not a regular file.", hint="Settings must be in a TOML file.")
         with file.open("rb") as stream:
             content = stream.read(MAX_FILE_BYTES + 1)
         if len(content) > MAX_FILE_BYTES:
@@ -126,14 +127,14 @@ def set_value(file: Path, name: str, text: str) -> None:
         document[table].update(value)
     else:
         document[table] = value
-    resolve([(str(file), {table: document.unwrap()[table]})])  # the row may not go with those that are there
+    resolve([(str(file), {table: document.unwrap()[table]})])  # with the rows that are already in the file
     _write(file, document.as_string())
 
 
 def unset_value(file: Path, name: str) -> bool:
-    """Take one setting, or one row, or a whole table, out of a TOML file; False when it was not there.
+    """Remove a setting, a row or a whole table from a TOML file; False when it was not there.
 
-    Any name will do, so that a mistake can be taken out as well.
+    Unknown names are accepted, so that a mistyped setting can be removed.
     """
     document = _parse_keeping_comments(file)
     table, _, row = name.partition(".")
@@ -162,33 +163,14 @@ def _parse_keeping_comments(file: Path) -> Any:
 
 def _write(file: Path, text: str) -> None:
     """Replace the file at once or not at all; readable by its owner alone."""
-    import tempfile  # most programs never write settings
-
-    temporary = None
     try:
         file = file.resolve()  # a link into a folder of dotfiles stays a link
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")  # made with mode 0600
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(text.encode())
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(temporary).replace(file)
+        file.parent.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+        replace_file(file, text.encode())
     except (OSError, RuntimeError) as error:  # RuntimeError: a link that leads to itself
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
-        raise SettingsError(f"{file} can't be written: {_reason(error)}.", hint="It was left as it was.") from error
-    _sync_folder(file.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    # Windows and some network file systems can't; the new file is in place all the same.
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        raise SettingsError(f"{file} can't be written: {_reason(error)}.", hint="The file was not changed.") from error
+    with suppress(OSError):  # some network file systems can't sync a folder; the new file is in place all the same
+        sync_directory(file.parent)
 
 
 def _reason(error: Exception) -> str:
@@ -219,14 +201,14 @@ def _toml(value: Any) -> str:
 
 
 class NotTaken(Struct, frozen=True):
-    """A key of a foreign configuration that became no setting, or only in part, and why."""
+    """A key of a foreign configuration that was not imported, or only in part, and why."""
 
     key: str
     reason: str
 
 
 class Imported(Struct, frozen=True):
-    """What a foreign configuration says in Kept's words: a layer for `resolve`, and what is missing from it."""
+    """A foreign configuration as a layer for `resolve`, and the keys that were not imported."""
 
     settings: Mapping[str, Any]
     not_taken: tuple[NotTaken, ...]
@@ -261,12 +243,12 @@ FOREIGN_NAMES = MappingProxyType(
 def import_config(text: str, format: Literal["yaml", "json"]) -> Imported:
     """Read the camelCase configuration ("yaml" or "json") of Koshi, Brain or Praxis.
 
-    The keys stand under `memory:`, in the `metadata` of a Praxis store, or at the top. What can't be taken is
-    listed with its reason; only a text that can't be read at all raises SettingsError.
+    The keys are under `memory:`, in the `metadata` of a Praxis store, or at the top. A key that can't be imported is
+    listed with its reason; only a text that can't be parsed raises SettingsError.
     """
     document = _parse_foreign(text, format)
     block = next((name for name in ("memory", "metadata") if isinstance(document.get(name), Mapping)), None)
-    not_taken = [NotTaken(_key(key), f"It stands outside `{block}`.") for key in document if block and key != block]
+    not_taken = [NotTaken(_key(key), f"It is outside `{block}`.") for key in document if block and key != block]
     taken: dict[str, Any] = {}
     for key, value in (document[block] if block else document).items():
         settings, reason = _translate(key, value)
@@ -281,16 +263,16 @@ def import_config(text: str, format: Literal["yaml", "json"]) -> Imported:
 
 
 def _translate(key: Any, value: Any) -> tuple[dict[str, Any], str]:
-    """One foreign key in Kept's words, and what of it is lost."""
+    """The settings that a foreign key stands for, and what is lost of it."""
     name = FOREIGN_NAMES.get(key) if isinstance(key, str) else None
     if key == "sessionsPath":
-        return {}, "Transcripts lie in sessions/ beside the database; their place is no setting."
+        return {}, "Kept stores transcripts in sessions/ beside the database; this cannot be changed."
     if name is None:
         return {}, "Kept has no such setting."
     if isinstance(value, str):
         value = parse_text(name, value)
     if key == "memoryPath" and isinstance(value, str) and (file_name := PureWindowsPath(value).name) != value:
-        return {name: file_name}, "Only the file name was taken: the file lies in the folder of its space."
+        return {name: file_name}, "Only the file name was imported: the file is always in the folder of its space."
     if key == "searchProvider" and value == "hybrid":
         return {name: value, "profile": "hybrid"}, ""  # its hybrid search is also how it scores
     return {name: value}, ""
@@ -310,11 +292,11 @@ def _parse_foreign(text: str, language: str) -> Mapping[Any, Any]:
     elif language == "yaml":
         document = _parse_yaml(text)
     else:
-        raise SettingsError(f"A configuration can't be read as {shown(language)}.", hint="Say yaml or json.")
+        raise SettingsError(f"Unknown format {shown(language)}.", hint="Choose yaml or json.")
     if document is None:
         return {}
     if not isinstance(document, Mapping):
-        raise SettingsError("The configuration is no table of names and values.", hint="Is it the right file?")
+        raise SettingsError("The configuration must be a table of names and values.", hint="Is it the right file?")
     return document
 
 

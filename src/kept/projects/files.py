@@ -1,22 +1,23 @@
-"""Single files and directories: private, replaced as a whole, locked, and with errors that say what to do.
+"""Write, replace and lock single files, with errors that say what to do.
 
-Facade layer, under `home`, `places` and `projects`.
-Rule: what is written here is on the disk when the call returns, and only its owner may read it.
+The lowest module of `projects`; the registry, the settings files and the transcripts are written through it.
+Rule: a file is on the disk when the call returns, and only its owner may read it.
 """
 
 import errno
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from kept.errors import Busy, InvalidInput, KeptError, NotAllowed, StorageError
+from kept.storage.lock import Turns
 
 DIRECTORY_MODE = 0o700
 FILE_MODE = 0o600
-LOOSE_BITS = 0o077  # what others than the owner may do: nothing
+LOOSE_BITS = 0o077  # permissions of everybody but the owner
 LOCK_TIMEOUT_S = 30.0  # the promise: no write is refused within 30 s because another process writes
 ANOTHER_HOME = "Choose another home with KEPT_HOME or --home."
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
@@ -28,7 +29,7 @@ def shown(value: object) -> str:
 
 
 def make_private_directory(path: Path) -> None:
-    """`path` is a directory that only its owner may enter; missing parents are made so too."""
+    """Make `path` a directory that only its owner may enter, and missing parents likewise."""
     with explained("make", path):
         if path.exists() and not path.is_dir():
             raise InvalidInput(f"{shown(path)} is a file; Kept needs a directory there.", hint=ANOTHER_HOME)
@@ -40,18 +41,23 @@ def make_private_directory(path: Path) -> None:
 
 def write_private_file(path: Path, data: bytes, *, mode: int = FILE_MODE) -> None:
     """Replace the file as a whole: a crash leaves the old bytes or the new ones, and once this returns, the new."""
-    draft = path.with_name(f".{path.name[:100]}.{os.urandom(4).hex()}.tmp")
     with explained("write", path):
-        try:
-            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW, mode), "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(path)
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise
+        replace_file(path, data, mode=mode)
         sync_directory(path.parent)
+
+
+def replace_file(path: Path, data: bytes, *, mode: int = FILE_MODE) -> None:
+    """Put a new file in the place of `path`, by a rename. Its name is durable only after `sync_directory`."""
+    draft = path.with_name(f".{path.name[:100]}.{os.urandom(4).hex()}.tmp")
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW, mode), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
 
 
 def sync_directory(path: Path) -> None:
@@ -72,84 +78,25 @@ def locked(path: Path, *, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
     Not reentrant. The file stays: deleting a lock file lets two processes lock two files of one name.
     """
     with explained("lock", path):
-        release = _take_turn(path, timeout_s)
-    if release is None:
-        raise Busy(
-            f"Another process has held {shown(path)} for more than {timeout_s:g} s.",
-            hint="Try again; if it stays so, end the Kept process that hangs.",
-        )
-    try:
-        yield
-    finally:
-        release()
-
-
-if sys.platform == "win32":
-
-    def _take_turn(path: Path, timeout_s: float) -> Callable[[], None] | None:
-        from filelock import FileLock, Timeout
-
-        lock = FileLock(path)
+        if path.is_symlink():
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    with closing(Turns(path)) as turns:
         try:
-            lock.acquire(timeout=timeout_s)
-        except Timeout:
-            return None
-        return lock.release
-
-else:
-
-    def _take_turn(path: Path, timeout_s: float) -> Callable[[], None] | None:
-        """Lock the file and return how to unlock it, or None if that was not possible in time.
-
-        Waiting means blocking in flock, which serves in turn; asking again and again starves. A blocked flock can't
-        be called off, so a thread blocks, and if nobody waits for it any more it gives the lock back.
-        """
-        import fcntl
-        import threading
-
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, FILE_MODE)
-        deciding, is_ours, is_given_up = threading.Lock(), threading.Event(), threading.Event()
-
-        def release() -> None:
-            # Unlocked before it is closed: a child forked meanwhile shares the descriptor and would keep the lock.
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
-            os.close(descriptor)
-
-        def block() -> None:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            with deciding:
-                is_ours.set()
-                if is_given_up.is_set():
-                    release()
-
-        def stop_waiting() -> bool:
-            with deciding:
-                is_given_up.set()
-                return is_ours.is_set()
-
+            turns.take(timeout_s)
+        except Busy as error:
+            raise Busy(
+                f"Another process has held {shown(path)} for more than {timeout_s:g} s.",
+                hint="Try again. If this persists, end the Kept process that hangs.",
+            ) from error
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return release
-        except BlockingIOError:
-            threading.Thread(target=block, name="kept-lock", daemon=True).start()
-        except OSError:
-            os.close(descriptor)
-            raise
-        try:
-            is_ours.wait(timeout_s)
-        except BaseException:  # Ctrl-C
-            if stop_waiting():
-                release()
-            raise
-        return release if stop_waiting() else None
+            yield
+        finally:
+            turns.end()
 
 
 @contextmanager
-def explained(doing: str, path: Path | str, hint: str = f"Make it yours to write. {ANOTHER_HOME}") -> Iterator[None]:
-    """Turn what the operating system says about `path` into an error with a next step.
-
-    `hint` is for what the user is not permitted to do there.
-    """
+def explained(doing: str, path: Path | str, hint: str = f"Check that you may write there. {ANOTHER_HOME}") -> Iterator[None]:
+    """Turn an error of the operating system about `path` into one with a next step; `hint` is for missing permissions."""
     try:
         yield
     except KeptError:
@@ -157,7 +104,7 @@ def explained(doing: str, path: Path | str, hint: str = f"Make it yours to write
     except OSError as error:
         raise _explain(error, f"Kept could not {doing} {shown(path)[:300]}", hint) from error
     except (ValueError, RuntimeError) as error:  # NUL, lone surrogates; a loop of links
-        why = f"Kept could not {doing} {shown(path)[:300]!r}: no file can have that name."
+        why = f"Kept could not {doing} {shown(path)[:300]!r}: this is not a valid file name."
         raise InvalidInput(why, hint="Check the path.") from error
 
 
@@ -166,17 +113,17 @@ def _explain(error: OSError, failed: str, hint: str) -> KeptError:
     if error.errno in (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENOENT):
         return InvalidInput(why, hint="Check the path.")
     if error.errno == errno.ELOOP:
-        return NotAllowed(why, hint="Kept follows no symbolic link inside its home; put the file itself there.")
+        return NotAllowed(why, hint="Kept follows no symbolic links inside its home. Put the file itself there.")
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StorageError(why, hint="Free some space and try again; nothing was changed.")
+        return StorageError(why, hint="Free some space and try again. Nothing was changed.")
     return StorageError(why, hint=hint)
 
 
 def tighten(path: Path) -> None:
-    """Take from others what they may do with `path`, if it is ours. If the file system refuses, the log says so."""
+    """Take away all permissions of others, if `path` is ours. If the file system refuses, log a warning."""
     if sys.platform == "win32":
         return
-    with suppress(FileNotFoundError):  # SQLite removes its companions when it likes
+    with suppress(FileNotFoundError):  # SQLite may remove its companion files at any time
         found = path.lstat()
         if found.st_mode & LOOSE_BITS and found.st_uid == os.geteuid() and not stat.S_ISLNK(found.st_mode):
             try:
