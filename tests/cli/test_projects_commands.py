@@ -31,7 +31,7 @@ def test_a_project_is_renamed(shell: Shell) -> None:
     assert shell("projects", "rename", "app", "api").endswith(" is called api now.\n")
     assert names(shell) == ["api"]
     assert "`kept projects list` shows names and ids." in shell.fails("projects", "rename", "app", "b")
-    assert "can't be empty" in shell.fails("projects", "rename", "api", " ")
+    assert "must not be empty" in shell.fails("projects", "rename", "api", " ")
 
 
 def test_a_directory_is_linked_to_a_project(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,7 +59,7 @@ def test_merging_moves_everything_and_the_old_name_still_works(shell: Shell) -> 
     assert [m["content"] for m in shell.json("list", "--project", "new", "--status", "forgotten")["memories"]] == [
         "three"
     ]
-    assert "one project" in shell.fails("projects", "merge", "old", "new", "--as", "admin")
+    assert "the same project" in shell.fails("projects", "merge", "old", "new", "--as", "admin")
 
 
 def test_merging_two_projects_is_for_an_admin(shell: Shell) -> None:

@@ -106,7 +106,7 @@ def test_yes_and_admin_need_no_question(shell: Shell) -> None:
         (["remember", "x", "--project", "/no/such/place"], None, "There is no directory /no/such/place."),
         (["remember", "x", "--project", "a\0b"], None, "has characters that can't be printed"),
         (["remember", "x", "--home", ""], None, "The home is an empty path."),
-        (["remember", "x", "--home", "a\0b"], None, "no file can have that name"),
+        (["remember", "x", "--home", "a\0b"], None, "this is not a valid file name"),
     ],
 )
 def test_bad_input_is_refused_with_a_clear_error_and_nothing_is_lost(

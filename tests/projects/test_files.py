@@ -139,7 +139,7 @@ def test_an_error_under_the_lock_gives_it_back_and_stays_as_it_is(tmp_path: Path
 
 
 def test_a_lock_in_a_missing_directory_is_a_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(KeptError, match="cannot be used"), locked(tmp_path / "missing/lock"):
+    with pytest.raises(KeptError, match="could not lock"), locked(tmp_path / "missing/lock"):
         pass
 
 

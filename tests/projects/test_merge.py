@@ -7,10 +7,10 @@ import pytest
 import kept
 from kept.model import Actor, Alias, Allowance, Conflict, Memory, Source, Task
 from kept.ports import ANYWHERE, Storage
+from kept.projects import Projects
 from kept.projects import merge as merge_module
 from kept.projects.home import Home
 from kept.projects.merge import Merged, merge
-from kept.projects.projects import Projects
 from kept.projects.registry import Project
 from kept.settings import Settings
 from kept.storage import open_space
@@ -204,7 +204,7 @@ def test_only_who_may_write_both_may_merge(bench: Bench) -> None:
 
 
 def test_a_project_is_not_merged_into_itself_or_into_nothing(bench: Bench) -> None:
-    with pytest.raises(kept.InvalidInput, match="one project"):
+    with pytest.raises(kept.InvalidInput, match="the same project"):
         merge(bench.projects, "old", "old", actor=ADMIN, settings=Settings(), clock=bench.clock)
     with pytest.raises(kept.NotFound):
         merge(bench.projects, "old", "nowhere", actor=ADMIN, settings=Settings(), clock=bench.clock)

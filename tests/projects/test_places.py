@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kept.errors import InvalidInput, NotFound
-from kept.projects.places import Place, identify, no_project_directories, path_text, read_id, text_path, write_id
+from kept.projects.registry import Place, identify, no_project_directories, path_text, read_id, text_path, write_id
 from tests.folders import directory, git, make_repository, make_worktree, needs_git, posix_only
 
 
@@ -126,8 +126,8 @@ def test_git_works_on_with_our_file_in_its_directory_and_does_not_clone_it(here:
     git("fsck", "--strict", cwd=main)
     git("gc", "-q", "--prune=now", cwd=main)
     git("clone", "-q", main, here / "clone", cwd=here)
-    assert read_id(place(main)) == "0123abcd"
-    assert read_id(place(here / "clone")) is None
+    assert read_id(place(main).git_common_dir) == "0123abcd"
+    assert read_id(place(here / "clone").git_common_dir) is None
 
 
 # What only looks like a repository
@@ -158,7 +158,7 @@ def test_a_pipe_in_place_of_a_file_makes_nobody_wait(here: Path) -> None:
     repository = make_repository(here / "web")
     os.mkfifo(repository / ".git/kept-id")
     os.mkfifo(repository / ".git/commondir")
-    assert read_id(place(repository)) is None
+    assert read_id(place(repository).git_common_dir) is None
 
 
 @posix_only
@@ -270,20 +270,20 @@ def test_a_name_taken_from_a_directory_can_be_printed(here: Path) -> None:
 def test_what_is_not_an_id_is_not_taken_for_one(here: Path, content: bytes) -> None:
     repository = make_repository(here / "web")
     (repository / ".git/kept-id").write_bytes(content)
-    assert read_id(place(repository)) is None
+    assert read_id(place(repository).git_common_dir) is None
 
 
 def test_an_id_is_written_once_for_all_worktrees(here: Path) -> None:
     main = make_repository(here / "web")
     tree = make_worktree(main / ".git", here / "fix")
     assert write_id(place(tree), "0123abcd")
-    assert read_id(place(main)) == "0123abcd"
+    assert read_id(place(main).git_common_dir) == "0123abcd"
 
 
 def test_a_plain_directory_holds_no_id_and_nothing_is_written_into_it(here: Path) -> None:
     (here / "notes").mkdir()
     assert not write_id(place(here / "notes"), "0123abcd")
-    assert read_id(place(here / "notes")) is None
+    assert read_id(place(here / "notes").git_common_dir) is None
     assert list((here / "notes").iterdir()) == []
 
 

@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kept.errors import InvalidInput, KeptError, NotAllowed, NotFound, SchemaTooNew, StorageError
+from kept.projects import Projects
 from kept.projects.home import Home
-from kept.projects.projects import Projects
 from kept.projects.registry import Project
 from tests.folders import common_user, directory, git, make_repository, make_worktree, needs_git, posix_only, umask
 
@@ -395,7 +395,7 @@ def test_a_name_is_matched_exactly_before_any_case(projects: Projects, here: Pat
     upper = projects.ensure(make_repository(here / "b/WEB"))
     assert projects.find("web") == lower
     assert projects.find("WEB") == upper
-    with pytest.raises(InvalidInput, match="2 projects are called 'Web'"):
+    with pytest.raises(InvalidInput, match="2 projects have the name 'Web'"):
         projects.find("Web")
 
 
@@ -522,7 +522,7 @@ def test_add_refuses_a_name_or_a_directory_that_is_taken(projects: Projects, her
     made = projects.add("Shop", repository)
     assert projects.find(repository) == made
     assert kept_id(repository) == made.id
-    with pytest.raises(InvalidInput, match="already a project called 'Shop'"):
+    with pytest.raises(InvalidInput, match="A project named 'Shop' already exists"):
         projects.add("shop")
     with pytest.raises(InvalidInput, match=f"already belongs to project 'Shop' .{made.id}"):
         projects.add("Other", repository)
@@ -562,7 +562,7 @@ def test_rename_changes_the_name_and_keeps_id_folder_and_directory(projects: Pro
     assert projects.find("web") is None
     assert projects.rename("Shop", "SHOP").name == "SHOP"
     projects.ensure("other")
-    with pytest.raises(InvalidInput, match="already a project"):
+    with pytest.raises(InvalidInput, match="already exists"):
         projects.rename("other", "shop")
 
 
@@ -597,7 +597,7 @@ def test_a_project_cannot_be_merged_into_itself(projects: Projects) -> None:
     one, two = projects.ensure("one"), projects.ensure("two")
     projects.retire("one", "two")
     for source, into in ((two.id, "two"), ("two", "one"), (one.id, two.id)):
-        with pytest.raises(InvalidInput, match="are one project"):
+        with pytest.raises(InvalidInput, match="are the same project"):
             projects.retire(source, into)
     assert [project.id for project in projects.list_projects()] == [two.id]
 
@@ -619,7 +619,7 @@ def test_commands_on_an_unknown_project_are_not_found(projects: Projects, here: 
         lambda: projects.retire("web", "wed"),
     ]
     for door in doors:
-        with pytest.raises(NotFound, match="No project has the name or id 'wed'"):
+        with pytest.raises(NotFound, match="There is no project with the name or id 'wed'"):
             door()
 
 
@@ -662,7 +662,7 @@ def test_a_damaged_registry_is_rebuilt_from_the_folders_kept_aside_and_spoken_of
     assert tree(here) == before, "reading repairs nothing"
     assert len(reader.notices) == 1
     assert "is damaged" in reader.notices[0]
-    assert "until a project that is made or renamed repairs it" in reader.notices[0]
+    assert "The next change to a project repairs it" in reader.notices[0]
 
     writer = open_projects(here / "home", here)
     made = writer.ensure(directory(here / "new"))
@@ -697,7 +697,7 @@ def test_a_project_that_an_older_registry_does_not_know_is_found_in_its_folder(p
     two = projects.ensure(directory(here / "two"))
     projects.home.registry.write_bytes(older)
     assert projects.find(here / "two") == two
-    assert "does not know 1 of the folders" in projects.notices[0]
+    assert "lacks 1 of the projects' folders" in projects.notices[0]
 
 
 def test_without_registry_and_card_the_memory_is_found_by_the_repositorys_id(projects: Projects, here: Path) -> None:
@@ -720,7 +720,7 @@ def test_a_registry_of_a_newer_kept_is_left_alone(projects: Projects, here: Path
     newer = b'{"version": 2, "projects": {"of": "another shape"}}'
     (home / "projects.json").write_bytes(newer)
     for door in (projects.find, projects.ensure):
-        with pytest.raises(SchemaTooNew, match="version 2, this one knows 1"):
+        with pytest.raises(SchemaTooNew, match="version 2, this program knows 1"):
             door("web")
     assert (home / "projects.json").read_bytes() == newer
 
@@ -784,7 +784,7 @@ REGISTER = """
 import sys
 from pathlib import Path
 from kept.projects.home import Home
-from kept.projects.projects import Projects
+from kept.projects import Projects
 projects = Projects(Home(Path(sys.argv[1])), environ={})
 print("ready", flush=True)
 sys.stdin.readline()

@@ -15,9 +15,8 @@ from kept.memory import Kept
 from kept.memory.context import Confirm, Context
 from kept.model import Actor, Origin
 from kept.ports import Clock, Embedder
-from kept.projects import config
+from kept.projects import Projects, config
 from kept.projects.home import Home, default_home, expanded
-from kept.projects.projects import Projects
 from kept.projects.registry import Project
 from kept.projects.spaces import HomeSpaces, OneSpace, Spaces
 from kept.settings import Settings

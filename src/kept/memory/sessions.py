@@ -115,7 +115,7 @@ def _write_index(context: Context, storage: Storage) -> None:
     folder = context.spaces.sessions_folder()
     if folder is not None:
         with storage.reading() as reader:
-            mirrors.write_index_of(folder, reader)
+            mirrors.write_index(folder, reader)
 
 
 class OpenSession:

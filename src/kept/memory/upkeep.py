@@ -114,7 +114,7 @@ class Round:
             for session in packed:  # also of those whose file an interrupted run has left
                 mirrors.remove(folder, session.name)
             if silent:
-                mirrors.write_index_of(folder, reader)
+                mirrors.write_index(folder, reader)
 
     def _pack(self, session: Session) -> bool:
         with self._storage.writing(self._stamp()) as tx:

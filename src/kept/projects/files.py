@@ -77,17 +77,19 @@ def locked(path: Path, *, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
 
     Not reentrant. The file stays: deleting a lock file lets two processes lock two files of one name.
     """
-    with explained("lock", path):
-        if path.is_symlink():
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     with closing(Turns(path)) as turns:
-        try:
-            turns.take(timeout_s)
-        except Busy as error:
-            raise Busy(
-                f"Another process has held {shown(path)} for more than {timeout_s:g} s.",
-                hint="Try again. If this persists, end the Kept process that hangs.",
-            ) from error
+        with explained("lock", path):
+            if path.is_symlink():
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+            try:
+                turns.take(timeout_s)
+            except Busy as error:
+                raise Busy(
+                    f"Another process has held {shown(path)} for more than {timeout_s:g} s.",
+                    hint="Try again. If this persists, end the Kept process that hangs.",
+                ) from error
+            except StorageError as error:
+                raise error.__cause__ or error from None
         try:
             yield
         finally:
@@ -95,8 +97,8 @@ def locked(path: Path, *, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
 
 
 @contextmanager
-def explained(doing: str, path: Path | str, hint: str = f"Check that you may write there. {ANOTHER_HOME}") -> Iterator[None]:
-    """Turn an error of the operating system about `path` into one with a next step; `hint` is for missing permissions."""
+def explained(doing: str, path: Path | str, hint: str = f"Check its permissions. {ANOTHER_HOME}") -> Iterator[None]:
+    """Turn an error of the operating system about `path` into ours; `hint` says what to do if it is not allowed."""
     try:
         yield
     except KeptError:

@@ -1,8 +1,8 @@
-"""The home: where Kept's files live, and who may read them.
+"""The home: where Kept's files are, and who may read them.
 
-Facade layer. Whoever opens a store in the home asks here for its paths; what the files hold is no concern of ours.
+`Projects` and `kept.open` ask here for every path; what the files contain is not its concern.
 Rule: directories are 0700 and files 0600; a name is checked before it becomes a path; nothing inside the home may be a
-symbolic link, since a link could lead out of it, or from one space into another. (The home itself may be one.)
+symbolic link, which could lead out of it or from one space into another. (The home itself may be one.)
 """
 
 import os
@@ -15,8 +15,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
-import msgspec
-
 from kept.errors import InvalidInput, NotAllowed, SettingsError
 from kept.projects.files import ANOTHER_HOME, explained, make_private_directory, shown, tighten
 
@@ -25,40 +23,18 @@ FOLDER_PATTERN = rf"\A(?=.{{1,{SLUG_CHARS}}}-[0-9a-f]{{8}}\Z)[a-z0-9]+(-[a-z0-9]
 WINDOWS_DEVICES = {"con", "prn", "aux", "nul"} | {f"{port}{n}" for port in ("com", "lpt") for n in range(10)}
 
 
-class SpaceFiles(msgspec.Struct, frozen=True):
+class SpaceFiles:
     """The files of one space. Naming them touches nothing."""
 
-    directory: Path
-
-    @property
-    def database(self) -> Path:
-        return self.directory / "kept.db"
-
-    @property
-    def memory_md(self) -> Path:
-        return self.directory / "MEMORY.md"
-
-    @property
-    def items(self) -> Path:
-        return self.directory / "items.json"
-
-    @property
-    def tasks(self) -> Path:
-        return self.directory / "tasks.json"
-
-    @property
-    def settings(self) -> Path:
-        """The settings of one project. They lie in the home: nothing inside a repository is read."""
-        return self.directory / "settings.toml"
-
-    @property
-    def sessions(self) -> Path:
-        return self.directory / "sessions"
-
-    @property
-    def project_card(self) -> Path:
-        """What the registry knows of this project, once more: from these cards a lost registry is rebuilt."""
-        return self.directory / "project.json"
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.database = directory / "kept.db"
+        self.memory_md = directory / "MEMORY.md"
+        self.items = directory / "items.json"
+        self.tasks = directory / "tasks.json"
+        self.sessions = directory / "sessions"
+        self.settings = directory / "settings.toml"
+        self.project_card = directory / "project.json"  # the project's entry again, to rebuild a lost registry from
 
 
 class Home:
@@ -69,33 +45,21 @@ class Home:
             self.root = root.resolve()
             if shown(self.root) != str(self.root):
                 raise InvalidInput(
-                    f"Kept's home {shown(self.root)} is not UTF-8; SQLite cannot open a file there.", hint=ANOTHER_HOME
+                    f"The path of Kept's home, {shown(self.root)}, is not UTF-8, so SQLite can't open files there.",
+                    hint=ANOTHER_HOME,
                 )
             if self.root.exists() and not self.root.is_dir():
                 raise InvalidInput(f"Kept's home {shown(self.root)} is a file, not a directory.", hint=ANOTHER_HOME)
-
-    @property
-    def global_dir(self) -> Path:
-        return self.root / "global"
-
-    @property
-    def projects_dir(self) -> Path:
-        return self.root / "projects"
-
-    @property
-    def registry(self) -> Path:
-        return self.root / "projects.json"
-
-    @property
-    def registry_lock(self) -> Path:
-        return self.root / "projects.lock"
+        self.global_dir = self.root / "global"
+        self.projects_dir = self.root / "projects"
+        self.registry = self.root / "projects.json"
+        self.registry_lock = self.root / "projects.lock"
 
     def project_dir(self, folder: str) -> Path:
-        """The directory of a project, by its folder name `<slug>-<8 hex>`; any other name raises InvalidInput."""
+        """The directory of a project, by its folder name. Raises InvalidInput for any other name."""
         if not re.match(FOLDER_PATTERN, folder):
             raise InvalidInput(
-                f"{shown(folder)!r} is not the folder of a project.",
-                hint="Such a folder is called <slug>-<8 hex digits>.",
+                f"Invalid project folder {shown(folder)!r}.", hint="Its name must be <slug>-<8 hex digits>."
             )
         return self.projects_dir / folder
 
@@ -103,26 +67,26 @@ class Home:
         """The files of a project's space, or of the global one. Creates nothing; a symbolic link raises NotAllowed."""
         files = SpaceFiles(self.global_dir if folder is None else self.project_dir(folder))
         self.refuse_links(files.directory)
-        for entry in _entries(files.directory):
+        for entry in entries_of(files.directory):
             if entry.is_symlink():
                 raise _is_link(Path(entry.path))
         return files
 
     def prepare(self, folder: str | None = None) -> SpaceFiles:
-        """As `files`, and now its directory is there, and neither it nor what is in it is open to other users."""
+        """As `files`, but make the directory, and close it and its files to other users."""
         files = self.files(folder)
         self.prepare_root()
         for directory in dict.fromkeys((files.directory.parent, files.directory)):
             make_private_directory(directory)
-        for entry in _entries(files.directory):
+        for entry in entries_of(files.directory):
             tighten(Path(entry.path))
         return files
 
     def prepare_root(self) -> None:
-        """The home is there, as a private directory of its own."""
+        """Make the home, as a private directory."""
         if self.root == Path(self.root.anchor) or _is_shared(self.root):
             raise InvalidInput(
-                f"{shown(self.root)} cannot be Kept's home: it is shared with other programs or users.",
+                f"{shown(self.root)} can't be Kept's home: it is shared with other programs or users.",
                 hint=f"Give Kept a directory of its own, such as {shown(self.root / 'kept')}.",
             )
         make_private_directory(self.root)
@@ -144,18 +108,17 @@ class Home:
 def default_home(environ: Mapping[str, str], user_data_dir: Callable[[], Path] | None = None) -> Path:
     """`$KEPT_HOME`, else `kept` in the platform's directory for user data.
 
-    A relative KEPT_HOME raises SettingsError: it would be another home in every directory.
+    A relative KEPT_HOME raises SettingsError: it would be a different home in every directory.
     """
     if chosen := environ.get("KEPT_HOME"):
         path = expanded(chosen, environ)
         if not path.is_absolute():
             raise SettingsError(
-                f"KEPT_HOME is {shown(chosen)!r}, which is not an absolute path.",
-                hint="Write it out, from / or from ~.",
+                f"KEPT_HOME must be an absolute path, not {shown(chosen)!r}.", hint="Start it with / or ~."
             )
         if path == user_home(environ):
             raise SettingsError(
-                f"KEPT_HOME is {shown(chosen)!r}, your home directory.",
+                f"KEPT_HOME must not be your home directory, {shown(chosen)!r}.",
                 hint=f"Give Kept a directory of its own, such as {shown(path / 'kept')}.",
             )
         return path
@@ -176,9 +139,8 @@ def platform_folder(purpose: Literal["data", "config"], environ: Mapping[str, st
 
 
 def user_home(environ: Mapping[str, str]) -> Path:
-    """The home directory of the user, by the given environment; where that is silent, by the system's user list."""
-    named = environ.get("HOME") or environ.get("USERPROFILE")
-    if named:
+    """The home directory of the user: by the environment, else by the system's list of users."""
+    if named := environ.get("HOME") or environ.get("USERPROFILE"):
         return Path(named)
     if sys.platform != "win32":
         import pwd
@@ -197,9 +159,7 @@ def expanded(text: str, environ: Mapping[str, str]) -> Path:
         try:
             return path.expanduser()
         except (RuntimeError, ValueError) as error:
-            raise InvalidInput(
-                f"No user of this machine answers to {shown(text)!r}.", hint="Write the path out."
-            ) from error
+            raise InvalidInput(f"Unknown user in {shown(text)!r}.", hint="Give the whole path.") from error
     return path
 
 
@@ -233,12 +193,13 @@ def _plain(char: str) -> str:
 
 def _is_link(path: Path) -> NotAllowed:
     return NotAllowed(
-        f"{shown(path)} is a symbolic link; Kept follows none inside its home, because it could lead out of it.",
-        hint="Put the file or directory itself there. To keep memory elsewhere, move the whole home and set KEPT_HOME.",
+        f"{shown(path)} is a symbolic link. Kept follows none inside its home, because they could lead out of it.",
+        hint="Put the file or directory itself there. To use another disk, move the whole home and set KEPT_HOME.",
     )
 
 
-def _entries(directory: Path) -> list[os.DirEntry[str]]:
+def entries_of(directory: Path) -> list[os.DirEntry[str]]:
+    """What is in the directory; nothing if it does not exist."""
     with explained("read", directory):
         try:
             with os.scandir(directory) as entries:
@@ -248,7 +209,7 @@ def _entries(directory: Path) -> list[os.DirEntry[str]]:
 
 
 def _is_shared(path: Path) -> bool:
-    """Is it a directory of many users, as /tmp is? The sticky bit says so."""
+    """Whether it is a directory of many users, such as /tmp, which has the sticky bit."""
     try:
         return bool(path.stat().st_mode & stat.S_ISVTX)
     except OSError:

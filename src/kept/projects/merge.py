@@ -1,7 +1,8 @@
-"""Merge two projects: one takes over what the other has kept, and answers for it from then on.
+"""Merge two projects: the target takes over the memories, sessions and tasks of the source.
 
-Facade layer. Rule: the target is written first and the source is archived afterwards, both in batches, and a memory
-is known by its uid; so whoever was interrupted starts again and goes on, and nothing is ever in neither.
+Called by `kept projects merge`; afterwards the name, id and directories of the source lead to the target.
+Rule: each batch is written to the target first and archived in the source afterwards, and a memory is recognised by its
+uid. So an interrupted merge can be run again, and nothing is ever in neither.
 """
 
 import secrets
@@ -13,22 +14,20 @@ from pathlib import Path
 from msgspec import Struct
 
 from kept import access
-from kept.errors import InvalidInput
 from kept.model import Actor, Alias, Allowance, Conflict, Memory, Message, Session, Task, replace
 from kept.ports import ANYWHERE, LIVE, Clock, Reader, Stamp, Storage, Transaction, Where
-from kept.projects import mirrors
+from kept.projects import Projects, mirrors, refuse_same
 from kept.projects.home import Home
-from kept.projects.projects import Projects
 from kept.projects.registry import Project
 from kept.settings import Settings
 from kept.storage import open_space
 
-BATCH = 500  # memories a transaction: others get their turn in between
+BATCH = 500  # memories per transaction: others get their turn in between
 ACTION = "merge"
 
 
 class Merged(Struct, frozen=True, kw_only=True):
-    """What a merge did. A memory that says what the target says already is a duplicate and was not copied."""
+    """What a merge did. A memory that the target already has is a duplicate and was not copied."""
 
     into: Project
     moved: int
@@ -38,16 +37,13 @@ class Merged(Struct, frozen=True, kw_only=True):
 
 
 def merge(projects: Projects, source: str, into: str, *, actor: Actor, settings: Settings, clock: Clock) -> Merged:
-    """Move the memories of project `source` into project `into`, archived and forgotten ones too; then retire it.
+    """Move all memories of project `source` into project `into`, also archived and forgotten ones; then retire it.
 
-    Sessions, open conflicts, aliases, tasks and allowances come along; whether it is paused does not. Raises NotAllowed
-    unless the actor may write both.
+    Sessions, open conflicts, aliases, tasks and allowances move as well; a pause does not. Raises NotAllowed unless the
+    actor may write both.
     """
     giver, taker = projects.get(source), projects.get(into)
-    if giver.id == taker.id:
-        raise InvalidInput(
-            f"{source!r} and {into!r} are one project: {taker.id}.", hint="`kept projects list` shows names and ids."
-        )
+    refuse_same(giver, taker, source, into)
     for project in (giver, taker):
         access.check_write(actor, project.space)
     counts = {"moved": 0, "duplicates": 0, "erased": 0, "sessions": 0}
@@ -89,17 +85,14 @@ def _move(giver: Storage, taker: Storage, counts: dict[str, int], giver_id: str,
         _take_conflicts(tx, conflicts)
         _take_aliases(tx, aliases)
         names = {task.name for task in tx.all(Task)}
-        for task in tasks:
-            if task.name not in names:
-                tx.add(replace(task, id=0), ACTION)
         known = {allowance.digest for allowance in tx.all(Allowance)}
-        for allowance in allowances:
-            if allowance.digest not in known:
-                tx.add(replace(allowance, id=0), ACTION)
+        new_tasks = [task for task in tasks if task.name not in names]
+        for record in (*new_tasks, *(allowance for allowance in allowances if allowance.digest not in known)):
+            tx.add(replace(record, id=0), ACTION)
 
 
 def _session_names(giver: Storage, taker: Storage, giver_id: str) -> dict[str, str]:
-    """What each session of the giver is called at the taker: as before, unless that is another conversation there."""
+    """The name of each session at the taker: as before, unless another conversation has it there."""
     names = {}
     with giver.reading() as here, taker.reading() as there:
         for session in here.all(Session):
@@ -109,9 +102,9 @@ def _session_names(giver: Storage, taker: Storage, giver_id: str) -> dict[str, s
 
 
 def _is_moved(here: Reader, there: Reader, name: str) -> bool:
-    """Whether everything that was said in a session has come over already. A session moves in one transaction."""
-    said = {(message.n, message.id, message.role, message.content) for message in here.messages(name)}
-    return said <= {(message.n, message.id, message.role, message.content) for message in there.messages(name)}
+    """Whether all messages of a session are already at the taker. A session moves in one transaction."""
+    ours, theirs = ({(m.n, m.id, m.role, m.content) for m in reader.messages(name)} for reader in (here, there))
+    return ours <= theirs
 
 
 def _move_sessions(giver: Storage, taker: Storage, names: Mapping[str, str], stamp: Stamp) -> int:
@@ -132,16 +125,16 @@ def _move_sessions(giver: Storage, taker: Storage, names: Mapping[str, str], sta
 
 
 def _mirror(taker: Storage, folder: Path) -> None:
-    """Write the files of the sessions that are not packed. Each is brought up to date, so the old ones cost little."""
+    """Bring the files of all unpacked sessions up to date, which costs little where nothing is new."""
     with taker.reading() as reader:
+
+        def messages_after(n: int, session: str) -> list[Message]:
+            return reader.messages(session, after=n)
+
         for session in reader.all(Session):
             if session.packed_at is None:
-                mirrors.mirror(folder, session.name, partial(_said_after, reader, session.name))
-        mirrors.write_index_of(folder, reader)
-
-
-def _said_after(reader: Reader, session: str, n: int) -> list[Message]:
-    return reader.messages(session, after=n)
+                mirrors.mirror(folder, session.name, partial(messages_after, session=session.name))
+        mirrors.write_index(folder, reader)
 
 
 def _renamed(memory: Memory, names: Mapping[str, str]) -> Memory:
@@ -151,7 +144,7 @@ def _renamed(memory: Memory, names: Mapping[str, str]) -> Memory:
 
 
 def _batches(giver: Storage) -> Iterator[list[Memory]]:
-    """All memories of the store, oldest first; what others add meanwhile comes last."""
+    """All memories of the store, oldest first, including those added in the meantime."""
     after = 0
     while True:
         with giver.reading() as reader:
@@ -163,7 +156,7 @@ def _batches(giver: Storage) -> Iterator[list[Memory]]:
 
 
 def _take(tx: Transaction, memory: Memory) -> tuple[str | None, str]:
-    """Store a copy unless it is there already; the uid under which it is found from now on, and what was done."""
+    """Store a copy unless it is already there. Returns the uid that it has now, and the name of the count to raise."""
     if tx.select(replace(ANYWHERE, uid=memory.uid), limit=1):
         return memory.uid, ""
     if tx.is_erased(memory.fingerprint):
@@ -178,7 +171,7 @@ def _take(tx: Transaction, memory: Memory) -> tuple[str | None, str]:
 
 
 def _same(memory: Memory) -> Where:
-    """What says the same and stays as long: a note of a task is gone when that has ended."""
+    """Live memories with the same text that live as long; a task's notes are archived when it ends."""
     fingerprints, scope = (memory.fingerprint,), memory.scope
     if memory.tier == "task":
         return replace(LIVE, fingerprints=fingerprints, scope=scope, tiers=("task",), task=memory.source.task)
@@ -186,7 +179,7 @@ def _same(memory: Memory) -> Where:
 
 
 def _leave(tx: Transaction, memory: Memory, heir: str | None) -> None:
-    """Archive what the target has now. What was archived before stays as it was, for its history's sake."""
+    """Archive what the target has now. Memories archived earlier stay unchanged, to keep their history."""
     current = tx.get(Memory, memory.id)
     if current is not None and not current.is_archived:
         at = tx.stamp.at

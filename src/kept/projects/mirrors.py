@@ -1,7 +1,8 @@
-"""Transcripts as files: `sessions/<id>.jsonl`, one line a message, and `sessions.json`, the index of them.
+"""Mirror transcripts to files: `sessions/<id>.jsonl`, one line a message, and `sessions.json`, their index.
 
-Facade layer. The rows are the truth; these files are views for people and other programs, in Brain's format. Rule: a
-line is written once and never changed. A tail that a crash tore is cut back to the last whole line and written again.
+Sessions and upkeep call it after each change. The rows in the store are the truth; the files are copies for people and
+other programs, in Brain's format.
+Rule: a line is written once and never changed. After a crash, a torn last line is cut off and written again.
 """
 
 import os
@@ -15,18 +16,17 @@ import msgspec
 from kept.errors import InvalidInput
 from kept.model import Message, Session
 from kept.ports import Reader
-from kept.projects.files import explained, locked, make_private_directory, write_private_file
+from kept.projects.files import FILE_MODE, NO_FOLLOW, explained, locked, make_private_directory, write_private_file
 
-MAX_NAME_CHARS = 128
 _encode = msgspec.json.Encoder().encode
 
 
 def check_session_name(name: str) -> str:
-    """The name, if it can be a file's name anywhere. Raises InvalidInput."""
+    """Return the name if it is a valid file name on every system. Raises InvalidInput."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", name) or ".." in name or name.endswith("."):
         raise InvalidInput(
-            f"{name[:40]!r} cannot be the id of a session.",
-            hint=f"Use letters, digits, '.', '_' and '-', at most {MAX_NAME_CHARS}, beginning with a letter or digit.",
+            f"Invalid session id {name[:40]!r}.",
+            hint="Use letters, digits, '.', '_' and '-', at most 128, starting with a letter or digit.",
         )
     return name
 
@@ -37,9 +37,7 @@ def to_line(message: Message) -> dict[str, Any]:
     if message.role == "tool_call":
         line |= {"name": message.name, "input": message.input or {}}
     else:
-        line["content"] = message.content
-    if message.role != "tool_call" and message.name is not None:
-        line["name"] = message.name
+        line |= {"content": message.content} | ({} if message.name is None else {"name": message.name})
     if message.speaker is not None:
         line["speaker"] = message.speaker
     if message.at is not None:
@@ -52,7 +50,7 @@ def mirror(folder: Path, session: str, messages_after: Callable[[int], Sequence[
     path = folder / f"{check_session_name(session)}.jsonl"
     make_private_directory(folder)
     with explained("write the transcript", path), locked(folder / "sessions.lock"):
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0), 0o600)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | NO_FOLLOW, FILE_MODE)
         try:
             missing = messages_after(_whole_lines(fd))
             if missing:
@@ -61,8 +59,8 @@ def mirror(folder: Path, session: str, messages_after: Callable[[int], Sequence[
             os.close(fd)
 
 
-def write_index(folder: Path, sessions: Sequence[tuple[Session, int]]) -> None:
-    """The index: id, agent, parent, times and number of messages of each session."""
+def write_index(folder: Path, reader: Reader) -> None:
+    """Write the index: id, agent, parent, times and number of messages of each session in the space."""
     entries = [
         {
             "id": session.name,
@@ -71,21 +69,16 @@ def write_index(folder: Path, sessions: Sequence[tuple[Session, int]]) -> None:
             "startedAt": session.started_at,
             "finishedAt": session.finished_at,
             "archivedAt": session.packed_at,
-            "messages": count,
+            "messages": reader.last_number(session.name),
         }
-        for session, count in sessions
+        for session in reader.all(Session)
     ]
     make_private_directory(folder)
     write_private_file(folder / "sessions.json", msgspec.json.format(_encode({"sessions": entries}), indent=2) + b"\n")
 
 
-def write_index_of(folder: Path, reader: Reader) -> None:
-    """The index of all sessions that a space has."""
-    write_index(folder, [(session, reader.last_number(session.name)) for session in reader.all(Session)])
-
-
 def remove(folder: Path, session: str) -> None:
-    """Take the file of a session away; its rows are packed or erased."""
+    """Delete the file of a session whose rows are packed or erased."""
     (folder / f"{check_session_name(session)}.jsonl").unlink(missing_ok=True)
 
 

@@ -1,38 +1,215 @@
-"""What the registry knows: projects, their places, and whose a place is.
+"""Places and projects: what a directory is, and which project it belongs to.
 
-Facade layer; `projects` reads and writes the file, this module answers questions about it and changes nothing.
-Rule: a project is its random id, not its path. An id noted in a repository outweighs the path, unless the
-repository is a copy, which is so while the project is still found at every place it is known to have.
+`Projects` asks `identify` for the place that a directory is part of, then the `Registry` for the project at that place.
+`.git` is read directly, because starting git costs more than a whole recall.
+
+One repository is one place: its worktrees share it, a submodule or a nested repository is a place of its own, and a
+symbolic link to it is the same place.
+Rule: a project is its random id, not its path. An id noted in a repository outweighs the path, unless the repository is
+a copy: it is one while the project is still found at every place that it is known to have.
 """
 
+import os
+import re
+import stat
+import sys
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
+from msgspec.structs import replace
 
-from kept.errors import InvalidInput
-from kept.projects.files import shown
-from kept.projects.home import SLUG_CHARS
-from kept.projects.places import (
-    ID_PATTERN,
-    Place,
-    is_git_directory,
-    is_same,
-    is_writable,
-    path_text,
-    read_id_file,
-    text_path,
-)
+from kept.errors import InvalidInput, KeptError, NotFound
+from kept.projects.files import explained, shown, write_private_file
+from kept.projects.home import SLUG_CHARS, user_home
+
+ID_PATTERN = r"\A[0-9a-f]{8}\Z"
+ID_FILE = "kept-id"  # in the git common directory; git leaves unknown files there alone, and does not clone them
+POINTER_BYTES = 8192  # a `.git` or `commondir` file is one path
+NAME_CHARS = 200
+UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, lone surrogates, line and paragraph separators
 
 Id = Annotated[str, msgspec.Meta(pattern=ID_PATTERN)]
 Slug = Annotated[str, msgspec.Meta(pattern=r"\A[a-z0-9]+(-[a-z0-9]+)*\Z", max_length=SLUG_CHARS)]
 
 
+class Place(msgspec.Struct, frozen=True):
+    """Where a project may live."""
+
+    directory: Path  # the top of the main work tree, or the directory itself
+    git_common_dir: Path | None = None
+    no_project: str = ""  # why memory can't belong to this place, or ""
+
+    @property
+    def key(self) -> str:
+        """The path by which the registry knows this place."""
+        return path_text(self.git_common_dir or self.directory)
+
+    @property
+    def name(self) -> str:
+        """The name of a project here, until it is renamed."""
+        name = self.directory.name
+        if self.directory == self.git_common_dir:
+            name = name.removesuffix(".git")
+        printable = os.fsencode(name).decode("utf-8", "replace")
+        printable = "".join(" " if unicodedata.category(char) in UNPRINTABLE else char for char in printable)
+        return unicodedata.normalize("NFC", " ".join(printable.split()))[:NAME_CHARS] or "project"
+
+
+def identify(path: Path, no_projects: Mapping[Path, str]) -> Place:
+    """The place that `path` is in; `no_projects` as `no_project_directories` gives them.
+
+    Raises NotFound if the directory is missing, InvalidInput for a file.
+    """
+    with explained("read", path, hint="Change to a directory that you may read, or name a project: --project NAME."):
+        here = _real_directory(path)
+        for folder in (here, *here.parents):
+            if folder in no_projects:  # also ends the search: a repository of dot-files does not own all of $HOME
+                break
+            if found := _repository_at(folder):
+                too_wide = found.directory in no_projects or found.directory == found.directory.parent
+                return Place(found.git_common_dir, found.git_common_dir) if too_wide and found.git_common_dir else found
+    root = "the root of the file system" if here == here.parent else ""
+    return Place(here, no_project=no_projects.get(here, root))
+
+
+def no_project_directories(environ: Mapping[str, str]) -> dict[Path, str]:
+    """Directories that are no project, because unrelated files meet there; each with a description."""
+    temporary = ["/tmp", "/var/tmp", "/dev/shm", *(environ.get(name, "") for name in ("TMPDIR", "TEMP", "TMP"))]
+    found = {Path(text).resolve(): "a directory for temporary files" for text in temporary if text and "\0" not in text}
+    return found | {user_home(environ).resolve(): "your home directory"}
+
+
+def _real_directory(path: Path) -> Path:
+    real = path.resolve()
+    try:
+        is_directory = stat.S_ISDIR(real.stat().st_mode)
+    except FileNotFoundError as error:
+        raise NotFound(
+            f"There is no directory {shown(real)}.", hint="Check the path, or name a project: --project NAME."
+        ) from error
+    if not is_directory:
+        raise InvalidInput(f"{shown(path)} is a file, not a directory.", hint="Give the directory of the project.")
+    return real
+
+
+def _repository_at(folder: Path) -> Place | None:
+    """The repository whose work tree or git directory is exactly `folder`, or None."""
+    dot_git = folder / ".git"
+    mode = _mode(dot_git)
+    if stat.S_ISDIR(mode) and is_git_directory(dot_git):
+        git_dir = dot_git.resolve()
+    elif stat.S_ISREG(mode):
+        target = _pointer(dot_git, "gitdir: ")
+        if target is None:
+            return None
+        git_dir = (folder / target).resolve()
+        if not is_git_directory(git_dir):
+            # The repository can't be reached, perhaps it is not mounted. The path in a worktree still names it.
+            in_worktrees = git_dir.parent.name == "worktrees"
+            return _linked_worktree(git_dir.parent.parent) if in_worktrees else Place(folder)
+    elif is_git_directory(folder):
+        git_dir = folder
+        if _mode(folder / "commondir") == 0:  # a bare repository, or the inside of a `.git`
+            return Place(folder.parent if folder.name == ".git" else folder, folder)
+    else:
+        return None
+    common = _pointer(git_dir / "commondir")
+    return Place(folder, git_dir) if common is None else _linked_worktree((git_dir / common).resolve())
+
+
+def _linked_worktree(common: Path) -> Place:
+    """The place of a worktree that `git worktree add` made: the repository it was added to."""
+    return Place(common.parent if common.name in (".git", ".bare") else common, common)
+
+
+def is_git_directory(path: Path) -> bool:
+    """Whether it looks like a git directory: of a repository, or of a linked worktree."""
+    if _mode(path / "HEAD") == 0:
+        return False
+    return _mode(path / "commondir") != 0 or (stat.S_ISDIR(_mode(path / "objects")) and _mode(path / "refs") != 0)
+
+
+def _mode(path: Path) -> int:
+    """The file's mode, or 0 if it is missing or hidden from us."""
+    try:
+        return path.stat().st_mode
+    except OSError:
+        return 0
+
+
+def _pointer(path: Path, prefix: str = "") -> Path | None:
+    """The path that a file of git contains, after `prefix`; None if it is no such file."""
+    text = os.fsdecode(_first_bytes(path, POINTER_BYTES).rstrip(b"\r\n"))
+    return Path(text.removeprefix(prefix)) if text.startswith(prefix) and text != prefix and "\0" not in text else None
+
+
+def _first_bytes(path: Path, limit: int) -> bytes:
+    """The beginning of a regular file; b"" if it is missing, unreadable, or a pipe that would block."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)
+    try:
+        with os.fdopen(os.open(path, flags), "rb") as file:
+            return file.read(limit) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
+    except OSError:
+        return b""
+
+
+def read_id(git_common_dir: Path | None) -> str | None:
+    """The id of the project that this repository belongs to, as noted in the repository itself."""
+    if git_common_dir is None:
+        return None
+    text = _first_bytes(git_common_dir / ID_FILE, 64).strip().decode("ascii", "replace")
+    return text if re.match(ID_PATTERN, text) else None
+
+
+def write_id(place: Place, project_id: str) -> bool:
+    """Note the project's id in the repository. False if it can't be written: then only the registry knows it."""
+    if place.git_common_dir is None:
+        return False
+    try:
+        write_private_file(place.git_common_dir / ID_FILE, f"{project_id}\n".encode(), mode=0o644)
+    except KeptError:
+        return False
+    return True
+
+
+def is_same(text: str, other: str) -> bool:
+    """Whether two stored paths lead to one directory (by other upper and lower case, by another mount)."""
+    try:
+        return text == other or text_path(text).samefile(text_path(other))
+    except (OSError, ValueError):
+        return False
+
+
+def is_writable(path: Path) -> bool:
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def path_text(path: Path) -> str:
+    """The path as text that JSON can hold: itself, or a file: URI where its name is not Unicode."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return path.as_uri()
+    return str(path)
+
+
+def text_path(text: str) -> Path:
+    """The path that `path_text` wrote down."""
+    if not text.startswith("file://"):
+        return Path(text)
+    from urllib.parse import unquote_to_bytes
+
+    path = os.fsdecode(unquote_to_bytes(text.removeprefix("file://")))
+    return Path(path.lstrip("/") if sys.platform == "win32" else path)
+
+
 class Project(msgspec.Struct, frozen=True, kw_only=True):
-    """One project. The slug is part of a folder's name and stays when the project is renamed."""
+    """One project. The slug is part of its folder's name and stays when the project is renamed."""
 
     id: Id
     name: str
@@ -41,7 +218,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     root: str | None = None
     git_common_dir: str | None = None
     links: tuple[str, ...] = ()  # further places that belong to it
-    into: Id | None = None  # merged: that project answers for this one
+    into: Id | None = None  # the project that this one was merged into
 
     @property
     def space(self) -> str:
@@ -58,18 +235,23 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
         own = self.git_common_dir or self.root
         return (own, *self.links) if own else self.links
 
+    @property
+    def keys(self) -> set[str]:
+        """Every key under which it is found: its places, and the top of its own repository."""
+        return {*self.places, *((self.root,) if self.root else ())}
+
 
 class Registry:
-    """All projects at one moment, and the questions one can ask about them."""
+    """All projects at one moment. Answers questions and changes nothing; `Projects` reads and writes the file."""
 
     def __init__(self, projects: Iterable[Project], damage: str = "") -> None:
         self.projects = {project.id: project for project in projects}
-        self.damage = damage  # what is wrong with the file, if these projects had to be read from their folders
-        self._owners = {key: p for p in self.projects.values() for key in (*p.places, p.root) if key}
+        self.damage = damage  # what is wrong with the file, if projects had to be read from their folders
+        self._owners = {key: project for project in self.projects.values() for key in project.keys}
 
     def get(self, project_id: str | None) -> Project | None:
-        """The project of that id; of a merged one, the project that answers for it."""
-        for _ in self.projects:  # no chain of merges is longer, unless somebody tampered with the file
+        """The project of that id; for a merged one, the project it was merged into."""
+        for _ in self.projects:  # no chain of merges is longer, unless somebody edited the file
             project = self.projects.get(project_id or "")
             if project is None or project.into is None:
                 return project
@@ -77,9 +259,9 @@ class Registry:
         return None
 
     def named(self, name: str) -> Project | None:
-        """The project of that name, in this case of letters or else in any; merged ones come last.
+        """The project of that name; exact spelling first, then any case, then merged projects.
 
-        Raises InvalidInput if several fit.
+        Raises InvalidInput if several match.
         """
         name = tidy(name)
         for is_living in (True, False):
@@ -91,7 +273,7 @@ class Registry:
                 if len(answers) > 1:
                     listed = ", ".join(f"{p.id} ({p.root or 'no directory'})" for p in answers.values())
                     raise InvalidInput(
-                        f"{len(answers)} projects are called {shown(name)!r}: {listed}.",
+                        f"{len(answers)} projects have the name {shown(name)!r}: {listed}.",
                         hint="Give the id instead, or rename one: kept projects rename ID NAME.",
                     )
                 if answers:
@@ -99,7 +281,7 @@ class Registry:
         return None
 
     def at_path(self, key: str) -> Project | None:
-        """The project that has exactly this place."""
+        """The project at exactly this place."""
         if key in self._owners:
             return self._owners[key]
         text = self._keys_by_folded.get(folded(key))
@@ -110,30 +292,29 @@ class Registry:
         return {folded(key): key for key in self._owners}
 
     def at(self, place: Place) -> Project | None:
-        """The project that this place belongs to by its path alone; a plain directory, also by one above it."""
+        """The project at this place by its path alone; for a plain directory, also by one above it."""
         if place.git_common_dir is not None:
-            return self.at_path(place.key) or self._before_git(place)
+            before_git = self.at_path(path_text(place.directory))  # it may have been a plain directory first
+            return self.at_path(place.key) or (before_git if before_git and not before_git.git_common_dir else None)
         above = (self.at_path(path_text(folder)) for folder in (place.directory, *place.directory.parents))
         return next((owner for owner in above if owner), None)
 
-    def _before_git(self, place: Place) -> Project | None:
-        """The project that this repository was while it was a plain directory."""
-        owner = self.at_path(path_text(place.directory))
-        return owner if owner and owner.git_common_dir is None else None
-
     def claimed_by(self, place: Place, kept_id: str | None) -> Project | None:
-        """The project whose memory belongs here, as it has to be stored from now on; None if a new one must be made."""
+        """The project that this place belongs to, with its places brought up to date; None if a new one is needed.
+
+        `kept_id` is the id that the repository itself names.
+        """
         owner, holder = self.at(place), self.get(kept_id)
         if holder is not None and holder is not owner:
             if any(is_same(text, place.key) for text in holder.places):
                 return holder
             gone = next((text for text in holder.places if not self._is_still_at(text, holder)), None)
             has_moved = gone is not None or not holder.places
-            # A registered place we would have marked as ours; only if we could, a foreign id there came later.
+            # A registered place that we can write to has our id; so a foreign id there is newer.
             if has_moved and (owner is None or (gone and is_writable(text_path(place.key)))):
                 return moved(holder, gone, place)
         if owner and place.git_common_dir and owner.git_common_dir is None and owner.root == path_text(place.directory):
-            return msgspec.structs.replace(owner, git_common_dir=place.key)
+            return replace(owner, git_common_dir=place.key)
         return owner
 
     def _is_still_at(self, text: str, project: Project) -> bool:
@@ -141,42 +322,42 @@ class Registry:
         try:
             if not path.is_dir():
                 return False
-        except OSError:  # not for us to see, so not known to be gone
+        except OSError:  # we may not look, so we don't know that it is gone
             return True
         if not is_git_directory(path) or not is_writable(path):  # can hold no id
             return True
-        return self.get(read_id_file(path)) is project
+        return self.get(read_id(path)) is project
 
 
 def with_place(project: Project, place: Place) -> Project:
-    """The place becomes the project's own, or a further one if it has one."""
+    """The project with one more place: as its own, or as a link if it has one."""
     if project.root or project.git_common_dir:
-        return msgspec.structs.replace(project, links=(*project.links, place.key))
+        return replace(project, links=(*project.links, place.key))
     return moved(project, None, place)
 
 
 def moved(project: Project, gone: str | None, place: Place) -> Project:
-    """The project with `place` instead of its place `gone`, or as its own where none is gone."""
+    """The project with `place` in place of `gone`, or as its own if none is gone."""
     if gone in project.links:
         links = tuple(place.key if text == gone else text for text in project.links)
-        return msgspec.structs.replace(project, links=links)
+        return replace(project, links=links)
     git = place.key if place.git_common_dir else None
-    return msgspec.structs.replace(project, root=path_text(place.directory), git_common_dir=git)
+    return replace(project, root=path_text(place.directory), git_common_dir=git)
 
 
 def without(project: Project, keys: set[str]) -> Project:
     """The project without these places. It keeps its memory, its name and its id."""
     links = tuple(text for text in project.links if text not in keys)
     if keys & {project.root, project.git_common_dir}:
-        return msgspec.structs.replace(project, links=links, root=None, git_common_dir=None)
-    return project if links == project.links else msgspec.structs.replace(project, links=links)
+        return replace(project, links=links, root=None, git_common_dir=None)
+    return project if links == project.links else replace(project, links=links)
 
 
 def tidy(name: str) -> str:
-    """The form in which names are stored and looked for."""
+    """The form in which names are stored and compared."""
     return unicodedata.normalize("NFC", name.strip())
 
 
 def folded(text: str) -> str:
-    """The text for comparing names and paths without regard to case and to how accents are composed."""
+    """The text for comparing names and paths, without regard to case and to how accents are encoded."""
     return unicodedata.normalize("NFC", text).casefold()

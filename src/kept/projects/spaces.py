@@ -1,7 +1,7 @@
-"""Which storage holds what: the opened project's space, and the global one.
+"""The storages of an opened memory: the project's space and the global one.
 
-Facade layer, below `memory.py`. Rule: looking creates nothing. A space comes into being, on disk and
-in the registry, with the first write to it.
+`kept.open` makes one of these; the facade asks it for a storage whenever it reads or writes.
+Rule: reading creates nothing. A space is made, on disk and in the registry, by the first write to it.
 """
 
 from collections.abc import Callable
@@ -13,9 +13,9 @@ from typing import Protocol
 from kept.errors import NotAllowed
 from kept.model import GLOBAL
 from kept.ports import Restored, Storage
+from kept.projects import Projects
 from kept.projects.home import Home
-from kept.projects.places import text_path
-from kept.projects.projects import Projects
+from kept.projects.registry import text_path
 from kept.settings import Settings
 from kept.storage import open_space, replace_damaged, space_of
 
@@ -24,34 +24,37 @@ class Spaces(Protocol):
     """The storages that one opened memory works with."""
 
     def project(self) -> Storage | None:
-        """The opened project's storage, or None while nothing was ever written to it."""
+        """The opened project's storage, or None before the first write to it."""
 
     def ensure_project(self) -> Storage:
-        """The opened project's storage, made if need be. Raises NotAllowed where no project can be."""
+        """The opened project's storage, made if missing. Raises NotAllowed where no project can be."""
 
     def shared(self) -> Storage | None:
-        """The global storage, or None while nothing was ever written to it."""
+        """The global storage, or None before the first write to it."""
 
     def ensure_shared(self) -> Storage:
-        """The global storage, made if need be. Raises NotAllowed for a portable file, which has none."""
+        """The global storage, made if missing. Raises NotAllowed for a portable file, which has none."""
 
     def replace_damaged(self, source: Path, *, shared: bool) -> Restored:
-        """Put a backup in the place of a store that can no longer be opened, which is kept beside it."""
+        """Replace a store that can't be opened by a backup, and keep the damaged file beside it."""
 
     def folder(self) -> Path | None:
-        """The project's own directory, if it has one: what its README says need not be remembered again."""
+        """The project's own directory, if it has one; its README need not be remembered again."""
+        return None
 
     def sessions_folder(self) -> Path | None:
-        """Where the transcripts of the project are mirrored; None for a portable file, which has no mirrors."""
+        """Where the project's transcripts are mirrored; None for a portable file, which has no mirrors."""
+        return None
 
     def settings_file(self) -> Path | None:
-        """Where the settings of the project are; None while there is none, and for a portable file."""
+        """The project's settings file; None before the project exists, and for a portable file."""
+        return None
 
     def close(self) -> None:
         """Close what was opened."""
 
 
-class OneSpace:
+class OneSpace(Spaces):
     """A portable file, or a store in memory: one space, no global."""
 
     def __init__(self, storage: Storage) -> None:
@@ -73,22 +76,13 @@ class OneSpace:
         )
 
     def replace_damaged(self, source: Path, *, shared: bool) -> Restored:
-        raise NotAllowed("A single memory file that is damaged cannot be opened.", hint="Copy the backup to its place.")
-
-    def folder(self) -> Path | None:
-        return None
-
-    def sessions_folder(self) -> Path | None:
-        return None
-
-    def settings_file(self) -> Path | None:
-        return None
+        raise NotAllowed("A damaged memory file can't be replaced while it is open.", hint="Copy the backup over it.")
 
     def close(self) -> None:
         self._storage.close()
 
 
-class HomeSpaces:
+class HomeSpaces(Spaces):
     """A project of the home, and the home's global space."""
 
     def __init__(
@@ -116,22 +110,22 @@ class HomeSpaces:
         found = self._located.project
         if found is None:
             return None
-        # Once it is open, its folder need not be looked through again: this is asked several times a call.
-        opened = self._open.get(found.space)
-        return opened or self._opened(found.space, self._home.files(found.folder).database, create=False)
+        # This is asked several times a call; once the storage is open, its folder need not be checked again.
+        return self._open.get(found.space) or self._existing(found.space, found.folder)
 
     def ensure_project(self) -> Storage:
-        if self._located.project is None or self._located.project.space not in self._open:
-            project = self._projects.ensure(self._target)
+        found = self._located.project
+        if found is None or found.space not in self._open:
+            found = self._projects.ensure(self._target)
             self._located = self._projects.locate(self._target)
-            return self._created(project.space, self._home.prepare(project.folder).database)
-        return self._open[self._located.project.space]
+            return self._opened(found.space, self._home.prepare(found.folder).database)
+        return self._open[found.space]
 
     def shared(self) -> Storage | None:
-        return self._open.get(GLOBAL) or self._opened(GLOBAL, self._home.files().database, create=False)
+        return self._open.get(GLOBAL) or self._existing(GLOBAL)
 
     def ensure_shared(self) -> Storage:
-        return self._created(GLOBAL, self._home.prepare().database)
+        return self._opened(GLOBAL, self._home.prepare().database)
 
     def replace_damaged(self, source: Path, *, shared: bool) -> Restored:
         project = None if shared else self._projects.ensure(self._target)
@@ -144,9 +138,9 @@ class HomeSpaces:
         )
 
     def folder(self) -> Path | None:
-        if self._located.place is not None:
-            return self._located.place.directory
-        project = self._located.project
+        place, project = self._located.place, self._located.project
+        if place is not None:
+            return place.directory
         return text_path(project.root) if project is not None and project.root else None
 
     def sessions_folder(self) -> Path | None:
@@ -161,15 +155,12 @@ class HomeSpaces:
         for storage in self._open.values():
             storage.close()
 
-    def _created(self, space: str, path: Path) -> Storage:
-        storage = self._opened(space, path, create=True)
-        assert storage is not None
-        return storage
+    def _existing(self, space: str, folder: str | None = None) -> Storage | None:
+        database = self._home.files(folder).database
+        return self._opened(space, database) if database.exists() else None
 
-    def _opened(self, space: str, path: Path, *, create: bool) -> Storage | None:
+    def _opened(self, space: str, path: Path) -> Storage:
         if space not in self._open:
-            if not create and not path.exists():
-                return None
             daily = self._settings.backups_kept if self._settings.backup_daily else 0
             self._open[space] = open_space(
                 path, space, write_wait_s=self._settings.write_wait_s, now=self._now, daily_backups=daily
@@ -178,5 +169,5 @@ class HomeSpaces:
 
 
 def is_of_global(backup: Path) -> bool:
-    """Whether a backup is of the global space. Raises NotFound, Corrupt or SchemaTooNew when it is none."""
+    """Whether a backup is of the global space. Raises NotFound, Corrupt or SchemaTooNew if it can't be restored."""
     return space_of(backup) == GLOBAL

@@ -19,7 +19,7 @@ from kept.errors import NotAllowed
 from kept.memory import opening
 from kept.model import Actor, Role, replace
 from kept.ports import Clock
-from kept.projects.projects import Projects
+from kept.projects import Projects
 from kept.settings import Settings
 
 Ask = Callable[[str], bool]
