@@ -39,7 +39,7 @@ bench: $(READY)  ## Speed and size; docs/benchmarks.md lists the longer ones
 	$(BIN)/python -m bench.upkeep
 	$(BIN)/python -m bench.size
 
-docs: $(READY)  ## Write the generated pages
+docs: $(READY)  ## Write docs/cli.md and docs/settings.md
 	$(BIN)/python docs/generate.py
 
 $(READY): pyproject.toml constraints.txt

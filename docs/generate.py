@@ -1,4 +1,4 @@
-"""Write the pages that would otherwise go stale: the command line and the settings, from the program itself.
+"""Write the pages on the command line and the settings from the program itself, so that they cannot go stale.
 
 `python docs/generate.py` writes them; with `--check` it writes nothing and exits with 1 if one of them is out of date.
 """
@@ -28,19 +28,19 @@ def cli_page() -> str:
         "# The command line",
         NOTICE,
         "",
-        "`kept COMMAND --help` shows the same in the terminal. A REF names a memory: `42`, `g42` for a global one, or "
-        "`[id:42]`.",
+        "`kept COMMAND --help` shows the same in the terminal. A REF is the name of a memory: `42`, `g42` for a global "
+        "one, or `[id:42]`.",
         "",
         "These options work with every command, before it or after it:",
         "",
         *_options(common),
         "",
-        "Exit codes: 0 done, 1 refused or failed, 2 used wrongly, 130 interrupted (Ctrl-C), 141 whoever read the "
+        "Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 130 interrupted (Ctrl-C), 141 the reader of the "
         "output has gone. With `--json` there is exactly one JSON document on standard output, also for an error: "
-        '`{"error": {"type", "message", "hint"}}`. `KEPT_DEBUG=1` adds the stack trace of an error, `NO_COLOR=1` takes '
-        "the colours away.",
+        '`{"error": {"type", "message", "hint"}}`. `KEPT_DEBUG=1` adds the stack trace of an error, `NO_COLOR=1` '
+        "switches colours off.",
         "",
-        "`kept --version` shows which Kept it is. For completion in the shell put this into its start-up file: "
+        "`kept --version` shows the version. For completion in the shell, put this into its start-up file: "
         '`eval "$(_KEPT_COMPLETE=bash_source kept)"` (bash; `zsh_source` and `fish_source` for the others).',
     ]
     for topic in dict.fromkeys(entry.topic for entry in COMMANDS.values()):
@@ -88,8 +88,8 @@ def settings_page() -> str:
         "# Settings",
         NOTICE,
         "",
-        "`kept config show --origin` shows what is in force and why; `kept config set NAME VALUE` changes it for you, "
-        "and with `--project-only` for one project. The environment wins over both files: "
+        "`kept config show --origin` shows every value and where it comes from; `kept config set NAME VALUE` changes "
+        "one for you, and with `--project-only` for one project. The environment wins over both files: "
         f"`{PREFIX}PROFILE=koshi`, and `{PREFIX}SHELF_LIFE_DAYS__WARNING=60` for a row of a table. Nothing inside a "
         "repository is ever read.",
     ]
@@ -115,7 +115,7 @@ PAGES = {"cli.md": cli_page, "settings.md": settings_page}
 
 
 def stale_pages() -> list[str]:
-    """The pages that are missing, or that say something else than the program does."""
+    """The pages that are missing or no longer match the program."""
     return [
         name for name, page in PAGES.items() if not (DOCS / name).exists() or (DOCS / name).read_text("utf-8") != page()
     ]
@@ -124,7 +124,7 @@ def stale_pages() -> list[str]:
 def main(arguments: list[str]) -> int:
     if "--check" in arguments:
         for name in (stale := stale_pages()):
-            print(f"docs/{name} is out of date. `python docs/generate.py` writes it anew.", file=sys.stderr)
+            print(f"docs/{name} is out of date. Run `python docs/generate.py`.", file=sys.stderr)
         return 1 if stale else 0
     for name, page in PAGES.items():
         (DOCS / name).write_text(page(), "utf-8")

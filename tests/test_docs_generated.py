@@ -29,7 +29,7 @@ def test_the_generated_pages_are_up_to_date(generate: ModuleType) -> None:
     assert generate.stale_pages() == [], "run: make docs"
 
 
-def test_a_stale_or_missing_page_is_noticed_and_written_anew(
+def test_a_stale_or_missing_page_is_noticed_and_written_again(
     generate: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(generate, "DOCS", tmp_path)
