@@ -1,8 +1,7 @@
 """The nouns of Kept: frozen values that every layer passes along.
 
-Lowest layer: no storage, no clock, no settings. One word for one idea; docs/architecture.md
-lists the words. Rule: a value never changes. `replace(memory, status="pinned")` makes a new
-one, and only a storage transaction makes that the truth.
+Lowest layer: no storage, no clock, no settings. One word for one idea; docs/architecture.md lists the words. Rule: a
+value never changes. `replace(memory, status="pinned")` makes a new one, and only a storage transaction stores it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,21 +27,9 @@ TaskState = Literal["pending", "active", "blocked", "done", "failed", "cancelled
 
 GLOBAL = "global"
 
-KINDS = (
-    "decision",
-    "architecture",
-    "pattern",
-    "convention",
-    "warning",
-    "discovery",
-    "error",
-    "preference",
-    "file_change",
-    "progress",
-    "summary",
-    "fact",
-    "reasoning",
-    "tool_output",
+KINDS = tuple(
+    "decision architecture pattern convention warning discovery error preference file_change progress summary fact "
+    "reasoning tool_output".split()
 )
 
 # Words that other systems use for our kinds. Any other word is a kind of its own: the vocabulary is open.
@@ -56,7 +43,7 @@ KIND_ALIASES: Mapping[str, str] = {
 }
 
 
-class Source(Struct, frozen=True, kw_only=True, gc=False):  # names make no circle: nothing for the collector to walk
+class Source(Struct, frozen=True, kw_only=True, gc=False):  # holds only names: no cycles to collect
     """Who said it, and where."""
 
     origin: Origin = "agent"
@@ -69,7 +56,7 @@ class Source(Struct, frozen=True, kw_only=True, gc=False):  # names make no circ
 
 
 class Draft(Struct, frozen=True, kw_only=True):
-    """What somebody wants remembered, before any rule has looked at it."""
+    """A statement that somebody wants remembered, before any rule has looked at it."""
 
     content: str
     kind: str = "fact"
@@ -89,23 +76,24 @@ class Draft(Struct, frozen=True, kw_only=True):
 
 
 class Record(Struct, frozen=True, kw_only=True):
-    """What a storage keeps under an id, with every change in the journal. `id` is 0 until a storage has given one."""
+    """A noun that a storage keeps under an id, with every change in the journal. `id` is 0 until it is stored."""
 
     noun: ClassVar[str]
+    named_by: ClassVar[str]  # the field that names one of its kind
 
     id: int = 0
 
     @property
     def subject(self) -> str:
-        """What the journal calls this record."""
-        raise NotImplementedError
+        """The name of this record in the journal."""
+        return f"{self.noun}:{getattr(self, self.named_by) or ''}"
 
 
 class Memory(Record, frozen=True, kw_only=True):
     """One self-contained statement worth keeping.
 
-    `importance`, `confidence`, `feedback` and `use_count` are what was recorded; what a memory is
-    worth now is computed from them and the clock, and never written back.
+    `importance`, `confidence`, `feedback` and `use_count` are recorded facts; the worth of a memory is computed from
+    them and the clock, and never written back.
     """
 
     noun: ClassVar[str] = "memory"
@@ -146,7 +134,7 @@ class Memory(Record, frozen=True, kw_only=True):
 
     @property
     def ref(self) -> str:
-        """What people and agents type: `42`, or `g42` in the global space."""
+        """The id that people and agents type: `42`, or `g42` in the global space."""
         return f"g{self.id}" if self.space == GLOBAL else str(self.id)
 
     def as_draft(self, **changes: Any) -> Draft:
@@ -175,35 +163,33 @@ class Conflict(Record, frozen=True, kw_only=True):
     resolved_at: datetime | None = None
 
     @property
-    def subject(self) -> str:
-        return f"c{self.id}"
-
-    @property
     def ref(self) -> str:
         return f"c{self.id}"
 
+    @property
+    def subject(self) -> str:
+        return self.ref
+
 
 class Alias(Record, frozen=True, kw_only=True):
-    """A word, and what else to look for when somebody asks for it."""
+    """A word, and the words to search for as well when somebody asks for it."""
 
     noun: ClassVar[str] = "alias"
+    named_by: ClassVar[str] = "word"
 
     word: str
     expands_to: tuple[str, ...]
 
-    @property
-    def subject(self) -> str:
-        return f"alias:{self.word}"
-
 
 class Session(Record, frozen=True, kw_only=True):
-    """A conversation. Its messages are only ever added to; these are the marks that are set while it runs.
+    """A conversation. Messages are only added to it; these are its marks.
 
-    `checked` is the number of the last message whose findings are safe, `flushed` of the last one before which findings
-    and a summary were stored.
+    `checked` is the number of the last message that was searched for findings, `flushed` of the last message before
+    which findings and a summary were stored.
     """
 
     noun: ClassVar[str] = "session"
+    named_by: ClassVar[str] = "name"
 
     name: str
     agent: str | None = None
@@ -215,15 +201,12 @@ class Session(Record, frozen=True, kw_only=True):
     finished_at: datetime | None = None
     packed_at: datetime | None = None
 
-    @property
-    def subject(self) -> str:
-        return f"session:{self.name}"
-
 
 class Task(Record, frozen=True, kw_only=True):
-    """A piece of work. It is `done`, `failed` or `cancelled` in the end; `blocked_by` names the tasks it waits for."""
+    """A piece of work. It ends `done`, `failed` or `cancelled`; `blocked_by` names the tasks it waits for."""
 
     noun: ClassVar[str] = "task"
+    named_by: ClassVar[str] = "name"
 
     name: str
     description: str = ""
@@ -236,41 +219,31 @@ class Task(Record, frozen=True, kw_only=True):
     completed_at: datetime | None = None
 
     @property
-    def subject(self) -> str:
-        return f"task:{self.name}"
-
-    @property
     def has_ended(self) -> bool:
         return self.completed_at is not None
 
 
 class Pause(Record, frozen=True, kw_only=True):
-    """Nothing is captured or injected by itself: in the whole project, or in one session."""
+    """Automatic capture and injection are off: in the whole project, or in one session."""
 
     noun: ClassVar[str] = "pause"
+    named_by: ClassVar[str] = "session"
 
     session: str | None = None
     since: datetime
 
-    @property
-    def subject(self) -> str:
-        return f"pause:{self.session or ''}"
-
 
 class Allowance(Record, frozen=True, kw_only=True):
-    """A value that looks like a secret and is none, by the word of a person. Kept as a digest, never as itself."""
+    """A value that looks like a secret, and that a person declared harmless. Only its digest is stored."""
 
     noun: ClassVar[str] = "allowance"
+    named_by: ClassVar[str] = "digest"
 
     digest: str
     note: str = ""
 
-    @property
-    def subject(self) -> str:
-        return f"allowance:{self.digest}"
 
-
-# Every noun but Memory: few enough to be read whole.
+# Every noun but Memory: few enough to read all of them at once.
 SMALL_NOUNS: tuple[type[Record], ...] = (Conflict, Alias, Session, Task, Pause, Allowance)
 NOUNS: tuple[type[Record], ...] = (Memory, *SMALL_NOUNS)
 
@@ -278,8 +251,8 @@ NOUNS: tuple[type[Record], ...] = (Memory, *SMALL_NOUNS)
 class Event(Struct, frozen=True, kw_only=True):
     """One line of the journal: who did what to which record.
 
-    `changed` maps a field to (before, after), in wire form. It is None once the payload was
-    erased; digest, prev and hash stay, so the chain still verifies.
+    `changed` maps a field to (before, after), in wire form. It is None once the payload was erased; digest, prev and
+    hash stay, so the chain still verifies.
     """
 
     seq: int
@@ -297,7 +270,7 @@ class Event(Struct, frozen=True, kw_only=True):
 
 
 class Actor(Struct, frozen=True, kw_only=True):
-    """Who is asking. `project` is the space that a project agent calls its own."""
+    """Who is asking. `project` is the own space of a project agent."""
 
     role: Role = "project"
     project: str | None = None
@@ -312,7 +285,7 @@ class Redaction(Struct, frozen=True, kw_only=True):
 
 
 class Receipt(Struct, frozen=True, kw_only=True):
-    """What a write did, and why."""
+    """The result of a write, and why."""
 
     outcome: Outcome
     ref: str | None = None
@@ -322,14 +295,13 @@ class Receipt(Struct, frozen=True, kw_only=True):
     redactions: tuple[Redaction, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
     near: tuple[str, ...] = ()  # refs of memories that say nearly the same
-    superseded: tuple[str, ...] = ()  # refs of those whose place it took
+    superseded: tuple[str, ...] = ()  # refs of the memories that it replaced
 
 
 class Message(Struct, frozen=True, kw_only=True):
     """One message of a conversation, as it was said. A tool call has a name and an input, a tool result a content.
 
-    A `summary` stands in for the messages before it in a compacted view. `session` and `n`, its place there, are given
-    by the storage.
+    A `summary` replaces the messages before it in a compacted view. The storage sets `session` and `n`, its number.
     """
 
     id: str
@@ -346,8 +318,8 @@ class Message(Struct, frozen=True, kw_only=True):
 class Hit(Struct, frozen=True, kw_only=True):
     """A memory that answers a query, with its score and why.
 
-    `why` maps each factor to its number; they multiply out to `score`. `matched` says which words of the
-    query were found, and how each that was not found literally came in ("alias of auth", "near middelware").
+    `why` maps each factor to its number; their product is `score`. `matched` maps each word of the query that was found
+    to how it was found, if not literally ("alias of auth", "near middelware").
     """
 
     memory: Memory
@@ -355,25 +327,25 @@ class Hit(Struct, frozen=True, kw_only=True):
     why: dict[str, float]
     matched: dict[str, str] = {}
     parts: dict[str, float] = {}
-    message: Message | None = None  # in scope `sessions`; the parts of `why` add up there
+    message: Message | None = None  # in scope `sessions`, where the parts of `why` add up
 
     @property
     def ref(self) -> str:
-        """What to type for it; of a message, its session and number."""
+        """The ref of the memory; for a message, its session and number."""
         return self.memory.ref if self.message is None else self.memory.uid
 
 
 class Miss(Struct, frozen=True, kw_only=True):
-    """A memory that was considered and not returned, and for which reason."""
+    """A memory that was considered and not returned, and why."""
 
     hit: Hit
     reason: str
 
 
 class Recalled(Struct, frozen=True, kw_only=True):
-    """The answer to a query: hits best first, what is pinned, what contradicts, and what just missed.
+    """The answer to a query: hits (best first), pinned memories, conflicts, and the nearest misses.
 
-    `degraded` is None, or a sentence that says what was cut short.
+    `degraded` is None, or a sentence that says which part of the search was cut short.
     """
 
     hits: tuple[Hit, ...] = ()
@@ -414,7 +386,7 @@ class LeftOut(Struct, frozen=True, kw_only=True):
 
 
 class Section(Struct, frozen=True, kw_only=True):
-    """One part of a briefing: always, bridge, retrieval or summary; what it was given, and what it took."""
+    """One part of a briefing (always, bridge, retrieval or summary), its budget, and the tokens it used."""
 
     name: str
     budget: int
@@ -423,9 +395,9 @@ class Section(Struct, frozen=True, kw_only=True):
 
 
 class Briefing(Struct, frozen=True, kw_only=True):
-    """Recalled text that fits a budget and a style. `str(briefing)` is the text; it is empty when there is nothing.
+    """Recalled text within a budget and in a style. `str(briefing)` is the text; it may be empty.
 
-    `error` is None, or a sentence that says why the briefing is empty: nothing is raised into an agent's prompt.
+    `error` is None, or a sentence that says why the briefing is empty: a briefing never raises.
     """
 
     text: str = ""
@@ -442,7 +414,7 @@ class Briefing(Struct, frozen=True, kw_only=True):
 
 
 class Signal(Struct, frozen=True, kw_only=True):
-    """What subscribers hear: memory:read, :write, :flush, :compact, :search, with its payload."""
+    """An event for subscribers: memory:read, :write, :flush, :compact or :search, with its payload."""
 
     name: str
     payload: dict[str, Any]
@@ -452,25 +424,18 @@ Name = str | PurePath
 
 
 def several(names: Name | Iterable[Name] | None) -> tuple[str, ...]:
-    """The names or paths that somebody gave, if any; a string by itself is one name, and not a list of letters.
-
-    Raises InvalidInput for what is neither.
-    """
-    listed = names if isinstance(names, tuple) else _listed(names)
+    """Names or paths as a tuple of strings; a single string is one name. Raises InvalidInput for anything else."""
+    if names is None:
+        return ()
+    if isinstance(names, str | PurePath):
+        return (str(names),)
+    if isinstance(names, Mapping) or not isinstance(names, Iterable):
+        raise InvalidInput(f"Expected a list of names, got {type(names).__name__}.")
+    listed = tuple(names)
     for name in listed:
         if not isinstance(name, str | PurePath):
             raise InvalidInput(f"Each name must be a string, not {type(name).__name__}.")
     return tuple(map(str, listed))
-
-
-def _listed(names: Name | Iterable[Name] | None) -> tuple[Name, ...]:
-    if names is None:
-        return ()
-    if isinstance(names, str | PurePath):
-        return (names,)
-    if isinstance(names, Mapping) or not isinstance(names, Iterable):
-        raise InvalidInput(f"Expected a list of names, got {type(names).__name__}.")
-    return tuple(names)
 
 
 def canonical_kind(kind: str) -> str:

@@ -1,7 +1,7 @@
-"""What a memory is worth now: pure functions of what was recorded, and the clock.
+"""The worth of a memory now: pure functions of what was recorded, and the clock.
 
-Noun layer; recall ranks with some of these, upkeep decides with others. The only place that computes
-them. Rule: nothing computed here is ever written back, so opening a store a hundred times ages nothing.
+Noun layer, and the only place that computes these numbers; recall ranks with some of them, upkeep decides with others.
+Rule: nothing computed here is written back, so opening a store a hundred times ages nothing.
 """
 
 import math
@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from kept.model import Memory
+
+Factor = Callable[[Memory, datetime], float]
 
 FEEDBACK_STEEPNESS = 0.2
 RECENCY_PER_DAY = 0.01
@@ -23,7 +25,7 @@ def feedback_factor(feedback: int) -> float:
 
 
 def recency_factor(memory: Memory, now: datetime) -> float:
-    """1 today, a half after a hundred days; counted from the last confirmation that it helped, else from its birth."""
+    """1 today, a half after a hundred days; counted from the last time it helped, else from its creation."""
     return 1 / (1 + RECENCY_PER_DAY * days_between(memory.last_hit_at or memory.created_at, now))
 
 
@@ -42,8 +44,8 @@ def days_between(earlier: datetime, now: datetime) -> float:
     return max(0.0, (now - earlier).total_seconds() / 86_400)
 
 
-# What a memory brings along to every query, by the names that profiles use.
-FACTORS: Mapping[str, Callable[[Memory, datetime], float]] = {
+# The factors of a memory that no query changes, by the names that profiles use.
+FACTORS: Mapping[str, Factor] = {
     "feedback": lambda memory, now: feedback_factor(memory.feedback),
     "recency": recency_factor,
     "use": lambda memory, now: use_factor(memory.use_count),
@@ -52,7 +54,7 @@ FACTORS: Mapping[str, Callable[[Memory, datetime], float]] = {
 }
 
 
-# What a use is
+# ---- uses ----
 
 
 def is_use(memory: Memory, now: datetime, *, session: str | None = None, since: datetime | None = None) -> bool:
@@ -63,21 +65,21 @@ def is_use(memory: Memory, now: datetime, *, session: str | None = None, since: 
     if session is not None and session in (memory.source.session, *(memory.data or {}).get("sessions", ())):
         return False
     if since is not None:
-        # No storage keeps who was told what. Used since then, by whomever, is taken for used by this session.
+        # No storage records who was told what: any use since then counts as a use by this session.
         is_older = memory.source.session is not None or memory.created_at < since
         return is_older and (memory.last_used_at is None or memory.last_used_at < since)
     today = now.date()
     return memory.created_at.date() != today and (memory.last_used_at is None or memory.last_used_at.date() != today)
 
 
-# What upkeep decides by
+# ---- upkeep ----
 
 DECAY_PER_WEEK = 0.95
 CANDIDATE_SHARE = 0.9
 USES_THAT_SAVE = 3
 FRESH_HOURS = 24  # used or created within: never evicted
 QUARANTINE_PENALTY = 0.8
-AUTOMATIC = ("extraction", "tool", "narrative")  # origins of what nobody remembered on purpose
+AUTOMATIC = ("extraction", "tool", "narrative")  # origins of memories that nobody stored on purpose
 
 
 def decayed_importance(memory: Memory, now: datetime) -> float:
@@ -92,18 +94,16 @@ def decayed_importance(memory: Memory, now: datetime) -> float:
     return float(memory.importance * DECAY_PER_WEEK**weeks * trust * min(1.0, 0.5 + 0.05 * memory.use_count))
 
 
+WORTH_FACTORS: Mapping[str, Factor] = {**FACTORS, "decayed_importance": decayed_importance}
+
+
 def worth(memory: Memory, now: datetime, factors: Sequence[str]) -> float:
-    """What a memory is worth when room is needed: the product of the named factors."""
-    values = {
-        "decayed_importance": lambda: decayed_importance(memory, now),
-        "feedback": lambda: feedback_factor(memory.feedback),
-        "recency": lambda: recency_factor(memory, now),
-    }
-    return math.prod(values[name]() for name in factors)
+    """The worth of a memory when room is needed: the product of the named factors."""
+    return math.prod(WORTH_FACTORS[name](memory, now) for name in factors)
 
 
 def is_automatic(memory: Memory) -> bool:
-    """Whether a rule, a tool or a running story put it there, and nobody on purpose."""
+    """Whether a rule, a tool or a narrative stored it, and nobody on purpose."""
     return memory.source.origin in AUTOMATIC
 
 
@@ -116,6 +116,6 @@ def is_over(memory: Memory, now: datetime, shelf_life_days: float) -> bool:
 
 
 def is_exempt(memory: Memory, now: datetime) -> bool:
-    """Whether it stays, however full it gets: pinned, or used or created within a day."""
+    """Whether it is never evicted: pinned, or used or created within a day."""
     fresh = max(at for at in (memory.created_at, memory.last_used_at) if at is not None)
     return memory.status == "pinned" or days_between(fresh, now) * 24 < FRESH_HOURS

@@ -28,7 +28,7 @@ def test_what_a_person_reads(old: Shell) -> None:
         f"    [id:3] decision: {NEVER}",
         "    proposed: supersede:1=3",
         "[id:2] progress: The release is planned for May",
-        "    stale: not used or confirmed for 20 days; 14 are usual for its kind",
+        "    stale: not used or confirmed for 20 days; its kind keeps for 14",
         "    proposed: archive:2",
         "In all: 1 conflict, 1 stale. Looked at: 3 memories and 0 recent messages.",
         "`kept review --apply DECISION` carries one out, `--apply proposed` all of these.",

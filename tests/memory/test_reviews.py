@@ -101,7 +101,7 @@ def test_what_was_not_needed_for_its_shelf_life_is_stale(memory: kept.Kept, cloc
     clock.advance(days=1)
     finding = only(memory)
     assert finding.reasons == ("stale",)
-    assert finding.why == "not used or confirmed for 15 days; 14 are usual for its kind"
+    assert finding.why == "not used or confirmed for 15 days; its kind keeps for 14"
     assert str(finding.proposed) == "archive:1"
     memory.reviews.apply([finding.proposed])
     assert (memory.get(1).status, memory.get(1).reason) == ("archived", "expired")
@@ -124,7 +124,7 @@ def test_what_nobody_ever_used_is_unused(memory: kept.Kept, clock: FakeClock) ->
     found = {finding.ref: finding for finding in memory.reviews.list()}
     assert {ref: finding.reasons for ref, finding in found.items()} == {"1": ("unused",), "2": ("unused",)}
     assert (str(found["1"].proposed), str(found["2"].proposed)) == ("keep:1", "archive:2")
-    assert found["1"].why == "never used, in 31 days"
+    assert found["1"].why == "never used in 31 days"
 
 
 def test_what_nobody_speaks_of_is_irrelevant(memory: kept.Kept, clock: FakeClock) -> None:

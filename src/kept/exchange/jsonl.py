@@ -1,7 +1,4 @@
-"""Memories as JSON lines: everything that is known of each, to be read by anything.
-
-Pure. Rule: lossless. What was forgotten is not exported.
-"""
+"""Memories as JSON lines, each with all its fields. Rule: lossless, but forgotten memories are left out."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any

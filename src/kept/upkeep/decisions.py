@@ -1,16 +1,8 @@
-"""What upkeep would do with each memory, and each session: pure, from what is stored, the clock and the rules.
+"""What upkeep does with each memory and session: quarantine, shelf life, room. Decisions only; the facade acts.
 
-Rule: a decision depends on nothing but what is stored and the time. So a dry run says exactly what a real one does, and
-a run that was interrupted is finished by the next.
-
-How far upkeep has come by itself, in numbers that recall's bookkeeping keeps: counters of a storage.
-
-A round visits every live memory, a few at each occasion. Rule: these numbers may be lost. What a round has done is in
-the memories themselves, and one that begins anew finds nothing left to do there.
-
-Which memories have to go when there is no room: the least worth, as few as the limits ask for.
-
-Rule: no more is held in memory than what has to go. The memories pass by one at a time, however many there are.
+Three parts: decide about one memory, note how far a round over all of them has come, and choose the memories that leave
+when there is no room. Rule: a decision depends on nothing but what is stored, the settings and the time. So a dry run
+says exactly what a real run does, and the next run finishes one that was interrupted.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,12 +19,12 @@ from kept.model import Memory, Message, Session
 from kept.tables import Retention, by_kind
 
 UpkeepAction = Literal["confirm", "penalise", "expire", "evict"]
-QUARANTINED = "quarantined"  # in the data of a candidate whose day is over: the penalty is given once
-NO_ROOM = "least worth of all, and there is no room"
+QUARANTINED = "quarantined"  # in the data of a candidate that was penalised: that happens once
+NO_ROOM = "worth least, and there is no room"
 
 
 class UpkeepRules(Struct, frozen=True, kw_only=True):
-    """What a person has set."""
+    """The settings that upkeep decides by."""
 
     retention: Retention
     shelf_life_days: Mapping[str, int]
@@ -49,7 +41,7 @@ class UpkeepDecision(Struct, frozen=True, kw_only=True):
 
 
 def decide(memory: Memory, now: datetime, rules: UpkeepRules) -> UpkeepDecision | None:
-    """What time has brought for one live memory: the end of its quarantine, or of its shelf life."""
+    """Whether the quarantine or the shelf life of a live memory has ended, and what follows from that."""
     shelf_life = by_kind(rules.shelf_life_days, memory.kind)
     has_shelf_life = rules.retention.shelf_life == "all" or (
         rules.retention.shelf_life == "automatic" and worth.is_automatic(memory)
@@ -60,7 +52,7 @@ def decide(memory: Memory, now: datetime, rules: UpkeepRules) -> UpkeepDecision 
         return None
     if not is_penalised(memory) and worth.days_between(memory.created_at, now) * 24 < rules.quarantine_hours:
         return None
-    # One that was used is confirmed, also after its day; one that a tool brought never is, by itself.
+    # A used candidate is confirmed, also after its quarantine; one that a tool brought never is without a person.
     if memory.use_count and memory.source.origin != "tool":
         return UpkeepDecision(memory=memory, action="confirm", reason="used by another session")
     if is_penalised(memory):
@@ -73,7 +65,7 @@ def is_penalised(memory: Memory) -> bool:
 
 
 def eviction(memory: Memory, now: datetime) -> UpkeepDecision | None:
-    """That a memory which was chosen to make room leaves, unless something has happened to it since."""
+    """Evict a memory that was chosen to make room, unless it was archived, pinned or used since."""
     if memory.is_archived or worth.is_exempt(memory, now):
         return None
     return UpkeepDecision(memory=memory, action="evict", reason=NO_ROOM)
@@ -92,39 +84,45 @@ def carried_out(decision: UpkeepDecision, now: datetime) -> Memory:
 
 
 def is_to_pack(session: Session, last: Message | None, now: datetime, rules: UpkeepRules) -> bool:
-    """Whether a session has been silent for so long that it is compressed.
+    """Whether a session has been silent long enough to be compressed.
 
-    An old conversation that was imported yesterday is kept here since yesterday.
+    An old conversation that was imported yesterday counts from yesterday.
     """
     moments = (session.started_at, session.finished_at, None if last is None else last.at)
     silent_since = max(moment for moment in moments if moment is not None)
     return session.packed_at is None and worth.days_between(silent_since, now) >= rules.session_retention_days
 
 
+# ---- progress: numbers among a storage's counters, which may be lost ----
+
 _PREFIX = "upkeep:"
 _ERROR = "upkeep:error:"
 
 
 class UpkeepProgress(Struct, frozen=True, kw_only=True):
-    """Where the round under way is, when the last one ended, and what went wrong since."""
+    """How far the running round is, when the last one ended, and the errors since.
 
-    cursor: int = 0  # the last memory that was visited; 0: no round is under way
+    A round visits every live memory, a few at a time. Its results are in the memories themselves: if these numbers are
+    lost, the next round finds nothing left to do.
+    """
+
+    cursor: int = 0  # the last memory that was visited; 0: no round is running
     memories: int = 0  # live ones that this round has met so far, and their size
     bytes: int = 0
     finished: int = 0  # seconds since 1970
-    evict_to: int = 0  # making room is under way, down to so many memories; 0: it is not
-    is_crowded: int = 0  # 1: a limit is exceeded, and there are too many memories to make room in passing
+    evict_to: int = 0  # making room, down to this many memories; 0: not making room
+    is_crowded: int = 0  # 1: a limit is exceeded, with too many memories to make room in passing
     failed: int = 0  # seconds since 1970
     errors: Mapping[str, int] = {}
 
     @property
     def finished_at(self) -> datetime | None:
-        """When every memory had last been visited."""
+        """When the last round ended."""
         return _moment(self.finished)
 
     @property
     def failed_at(self) -> datetime | None:
-        """When upkeep last failed, if it did since then."""
+        """When upkeep last failed, if it did since the last round."""
         return _moment(self.failed)
 
     def done(self, now: datetime) -> "UpkeepProgress":
@@ -132,7 +130,7 @@ class UpkeepProgress(Struct, frozen=True, kw_only=True):
         return UpkeepProgress(finished=int(now.timestamp()), is_crowded=self.is_crowded, evict_to=self.evict_to)
 
     def failing(self, error: Exception, now: datetime) -> "UpkeepProgress":
-        """After a failure. Of the error only its name is kept: a message may hold what a memory says."""
+        """After a failure. Only the name of the error is kept: its message may quote a memory."""
         name = type(error).__name__
         errors = {**self.errors, name: self.errors.get(name, 0) + 1}
         return replace(self, failed=int(now.timestamp()), errors=errors)
@@ -146,7 +144,7 @@ def read(counters: Mapping[str, int]) -> UpkeepProgress:
 
 
 def steps(before: UpkeepProgress, after: UpkeepProgress) -> dict[str, int]:
-    """What to add to the counters, so that `after` is read from them where `before` was."""
+    """What to add to the counters to get from `before` to `after`."""
     old, new = _flat(before), _flat(after)
     moved = {name: new.get(name, 0) - old.get(name, 0) for name in old | new}
     return {name: step for name, step in moved.items() if step}
@@ -162,11 +160,13 @@ def _moment(seconds: int) -> datetime | None:
     return datetime.fromtimestamp(seconds, UTC) if seconds else None
 
 
+# ---- room: the memories pass by one at a time, and only those that have to go are held ----
+
 _ROW_BYTES = 600  # of a memory without its text: the other columns, and its share of the indexes
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """How much may be live; down to which share of the number, and in which steps of the size, room is made."""
+    """How much may be live, to which share of the number room is made, and in which steps of the size."""
 
     max_bytes: int
     max_memories: int | None
@@ -186,7 +186,7 @@ class Load(Struct):
 
 
 class Weighed(Struct, frozen=True):
-    """What eviction needs to know of a memory."""
+    """What eviction needs to know about a memory."""
 
     worth: float
     id: int
@@ -194,7 +194,7 @@ class Weighed(Struct, frozen=True):
 
 
 class Surplus(Struct, frozen=True, kw_only=True):
-    """What has to go: so many memories, and as many bytes, the latter in whole steps of so many memories."""
+    """How many memories and bytes have to go; bytes go in whole steps of `step` memories."""
 
     memories: int = 0
     bytes: int = 0
@@ -205,7 +205,7 @@ class Surplus(Struct, frozen=True, kw_only=True):
 
 
 def size_of(memory: Memory) -> int:
-    """Bytes that a live memory takes, about. Its index takes as much again as its text."""
+    """About how many bytes a live memory takes. Its index takes as much again as its text."""
     return _ROW_BYTES + 2 * len(memory.content.encode()) + sum(len(tag) for tag in memory.tags)
 
 
@@ -221,7 +221,7 @@ def surplus(load: Load, limits: Limits) -> Surplus:
 
 def least_worth(weighed: Iterable[Weighed], surplus: Surplus) -> list[int]:
     """The ids that have to go, least worth first, of equals the older one; all of them if they are too few."""
-    chosen: list[tuple[float, int, int]] = []  # a heap, backwards: on top is the worthiest, the first to be let off
+    chosen: list[tuple[float, int, int]] = []  # a heap, backwards: the worthiest is on top, and the first to be let off
     spare: list[tuple[float, int, int]] = []  # the least worth of those let off: they fill up the last step
     held_bytes = 0
     for one in weighed:

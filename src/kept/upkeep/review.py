@@ -1,7 +1,7 @@
-"""What somebody should look at again: pure, from the memories, the clock, and what was said lately.
+"""Reviews: conflicting, duplicate, stale, unused and irrelevant memories, for somebody to decide about.
 
-Upkeep does what time decides; here a person or an agent decides. Rule: a review points, gives its reasons and proposes.
-It is never sure enough to act.
+Pure, from the memories, the clock, and recent conversations. Upkeep acts when time decides; here a person or an agent
+decides. Rule: a review gives reasons and proposes; it never acts.
 """
 
 from collections import Counter, defaultdict
@@ -22,14 +22,14 @@ ACTIONS: tuple[ReviewAction, ...] = get_args(ReviewAction)
 
 UNUSED_DAYS = 30  # a month of work in which nobody needed it
 TALK_DAYS = 30
-LEAST_MESSAGES = 20  # below, too little was said to call anything irrelevant
-COMMON_SHARE = 0.1  # a word of more memories than that says nothing about any of them
+LEAST_MESSAGES = 20  # with fewer, nothing can be called irrelevant
+COMMON_SHARE = 0.1  # a word in more memories than that says nothing about any of them
 _RAREST_WORDS = 3
-_MOST_ALIKE = 50  # memories with the same rare word that are compared: more of them are a series, not duplicates
+_MOST_ALIKE = 50  # memories compared for one rare word: more of them are a series, not duplicates
 
 
 class Decision(Struct, frozen=True, kw_only=True):
-    """What is to become of one memory: keep, archive or forget it, or let it be superseded `by` another."""
+    """What to do with one memory: keep, archive or forget it, or let it be superseded `by` another."""
 
     action: ReviewAction
     ref: str
@@ -40,7 +40,7 @@ class Decision(Struct, frozen=True, kw_only=True):
 
 
 class ReviewFinding(Struct, frozen=True, kw_only=True):
-    """A memory to decide about, why, and what is proposed; `beside` is the one that it repeats or contradicts."""
+    """A memory to decide about, why, and a proposal; `beside` is the memory that it repeats or contradicts."""
 
     memory: Memory
     beside: Memory | None = None
@@ -55,14 +55,14 @@ class ReviewFinding(Struct, frozen=True, kw_only=True):
 
 
 class Talk(Struct, frozen=True):
-    """What was said lately: its words, and in how many messages."""
+    """Recent conversation: its words, and the number of its messages."""
 
     words: frozenset[str] = frozenset()
     messages: int = 0
 
 
 class ReviewRules(Struct, frozen=True, kw_only=True):
-    """What a person has set, and from which likeness on two texts are nearly the same."""
+    """The settings that a review judges by, and how alike two texts must be to count as duplicates."""
 
     shelf_life_days: Mapping[str, int]
     near_percent: float
@@ -71,7 +71,7 @@ class ReviewRules(Struct, frozen=True, kw_only=True):
 def review(
     memories: Sequence[Memory], conflicts: Sequence[Conflict], talk: Talk, now: datetime, rules: ReviewRules
 ) -> list[ReviewFinding]:
-    """Everything to decide about: contradictions, then repetitions, then the rest with what is worth least first."""
+    """Everything to decide about: contradictions, then repetitions, then the rest, worth least first."""
     words = {memory.uid: frozenset(text.words(memory.content)) for memory in memories}
     pairs = [*_contradictions(memories, conflicts), *_repetitions(memories, words, rules.near_percent)]
     found = list(_one_at_a_time(pairs))
@@ -89,7 +89,7 @@ def review(
 
 
 def _one_at_a_time(pairs: Sequence[ReviewFinding]) -> Iterator[ReviewFinding]:
-    """Those that can all be decided as proposed: none goes twice, or for one that goes; the rest is for next time."""
+    """The findings that can all be decided as proposed: no memory goes twice, or in favour of one that goes."""
     going: set[str] = set()
     staying: set[str] = set()
     for finding in pairs:
@@ -117,7 +117,7 @@ def _contradictions(memories: Sequence[Memory], conflicts: Sequence[Conflict]) -
 
 
 def _authority(memory: Memory) -> tuple[bool, bool, datetime, int]:
-    """Who is believed: what is pinned, then a person before an agent, then the later word."""
+    """Which of two is believed: a pinned one, then a person before an agent, then the later word."""
     said_at = max(memory.created_at, memory.verified_at or memory.created_at)
     return memory.status == "pinned", memory.source.origin == "user", said_at, memory.id
 
@@ -187,9 +187,9 @@ def _examine(
     shelf_life = by_kind(rules.shelf_life_days, memory.kind)
     found: dict[ReviewReason, str] = {}
     if idle_days > shelf_life:
-        found["stale"] = f"not used or confirmed for {idle_days} days; {shelf_life} are usual for its kind"
+        found["stale"] = f"not used or confirmed for {idle_days} days; its kind keeps for {shelf_life}"
     if memory.use_count == 0 and memory.feedback <= 0 and unseen_days > UNUSED_DAYS:
-        found["unused"] = f"never used, in {unseen_days} days"
+        found["unused"] = f"never used in {unseen_days} days"
     if (
         talk.messages >= LEAST_MESSAGES
         and unseen_days > TALK_DAYS
@@ -197,10 +197,10 @@ def _examine(
         and words
         and not words & talk.words
     ):
-        found["irrelevant"] = f"none of its words was said in the last {TALK_DAYS} days"
+        found["irrelevant"] = f"none of its words came up in the last {TALK_DAYS} days"
     if not found:
         return None
-    # Not needed and not spoken of may be chance for something that was remembered on purpose: that takes both.
+    # A memory that was stored on purpose may be unused, or unspoken of, by chance: archiving it takes both.
     is_to_go = "stale" in found or len(found) > 1 or ("unused" in found and worth.is_automatic(memory))
     return ReviewFinding(
         memory=memory,
