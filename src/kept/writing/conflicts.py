@@ -1,16 +1,12 @@
 """Find the memories that a new one contradicts.
 
-After duplicates, before a memory is stored. A text is read as *claims*: what a clause speaks of, as a set of stems, and
-whether it affirms or denies that. "Use Fastify, not Express" affirms {use, fastify} and denies {use, express}. Two
-claims contradict each other when one affirms what the other denies, or gives another value to the same thing.
-Rule: precision before recall. All that one claim speaks of must be in the other, too; a false alarm costs trust, while
-a miss leaves two memories that a reader can still compare.
+A text is read as *claims*: what a clause is about, as a set of stems, and whether it affirms or denies that. "Use
+Fastify, not Express" affirms {use, fastify} and denies {use, express}. Two claims contradict each other when one
+affirms what the other denies, or gives another value to the same thing. English; in other languages every clause
+counts as an affirmation, so that no conflict is made up.
 
-Read a text as claims: what a clause speaks of, and whether it affirms or denies that.
-
-Used to find conflicts. "Use Fastify, not Express" affirms {use, fastify} and denies {use, express}. English; of other
-languages every clause is an affirmation, so that nothing is made up. Rule: when a clause may deny only a part ("not
-only", "not when it rains"), its denial is not counted.
+Rule: precision before recall. All stems of one claim must be in the other, and a clause that may deny only a part ("not
+only", "not when it rains") denies nothing. A false alarm costs trust; after a miss a reader can still compare the two.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -24,7 +20,7 @@ from kept.model import ConflictType, Memory, replace
 from kept.ports import Reader, Where
 from kept.writing.patterns import compiled
 
-MAX_CHARS = 1_000  # a statement is short; of a document, only the beginning is read
+MAX_CHARS = 1_000  # a statement is short; only the beginning of a document is read
 
 _CLAUSE = r"(?<=[.!?;:])\s|\n|,?\s(?:but|[-–—])\s|\s\("
 _REASON = r"[,;]?\s(?:because|since|so that|otherwise|hence|therefore|which|due to)\b"
@@ -74,7 +70,7 @@ _ROLES = frozenset("owner maintainer lead captain default primary main name".spl
 
 
 class Claim(Struct, frozen=True):
-    """What one clause says: it affirms or denies something about its stems.
+    """One clause: it affirms or denies something about its stems.
 
     A stem that begins with `+` stands for a pair of opposite verbs (`+toggle`: enable, disable). `scope` are the stems
     that say where or when the claim holds; `subject` those that are given the `value`, a number or a name, if any.
@@ -134,7 +130,7 @@ _PASSIVE = frozenset("is are was were be been being".split())
 
 
 def _contrasted(words: list[str]) -> tuple[list[str], list[str], bool] | None:
-    """What is wanted and what is not, in a clause that sets one against the other; and whether it tells of a change."""
+    """The wanted and the unwanted thing of a clause that contrasts two, and whether it reports a change."""
     for at, (word, following) in enumerate(pairwise([*words, ""])):
         if at and (word, following) in _INSTEAD:
             return words[:at], words[at + 2 :], False
@@ -208,7 +204,7 @@ RARE_SHARE = 0.05  # a word in more than one of twenty memories says little abou
 ALWAYS_RARE_ROWS = 5  # ... except in a small space, where every word is common
 
 _GRAVEST_FIRST: tuple[ConflictType, ...] = ("superseded", "contradictory", "ambiguous")
-# What was done or seen at some time is not contradicted by what was done later.
+# What was done or seen once is not contradicted by what was done later.
 HISTORY = frozenset({"progress", "file_change", "summary", "reasoning", "tool_output"})
 
 
@@ -238,7 +234,7 @@ def find_rivals(reader: Reader, memory: Memory, alike: Sequence[Memory]) -> list
 
 
 class _Rarity:
-    """In how many memories a stem stands; each is asked for once, and only when it matters."""
+    """How many memories contain a stem; each stem is looked up once, and only when it matters."""
 
     def __init__(self, reader: Reader, where: Where) -> None:
         self._reader = reader
@@ -270,9 +266,9 @@ def _may_disagree(memory: Memory, other: Memory) -> bool:
 def contradiction(
     left: Sequence[Claim], right: Sequence[Claim], rare: Callable[[Collection[str]], set[str]]
 ) -> ConflictType | None:
-    """How two texts contradict each other, or None. `rare` picks those stems that tell what a text is about.
+    """How two texts contradict each other, or None. `rare` picks the stems that tell what a text is about.
 
-    What they disagree about holds at least two rare stems, or is all that a claim of each speaks of.
+    They must disagree about at least two rare stems, or about all the stems of a claim of each.
     """
     shared: set[str] = set()
     types: set[ConflictType] = set()

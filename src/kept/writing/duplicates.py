@@ -1,12 +1,9 @@
-"""The same statement again: strengthen what is there instead of storing it twice.
+"""The same statement again: strengthen the memory that says it instead of storing it twice.
 
-Rule: only what is the same but for case and spacing is the same. What is nearly the same is reported, and never merged
-silently. A topic is the writer's own word that a new statement takes the place of the old one.
-
-What a space says already about the things that a batch of drafts speaks of.
-
-Read once for the whole batch, before the first of them is stored, and kept up to date as they are. Rule: it finds
-candidates; whether one of them repeats or contradicts a draft is for duplicates.py and conflicts.py to say.
+`Known` reads once, for a whole batch, what a space already says about the things that its drafts are about; from these
+candidates this module picks duplicates and `conflicts` picks contradictions. Rule: only texts that differ in nothing
+but case and spacing are the same. Near duplicates are reported and never merged silently. A topic is the writer's own
+word that a new statement replaces the old one.
 """
 
 from collections import Counter, defaultdict
@@ -50,7 +47,7 @@ def strengthen(tx: Transaction, twin: Memory, again: Memory, at: datetime) -> Me
 
 
 def _evidence(twin: Memory, again: Memory) -> dict[str, Any] | None:
-    """The data of the twin, with the sessions, agents and signals that speak for the memory added up."""
+    """The data of the twin, with the sessions, agents and signals of both."""
     if not again.data or not EVIDENCE & again.data.keys():
         return twin.data
     merged = dict(twin.data or {})
@@ -60,7 +57,7 @@ def _evidence(twin: Memory, again: Memory) -> dict[str, Any] | None:
 
 
 def find_near(draft: Memory, alike: Sequence[Memory]) -> list[Memory]:
-    """Those of the memories about the same thing that say nearly the same, nearest first."""
+    """Of the memories about the same thing those that say nearly the same, nearest first."""
     if not alike:
         return []
     from rapidfuzz import fuzz
@@ -70,7 +67,7 @@ def find_near(draft: Memory, alike: Sequence[Memory]) -> list[Memory]:
 
 
 def find_superseded(reader: Reader, draft: Memory) -> list[Memory]:
-    """The live memories of the same topic, whose place the draft takes; a note of a task, only of its own notes."""
+    """The live memories of the same topic, which the draft replaces; a task's note replaces only notes of that task."""
     if draft.topic is None:
         return []
     is_note = draft.tier == "task"
@@ -79,7 +76,7 @@ def find_superseded(reader: Reader, draft: Memory) -> list[Memory]:
 
 
 def supersede(tx: Transaction, old: Memory, new: Memory, at: datetime) -> Memory:
-    """Archive the old one; its ref answers with the new one from now on."""
+    """Archive the old memory; its ref leads to the new one from now on."""
     return tx.put(
         replace(old, status="archived", reason="superseded", superseded_by=new.uid, archived_at=at, updated_at=at),
         "supersede",
@@ -121,12 +118,12 @@ class Known:
         of_scope = self._brought[draft.scope]
         brought = [uid for handle in handles if handle in of_scope for uid in of_scope[handle][-COMMON_HANDLE:]]
         if len(handles) > 1 and len(set(brought)) == len(brought):
-            return []  # as for most drafts: nothing shares two
+            return []  # for most drafts nothing shares two handles
         shared = Counter(brought).most_common(CANDIDATES)
         return [uid for uid, times in shared if times >= text.enough_handles(len(handles))]
 
     def note(self, memory: Memory) -> Memory:
-        """A memory as it is from now on."""
+        """Take note of a memory that was added or changed."""
         if memory.uid in self._handles and memory.uid not in self._memories:
             of_scope = self._brought[memory.scope]
             for handle in self._handles[memory.uid]:
@@ -148,7 +145,7 @@ class Known:
 
 
 def _circle(memory: Memory) -> Circle:
-    """Among whom a memory can have a twin: a note of a task is a record of one stage, and goes when the task ends."""
+    """Where a memory can have a twin. A task's note records one stage of the task, and goes when the task ends."""
     if memory.tier != "task":
         return (memory.scope,)
     return (memory.scope, memory.kind, memory.source.task, (memory.data or {}).get("stage"))

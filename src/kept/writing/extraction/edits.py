@@ -1,6 +1,6 @@
-"""Read which files a conversation changed, and how much.
+"""Which files a conversation changed, and how much.
 
-Used by extraction. An edit is told by what it holds (a path and new text), not by the name of the tool, so that the
+Used by extraction. An edit is recognised by what it holds (a path and new text), not by the name of the tool, so the
 editing tools of every agent are read. Rule: a file counts once, however often it was edited, and only if something that
 has a name was written into it.
 """
@@ -15,7 +15,7 @@ from msgspec import Struct
 from kept.model import Message
 from kept.writing.patterns import compiled
 
-MIN_LINES = 12  # fewer new lines are a detail of something that is told elsewhere
+MIN_LINES = 12  # fewer new lines are a detail that is told elsewhere
 MAX_SYMBOLS = 6
 MAX_FILES = 5
 MAX_LINE_CHARS = 300

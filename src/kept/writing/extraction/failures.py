@@ -1,12 +1,9 @@
 """Watch the commands of a conversation: which error appeared, and what made it go away.
 
-Used by extraction. An error is resolved when a command that would have met it again succeeds, after something was
-changed or run. Rule: an error without a resolution is a log line, not a memory.
-
-Recognise errors in the output of commands: of interpreters, compilers, test runners and shells.
-
-Used by extraction. Rule: two errors that differ only in numbers, paths, addresses and times have one signature. Only
-the beginning and the end of an output are read, line by line, so that its size does not matter.
+Used by extraction. Errors of interpreters, compilers, test runners and shells are recognised line by line, in the
+beginning and the end of an output, so its size does not matter. Two errors that differ only in numbers, paths,
+addresses and times have one signature. An error is resolved when a command that would have met it again succeeds,
+after something was changed or run. Rule: an error without a resolution is a log line, not a memory.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
-"""The words by which a sentence shows what it is: a decision, a correction, a preference, a plan, a guess.
+"""The rules by which a sentence is a decision, a correction, a preference, a plan, a guess, … Data, and how to ask it.
 
-Used by extraction. Each line of a list is one way to say it: a regular expression over the sentence in lower case,
-which begins at a word. Rule: precision first. A sentence that only might be a decision is left alone, and an assistant
-needs a clearer cue than a user, because it thinks aloud.
+Used by extraction. Each line of a rule is one way to say it: a regular expression over the sentence in lower case,
+which begins at a word or at `^`. Rule: precision first. A sentence that only might be a decision is left alone, and an
+assistant needs a clearer phrase than a user, because it thinks aloud.
 """
 
 import re
@@ -16,7 +16,7 @@ MIN_HEADED_WORDS = 6
 
 Speaker = Literal["user", "assistant"]
 
-# What a list of phrases says in short.
+# Shorthands for use in the lines.
 _SHORTHANDS = {
     "<well>": r"((no|nope|yes|wrong|ok|okay|well|so|and|but|hey|actually|now|next|then|good|great|please)[,.:!—–-]* )*",
     "<no>": r"(no|nope|wrong|actually|not quite)[,.:!]( actually,?)?",
@@ -34,7 +34,7 @@ _SHORTHANDS = {
 
 
 class SentenceRule(Struct, frozen=True):
-    """What a sentence is, if one of the lines fits it.
+    """The kind of a sentence that fits one of the lines.
 
     `is_intent`: the user wants it to be kept or followed. `is_headed`: the lines are about the headings above it.
     """
@@ -185,7 +185,7 @@ _PROGRESS = SentenceRule(
     ^(?!now\b|it\b|this\b|that\b|everything\b).{4,100}\bnow ([a-z]+s|[a-z]+e|have|do|can)\b
     """,
 )
-# What stands under such a heading in a closing report.
+# Sentences under such a heading in a closing report.
 _HEADED = (
     SentenceRule("decision", r"^((key|main|design|technical) )?decisions?( made)?$", is_headed=True),
     SentenceRule("warning", r"^(gotchas?|caveats?|pitfalls?|warnings?)$", is_headed=True),
@@ -242,7 +242,7 @@ _SUCCESS = r"""
 def rule_for(
     sentence: str, speaker: Speaker, *, is_final: bool = False, headings: Sequence[str] = ()
 ) -> SentenceRule | None:
-    """What the sentence is; None for questions, plans, guesses, quotations and everything else.
+    """The rule that the sentence fits; None for questions, plans, guesses, quotations and everything else.
 
     `is_final`: it closes a turn, where an assistant says what was achieved and found, under telling headings.
     """

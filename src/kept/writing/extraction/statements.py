@@ -1,12 +1,9 @@
-"""Make a statement of a sentence: one that can be understood alone, long after the conversation.
+"""Read the sentences of a message, and make statements of them that can be understood alone.
 
-Used by extraction. Rule: the words stay the speaker's. Openings ("No, actually,") go, the first person becomes "the
-user" where that is easy, and "it" is explained by joining the sentence before. What still points nowhere is dropped.
-
-Read what somebody said in a message: plain sentences, without decoration and without what others said.
-
-Used by extraction. Rule: only a speaker's own words are read. Private parts, blocks that a program put in, code,
-quotations, tables and pasted documents are dropped before the first sentence is looked at. Linear in the text.
+Used by extraction. Only a speaker's own words are read: private parts, blocks that a program put in, code, quotations,
+tables and pasted documents are dropped first. Linear in the text. Rule: the words stay the speaker's. Openings ("No,
+actually,") go, the first person becomes "the user" where that is easy, and "it" is explained by joining the sentence
+before. A sentence that still points nowhere is dropped.
 """
 
 from collections.abc import Iterator
@@ -17,14 +14,14 @@ from kept import text
 from kept.writing.extraction.rules import phrases, rule_for
 from kept.writing.patterns import compiled
 
-MAX_CHARS = 20_000  # beyond this nobody speaks any more; it is a file
+MAX_CHARS = 20_000  # a longer message is a file
 DOCUMENT_CHARS = 1_800  # a message with more prose than this quotes a document between its first and last paragraph
 MIN_SENTENCE_CHARS = 8
 MAX_SENTENCE_CHARS = 450
 MAX_LABEL_CHARS = 60  # of a line that introduces a list, such as "Decisions:"
 WRAPPED_CHARS = 60  # a line that is shorter than this was ended, not broken
 
-# What programs put into a conversation under the name of the user.
+# Texts that programs put into a conversation in the user's name.
 _BOILERPLATE = (
     "this session is being continued from a previous conversation",
     "[request interrupted",

@@ -1,7 +1,7 @@
-"""A summary made of what was said: the extractive default of the `Summarizer` port.
+"""A summary made of sentences from the conversation: the extractive default of the `Summarizer` port.
 
-Sentences are taken, not written: what the user asked for, what was decided and found, how it ended. Rule: nothing
-stands in a summary that nobody said; whoever wants prose plugs in a model of their own.
+It takes what the user asked for, what was decided and found, and how it ended. Rule: a summary says nothing that nobody
+said; whoever wants prose plugs in a model.
 """
 
 from collections.abc import Callable, Sequence
@@ -65,7 +65,7 @@ def _last(content: str) -> str:
 
 
 def _spread(found: list[str], limit: int) -> list[str]:
-    """At most `limit` of them, from all along the way: the end matters as much as the beginning."""
+    """At most `limit` of them, evenly spread: the end matters as much as the beginning."""
     found = list(dict.fromkeys(found))
     if len(found) <= limit:
         return found

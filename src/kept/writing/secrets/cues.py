@@ -13,22 +13,9 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import chain, pairwise
-from typing import NamedTuple
 
 from kept.writing.patterns import compiled
-from kept.writing.secrets.rules import (
-    BARE_KEYS,
-    BENIGN_SUFFIXES,
-    CUES,
-    GAP_OPENERS,
-    KEY_QUALIFIERS,
-    LINKS,
-    LINKS_UNSPACED,
-    NEUTRAL_SUFFIXES,
-    OTHER_KEYS,
-    OTHER_TOKENS,
-    VERBS,
-)
+from kept.writing.secrets import rules
 from kept.writing.secrets.verdict import Cue, Tie, Value, is_opaque, is_passphrase, is_secret
 from kept.writing.secrets.view import MASK, Span, fold
 
@@ -94,11 +81,6 @@ def _value(text: str, small: str, cue: Cue) -> Value | None:
 # ---- cues ----
 
 
-class _Word(NamedTuple):
-    family: str
-    is_bound: bool  # counts only at the start of a word or hump
-
-
 def find_cues(text: str, small: str) -> Iterator[Cue]:
     """The cues of the folded text, in order."""
     is_compiled = _cue_words.cache_info().currsize > 0
@@ -137,13 +119,13 @@ def _cue(text: str, match: re.Match[str], next_start: int) -> Cue | None:
     suffix, is_weak = _suffix(text, end, is_bound)
     if suffix is None:
         return None
-    if family == "token" and any(hump.lower() in OTHER_TOKENS for hump in _humps(left)[-1:]):
+    if family == "token" and any(hump.lower() in rules.OTHER_TOKENS for hump in _humps(left)[-1:]):
         return None
-    if match.group() in BARE_KEYS:
+    if match.group() in rules.BARE_KEYS:
         near = [word.lower() for word in _humps(text[max(0, start - 32) : start])[-3:]]
-        if near and near[-1] in OTHER_KEYS:
+        if near and near[-1] in rules.OTHER_KEYS:
             return None
-        is_weak = is_weak or not any(word in KEY_QUALIFIERS for word in near)
+        is_weak = is_weak or not any(word in rules.KEY_QUALIFIERS for word in near)
     return Cue(family, start - len(left), end + len(suffix), left + text[start:end] + suffix, is_weak, next_start)
 
 
@@ -159,9 +141,9 @@ def _suffix(text: str, end: int, is_bound: bool) -> tuple[str | None, bool]:
         if not is_plural:
             return None, False
     parts = [part.lower() for part in _humps(suffix)]
-    if any(part in BENIGN_SUFFIXES for part in parts):
+    if any(part in rules.BENIGN_SUFFIXES for part in parts):
         return None, False
-    if all(part in NEUTRAL_SUFFIXES or part.isdigit() for part in parts):
+    if all(part in rules.NEUTRAL_SUFFIXES or part.isdigit() for part in parts):
         return suffix, False
     if "." in suffix:
         return suffix[: suffix.index(".")], False
@@ -173,20 +155,20 @@ def _humps(identifier: str) -> list[str]:
 
 
 @cache
-def _words() -> dict[str, _Word]:
-    """Every cue as it appears in a view."""
+def _words() -> dict[str, tuple[str, bool]]:
+    """Every cue as it appears in a view: its family, and whether it counts only at the start of a word or hump."""
     words = {}
-    for family, listed in CUES.items():
+    for family, listed in rules.CUES.items():
         for entry in fold(listed).split():
             for blank in " -._" if "~" in entry else "~":
-                words[entry.strip("^$").replace("~", blank)] = _Word(family, entry[0] == "^")
+                words[entry.strip("^$").replace("~", blank)] = (family, entry[0] == "^")
     return words
 
 
 @cache
 def _cue_words(is_ascii: bool) -> re.Pattern[str]:
     """All cues as one pattern, shaped as a tree so that most positions fail at their first or second letter."""
-    closed = {entry.strip("^$") for listed in CUES.values() for entry in fold(listed).split() if entry[-1] == "$"}
+    closed = {entry.strip("^$") for listed in rules.CUES.values() for entry in fold(listed).split() if entry[-1] == "$"}
     words = [word for word in _words() if word.isascii() or not is_ascii]
     return re.compile(_tree({word: word in closed or re.sub("[ ._-]", "~", word) in closed for word in words}))
 
@@ -272,7 +254,8 @@ def _linked(text: str, small: str, cue: Cue) -> Value | None:
     if not run:
         return None
     words = (run.group(1) or "is").split()
-    is_firm = any(word in VERBS and word != "to" for word in words) or ("to" in words and _is_being_set(small, cue))
+    is_set = "to" in words and _is_being_set(small, cue)
+    is_firm = is_set or any(word in rules.VERBS and word != "to" for word in words)
     if cue.family == "pass" and not is_firm:
         return None  # "pass it to the parser"
     return _read(text, cue, run.end(), Tie.STATED if is_firm else Tie.LOOSE)
@@ -281,9 +264,12 @@ def _linked(text: str, small: str, cue: Cue) -> Value | None:
 def _apart(text: str, small: str, cue: Cue) -> Value | None:
     """`password for the staging box is value`, `the password was leaked: value`."""
     opener = compiled(r"[\"'`*)]{0,3}+,?[ \t]{1,3}+([(\[]|[^\W\d_]{1,20}+)").match(small, cue.end)
-    if not opener or (opener.group(1) in BENIGN_SUFFIXES and opener.group(1) not in GAP_OPENERS | LINKS):
-        return None  # "password policy is …", or nothing of a sentence
-    is_near = opener.group(1) in GAP_OPENERS or opener.group(1) in ("(", "[")
+    if not opener:
+        return None
+    word = opener.group(1)
+    if word in rules.BENIGN_SUFFIXES and word not in rules.GAP_OPENERS | rules.LINKS:
+        return None  # "password policy is …"
+    is_near = word in rules.GAP_OPENERS or word in ("(", "[")
     line_end = small.find("\n", cue.end, cue.end + GAP)
     limit = min(line_end + 3 if line_end >= 0 else cue.end + GAP, cue.end + (GAP if is_near else GAP // 3))
     if not is_near and not compiled("[0-9]").search(small, cue.end, limit + GAP):
@@ -310,9 +296,9 @@ def _alternatives(words: frozenset[str]) -> str:
 @cache
 def _links() -> re.Pattern[str]:
     """A run of small words that links the cue to what follows it, in group 1; or `'s`, or a question mark."""
-    word = rf"[ \t\r\n]{{1,3}}+(?:{_alternatives(LINKS)})(?=[\s:=])"
+    word = rf"[ \t\r\n]{{1,3}}+(?:{_alternatives(rules.LINKS)})(?=[\s:=])"
     return re.compile(
-        rf"(?:'s(?=\s)(?:{word}){{0,4}}+|[\"'`*)]{{0,3}}+(?:{_alternatives(LINKS_UNSPACED)}"
+        rf"(?:'s(?=\s)(?:{word}){{0,4}}+|[\"'`*)]{{0,3}}+(?:{_alternatives(rules.LINKS_UNSPACED)}"
         rf"|\?[ \t\n]{{1,3}}+(?:it'?s |it is )?|((?:{word}){{1,6}}+)))"
         r"[ \t]{0,3}+[:=]?[ \t\n]{0,3}+"
     )
@@ -322,8 +308,8 @@ def _links() -> re.Pattern[str]:
 def _late_links() -> re.Pattern[str]:
     """A verb and its small words, or a colon; or the end of the sentence, in group 1."""
     return re.compile(
-        rf"([.?!;][ \t])|(?<![\w.])(?:{_alternatives(VERBS)})"
-        rf"(?:[ \t]{{1,2}}+(?:{_alternatives(LINKS)})(?=[\s:])){{0,4}}+:?[ \t]{{1,2}}+"
+        rf"([.?!;][ \t])|(?<![\w.])(?:{_alternatives(rules.VERBS)})"
+        rf"(?:[ \t]{{1,2}}+(?:{_alternatives(rules.LINKS)})(?=[\s:])){{0,4}}+:?[ \t]{{1,2}}+"
         r"|(?:(?::|=|->|=>|>)[ \t\n]{1,3}+|[ \t]-{1,2}[ \t]{1,3}+)"
     )
 

@@ -1,4 +1,4 @@
-"""What secrets look like: the tables that redaction reads. Data only; nothing is compiled here.
+"""The tables that redaction reads: token shapes, cue words, and words that are not secrets. Nothing is compiled here.
 
 Every line is a published fact about a token's shape (its prefix, its alphabet, its length) or a word that people put
 before a secret. Lengths are lenient on purpose: vendors lengthen their tokens more often than they change a prefix.
@@ -484,4 +484,14 @@ COMMANDS: dict[str, tuple[tuple[str, str], ...]] = {
     "": (
         ("net", r"""(?<![\w.]...)(?<!\bthe\s...)[ \t]{1,4}+(?i:user)[ \t]{1,4}+[\w.-]{1,40}+[ \t]{1,4}+["']?([^\s"'/][^\s"']{2,128}+)"""),
     ),
+}  # fmt: skip
+
+# Payment cards: by their length, the ranges of first digits that issuers use (Visa, Mastercard, Amex, Diners, JCB,
+# Discover, UnionPay).
+CARDS: dict[int, tuple[tuple[str, str], ...]] = {
+    14: (("36", "36"), ("38", "38"), ("300", "305")),
+    15: (("34", "34"), ("37", "37")),
+    16: (("4", "4"), ("51", "55"), ("2221", "2720"), ("3528", "3589"), ("62", "62"), ("65", "65"), ("6011", "6011"),
+         ("644", "649")),
+    19: (("62", "62"), ("65", "65")),
 }  # fmt: skip

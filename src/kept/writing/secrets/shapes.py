@@ -15,7 +15,7 @@ from functools import cache
 from itertools import pairwise
 
 from kept.writing.patterns import compiled
-from kept.writing.secrets.rules import COMMANDS, SHAPES, TOKEN_MARKS, TOKEN_MARKS_FOR_HEX, VENDORS
+from kept.writing.secrets import rules
 from kept.writing.secrets.verdict import WORD, grade, is_code, is_name, is_opaque, is_stand_in
 from kept.writing.secrets.view import Span
 
@@ -44,7 +44,7 @@ CLASSES = {
 def vendor_tails() -> dict[str, list[Tail]]:
     """The table of vendors by the first two characters of the prefix, longest prefix first."""
     table: dict[str, list[Tail]] = {}
-    for line in VENDORS.strip().splitlines():
+    for line in rules.VENDORS.strip().splitlines():
         kind, prefixes, tail = line.split()
         for name, characters in CLASSES.items():
             tail = tail.replace(name, characters)
@@ -119,7 +119,7 @@ def _says_token(run: str) -> bool:
         return False
     is_hex = not tail.lower().strip("0123456789abcdef")
     marks = parts[:-5] if len(tail) > len(parts[-1]) else parts[:-1]
-    listed = TOKEN_MARKS_FOR_HEX if is_hex else TOKEN_MARKS
+    listed = rules.TOKEN_MARKS_FOR_HEX if is_hex else rules.TOKEN_MARKS
     return len(marks) <= 4 and any(mark.lower() in listed or mark.endswith(("PAT", "KEY", "TOKEN")) for mark in marks)
 
 
@@ -148,7 +148,7 @@ def find_shapes(text: str, small: str) -> Iterator[Span]:
 @cache
 def _signed_shapes() -> list[tuple[str, str, str, str]]:
     """The table, with the rarest character of each literal: most texts lack it, and it is looked for in no time."""
-    return [(max(literal, key=_rarity), literal, kind, source) for literal, kind, source in SHAPES]
+    return [(max(literal, key=_rarity), literal, kind, source) for literal, kind, source in rules.SHAPES]
 
 
 def _rarity(character: str) -> tuple[bool, bool, int]:
@@ -340,7 +340,7 @@ def _signed_commands() -> list[tuple[str, list[tuple[str, str]]]]:
     """The table, with each word by itself."""
     return [
         (sign, [(word, source) for words, source in commands for word in words.split()])
-        for sign, commands in COMMANDS.items()
+        for sign, commands in rules.COMMANDS.items()
     ]
 
 
@@ -394,23 +394,9 @@ def find_cards(text: str, small: str) -> Iterator[Span]:
 
 
 def _is_issued(digits: str) -> bool:
-    """Does a card of this length begin with these digits? Visa, Mastercard, Amex, Diners, JCB, Discover, UnionPay."""
-    two, three, four = int(digits[:2]), int(digits[:3]), int(digits[:4])
-    if len(digits) == 14:
-        return two in (36, 38) or 300 <= three <= 305
-    if len(digits) == 15:
-        return two in (34, 37)
-    if len(digits) == 16:
-        return (
-            digits[0] == "4"
-            or 51 <= two <= 55
-            or 2221 <= four <= 2720
-            or 3528 <= four <= 3589
-            or two in (62, 65)
-            or four == 6011
-            or 644 <= three <= 649
-        )
-    return len(digits) == 19 and two in (62, 65)
+    """Whether a card of this length begins with these digits."""
+    ranges = rules.CARDS.get(len(digits), ())
+    return any(low <= digits[: len(low)] <= high for low, high in ranges)
 
 
 def _luhn(digits: str) -> bool:

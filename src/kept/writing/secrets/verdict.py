@@ -13,15 +13,7 @@ from functools import cache
 from typing import NamedTuple
 
 from kept.writing.patterns import compiled
-from kept.writing.secrets.rules import (
-    DESCRIPTIVE_ENDINGS,
-    FILLER_WORDS,
-    NAME_ENDINGS,
-    PLACEHOLDER_WORDS,
-    PLAIN_WORDS,
-    SENTENCE_WORDS,
-    TERMS,
-)
+from kept.writing.secrets import rules
 from kept.writing.secrets.view import MASK
 
 NOTHING, WORD, MIXED, OPAQUE = range(4)  # how much a value looks like a secret
@@ -156,12 +148,12 @@ def grade(value: str, *, quoted: bool) -> int:
     if value.isalnum():
         if value.isalpha():
             return OPAQUE if _is_garbled(value) else WORD
-        return NOTHING if value.lower() in TERMS else OPAQUE if _is_choppy(value) else MIXED
+        return NOTHING if value.lower() in rules.TERMS else OPAQUE if _is_choppy(value) else MIXED
     if _is_location(value) or ((not quoted or value.endswith((")", "]"))) and is_code(value)):
         return NOTHING
     words = [word.lower() for word in re.split(r"[-_.\s/+]", value) if word]
-    if all(word in TERMS or word.isalpha() for word in words):
-        if any(word in TERMS for word in words):
+    if all(word in rules.TERMS or word.isalpha() for word in words):
+        if any(word in rules.TERMS for word in words):
             return NOTHING
         return OPAQUE if _is_garbled(value) else WORD
     return OPAQUE if _is_choppy(value) else MIXED
@@ -185,7 +177,8 @@ def _is_choppy(value: str) -> bool:
 def is_plain(word: str) -> bool:
     """An ordinary word of prose or code that says something about a secret rather than being one."""
     small = word.lower()
-    return small in PLAIN_WORDS or small in FILLER_WORDS or small in TERMS or small.endswith(DESCRIPTIVE_ENDINGS)
+    is_listed = small in rules.PLAIN_WORDS or small in rules.FILLER_WORDS or small in rules.TERMS
+    return is_listed or small.endswith(rules.DESCRIPTIVE_ENDINGS)
 
 
 def is_passphrase(value: str) -> bool:
@@ -193,7 +186,7 @@ def is_passphrase(value: str) -> bool:
     words = value.split()
     if not 2 <= len(words) <= 24 or any(len(word) > 24 for word in words):
         return False
-    if any(word.strip(".,!?:;'").lower() in SENTENCE_WORDS for word in words):
+    if any(word.strip(".,!?:;'").lower() in rules.SENTENCE_WORDS for word in words):
         return False
     if all(word.isalpha() for word in words):
         return len(words) >= 3 and sum(map(is_plain, words)) <= len(words) // 4
@@ -215,9 +208,9 @@ def is_stand_in(value: str) -> bool:
     words = [part for part in parts if part.isalpha()]
     if not words:
         return not parts
-    if any(word in PLACEHOLDER_WORDS for word in words):
+    if any(word in rules.PLACEHOLDER_WORDS for word in words):
         return True
-    return len(words) == len(parts) and all(word in FILLER_WORDS for word in words)
+    return len(words) == len(parts) and all(word in rules.FILLER_WORDS for word in words)
 
 
 @cache
@@ -290,7 +283,7 @@ def _is_location(value: str) -> bool:
             len(part) < 6 or part.isdigit() or _stretch(part) >= NAME_STRETCH + (len(part) > 16) for part in parts
         )
     name = compiled(r"[\w-]{1,60}+(?:\.[\w-]{1,60}+){1,6}+$").match(value)
-    return name is not None and value.rpartition(".")[2] in NAME_ENDINGS
+    return name is not None and value.rpartition(".")[2] in rules.NAME_ENDINGS
 
 
 def _is_measure(value: str) -> bool:

@@ -1,8 +1,8 @@
 """A text as the finders of secrets see it.
 
-Redaction never matches on the raw text, because a key with a zero-width space in it, in full-width letters, in terminal
-colours or inside a JSON string is still a key. It matches on a view: compatibility forms made plain, accents and
-invisible characters dropped, one level of escaping undone, and every secret that was already found as a single MASK.
+A key with a zero-width space in it, in full-width letters, in terminal colours or inside a JSON string is still a key.
+So redaction matches on a view of the text: compatibility forms made plain, accents and invisible characters dropped,
+one level of escaping undone, and every secret that was already found as a single MASK.
 
 Rule: a view knows where each of its characters came from, and folding looks at nothing but the piece between two masks.
 A redacted text therefore has the same view as the text whose spans were masked, which makes redaction idempotent.
