@@ -1,1 +1,1 @@
-"""What time does: quarantine, shelf life, size. Decisions only; the facade carries them out."""
+"""The effects of time: quarantine, shelf life, room; and reviews. Decisions only; the facade carries them out."""

@@ -1,4 +1,4 @@
-"""What upkeep does with each memory and session: quarantine, shelf life, room. Decisions only; the facade acts.
+"""Upkeep of each memory and session: quarantine, shelf life, room. Decisions only; the facade carries them out.
 
 Three parts: decide about one memory, note how far a round over all of them has come, and choose the memories that leave
 when there is no room. Rule: a decision depends on nothing but what is stored, the settings and the time. So a dry run
@@ -72,7 +72,7 @@ def eviction(memory: Memory, now: datetime) -> UpkeepDecision | None:
 
 
 def carried_out(decision: UpkeepDecision, now: datetime) -> Memory:
-    """The memory as it is afterwards."""
+    """The memory after the decision."""
     memory = decision.memory
     if decision.action == "confirm":
         return replace(memory, status="confirmed", updated_at=now)
@@ -144,7 +144,7 @@ def read(counters: Mapping[str, int]) -> UpkeepProgress:
 
 
 def steps(before: UpkeepProgress, after: UpkeepProgress) -> dict[str, int]:
-    """What to add to the counters to get from `before` to `after`."""
+    """The numbers to add to the counters to get from `before` to `after`."""
     old, new = _flat(before), _flat(after)
     moved = {name: new.get(name, 0) - old.get(name, 0) for name in old | new}
     return {name: step for name, step in moved.items() if step}
@@ -186,7 +186,7 @@ class Load(Struct):
 
 
 class Weighed(Struct, frozen=True):
-    """What eviction needs to know about a memory."""
+    """The part of a memory that eviction needs."""
 
     worth: float
     id: int

@@ -1,10 +1,10 @@
-"""What is worth keeping: hard filters, points, and the echo guard.
+"""Decide which drafts are worth keeping: hard filters, points, and the echo guard.
 
 Third step of the write path. Rule: what a person or an agent remembers on purpose is kept and confirmed. What a rule, a
 tool or an import brings must show its worth, and starts as a candidate. Every refusal has a code that is counted.
 
 The echo guard compares overlapping runs of words (shingles) of a draft with those of the files that a project keeps for
-its agents. A draft is an echo when most of it stands there; a new thought about an old subject is not.
+its agents. A draft is an echo when most of it is in those files; a new thought about an old subject is not.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -17,7 +17,7 @@ from kept.tables import Preset
 from kept.writing.patterns import compiled
 from kept.writing.redact import is_only_redacted
 
-# What a finding has going for it, when a session ends and something may be promoted into the project.
+# Signals that speak for a finding when a session ends and it may be promoted into the project.
 POINTS: Mapping[str, int] = {
     "user-intent": 5,
     "explicit-pin": 5,
@@ -29,7 +29,7 @@ POINTS: Mapping[str, int] = {
 HIGH_IMPORTANCE = 0.7
 
 DELIBERATE: tuple[Origin, ...] = ("user", "agent")
-# Brought in by a person's own hand, in bulk: a candidate, but not measured by points, length or importance.
+# Imported by a person in bulk: stored as candidates, without filters for points, length or importance.
 BROUGHT_IN: tuple[Origin, ...] = ("import", "migration")
 
 MAX_CHARS = 500
@@ -122,7 +122,7 @@ def too_long(draft: Draft) -> str:
 
 
 def points(signals: Collection[str], importance: float) -> int:
-    """What the signals of a finding add up to; a high importance is one of them."""
+    """The points of a finding: the sum of its signals; a high importance is one of them."""
     counted = set(signals) | ({"high-importance"} if importance >= HIGH_IMPORTANCE else set())
     return sum(POINTS.get(signal, 0) for signal in counted)
 
@@ -153,7 +153,7 @@ SOURCES = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", "README.md", "README.rst", "RE
 
 
 class Echoes(Struct, frozen=True):
-    """What has been said before, as shingles."""
+    """Texts that were said before, as shingles."""
 
     shingles: frozenset[int] = frozenset()
 

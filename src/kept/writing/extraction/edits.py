@@ -70,7 +70,7 @@ class Change(Struct):
 
 
 def edits_in(call: Message) -> Iterator[Edit]:
-    """What a tool call writes, if it writes anything."""
+    """The edits that a tool call makes, if any."""
     input = call.input or {}
     texts = [text for value in input.values() for text in (value if isinstance(value, list) else [value])]
     patch = next((text for text in texts if isinstance(text, str) and "*** Begin Patch" in text), None)

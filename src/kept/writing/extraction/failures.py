@@ -14,7 +14,7 @@ from msgspec import Struct
 from kept.model import Message
 from kept.writing.patterns import compiled
 
-MAX_HEAD_CHARS = 4_000  # errors stand at the beginning of an output or at its end
+MAX_HEAD_CHARS = 4_000  # errors are at the beginning or the end of an output
 MAX_TAIL_CHARS = 24_000
 MAX_LINE_CHARS = 400
 MAX_MESSAGE_CHARS = 160
@@ -48,7 +48,7 @@ _SHAPES = (
     r"()(?:--- FAIL: )(\w\S*)",  # the name of a failed test: Go
     r"()(?:\s{0,4}\d{1,4}\) |\s{0,4}● )(\w.*)",  # ExUnit, Jest
 )
-# A line without any of these is none of the above: outputs are long, and their lines mostly harmless.
+# A line without any of these matches none of the shapes: outputs are long, and most of their lines harmless.
 _MAY_TELL = (
     r"[Ee]rror|ERR|FAIL|[Ff]atal|panic|Exception|Warning|Interrupt|Failure|Fault|Timeout|\*\* \(|undefined|\.go:"
     r"|not found|No such|denied|^\s{0,4}(?:\d{1,4}\) |●)"
@@ -167,7 +167,7 @@ class Failure(Struct, frozen=True):
 
 
 class Resolution(Struct, frozen=True):
-    """What was done and said between an error and the run without it."""
+    """The changes, commands and explanations between an error and the run without it."""
 
     failure: Failure
     changed: tuple[str, ...]
@@ -252,7 +252,7 @@ class Failures:
                 each.said = [*each.said, *sentences][-MAX_SAID:]
 
     def ran(self, command: str, output: str) -> list[Resolution]:
-        """A command has ended: what it resolved."""
+        """The errors that this command, which has just ended, resolved."""
         words = command_words(command)
         failed = has_failed(output) if words else None
         if failed is None:
@@ -286,5 +286,5 @@ class Failures:
         while len(self._open) >= MAX_OPEN:
             del self._open[next(iter(self._open))]
         failure = Failure(signature, message, place_of(output), shown(command))
-        # What was done before the error came back did not help; what was said may still explain it.
+        # Changes made before the error came back did not help; explanations may still hold.
         self._open[signature] = _Open(failure, words, said=list(known.said) if known else [])

@@ -50,7 +50,7 @@ class _Paragraph(Struct, frozen=True):
 
 
 class Sentence(Struct, frozen=True):
-    """One sentence, the one before it, which may say what "it" is, and the headings that it stands under.
+    """One sentence, the one before it (which may say what "it" is), and the headings above it.
 
     `topic` is the nearest heading below one that says what kind of thing this is ("Findings", then "How X works").
     """
@@ -80,7 +80,7 @@ def sentences(text: str, *, may_be_pasted: bool = False) -> list[Sentence]:
 
 
 def _without_blocks(text: str) -> str:
-    """The text without what stands between tags such as <private> or <system-reminder>; unclosed, to its end."""
+    """The text without blocks in tags such as <private> or <system-reminder>; an unclosed one runs to the end."""
     if "<" not in text:
         return text
     tags = [tag for tag in compiled(_TAG).finditer(text) if _is_block(tag[2].lower())]
@@ -107,7 +107,7 @@ def _is_block(tag: str) -> bool:
 def _paragraphs(text: str) -> Iterator[_Paragraph]:
     """Lines that belong together, without Markdown.
 
-    A long line without an end runs on; any other line is a thought of its own, which a newline marks.
+    A long line without a full stop runs on; any other line is a separate thought, marked by a newline.
     """
     titles = [""] * 6  # of the headings, by their level
     label = ""  # what introduces a list, such as "Decisions:"

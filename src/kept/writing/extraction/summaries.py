@@ -1,7 +1,7 @@
 """A summary made of sentences from the conversation: the extractive default of the `Summarizer` port.
 
 It takes what the user asked for, what was decided and found, and how it ended. Rule: a summary says nothing that nobody
-said; whoever wants prose plugs in a model.
+said; for prose, plug in a model.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ _TELLING = (
 
 
 def summarize(messages: Sequence[Message]) -> str:
-    """What was asked, what came of it, and how it ended: at most 1,200 characters, one sentence a line."""
+    """What was asked, decided and found, and how it ended: at most 1,200 characters, one sentence a line."""
     spoken = [message for message in messages if message.role in ("user", "assistant") and message.content.strip()]
     asked = [_first(message.content) for message in spoken if message.role == "user"]
     telling = [

@@ -20,9 +20,9 @@ from kept.writing.secrets.verdict import Cue, Tie, Value, is_opaque, is_passphra
 from kept.writing.secrets.view import MASK, Span, fold
 
 KINDS = {"pass": "password", "key": "api-key"}  # the family of the cue is the kind, but for these
-GAP = 160  # how far a value may stand from its cue in a sentence
+GAP = 160  # how far a value may be from its cue in a sentence
 TRIES = 4  # how many links of one sentence are followed
-CROWDED = 32  # a long text with more than one cue in so many characters is no text, and is redacted as a whole
+CROWDED = 32  # a long text with more than one cue in that many characters is redacted as a whole
 BEFORE_CUES = ("is", "as", "ist", "als", "est", "comme", "es", "como", "come")  # "use value *as* the password"
 ROWS = 500  # how many rows of a table are read below its heading
 SHORT_TEXT = 200  # characters: a query. Trying each word takes 0.1 ms, compiling a pattern of all of them 4
@@ -130,7 +130,7 @@ def _cue(text: str, match: re.Match[str], next_start: int) -> Cue | None:
 
 
 def _suffix(text: str, end: int, is_bound: bool) -> tuple[str | None, bool]:
-    """What follows the cue in its identifier, and whether that may change its meaning; None if it does."""
+    """The rest of the identifier after the cue, and whether it may change the meaning; None if it does."""
     if not text[end : end + 1].isalnum() and text[end : end + 1] not in ("_", ".", "-"):
         return "", False
     suffix = compiled(r"(?:[_.\-]?[A-Za-z0-9]{1,30}+){0,5}+").match(text, end).group()  # type: ignore[union-attr]
@@ -190,7 +190,7 @@ def _tree(words: dict[str, bool]) -> str:
 
 @cache
 def _sign() -> re.Pattern[str]:
-    """What assigns, after closing quotes: `=`, `:`, `->` and their like, with a type between (`: str =`) if need be."""
+    """A sign that assigns, after closing quotes: `=`, `:`, `->` and the like, perhaps with a type (`: str =`)."""
     return re.compile(
         r"""["'`\])*]{0,4}+([ \t]{0,24}+)"""
         r"""(:[ \t]{0,4}+[a-z_.\[\]<>, |?]{1,40}+=(?!=)|:=|=>|-{1,2}>|\?=|\|\|=|\+=|={1,3}+|!={1,2}+|:{1,2}+|<-|<<<"""
@@ -326,7 +326,7 @@ def _beside(text: str, small: str, cue: Cue) -> Value | None:
 
 
 def _is_setter(small: str, cue: Cue) -> bool:
-    """Does a command or a user name stand before the cue, so that a value must follow? `ENV`, `setx`, `login me`."""
+    """Does a command or a user name before the cue say that a value must follow? `ENV`, `setx`, `login me`."""
     words = ["", "", *small[max(0, cue.start - 80) : cue.start].split()[-3:]]
     if words[-1] in ("and", "with"):
         words.pop()
@@ -337,7 +337,7 @@ def _is_setter(small: str, cue: Cue) -> bool:
 
 
 def _printed(text: str, small: str, cue: Cue) -> Value | None:
-    """What a command shows on the next line: `$ echo $API_TOKEN`, `>>> token`."""
+    """The output of a command on the next line: `$ echo $API_TOKEN`, `>>> token`."""
     next_line = compiled(r"[\"'})]{0,3}+[ \t]{0,4}+\n[ \t]{0,8}+").match(text, cue.end)
     if not next_line:
         return None
@@ -457,7 +457,7 @@ def _quoted(text: str, position: int) -> Value | None:
 
 
 def _unquoted(text: str, position: int, tie: Tie) -> Value | None:
-    """What reaches to the next blank, less the punctuation around it."""
+    """The word that begins here, without the punctuation around it."""
     literal = tie is Tie.LITERAL
     in_file, in_prose = compiled(r"[^\s\"\x00]{1,512}+"), compiled(r"[^\s\"'`<>|\x00]{1,512}+")
     match = (in_file if literal else in_prose).match(text, position)

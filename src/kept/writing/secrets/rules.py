@@ -255,7 +255,7 @@ CUES: dict[str, str] = {
         """,
 }  # fmt: skip
 
-# A bare `key` is no cue (dictionaries have keys); one of KEY_QUALIFIERS must stand before it …
+# A bare `key` is not a cue (dictionaries have keys): one of KEY_QUALIFIERS must come before it …
 BARE_KEYS = _words("key schlussel cle chave chiave klucz ключ ключа ключом キー 키")
 KEY_QUALIFIERS = _words(
     """
@@ -288,7 +288,7 @@ OTHER_TOKENS = _words(
     "next page pagination continuation idempotency cursor eos bos pad unk sep stop start end lookahead"
 )
 
-# What may follow the cue inside one identifier without making it something else: DB_PASSWORD_PROD, apiKeyValue.
+# Suffixes of a cue that leave its meaning alone: DB_PASSWORD_PROD, apiKeyValue.
 NEUTRAL_SUFFIXES = _words(
     """
     value val string str raw plain plaintext text clear cleartext default prod production live test testing staging
@@ -296,7 +296,7 @@ NEUTRAL_SUFFIXES = _words(
     admin root user db s hex bytes
     """
 )
-# What follows the cue and makes the identifier name something that is not a secret.
+# Suffixes of a cue that make the identifier name something else than a secret: password_policy.
 BENIGN_SUFFIXES = _words(
     """
     policy policies length len size count counts limit limits budget min max minimum maximum ttl expiry expires
@@ -349,7 +349,7 @@ GAP_OPENERS = _words(
     """
 )
 
-# Plain words that follow "password is" or "password:" in ordinary text and code and are no passwords.
+# Plain words that follow "password is" or "password:" in ordinary text and code and are not passwords.
 PLAIN_WORDS = _words(
     """
     a about above accepted access active added admin again all allowed alone also always an and any anyone anything
@@ -398,7 +398,7 @@ SENTENCE_WORDS = _words(
     """
 )
 
-# Values that stand for a secret, whole or as one of their words.
+# Placeholders: a value that is one of these, or has one as a word, is not a secret.
 PLACEHOLDER_WORDS = _words(
     """
     your yours yourself example examples placeholder redacted dummy sample changeme changeit replace replaceme
@@ -432,7 +432,7 @@ TERMS = _words(
     """
 )
 
-# What a file or host name ends with.
+# Endings of file and host names.
 NAME_ENDINGS = _words(
     """
     py js ts tsx jsx json yaml yml toml txt md env pem key crt cfg ini conf log go rs java rb sh html css xml sql csv
@@ -440,8 +440,8 @@ NAME_ENDINGS = _words(
     """
 )
 
-# Commands that take a secret in a place of their own, by a sign that none of them goes without ("": there is none). The
-# words that may begin it, in small letters, and what follows them, where capitals count: -p is not -P. The three dots
+# Commands that take a secret by position or flag, grouped by a sign that all of the group contain ("": none). Each: the
+# words that may begin it, in lower case, and the pattern after them, where case counts: -p is not -P. The three dots
 # are `net` itself: ".NET user secrets", "internet user accounts" and "the net user count" are prose.
 COMMANDS: dict[str, tuple[tuple[str, str], ...]] = {
     "-": (

@@ -1,4 +1,4 @@
-"""Secrets that need no cue: their shape or the place they stand in gives them away.
+"""Secrets that need no cue: their shape or their place gives them away.
 
 Shapes: a vendor's prefix, a PEM header, a form that nothing else has. Places: headers, URLs, command lines and
 <private> blocks. And personal data. Each finder takes the folded text and the same in lower case and yields spans. It
@@ -170,7 +170,7 @@ def find_key_blocks(text: str, small: str) -> Iterator[Span]:
 
 
 def _pem_blocks(text: str) -> Iterator[Span]:
-    """From BEGIN to END, or as far as there is key material; a header that is merely mentioned is no key."""
+    """From BEGIN to END, or as far as there is key material; a header that is merely mentioned is not a key."""
     marker = compiled(r"-{4,5}+ ?(BEGIN|END) [A-Z0-9 ]{0,24}?PRIVATE KEY(?: BLOCK)? ?-{4,5}+")
     material = compiled(r"[A-Za-z0-9+/=]{16}")
     matches = list(marker.finditer(text))
@@ -241,7 +241,7 @@ def find_private_blocks(text: str, small: str) -> Iterator[Span]:
 
 
 def find_headers(text: str, small: str) -> Iterator[Span]:
-    """What Authorization, Bearer, Basic, Cookie and Set-Cookie carry."""
+    """The values of Authorization, Bearer, Basic, Cookie and Set-Cookie."""
     if "authorization" in small:
         header = compiled(
             r"authorization[\"'\]]{0,3}+\s{0,6}+([:=,])\s{0,6}+(?:[bf](?=[\"']))?[\"']{0,2}+\s{0,4}+"
@@ -337,7 +337,7 @@ def find_command_secrets(text: str, small: str) -> Iterator[Span]:
 
 @cache
 def _signed_commands() -> list[tuple[str, list[tuple[str, str]]]]:
-    """The table, with each word by itself."""
+    """The table, one row for each word."""
     return [
         (sign, [(word, source) for words, source in commands for word in words.split()])
         for sign, commands in rules.COMMANDS.items()
@@ -345,7 +345,7 @@ def _signed_commands() -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 def _taken_by(word: str, source: str, text: str, small: str) -> Iterator[Span]:
-    """What a command takes, wherever it is called. The word is found in any case, and the pattern begins behind it."""
+    """The secrets that a command takes, wherever it is called. Case counts after its word only."""
     position = small.find(word)
     while position >= 0:
         name_end = position + len(word)
@@ -364,7 +364,7 @@ def _is_taken(name: str, value: str) -> bool:
 
 
 def find_emails(text: str, small: str) -> Iterator[Span]:
-    """E-mail addresses. `git@host` (a remote) and `icon@2x.png` (a file) are none."""
+    """E-mail addresses. `git@host` (a remote) and `icon@2x.png` (a file) are not."""
     position = text.find("@")
     while position >= 0:
         before = text[max(0, position - 64) : position]

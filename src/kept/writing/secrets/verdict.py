@@ -1,4 +1,4 @@
-"""Is this value a secret, or does it only stand where one could stand?
+"""Is this value a secret, or only something in a place where a secret could be?
 
 The last word of redaction on a value: how strong is the cue that announces it, how firm is the tie between them, and
 how much does the value look like a secret. Pure judgement of one short string; finding it is the finders' business.
@@ -26,7 +26,7 @@ LOOK = 64  # how much of a value is looked at to judge it
 
 
 class Cue(NamedTuple):
-    """A word that announces a secret, with the identifier it stands in."""
+    """A word that announces a secret, with its identifier."""
 
     family: str
     start: int  # of the identifier
@@ -39,8 +39,8 @@ class Cue(NamedTuple):
 class Tie(Enum):
     """How a value is tied to its cue, from the firmest."""
 
-    LITERAL = "NAME=value, --flag value, <password>value<: only a value can stand here"
-    ASSIGNED = "name = value: a variable can stand here as well"
+    LITERAL = "NAME=value, --flag value, <password>value<: only a value can be here"
+    ASSIGNED = "name = value: a variable can be here as well"
     STATED = "password is value, password: value"
     APART = "password for the staging box is value"
     ARGUMENT = 'setPassword("value")'
@@ -100,7 +100,7 @@ def _is_mixed_password(text: str, cue: Cue, value: Value, tie: Tie) -> bool:
 
 
 def _is_word_password(text: str, cue: Cue, value: Value, tie: Tie) -> bool:
-    """A password may be a word, but a word counts only where nothing but a value can stand."""
+    """A password may be a word, but a word counts only where nothing but a value can be."""
     content = text[value.start : value.end]
     parts = [part for part in re.split(r"[-_.]", content) if part]
     if tie is Tie.LOOSE and value.quoted and is_constant(cue.name):

@@ -105,7 +105,7 @@ def _pieces(text: str, masked: Iterable[tuple[int, int]]) -> Iterator[tuple[int,
 
 
 def _edits(text: str, masked: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, str]]:
-    """What is not text: spans already found, redactions of an earlier run, terminal colour codes."""
+    """Parts that are not text: spans already found, redactions of an earlier run, terminal colour codes."""
     noise = _noise() if any(sign in text for sign in NOISE) else None
     position = 0
     for start, end in (*masked, (len(text), len(text))):
