@@ -27,8 +27,7 @@ from kept.tables import PRESETS
 from kept.text import fingerprint
 from kept.writing import admit, pipeline
 from kept.writing.check import MAX_NAME_CHARS, MAX_TEXT_BYTES, check_text
-from kept.writing.extraction import Extracted, extract
-from kept.writing.extraction.summaries import Summarizer, summarize
+from kept.writing.extraction import Extracted, Summarizer, extract, summarize
 from kept.writing.redact import redact, redact_message
 
 PRUNED = "[tool result left out of the window; the transcript has it]"

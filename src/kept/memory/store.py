@@ -6,7 +6,7 @@ last line is left for next time, and a file that cannot be read is an error, not
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -298,6 +298,6 @@ def _names(file: Path, parsed: Transcript) -> tuple[str, str | None]:
     return parsed.session, parsed.parent
 
 
-def _batches(messages: tuple[Message, ...]) -> Iterator[list[Message]]:
+def _batches(messages: Sequence[Message]) -> Iterator[list[Message]]:
     for start in range(0, len(messages), MESSAGE_BATCH):
         yield list(messages[start : start + MESSAGE_BATCH])
