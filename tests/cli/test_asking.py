@@ -54,7 +54,7 @@ def test_a_hit_says_by_which_words_it_came(asked: Shell) -> None:
 def test_more_words_than_are_looked_for_are_said_to_be(asked: Shell) -> None:
     said = asked("recall", "auth " + " ".join(f"word{number}" for number in range(10_000)))
     assert said.startswith("[id:1]")
-    assert said.endswith("Note: only the first 32 words were looked for. Two to six do best.\n")
+    assert said.endswith("Note: only the first 32 words were searched for. Two to six work best.\n")
     assert "Note" not in asked("recall", "auth")
 
 
@@ -106,4 +106,4 @@ def test_why_shows_the_last_recall_or_an_earlier_one(asked: Shell) -> None:
 
 def test_a_recall_needs_words(asked: Shell) -> None:
     assert "Missing argument 'WORDS...'" in asked.fails("recall", code=2)
-    assert "There is no word in this to look for." in asked("recall", "???")
+    assert "The query has no word to search for." in asked("recall", "???")

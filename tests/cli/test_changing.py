@@ -1,7 +1,11 @@
 """Changing a memory, and taking it back."""
 
+from typing import Any
+
 import pytest
 
+import kept
+from kept.memory import opening
 from tests.cli.shell import Shell
 
 
@@ -43,10 +47,10 @@ def test_forgotten_is_hidden_until_it_is_restored(kept_one: Shell) -> None:
 def test_undo_takes_back_the_last_change_and_names_the_one_that_makes_it_again(kept_one: Shell) -> None:
     kept_one("forget", "1")
     assert kept_one("undo") == (
-        "Taken back: forget (event 2).\n"
+        "Undone: forget (event 2).\n"
         "[id:1] decision: Use Fastify\n"
         "    #api · just now\n"
-        "`kept undo 3` makes it so again.\n"
+        "`kept undo 3` makes the change again.\n"
     )
     assert "forgotten" in kept_one("undo", "3")
     assert kept_one.json("list")["memories"] == []
@@ -97,6 +101,19 @@ def test_erasing_asks_first_shows_what_and_takes_no_for_an_answer(kept_one: Shel
     assert kept_one.questions == ["Erase memory 1 for good? This cannot be undone."] * 2
 
 
+def test_erasing_opens_the_store_once(kept_one: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str | None] = []
+    usual = opening.open
+
+    def count(*args: Any, **options: Any) -> kept.Kept:
+        opened.append(options["project"])
+        return usual(*args, **options)
+
+    monkeypatch.setattr(opening, "open", count)
+    kept_one("erase", "1", "--yes")
+    assert len(opened) == 1
+
+
 @pytest.mark.parametrize("command", [["revise", "g1", "y"], ["pin", "g1"], ["forget", "g1"], ["erase", "g1"]])
 def test_global_memory_changes_only_with_a_yes_and_is_asked_for_once(shell: Shell, command: list[str]) -> None:
     shell("remember", "x", "--global", "--yes")
@@ -119,6 +136,6 @@ def test_feedback_on_global_memory_needs_no_yes(shell: Shell) -> None:
 def test_what_is_no_memory_can_be_undone_too(shell: Shell) -> None:
     shell("alias", "add", "play-ground", "harbor")
     assert "alias:play-ground" in shell("history")
-    assert shell("undo") == "Taken back: a change of alias:play-ground.\n`kept undo 2` makes it so again.\n"
+    assert shell("undo") == "Undone: a change of alias:play-ground.\n`kept undo 2` makes the change again.\n"
     shell("undo", "2")
     assert shell.json("alias", "list")["aliases"]["play-ground"] == ["harbor"]

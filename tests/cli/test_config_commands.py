@@ -47,7 +47,7 @@ def test_what_wins_over_the_file_is_said(shell: Shell, monkeypatch: pytest.Monke
         (["set", "demote_weight", "-1"], "demote_weight must be a whole number from 0 to 100, not -1."),
         (["import", "missing.json"], "There is no file missing.json."),
         (["import", "."], ". is a directory, not a file."),
-        (["import", "../settings.ini"], "../settings.ini is neither YAML nor JSON by its name."),
+        (["import", "../settings.ini"], "../settings.ini does not have the name of a YAML or JSON file."),
     ],
 )
 def test_what_cannot_be_set_is_refused(shell: Shell, arguments: list[str], sentence: str) -> None:
@@ -63,7 +63,7 @@ def test_a_broken_settings_file_is_named_and_a_mistake_can_be_taken_out(shell: S
     file = shell.folder / "config.toml"
     file.write_text("profil = 'koshi'\n")
     assert f"user file {file}: there is no setting 'profil'." in shell.fails("list")
-    assert "Taken out of" in shell("config", "unset", "profil")
+    assert "Removed from" in shell("config", "unset", "profil")
     shell("list")
 
 
@@ -71,7 +71,7 @@ def test_the_configuration_of_another_system_is_taken_over(shell: Shell) -> None
     Path("koshi.yaml").write_text("memory:\n  reinforceWeight: 5\n  searchProvider: hybrid\n  teaBreaks: 3\n")
     said = shell("config", "import", "koshi.yaml")
     assert "reinforce_weight = 5\n" in said
-    assert "Not taken: teaBreaks. Kept has no such setting.\n" in said
+    assert "Left out: teaBreaks. Kept has no such setting.\n" in said
     values = shell.json("config", "show")["settings"]
     assert (values["reinforce_weight"], values["profile"]) == (5, "hybrid")
     Path("brain.json").write_text('{"maxMemorySize": 60000, "flushEnabled": false}')

@@ -5,7 +5,7 @@ from tests.cli.shell import Shell
 
 def test_a_contradiction_is_shown_and_settled(shell: Shell) -> None:
     """C10, C22."""
-    assert "Nothing contradicts" in shell("conflicts")
+    assert "No memories contradict" in shell("conflicts")
     shell("remember", "Always use Fastify for the public API server", "--kind", "decision")
     told = shell("remember", "Never use Fastify for the public API server", "--kind", "decision")
     assert "c1" in told
@@ -13,8 +13,8 @@ def test_a_contradiction_is_shown_and_settled(shell: Shell) -> None:
     assert "c1 contradictory" in shown
     assert "[id:1] Always use Fastify" in shown
     assert shell.json("conflicts")["conflicts"][0]["sides"] == ["1", "2"]
-    assert "[id:1] holds" in shell("resolve", "c1", "--keep", "1")
-    assert "Nothing contradicts" in shell("conflicts")
+    assert "[id:1] stays" in shell("resolve", "c1", "--keep", "1")
+    assert "No memories contradict" in shell("conflicts")
     assert "settled" in shell("conflicts", "--all")
     assert shell.json("list")["memories"][0]["ref"] == "1"
 
@@ -42,7 +42,7 @@ def test_scanning_and_allowing(shell: Shell) -> None:
     key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     told = shell("remember", f"The example key is {key}")
     assert key not in told
-    assert "No secret is stored" in shell("scan")
+    assert "No secrets are stored" in shell("scan")
     shell("allow", key, "--note", "from the docs")
     shell("remember", f"The key in the docs is {key}")
     assert key in shell("show", "2")
@@ -50,5 +50,5 @@ def test_scanning_and_allowing(shell: Shell) -> None:
     found = shell("scan")
     assert "[id:2]" in found
     assert key not in found
-    assert "taken out" in shell("scan", "--fix", "--yes")
+    assert ": removed" in shell("scan", "--fix", "--yes")
     assert key not in shell("show", "2")

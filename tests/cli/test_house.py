@@ -145,7 +145,7 @@ def test_a_program_that_has_the_store_open_goes_on_after_a_restore(shell: Shell)
 
 
 def test_the_doctor_finds_a_healthy_store_well(shell: Shell) -> None:
-    assert "nothing to examine" in shell("doctor")
+    assert "nothing to check" in shell("doctor")
     shell("remember", "one")
     shell("remember", "for all", "--global", "--yes")
     assert shell("doctor", "--deep").splitlines()[-1] == "All is well."

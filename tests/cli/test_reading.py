@@ -11,8 +11,8 @@ from tests.cli.shell import Shell
 
 
 def test_an_empty_project_says_what_to_do_next(shell: Shell) -> None:
-    assert shell("list") == 'Nothing is kept here yet. `kept remember "…"` keeps the first thing.\n'
-    assert "Nothing has happened in this project yet." in shell("history")
+    assert shell("list") == 'Nothing is kept here yet. `kept remember "…"` stores the first memory.\n'
+    assert "Nothing has been changed in this project yet." in shell("history")
     assert "Nothing is kept here yet." in shell("status")
     assert "There are no projects yet." in shell("projects", "list")
     assert not shell.home.exists(), "looking creates nothing"
@@ -42,9 +42,9 @@ def test_pages_lead_to_each_other_by_a_command_that_can_be_typed(shell: Shell) -
     while True:
         page = shell(*arguments)
         seen += re.findall(r"^\[id:(\d+)\]", page, re.MULTILINE)
-        if "There are more: " not in page:
+        if "More: " not in page:
             break
-        assert page.splitlines()[-1] == f"There are more: kept list --tag 'some tag' --limit 2 --after {seen[-1]}"
+        assert page.splitlines()[-1] == f"More: kept list --tag 'some tag' --limit 2 --after {seen[-1]}"
         arguments = ["list", "--tag", "some tag", "--limit", "2", "--after", seen[-1]]
     assert seen == ["5", "4", "3", "2", "1"]
     assert shell.json("list", "--limit", "2")["next"] == "4"
@@ -70,7 +70,7 @@ def test_a_list_can_be_narrowed(shell: Shell) -> None:
     assert refs("--tag", "y") == ["2"]
     assert refs("--status", "pinned") == ["3"]
     assert refs("--status", "forgotten") == ["1"]
-    assert shell("list", "--tag", "z") == "No memory fits.\n"
+    assert shell("list", "--tag", "z") == "No memory matches.\n"
 
 
 @pytest.mark.parametrize("ref", ["1", "[id:1]"])
@@ -100,7 +100,7 @@ def test_history_shows_who_did_what_and_what_an_undo_took_back(shell: Shell) -> 
         "    1  2026-03-01 12:00  user remember [id:1]\n"
         "    2  2026-03-01 12:00  user reinforce [id:1]  feedback 0 → 3, use_count\n"
         "    3  2026-03-01 12:00  user revise [id:1]  content, fingerprint\n"
-        "    4  2026-03-01 12:00  user undo [id:1]  takes back 3\n"
+        "    4  2026-03-01 12:00  user undo [id:1]  undoes 3\n"
     )
     assert [event["event"] for event in shell.json("history", "--limit", "2")["events"]] == ["3", "4"]
     assert "salt" not in shell.json("history")["events"][0]
@@ -118,7 +118,7 @@ def test_history_does_not_repeat_what_was_erased(shell: Shell) -> None:
     shell("remember", "the canary sings")
     shell("erase", "1", "--yes")
     said = shell("history") + str(shell.json("history"))
-    assert "what it changed was erased later" in said
+    assert "its details were erased later" in said
     assert "canary" not in said
 
 
@@ -131,7 +131,7 @@ def test_status_counts_what_is_there(shell: Shell) -> None:
     shell.clock.advance(hours=5)
     said = shell("status")
     assert said.startswith("Project app")
-    assert "    3 memories, 1 pinned, 1 forgotten\n    6 events, the last one 5 hours ago\n" in said
+    assert "    3 memories, 1 pinned, 1 forgotten\n    6 events, the latest 5 hours ago\n" in said
     assert "Global memory, for all projects\n    1 memory\n" in said
     document = shell.json("status")
     assert document["home"] == str(shell.home)

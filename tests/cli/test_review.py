@@ -30,10 +30,10 @@ def test_what_a_person_reads(old: Shell) -> None:
         "[id:2] progress: The release is planned for May",
         "    stale: not used or confirmed for 20 days; its kind keeps for 14",
         "    proposed: archive:2",
-        "In all: 1 conflict, 1 stale. Looked at: 3 memories and 0 recent messages.",
-        "`kept review --apply DECISION` carries one out, `--apply proposed` all of these.",
+        "In total: 1 conflict, 1 stale. Checked: 3 memories and 0 recent messages.",
+        "`kept review --apply DECISION` carries out one, `--apply proposed` all of these.",
     ]
-    assert old("review", "--reason", "unused") == "There is nothing to decide.\n"
+    assert old("review", "--reason", "unused") == "There is nothing to review.\n"
 
 
 def test_an_agent_reads_json_and_answers_with_decisions(old: Shell) -> None:
@@ -46,7 +46,7 @@ def test_an_agent_reads_json_and_answers_with_decisions(old: Shell) -> None:
     given = json.dumps({"decisions": [finding["proposed"] for finding in findings]})
     applied = old.json("review", "--apply", "-", input=given)["applied"]
     assert [one["memory"]["reason"] for one in applied] == ["superseded", "expired"]
-    assert old("review") == "There is nothing to decide.\n"
+    assert old("review") == "There is nothing to review.\n"
     old("undo")
     assert len(old.json("review")["findings"]) == 2
 
@@ -55,32 +55,32 @@ def test_decisions_are_options(old: Shell) -> None:
     said = old("review", "--apply", "keep:2", "--apply", "supersede:1=3")
     assert said.splitlines() == [
         "[id:2] stays, and counts as verified.",
-        "[id:1] is archived; what holds is [id:3].",
-        "`kept undo` takes it all back.",
+        "[id:1] is archived, replaced by [id:3].",
+        "`kept undo` undoes all of it.",
     ]
 
 
 def test_all_proposals_at_once_need_a_yes(old: Shell) -> None:
     assert "Carry out 2 proposals?" in old.fails("review", "--apply", "proposed")
     assert len(old.json("review", "--apply", "proposed", "--yes")["applied"]) == 2
-    assert old("review") == "There is nothing to decide.\n"
-    assert old("review", "--apply", "proposed") == "Nothing was decided, and nothing was changed.\n"
+    assert old("review") == "There is nothing to review.\n"
+    assert old("review", "--apply", "proposed") == "No decision was made. Nothing was changed.\n"
 
 
 def test_in_a_terminal_you_are_asked_about_each(old: Shell) -> None:
     """B13: for a person to decide."""
     person = Person(old, ["the-other", "later"])
     said = person.type("review")
-    assert "[id:3] is archived; what holds is [id:1]." in said
+    assert "[id:3] is archived, replaced by [id:1]." in said
     assert person.asked == [
         ("1 of 2", ["supersede", "the-other", "keep", "archive", "forget", "later", "stop"]),
         ("2 of 2", ["archive", "keep", "forget", "later", "stop"]),
     ]
     assert old.json("show", "3")["superseded_by"] == old.json("show", "1")["uid"]
     old("undo")
-    assert "Nothing was decided" in Person(old, ["stop"]).type("review")
+    assert "No decision was made" in Person(old, ["stop"]).type("review")
     assert "[id:2] is forgotten." in Person(old, ["later", "forget"]).type("review")
-    assert "In all" in Person(old, []).type("review", "--list")
+    assert "In total" in Person(old, []).type("review", "--list")
 
 
 @pytest.mark.parametrize(
@@ -88,10 +88,10 @@ def test_in_a_terminal_you_are_asked_about_each(old: Shell) -> None:
     [
         (["--apply", "burn:1"], None, "'burn:1' is not a decision. Write keep:3"),
         (["--apply", "archive:9"], None, "There is no memory 9."),
-        (["--apply", "-"], "{}", "These are no decisions: it has no `decisions`."),
-        (["--apply", "-"], "[1]", "These are no decisions: Expected"),
-        (["--apply", "-"], "nonsense", "These are no decisions:"),
-        (["--apply", "-"], '[{"action": "burn", "ref": "1"}]', "These are no decisions: Invalid enum value"),
+        (["--apply", "-"], "{}", "The decisions cannot be read: it has no `decisions`."),
+        (["--apply", "-"], "[1]", "The decisions cannot be read: Expected"),
+        (["--apply", "-"], "nonsense", "The decisions cannot be read:"),
+        (["--apply", "-"], '[{"action": "burn", "ref": "1"}]', "The decisions cannot be read: Invalid enum value"),
     ],
 )
 def test_what_is_no_decision_is_refused(old: Shell, arguments: list[str], given: str | None, says: str) -> None:

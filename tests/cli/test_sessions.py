@@ -44,10 +44,10 @@ def test_transcripts_are_brought_in_once_and_without_secrets(shell: Shell, tmp_p
 
 
 def test_a_session_is_finished_forked_and_exported(shell: Shell, tmp_path: Path) -> None:
-    assert "No session" in shell("session", "list")
+    assert "There are no sessions" in shell("session", "list")
     shell("import", "claude-code", str(claude_file(tmp_path)))
     assert "summary" in shell("session", "finish", "0a1b2c3d")
-    assert "goes on from" in shell("session", "fork", "0a1b2c3d", "second")
+    assert "continues" in shell("session", "fork", "0a1b2c3d", "second")
     lines = shell("session", "export", "second").splitlines()
     assert [json.loads(line)["id"] for line in lines] == ["u0", "u1", "u2"]
     assert "nothing to compact" in shell("session", "compact", "second")
@@ -59,7 +59,7 @@ def test_a_session_is_finished_forked_and_exported(shell: Shell, tmp_path: Path)
         "0a1b2c3d",
         "second",
     }
-    assert "Nothing like that" in shell("session", "search", "zeppelin")
+    assert "No message matches" in shell("session", "search", "zeppelin")
     assert "kept session list" in shell.fails("session", "show", "nowhere")
 
 
@@ -70,7 +70,7 @@ def test_old_sessions_are_searched_on_request(shell: Shell, tmp_path: Path) -> N
     assert found.startswith("0a1b2c3d")
     shell.clock.advance(days=400)
     shell("upkeep")
-    assert "`--packed` also looks into old sessions." in shell("session", "search", "Postgres", "billing")
+    assert "`--packed` also searches old sessions." in shell("session", "search", "Postgres", "billing")
     assert shell("session", "search", "Postgres", "billing", "--packed") == found
 
 

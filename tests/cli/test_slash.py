@@ -37,7 +37,7 @@ def test_a_line_may_be_one_argument_or_many_words(shell: Shell) -> None:
         "[id:2] fact: Anchor is production",
         "[id:1] fact: Harbor is staging",
     ]
-    assert shell("slash", "/pin", "harbor") == ("Pinned: [id:1] fact: Harbor is staging\n`kept undo` takes it back.\n")
+    assert shell("slash", "/pin", "harbor") == ("Pinned: [id:1] fact: Harbor is staging\n`kept undo` undoes it.\n")
     assert shell.json("slash", "/memory status")["data"]["pinned"] == 1
 
 

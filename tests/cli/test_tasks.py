@@ -7,9 +7,9 @@ from tests.cli.shell import Shell
 
 def test_a_task_from_its_plan_to_its_end(shell: Shell) -> None:
     """B7, D6: added, begun, noted for, done; what was noted is cleared, and one undo takes all of that back."""
-    assert "No task is open here" in shell("task", "list")
+    assert "There are no open tasks here" in shell("task", "list")
     said = shell("task", "add", "Implement session locking", "--milestone", "M1", "--priority", "1")
-    assert said == "TASK-001 is pending. `kept task state TASK-001 active` begins it.\n"
+    assert said == "TASK-001 is pending. `kept task state TASK-001 active` starts it.\n"
     assert shell("task", "state", "TASK-001", "active") == "TASK-001 is active.\n"
     assert shell("task", "note", "TASK-001", "Locks", "are", "per", "file", "--stage", "plan") == (
         "Noted: [id:1] (TASK-001, plan).\n"
@@ -18,10 +18,10 @@ def test_a_task_from_its_plan_to_its_end(shell: Shell) -> None:
     shown = shell("task", "show", "TASK-001")
     assert "TASK-001 active: Implement session locking" in shown
     assert shown.index("plan:") < shown.index("Locks are per file") < shown.index("test:") < shown.index("pytest: 2")
-    assert "2 notes cleared into the archive" in shell("task", "state", "TASK-001", "done")
-    assert "No task is open here" in shell("task", "list")
+    assert "Archived 2 notes" in shell("task", "state", "TASK-001", "done")
+    assert "There are no open tasks here" in shell("task", "list")
     assert "TASK-001 done: Implement session locking  M1 · priority 1" in shell("task", "list", "--all")
-    assert "Taken back" in shell("undo")
+    assert "Undone" in shell("undo")
     assert [note["content"] for note in shell.json("task", "show", "TASK-001")["notes"]] == [
         "Locks are per file",
         "pytest: 2 failed",
@@ -73,7 +73,7 @@ def test_notes_can_be_cleared_early(shell: Shell) -> None:
     """D6."""
     shell("task", "add", "Choose a lock")
     shell("task", "note", "TASK-001", "A dead end")
-    assert shell("task", "clear", "TASK-001") == "1 note cleared into the archive.\n"
+    assert shell("task", "clear", "TASK-001") == "Archived 1 note.\n"
     assert shell.json("task", "clear", "TASK-001") == {"id": "TASK-001", "cleared": 0}
 
 
@@ -81,13 +81,13 @@ def test_a_note_is_promoted_and_the_old_ref_leads_to_the_new_one(shell: Shell) -
     """D11: by hand only; into global memory only with a yes."""
     shell("task", "add", "Choose a lock")
     shell("task", "note", "TASK-001", "The parser needs a lock per file")
-    assert shell("promote", "1") == "1 is [id:2] now, of tier project. `kept undo` takes it back.\n"
-    assert "now kept as [id:2]" in shell("show", "1")
+    assert shell("promote", "1") == "1 is [id:2] now, in tier project. `kept undo` undoes it.\n"
+    assert "replaced by [id:2]" in shell("show", "1")
     assert "It is 2 now" in shell.fails("pin", "1")
     assert "This needs a yes" in shell.fails("promote", "2", "--to", "global")
     promoted = shell.json("promote", "2", "--to", "global", "--yes")
     assert (promoted["ref"], promoted["memory"]["source"]["task"]) == ("g1", "TASK-001")
-    assert "now kept as [id:g1]" in shell("show", "2")
+    assert "replaced by [id:g1]" in shell("show", "2")
     shell("undo", "--yes")
     assert [memory["ref"] for memory in shell.json("list")["memories"]] == ["2"]
 

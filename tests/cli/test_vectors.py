@@ -17,13 +17,13 @@ def test_switched_on_car_finds_the_automobile_and_says_why(shell: Shell) -> None
     """B16, D14: `kept vectors on`, and recall says that it came by its meaning."""
     shell("remember", CAR)
     assert "No memory has the word car." in shell("recall", "car")
-    assert shell("vectors", "status") == "Off: recall looks for words alone. `kept vectors on` changes that.\n"
+    assert shell("vectors", "status") == "Off: recall compares words only. `kept vectors on` switches it on.\n"
     assert shell("vectors", "on") == (
-        "On: recall looks for the meaning of a query, too.\n    This project: 1 vector of the model wordllama.\n"
+        "On: recall also compares meanings.\n    This project: 1 vector of the model wordllama.\n"
     )
     said = shell("recall", "car", "--explain")
     assert CAR in said
-    assert "near in meaning" in said
+    assert "similar in meaning" in said
     assert "(words 0 + vectors 0." in said
     assert "(words 0 + vectors 0." in shell("why")
     shell("remember", "The manager prefers tea")
@@ -46,7 +46,7 @@ def test_switched_off_it_is_off_however_it_was_switched_on(shell: Shell, setting
     shell("remember", CAR)
     shell("config", "set", setting, "hybrid")
     assert CAR in shell("recall", "car")
-    assert shell("vectors", "off") == "Off: recall looks for words alone. The vectors of this project are removed.\n"
+    assert shell("vectors", "off") == "Off: recall compares words only. The vectors of this project are removed.\n"
     assert "No memory has the word car." in shell("recall", "car")
     [state] = shell.json("vectors", "status")["spaces"].values()
     assert state == {"model": None, "done": 0, "pending": 0}
@@ -104,9 +104,9 @@ def test_an_interrupted_run_can_be_resumed(shell: Shell) -> None:
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "Interrupted. What is done stays done; `kept vectors on` goes on from there." in err
+    assert "Interrupted. `kept vectors on` continues where it stopped." in err
     assert out == ""
-    assert "400 vectors of the model wordllama; 500 memories wait for one" in shell("vectors", "status")
+    assert "400 vectors of the model wordllama; 500 memories have none yet" in shell("vectors", "status")
     assert "500 memories wait for their vector" in shell("doctor")
     assert "Statement number 899" in shell("recall", "number", "899"), "by its words"
     assert "900 vectors" in shell("vectors", "on")

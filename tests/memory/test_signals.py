@@ -209,14 +209,13 @@ def test_a_failing_subscriber_breaks_nothing_and_is_seen(memory: kept.Kept, capl
 
 
 def test_a_failing_subscriber_is_told_to_the_person_at_the_terminal(tmp_path: Path) -> None:
-    """What the library logs as a warning, the command line shows; see entrypoints/cli/boundary.py."""
+    """What the library logs as a warning, the command line shows; see entrypoints/cli/invocation.py."""
     import io
 
-    from kept.entrypoints.cli.boundary import _notices_told
-    from kept.entrypoints.cli.invocation import Invocation
+    from kept.entrypoints.cli.invocation import Invocation, warnings_told
 
     err = io.StringIO()
-    with _notices_told(Invocation(err=err)), kept.open(tmp_path / "m.db", settings=kept.Settings()) as memory:
+    with warnings_told(Invocation(err=err)), kept.open(tmp_path / "m.db", settings=kept.Settings()) as memory:
         memory.subscribe(lambda signal: 1 / 0)
         memory.remember("Kept all the same")
     assert "Note: a subscriber failed on memory:write" in err.getvalue()

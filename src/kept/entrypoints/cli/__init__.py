@@ -1,7 +1,8 @@
 """The command line: `kept`.
 
-`frame` reads the options that every command takes and turns errors into exit codes, `catalog` says which
-commands there are, and a command's own module is imported when that command is called.
+`catalog` lists the commands, `frame` reads the options that all of them have, `invocation` runs one and turns errors
+into exit codes, and the module of a command is imported when it is called. Rule: a command translates words into one
+call of the facade and its result into words; it decides nothing.
 """
 
 

@@ -1,48 +1,72 @@
-"""The frame around every command: the options that all of them take, their help, and lazy loading.
+"""The frame around every command: global options, shared options, help, and loading a command when it is called.
 
-Rule: a global option may stand before the command or after it, and means the same. `boundary` catches what goes wrong.
-
-Dates at the command line: a day or a moment, as the clock on the wall shows it.
-
-Rule: `--until` a day means until that day is over, because that is what people mean.
+A command is a function that is marked with `command` (or `GROUP.command("name")` for a subcommand). It gets the
+Invocation first, then its options by name. Rule: a global option may stand before the command or after it, and means
+the same.
 """
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from functools import wraps
 from importlib import import_module
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 import click
-from click.shell_completion import CompletionItem
+from msgspec.structs import replace
 
-from kept.entrypoints.cli.boundary import run, wants_json
 from kept.entrypoints.cli.catalog import COMMANDS, Entry
-from kept.entrypoints.cli.invocation import Invocation
+from kept.entrypoints.cli.invocation import Invocation, run, wants_json
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Function = Callable[..., None]
 
 ROLES = ("admin", "project", "skill")
 GLOBAL_OPTIONS = ("home", "project", "role", "as_json", "show_help")
 MOST = 10_000  # of what a page may hold
 
 
-def pass_invocation(function: Callable[..., T]) -> Callable[..., T]:
-    """Give the command its Invocation as the first argument."""
+def find_invocation(ctx: click.Context) -> Invocation:
+    """The invocation, with all global options that have been read so far."""
+    return cast(Invocation, ctx.find_root().obj)
 
+
+def _with_invocation(function: Function) -> Function:
     @wraps(function)
-    def with_invocation(*args: Any, **kwargs: Any) -> T:
-        return function(find_invocation(click.get_current_context()), *args, **kwargs)
+    def call(*args: Any, **kwargs: Any) -> None:
+        function(find_invocation(click.get_current_context()), *args, **kwargs)
 
-    return with_invocation
+    return call
+
+
+def command(function: Function) -> "Command":
+    """Make the function `NAME_command` a command. The catalog has its line of help; the docstring says the rest."""
+    return click.command(_name(function), cls=Command)(_with_invocation(function))
+
+
+def group(function: Function) -> "Group":
+    """The same for a command that has commands of its own."""
+    return click.command(_name(function), cls=Group)(function)
+
+
+def _name(function: Function) -> str:
+    return function.__name__.removesuffix("_command")
 
 
 def yes_option(function: Callable[P, T]) -> Callable[P, T]:
     """`--yes`, for commands that may have to ask."""
-    return click.option("--yes", "-y", is_flag=True, help="Agree to whatever would be asked.")(function)
+    return click.option("--yes", "-y", is_flag=True, help="Answer yes to every question.")(function)
+
+
+def kind_and_tag_options(function: Callable[P, T]) -> Callable[P, T]:
+    """`--kind` and `--tag` as filters."""
+    tag = click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only with this tag. May be repeated.")
+    kind = click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only this kind. May be repeated.")
+    return kind(tag(function))
 
 
 def limit_option(default: int, what: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
@@ -58,8 +82,39 @@ def limit_option(default: int, what: str) -> Callable[[Callable[P, T]], Callable
     )
 
 
+def date_option(name: str, help: str, *, is_end: bool = False) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """An option that takes 2026-03-01 or 2026-03-01T14:30; the command gets a datetime with a time zone, or None.
+
+    `is_end`: a day means until that day is over, because that is what people mean by `--until`.
+    """
+
+    def parse(ctx: click.Context, param: click.Parameter, value: str | None) -> datetime | None:
+        if value is None:
+            return None
+        zone = find_invocation(ctx).zone
+        try:
+            at = _moment(value.strip(), is_end=is_end)
+            if at.tzinfo is None:
+                at = at.replace(tzinfo=zone) if zone else at.astimezone()
+            at.astimezone(UTC)  # the first and the last day of the calendar do not exist everywhere
+        except (ValueError, OverflowError) as error:
+            advice = "Write a day, 2026-03-01, or a moment, 2026-03-01T14:30."
+            raise click.BadParameter(f"{value[:60]!r} is not a date. {advice}", ctx, param) from error
+        return at
+
+    return click.option(name, metavar="DATE", callback=parse, help=help)
+
+
+def _moment(value: str, *, is_end: bool) -> datetime:
+    try:
+        day = date.fromisoformat(value)
+    except ValueError:
+        return datetime.fromisoformat(value)
+    return datetime.combine(day, time.min) + timedelta(days=is_end)
+
+
 def _global_options() -> list[click.Parameter]:
-    """Options that may stand before or after the command; the one that stands last counts."""
+    """Options that may stand before or after the command; the last one counts."""
 
     def note(ctx: click.Context, param: click.Parameter, value: Any) -> None:
         if value is not None and not ctx.resilient_parsing:
@@ -69,23 +124,18 @@ def _global_options() -> list[click.Parameter]:
         return click.Option(names, expose_value=False, **about)
 
     return [
-        option("--home", metavar="DIR", callback=note, help="Where Kept keeps its files, instead of the usual place."),
+        option("--home", metavar="DIR", callback=note, help="Where Kept stores its files, instead of the usual place."),
         option(
             "--project",
             metavar="PATH_OR_NAME",
             callback=note,
-            help="The project that is meant, instead of the current directory's.",
+            help="The project, instead of the one of the current directory.",
         ),
         option("--as", "role", type=click.Choice(ROLES), callback=note, help="Act in this role, instead of project."),
-        # What it does is read from the arguments before anything is parsed: errors of parsing are answered in JSON too.
-        option("--json", "as_json", is_flag=True, help="Answer with one JSON document, errors too."),
+        # `wants_json` reads it before anything is parsed, so that errors of parsing are answered in JSON as well.
+        option("--json", "as_json", is_flag=True, help="Answer with one JSON document, also for errors."),
         option("--help", "-h", "show_help", is_flag=True, is_eager=True, callback=_help, help="Show this page."),
     ]
-
-
-def find_invocation(ctx: click.Context) -> Invocation:
-    """The invocation, with all the global options that were read so far."""
-    return cast(Invocation, ctx.find_root().obj)
 
 
 def _help(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
@@ -94,7 +144,7 @@ def _help(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
 
 
 def show_help(ctx: click.Context) -> None:
-    """Answer with the page of help of this command, and stop."""
+    """Answer with the help of this command, and stop."""
     page = ctx.get_help()
     find_invocation(ctx).answer({"help": page}, page.split("\n"))
     ctx.exit()
@@ -113,7 +163,7 @@ def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
 
 
 class Command(click.Command):
-    """A command with the global options, which its help shows apart."""
+    """A command with the global options, which its help lists apart."""
 
     def __init__(self, *args: Any, **attributes: Any) -> None:
         attributes["params"] = [*(attributes.get("params") or ()), *_global_options()]
@@ -146,13 +196,21 @@ def _help_without_command(**_options: Any) -> None:
 
 
 class Group(Command, click.Group):
-    """A command that has commands. Without one of them it shows its help."""
-
-    command_class = Command
+    """A command that has commands of its own. Without one of them it shows its help."""
 
     def __init__(self, *args: Any, **attributes: Any) -> None:
         attributes |= {"invoke_without_command": True, "no_args_is_help": False, "callback": _help_without_command}
         super().__init__(*args, **attributes)
+
+    def command(self, name: str) -> Callable[[Function], Command]:  # type: ignore[override]
+        """Make a function a command of this group; its docstring is the help."""
+
+        def add(function: Function) -> Command:
+            made = click.command(name, cls=Command)(_with_invocation(function))
+            self.add_command(made)
+            return made
+
+        return add
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_commands(ctx, formatter)
@@ -170,7 +228,7 @@ class Group(Command, click.Group):
         return (name if command else None), command, args[1:]
 
     def guess(self, ctx: click.Context, name: str) -> str | None:
-        """What somebody may have meant who typed this."""
+        """The command that somebody may have meant who typed this."""
         return _nearest(name, self.list_commands(ctx))
 
 
@@ -180,7 +238,7 @@ def _nearest(name: str, names: list[str]) -> str | None:
     return next(iter(get_close_matches(name, names, n=1)), None)
 
 
-# What other programs call what we have.
+# Names that other programs have for our commands.
 CALLED_ELSEWHERE = {
     **dict.fromkeys(("add", "create", "save", "store", "note"), "remember"),
     **dict.fromkeys(("search", "find", "query", "ask", "get"), "recall"),
@@ -197,7 +255,7 @@ CALLED_ELSEWHERE = {
 
 
 class Root(Group):
-    """`kept` itself: its commands are in the catalog, and are imported when they are called."""
+    """`kept` itself: its commands are listed in the catalog, and imported when they are called."""
 
     def __init__(self, *args: Any, catalog: Mapping[str, Entry], **attributes: Any) -> None:
         super().__init__(*args, **attributes)
@@ -214,8 +272,13 @@ class Root(Group):
         entry = self._catalog.get(cmd_name)
         if entry is None:
             return None
-        module, _, attribute = entry.target.partition(":")
-        return cast(click.Command, getattr(import_module(f"{__package__}.{module}"), f"{attribute}_command"))
+        module = import_module(f"{__package__}.{entry.module}")
+        found: click.Command | None = getattr(module, f"{cmd_name}_command", None)
+        if found is None:
+            raise LookupError(f"The catalog lists {cmd_name}, but {entry.module}.py has no {cmd_name}_command.")
+        if not (found.help or "").startswith(entry.line):
+            found.help = f"{entry.line}\n\n{found.help or ''}".rstrip()
+        return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for topic in dict.fromkeys(entry.topic for entry in self._catalog.values()):
@@ -224,7 +287,9 @@ class Root(Group):
                     [(name, entry.line) for name, entry in self._catalog.items() if entry.topic == topic]
                 )
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem
+
         fitting = [
             CompletionItem(name, help=entry.line)
             for name, entry in self._catalog.items()
@@ -257,40 +322,7 @@ root = Root(
     epilog='Begin with: kept tour, or kept remember "Never edit the auth middleware directly" --kind warning',
     params=[
         click.Option(
-            ["--version"],
-            is_flag=True,
-            is_eager=True,
-            expose_value=False,
-            callback=_version,
-            help="Show which Kept this is.",
+            ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version."
         )
     ],
 )
-
-
-def date_option(name: str, help: str, *, is_end: bool = False) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """An option that takes 2026-03-01 or 2026-03-01T14:30; the command gets a datetime with a time zone, or None."""
-
-    def parse(ctx: click.Context, param: click.Parameter, value: str | None) -> datetime | None:
-        if value is None:
-            return None
-        zone = find_invocation(ctx).zone
-        try:
-            at = _moment(value.strip(), is_end=is_end)
-            if at.tzinfo is None:
-                at = at.replace(tzinfo=zone) if zone else at.astimezone()
-            at.astimezone(UTC)  # the first and the last day of the calendar do not exist everywhere
-        except (ValueError, OverflowError) as error:
-            advice = "Write a day, 2026-03-01, or a moment, 2026-03-01T14:30."
-            raise click.BadParameter(f"{value[:60]!r} is not a date. {advice}", ctx, param) from error
-        return at
-
-    return click.option(name, metavar="DATE", callback=parse, help=help)
-
-
-def _moment(value: str, *, is_end: bool) -> datetime:
-    try:
-        day = date.fromisoformat(value)
-    except ValueError:
-        return datetime.fromisoformat(value)
-    return datetime.combine(day, time.min) + timedelta(days=is_end)

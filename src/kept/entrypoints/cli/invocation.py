@@ -1,26 +1,31 @@
-"""One run of `kept`: who asks, for which project, at what time, and where the answer goes.
+"""One run of `kept`: who asks, for which project, where the answer goes, and how the run ends.
 
-Every command gets an Invocation and answers through it. Rule: nothing reaches a terminal but through `answer` and
-`tell`, which write out whatever could steer it; commands hand over plain text and never print.
+Every command gets an Invocation and answers through it. Two rules. Nothing reaches a terminal but through `answer` and
+`tell`, which escape whatever could control it; commands hand over plain text and never print. And nothing that is
+raised gets past `run`: it becomes a sentence with the next step on standard error, or one JSON document on standard
+output, and an exit code: 0 done, 1 refused or failed, 2 wrong usage, 130 interrupted, 141 the reader has gone.
 """
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import tzinfo
 from typing import Any, TextIO
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
-import kept
 from kept import text
-from kept.errors import NotAllowed
-from kept.memory import opening
-from kept.model import Actor, Role, replace
+from kept.errors import KeptError, NotAllowed
+from kept.memory import Kept, opening
+from kept.model import Actor, Role
 from kept.ports import Clock
 from kept.projects import Projects
 from kept.settings import Settings
+
+FAILED, INTERRUPTED, READER_GONE = 1, 130, 141  # click knows that wrong usage is 2
 
 Ask = Callable[[str], bool]
 Pick = Callable[[str, Sequence[str]], str]
@@ -37,9 +42,8 @@ class Dim(str):
 Line = str | tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Invocation:
-    """What a command knows of its surroundings. Whatever is None is taken from the process when it is needed."""
+class Invocation(Struct, frozen=True, kw_only=True):
+    """What a command knows of its surroundings. A field that is None is taken from the process when it is needed."""
 
     home: str | None = None
     project: str | None = None
@@ -53,15 +57,12 @@ class Invocation:
     out: TextIO | None = None
     err: TextIO | None = None
 
-    def open(self, *, yes: bool = False, auto_upkeep: bool = True) -> kept.Kept:
-        """The memory that the options name. `yes` answers every question that it may have.
-
-        Without `auto_upkeep` nothing happens by itself.
-        """
+    def open(self, *, yes: bool = False, auto_upkeep: bool = True) -> Kept:
+        """Open the memory that the options name. `yes` answers every question; without `auto_upkeep` no upkeep runs."""
         settings: Settings | Mapping[str, Any] | None = self.settings
         if not auto_upkeep:
             settings = {"auto_upkeep": False} if self.settings is None else replace(self.settings, auto_upkeep=False)
-        return kept.open(
+        return opening.open(
             project=self.project,
             home=self.home,
             actor=self.actor,
@@ -72,7 +73,7 @@ class Invocation:
         )
 
     def settings_in_force(self) -> Settings:
-        """What holds for all projects of this person."""
+        """The settings for all projects of this person."""
         return opening.settings_in_force(self.settings)
 
     @property
@@ -97,18 +98,18 @@ class Invocation:
         return True
 
     def can_pick(self) -> bool:
-        """Whether somebody sits there who can be given a choice."""
+        """Whether there is somebody at a terminal who can be given a choice."""
         terminals = all(stream is not None and stream.isatty() for stream in (sys.stdin, self.out or sys.stdout))
         return not self.as_json and (self.picks is not None or terminals)
 
     def pick(self, question: str, options: Sequence[str]) -> str:
-        """Which of the options a person takes; the first one is what Enter takes. Only where `can_pick`."""
+        """Which of the options a person picks; Enter picks the first one. Only where `can_pick`."""
         return (self.picks or _pick_at_terminal)(text.visible(question, keep_newlines=False), options)
 
     def answer(self, document: object, lines: Iterable[Line]) -> None:
-        """Print the result: as one JSON document if that was asked for, else as lines."""
+        """Print the result: as one JSON document with --json, else as lines."""
         stream = self.out or sys.stdout
-        if stream is None:  # `kept … >&-`: nobody listens
+        if stream is None:  # `kept … >&-`: standard output is closed
             return
         if self.as_json:
             is_utf8 = (stream.encoding or "utf-8").lower().replace("_", "-") in ("utf-8", "utf8")
@@ -117,13 +118,13 @@ class Invocation:
             self._print(lines, stream)
 
     def tell(self, *lines: Line) -> None:
-        """Print what is beside the result, and errors, to standard error."""
+        """Print notes and errors to standard error."""
         stream = self.err or sys.stderr
         if stream is not None:
             self._print(lines, stream)
 
     def flush(self) -> None:
-        """Hand everything over. Raises BrokenPipeError when the reader has gone."""
+        """Write out everything. Raises BrokenPipeError when the reader has gone."""
         for stream in (self.out or sys.stdout, self.err or sys.stderr):
             if stream is not None:
                 stream.flush()
@@ -137,7 +138,7 @@ class Invocation:
 
 
 def json_text(document: object, *, ascii_only: bool = False) -> str:
-    """The document as JSON; a character that a terminal would obey, or hide, stands there as an escape."""
+    """The document as JSON; a character that a terminal would obey, or hide, is written as an escape."""
     import json
 
     import msgspec
@@ -169,3 +170,105 @@ def _ask_at_terminal(question: str) -> bool:
 def _pick_at_terminal(question: str, options: Sequence[str]) -> str:
     picked: str = click.prompt(question, type=click.Choice(options), default=options[0], err=True)
     return picked
+
+
+def wants_json(arguments: Sequence[str]) -> bool:
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    return "--json" in arguments[:end]
+
+
+def run(command: click.Group, arguments: list[str], invocation: Invocation) -> int:
+    """Run one command; the exit code. Nothing that was raised gets past here."""
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):  # a terminal with a small character set gets escapes, not an error
+                stream.reconfigure(errors="backslashreplace")
+        with warnings_told(invocation):
+            code = _invoke(command, arguments, invocation)
+        invocation.flush()
+        return code
+    except BrokenPipeError:
+        _silence_output()
+        return READER_GONE
+    except (KeyboardInterrupt, click.Abort):
+        with suppress(OSError):
+            invocation.tell("")  # ends the line on which the terminal has printed ^C
+        return INTERRUPTED
+    except Exception as error:  # the boundary: reported to the person, and turned into an exit code
+        return _report(error, invocation)
+
+
+def _invoke(command: click.Group, arguments: list[str], invocation: Invocation) -> int:
+    try:
+        with command.make_context("kept", arguments, obj=invocation) as ctx:
+            command.invoke(ctx)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    return 0
+
+
+def _report(error: Exception, invocation: Invocation) -> int:
+    """Say what went wrong and what to do; the exit code."""
+    import kept
+
+    kind, message, hint, code = type(error).__name__, "", "", FAILED
+    if isinstance(error, KeptError):
+        message, hint = error.message, error.hint
+    elif isinstance(error, click.ClickException):
+        message = " ".join(error.format_message().split())  # click spreads a list of choices over lines
+        kind, message, code = "UsageError", message if message[-1:] in ".?!" else f"{message}.", error.exit_code
+        hint = _usage_hint(error)
+    elif isinstance(error, OSError):
+        place = f" ({error.filename})" if error.filename is not None else ""
+        message = f"The operating system reported an error: {(error.strerror or kind).lower()}{place}."
+        hint = "Check the file, its permissions, and the free space on the disk."
+    else:
+        message = f"Kept stopped because of a bug in it ({kind}). Everything stored before is safe."
+        hint = "Run the command again with KEPT_DEBUG=1 and report its output; check it for private text first."
+    # A message repeats the input, and the input may be a key in the wrong place.
+    message, hint = kept.redact(message).text, kept.redact(hint).text
+    if os.environ.get("KEPT_DEBUG"):
+        import traceback
+
+        invocation.tell(*"".join(traceback.format_exception(error)).splitlines())
+    try:
+        if invocation.as_json:
+            invocation.answer({"error": {"type": kind, "message": message, "hint": hint}}, ())
+        else:
+            invocation.tell(f"{message} {hint}".rstrip())
+        invocation.flush()
+    except OSError:  # the output goes to a full disk or a closed pipe: nobody is left to be told
+        _silence_output()
+    return code
+
+
+def _usage_hint(error: click.ClickException) -> str:
+    path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "kept"
+    hint = f"`{path} --help` shows the usage."
+    if isinstance(error, click.NoSuchOption) and path.endswith(("remember", "revise")):
+        hint = f'If it is part of the text, put the text after a double dash: {path} -- "…". {hint}'
+    return hint
+
+
+@contextmanager
+def warnings_told(invocation: Invocation) -> Iterator[None]:
+    """Show every warning that the library logs, as a note for the person."""
+    import logging
+
+    class Notes(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            invocation.tell(f"Note: {record.getMessage()}")
+
+    log, handler = logging.getLogger("kept"), Notes(logging.WARNING)
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+
+
+def _silence_output() -> None:
+    """Nobody reads on: let the interpreter flush the rest into nothing."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())

@@ -1,22 +1,34 @@
-"""Commands for what somebody has to decide: contradictions, other words, pauses, false alarms."""
+"""`kept conflicts`, `resolve`, `alias`, `scan`, `allow`, `off`, `on` and `review`: decisions that a person makes."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import click
 import msgspec
 
-import kept
-from kept.entrypoints.cli.frame import Command, Group, pass_invocation, yes_option
+from kept.entrypoints.cli.frame import command, group, limit_option, yes_option
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
-from kept.entrypoints.cli.wording import ago, as_document, counted, name_of
+from kept.entrypoints.cli.wording import ago, as_document, counted, memories, name_of
 from kept.entrypoints.cli.write import given_text
-from kept.errors import NotFound
-from kept.model import Conflict
+from kept.errors import InvalidInput, NotFound
+from kept.memory import Kept
+from kept.memory.reviews import Review, parse_decision
+from kept.model import Conflict, Memory
+from kept.upkeep.review import REASONS, Decision, ReviewFinding, ReviewReason
+
+PROPOSED = "proposed"
+LATER, STOP, OTHER = "later", "stop", "the-other"
+_DONE = {
+    "keep": "stays, and counts as verified",
+    "archive": "is archived",
+    "forget": "is forgotten",
+    "supersede": "is archived, replaced by",
+}
 
 
-@click.command("conflicts", cls=Command)
-@click.option("--all", "resolved", is_flag=True, help="Also those that are settled.")
-@pass_invocation
+@command
+@click.option("--all", "resolved", is_flag=True, help="Also settled ones.")
 def conflicts_command(invocation: Invocation, *, resolved: bool) -> None:
-    """Show memories that contradict each other."""
     lines: list[Line] = []
     documents = []
     with invocation.open() as memory:
@@ -25,11 +37,11 @@ def conflicts_command(invocation: Invocation, *, resolved: bool) -> None:
             documents.append({**msgspec.to_builtins(conflict), "ref": conflict.ref, "sides": [ref for ref, _ in sides]})
             lines += _conflict_lines(conflict, sides, invocation)
     if not documents:
-        lines.append("Nothing contradicts anything else.")
+        lines.append("No memories contradict each other.")
     invocation.answer({"conflicts": documents}, lines)
 
 
-def _side(memory: kept.Kept, uid: str) -> tuple[str, str]:
+def _side(memory: Kept, uid: str) -> tuple[str, str]:
     try:
         found = memory.get(uid, forgotten=True)
     except NotFound:
@@ -48,31 +60,25 @@ def _conflict_lines(conflict: Conflict, sides: list[tuple[str, str]], invocation
     return lines
 
 
-@click.command("resolve", cls=Command)
+@command
 @click.argument("conflict")
-@click.option("--keep", required=True, metavar="REF", help="The memory that holds from now on.")
+@click.option("--keep", required=True, metavar="REF", help="The memory that stays.")
 @yes_option
-@pass_invocation
 def resolve_command(invocation: Invocation, *, conflict: str, keep: str, yes: bool) -> None:
-    """Settle a contradiction: one memory stays, the other is archived."""
     with invocation.open(yes=yes) as memory:
         settled = memory.resolve(conflict, keep=keep)
-    line = (name_of(settled), f" holds; {conflict} is settled. `kept undo` takes it back.")
+    line = (name_of(settled), f" stays; {conflict} is settled. `kept undo` undoes it.")
     invocation.answer(as_document(settled), [line])
 
 
-@click.command("alias", cls=Group)
+@group
 def alias_command() -> None:
-    """Teach recall other words for a word.
-
-    Whoever asks for the word is also given what holds one of the others; those count for less, and a hit says so.
-    """
+    """A query with the word also finds memories with one of the others; those rank lower, and the hit says so."""
 
 
 @alias_command.command("list")
-@pass_invocation
 def list_aliases(invocation: Invocation) -> None:
-    """Show every word that stands for others, the defaults included."""
+    """List all aliases, the defaults included."""
     with invocation.open() as memory:
         aliases = memory.aliases.list()
     lines: list[Line] = [(Strong(word), f" → {', '.join(others)}") for word, others in sorted(aliases.items())]
@@ -82,9 +88,8 @@ def list_aliases(invocation: Invocation) -> None:
 @alias_command.command("add")
 @click.argument("word")
 @click.argument("others", nargs=-1, required=True)
-@pass_invocation
 def add_alias(invocation: Invocation, *, word: str, others: tuple[str, ...]) -> None:
-    """From now on WORD also finds OTHERS."""
+    """Let WORD also find OTHERS from now on."""
     with invocation.open() as memory:
         alias = memory.aliases.add(word, *others)
     invocation.answer(alias, [(Strong(alias.word), f" also finds {', '.join(alias.expands_to)}.")])
@@ -92,77 +97,212 @@ def add_alias(invocation: Invocation, *, word: str, others: tuple[str, ...]) -> 
 
 @alias_command.command("remove")
 @click.argument("word")
-@pass_invocation
 def remove_alias(invocation: Invocation, *, word: str) -> None:
-    """Take back what was added for WORD; a default stays."""
+    """Remove your alias for WORD; a default one stays."""
     with invocation.open() as memory:
         memory.aliases.remove(word)
-    invocation.answer({"removed": word}, [f"{word} stands for itself again."])
+    invocation.answer({"removed": word}, [f"The alias for {word} is removed."])
 
 
-@click.command("scan", cls=Command)
-@click.option("--fix", is_flag=True, help="Take the secrets out, also of the history.")
+@command
+@click.option("--fix", is_flag=True, help="Remove the secrets, also from the history.")
 @yes_option
-@pass_invocation
 def scan_command(invocation: Invocation, *, fix: bool, yes: bool) -> None:
-    """Look for secrets in what is stored.
-
-    Secrets are redacted before anything is stored; this checks what older rules may have let through.
-    """
+    """Secrets are redacted before anything is stored; this finds those that older rules did not know."""
     if fix and not yes:
-        invocation.agree("Take every secret out of what is stored, for good? This cannot be undone.")
+        invocation.agree("Remove every secret from all stored memories, for good? This cannot be undone.")
     with invocation.open(yes=True) as memory:
         leaks = memory.store.scan(fix=fix)
     lines: list[Line] = [
         (
             Strong(f"[id:{leak.ref}]"),
-            f" {', '.join(f'{found.kind} ({found.count})' for found in leak.found)}{': taken out' if fix else ''}",
+            f" {', '.join(f'{found.kind} ({found.count})' for found in leak.found)}{': removed' if fix else ''}",
         )
         for leak in leaks
     ]
     if not leaks:
-        lines.append("No secret is stored here.")
+        lines.append("No secrets are stored here.")
     elif not fix:
-        lines.append(Dim(f"{counted(len(leaks), 'memory', 'memories')}. `kept scan --fix` takes the secrets out."))
+        lines.append(Dim(f"{memories(len(leaks))}. `kept scan --fix` removes the secrets."))
     invocation.answer({"leaks": leaks}, lines)
 
 
-@click.command("allow", cls=Command)
+@command
 @click.argument("value")
 @click.option("--note", default="", metavar="TEXT", help="Why it is harmless.")
-@pass_invocation
 def allow_command(invocation: Invocation, *, value: str, note: str) -> None:
-    """Say that a value only looks like a secret.
-
-    It is stored as it is from now on. Only a digest of it is kept. A single dash reads it from standard input.
-    """
+    """It is not redacted from now on. Only a digest of it is stored. A single dash reads it from standard input."""
     if value == "-":
         value = given_text((value,)).strip("\n")
     with invocation.open() as memory:
         allowance = memory.store.allow(value, note)
-    invocation.answer(allowance, ["It will be stored as it is from now on. `kept undo` takes that back."])
+    invocation.answer(allowance, ["It is not redacted from now on. `kept undo` undoes this."])
 
 
-@click.command("off", cls=Command)
+@command
 @click.option("--session", metavar="ID", help="Only in this session.")
-@pass_invocation
 def off_command(invocation: Invocation, *, session: str | None) -> None:
-    """Pause: capture and inject nothing by itself, in this project.
-
-    What you do on purpose (remember, recall …) goes on working.
-    """
+    """Commands that you run yourself (remember, recall …) still work."""
     with invocation.open() as memory:
         pause = memory.pauses.pause(session)
     where = f"in session {session}" if session else "in this project"
     invocation.answer(pause, [f"Paused {where}. `kept on{f' --session {session}' if session else ''}` ends it."])
 
 
-@click.command("on", cls=Command)
+@command
 @click.option("--session", metavar="ID", help="Only in this session.")
-@pass_invocation
 def on_command(invocation: Invocation, *, session: str | None) -> None:
-    """End a pause."""
     with invocation.open() as memory:
         was_paused = memory.pauses.resume(session)
     sentence = "Kept is on again." if was_paused else "Kept was not paused here."
     invocation.answer({"was_paused": was_paused}, [sentence])
+
+
+@command
+@limit_option(20, "findings at most")
+@click.option(
+    "--reason", "reasons", multiple=True, type=click.Choice(REASONS), help="Only with this reason. May be repeated."
+)
+@click.option(
+    "--apply",
+    "decisions",
+    multiple=True,
+    metavar="DECISION",
+    help="Carry this out. May be repeated. `proposed` applies every proposal; a dash reads decisions as JSON.",
+)
+@click.option("--list", "only_list", is_flag=True, help="Only list, without asking.")
+@yes_option
+def review_command(
+    invocation: Invocation,
+    *,
+    limit: int,
+    reasons: tuple[ReviewReason, ...],
+    decisions: tuple[str, ...],
+    only_list: bool,
+    yes: bool,
+) -> None:
+    """Memories that are stale, unused, nearly duplicates, in conflict, or no longer mentioned, each with the reason and
+    a proposal. In a terminal you are asked about each; an agent reads --json and answers with --apply. Listing
+    changes nothing.
+
+    A DECISION is keep:3 (it stays, and counts as verified), archive:3, forget:3, or supersede:9=3 (3 stays, and 9 is
+    archived). `kept undo` undoes all decisions of one call together.
+
+    \b
+    kept review --apply archive:12 --apply supersede:9=3
+    kept review --reason duplicate --apply proposed --yes
+    """
+    with invocation.open(yes=yes) as memory:
+        if decisions:
+            chosen = _chosen(decisions)
+            if PROPOSED in decisions:
+                proposals = [finding.proposed for finding in memory.reviews.list(limit=limit, reasons=reasons)]
+                chosen += proposals
+                if proposals and not yes:
+                    invocation.agree(f"Carry out {counted(len(proposals), 'proposal')}?")
+        else:
+            review = memory.reviews.list(limit=limit, reasons=reasons)
+            if only_list or not review.findings or not invocation.can_pick():
+                invocation.answer(_review_document(review), _review_lines(review))
+                return
+            chosen = _asked(review, invocation)
+        changed = memory.reviews.apply(chosen)
+    _answer_applied(invocation, chosen, changed)
+
+
+def _chosen(decisions: Sequence[str]) -> list[Decision]:
+    chosen: list[Decision] = []
+    for decision in decisions:
+        if decision == "-":
+            chosen += _from_json(given_text((decision,)))
+        elif decision != PROPOSED:
+            chosen.append(parse_decision(decision))
+    return chosen
+
+
+def _from_json(given: str) -> list[Decision]:
+    """`[{"action": "archive", "ref": "12"}, …]`, or that under `decisions`."""
+    try:
+        document = msgspec.json.decode(given)
+        return msgspec.convert(document["decisions"] if isinstance(document, dict) else document, list[Decision])
+    except (msgspec.MsgspecError, KeyError) as error:
+        reason = "it has no `decisions`" if isinstance(error, KeyError) else str(error)
+        raise InvalidInput(
+            f"The decisions cannot be read: {reason}.",
+            hint='Give [{"action": "archive", "ref": "12"}, {"action": "supersede", "ref": "9", "by": "3"}].',
+        ) from None
+
+
+def _asked(review: Review, invocation: Invocation) -> list[Decision]:
+    """The decisions of a person, one finding after the other."""
+    chosen: list[Decision] = []
+    for number, finding in enumerate(review, 1):
+        invocation.tell("", *_finding_lines(finding))
+        options = [finding.proposed.action, "keep", "archive", "forget", LATER, STOP]
+        if finding.beside is not None:
+            options.insert(1, OTHER)
+        picked = invocation.pick(f"{number} of {len(review)}", list(dict.fromkeys(options)))
+        if picked == STOP:
+            break
+        if picked == OTHER and finding.beside is not None:
+            chosen.append(Decision(action="supersede", ref=finding.beside.ref, by=finding.ref))
+        elif picked == finding.proposed.action:
+            chosen.append(finding.proposed)
+        elif picked in ("keep", "archive", "forget"):
+            chosen.append(parse_decision(f"{picked}:{finding.ref}"))
+    return chosen
+
+
+def _answer_applied(invocation: Invocation, chosen: Sequence[Decision], changed: Sequence[Memory]) -> None:
+    lines: list[Line] = [
+        (name_of(memory), f" {_DONE[decision.action]}", f" [id:{decision.by}]." if decision.by else ".")
+        for decision, memory in zip(chosen, changed, strict=True)
+    ]
+    lines.append("`kept undo` undoes all of it." if changed else "No decision was made. Nothing was changed.")
+    applied = [
+        {"decision": decision, "memory": as_document(memory)} for decision, memory in zip(chosen, changed, strict=True)
+    ]
+    invocation.answer({"applied": applied}, lines)
+
+
+def _review_document(review: Review) -> dict[str, Any]:
+    document: dict[str, Any] = msgspec.to_builtins(review)
+    return document | {"findings": [_finding_document(finding) for finding in review]}
+
+
+def _finding_document(finding: ReviewFinding) -> dict[str, Any]:
+    return {
+        "ref": finding.ref,
+        "reasons": finding.reasons,
+        "why": finding.why,
+        "proposed": finding.proposed,
+        "conflict": finding.conflict,
+        "memory": as_document(finding.memory),
+        "beside": None if finding.beside is None else as_document(finding.beside),
+    }
+
+
+def _review_lines(review: Review) -> list[Line]:
+    lines: list[Line] = [line for finding in review for line in _finding_lines(finding)]
+    if not lines:
+        return ["There is nothing to review."]
+    total = ", ".join(f"{number:,} {reason}" for reason, number in review.counts.items() if number)
+    seen = f"{memories(review.memories)} and {counted(review.messages, 'recent message')}"
+    lines.append(f"In total: {total}. Checked: {seen}.")
+    lines.append(Dim("`kept review --apply DECISION` carries out one, `--apply proposed` all of these."))
+    return lines
+
+
+def _finding_lines(finding: ReviewFinding) -> list[Line]:
+    lines: list[Line] = [
+        (name_of(finding.memory), f" {finding.memory.kind}: ", _one_line(finding.memory)),
+        ("    ", Strong(", ".join(finding.reasons)), f": {finding.why}"),
+    ]
+    if finding.beside is not None:
+        lines.append((f"    [id:{finding.beside.ref}] {finding.beside.kind}: ", _one_line(finding.beside)))
+    lines.append(Dim(f"    proposed: {finding.proposed}"))
+    return lines
+
+
+def _one_line(memory: Memory) -> str:
+    return " ".join(memory.content.split())

@@ -1,42 +1,43 @@
-"""`kept list`, `show`, `history`, `status`: looking changes nothing."""
+"""`kept list`, `show`, `history`, `status`: reading changes nothing."""
 
-import shlex
+from datetime import datetime
 from typing import Any, get_args
 
 import click
-import msgspec
 
-import kept
-from kept.entrypoints.cli.config import vector_line
-from kept.entrypoints.cli.frame import Command, limit_option, pass_invocation
+from kept.entrypoints.cli.frame import command, kind_and_tag_options, limit_option
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import (
     ago,
     as_document,
     counted,
+    event_document,
     event_name,
+    field_lines,
     local,
+    memories,
     memory_lines,
     name_of,
+    nothing_yet,
     size,
     state,
+    vector_line,
     what_changed,
 )
 from kept.errors import InvalidInput, NotFound
 from kept.journal import noun_of
+from kept.memory import Kept
 from kept.memory.read import ListStatus
 from kept.model import GLOBAL, Event, Memory, canonical_kind
 
 PAGE = 50
 
 
-@click.command("list", cls=Command)
-@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only this kind. May be repeated.")
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only with this tag. May be repeated.")
+@command
+@kind_and_tag_options
 @click.option("--status", type=click.Choice(get_args(ListStatus)), help="Only with this status.")
-@limit_option(PAGE, "to show at most")
-@click.option("--after", metavar="REF", help="Go on after this memory, where the page before ended.")
-@pass_invocation
+@limit_option(PAGE, "memories at most")
+@click.option("--after", metavar="REF", help="Continue after this memory, the last one of the previous page.")
 def list_command(
     invocation: Invocation,
     *,
@@ -46,10 +47,8 @@ def list_command(
     limit: int,
     after: str | None,
 ) -> None:
-    """Show what is kept, newest first.
-
-    The memories of the project come first, then the global ones. What was archived or forgotten is shown only with
-    --status.
+    """The memories of the project come first, then the global ones. Archived and forgotten memories are listed only
+    with --status.
     """
     with invocation.open() as memory:
         wanted = tuple(canonical_kind(kind) for kind in kinds)
@@ -61,10 +60,10 @@ def list_command(
         options = [*_repeated("--kind", kinds), *_repeated("--tag", tags)]
         options += ["--status", status] if status else []
         options += ["--limit", str(limit)] if limit != PAGE else []
-        lines.append(f"There are more: {_command(invocation, 'list', *options, '--after', page[-1].ref)}")
+        lines.append(f"More: {_command_line(invocation, 'list', *options, '--after', page[-1].ref)}")
     elif not page:
         is_filtered = kinds or tags or status or after
-        lines.append("No memory fits." if is_filtered else nothing_yet(invocation))
+        lines.append("No memory matches." if is_filtered else nothing_yet(invocation))
     document = {"memories": [as_document(one) for one in page], "next": page[-1].ref if has_more else None}
     invocation.answer(document, lines)
 
@@ -73,8 +72,10 @@ def _repeated(option: str, values: tuple[str, ...]) -> list[str]:
     return [word for value in values for word in (option, value)]
 
 
-def _command(invocation: Invocation, *words: str) -> str:
-    """A command line that can be typed as it stands, for the same home and project."""
+def _command_line(invocation: Invocation, *words: str) -> str:
+    """A command line that can be copied as it is, for the same home and project."""
+    import shlex
+
     options = [
         word
         for option, value in (("--home", invocation.home), ("--project", invocation.project))
@@ -85,24 +86,11 @@ def _command(invocation: Invocation, *words: str) -> str:
     return shlex.join(["kept", *words, *options, *role])
 
 
-def nothing_yet(invocation: Invocation) -> str:
-    """What to say where nothing is kept: why that is, and what to do."""
-    located = invocation.projects().locate(invocation.project)
-    if located.refusal:
-        return f"{located.refusal} Go into a project, or name one with --project NAME."
-    if located.name:
-        return f"There is no project {located.name!r} yet. `kept projects list` shows those there are."
-    return 'Nothing is kept here yet. `kept remember "…"` keeps the first thing.'
-
-
-@click.command("show", cls=Command)
+@command
 @click.argument("ref")
-@pass_invocation
 def show_command(invocation: Invocation, *, ref: str) -> None:
-    """Show one memory in full.
-
-    REF is 42, g42 for a global memory, or [id:42]. It is shown also when it was archived; what was
-    forgotten is shown by `kept list --status forgotten`.
+    """REF is 42, g42 for a global memory, or [id:42]. Archived memories are shown as well; forgotten ones only by
+    `kept list --status forgotten`.
     """
     with invocation.open() as memory:
         found = memory.get(ref)
@@ -110,8 +98,8 @@ def show_command(invocation: Invocation, *, ref: str) -> None:
     invocation.answer(as_document(found), _in_full(found, heir, invocation))
 
 
-def _heir(memory: kept.Kept, found: Memory) -> str:
-    """The ref of what has taken the place of a memory, or ""."""
+def _heir(memory: Kept, found: Memory) -> str:
+    """The ref of the memory that replaced this one, or ""."""
     if found.superseded_by is None:
         return ""
     try:
@@ -144,25 +132,21 @@ def _in_full(memory: Memory, heir: str, invocation: Invocation) -> list[Line]:
         "found in": place,
         "changed": when("updated_at") if memory.updated_at != memory.created_at else "",
         "archived": when("archived_at"),
-        "now kept as": heir,
+        "replaced by": heir,
     }
     return [
         (name_of(memory), f" {memory.kind}"),
         *(("    ", line) for line in memory.content.replace("\r\n", "\n").split("\n")),
-        *((Dim(f"{label:<12}"), value) for label, value in rows.items() if value),
+        *field_lines(rows),
     ]
 
 
-@click.command("history", cls=Command)
+@command
 @click.argument("ref", required=False)
 @click.option("--global", "is_global", is_flag=True, help="Of global memory, instead of the project's.")
-@limit_option(PAGE, "events to show at most")
-@pass_invocation
+@limit_option(PAGE, "events at most")
 def history_command(invocation: Invocation, *, ref: str | None, is_global: bool, limit: int) -> None:
-    """Show what happened to a memory, or in the project.
-
-    The newest event stands last. `kept undo EVENT` takes one back, with everything that was done in the same stroke.
-    """
+    """The newest event comes last. `kept undo EVENT` undoes one, with everything that was changed together with it."""
     with invocation.open() as memory:
         if ref is None:
             events = memory.history(limit=limit, tier="global" if is_global else "project")
@@ -171,7 +155,7 @@ def history_command(invocation: Invocation, *, ref: str | None, is_global: bool,
             events = memory.history(ref)[-limit:]
         refs = {event.subject: _ref_of(memory, event) for event in {event.subject: event for event in events}.values()}
     document = [
-        {"event": event_name(event, is_global=is_global), "ref": refs[event.subject], **_without_salt(event)}
+        {"event": event_name(event, is_global=is_global), "ref": refs[event.subject], **event_document(event)}
         for event in events
     ]
     lines: list[Line] = [
@@ -185,28 +169,20 @@ def history_command(invocation: Invocation, *, ref: str | None, is_global: bool,
     ]
     if not events:
         where = "global memory" if is_global else "this project"
-        lines.append(f'Nothing has happened in {where} yet. `kept remember "…"` keeps the first thing.')
+        lines.append(f'Nothing has been changed in {where} yet. `kept remember "…"` stores the first memory.')
     invocation.answer({"events": document}, lines)
 
 
-def _ref_of(memory: kept.Kept, event: Event) -> str | None:
-    """The ref of what an event is about; None for what was erased, and for what is no memory."""
+def _ref_of(memory: Kept, event: Event) -> str | None:
+    """The ref of the memory that an event is about; None if it was erased, or is not a memory."""
     try:
         return memory.get(event.subject, forgotten=True).ref if noun_of(event) is Memory else None
     except (NotFound, InvalidInput):  # erased; or the journal itself, which a repair writes about
         return None
 
 
-def _without_salt(event: Event) -> dict[str, Any]:
-    fields: dict[str, Any] = msgspec.to_builtins(event)
-    del fields["salt"]
-    return fields
-
-
-@click.command("status", cls=Command)
-@pass_invocation
+@command
 def status_command(invocation: Invocation) -> None:
-    """Show which project this is, and how much is kept."""
     projects = invocation.projects()
     located = projects.locate(invocation.project)
     with invocation.open() as memory:
@@ -227,13 +203,13 @@ def status_command(invocation: Invocation) -> None:
     invocation.answer({"home": str(projects.home.root), "project": about, **status}, lines)
 
 
-def _space_lines(space: dict[str, Any], now: Any) -> list[Line]:
+def _space_lines(space: dict[str, Any], now: datetime) -> list[Line]:
     counts = space["memories"]
-    parts = [counted(counts["live"], "memory", "memories")]
+    parts = [memories(counts["live"])]
     parts += [f"{counts[name]:,} {name}" for name in ("pinned", "candidates", "archived", "forgotten") if counts[name]]
     lines: list[Line] = [("    ", ", ".join(parts))]
     if space["last_change"] is not None:
-        lines.append(("    ", f"{counted(space['events'], 'event')}, the last one {ago(space['last_change'], now)}"))
+        lines.append(("    ", f"{counted(space['events'], 'event')}, the latest {ago(space['last_change'], now)}"))
     if line := vector_line(space["vectors"]):
         lines.append(("    ", line))
     lines.append(Dim(f"    {space['place']}, {size(space['bytes'])}"))
@@ -241,22 +217,22 @@ def _space_lines(space: dict[str, Any], now: Any) -> list[Line]:
         lines.append(("    ", f"last daily backup {space['daily_backup']}"))
     lines += _upkeep_lines(space["upkeep"], now)
     if space.get("erase") == "pending":
-        lines.append(("    ", "An erasure is not finished: another program still reads old pages of the file."))
+        lines.append(("    ", "An erasure is pending: another program still reads old pages of the file."))
     if space.get("warning"):
         lines.append(("    ", space["warning"]))
     return lines
 
 
-def _upkeep_lines(upkeep: dict[str, Any], now: Any) -> list[Line]:
+def _upkeep_lines(upkeep: dict[str, Any], now: datetime) -> list[Line]:
     lines: list[Line] = []
     if upkeep["finished_at"] is not None:
-        under_way = ", and is under way again" if upkeep["is_under_way"] else ""
-        lines.append(("    ", f"upkeep was last through {ago(upkeep['finished_at'], now)}{under_way}"))
+        under_way = ", and is running again" if upkeep["is_under_way"] else ""
+        lines.append(("    ", f"upkeep last finished {ago(upkeep['finished_at'], now)}{under_way}"))
     if upkeep["is_crowded"]:
-        lines.append(("    ", "There is no room for all that is kept: `kept upkeep` archives the least worth."))
+        lines.append(("    ", "The store is over its limit. `kept upkeep` archives the least important memories."))
     if upkeep["failed_at"] is not None:
         errors = ", ".join(f"{name} ({counted(n, 'time')})" for name, n in upkeep["errors"].items())
         lines.append(
-            ("    ", f"Upkeep failed {ago(upkeep['failed_at'], now)}: {errors}. `kept doctor` looks for the cause.")
+            ("    ", f"Upkeep failed {ago(upkeep['failed_at'], now)}: {errors}. Run `kept doctor` to find the cause.")
         )
     return lines

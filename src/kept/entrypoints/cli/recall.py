@@ -1,4 +1,4 @@
-"""`kept recall` and `kept why`: the answer, and the numbers behind it."""
+"""`kept recall`, `why`, `briefing` and `share`: answers for people and agents, and the numbers behind them."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -7,82 +7,63 @@ from typing import Any
 import click
 import msgspec
 
-import kept
 from kept import text
-from kept.entrypoints.cli.frame import Command, date_option, limit_option, pass_invocation
-from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
-from kept.entrypoints.cli.read import nothing_yet
-from kept.entrypoints.cli.wording import as_document, local, memory_lines, name_of
-from kept.errors import InvalidInput
+from kept.entrypoints.cli.frame import command, date_option, kind_and_tag_options, limit_option
+from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong, json_text
+from kept.entrypoints.cli.wording import as_document, local, memory_lines, name_of, nothing_yet
+from kept.errors import InvalidInput, KeptError
+from kept.memory import Kept
 from kept.memory.read import SCOPES, Explained, RecallScope
-from kept.model import Hit, Miss, Recalled
-from kept.recall.query import ASKED_FOR
+from kept.model import Briefing, Hit, Miss, Recalled, Section
 from kept.tables import PROFILES
 
 SHOWN_OF_A_MISS = 100  # characters
 SHOWN_WORDS = 6
+ASKED_FOR = "asked for"  # the reason of a word that is part of the query
+STYLES = ("xml", "markdown", "text", "json")
+SHARE_TOKENS = 1500
+_NUMBER = click.IntRange(0, 1_000_000_000)
 
 
-@click.command("recall", cls=Command)
+@command
 @click.argument("words", nargs=-1, required=True)
 @limit_option(5, "hits at most")
-@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only this kind. May be repeated.")
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only with this tag. May be repeated.")
-@click.option("--file", "files", multiple=True, metavar="PATH", help="A file at hand: what is about it ranks higher.")
-@date_option("--since", "Only what was written on this day or later.")
-@date_option("--until", "Only what was written on this day or before.", is_end=True)
-@click.option("--scope", type=click.Choice(SCOPES), default="memory", show_default=True, help="What to search.")
+@kind_and_tag_options
+@click.option("--file", "files", multiple=True, metavar="PATH", help="A file at hand: memories about it rank higher.")
+@date_option("--since", "Only memories written on this day or later.")
+@date_option("--until", "Only memories written on this day or before.", is_end=True)
+@click.option("--scope", type=click.Choice(SCOPES), default="memory", show_default=True, help="Where to search.")
 @click.option("--profile", type=click.Choice(tuple(PROFILES)), help="How to score, instead of as the settings say.")
-@click.option("--follow", is_flag=True, help="Also bring what was recalled together with the hits before.")
-@click.option("--explain", is_flag=True, help="Show the factors of every score, and what just missed.")
-@pass_invocation
+@click.option("--follow", is_flag=True, help="Also include memories that were recalled together with the hits before.")
+@click.option("--explain", is_flag=True, help="Show the factors of every score, and the memories that just missed.")
 def recall_command(
     invocation: Invocation,
     *,
     words: tuple[str, ...],
-    limit: int,
-    kinds: tuple[str, ...],
-    tags: tuple[str, ...],
-    files: tuple[str, ...],
     since: datetime | None,
     until: datetime | None,
     scope: RecallScope,
-    profile: str | None,
-    follow: bool,
     explain: bool,
+    **asked: Any,
 ) -> None:
-    """Find the memories that fit a few key words best.
-
-    Give two to six key words, and synonyms if you like; not a sentence.
-    """
+    """Give two to six key words, and synonyms if you like; not a sentence."""
     if since is not None and until is not None and since >= until:
-        raise InvalidInput("--since is later than --until, so nothing can lie between.", hint="Swap the two dates.")
+        raise InvalidInput("--since is later than --until, so nothing can match.", hint="Swap the two dates.")
     query = " ".join(words)
     with invocation.open() as memory:
-        recalled = memory.recall(
-            query,
-            limit=limit,
-            kinds=kinds,
-            tags=tags,
-            files=files,
-            since=since,
-            until=until,
-            scope=scope,
-            profile=profile,
-            follow=follow,
-        )
+        recalled = memory.recall(query, since=since, until=until, scope=scope, **asked)
         lines = _lines(recalled, query, invocation.clock(), explain=explain)
         if not recalled.hits:
-            is_filtered = bool(kinds or tags or since or until or scope != "memory")
+            is_filtered = bool(asked["kinds"] or asked["tags"] or since or until or scope != "memory")
             lines.append(_nothing_found(memory, invocation, query, is_filtered=is_filtered))
     if recalled.degraded:
         lines.append(f"Note: {recalled.degraded}")
     if text.query_words(query) != text.query_words(query, text.MAX_QUERY_WORDS + 1):
-        lines.append(f"Note: only the first {text.MAX_QUERY_WORDS} words were looked for. Two to six do best.")
-    invocation.answer(_document(recalled), lines)
+        lines.append(f"Note: only the first {text.MAX_QUERY_WORDS} words were searched for. Two to six work best.")
+    invocation.answer(_recalled_document(recalled), lines)
 
 
-def _document(recalled: Recalled) -> dict[str, Any]:
+def _recalled_document(recalled: Recalled) -> dict[str, Any]:
     document: dict[str, Any] = msgspec.to_builtins(recalled)
     document["hits"] = [_hit_document(hit) for hit in recalled.hits]
     document["misses"] = [{"hit": _hit_document(miss.hit), "reason": miss.reason} for miss in recalled.misses]
@@ -109,7 +90,7 @@ def _lines(recalled: Recalled, query: str, now: datetime, *, explain: bool) -> l
         lines.append(Strong("Pinned:"))
         lines += [line for memory in recalled.pinned for line in memory_lines(memory, now)]
     if recalled.conflicts:
-        lines.append(f"Some of these disagree: {', '.join(conflict.ref for conflict in recalled.conflicts)}.")
+        lines.append(f"Some of these contradict each other: {', '.join(one.ref for one in recalled.conflicts)}.")
     return lines
 
 
@@ -121,17 +102,17 @@ def _miss_lines(miss: Miss) -> list[Line]:
 
 
 def _reasons(hit: Hit, query: str) -> str:
-    """Why the memory is here, in words that stand in the query and in the memory, not in their stems."""
-    told = []
+    """Why the memory was found, in words as the query and the memory write them, not in their stems."""
+    reasons = []
     for word, reason in hit.matched.items():
         if reason == ASKED_FOR:
-            told.append(_as_written(word, query))
+            reasons.append(_as_written(word, query))
         else:
             how, _, of = reason.rpartition(" ")
-            told.append(f"{_as_written(word, hit.memory.content)} ({how} {_as_written(of, query)})")
-    if not told:
-        return "near in meaning" if hit.parts.get("vectors") else ""
-    return f"matches {', '.join(dict.fromkeys(told))}"
+            reasons.append(f"{_as_written(word, hit.memory.content)} ({how} {_as_written(of, query)})")
+    if not reasons:
+        return "similar in meaning" if hit.parts.get("vectors") else ""
+    return f"matches {', '.join(dict.fromkeys(reasons))}"
 
 
 def _as_written(stem: str, written: str) -> str:
@@ -142,27 +123,22 @@ def _as_written(stem: str, written: str) -> str:
     return stem
 
 
-def _nothing_found(memory: kept.Kept, invocation: Invocation, query: str, *, is_filtered: bool) -> str:
-    """What a person can do who asked and got nothing."""
+def _nothing_found(memory: Kept, invocation: Invocation, query: str, *, is_filtered: bool) -> str:
+    """Advice for a person who asked and got nothing."""
     if not memory.list(limit=1):
         return nothing_yet(invocation)
     words = [_as_written(word, query) for word in text.query_words(query)]
     if not words:
-        return "There is no word in this to look for. Give two to six key words: `kept recall login token`."
-    told = f"{', '.join(words[:SHOWN_WORDS])}{' …' if len(words) > SHOWN_WORDS else ''}"
-    told = f"the word {told}" if len(words) == 1 else f"any of the words {told}"
+        return "The query has no word to search for. Give two to six key words: `kept recall login token`."
+    named = f"{', '.join(words[:SHOWN_WORDS])}{' …' if len(words) > SHOWN_WORDS else ''}"
+    named = f"the word {named}" if len(words) == 1 else f"any of the words {named}"
     if is_filtered:
-        return f"No memory that passes the filters has {told}. Ask again without them, or try other words."
-    return f"No memory has {told}. Try other words for it, or `kept list`."
-
-
-def _noted(line: Mapping[str, Any]) -> str:
-    """The same of a hit as a receipt has noted it."""
-    return _product(line["score"], line["why"], line.get("parts", {}))
+        return f"No memory that passes the filters has {named}. Ask again without them, or try other words."
+    return f"No memory has {named}. Try other words for it, or `kept list`."
 
 
 def _product(score: float, why: Mapping[str, float], parts: Mapping[str, float]) -> str:
-    """A score and the factors that make it, without those that change nothing; the match with what it is the sum of."""
+    """A score and its factors, without those that change nothing; the match with its summands."""
     factors = [f"{name} {value:.3g}" for name, value in why.items() if f"{value:.3g}" != "1"]
     if "vectors" in parts:
         summands = " + ".join(f"{name} {value:.3g}" for name, value in parts.items())
@@ -170,8 +146,40 @@ def _product(score: float, why: Mapping[str, float], parts: Mapping[str, float])
     return f"{score:.3g} = {' × '.join(factors) or '1'}"
 
 
+def _noted_product(line: Mapping[str, Any]) -> str:
+    """The same for a hit as a receipt has noted it."""
+    return _product(line["score"], line["why"], line.get("parts", {}))
+
+
+@command
+@click.argument("receipt", required=False)
+def why_command(invocation: Invocation, *, receipt: str | None) -> None:
+    """RECEIPT names an earlier recall, such as r17."""
+    with invocation.open() as memory:
+        explained = memory.why(receipt)
+    lines: list[Line] = [
+        (Strong(explained.receipt), f"  {local(explained.at, invocation.zone)}  {explained.question.query}"),
+        Dim(f"    {explained.took_ms:.1f} ms; words: {', '.join(explained.words) or 'not stored'}"),
+    ]
+    if explained.to is not None:
+        shared = ", ".join(f"[id:{entry['ref']}]" for section in explained.sections for entry in section["entries"])
+        lines.append(f"shared with {explained.to}: {shared or 'nothing'}")
+    elif explained.kind == "briefing":
+        lines += _briefed(explained)
+    lines += [(Strong(f"[id:{hit['ref']}]"), f" {_noted_product(hit)}") for hit in explained.hits]
+    if not explained.hits and explained.kind == "recall":
+        lines.append("Nothing was found.")
+    for miss in explained.misses:
+        lines.append((f"missed [id:{miss['ref']}]", Dim(f" {_noted_product(miss)}: {miss['reason']}")))
+    if explained.pinned:
+        lines.append(f"pinned {', '.join(f'[id:{ref}]' for ref in explained.pinned)}")
+    if explained.degraded:
+        lines.append(f"Note: {explained.degraded}")
+    invocation.answer(explained, lines)
+
+
 def _briefed(explained: Explained) -> list[Line]:
-    """What stood in a briefing and why, and what did not fit."""
+    """The memories of a briefing and why they were in it, and those that did not fit."""
     entries = [entry for section in explained.sections for entry in section["entries"]]
     lines: list[Line] = [(Strong(f"[id:{entry['ref']}]"), f" was in the briefing: {entry['why']}") for entry in entries]
     if not entries:
@@ -179,32 +187,79 @@ def _briefed(explained: Explained) -> list[Line]:
     return lines + [Dim(f"left out [id:{one['ref']}]: {one['reason']}") for one in explained.left_out]
 
 
-@click.command("why", cls=Command)
-@click.argument("receipt", required=False)
-@pass_invocation
-def why_command(invocation: Invocation, *, receipt: str | None) -> None:
-    """Show the last recall again: what was found, what just missed, and why.
+@command
+@click.argument("prompt", nargs=-1)
+@click.option("--budget", "budget_tokens", type=_NUMBER, metavar="TOKENS", help="At most this many tokens.")
+@click.option(
+    "--remaining",
+    "remaining_tokens",
+    type=_NUMBER,
+    metavar="TOKENS",
+    help="What is left of the context; uses 8 % of it.",
+)
+@click.option("--style", type=click.Choice(STYLES), default="xml", show_default=True, help="How it is written.")
+@click.option("--file", "files", multiple=True, metavar="PATH", help="A file at hand. May be repeated.")
+@click.option("--session", metavar="ID", help="The running session: adds findings of its other agents.")
+@click.option("--task", metavar="ID", help="The task at hand: adds its notes.")
+@click.option("--max-chars", type=_NUMBER, metavar="NUMBER", help="At most this many characters.")
+def briefing_command(invocation: Invocation, *, prompt: tuple[str, ...], **wanted: Any) -> None:
+    """Pinned memories, findings of other agents of the session, memories that match PROMPT, and results of earlier
+    sessions, within a budget of tokens. Without a PROMPT, memories that are important and recent. Prints nothing when
+    there is nothing to say. A failure stops no agent: it is reported on standard error, and the exit code is still 0.
 
-    RECEIPT is what an earlier recall gave, such as r17.
+    \b
+    kept briefing "fix the login bug" --budget 1500
+    kept briefing --style markdown --remaining 50000 --file src/auth.py
+    """
+    try:
+        with invocation.open() as memory:
+            briefing = memory.briefing(" ".join(prompt), **wanted)
+    except KeptError as error:
+        briefing = Briefing(error=str(error))
+    if briefing.error and not invocation.as_json:
+        invocation.tell(briefing.error)
+    document = msgspec.to_builtins(briefing) | {"sections": [_section_document(one) for one in briefing.sections]}
+    invocation.answer(document, str(briefing).split("\n") if str(briefing) else [])
+
+
+def _section_document(section: Section) -> dict[str, Any]:
+    document: dict[str, Any] = msgspec.to_builtins(section)
+    entries = [{"ref": entry.ref, "why": entry.why, "memory": as_document(entry.memory)} for entry in section.entries]
+    return document | {"entries": entries}
+
+
+@command
+@click.argument("query", nargs=-1, required=True)
+@click.option("--to", required=True, metavar="NAME", help="The skill that gets the message.")
+@click.option("--action", required=True, metavar="TEXT", help="What the skill shall do.")
+@click.option(
+    "--context", "project_context", metavar="TEXT", help="The project in your own words, instead of pinned memories."
+)
+@click.option("--file", "files", multiple=True, metavar="PATH", help="A file at hand. May be repeated.")
+@click.option(
+    "--budget",
+    "budget_tokens",
+    type=click.IntRange(1, 1_000_000),
+    default=SHARE_TOKENS,
+    show_default=True,
+    metavar="TOKENS",
+    help="At most this many tokens.",
+)
+def share_command(invocation: Invocation, *, query: tuple[str, ...], **wanted: Any) -> None:
+    """It holds the memories that match QUERY, and pinned ones, within a budget of tokens. A skill reaches no memory: it
+    knows only this message.
+
+    \b
+    kept share auth login --to agent_skill_review --action review
     """
     with invocation.open() as memory:
-        explained = memory.why(receipt)
-    lines: list[Line] = [
-        (Strong(explained.receipt), f"  {local(explained.at, invocation.zone)}  {explained.question.query}"),
-        Dim(f"    {explained.took_ms:.1f} ms; words: {', '.join(explained.words) or 'not kept'}"),
-    ]
-    if explained.to is not None:
-        shared = ", ".join(f"[id:{entry['ref']}]" for section in explained.sections for entry in section["entries"])
-        lines.append(f"shared with {explained.to}: {shared or 'nothing'}")
-    elif explained.kind == "briefing":
-        lines += _briefed(explained)
-    lines += [(Strong(f"[id:{hit['ref']}]"), f" {_noted(hit)}") for hit in explained.hits]
-    if not explained.hits and explained.kind == "recall":
-        lines.append("Nothing was found.")
-    for miss in explained.misses:
-        lines.append((f"missed [id:{miss['ref']}]", Dim(f" {_noted(miss)}: {miss['reason']}")))
-    if explained.pinned:
-        lines.append(f"pinned {', '.join(f'[id:{ref}]' for ref in explained.pinned)}")
-    if explained.degraded:
-        lines.append(f"Note: {explained.degraded}")
-    invocation.answer(explained, lines)
+        shared = memory.share(query=" ".join(query), **wanted)
+    document = {
+        "message": shared.as_dict(),
+        "budget": shared.budget,
+        "tokens": shared.tokens,
+        "entries": [{"ref": entry.ref, "why": entry.why} for entry in shared.entries],
+        "left_out": msgspec.to_builtins(shared.left_out),
+        "receipt": shared.receipt,
+    }
+    invocation.answer(document, json_text(shared.as_dict()).split("\n"))

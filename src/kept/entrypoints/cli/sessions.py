@@ -1,4 +1,4 @@
-"""`kept session` and `kept import`: conversations, kept and brought in."""
+"""`kept session` and `kept import`: conversations, and the transcripts of other programs."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,11 +7,10 @@ from typing import Any, Literal
 import click
 import msgspec
 
-from kept.entrypoints.cli.frame import Command, Group, limit_option, pass_invocation
+from kept.entrypoints.cli.frame import command, group, limit_option
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import ago, counted, local
 from kept.errors import NotFound
-from kept.exchange.transcripts import PARSERS
 from kept.memory import Kept
 from kept.memory.sessions import Flushed, OpenSession
 from kept.memory.store import ImportedTranscript
@@ -19,13 +18,12 @@ from kept.model import Message, Session
 from kept.projects.mirrors import to_line
 
 
-@click.command("session", cls=Group)
+@group
 def session_command() -> None:
-    """Look at conversations: list, show, search, fork, finish, compact, export."""
+    pass
 
 
 @session_command.command("list")
-@pass_invocation
 def list_sessions(invocation: Invocation) -> None:
     """Show the sessions of this project, oldest first."""
     with invocation.open() as memory:
@@ -39,7 +37,7 @@ def list_sessions(invocation: Invocation) -> None:
         for session, count in found
     ]
     if not found:
-        lines.append("No session is kept here yet. `kept import claude-code` brings some in.")
+        lines.append("There are no sessions here yet. `kept import claude-code` imports some.")
     documents = [{**msgspec.to_builtins(session), "messages": count} for session, count in found]
     invocation.answer({"sessions": documents}, lines)
 
@@ -55,7 +53,7 @@ def _state(session: Session) -> str:
 
 
 def _open(memory: Kept, id: str) -> OpenSession:
-    """The session of that id, which must be there: looking at one must not begin one."""
+    """The session with this id, which must exist: reading must not start one."""
     if id not in {session.name for session in memory.sessions()}:
         raise NotFound(f"There is no session {id[:60]!r}.", hint="`kept session list` shows them.")
     return memory.session(id)
@@ -63,15 +61,14 @@ def _open(memory: Kept, id: str) -> OpenSession:
 
 @session_command.command("show")
 @click.argument("id")
-@click.option("--window", is_flag=True, help="Only what belongs into the context now.")
-@pass_invocation
+@click.option("--window", is_flag=True, help="Only the messages that belong in the context now.")
 def show_session(invocation: Invocation, *, id: str, window: bool) -> None:
-    """Show what was said in a session."""
+    """Show the messages of a session."""
     with invocation.open() as memory:
         session = _open(memory, id)
         messages = list(session.window().messages) if window else session.messages()
     lines = [line for message in messages for line in _message_lines(message, invocation)]
-    invocation.answer({"id": id, "messages": messages}, lines or ["Nothing was said in it."])
+    invocation.answer({"id": id, "messages": messages}, lines or ["The session has no messages."])
 
 
 def _message_lines(message: Message, invocation: Invocation) -> list[Line]:
@@ -86,12 +83,11 @@ def _message_lines(message: Message, invocation: Invocation) -> list[Line]:
 @click.argument("words", nargs=-1, required=True)
 @limit_option(5, "hits at most")
 @click.option("--by-session", is_flag=True, help="Each session once, with its best message.")
-@click.option("--packed", is_flag=True, help="Also in old sessions, which are packed; takes longer.")
-@pass_invocation
+@click.option("--packed", is_flag=True, help="Also search old sessions, which are packed; takes longer.")
 def search_sessions(
     invocation: Invocation, *, words: tuple[str, ...], limit: int, by_session: bool, packed: bool
 ) -> None:
-    """Find what was said."""
+    """Search the messages of all sessions."""
     by: Literal["message", "session"] = "session" if by_session else "message"
     with invocation.open() as memory:
         recalled = memory.recall(" ".join(words), scope="sessions", limit=limit, by=by, packed=packed)
@@ -103,26 +99,24 @@ def search_sessions(
             lines += _message_lines(hit.message, invocation)[1:]
     hits = [{"ref": hit.ref, "score": hit.score, "why": hit.why, "message": hit.message} for hit in recalled]
     if not lines:
-        lines.append("Nothing like that was said here." + (" `--packed` also looks into old sessions." * has_packed))
+        lines.append("No message matches." + (" `--packed` also searches old sessions." * has_packed))
     invocation.answer({"hits": hits, "degraded": recalled.degraded}, lines)
 
 
 @session_command.command("fork")
 @click.argument("id")
 @click.argument("new_id", required=False)
-@pass_invocation
 def fork_session(invocation: Invocation, *, id: str, new_id: str | None) -> None:
-    """Begin a new session with everything that was said in this one."""
+    """Start a new session with all messages of this one."""
     with invocation.open() as memory:
         child = _open(memory, id).fork(new_id)
-    invocation.answer({"id": child.id, "parent": id}, [(Strong(child.id), f" goes on from {id}.")])
+    invocation.answer({"id": child.id, "parent": id}, [(Strong(child.id), f" continues {id}.")])
 
 
 @session_command.command("finish")
 @click.argument("id")
-@pass_invocation
 def finish_session(invocation: Invocation, *, id: str) -> None:
-    """End a session: keep its findings and a summary, promote what has shown its worth."""
+    """End a session: store its findings and a summary, and promote memories that proved useful."""
     with invocation.open() as memory:
         done = _open(memory, id).finish()
     invocation.answer(done, [_flushed(done)])
@@ -136,47 +130,45 @@ def _flushed(done: Flushed) -> str:
 @session_command.command("compact")
 @click.argument("id")
 @click.option("--force", is_flag=True, help="Also when the window is not full yet.")
-@pass_invocation
 def compact_session(invocation: Invocation, *, id: str, force: bool) -> None:
-    """Let a summary stand in for all but the newest messages."""
+    """Replace all but the newest messages by a summary."""
     with invocation.open() as memory:
         session = _open(memory, id)
         before = session.window()
         after = session.compact(force=force)
     sentence = f"The window has {counted(len(after.messages), 'message')} now, {after.tokens:,} tokens."
     if after == before:
-        sentence = f"The window has {before.tokens:,} tokens: there is nothing to compact yet."
+        sentence = f"The window has {before.tokens:,} tokens. There is nothing to compact yet."
     invocation.answer({"id": id, "before": before.tokens, "after": after.tokens}, [sentence])
 
 
 @session_command.command("export")
 @click.argument("id")
-@pass_invocation
 def export_session(invocation: Invocation, *, id: str) -> None:
-    """Print a transcript, one JSON line a message."""
+    """Print a transcript: one line of JSON for each message."""
     with invocation.open() as memory:
         messages = _open(memory, id).messages()
     lines: list[Line] = [msgspec.json.encode(to_line(message)).decode() for message in messages]
     invocation.answer({"id": id, "messages": [to_line(message) for message in messages]}, lines)
 
 
+PROGRAMS = ("claude-code", "codex", "gemini", "openclaw", "brain")
 _PLACES = {"claude-code": "~/.claude/projects", "codex": "~/.codex/sessions", "gemini": "~/.gemini/tmp"}
 
 
-@click.command("import", cls=Command)
-@click.argument("program", type=click.Choice(tuple(PARSERS)), metavar="PROGRAM")
+@command
+@click.argument("program", type=click.Choice(PROGRAMS), metavar="PROGRAM")
 @click.argument("path", required=False)
-@click.option("--since", metavar="DATE", type=click.DateTime(), help="Only transcripts changed since then.")
-@pass_invocation
+@click.option("--since", metavar="DATE", type=click.DateTime(), help="Only transcripts that changed since then.")
 def import_command(invocation: Invocation, *, program: str, path: str | None, since: datetime | None) -> None:
-    """Bring in the transcripts of another program.
-
-    PROGRAM is claude-code, codex, gemini, openclaw or brain (one JSON object a line: id, role, content). PATH is a file
-    or a folder of them; without it, where the program keeps them. Only what is new is added, and secrets are redacted
-    on the way.
+    """PROGRAM is claude-code, codex, gemini, openclaw or brain (one JSON object per line: id, role, content). PATH is a
+    file or a folder; by default the folder where the program stores its transcripts. Only new messages are added, and
+    secrets are redacted.
     """
     if path is None and program not in _PLACES:
-        raise click.UsageError(f"Say where the transcripts of {program} are: kept import {program} PATH")
+        raise click.UsageError(
+            f"The place of {program}'s transcripts is not known. Name it: kept import {program} PATH"
+        )
     place = Path(path or _PLACES[program]).expanduser()
 
     def tell(done: int, total: int) -> None:

@@ -1,9 +1,4 @@
-"""`kept backup` and `kept doctor`: keeping the store in good order.
-
-`kept export`: everything out, one JSON line a memory.
-
-`kept upkeep`: what time does, now.
-"""
+"""`kept backup`, `doctor`, `export` and `upkeep`: keeping the store in good order."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,11 +8,10 @@ import click
 import msgspec
 
 from kept import access
-from kept.entrypoints.cli.boundary import FAILED
-from kept.entrypoints.cli.frame import Command, pass_invocation
-from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
-from kept.entrypoints.cli.wording import counted, size
-from kept.errors import InvalidInput
+from kept.entrypoints.cli.frame import command
+from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line, Strong
+from kept.entrypoints.cli.wording import counted, memories, size
+from kept.entrypoints.cli.write import given_file
 from kept.exchange.jsonl import to_document, to_lines
 from kept.model import GLOBAL, replace
 from kept.storage import examine, repair
@@ -26,42 +20,25 @@ if TYPE_CHECKING:
     from kept.storage import Finding
 
 
-def given_file(name: str) -> Path:
-    """The database file that a person named. Raises InvalidInput for a name that SQLite could not open."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        raise InvalidInput("That file name is not UTF-8; SQLite cannot open it.", hint="Give another name.") from None
-    if not name or "\0" in name:
-        raise InvalidInput("That is no file name.", hint="Give a path such as backups/web-app.db.")
-    return Path(name)
-
-
-@click.command("backup", cls=Command)
+@command
 @click.argument("file")
 @click.option("--global", "is_global", is_flag=True, help="Of global memory, instead of the project's.")
-@pass_invocation
 def backup_command(invocation: Invocation, *, file: str, is_global: bool) -> None:
-    """Write a verified copy of the store to a file.
-
-    Others may go on reading and writing meanwhile. FILE must not exist: a backup never overwrites anything.
-    `kept restore FILE` puts it back.
+    """Other programs may read and write during the backup. FILE must not exist: a backup never overwrites anything.
+    `kept restore FILE` restores it.
     """
     with invocation.open() as memory:
         made = memory.store.backup(given_file(file), tier="global" if is_global else "project")
-    counts = f"{counted(made.memories, 'memory', 'memories')}, {counted(made.events, 'event')}, {size(made.bytes)}"
-    invocation.answer(made, [f"Backed up to {file}: {counts}. `kept restore {file}` puts it back."])
+    counts = f"{memories(made.memories)}, {counted(made.events, 'event')}, {size(made.bytes)}"
+    invocation.answer(made, [f"Backed up to {file}: {counts}. `kept restore {file}` restores it."])
 
 
-@click.command("doctor", cls=Command)
+@command
 @click.option("--deep", is_flag=True, help="Compare every memory with its journal and its index; takes longer.")
-@click.option("--fix", is_flag=True, help="Repair what can be repaired; a damaged file is kept beside the new one.")
-@pass_invocation
+@click.option("--fix", is_flag=True, help="Repair damage; a damaged file is kept beside the new one.")
 def doctor_command(invocation: Invocation, *, deep: bool, fix: bool) -> None:
-    """Examine the stores of this project and of global memory.
-
-    It looks at every byte that an answer could come from, and changes nothing. It ends with exit code 1 if there is a
-    problem. With --fix it saves what can be saved and says what is lost.
+    """It reads every byte that an answer could come from, and changes nothing. The exit code is 1 if there is a
+    problem. With --fix it recovers as much as possible and says what is lost.
     """
     now = invocation.clock()
     stores: list[dict[str, Any]] = []
@@ -75,17 +52,17 @@ def doctor_command(invocation: Invocation, *, deep: bool, fix: bool) -> None:
         stores.append({"space": space, "path": str(path), "repaired": repaired, "findings": findings})
     is_healthy = all(one.level != "problem" for store in stores for one in store["findings"])
     if not stores:
-        lines.append("Nothing is kept here yet, so there is nothing to examine.")
+        lines.append("Nothing is kept here yet, so there is nothing to check.")
     elif is_healthy:
         is_lost = any(one.level == "problem" for store in stores for one in store["repaired"])
-        lines.append("It is whole again, without what is named above." if is_lost else "All is well.")
+        lines.append("Repaired. The items above could not be recovered." if is_lost else "All is well.")
     invocation.answer(msgspec.to_builtins({"healthy": is_healthy, "stores": stores}), lines)
     if not is_healthy:
         click.get_current_context().exit(FAILED)
 
 
 def _stores(invocation: Invocation) -> Iterator[tuple[str, Path]]:
-    """The stores there are; none is opened, since one that is damaged could not be."""
+    """The stores that exist; none is opened, since a damaged one could not be."""
     projects = invocation.projects()
     project = projects.find(invocation.project)
     spaces = [] if project is None else [(project.space, projects.home.files(project.folder).database)]
@@ -97,9 +74,9 @@ def _stores(invocation: Invocation) -> Iterator[tuple[str, Path]]:
 
 
 def _finding_lines(findings: "Sequence[Finding]") -> list[Line]:
-    """What a person should know or do, one line each; what is in order, all in one."""
+    """One line for each problem or note; all checks that passed in one line."""
     in_order = ", ".join(dict.fromkeys(finding.check for finding in findings if finding.level == "ok"))
-    lines: list[Line] = [Dim(f"    in order: {in_order}")] if in_order else []
+    lines: list[Line] = [Dim(f"    ok: {in_order}")] if in_order else []
     for finding in findings:
         if finding.level != "ok":
             mark = Strong("    problem: ") if finding.level == "problem" else "    note: "
@@ -107,14 +84,10 @@ def _finding_lines(findings: "Sequence[Finding]") -> list[Line]:
     return lines
 
 
-@click.command("export", cls=Command)
-@click.option("--archived", is_flag=True, help="Also what has left for the archive.")
-@pass_invocation
+@command
+@click.option("--archived", is_flag=True, help="Also archived memories.")
 def export_command(invocation: Invocation, *, archived: bool) -> None:
-    """Print every memory as a line of JSON.
-
-    Lossless: all that is known of each. What was forgotten is not among them.
-    """
+    """Lossless: with all fields. Forgotten memories are left out."""
     with invocation.open() as memory:
         found = list(memory.store.export(archived=archived))
     lines: list[Line] = [line.decode() for line in to_lines(found)]
@@ -130,14 +103,11 @@ _WORDS = {
 }
 
 
-@click.command("upkeep", cls=Command)
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
-@pass_invocation
+@command
+@click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 def upkeep_command(invocation: Invocation, *, dry_run: bool) -> None:
-    """End quarantines and shelf lives, and make room where a limit is exceeded.
-
-    Everything leaves through the archive: `kept restore` brings it back. Sessions in which nothing was said for long
-    are packed.
+    """Memories are archived, not removed: `kept restore` brings them back. Sessions without new messages for a long
+    time are packed.
     """
     with invocation.open(auto_upkeep=False) as memory:
         done = memory.upkeep(dry_run=dry_run)
@@ -149,7 +119,7 @@ def upkeep_command(invocation: Invocation, *, dry_run: bool) -> None:
         for one in done.done
     ]
     if done.skipped:
-        lines.append("Another process is at it already.")
+        lines.append("Another process is doing the upkeep already.")
     elif not lines:
         lines.append("There was nothing to do.")
     packed = [one.ref for one in done.done if one.action == "pack"]

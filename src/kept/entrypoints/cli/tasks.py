@@ -1,13 +1,13 @@
-"""`kept task` and `kept promote`: pieces of work, their notes, and what of them is to stay."""
+"""`kept task` and `kept promote`: pieces of work, their notes, and keeping a note for longer."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
-from kept.entrypoints.cli.frame import Command, Group, pass_invocation, yes_option
+from kept.entrypoints.cli.frame import command, group, yes_option
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
-from kept.entrypoints.cli.wording import ago, as_document, counted, local, memory_lines, name_of
+from kept.entrypoints.cli.wording import ago, as_document, counted, field_lines, local, memory_lines, name_of
 from kept.entrypoints.cli.write import answer_receipt, given_text
 from kept.errors import NotFound
 from kept.memory import Kept
@@ -20,20 +20,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 Given = dict[str, Any]
 
 
-@click.command("task", cls=Group)
+@group
 def task_command() -> None:
-    """Keep track of work: list, show, add, edit, state, note, clear.
-
-    What is noted for a task stays until the task has ended. `kept promote` keeps a note for longer.
-    """
+    """The notes of a task are archived when it ends. `kept promote` keeps a note for longer."""
 
 
 @task_command.command("list")
 @click.option("--milestone", metavar="NAME", help="Only of this milestone.")
-@click.option("--all", "archived", is_flag=True, help="Also of milestones all of whose tasks have ended.")
-@pass_invocation
+@click.option("--all", "archived", is_flag=True, help="Also milestones that are finished.")
 def list_tasks(invocation: Invocation, *, milestone: str | None, archived: bool) -> None:
-    """Show the tasks of this project, first priority first."""
+    """List the tasks of this project, by priority."""
     with invocation.open() as memory:
         tasks = memory.tasks(milestone=milestone, archived=archived)
     lines: list[Line] = [
@@ -41,12 +37,14 @@ def list_tasks(invocation: Invocation, *, milestone: str | None, archived: bool)
     ]
     if not tasks:
         is_filtered = milestone is not None or not archived
-        lines.append(f'No task is open here. `kept task add "…"` adds one{", --all shows all" if is_filtered else ""}.')
+        lines.append(
+            f'There are no open tasks here. `kept task add "…"` adds one{", --all shows all" if is_filtered else ""}.'
+        )
     invocation.answer({"tasks": [task_document(task) for task in tasks]}, lines)
 
 
 def _first_line(task: Task) -> str:
-    return task.description.split("\n")[0] or "(not described)"
+    return task.description.split("\n")[0] or "(no description)"
 
 
 def _about(task: Task) -> str:
@@ -60,9 +58,8 @@ def _about(task: Task) -> str:
 
 @task_command.command("show")
 @click.argument("id")
-@pass_invocation
 def show_task(invocation: Invocation, *, id: str) -> None:
-    """Show a task, and what is noted for it."""
+    """Show a task and its notes."""
     with invocation.open() as memory:
         opened = _open(memory, id)
         task, notes = opened.task, opened.memories()
@@ -71,7 +68,7 @@ def show_task(invocation: Invocation, *, id: str) -> None:
 
 
 def _open(memory: Kept, id: str) -> OpenTask:
-    """The task of that id, which must be there: looking at one must not begin one."""
+    """The task with this id, which must exist: reading must not start one."""
     if id not in {task.name for task in memory.tasks(archived=True)}:
         raise NotFound(f"There is no task {id[:60]!r}.", hint="`kept task list` shows them.")
     return memory.task(id)
@@ -87,10 +84,10 @@ def _in_full(task: Task, invocation: Invocation) -> list[Line]:
         "ended": "" if task.completed_at is None else local(task.completed_at, invocation.zone),
     }
     return [
-        (Strong(task.name), f" {task.state}: ", first or "(not described)"),
+        (Strong(task.name), f" {task.state}: ", first or "(no description)"),
         *(("    ", line) for line in rest),
         *(("    - ", criterion.replace("\n", " ")) for criterion in task.acceptance_criteria),
-        *((Dim(f"{label:<12}"), value) for label, value in rows.items() if value),
+        *field_lines(rows),
     ]
 
 
@@ -100,60 +97,56 @@ def _note_lines(notes: list[Memory], invocation: Invocation) -> list[Line]:
     for note in notes:
         if (own := (note.data or {}).get("stage")) != stage or not lines:
             stage = own
-            lines.append(("", Strong(f"{stage or 'noted'}:")))
+            lines.append(("", Strong(f"{stage or 'notes'}:")))
         lines += memory_lines(note, invocation.clock())
     return lines
 
 
 def _planning(function: F) -> F:
-    """The options that say what a task is."""
+    """The options that describe a task."""
     for option in (
-        click.option(
-            "--blocked-by", multiple=True, metavar="ID", help="A task that has to end first. May be repeated."
-        ),
+        click.option("--blocked-by", multiple=True, metavar="ID", help="A task that must end first. May be repeated."),
         click.option(
             "--criterion",
             "acceptance_criteria",
             multiple=True,
             metavar="TEXT",
-            help="When it is done. May be repeated.",
+            help="A criterion for being done. May be repeated.",
         ),
         click.option("--priority", type=click.IntRange(0, 1_000_000), metavar="NUMBER", help="1 comes first."),
-        click.option("--milestone", metavar="NAME", help="What it is a part of."),
+        click.option("--milestone", metavar="NAME", help="The milestone it belongs to."),
     ):
         function = option(function)
     return function
 
 
 def _given(about: Given) -> Given:
-    """What was said about a task; what was not said stays as it is."""
+    """The options that were given; the others leave the task as it is."""
     return {name: value for name, value in about.items() if value not in (None, ())}
 
 
 @task_command.command("add")
 @click.argument("description", nargs=-1, required=True)
-@click.option("--id", metavar="ID", help="By default the next one: TASK-001 and so on.")
+@click.option("--id", metavar="ID", help="By default the next free one: TASK-001 and so on.")
 @_planning
-@pass_invocation
 def add_task(invocation: Invocation, *, description: tuple[str, ...], id: str | None, **about: Any) -> None:
     """Add a task. A single dash reads the description from standard input."""
     text = given_text(description)
     with invocation.open() as memory:
         if id is not None and id in {task.name for task in memory.tasks(archived=True)}:
-            raise click.UsageError(f"There is a task {id} already. `kept task edit {id}` changes it.")
+            raise click.UsageError(f"Task {id} exists already. `kept task edit {id}` changes it.")
         task = memory.task(id, description=text, **_given(about)).task
-    line = (Strong(task.name), f" is {task.state}. `kept task state {task.name} active` begins it.")
+    line = (Strong(task.name), f" is {task.state}. `kept task state {task.name} active` starts it.")
     invocation.answer(task_document(task), [line])
 
 
 @task_command.command("edit")
 @click.argument("id")
-@click.option("--description", metavar="TEXT", help="What is to be done.")
-@click.option("--unblocked", is_flag=True, help="It waits for no other task any more.")
+@click.option("--description", metavar="TEXT", help="What to do.")
+@click.option("--unblocked", is_flag=True, help="It no longer waits for another task.")
 @_planning
-@pass_invocation
 def edit_task(invocation: Invocation, *, id: str, unblocked: bool, **about: Any) -> None:
-    """Change what is said of a task. What is given takes the place of what was there."""
+    """Change the description of a task. The options replace the current values."""
     given = _given(about) | ({"blocked_by": ()} if unblocked else {})
     with invocation.open() as memory:
         _open(memory, id)
@@ -164,28 +157,26 @@ def edit_task(invocation: Invocation, *, id: str, unblocked: bool, **about: Any)
 @task_command.command("state")
 @click.argument("id")
 @click.argument("state", type=click.Choice(tuple(CHANGES)), metavar="STATE")
-@pass_invocation
 def change_state(invocation: Invocation, *, id: str, state: TaskState) -> None:
     """Change the state of a task: pending, active, blocked; done, failed or cancelled.
 
-    The last three are ends: what was noted for the task goes to the archive. `kept undo` takes that back, too.
+    The last three end it, and archive its notes. `kept undo` brings the notes back as well.
     """
     with invocation.open() as memory:
         opened = _open(memory, id)
         cleared = len(opened.memories()) if state in ENDS else 0
         task = opened.set_state(state)
-    more = f" {counted(cleared, 'note')} cleared into the archive; `kept undo` brings all back." if cleared else ""
+    more = f" Archived {counted(cleared, 'note')}; `kept undo` brings them back." if cleared else ""
     invocation.answer({**task_document(task), "cleared": cleared}, [(Strong(task.name), f" is {task.state}.{more}")])
 
 
 @task_command.command("note")
 @click.argument("id")
 @click.argument("text", nargs=-1, required=True)
-@click.option("--stage", default="work", show_default=True, metavar="NAME", help="The part of the work it belongs to.")
-@click.option("--tool", metavar="NAME", help="It is what this tool gave back.")
-@pass_invocation
+@click.option("--stage", default="work", show_default=True, metavar="NAME", help="The stage of the work.")
+@click.option("--tool", metavar="NAME", help="The text is the output of this tool.")
 def note_in_task(invocation: Invocation, *, id: str, text: tuple[str, ...], stage: str, tool: str | None) -> None:
-    """Note something for as long as the task lasts. A single dash reads it from standard input."""
+    """Add a note to a task, until the task ends. A single dash reads it from standard input."""
     content = given_text(text)
     with invocation.open() as memory:
         opened = _open(memory, id)
@@ -196,30 +187,26 @@ def note_in_task(invocation: Invocation, *, id: str, text: tuple[str, ...], stag
 
 @task_command.command("clear")
 @click.argument("id")
-@pass_invocation
 def clear_task(invocation: Invocation, *, id: str) -> None:
-    """Send the notes of a task to the archive before it has ended."""
+    """Archive the notes of a task before it ends."""
     with invocation.open() as memory:
         cleared = _open(memory, id).clear()
-    invocation.answer({"id": id, "cleared": cleared}, [f"{counted(cleared, 'note')} cleared into the archive."])
+    invocation.answer({"id": id, "cleared": cleared}, [f"Archived {counted(cleared, 'note')}."])
 
 
-@click.command("promote", cls=Command)
+@command
 @click.argument("ref")
 @click.option(
     "--to", type=click.Choice(PROMOTED_TO), default="project", show_default=True, help="The tier it moves to."
 )
 @yes_option
-@pass_invocation
 def promote_command(invocation: Invocation, *, ref: str, to: Tier, yes: bool) -> None:
-    """Move a memory to a tier that lives longer.
-
-    Out of its task or session into the project, or into global memory, for all projects, which asks first. The old ref
-    leads to the new one. What is too long for the tier has to be revised before.
+    """Out of its task or session into the project, or into global memory, for all projects, which asks first. The old
+    ref leads to the new one. A text that is too long for the tier must be revised first.
     """
     with invocation.open(yes=yes) as memory:
         receipt = memory.promote(ref, to)
     moved = None
     if receipt.memory is not None and receipt.outcome != "strengthened":
-        moved = (f"{ref} is ", name_of(receipt.memory), f" now, of tier {to}. `kept undo` takes it back.")
+        moved = (f"{ref} is ", name_of(receipt.memory), f" now, in tier {to}. `kept undo` undoes it.")
     answer_receipt(invocation, receipt, moved)

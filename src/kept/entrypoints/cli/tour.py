@@ -1,19 +1,19 @@
-"""`kept tour`: every command in it is really run, in a scratch home that is gone afterwards.
+"""`kept tour`: a walk through Kept, in a scratch home that is removed afterwards.
 
-The walk is data (`WALK`): whoever adds a feature adds its step here.
+Every step really runs. The walk is data (`WALK`): a new command adds its step there.
 """
 
 import io
 import shlex
 import sys
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import click
+from msgspec.structs import replace
 
-from kept.entrypoints.cli.frame import Command, pass_invocation, root
+from kept.entrypoints.cli.frame import command, root
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.settings import Settings
 
@@ -21,7 +21,7 @@ SCRATCH = "SCRATCH"  # stands in a command for the scratch directory
 
 
 class Step(NamedTuple):
-    """What is to be seen, the command that shows it, and in which of the two projects it is typed."""
+    """A sentence about the step, its command, and in which of the two projects it is typed."""
 
     say: str
     command: str
@@ -30,52 +30,55 @@ class Step(NamedTuple):
 
 WALK = (
     Step(
-        "A memory is one statement worth keeping. It belongs to the project that you are in.",
+        "A memory is one statement worth keeping. It belongs to the current project.",
         'remember "Never edit the auth middleware directly" --kind warning --tag auth --file src/auth.py',
     ),
     Step(
-        "Decisions, conventions, errors, preferences: any kind.",
+        "A memory has a kind: decision, convention, error, preference …",
         'remember "Always use Fastify for the public API server" --kind decision',
     ),
-    Step("And a third one.", 'remember "The API listens on port 8080"'),
+    Step("A third memory.", 'remember "The API listens on port 8080"'),
     Step("A few key words find it again.", "recall auth middleware login --explain"),
-    Step("Every answer can be looked into later: what was found, what just missed, and why.", "why"),
-    Step("This is all that is kept, newest first. The number in brackets is the ref of a memory.", "list"),
+    Step("Every answer can be explained later: what was found, what just missed, and why.", "why"),
+    Step("All memories, newest first. The number in brackets is the ref of a memory.", "list"),
     Step(
-        "Saying the same again does not store it twice: it counts for more.",
+        "The same statement is not stored twice: the memory becomes more important.",
         'remember "always use  FASTIFY for the public API server"',
     ),
-    Step("A memory that helped is reinforced, and ranks higher from now on.", "reinforce 1"),
-    Step("One that is not quite right is revised. It keeps its ref.", 'revise 3 "The API listens on port 3000"'),
-    Step("What should always be at hand is pinned.", "pin 1"),
+    Step("Reinforce a memory that helped: it ranks higher from now on.", "reinforce 1"),
+    Step("Revise a memory that is not quite right. It keeps its ref.", 'revise 3 "The API listens on port 3000"'),
+    Step("Pin a memory that should always be included.", "pin 1"),
     Step(
-        "A contradiction does not go unnoticed.",
+        "Contradictions are noticed.",
         'remember "Never use Fastify for the public API server" --kind decision',
     ),
-    Step("Both stay until somebody decides.", "conflicts"),
-    Step("What somebody should look at again, with a reason and a proposal each.", "review"),
-    Step("One of them holds from now on.", "resolve c1 --keep 2"),
-    Step("Your own words for things can be taught.", "alias add gateway api"),
-    Step("Now the one word finds the other.", "recall gateway"),
-    Step("Forgetting hides a memory from everything.", "forget 2"),
-    Step("That was too quick. Every change can be taken back, as a whole.", "undo"),
-    Step("The journal has it all, and nothing is ever cut from it.", "history"),
-    Step("A backup is a verified copy of the store, made while others go on writing.", f"backup {SCRATCH}/web-app.db"),
-    Step("Only erasing is for good: no byte of it stays.", "erase 3 --yes"),
-    Step("Going back to the backup does not bring it back.", f"restore {SCRATCH}/web-app.db --yes"),
+    Step("Both memories stay until somebody decides.", "conflicts"),
+    Step("The review lists memories that need a decision, each with a reason and a proposal.", "review"),
+    Step("One of them stays.", "resolve c1 --keep 2"),
+    Step("You can teach recall your own words.", "alias add gateway api"),
+    Step("Now one word finds the other.", "recall gateway"),
+    Step("Forgetting hides a memory everywhere.", "forget 2"),
+    Step("That was a mistake. Every change can be undone.", "undo"),
+    Step("The journal lists all changes, and is never trimmed.", "history"),
+    Step(
+        "A backup is a verified copy of the store. Other programs may write while it is made.",
+        f"backup {SCRATCH}/web-app.db",
+    ),
+    Step("Only erasing cannot be undone: no byte of the memory stays.", "erase 3 --yes"),
+    Step("Restoring the backup does not bring it back.", f"restore {SCRATCH}/web-app.db --yes"),
     Step(
         "A secret never reaches the disk.",
         'remember "The password of the test database is hunter2-Xk9mQ4vL"',
     ),
-    Step("This looks for what older rules may have let through.", "scan"),
-    Step("Another project sees nothing of this one.", "list", "phone-app"),
+    Step("A scan finds secrets that older rules did not know.", "scan"),
+    Step("Another project does not see any of this.", "list", "phone-app"),
     Step(
-        "What holds for all projects is global memory. A person has to agree to what goes there.",
+        "Global memory is for all projects. A person has to agree before anything is stored there.",
         'remember "Prefers short answers" --kind preference --global --yes',
     ),
-    Step("Now it is there in every project.", "list", "phone-app"),
+    Step("Now every project has it.", "list", "phone-app"),
     Step(
-        "A task keeps what is noted for it until it has ended.",
+        "A task has notes, until it ends.",
         'task add "Move the login to the new API" --milestone M1 --priority 1',
         "phone-app",
     ),
@@ -84,24 +87,28 @@ WALK = (
         'task note TASK-001 "The old login has three callers left" --stage plan',
         "phone-app",
     ),
-    Step("So does what a tool gave back.", 'task note TASK-001 "2 failed" --tool pytest --stage test', "phone-app"),
-    Step("What should outlive the task is promoted.", "promote 1", "phone-app"),
-    Step("An end clears the rest into the archive.", "task state TASK-001 done", "phone-app"),
-    Step("A conversation of another program is brought in with one command.", f"import brain {SCRATCH}/monday.jsonl"),
-    Step("When it ends, what was worth keeping is kept.", "session finish monday"),
-    Step("The decision in it is a candidate now, until somebody uses it.", "recall postgres billing"),
-    Step("This is what an agent would be given at the start of its work.", 'briefing "fix the login of the API"'),
     Step(
-        "A skill reaches no memory. It is handed what it needs to know, and that is all it holds.",
+        "The output of a tool can be a note as well.",
+        'task note TASK-001 "2 failed" --tool pytest --stage test',
+        "phone-app",
+    ),
+    Step("Promote a note that should outlive the task.", "promote 1", "phone-app"),
+    Step("When the task ends, the other notes are archived.", "task state TASK-001 done", "phone-app"),
+    Step("One command imports a conversation of another program.", f"import brain {SCRATCH}/monday.jsonl"),
+    Step("When it ends, its findings are stored.", "session finish monday"),
+    Step("The decision in it is a candidate now, until somebody uses it.", "recall postgres billing"),
+    Step("An agent gets this briefing when it starts.", 'briefing "fix the login of the API"'),
+    Step(
+        "A skill reaches no memory. It gets a message with everything it needs to know.",
         "share auth login --to agent_skill_review --action review",
     ),
-    Step("In a chat, the same things are typed as slash commands.", "slash /memory search billing"),
-    Step("What time would do to all this, today.", "upkeep --dry-run"),
-    Step("Who wants to find things by their meaning as well as by their words can switch that on.", "vectors status"),
-    Step("Kept can be paused: then nothing is captured or injected by itself.", "off"),
-    Step("And goes on.", "on"),
-    Step("The doctor looks at every byte that an answer could come from.", "doctor"),
-    Step("This is where it is, and how much.", "status"),
+    Step("In a chat, the same commands are typed as slash commands.", "slash /memory search billing"),
+    Step("Upkeep archives memories that are old or unused. Today it would do this.", "upkeep --dry-run"),
+    Step("Recall can also compare meanings. This is off by default.", "vectors status"),
+    Step("Kept can be paused: then nothing is captured or injected automatically.", "off"),
+    Step("This ends the pause.", "on"),
+    Step("The doctor checks every byte that an answer could come from.", "doctor"),
+    Step("The status shows where the store is, and how much is in it.", "status"),
 )
 
 TRANSCRIPT = """\
@@ -111,13 +118,9 @@ TRANSCRIPT = """\
 """
 
 
-@click.command("tour", cls=Command)
-@pass_invocation
+@command
 def tour_command(invocation: Invocation) -> None:
-    """See Kept at work, in a scratch home that is removed at the end.
-
-    Nothing of yours is read or changed. In a terminal it waits for a key after each step.
-    """
+    """Your own memories are not read or changed. In a terminal it waits for a key after each step."""
     is_paced = invocation.out is None and not invocation.as_json and sys.stdin is not None and sys.stdin.isatty()
     with tempfile.TemporaryDirectory(prefix="kept-tour-") as folder:
         (Path(folder) / "monday.jsonl").write_text(TRANSCRIPT, "utf-8")
@@ -129,11 +132,11 @@ def tour_command(invocation: Invocation) -> None:
             seen.append({"say": step.say, "command": f"kept {command}", "exit_code": code, "output": output})
             _say(invocation, step.say, (Dim(f"{step.project} "), Strong(f"$ kept {command}")), *output.splitlines(), "")
             if is_paced:
-                click.echo("Press a key to go on, Ctrl-C to stop …", err=True)
+                click.echo("Press a key to continue, Ctrl-C to stop …", err=True)
                 click.getchar()  # click.pause would take a Ctrl-C for a key
     if invocation.as_json:
         invocation.answer({"steps": seen}, ())
-    _say(invocation, 'That was all. Now in a project of yours: kept remember "…", or kept --help.')
+    _say(invocation, 'That was the tour. Now in a project of yours: kept remember "…", or kept --help.')
 
 
 def _say(invocation: Invocation, *lines: Line) -> None:
@@ -142,7 +145,7 @@ def _say(invocation: Invocation, *lines: Line) -> None:
 
 
 def _run(command: str, name: str, folder: Path, invocation: Invocation) -> tuple[int, str]:
-    """Run one command as if it had been typed in that project; its exit code and all that it printed."""
+    """Run one command as if it had been typed in that project; its exit code and its output."""
     project = folder / name
     project.mkdir(exist_ok=True)
     printed = io.StringIO()

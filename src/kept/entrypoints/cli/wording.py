@@ -1,10 +1,7 @@
-"""How memories, events and moments are put into words, for people, and into plain values, for `--json`.
-
-How far a long work has come, on standard error: a bar on a terminal, elsewhere a line for each tenth.
-"""
+"""How memories, events, times and progress are put into words for people, and into plain values for `--json`."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, tzinfo
 from typing import Any
@@ -17,12 +14,19 @@ from kept.model import Event, Memory
 
 _UNITS = (("year", 31_104_000), ("month", 2_592_000), ("day", 86_400), ("hour", 3_600), ("minute", 60))
 # Fields whose values history shows.
-_TOLD = ("state", "status", "reason", "feedback", "importance", "topic", "superseded_by")
+_SHOWN_FIELDS = ("state", "status", "reason", "feedback", "importance", "topic", "superseded_by")
 
 
 def as_document(memory: Memory) -> dict[str, Any]:
     """The memory with all its fields, and its ref."""
     return {"ref": memory.ref, **msgspec.to_builtins(memory)}
+
+
+def event_document(event: Event) -> dict[str, Any]:
+    """The event with all its fields but the salt, which is of no use to anybody."""
+    fields: dict[str, Any] = msgspec.to_builtins(event)
+    del fields["salt"]
+    return fields
 
 
 def ago(at: datetime, now: datetime) -> str:
@@ -39,8 +43,12 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def memories(number: int) -> str:
+    return counted(number, "memory", "memories")
+
+
 def local(at: datetime, zone: tzinfo | None) -> str:
-    """The moment as a clock on the wall shows it."""
+    """The time as a clock on the wall shows it."""
     return f"{at.astimezone(zone):%Y-%m-%d %H:%M}"
 
 
@@ -66,7 +74,7 @@ def name_of(memory: Memory) -> Strong:
 
 
 def memory_lines(memory: Memory, now: datetime) -> list[Line]:
-    """A memory in a list: its ref and kind, its text, and one faint line of what else there is to know."""
+    """A memory in a list: its ref and kind, its text, and one faint line with the rest."""
     # Every line but the first is indented, so that no text can pass for a memory of its own.
     first, *rest = memory.content.replace("\r\n", "\n").split("\n")
     about = [
@@ -83,27 +91,51 @@ def memory_lines(memory: Memory, now: datetime) -> list[Line]:
     ]
 
 
+def field_lines(rows: Mapping[str, str]) -> list[Line]:
+    """A label and its value in each line; empty values are left out."""
+    return [(Dim(f"{label:<12}"), value) for label, value in rows.items() if value]
+
+
+def nothing_yet(invocation: Invocation) -> str:
+    """What to say where nothing is stored: why that is, and what to do."""
+    located = invocation.projects().locate(invocation.project)
+    if located.refusal:
+        return f"{located.refusal} Go into a project, or name one with --project NAME."
+    if located.name:
+        return f"There is no project {located.name!r} yet. `kept projects list` shows all projects."
+    return 'Nothing is kept here yet. `kept remember "…"` stores the first memory.'
+
+
+def vector_line(state: Mapping[str, Any]) -> str:
+    """How many memories of a space have a vector, in words; "" when it has none."""
+    if state["model"] is None:
+        return ""
+    have = f"{counted(state['done'], 'vector')} of the model {state['model']}"
+    pending = state["pending"]
+    return f"{have}; {counted(pending, 'memory has', 'memories have')} none yet" if pending else have
+
+
 def event_name(event: Event, *, is_global: bool) -> str:
-    """What `kept undo` takes: 12, or g12 for an event of global memory."""
+    """The name that `kept undo` takes: 12, or g12 for an event of global memory."""
     return f"g{event.seq}" if is_global else str(event.seq)
 
 
 def what_changed(event: Event, events: Sequence[Event], *, is_global: bool) -> str:
-    """What an event did, in a few words and never in the words of a memory."""
+    """The changes of an event in a few words, without any text of a memory."""
     if event.changed is None:
-        return "what it changed was erased later"
+        return "its details were erased later"
     if event.undoes is not None:
         undone = next((other for other in events if other.group == event.undoes), None)
-        return f"takes back {event_name(undone, is_global=is_global)}" if undone else "takes back an earlier event"
+        return f"undoes {event_name(undone, is_global=is_global)}" if undone else "undoes an earlier event"
     if "id" in event.changed:
         return ""
-    told = [
+    shown = [
         f"{field} {_value(before)} → {_value(after)}"
         for field, (before, after) in event.changed.items()
-        if field in _TOLD
+        if field in _SHOWN_FIELDS
     ]
-    other = [field for field in event.changed if field not in _TOLD and not field.endswith("_at")]
-    return ", ".join([*told, *other])
+    other = [field for field in event.changed if field not in _SHOWN_FIELDS and not field.endswith("_at")]
+    return ", ".join([*shown, *other])
 
 
 def _value(value: Any) -> str:
@@ -112,7 +144,10 @@ def _value(value: Any) -> str:
 
 @contextmanager
 def progress(invocation: Invocation, label: str) -> Iterator[Callable[[int, int], None]]:
-    """Gives what is to be told (done, total) from time to time. Nothing is shown of work that is done at once."""
+    """Gives a function to call with (done, total): a bar on a terminal, elsewhere a line for each tenth.
+
+    Nothing is shown of work that is done at once.
+    """
     stream = invocation.err or sys.stderr
     with ExitStack() as stack:
         bars: list[click._termui_impl.ProgressBar[int]] = []

@@ -1,23 +1,36 @@
-"""`kept remember`.
+"""`kept remember`, every command that changes a memory, and `kept slash`.
 
-`kept slash`: the commands of a chat, typed in a shell.
+Each change can be undone with `kept undo`, except erase. The commands that only need a ref (reinforce, pin, forget …)
+come from one table, `ON_ONE_MEMORY`.
 """
 
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
 
 import click
 import msgspec
 
-from kept.entrypoints.cli.boundary import FAILED
-from kept.entrypoints.cli.frame import Command, pass_invocation, yes_option
-from kept.entrypoints.cli.invocation import Dim, Invocation, Line
-from kept.entrypoints.cli.wording import as_document, memory_lines, name_of
+from kept.entrypoints.cli.frame import Command, command, yes_option
+from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line
+from kept.entrypoints.cli.wording import (
+    as_document,
+    counted,
+    event_document,
+    event_name,
+    memories,
+    memory_lines,
+    name_of,
+)
 from kept.errors import InvalidInput
-from kept.memory import slash
-from kept.model import KINDS, Memory, Receipt, Tier
-from kept.writing.check import MAX_TEXT_BYTES, TIERS
+from kept.ids import parse_ref
+from kept.memory import Kept
+from kept.model import KINDS, Event, Memory, Receipt, Tier
+
+MAX_INPUT_BYTES = 1_000_000  # of a text on standard input; beyond this it is a file, not a statement
+NONE_OF_THEM = "none"
 
 
 def given_text(words: tuple[str, ...]) -> str:
@@ -40,11 +53,10 @@ def given_text(words: tuple[str, ...]) -> str:
 def _from_standard_input() -> str:
     if sys.stdin is None:
         raise InvalidInput("There is no standard input to read from.", hint='Give the text itself: kept remember "…".')
-    stream = sys.stdin.buffer
-    data = stream.read(MAX_TEXT_BYTES + 2)
-    if len(data) > MAX_TEXT_BYTES + 1:
+    data = sys.stdin.buffer.read(MAX_INPUT_BYTES + 2)
+    if len(data) > MAX_INPUT_BYTES + 1:
         raise InvalidInput(
-            f"The text on standard input is longer than {MAX_TEXT_BYTES:,} bytes.",
+            f"The text on standard input is longer than {MAX_INPUT_BYTES:,} bytes.",
             hint="Remember one statement at a time; keep whole files as files.",
         )
     try:
@@ -56,6 +68,17 @@ def _from_standard_input() -> str:
         ) from None
 
 
+def given_file(name: str) -> Path:
+    """The database file that a person named. Raises InvalidInput for a name that SQLite could not open."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput("That file name is not UTF-8; SQLite cannot open it.", hint="Give another name.") from None
+    if not name or "\0" in name:
+        raise InvalidInput("That is not a file name.", hint="Give a path such as backups/web-app.db.")
+    return Path(name)
+
+
 def _number(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
     try:
         return None if value is None else float(value)
@@ -63,39 +86,30 @@ def _number(ctx: click.Context, param: click.Parameter, value: str | None) -> fl
         raise click.BadParameter(f"{value!r:.60} is not a number.", ctx, param) from None
 
 
-@click.command("remember", cls=Command)
+@command
 @click.argument("text", nargs=-1)
 @click.option("--kind", default="fact", metavar="KIND", help=f"What it is: {', '.join(KINDS)}, or a word of your own.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag. May be repeated.")
 @click.option("--file", "files", multiple=True, metavar="PATH", help="A file it is about. May be repeated.")
-@click.option("--importance", callback=_number, metavar="NUMBER", help="From 0 to 1; by default as its kind suggests.")
-@click.option("--pin", is_flag=True, help="Always bring it along.")
-@click.option("--tier", type=click.Choice(TIERS), help="How long it lives; by default as long as the project.")
+@click.option("--importance", callback=_number, metavar="NUMBER", help="From 0 to 1; the default depends on the kind.")
+@click.option("--pin", is_flag=True, help="Always include it.")
+@click.option("--tier", type=click.Choice(get_args(Tier)), help="How long it lives; by default as long as the project.")
 @click.option("--global", "is_global", is_flag=True, help="For all projects; the same as --tier global.")
-@click.option("--topic", metavar="NAME", help="What it is the latest word on.")
+@click.option("--topic", metavar="NAME", help="Replaces the memory that has this topic now.")
 @click.option("--key", metavar="KEY", help="A second call with the same key stores nothing.")
 @yes_option
-@pass_invocation
 def remember_command(
     invocation: Invocation,
     *,
     text: tuple[str, ...],
-    kind: str,
-    tags: tuple[str, ...],
-    files: tuple[str, ...],
-    importance: float | None,
-    pin: bool,
     tier: Tier | None,
     is_global: bool,
-    topic: str | None,
-    key: str | None,
     yes: bool,
+    **about: Any,
 ) -> None:
-    """Keep one statement.
-
-    TEXT has at most 500 characters (a summary: 4,000). It may be several words; a single dash reads it from standard
-    input. What is the same but for case and spacing is not stored twice: it makes the memory that is there more
-    important.
+    """TEXT has at most 500 characters (a summary: 4,000). It may be several words; a single dash reads it from standard
+    input. A text that is stored already, apart from case and spacing, is not stored twice: the memory becomes more
+    important instead.
 
     \b
       kept remember "Never edit the auth middleware directly" --kind warning --tag auth
@@ -107,22 +121,12 @@ def remember_command(
         raise click.UsageError(f"--global and --tier {tier} contradict each other.", ctx=click.get_current_context())
     content = given_text(text)
     with invocation.open(yes=yes) as memory:
-        receipt = memory.remember(
-            content,
-            kind=kind,
-            tags=tags,
-            files=files,
-            importance=importance,
-            pin=pin,
-            tier="global" if is_global else tier or "project",
-            topic=topic,
-            key=key,
-        )
+        receipt = memory.remember(content, tier="global" if is_global else tier or "project", **about)
     answer_receipt(invocation, receipt)
 
 
 def answer_receipt(invocation: Invocation, receipt: Receipt, first: Line | None = None) -> None:
-    """Say what became of a draft, with `first` as the sentence for one that got in; a refusal ends the command."""
+    """Say what became of a draft, with `first` as the sentence for one that was stored; a refusal ends the command."""
     document = msgspec.to_builtins(receipt)
     if receipt.memory is not None:
         document["memory"] = as_document(receipt.memory)
@@ -151,14 +155,14 @@ def _outcome(receipt: Receipt) -> list[Line]:
     lines = [first]
     if receipt.redactions:
         found = ", ".join(f"{redaction.count} × {redaction.kind}" for redaction in receipt.redactions)
-        lines.append(f"Taken out before it was stored: {found}.")
+        lines.append(f"Redacted before it was stored: {found}.")
     if receipt.superseded:
-        lines.append(f"It takes the place of {_refs(receipt.superseded)}.")
+        lines.append(f"It replaces {_refs(receipt.superseded)}.")
     if receipt.near:
-        lines.append(f"Nearly the same is kept already: {_refs(receipt.near)}.")
+        lines.append(f"Nearly the same as {_refs(receipt.near)}.")
     if receipt.conflicts:
         refs = _refs(conflict.ref for conflict in receipt.conflicts)
-        lines.append(f"It disagrees with what is kept already: {refs}. `kept conflicts` shows both sides.")
+        lines.append(f"It contradicts a memory that is kept already: {refs}. `kept conflicts` shows both sides.")
     return lines
 
 
@@ -166,24 +170,148 @@ def _refs(refs: Iterable[str]) -> str:
     return ", ".join(ref if ref.startswith("c") else f"[id:{ref}]" for ref in refs)
 
 
-NONE_OF_THEM = "none"
+class OnOneMemory(NamedTuple):
+    """A command that needs a ref and nothing else: the sentence about the changed memory, and more help."""
+
+    sentence: str  # of the memory `m`
+    may_ask: bool = True  # whether a change of global memory asks first
+    help: str = ""
 
 
-@click.command("slash", cls=Command)
+ON_ONE_MEMORY = {
+    "reinforce": OnOneMemory(" has feedback {m.feedback:+d} now.", may_ask=False),
+    "demote": OnOneMemory(" has feedback {m.feedback:+d} now.", may_ask=False),
+    "pin": OnOneMemory(" is pinned."),
+    "unpin": OnOneMemory(" is no longer pinned."),
+    "forget": OnOneMemory(
+        " is forgotten. `kept restore {m.ref}` brings it back.",
+        help="It stays in the store until `kept erase` removes it for good.",
+    ),
+}
+
+
+def _on_one_memory(name: str) -> Command:
+    about = ON_ONE_MEMORY[name]
+
+    def change(invocation: Invocation, *, ref: str, yes: bool = False) -> None:
+        with invocation.open(yes=yes) as memory:
+            changed: Memory = getattr(memory, name)(ref)
+        invocation.answer(as_document(changed), [(name_of(changed), about.sentence.format(m=changed))])
+
+    change.__name__, change.__doc__ = name, about.help
+    return command(click.argument("ref")(yes_option(change) if about.may_ask else change))
+
+
+reinforce_command, demote_command, pin_command, unpin_command, forget_command = map(_on_one_memory, ON_ONE_MEMORY)
+
+
+@command
+@click.argument("ref")
+@click.argument("text", nargs=-1, required=True)
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Replaces the tags it has. May be repeated.")
+@yes_option
+def revise_command(
+    invocation: Invocation, *, ref: str, text: tuple[str, ...], tags: tuple[str, ...], yes: bool
+) -> None:
+    """A single dash as TEXT reads it from standard input."""
+    content = given_text(text)
+    with invocation.open(yes=yes) as memory:
+        revised = memory.revise(ref, content, tags=tags or None)
+    invocation.answer(as_document(revised), [(name_of(revised), " is revised.")])
+
+
+@command
+@click.argument("ref_or_file")
+@yes_option
+def restore_command(invocation: Invocation, *, ref_or_file: str, yes: bool) -> None:
+    """An argument that looks like a ref (42, g42, [id:42]) is a memory that was archived or forgotten; anything else is
+    a file that `kept backup` wrote. A file called 42 is ./42. A store that has changed since the backup is replaced
+    only after a yes, and is kept beside it as a backup of its own. Memories that were erased since then do not come
+    back.
+    """
+    if _is_ref(ref_or_file):
+        with invocation.open(yes=yes) as memory:
+            found = memory.restore(ref_or_file)
+        invocation.answer(as_document(found), [(name_of(found), f" is back ({found.status}).")])
+        return
+    with invocation.open(yes=yes) as memory:
+        restored = memory.store.restore(given_file(ref_or_file))
+    lines: list[Line] = [
+        f"Restored {memories(restored.memories)} and {counted(restored.events, 'event')} from {ref_or_file}."
+    ]
+    if restored.left_out:
+        lines.append(f"Left out, because erased since then: {memories(restored.left_out)}.")
+    if restored.replaced:
+        lines.append(f"The previous store is {restored.replaced}.")
+    invocation.answer(restored, lines)
+
+
+def _is_ref(text: str) -> bool:
+    try:
+        parse_ref(text)
+    except InvalidInput:
+        return False
+    return True
+
+
+@command
+@click.argument("ref")
+@yes_option
+def erase_command(invocation: Invocation, *, ref: str, yes: bool) -> None:
+    """No byte of it stays in the home: text, index, history, backups. `kept forget` only hides it."""
+    with invocation.open(yes=True) as memory:  # asked below, with the memory in view
+        found = memory.get(ref, forgotten=True)
+        if not yes:
+            invocation.tell(*memory_lines(found, invocation.clock()))
+            invocation.agree(f"Erase memory {found.ref} for good? This cannot be undone.")
+        receipt = memory.erase(found.uid)
+    invocation.answer(receipt, [receipt.message])
+
+
+@command
+@click.argument("event", required=False)
+@yes_option
+def undo_command(invocation: Invocation, *, event: str | None, yes: bool) -> None:
+    """Without EVENT, the newest change that you made and that was not undone yet; `kept history` shows the numbers of
+    others. Undoing an undo makes the change again. Nothing is undone where later changes build on it: the error names
+    them.
+    """
+    with invocation.open(yes=yes) as memory:
+        undone = [_undone(memory, one, invocation) for one in memory.undo(event)]
+    lines = [line for _, _, its_lines in undone for line in its_lines]
+    lines.append(Dim(f"`kept undo {undone[-1][0]}` makes the change again."))
+    invocation.answer({"events": [document for _, document, _ in undone]}, lines)
+
+
+def _undone(memory: Kept, event: Event, invocation: Invocation) -> tuple[str, dict[str, Any], list[Line]]:
+    """The name of the event that undid something, its document, and the lines about it."""
+    from kept.journal import noun_of
+
+    document = event_document(event)
+    if noun_of(event) is not Memory:
+        return str(event.seq), document, [f"Undone: a change of {event.subject}."]
+    found = memory.get(event.subject, forgotten=True)
+    is_global = found.ref.startswith("g")
+    undone = [other for other in memory.history(event.subject) if other.group == event.undoes]
+    actions = ", ".join(f"{other.action} (event {event_name(other, is_global=is_global)})" for other in undone)
+    name = event_name(event, is_global=is_global)
+    lines: list[Line] = [f"Undone: {actions}.", *memory_lines(found, invocation.clock())]
+    return name, {"event": name, "ref": found.ref, **document}, lines
+
+
+@command
 @click.argument("line", nargs=-1)
 @yes_option
-@pass_invocation
 def slash_command(invocation: Invocation, *, line: tuple[str, ...], yes: bool) -> None:
-    """Run a slash command, as it would be typed into a chat.
-
-    Without a LINE, all of them are listed. By keyword, a command acts on the one memory that holds all the words; if
-    several do, they are listed, or you are asked.
+    """Without a LINE, all of them are listed. With key words, a command acts on the one memory that has all the words;
+    if several do, they are listed, or you are asked.
 
     \b
     kept slash /remember Never edit the auth middleware directly
     kept slash /pin auth middleware
     kept slash /memory search auth
     """
+    from kept.memory import slash
 
     def choose(question: str, memories: Sequence[Memory]) -> str | None:
         for memory in memories:
@@ -195,5 +323,5 @@ def slash_command(invocation: Invocation, *, line: tuple[str, ...], yes: bool) -
         answer = slash.run(memory, " ".join(line) or "/memory", choose=choose if invocation.can_pick() else None)
     lines: list[Line] = list(answer.text.split("\n"))
     if answer.done and answer.command in ("/forget", "/pin"):
-        lines.append(Dim("`kept undo` takes it back."))
+        lines.append(Dim("`kept undo` undoes it."))
     invocation.answer(msgspec.to_builtins(answer), lines)

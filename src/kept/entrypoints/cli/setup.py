@@ -1,7 +1,4 @@
-"""`kept config`: settings, where they come from, and how to change them.
-
-`kept vectors`: finding by meaning as well as by words, switched on and off.
-"""
+"""`kept config`, `vectors` and `projects`: settings, finding by meaning, and which directory has which memory."""
 
 import os
 from collections.abc import Mapping
@@ -9,26 +6,27 @@ from pathlib import Path
 from typing import Any, Literal
 
 import click
+import msgspec
 
-from kept.entrypoints.cli.frame import Group, pass_invocation
+from kept.entrypoints.cli.frame import group
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
-from kept.entrypoints.cli.wording import counted, progress
+from kept.entrypoints.cli.wording import counted, memories, progress, vector_line
 from kept.errors import InvalidInput
 from kept.memory.opening import project_settings_file
 from kept.model import GLOBAL
 from kept.projects import config
+from kept.projects.registry import Project
 from kept.settings import Resolved, Settings, fields, flat
 
-_project_only = click.option(
-    "--project-only", is_flag=True, help="For this project alone, instead of for all of yours."
-)
+ON = "On: recall also compares meanings."
+OFF = "Off: recall compares words only."
+
+_project_only = click.option("--project-only", is_flag=True, help="For this project only, instead of for all of yours.")
 
 
-@click.command("config", cls=Group)
+@group
 def config_command() -> None:
-    """Show and change settings.
-
-    Values come from your settings file, then from the project's, then from the environment (KEPT_PROFILE=koshi); the
+    """Values come from your settings file, then from the project's, then from the environment (KEPT_PROFILE=koshi); a
     later one wins. docs/settings.md explains every setting.
     """
 
@@ -49,16 +47,15 @@ def _file(invocation: Invocation, *, project_only: bool) -> Path:
 
 @config_command.command("show")
 @click.option("--origin", "with_origin", is_flag=True, help="Say where each value comes from.")
-@pass_invocation
 def show_config(invocation: Invocation, *, with_origin: bool) -> None:
     """Show the settings in force."""
     resolved = _load(invocation)
     values = flat(resolved.settings)
     lines: list[Line] = []
-    for group in dict.fromkeys(field.group for field in fields()):
-        lines.append(Strong(group))
+    for topic in dict.fromkeys(field.group for field in fields()):
+        lines.append(Strong(topic))
         for field in fields():
-            if field.group != group:
+            if field.group != topic:
                 continue
             lines.append(Dim(f"  # {field.help}"))
             names = [name for name in values if name.partition(".")[0] == field.name]
@@ -82,7 +79,6 @@ def _shown(value: Any) -> str:
 @click.argument("name")
 @click.argument("value")
 @_project_only
-@pass_invocation
 def set_config(invocation: Invocation, *, name: str, value: str, project_only: bool) -> None:
     """Change one setting; a row of a table is table.row.
 
@@ -98,16 +94,15 @@ def set_config(invocation: Invocation, *, name: str, value: str, project_only: b
 @config_command.command("unset")
 @click.argument("name")
 @_project_only
-@pass_invocation
 def unset_config(invocation: Invocation, *, name: str, project_only: bool) -> None:
-    """Take one setting out of the settings file again."""
+    """Remove one setting from the settings file."""
     file = _file(invocation, project_only=project_only)
     was_there = config.unset_value(file, name)
-    _answer_now(invocation, name, f"Taken out of {file}." if was_there else f"{name} was not set in {file}.")
+    _answer_now(invocation, name, f"Removed from {file}." if was_there else f"{name} was not set in {file}.")
 
 
 def _answer_now(invocation: Invocation, name: str, sentence: str) -> None:
-    """Say what was written, and what holds now: a later layer may say something else."""
+    """Say what was written, and which value is in force now: a later layer may override it."""
     resolved = _load(invocation)
     values = {known: value for known, value in flat(resolved.settings).items() if known == name}
     lines: list[Line] = [sentence]
@@ -119,11 +114,10 @@ def _answer_now(invocation: Invocation, name: str, sentence: str) -> None:
 @config_command.command("import")
 @click.argument("file")
 @_project_only
-@pass_invocation
 def import_config(invocation: Invocation, *, file: str, project_only: bool) -> None:
-    """Take over the configuration of Koshi, Brain or Praxis, in YAML or JSON.
+    """Import the configuration of Koshi, Brain or Praxis, in YAML or JSON.
 
-    What has no counterpart here is listed with the reason, and left out.
+    Settings without a counterpart here are listed with the reason, and left out.
     """
     imported = config.import_config(_text_of(Path(file)), _format_of(file))
     target = _file(invocation, project_only=project_only)
@@ -131,8 +125,8 @@ def import_config(invocation: Invocation, *, file: str, project_only: bool) -> N
     for name, value in taken.items():
         config.set_value(target, name, _shown(value))
     lines: list[Line] = [f"{name} = {_shown(value)}" for name, value in taken.items()]
-    lines += [f"Not taken: {missed.key}. {missed.reason}" for missed in imported.not_taken]
-    lines.append(f"Written to {target}." if taken else "There was nothing to take over.")
+    lines += [f"Left out: {missed.key}. {missed.reason}" for missed in imported.not_taken]
+    lines.append(f"Written to {target}." if taken else "There was nothing to import.")
     document = {"settings": taken, "not_taken": imported.not_taken, "file": str(target) if taken else None}
     invocation.answer(document, lines)
 
@@ -152,7 +146,9 @@ def _format_of(file: str) -> Literal["yaml", "json"]:
         return "yaml"
     if suffix == ".json":
         return "json"
-    raise InvalidInput(f"{file} is neither YAML nor JSON by its name.", hint="It should end in .yaml, .yml or .json.")
+    raise InvalidInput(
+        f"{file} does not have the name of a YAML or JSON file.", hint="It should end in .yaml, .yml or .json."
+    )
 
 
 def _text_of(file: Path) -> str:
@@ -167,30 +163,23 @@ def _text_of(file: Path) -> str:
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{file} is not UTF-8 text (byte {error.start + 1}).", hint="Save it as UTF-8.") from None
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "no file can have that name"
+        reason = getattr(error, "strerror", None) or "a file cannot have that name"
         raise InvalidInput(f"{file} cannot be read: {reason.lower()}.", hint="Check its permissions.") from None
 
 
-ON = "On: recall looks for the meaning of a query, too."
-OFF = "Off: recall looks for words alone."
-
-
-@click.command("vectors", cls=Group)
+@group
 def vectors_command() -> None:
-    """Find memories by their meaning, too: "car" finds the automobile.
-
-    Off unless switched on, for each project by itself. Needs the extra `vector` (pip install 'kept[vector]'); the model
-    comes with it, and nothing is sent anywhere.
+    """Off by default, and switched on for each project. Needs the extra `vector` (pip install 'kept[vector]'); the
+    model comes with it, and nothing is sent anywhere.
     """
 
 
 @vectors_command.command("on")
-@pass_invocation
 def switch_on(invocation: Invocation) -> None:
-    """Switch it on in this project, and give every memory its vector.
+    """Switch it on in this project, and make a vector for every memory.
 
-    It can be interrupted (Ctrl-C) and run again: then it goes on from there. Memories without a vector are found by
-    their words meanwhile. New ones get theirs by themselves.
+    It can be interrupted (Ctrl-C) and run again: it then continues. Until a memory has its vector, it is found by words
+    only. New memories get theirs automatically.
     """
     with invocation.open() as memory:
         memory.vectors.check()
@@ -199,14 +188,13 @@ def switch_on(invocation: Invocation) -> None:
             with progress(invocation, "Making vectors") as tell:
                 memory.vectors.on(progress=tell)
         except KeyboardInterrupt:
-            invocation.tell("", "Interrupted. What is done stays done; `kept vectors on` goes on from there.")
+            invocation.tell("", "Interrupted. `kept vectors on` continues where it stopped.")
             raise
         states = memory.vectors.status()
-    _answer(invocation, states, ON, is_on=True)
+    _answer_vectors(invocation, states, ON, is_on=True)
 
 
 @vectors_command.command("off")
-@pass_invocation
 def switch_off(invocation: Invocation) -> None:
     """Switch it off in this project, and remove its vectors."""
     with invocation.open() as memory:
@@ -216,24 +204,15 @@ def switch_off(invocation: Invocation) -> None:
         _set(invocation, wanted)
         memory.vectors.off()
         states = memory.vectors.status()
-    _answer(invocation, states, f"{OFF} The vectors of this project are removed.", is_on=False)
+    _answer_vectors(invocation, states, f"{OFF} The vectors of this project are removed.", is_on=False)
 
 
 @vectors_command.command("status")
-@pass_invocation
 def show_status(invocation: Invocation) -> None:
-    """Show whether it is on, and how many memories have their vector."""
+    """Show whether it is on, and how many memories have a vector."""
     with invocation.open() as memory:
         states, is_on = memory.vectors.status(), _is_on(memory.settings)
-    _answer(invocation, states, ON if is_on else f"{OFF} `kept vectors on` changes that.", is_on=is_on)
-
-
-def vector_line(state: Mapping[str, Any]) -> str:
-    """How far the vectors of a space are, in words; '' when it keeps none."""
-    if state["model"] is None:
-        return ""
-    have = f"{counted(state['done'], 'vector')} of the model {state['model']}"
-    return f"{have}; {counted(state['pending'], 'memory waits', 'memories wait')} for one" if state["pending"] else have
+    _answer_vectors(invocation, states, ON if is_on else f"{OFF} `kept vectors on` switches it on.", is_on=is_on)
 
 
 def _is_on(settings: Settings) -> bool:
@@ -241,15 +220,100 @@ def _is_on(settings: Settings) -> bool:
 
 
 def _set(invocation: Invocation, values: Mapping[str, str]) -> None:
-    projects = invocation.projects()
-    file = project_settings_file(projects.home, projects.ensure(invocation.project))
+    file = _file(invocation, project_only=True)
     for name, value in values.items():
         config.set_value(file, name, value)
 
 
-def _answer(invocation: Invocation, states: Mapping[str, Mapping[str, Any]], sentence: str, *, is_on: bool) -> None:
+def _answer_vectors(
+    invocation: Invocation, states: Mapping[str, Mapping[str, Any]], sentence: str, *, is_on: bool
+) -> None:
     lines: list[Line] = [sentence]
     for space, state in states.items():
         if line := vector_line(state):
             lines.append(f"    {'Global memory' if space == GLOBAL else 'This project'}: {line}.")
     invocation.answer({"on": is_on, "message": sentence, "spaces": states}, lines)
+
+
+@group
+def projects_command() -> None:
+    """A project is a git repository, with all its worktrees, or a plain directory. It is registered with the first
+    memory, and is found again when the repository moves.
+    """
+
+
+def _project_document(project: Project) -> dict[str, Any]:
+    return {**msgspec.to_builtins(project), "space": project.space}
+
+
+@projects_command.command("list")
+def list_projects(invocation: Invocation) -> None:
+    """List all projects of this home; a star marks the current one."""
+    projects = invocation.projects()
+    found = projects.list_projects()
+    current = projects.find(invocation.project)
+    width = max((len(project.name) for project in found), default=0)
+    lines: list[Line] = [
+        (
+            "* " if current is not None and project.id == current.id else "  ",
+            Strong(f"{project.name:<{width}}"),
+            f"  {project.id}  ",
+            Dim("  ".join((project.root or "no directory", *project.links))),
+        )
+        for project in found
+    ]
+    if not found:
+        lines.append('There are no projects yet. `kept remember "…"` makes the current directory one.')
+    document = {
+        "projects": [_project_document(project) for project in found],
+        "current": None if current is None else current.id,
+    }
+    invocation.answer(document, lines)
+
+
+@projects_command.command("link")
+@click.argument("name")
+@click.argument("path", default=".")
+def link_project(invocation: Invocation, *, name: str, path: str) -> None:
+    """Add the directory PATH (or the current one) to the project NAME."""
+    project = invocation.projects().link(name, path)
+    invocation.answer(_project_document(project), [f"{path} belongs to project {project.name} ({project.id})."])
+
+
+@projects_command.command("rename")
+@click.argument("name")
+@click.argument("new_name")
+def rename_project(invocation: Invocation, *, name: str, new_name: str) -> None:
+    """Rename the project with this name or id."""
+    project = invocation.projects().rename(name, new_name)
+    invocation.answer(_project_document(project), [f"Project {project.id} is called {project.name} now."])
+
+
+@projects_command.command("merge")
+@click.argument("source")
+@click.argument("into")
+def merge_projects(invocation: Invocation, *, source: str, into: str) -> None:
+    """Move all memories and sessions of project SOURCE into project INTO.
+
+    From then on the name, the id and the directories of SOURCE lead to INTO. It changes two projects, so it needs
+    --as admin. If it is interrupted, run it again: it continues where it stopped.
+    """
+    from kept.projects.merge import merge
+
+    merged = merge(
+        invocation.projects(),
+        source,
+        into,
+        actor=invocation.actor,
+        settings=invocation.settings_in_force(),
+        clock=invocation.clock,
+    )
+    lines: list[Line] = [
+        f"Moved {memories(merged.moved)} from {source} into {merged.into.name}; "
+        f"{counted(merged.duplicates, 'was', 'were')} there already."
+    ]
+    if merged.sessions:
+        lines.append(f"Also moved {counted(merged.sessions, 'session')}.")
+    if merged.erased:
+        lines.append(f"Not moved, because erased there: {memories(merged.erased)}.")
+    invocation.answer(merged, lines)

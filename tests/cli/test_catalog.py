@@ -1,0 +1,68 @@
+"""The catalog lists every command. Whoever adds one starts there, and these tests say what is missing."""
+
+import ast
+from pathlib import Path
+
+import click
+import pytest
+
+from kept.entrypoints.cli import catalog, recall, sessions
+from kept.entrypoints.cli.frame import Command, root
+from kept.entrypoints.cli.tour import WALK
+from kept.exchange.transcripts import PARSERS
+from kept.memory.share import SHARE_TOKENS
+from kept.recall.briefing.render import STYLES
+
+FOLDER = Path(catalog.__file__).parent
+MODULES = sorted({entry.module for entry in catalog.COMMANDS.values()})
+# A command translates: it may know the facade, the projects and the nouns, and no step behind them.
+MAY_IMPORT = (
+    "kept.entrypoints.cli",
+    "kept.memory",
+    "kept.projects",
+    "kept.upkeep.review",
+    "kept.storage",
+    "kept.exchange.jsonl",
+    *(f"kept.{noun}" for noun in ("access", "errors", "ids", "journal", "model", "settings", "tables", "text")),
+)
+NOT_IN_THE_TOUR = {"tour", "config", "demote", "unpin", "show", "projects", "allow", "export"}
+
+
+@pytest.mark.parametrize("name", catalog.COMMANDS)
+def test_every_command_of_the_catalog_has_a_function_and_its_line_of_help(name: str) -> None:
+    entry = catalog.COMMANDS[name]
+    command = root.get_command(click.Context(root), name)
+    assert isinstance(command, Command), f"mark {name}_command in {entry.module}.py with @command"
+    assert command.name == name
+    assert (command.help or "").split("\n")[0] == entry.line
+    assert root.get_command(click.Context(root), name) is command, "asking twice changes nothing"
+    assert (command.help or "").count(entry.line) == 1
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_command_function_is_in_the_catalog(module: str) -> None:
+    tree = ast.parse((FOLDER / f"{module}.py").read_text("utf-8"))
+    names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    found = {name.removesuffix("_command") for name in names if name.endswith("_command")}
+    listed = {name for name, entry in catalog.COMMANDS.items() if entry.module == module}
+    assert found <= listed, "add a line for it to catalog.py"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_command_knows_the_facade_and_no_step_behind_it(module: str) -> None:
+    tree = ast.parse((FOLDER / f"{module}.py").read_text("utf-8"))
+    imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    imported |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    ours = {name for name in imported if name.startswith("kept.")}
+    assert {name for name in ours if not name.startswith(MAY_IMPORT)} == set()
+
+
+def test_the_tour_shows_every_command_but_a_few() -> None:
+    shown = {step.command.split()[0] for step in WALK}
+    assert set(catalog.COMMANDS) - shown <= NOT_IN_THE_TOUR, "add a step to tour.WALK"
+
+
+def test_choices_and_defaults_are_those_of_the_library() -> None:
+    assert tuple(STYLES) == recall.STYLES
+    assert tuple(PARSERS) == sessions.PROGRAMS
+    assert SHARE_TOKENS == recall.SHARE_TOKENS
