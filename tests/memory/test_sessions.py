@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import kept
-from kept.memory.sessions import PRUNED, signals_of, window
+from kept.memory.sessions import PRUNED, message_tokens, signals_of, window
 from kept.model import Message
+from kept.storage.sqlite.reader import SqliteReader
 from tests.builders import START, FakeClock
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -441,3 +442,84 @@ def test_a_tool_call_is_a_name_an_input_and_a_result(memory: kept.Kept) -> None:
     session = memory.session("s1")
     with pytest.raises(kept.InvalidInput, match=r"\(name, input, result\)"), session.turn("hi") as turn:
         turn.persist("ok", tool_calls=[{"name": "ls", "input": {}, "output": "x"}])  # type: ignore[list-item]
+
+
+# What an append costs
+
+
+@pytest.fixture
+def messages_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of every message that is read from the store, in order."""
+    numbers: list[int] = []
+    plain = SqliteReader.messages
+
+    def counted(self: SqliteReader, session: str, **about: Any) -> list[Message]:
+        found = plain(self, session, **about)
+        numbers.extend(message.n for message in found)
+        return found
+
+    monkeypatch.setattr(SqliteReader, "messages", counted)
+    return numbers
+
+
+def test_an_append_reads_no_earlier_message(memory: kept.Kept, messages_read: list[int]) -> None:
+    """Its cost does not grow with the session: only the message itself is read, for the transcript's file."""
+    session = memory.session("s1")
+    session.extend([Message(id="", role="user", content=f"Line {number}") for number in range(200)])
+    for _ in range(5):
+        messages_read.clear()
+        added = session.append("user", "One more line")
+        assert added is not None
+        assert messages_read == [added.n]
+
+
+def test_opening_again_counts_once_what_was_said_since_the_flush(memory: kept.Kept, messages_read: list[int]) -> None:
+    memory.session("s1").extend([Message(id="", role="user", content=f"Line {number}") for number in range(10)])
+    session = memory.session("s1")
+    messages_read.clear()
+    session.append("user", "One more line")
+    assert sorted(messages_read) == [*range(1, 12), 11]
+    messages_read.clear()
+    session.append("user", "And another")
+    assert messages_read == [12]
+
+
+def test_the_count_includes_appends_and_flushes_of_other_processes(tmp_path: Path, clock: FakeClock) -> None:
+    settings = kept.Settings(flush_threshold_tokens=1_000, backup_daily=False)
+    words = "word " * 100
+
+    def summaries() -> int:
+        return len(ours.list(kinds=["summary"]))
+
+    with (
+        kept.open(home=tmp_path / "home", project="p", clock=clock, settings=settings) as ours,
+        kept.open(home=tmp_path / "home", project="p", clock=clock, settings=settings) as theirs,
+    ):
+        mine, other = ours.session("s1"), theirs.session("s1")
+        size = message_tokens(mine.append("user", words) or Message(id="", role="user"))
+        while (len(mine.messages()) + 2) * size < 1_000:
+            other.append("user", words)
+        mine.append("user", words)
+        assert summaries() == 0
+        other.append("user", words)
+        assert summaries() == 1, "both of them counted"
+        mine.append("user", words)
+        assert summaries() == 1, "the count began again with the other's flush"
+
+
+def test_a_transcript_file_that_was_removed_or_torn_is_whole_after_the_next_append(
+    memory: kept.Kept, tmp_path: Path
+) -> None:
+    session = memory.session("s1")
+    session.append("user", "First")
+    session.append("user", "Second")
+    (path,) = (tmp_path / "home").rglob("sessions/s1.jsonl")
+    path.write_bytes(path.read_bytes() + b'{"id": "torn')
+    session.append("user", "Third")
+    assert [line["content"] for line in transcript(tmp_path, "s1")] == ["First", "Second", "Third"]
+    path.unlink()
+    session.append("user", "Fourth")
+    assert [line["content"] for line in transcript(tmp_path, "s1")] == ["First", "Second", "Third", "Fourth"]
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:1]))
+    session.append("user", "Fifth")
+    assert len(transcript(tmp_path, "s1")) == 5

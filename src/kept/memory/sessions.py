@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import msgspec
 from msgspec import Struct
@@ -70,6 +70,14 @@ ROLES: tuple[str, ...] = get_args(MessageRole)
 OVERLAP = 6  # messages before the mark that are read again, so that an error and its fix are seen together
 
 
+class Unflushed(NamedTuple):
+    """How many tokens were said after message `since`, the last flush, up to message `upto`."""
+
+    since: int
+    upto: int
+    tokens: int
+
+
 class Flushed(Struct, frozen=True, kw_only=True):
     """What a flush, or a finish, has stored."""
 
@@ -124,6 +132,8 @@ class OpenSession:
         self.id = name
         self._context = context
         self._storage = storage
+        self._unflushed = Unflushed(since=-1, upto=0, tokens=0)
+        self._mirrored: mirrors.Mirrored | None = None
 
     # What was said
 
@@ -156,14 +166,17 @@ class OpenSession:
             if added and session is not None and session.packed_at is not None:  # it goes on: unpacked
                 session = tx.put(replace(session, packed_at=None), "unpack")
         if session is None or session.packed_at is None:
-            _mirror(self._context, self._storage, self.id)
+            self.mirror()
         if added:
             _tell(self._context, self._storage, self.id, "memory:write", delta=len(added))
-        every = self._context.settings.checkpoint_every_messages
+        settings = self._context.settings
+        every = settings.checkpoint_every_messages
         if added and before // every != (before + len(added)) // every:
             self.checkpoint()
-        if self._context.settings.flush_enabled and self._outgrew(self._context.settings.flush_threshold_tokens):
-            self.flush()
+        if session is not None and settings.flush_enabled:
+            self._count_unflushed(session.flushed, before, added)
+            if self._unflushed.tokens >= settings.flush_threshold_tokens:
+                self.flush()
         return added
 
     def messages(self) -> list[Message]:
@@ -204,9 +217,18 @@ class OpenSession:
         with self._storage.reading() as reader:
             last, session = reader.last_number(self.id), reader.session(self.id)
         if last and session is not None and session.packed_at is None:
-            _mirror(self._context, self._storage, self.id)
+            self.mirror()
         if session is not None and last - session.checked >= self._context.settings.checkpoint_every_messages:
             self.checkpoint()
+
+    def mirror(self) -> None:
+        """Bring the transcript's file up to date with the store."""
+        folder = self._context.spaces.sessions_folder()
+        if folder is not None:
+            with self._storage.reading() as reader:
+                self._mirrored = mirrors.mirror(
+                    folder, self.id, lambda n: reader.messages(self.id, after=n), self._mirrored
+                )
 
     def flush(self, summarizer: Summarizer | None = None) -> Flushed:
         """Store the findings and a summary of everything said until now, before a host compacts. Twice is once."""
@@ -268,7 +290,7 @@ class OpenSession:
             if session is not None and parent is not None:
                 tx.put(replace(session, checked=parent.checked, flushed=parent.flushed), "fork")
             copied = tx.last_number(child.id)
-        _mirror(self._context, self._storage, child.id)
+        child.mirror()
         _tell(self._context, self._storage, child.id, "memory:write", delta=copied)
         return child
 
@@ -287,13 +309,20 @@ class OpenSession:
     def _window(self) -> Window:
         return window(self._said(), self._context.settings.tool_result_retention)
 
-    def _outgrew(self, threshold_tokens: int) -> bool:
-        with self._storage.reading() as reader:
-            session = reader.session(self.id)
-            if session is None:
-                return False
-            unflushed = reader.messages(self.id, after=session.flushed)
-        return sum(map(message_tokens, unflushed)) >= threshold_tokens
+    def _count_unflushed(self, flushed: int, before: int, added: Sequence[Message]) -> None:
+        """Add up what was said since the last flush, reading only messages that are not counted yet.
+
+        Another process may have appended or flushed in between: then its messages are read once, or all since its
+        flush.
+        """
+        known = self._unflushed
+        if known.since != flushed:
+            known = Unflushed(flushed, flushed, 0)
+        if known.upto != before:
+            with self._storage.reading() as reader:
+                added = reader.messages(self.id, after=known.upto)
+        upto = added[-1].n if added else known.upto
+        self._unflushed = Unflushed(flushed, upto, known.tokens + sum(map(message_tokens, added)))
 
     def _take_findings(self) -> Receipts:
         if self._context.is_off(self.id):
@@ -369,14 +398,6 @@ def _checked(message: Message) -> Message:
         except (TypeError, ValueError, RecursionError) as error:
             raise InvalidInput(f"The input of the tool call is not JSON ({error}).") from error
     return message
-
-
-def _mirror(context: Context, storage: Storage, name: str) -> None:
-    """Bring the session's file up to date."""
-    folder = context.spaces.sessions_folder()
-    if folder is not None:
-        with storage.reading() as reader:
-            mirrors.mirror(folder, name, lambda n: reader.messages(name, after=n))
 
 
 def _tell(context: Context, storage: Storage, name: str, signal: str, **payload: int) -> None:

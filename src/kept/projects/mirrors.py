@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -45,16 +45,34 @@ def to_line(message: Message) -> dict[str, Any]:
     return line
 
 
-def mirror(folder: Path, session: str, messages_after: Callable[[int], Sequence[Message]]) -> None:
-    """Bring the file of a session up to date; `messages_after(n)` gives the messages that follow the n-th."""
+class Mirrored(NamedTuple):
+    """A file as it was left: its whole lines end at byte `end`."""
+
+    inode: int
+    end: int
+    lines: int
+
+
+def mirror(
+    folder: Path, session: str, messages_after: Callable[[int], Sequence[Message]], known: Mirrored | None = None
+) -> Mirrored:
+    """Bring the file of a session up to date; `messages_after(n)` gives the messages that follow the n-th.
+
+    Only lines written after `known`, the answer of an earlier call, are counted.
+    """
     path = folder / f"{check_session_name(session)}.jsonl"
     make_private_directory(folder)
     with explained("write the transcript", path), locked(folder / "sessions.lock"):
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | NO_FOLLOW, FILE_MODE)
         try:
-            missing = messages_after(_whole_lines(fd))
-            if missing:
-                os.write(fd, b"".join(_encode(to_line(message)) + b"\n" for message in missing))
+            found = _whole_lines(fd, known)
+            missing = messages_after(found.lines)
+            if not missing:
+                return found
+            lines = b"".join(_encode(to_line(message)) + b"\n" for message in missing)
+            if os.write(fd, lines) < len(lines):  # a full disk: the torn tail is for the next call
+                return found
+            return Mirrored(found.inode, found.end + len(lines), found.lines + len(missing))
         finally:
             os.close(fd)
 
@@ -82,10 +100,13 @@ def remove(folder: Path, session: str) -> None:
     (folder / f"{check_session_name(session)}.jsonl").unlink(missing_ok=True)
 
 
-def _whole_lines(fd: int) -> int:
+def _whole_lines(fd: int, known: Mirrored | None) -> Mirrored:
     """How many lines the file has; a torn tail is cut off first."""
-    size = os.fstat(fd).st_size
-    lines = end = position = os.lseek(fd, 0, os.SEEK_SET)
+    status = os.fstat(fd)
+    size = status.st_size
+    is_same = known is not None and known.inode == status.st_ino and known.end <= size
+    lines, end = (known.lines, known.end) if known is not None and is_same else (0, 0)
+    position = os.lseek(fd, end, os.SEEK_SET)
     while position < size:
         chunk = os.read(fd, 1 << 20)
         if not chunk:
@@ -96,4 +117,4 @@ def _whole_lines(fd: int) -> int:
         position += len(chunk)
     if end < size:
         os.ftruncate(fd, end)
-    return lines
+    return Mirrored(status.st_ino, end, lines)
