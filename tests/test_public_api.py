@@ -23,7 +23,7 @@ NAMESPACES = {
     },
     "pauses": {"pause", "resume", "status"},
     "reviews": {"list", "apply"},
-    "store": {"allow", "backup", "configure", "export", "pack_sessions", "replay", "restore", "scan"},
+    "store": {"allow", "backup", "configure", "doctor", "export", "pack_sessions", "replay", "restore", "scan"},
     "vectors": {"check", "off", "on", "status"},
 }
 

@@ -160,7 +160,15 @@ WRITING: tuple[tuple[str, Door], ...] = (
 )
 NAMESPACES = ("aliases", "knowledge", "pauses", "reviews", "store", "vectors")
 # Verbs through which nothing of a store comes out, or which work on a file that a person named.
-NO_DOORS = {"close", "subscribe", "import_transcripts", "store.restore", "store.backup", "vectors.check"}
+NO_DOORS = {
+    "close",
+    "subscribe",
+    "import_transcripts",
+    "store.restore",
+    "store.backup",
+    "store.doctor",
+    "vectors.check",
+}
 
 
 class Refused(str):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import kept
-from kept.model import Draft, Source
+from kept.model import Actor, Draft, Source
 from kept.ports import Stamp
 from tests.builders import FakeClock
 from tests.builders import memory as a_memory
@@ -145,3 +145,28 @@ def test_what_the_readme_says_is_no_new_memory(tmp_path: Path) -> None:
         new = "The repository layer caches rows for five minutes, which hides updates made by the importer."
         assert memory.remember_many([automatic(new)])[0].outcome == "candidate"
         assert memory.remember(echo).outcome == "stored"
+
+
+def test_the_doctor_examines_every_file_and_opens_none(tmp_path: Path) -> None:
+    with kept.open(home=tmp_path, project="p", actor=Actor(role="admin"), settings=kept.Settings()) as memory:
+        memory.remember("The importer retries three times")
+        memory.remember("Prefers short answers", kind="preference", tier="global")
+    with kept.open(home=tmp_path, project="p", settings=kept.Settings(auto_upkeep=False)) as memory:
+        healthy = memory.store.doctor(deep=True)
+        assert [one.space.split("/")[0] for one in healthy] == ["project", "global"]
+        assert "problem" not in {finding.level for one in healthy for finding in one.findings}
+        damaged = Path(healthy[0].path)
+        damaged.write_bytes(b"not a database" + damaged.read_bytes()[14:])
+        assert "problem" in {finding.level for finding in memory.store.doctor()[0].findings}
+        [project, _] = memory.store.doctor(fix=True)
+        assert project.repaired
+        assert "problem" not in {finding.level for finding in project.findings}
+    with kept.open(home=tmp_path, project="p", actor=Actor(role="skill")) as memory, pytest.raises(kept.NotAllowed):
+        memory.store.doctor()
+
+
+@pytest.mark.parametrize(("name", "files"), [(":memory:", 0), ("m.json", 0), ("m.db", 1)])
+def test_the_doctor_examines_a_portable_sqlite_file(tmp_path: Path, name: str, files: int) -> None:
+    with kept.open(name if name == ":memory:" else tmp_path / name) as memory:
+        memory.remember("The importer retries three times")
+        assert len(memory.store.doctor()) == files

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, to_builtins
 
@@ -25,6 +25,9 @@ from kept.settings import Settings
 from kept.upkeep import decisions
 from kept.writing.check import MAX_NAME_CHARS, check_text
 from kept.writing.redact import redact, redact_draft
+
+if TYPE_CHECKING:
+    from kept.storage import Finding
 
 MESSAGE_BATCH = 200
 Progress = Callable[[int, int], None]  # files done, files in all
@@ -51,6 +54,16 @@ class ImportedTranscript(Struct, frozen=True, kw_only=True):
     skipped: int = 0  # lines that were torn or unknown
 
 
+class Examined(Struct, frozen=True, kw_only=True):
+    """What `doctor` did to one file, and found in it. A finding of level `problem` means damage or a loss."""
+
+    space: str
+    path: str
+    repaired: "list[Finding]"
+    findings: "list[Finding]"
+
+
+Examinations = list[Examined]
 Imported = list[ImportedTranscript]
 Names = list[str]
 
@@ -135,6 +148,25 @@ class Store:
         with switching(self._context) as tx:
             known = next((one for one in tx.all(Allowance) if one.digest == digest), None)
             return known or tx.add(Allowance(digest=digest, note=redact(note).text), "allow")
+
+    def doctor(self, *, deep: bool = False, fix: bool = False) -> Examinations:
+        """Examine the files of the project and of global memory. `fix` repairs first what can be repaired.
+
+        Opens no store, since a damaged one could not be opened, and changes nothing without `fix`. `deep` compares
+        every memory with its journal and its index, and takes longer.
+        """
+        from kept import storage
+
+        now, actor = self._context.now(), self._context.actor
+        examined: Examinations = []
+        for space, path in self._context.spaces.files():
+            if actor.role == "project" and actor.project is None and space != GLOBAL:
+                actor = replace(actor, project=space)
+            access.check_read(actor, space)
+            repaired = storage.repair(path, now=now) if fix else []
+            findings = storage.examine(path, now=now, deep=deep)
+            examined.append(Examined(space=space, path=str(path), repaired=repaired, findings=findings))
+        return examined
 
     def configure(self, name: str, value: str) -> Settings:
         """Change one setting for this project: at once, and in its settings file, if it has one.

@@ -38,6 +38,9 @@ class Spaces(Protocol):
     def replace_damaged(self, source: Path, *, shared: bool) -> Restored:
         """Replace a store that can't be opened by a backup, and keep the damaged file beside it."""
 
+    def files(self) -> list[tuple[str, Path]]:
+        """The files that exist, each with the name of its space. Opens none: a damaged one could not be opened."""
+
     def folder(self) -> Path | None:
         """The project's own directory, if it has one; its README need not be remembered again."""
         return None
@@ -77,6 +80,10 @@ class OneSpace(Spaces):
 
     def replace_damaged(self, source: Path, *, shared: bool) -> Restored:
         raise NotAllowed("A damaged memory file can't be replaced while it is open.", hint="Copy the backup over it.")
+
+    def files(self) -> list[tuple[str, Path]]:
+        facts = self._storage.describe()
+        return [(self._storage.space, Path(facts["place"]))] if facts["storage"] == "sqlite" else []
 
     def close(self) -> None:
         self._storage.close()
@@ -136,6 +143,11 @@ class HomeSpaces(Spaces):
             wait_s=self._settings.write_wait_s,
             now=self._now(),
         )
+
+    def files(self) -> list[tuple[str, Path]]:
+        project = self._located.project
+        found = [] if project is None else [(project.space, self._home.files(project.folder).database)]
+        return [(space, path) for space, path in (*found, (GLOBAL, self._home.files().database)) if path.exists()]
 
     def folder(self) -> Path | None:
         place, project = self._located.place, self._located.project
