@@ -27,7 +27,7 @@ from kept.writing.check import MAX_NAME_CHARS, check_text
 from kept.writing.redact import redact, redact_draft
 
 if TYPE_CHECKING:
-    from kept.storage import Finding
+    from kept.storage import Finding as Finding
 
 MESSAGE_BATCH = 200
 Progress = Callable[[int, int], None]  # files done, files in all
@@ -158,6 +158,8 @@ class Store:
         from kept import storage
 
         now, actor = self._context.now(), self._context.actor
+        if actor.role == "skill":
+            access.check_read(actor, GLOBAL)
         examined: Examinations = []
         for space, path in self._context.spaces.files():
             if actor.role == "project" and actor.project is None and space != GLOBAL:

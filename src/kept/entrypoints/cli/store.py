@@ -1,23 +1,20 @@
 """`kept backup`, `doctor`, `export` and `upkeep`: keeping the store in good order."""
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from kept import access
 from kept.entrypoints.cli.frame import command
 from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import counted, memories, size
 from kept.entrypoints.cli.write import given_file
 from kept.exchange.jsonl import to_document, to_lines
-from kept.model import GLOBAL, replace
-from kept.storage import examine, repair
+from kept.model import GLOBAL
 
 if TYPE_CHECKING:
-    from kept.storage import Finding
+    from kept.memory.store import Finding
 
 
 @command
@@ -40,37 +37,21 @@ def doctor_command(invocation: Invocation, *, deep: bool, fix: bool) -> None:
     """It reads every byte that an answer could come from, and changes nothing. The exit code is 1 if there is a
     problem. With --fix it recovers as much as possible and says what is lost.
     """
-    now = invocation.clock()
-    stores: list[dict[str, Any]] = []
+    with invocation.open(auto_upkeep=False) as memory:
+        stores = memory.store.doctor(deep=deep, fix=fix)
     lines: list[Line] = []
-    for space, path in _stores(invocation):
-        repaired = repair(path, now=now) if fix else []
-        findings = examine(path, now=now, deep=deep)
-        name = "Global memory" if space == GLOBAL else "This project"
-        lines.append((Strong(name), Dim(f"  {path}")))
-        lines += _finding_lines([*repaired, *findings])
-        stores.append({"space": space, "path": str(path), "repaired": repaired, "findings": findings})
-    is_healthy = all(one.level != "problem" for store in stores for one in store["findings"])
+    for store in stores:
+        lines.append((Strong("Global memory" if store.space == GLOBAL else "This project"), Dim(f"  {store.path}")))
+        lines += _finding_lines([*store.repaired, *store.findings])
+    is_healthy = all(one.level != "problem" for store in stores for one in store.findings)
     if not stores:
         lines.append("Nothing is kept here yet, so there is nothing to check.")
     elif is_healthy:
-        is_lost = any(one.level == "problem" for store in stores for one in store["repaired"])
+        is_lost = any(one.level == "problem" for store in stores for one in store.repaired)
         lines.append("Repaired. The items above could not be recovered." if is_lost else "All is well.")
     invocation.answer(msgspec.to_builtins({"healthy": is_healthy, "stores": stores}), lines)
     if not is_healthy:
         click.get_current_context().exit(FAILED)
-
-
-def _stores(invocation: Invocation) -> Iterator[tuple[str, Path]]:
-    """The stores that exist; none is opened, since a damaged one could not be."""
-    projects = invocation.projects()
-    project = projects.find(invocation.project)
-    spaces = [] if project is None else [(project.space, projects.home.files(project.folder).database)]
-    actor = replace(invocation.actor, project=project.space if project else None)
-    for space, path in (*spaces, (GLOBAL, projects.home.files().database)):
-        access.check_read(actor, space)
-        if path.exists():
-            yield space, path
 
 
 def _finding_lines(findings: "Sequence[Finding]") -> list[Line]:
