@@ -14,7 +14,16 @@ from hypothesis import strategies as st
 from kept.errors import SettingsError
 from kept.model import KINDS
 from kept.settings import HELP, Settings, as_mapping, fields, flat, resolve, shown
-from kept.tables import IMPORTANCE_BY_KIND, KIND_WEIGHTS, PRESETS, PROFILES, RETENTIONS, SHELF_LIFE_DAYS, by_kind
+from kept.tables import (
+    IMPORTANCE_BY_KIND,
+    KIND_WEIGHTS,
+    OTHER,
+    PRESETS,
+    PROFILES,
+    RETENTIONS,
+    SHELF_LIFE_DAYS,
+    by_kind,
+)
 
 
 def refused(mapping, where="user file config.toml"):
@@ -104,7 +113,7 @@ def test_presets_are_those_of_praxis_and_manual_promotes_nothing():
 
 def test_shelf_lives_are_those_of_praxis_and_ninety_days_for_the_rest():
     """C28: days until an automatic memory of a kind is archived."""
-    assert dict(SHELF_LIFE_DAYS) == {
+    expected = {
         "progress": 14,
         "discovery": 21,
         "file_change": 21,
@@ -116,7 +125,22 @@ def test_shelf_lives_are_those_of_praxis_and_ninety_days_for_the_rest():
         "preference": 365,
         "other": 90,
     }
+    assert dict(SHELF_LIFE_DAYS) == expected, "If that is intended, change it here and run docs/generate.py."
     assert by_kind(Settings().shelf_life_days, "fact") == 90
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [
+        ("SHELF_LIFE_DAYS", SHELF_LIFE_DAYS),
+        ("IMPORTANCE_BY_KIND", IMPORTANCE_BY_KIND),
+        ("KIND_WEIGHTS", KIND_WEIGHTS),
+    ],
+)
+def test_every_row_of_a_table_by_kind_is_a_known_kind(name, table):
+    unknown = sorted(set(table) - {*KINDS, OTHER})
+    assert not unknown, f"tables.{name} has rows for {unknown}: add them to KINDS in kept/model.py, or correct them."
+    assert OTHER in table, f"tables.{name} needs a row for every other kind: OTHER."
 
 
 def test_importance_and_weight_of_every_kind():

@@ -1,10 +1,10 @@
-"""What a person can change.
+"""Settings: every value that a person can change, with its default, its limits and its help text.
 
-One frozen `Settings`, merged by `resolve` from layers of plain mappings; `configuration`, two layers up,
-finds and reads them. The words and rows that they choose from are in `tables`.
-Rule: a `Settings` that exists is valid, and a refused value is refused by the name of where it came from.
-
-A setting is here because two people need different values. Any other number is a constant beside its use.
+`resolve` merges layers of plain mappings into one frozen `Settings`; `projects.config` reads the layers from files and
+the environment. The tables behind them (shelf life by kind, profiles, presets) are in `tables`.
+To add a setting: one line in `Settings`, one in `HELP`, then run `python docs/generate.py`. A setting is here because
+two people need different values; any other number is a constant beside its use.
+Rule: a `Settings` that exists is valid, and an error names where the wrong value came from.
 """
 
 import re
@@ -55,7 +55,7 @@ _WeightOrZero = Annotated[float, Meta(ge=0, le=10)]
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """Every setting with its default; `HELP` says what each is for. A table may be given in part."""
+    """Every setting with its default; `HELP` explains each. A table may be given in part."""
 
     profile: Annotated[str, _choice(PROFILES)] = "kept"
     search_provider: Annotated[str, _choice(SEARCH_PROVIDERS)] = "fts5"
@@ -116,11 +116,11 @@ HELP: Mapping[str, Mapping[str, str]] = {
     "recall": {
         "profile": "How hits are scored: by all factors (kept), also by vectors (hybrid), or as koshi or praxis did.",
         "search_provider": "What finds candidates: words (fts5), or words and vectors (hybrid).",
-        "vector_model": "Name of the model that makes vectors; none: wordllama, which comes with the extra `vector`.",
+        "vector_model": "Model that makes vectors; none: wordllama, which comes with the extra `vector`.",
         "vector_weight": "Weight of the cosine in the match of profile hybrid.",
         "text_weight": "Weight of BM25 in the match of profile hybrid.",
-        "recall_deadline_ms": "Milliseconds after which a recall answers with what it has, marked degraded.",
-        "kind_weights": "Factor on the score of a memory, by kind; `other` holds for kinds without a row.",
+        "recall_deadline_ms": "Milliseconds after which a recall returns what it has found so far, marked degraded.",
+        "kind_weights": "Factor on the score of a memory, by kind; `other` is for kinds without a row.",
     },
     "feedback": {
         "reinforce_weight": "Points that a reinforce adds to a memory's feedback.",
@@ -128,41 +128,41 @@ HELP: Mapping[str, Mapping[str, str]] = {
     },
     "writing": {
         "auto_memory": "Whether memories are taken from conversations without being asked.",
-        "preset": "How much an automatic memory must bring to be promoted; manual: none is.",
-        "quarantine_hours": "Hours until an automatic memory is confirmed if it was used, or loses importance.",
+        "preset": "How selective automatic memory is; manual: nothing is promoted automatically.",
+        "quarantine_hours": "Hours until an automatic memory is confirmed, if it was used, or else loses importance.",
         "redact_email": "Whether e-mail addresses are redacted, as secrets always are.",
     },
     "briefing": {
-        "briefing_max_tokens": "Most tokens that a briefing takes.",
-        "briefing_max_percent": "Most of the remaining context that a briefing takes, in percent.",
-        "briefing_shares": "Ratio in which the tiers share what a briefing recalls.",
+        "briefing_max_tokens": "Maximum tokens of a briefing.",
+        "briefing_max_percent": "Maximum share of the remaining context that a briefing takes, in percent.",
+        "briefing_shares": "Ratio in which the tiers share the room of a briefing.",
     },
     "sessions": {
         "session_retention_days": "Days until a finished session is compressed; it stays searchable.",
         "flush_enabled": "Whether findings and a summary are stored before a session is compacted.",
-        "flush_threshold_tokens": "Tokens in the window at which they are stored; at compaction at the latest.",
-        "compaction_threshold_tokens": "Tokens in the window at which a summary stands in for the old messages.",
-        "compaction_keep_recent": "Newest messages that a compaction leaves as they are.",
-        "tool_result_retention": "Newest tool results kept in the window; the transcript keeps all.",
-        "checkpoint_every_messages": "Messages after which a session's findings are saved against a crash.",
+        "flush_threshold_tokens": "Tokens in the window at which findings are stored; at compaction at the latest.",
+        "compaction_threshold_tokens": "Tokens in the window at which a summary replaces the old messages.",
+        "compaction_keep_recent": "Number of newest messages that a compaction leaves unchanged.",
+        "tool_result_retention": "Number of newest tool results kept in the window; the transcript keeps all.",
+        "checkpoint_every_messages": "Messages after which a session's findings are saved, in case of a crash.",
     },
     "upkeep": {
-        "retention": "What is archived: by shelf life and size (kept), by number too (praxis), by size alone (koshi).",
-        "max_size_bytes": "Size of the live memories and their index above which the least worth are archived.",
-        "max_memories": "Number of live memories above which the least worth are archived; none: as retention says.",
-        "auto_upkeep": "Whether a little upkeep is done by itself, at each opening and at every fiftieth recall.",
+        "retention": "What is archived: by shelf life and size (kept), also by number (praxis), only by size (koshi).",
+        "max_size_bytes": "Size of the live memories and their index above which the least valuable are archived.",
+        "max_memories": "Number of live memories above which the least valuable are archived; none: as retention says.",
+        "auto_upkeep": "Whether a little upkeep runs automatically, at each opening and at every fiftieth recall.",
         "prune_percent": "Percent of the memories that one step of pruning archives.",
         "prune_schedule": "When a long-running process does its upkeep, in cron syntax.",
-        "shelf_life_days": "Days until an unused memory is archived, by kind; `other` holds for kinds without a row.",
+        "shelf_life_days": "Days until an unused memory is archived, by kind; `other` is for kinds without a row.",
     },
     "files": {
         "memory_path": "The readable memory file, inside the folder of its space.",
-        "max_memory_chars": "Most characters that the readable memory file holds.",
+        "max_memory_chars": "Maximum characters of the readable memory file.",
     },
     "storage": {
         "write_wait_s": "Seconds that a write waits for its turn before it is refused as busy.",
         "backup_daily": "Whether the first write of a day makes a backup.",
-        "backups_kept": "Daily backups kept; the oldest makes room.",
+        "backups_kept": "Number of daily backups kept; the oldest is deleted.",
     },
 }
 
@@ -181,7 +181,7 @@ class Field(Struct, frozen=True, kw_only=True):
     is_optional: bool
     plain_type: type  # bool, int, float or str: of the value, or of one row of the table
     value_type: Any  # the same with its limits
-    fits: Callable[[str], bool] | None  # what a text must look like
+    fits: Callable[[str], bool] | None  # whether a text has the right form
 
 
 class Resolved(Struct, frozen=True, kw_only=True):
@@ -217,7 +217,7 @@ def _field(name: str, default: Any, group: str, line: str) -> Field:
     elif plain is bool:
         allowed = "true or false"
     elif plain is not str:
-        is_open = limits.le is None or limits.le >= 10**9  # a limit that no one will meet is not worth the words
+        is_open = limits.le is None or limits.le >= 10**9  # nobody reaches that limit, so it is not shown
         span = f"of at least {limits.ge}" if is_open else f"from {limits.ge} to {limits.le}"
         allowed = f"a {'whole ' if plain is int else ''}number {span}"
     if name.endswith("_bytes"):
@@ -262,7 +262,7 @@ def resolve(layers: Sequence[tuple[str, Mapping[str, Any]]]) -> Resolved:
             values[name] = {**values.get(name, {}), **checked} if is_table else checked
             origin.update(dict.fromkeys([f"{name}.{row}" for row in checked] if is_table else [name], where))
             last[name] = where
-    for name in values:  # tables are whole only when every layer has spoken
+    for name in values:  # tables are complete only after the last layer
         if known[name].is_table:
             values[name] = _complete(known[name], values[name], last[name])
     return Resolved(settings=Settings(**values), origin=MappingProxyType(origin))
@@ -295,8 +295,8 @@ def _row_name(field: Field, given: Any, where: str) -> str:
     row = canonical_kind(given) if isinstance(given, str) else ""
     is_word = bool(row) and len(row) <= 64 and f"_{row}".isidentifier()
     if not is_word or canonical_kind(row) != row:
-        message = f"{where}: {shown(given)} in {field.name} is no kind."
-        raise SettingsError(message, hint="A kind is a word of letters, digits and underscores.")
+        message = f"{where}: {field.name} has a row {shown(given)}, which can't be a kind."
+        raise SettingsError(message, hint="A kind consists of letters, digits and underscores.")
     return row
 
 
@@ -337,7 +337,7 @@ def _in_bytes(field: Field, value: Any) -> Any:
 
 
 def shown(value: Any) -> str:
-    """A value as an error message may show it: short, on one line, and nothing that a terminal would obey."""
+    """A value for an error message: short, on one line, without control characters."""
     if isinstance(value, str):
         return repr(value if len(value) <= 60 else value[:57] + "…")
     if isinstance(value, bool | float | NoneType) or (isinstance(value, int) and abs(value) < 10**18):
@@ -346,14 +346,14 @@ def shown(value: Any) -> str:
 
 
 def _guess(given: Any, names: Iterable[str]) -> str:
-    from difflib import get_close_matches  # for a person who mistyped; everyone else is spared the import
+    from difflib import get_close_matches  # only needed after a typo
 
     nearest = get_close_matches(given[:100].lower(), list(names), n=1) if isinstance(given, str) else []
     return f"Did you mean {nearest[0]}?" if nearest else ""
 
 
 def flat(settings: Settings) -> dict[str, Any]:
-    """Every value under a name of its own; the rows of a table as `table.row`."""
+    """Every value under its own name; the rows of a table as `table.row`."""
     values: dict[str, Any] = {}
     for name, value in as_mapping(settings).items():
         rows = {f"{name}.{row}": entry for row, entry in value.items()} if isinstance(value, dict) else {name: value}
@@ -362,7 +362,7 @@ def flat(settings: Settings) -> dict[str, Any]:
 
 
 def as_mapping(settings: Settings) -> dict[str, Any]:
-    """The settings as plain dictionaries, for JSON or as a layer of their own."""
+    """The settings as plain dictionaries, for JSON or as a layer."""
     values = {field.name: getattr(settings, field.name) for field in fields()}
     return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
 

@@ -1,7 +1,9 @@
-"""The tables behind the words that a person chooses from: profiles, presets, retentions, and numbers by kind.
+"""Tables: one for each question about a kind, and the rows that profile, preset and retention choose from.
 
-Rows of data, not classes of behaviour; the steps of writing, recall and upkeep read them, and `settings` names them.
-Rule: a table never changes. What a person sets stands in a `Settings`, over the rows that are here.
+Shelf life, importance and weight of a kind are here. To add a kind, name it in `model.KINDS` and give it a row in each
+table where it differs from `other`; then run `python docs/generate.py`. Writing, recall and upkeep read the tables;
+`settings` lets a person override rows.
+Rule: a table never changes at run time. Values that a person sets are in `Settings`, on top of these rows.
 """
 
 from collections.abc import Mapping
@@ -13,14 +15,56 @@ from msgspec.structs import replace
 
 V = TypeVar("V")
 
-OTHER = "other"  # the row of a table by kind that holds for every kind without a row of its own
+OTHER = "other"  # in a table by kind, the row of every kind without its own
+
+
+def by_kind(table: Mapping[str, V], kind: str) -> V:
+    """The row of `kind`, or the row `other` when it has none."""
+    return table.get(kind, table[OTHER])
+
+
+def _frozen(rows: dict[str, Any]) -> Mapping[str, Any]:
+    return MappingProxyType(rows)
+
+
+# After how many days is an unused memory archived?
+SHELF_LIFE_DAYS: Mapping[str, int] = _frozen(
+    {
+        "progress": 14,
+        "discovery": 21,
+        "file_change": 21,
+        "warning": 30,
+        "decision": 90,
+        "error": 90,
+        "pattern": 180,
+        "architecture": 180,
+        "preference": 365,
+        OTHER: 90,
+    }
+)
+# How important is a new memory, from 0 to 1, if its writer does not say?
+IMPORTANCE_BY_KIND: Mapping[str, float] = _frozen(
+    {
+        "decision": 0.9,
+        "preference": 0.9,
+        "error": 0.85,
+        "convention": 0.8,
+        "pattern": 0.7,
+        "tool_output": 0.7,
+        OTHER: 0.5,
+    }
+)
+# By which factor does the kind change the score of a hit?
+KIND_WEIGHTS: Mapping[str, float] = _frozen(
+    {"warning": 1.2, "decision": 1.15, "preference": 1.1, "error": 1.1, "progress": 0.8, OTHER: 1.0}
+)
 
 
 class Profile(Struct, frozen=True, kw_only=True):
-    """How hits are scored and chosen. A score is the product of `factors`."""
+    """How hits are scored and chosen (setting `profile`). A score is the product of `factors`."""
 
     factors: tuple[str, ...]
-    columns: Mapping[str, float]  # what a word is worth where it is found; a column that is not named is not searched
+    columns: Mapping[str, float]  # weight of a word by where it is found; a column without a row is not searched
     aliases: bool = True
     prefix: bool = True
     fuzzy_share: float = 0.2  # edits allowed, as a share of a word's length; 0: words match exactly
@@ -31,24 +75,20 @@ class Profile(Struct, frozen=True, kw_only=True):
 
 
 class Preset(Struct, frozen=True, kw_only=True):
-    """What an automatic memory must bring to be taken in and promoted."""
+    """What an automatic memory needs to be stored and promoted (setting `preset`)."""
 
-    min_points: int | None  # None: nothing is promoted by itself
+    min_points: int | None  # None: nothing is promoted automatically
     min_importance: float
     min_length_chars: int
 
 
 class Retention(Struct, frozen=True, kw_only=True):
-    """What leaves the live memories for the archive, and by which worth."""
+    """Which live memories are archived, and by which worth (setting `retention`)."""
 
     shelf_life: str  # whose shelf life ends: "automatic", "all" or "none"
     max_memories: int | None = None  # when the setting of that name says nothing
     shrink_to_share: float = 1.0  # above the limit, archive down to this share of it
     worth: tuple[str, ...] = ("decayed_importance", "feedback", "recency")
-
-
-def _frozen(rows: dict[str, Any]) -> Mapping[str, Any]:
-    return MappingProxyType(rows)
 
 
 _KEPT = Profile(
@@ -92,37 +132,5 @@ RETENTIONS: Mapping[str, Retention] = _frozen(
 )
 SEARCH_PROVIDERS = ("fts5", "hybrid")
 
-SHELF_LIFE_DAYS: Mapping[str, int] = _frozen(
-    {
-        "progress": 14,
-        "discovery": 21,
-        "file_change": 21,
-        "warning": 30,
-        "decision": 90,
-        "error": 90,
-        "pattern": 180,
-        "architecture": 180,
-        "preference": 365,
-        OTHER: 90,
-    }
-)
-IMPORTANCE_BY_KIND: Mapping[str, float] = _frozen(
-    {
-        "decision": 0.9,
-        "preference": 0.9,
-        "error": 0.85,
-        "convention": 0.8,
-        "pattern": 0.7,
-        "tool_output": 0.7,
-        OTHER: 0.5,
-    }
-)
-KIND_WEIGHTS: Mapping[str, float] = _frozen(
-    {"warning": 1.2, "decision": 1.15, "preference": 1.1, "error": 1.1, "progress": 0.8, OTHER: 1.0}
-)
+# In which ratio do the tiers share the room of a briefing?
 BRIEFING_SHARES: Mapping[str, int] = _frozen({"task": 40, "project": 40, "global": 20})
-
-
-def by_kind(table: Mapping[str, V], kind: str) -> V:
-    """The row of `kind`, or the row `other` when it has none."""
-    return table.get(kind, table[OTHER])
