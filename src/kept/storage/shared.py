@@ -11,6 +11,7 @@ just done something else, such as waiting for a disk: a thirtieth of a whole wri
 error of the block is raised at its `yield`, and what it does with it then holds.
 """
 
+import os
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from functools import lru_cache, wraps
@@ -28,6 +29,11 @@ WRITE_WAIT_S = 30.0  # the promise: no write is refused within this time because
 ERASED = "[erased]"  # what stands in the place of an erased message
 RECEIPTS_KEPT = 500  # of recalls; enough to ask "why?" about the last days
 MOST = 2**31  # of anything that is asked for at once
+
+
+def random_hex(n_bytes: int) -> str:
+    """That many random bytes in hex. The same as `secrets.token_hex`, whose module takes 6 ms to import."""
+    return os.urandom(n_bytes).hex()
 
 
 def shelf_of(memory: Memory) -> Shelf:

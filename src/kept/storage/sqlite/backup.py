@@ -30,9 +30,9 @@ import apsw
 
 from kept import journal
 from kept.errors import Busy, Corrupt, KeptError, NotAllowed, NotFound, StorageError
-from kept.ids import random_hex
 from kept.ports import BackedUp, Stamp
 from kept.storage.lock import Turns
+from kept.storage.shared import random_hex
 from kept.storage.sqlite import acknowledged, erase, pages, schema, sweep
 from kept.storage.sqlite.connection import is_damage, translate, translated
 from kept.storage.sqlite.erase import SESSION

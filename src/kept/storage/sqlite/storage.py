@@ -15,10 +15,9 @@ from typing import Any
 import apsw
 
 from kept.errors import Busy, Corrupt, InvalidInput, KeptError, StorageError
-from kept.ids import random_hex
 from kept.ports import BackedUp, Restored, Scrubbed, Stamp
 from kept.storage.lock import Turns
-from kept.storage.shared import WRITE_WAIT_S, block
+from kept.storage.shared import WRITE_WAIT_S, block, random_hex
 from kept.storage.sqlite import acknowledged, backup, erase, pages, restore, rows, schema, sweep
 from kept.storage.sqlite.backup import DailyBackups
 from kept.storage.sqlite.connection import Pool, connect, is_damage, leaving_the_wal, translate, translated
