@@ -25,8 +25,9 @@ from bench import corpora
 from bench.measure import Bar, options, p50, p95, report, table
 from kept import text
 from kept.ports import Found, Reader, Stamp, Statistics
-from kept.recall.query import Asked
-from kept.recall.score import Circumstances, scorer
+from kept.recall import Request
+from kept.recall.query import SearchWords
+from kept.recall.score import relevance, scorer
 from kept.settings import Settings
 from kept.storage.shared import prepare
 from kept.storage.sqlite import SqliteStorage
@@ -199,15 +200,8 @@ def exact_top(path: Path, queries: list[str]) -> dict[str, set[int]]:
             words = text.query_words(query)
             statistics = exact_statistics(reader, words, path)
             if any(0 < rows_with <= 0.05 * statistics.rows for rows_with in statistics.rows_with.values()):
-                circumstances = Circumstances(
-                    asked=Asked(dict.fromkeys(words, 1.0)),
-                    statistics=statistics,
-                    profile=PROFILE,
-                    kind_weights=Settings().kind_weights,
-                    files=(),
-                    now=corpora.NOW,
-                )
-                scorers[query] = (set(words), scorer(circumstances))
+                match = relevance(SearchWords(dict.fromkeys(words, 1.0)), statistics, PROFILE)
+                scorers[query] = (set(words), scorer(match, Request(query=query), Settings(), corpora.NOW))
         best: dict[str, list[tuple[float, int]]] = {query: [] for query in scorers}
         for found in every_memory(reader):
             held = set(found.prepared.words.split())

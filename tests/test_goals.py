@@ -6,7 +6,7 @@ import pytest
 
 import kept
 from kept.memory.slash import run
-from kept.recall.briefing.render import STYLES
+from kept.recall.briefing import STYLES
 from tests.builders import FakeClock
 
 WARNING = "Never edit the auth middleware directly; it is generated"

@@ -1,7 +1,7 @@
-"""BM25 over prepared tokens: exactly as SQLite's FTS5 computes it, or a little kinder to small spaces.
+"""BM25 over prepared tokens: exactly as SQLite's FTS5 computes it, or in a form that suits small spaces better.
 
-Noun layer, pure. Storages order their candidates by it and recall scores them by it, so that
-every storage ranks alike. Rule: this is the only BM25 in the house.
+Noun layer, pure. Storages order candidates by it and recall scores them by it (the factor `match`), so every storage
+ranks alike. Rule: this is the only BM25 in the package.
 """
 
 import math
@@ -11,7 +11,7 @@ from kept.ports import BY_MATCH, Prepared, Statistics
 
 K1 = 1.2
 B = 0.75
-SMALLEST_IDF = 1e-6  # FTS5's floor: a word that stands in most rows weighs next to nothing, but never less
+SMALLEST_IDF = 1e-6  # FTS5's floor, for a word that most rows hold
 
 COLUMNS = ("words", "tag_words", "file_words", "source_words", "kind_words")
 
@@ -19,13 +19,13 @@ Scorer = Callable[[Prepared], float]
 
 
 def idf(rows: int, rows_with: int) -> float:
-    """How much a word tells, from how many rows hold it."""
+    """How much a word tells, by the number of rows that hold it."""
     value = math.log((rows - rows_with + 0.5) / (rows_with + 0.5))
     return value if value > 0 else SMALLEST_IDF
 
 
 def small_idf(rows: int, rows_with: int) -> float:
-    """The same for rare words, but never nothing: among five memories, a word that three of them hold still tells."""
+    """The same, but never nothing: among five memories, a word that three of them hold still tells something."""
     return math.log1p((rows - rows_with + 0.5) / (rows_with + 0.5))
 
 
@@ -36,11 +36,11 @@ def scorer(
     *,
     by_tokens: bool = False,
 ) -> Scorer:
-    """What tells the relevance of one memory after the other to the words; 0.0 for a memory that holds none of them.
+    """A function that gives the relevance of a memory to the words; 0.0 for a memory that holds none of them.
 
-    `words` may carry a weight each; `columns` says what a word counts in each of COLUMNS. `by_tokens`: as FTS5 does it,
-    length is measured by all tokens of all columns, and a word that half of the rows hold counts for nothing. Otherwise
-    it is measured by the words of the text, so that an identifier's parts do not make it long, and every word counts.
+    `words` may have weights; `columns` are the weights of COLUMNS. With `by_tokens`, as in FTS5, length is counted in
+    all tokens of all columns, and a word that half of the rows hold counts for nothing. Without it, length is counted
+    in the words of the text, so that the parts of an identifier do not make it long, and every word counts.
     """
     asked = words if isinstance(words, Mapping) else dict.fromkeys(words, 1.0)
     rows, total = statistics.rows, statistics.tokens if by_tokens else statistics.words
@@ -72,11 +72,11 @@ def scorer(
 def _spaced(tokens: str) -> str:
     """The tokens with two spaces between them, so that each can be counted with a space on both sides.
 
-    Three times as fast as making a list of them.
+    Three times as fast as splitting them into a list.
     """
     return f" {tokens.replace(' ', '  ')} "
 
 
 def score(prepared: Prepared, words: Mapping[str, float] | Sequence[str], statistics: Statistics) -> float:
-    """The relevance of a single memory, by its words and nothing else."""
+    """The relevance of a single memory to the words."""
     return scorer(words, statistics)(prepared)

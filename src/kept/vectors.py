@@ -1,9 +1,9 @@
-"""Vectors: what a text means, as a direction.
+"""Vectors: the meaning of a text as a direction, packed into bytes, and how near two of them are.
 
-Noun layer, pure. A vector is kept as bytes: numbers of two bytes each, of length 1 all together, so that the cosine of
-two of them is a sum of products. Its signs, a bit for each number, are a sketch of it: how many bits of two sketches
-differ says about how far apart the two are, sixteen times faster. Rule: every storage and every score gets its numbers
-from here, hence the same ones. numpy is imported when it is needed: without vectors nobody waits for it.
+Noun layer, pure. A vector has length 1 and two bytes per number, so the cosine of two is a sum of products. Its sketch
+is the sign of each number, one bit each; comparing sketches is sixteen times faster and nearly as good. numpy is
+imported only when it is needed. Rule: every storage and every score computes with these functions, so all get the same
+numbers.
 """
 
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ Vector = bytes
 
 INSTALL = "Install it: pip install 'kept[vector]'"
 _NUMBER = "<f2"
-_NO_ROWS = "An embedding is a row of finite numbers, of the same length for every text."
-_DECIMALS = 6  # of a cosine: what two bytes a number can tell, and the same on every machine
+_NO_ROWS = "An embedder must return one row of finite numbers for each text, all of the same length."
+_DECIMALS = 6  # of a cosine: as exact as two bytes per number are, and the same on every machine
 
 
 def pack(rows: Any) -> list[Vector]:
-    """Vectors out of rows of numbers, as an embedder gives them. A row of zeros, which has no direction, stays so."""
+    """Vectors from the rows of numbers that an embedder returns. A row of zeros has no direction and stays so."""
     np = _numpy()
     try:
         numbers: NDArray[Any] = np.asarray(rows, dtype=np.float64)
@@ -37,7 +37,7 @@ def pack(rows: Any) -> list[Vector]:
 
 
 def cosines(vector: Vector, others: Sequence[Vector]) -> list[float]:
-    """How much each of the others points the same way: 1 the same, 0 nothing in common."""
+    """How much each of the others points the same way: 1 for the same direction, 0 for nothing in common."""
     if not others:
         return []
     own, rest = _numbers(vector), _numbers(b"".join(others)).reshape(len(others), -1)
@@ -52,7 +52,7 @@ def signs(vector: Vector) -> bytes:
 
 
 def nearest(sketch: bytes, sketches: bytes, limit: int) -> list[int]:
-    """Places of the sketches most alike, out of many one after the other; of equals the first, and no empty one."""
+    """The places of the nearest sketches in a row of them; of equals the first one, and never an empty one."""
     np = _numpy()
     width = len(sketch)
     word = np.uint64 if width % 8 == 0 else np.uint8

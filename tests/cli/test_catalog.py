@@ -11,7 +11,7 @@ from kept.entrypoints.cli.frame import Command, root
 from kept.entrypoints.cli.tour import WALK
 from kept.exchange.transcripts import PARSERS
 from kept.memory.share import SHARE_TOKENS
-from kept.recall.briefing.render import STYLES
+from kept.recall.briefing import STYLES
 
 FOLDER = Path(catalog.__file__).parent
 MODULES = sorted({entry.module for entry in catalog.COMMANDS.values()})

@@ -13,7 +13,7 @@ import kept
 from kept import tokens
 from kept.model import Actor, Briefing, Draft, Memory, Source
 from kept.ports import Reader
-from kept.recall.briefing.render import STYLES
+from kept.recall.briefing import STYLES
 from tests.builders import FakeClock, stamp
 from tests.builders import memory as a_memory
 from tests.cli.conftest import shell as shell
@@ -255,7 +255,7 @@ def test_a_pause_brings_nothing_in_and_says_so(memory: kept.Kept) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ({"style": "yaml"}, "'yaml' is not a style"),
+        ({"style": "yaml"}, "Unknown style 'yaml'"),
         ({"shares": {"galaxy": 1}}, "galaxy"),
         ({"shares": {"task": -1}}, "-1"),
     ],

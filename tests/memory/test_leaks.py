@@ -18,7 +18,7 @@ from kept import access
 from kept.memory import read, slash
 from kept.model import Actor, Briefing, Draft, Event, Source
 from kept.projects import spaces
-from kept.recall.briefing.render import STYLES
+from kept.recall.briefing import STYLES
 from tests.builders import FakeClock
 
 PROJECTS = 50

@@ -106,7 +106,7 @@ def test_the_budget_is_never_exceeded(memory: kept.Kept) -> None:
         assert shared.tokens == tokens.estimate(str(shared)) <= budget
         assert {out.ref for out in shared.left_out}.isdisjoint(entry.ref for entry in shared.entries)
     assert len(shared.entries) > 10
-    with pytest.raises(kept.InvalidInput, match="budget is 5"):
+    with pytest.raises(kept.InvalidInput, match="budget of 5"):
         memory.share(to="seo", action="analyze", query="blog", budget_tokens=5)
 
 

@@ -16,8 +16,8 @@ from datetime import timedelta
 from typing import Any
 
 from kept import tokens
-from kept.model import Entry, Memory, Source, replace
-from kept.recall.briefing.compose import Composed, Found, Order, compose
+from kept.model import Briefing, Entry, Memory, Source, replace
+from kept.recall.briefing import Material, Order, compose
 from kept.tables import BRIEFING_SHARES
 from tests.builders import START, memory
 from tests.recall.parsers import PARSERS, Forged
@@ -66,7 +66,7 @@ def a_memory(chance: random.Random, id: int) -> Memory:
     return memory(a_text(chance), at=START + timedelta(days=id), **fields)
 
 
-def a_case(chance: random.Random) -> tuple[Found, Order]:
+def a_case(chance: random.Random) -> tuple[Material, Order]:
     memories = [a_memory(chance, id) for id in range(1, chance.randint(2, 6))]
     entries = [Entry(memory=one, why="a test") for one in memories]
     places = chance.choices(("always", "bridge", "retrieval", "summary"), k=len(entries))
@@ -80,7 +80,7 @@ def a_case(chance: random.Random) -> tuple[Found, Order]:
         shares=BRIEFING_SHARES,
         max_chars=chance.choice((None, None, 9_500, chance.randint(0, 1_000))),
     )
-    return Found(**sections, conflicts=conflicts), order
+    return Material(**sections, conflicts=conflicts), order
 
 
 def facts_of(memory: Memory, section: str) -> tuple[str, ...]:
@@ -89,7 +89,7 @@ def facts_of(memory: Memory, section: str) -> tuple[str, ...]:
     return (memory.kind, *status, *agent, memory.created_at.date().isoformat())
 
 
-def check(found: Found, order: Order, composed: Composed) -> None:
+def check(found: Material, order: Order, composed: Briefing) -> None:
     """Raise Forged unless the text reads back as exactly what was put in."""
     if not composed.text:
         if any(section.entries for section in composed.sections):
@@ -119,7 +119,7 @@ def check(found: Found, order: Order, composed: Composed) -> None:
         raise Forged("a line break that is none of ours")
 
 
-def again(found: Found, order: Order) -> Composed:
+def again(found: Material, order: Order) -> Briefing:
     """The same briefing from equal values that are not the same objects."""
     copies = {
         name: tuple(replace(entry, memory=replace(entry.memory)) for entry in getattr(found, name))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kept.recall.briefing.compose import allocate, fitting, fitting_shared, total_tokens
+from kept.recall.briefing import allocate, fitting, fitting_shared, total_tokens
 
 
 @pytest.mark.parametrize(

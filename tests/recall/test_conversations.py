@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kept.model import Message
-from kept.ports import Deadline, Storage
-from kept.recall.messages import SHORT_WORDS, MessageHit, MessageRequest, RecalledMessages, Weights, recall_messages
-from kept.recall.messages.question import moments, understand
+from kept.model import Hit, Message, Recalled
+from kept.ports import Storage
+from kept.recall import Circumstances, Request
+from kept.recall.messages import SHORT_WORDS, MessageWeights, candidate, describe, recall_messages
+from kept.recall.messages.question import moments, read_question
+from kept.settings import Settings
 from kept.storage.inmemory import InMemoryStorage
 from kept.storage.sqlite import SqliteStorage
 from tests.builders import START, stamp
 
-NEVER, OVER = Deadline(lambda: 0.0), Deadline(lambda: 0.0, 0.0)
-ONLY_MATCH = Weights(**dict.fromkeys(Weights.__struct_fields__, 0.0) | {"match": 1.0})
+ONLY_MATCH = MessageWeights(**dict.fromkeys(MessageWeights.__struct_fields__, 0.0) | {"match": 1.0})
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -47,19 +49,28 @@ def _message(line: str | tuple[str, str], session: str, number: int, fields: dic
     return Message(id=id, session=session, role="user", speaker=who, content=content, **fields)
 
 
-def ask(storage: Storage, query: str, **fields: Any) -> RecalledMessages:
-    now, deadline = fields.pop("now", START), fields.pop("deadline", NEVER)
+def ask(storage: Storage, query: str, *, now: datetime = START, is_late: bool = False, **fields: Any) -> Recalled:
+    options = {name: fields.pop(name) for name in ("session", "weights") if name in fields}
+    timer = count().__next__ if is_late else lambda: 0.0  # a second passes with every look at the stopwatch
     with storage.reading() as reader:
-        request = MessageRequest(query=query, limit=fields.pop("limit", 10), **fields)
-        return recall_messages(request, reader, now=now, deadline=deadline)
+        given = Circumstances(readers=[reader], settings=Settings(), now=now, timer=timer)
+        return recall_messages(Request(query=query, limit=fields.pop("limit", 10), **fields), given, **options)
 
 
-def said(recalled: RecalledMessages) -> list[str]:
-    return [hit.message.content for hit in recalled.hits]
+def said(recalled: Recalled) -> list[str]:
+    return [hit.memory.content for hit in recalled.hits]
 
 
-def hit(recalled: RecalledMessages, content: str) -> MessageHit:
-    return next(hit for hit in recalled.hits if hit.message.content == content)
+def speakers(recalled: Recalled) -> list[str | None]:
+    return [hit.memory.source.agent for hit in recalled.hits]
+
+
+def sessions(recalled: Recalled) -> list[str | None]:
+    return [hit.memory.source.session for hit in recalled.hits]
+
+
+def hit(recalled: Recalled, content: str) -> Hit:
+    return next(hit for hit in recalled.hits if hit.memory.content == content)
 
 
 def test_what_holds_the_words_of_the_question_comes_first(storage: Storage) -> None:
@@ -73,15 +84,25 @@ def test_the_parts_of_a_score_add_up_to_it(storage: Storage) -> None:
     assert len(recalled.hits) == 3
     for one in recalled.hits:
         assert sum(one.why.values()) == pytest.approx(one.score)
-        assert set(one.why) <= set(Weights.__struct_fields__)
+        assert set(one.why) <= set(MessageWeights.__struct_fields__)
+
+
+def test_every_feature_has_a_weight_and_every_weight_a_feature(storage: Storage) -> None:
+    say(storage, "The harbor is full.")
+    with storage.reading() as reader:
+        question = read_question("harbor", START)
+        statistics = reader.message_statistics(question.words.all)
+        [found] = reader.search_messages(question.words.all, limit=1)
+        [features] = describe([candidate(found, 1.0)], question, statistics, set())
+    assert {*features, "meaning"} == set(MessageWeights.__struct_fields__), "`meaning` is added where vectors are on"
 
 
 def test_weights_are_data(storage: Storage) -> None:
     say(storage, ("Ann", "the harbor the harbor"), ("Ben", "a harbor, and much else that nobody asked about"))
     recalled = ask(storage, "What does Ben say of the harbor?", weights=ONLY_MATCH)
-    assert [one.message.speaker for one in recalled.hits] == ["Ann", "Ben"]
+    assert speakers(recalled) == ["Ann", "Ben"]
     assert [set(one.why) for one in recalled.hits] == [{"match"}, {"match"}]
-    assert [one.message.speaker for one in ask(storage, "What does Ben say of the harbor?").hits] == ["Ben", "Ann"]
+    assert speakers(ask(storage, "What does Ben say of the harbor?")) == ["Ben", "Ann"]
 
 
 def test_a_reply_is_found_by_the_question_before_it(storage: Storage) -> None:
@@ -107,16 +128,16 @@ def test_a_long_message_stands_for_itself(storage: Storage) -> None:
 
 def test_who_is_named_is_who_should_have_said_it(storage: Storage) -> None:
     say(storage, ("Ann", "I adopted a dog."), ("Ben", "I adopted a dog."))
-    assert ask(storage, "Did Ann adopt a dog?").hits[0].message.speaker == "Ann"
-    assert ask(storage, "Did Ben adopt a dog?").hits[0].message.speaker == "Ben"
+    assert ask(storage, "Did Ann adopt a dog?").hits[0].memory.source.agent == "Ann"
+    assert ask(storage, "Did Ben adopt a dog?").hits[0].memory.source.agent == "Ben"
     assert "speaker" not in ask(storage, "Did Ann and Ben adopt a dog?").hits[0].why
 
 
 def test_the_user_counts_more_unless_the_assistant_is_asked_about(storage: Storage) -> None:
     say(storage, ("assistant", "Try the bakery in Rome."), ("user", "I know a bakery in Rome."))
-    assert ask(storage, "Which bakery in Rome do I know?").hits[0].message.role == "user"
-    assert ask(storage, "Can you remind me of the bakery in Rome?").hits[0].message.role == "assistant"
-    assert ask(storage, "Which bakery did you recommend in Rome?").hits[0].message.role == "assistant"
+    assert ask(storage, "Which bakery in Rome do I know?").hits[0].memory.kind == "user"
+    assert ask(storage, "Can you remind me of the bakery in Rome?").hits[0].memory.kind == "assistant"
+    assert ask(storage, "Which bakery did you recommend in Rome?").hits[0].memory.kind == "assistant"
 
 
 def test_an_answer_to_when_says_when(storage: Storage) -> None:
@@ -132,10 +153,10 @@ def test_an_answer_to_how_many_has_a_number(storage: Storage) -> None:
 def test_what_was_said_at_the_named_time_comes_first(storage: Storage) -> None:
     for month in (4, 5, 6):
         say(storage, "We went sailing.", session=f"m{month}", at=datetime(2023, month, 7, tzinfo=UTC))
-    assert ask(storage, "Where did they go sailing in May 2023?").hits[0].message.session == "m5"
-    assert ask(storage, "Where did they go sailing in June?").hits[0].message.session == "m6"
+    assert ask(storage, "Where did they go sailing in May 2023?").hits[0].memory.source.session == "m5"
+    assert ask(storage, "Where did they go sailing in June?").hits[0].memory.source.session == "m6"
     now = datetime(2023, 4, 22, tzinfo=UTC)
-    assert ask(storage, "Where did I go sailing two weeks ago?", now=now).hits[0].message.session == "m4"
+    assert ask(storage, "Where did I go sailing two weeks ago?", now=now).hits[0].memory.source.session == "m4"
 
 
 def test_other_forms_of_a_word_are_found_and_named(storage: Storage) -> None:
@@ -164,11 +185,10 @@ def test_by_session_each_session_comes_once_with_its_best_message(storage: Stora
     say(storage, "The wall of the harbor has a light.", "The light of the harbor is on the wall.", session="s2")
     say(storage, "No word of it.", session="s3")
     recalled = ask(storage, "Is there a light on the wall of the harbor?", by="session")
-    assert [one.message.session for one in recalled.hits] == ["s2", "s1"]
-    assert [one.session_score for one in recalled.hits] == sorted(
-        (one.session_score for one in recalled.hits), reverse=True
-    )
-    assert all(one.session_score >= one.score for one in recalled.hits)
+    assert sessions(recalled) == ["s2", "s1"]
+    session_scores = [one.parts["session"] for one in recalled.hits]
+    assert session_scores == sorted(session_scores, reverse=True)
+    assert all(one.parts["session"] >= one.score for one in recalled.hits)
 
 
 def test_one_session_can_be_searched_alone(storage: Storage) -> None:
@@ -195,19 +215,19 @@ def test_nothing_in_common_is_no_answer(storage: Storage) -> None:
 
 def test_time_that_runs_out_at_once_leaves_what_is_quickly_found_and_a_note(storage: Storage) -> None:
     say(storage, *["The harbor is full."] * 1_000, "A lighthouse by the harbor.")
-    recalled = ask(storage, "lighthouse harbor", deadline=OVER)
+    recalled = ask(storage, "lighthouse harbor", is_late=True)
     assert said(recalled)[0] == "A lighthouse by the harbor."
     assert recalled.degraded is not None
-    assert recalled.degraded.startswith("time was over")
+    assert recalled.degraded.startswith("Time ran out")
 
 
 def test_time_that_runs_out_after_the_search_leaves_out_the_neighbours(storage: Storage) -> None:
     say(storage, "Where is the harbor?", "South.")
     assert said(ask(storage, "harbor")) == ["Where is the harbor?", "South."]
-    recalled = ask(storage, "harbor", deadline=OVER)
+    recalled = ask(storage, "harbor", is_late=True)
     assert said(recalled) == ["Where is the harbor?"]
     assert recalled.degraded is not None
-    assert "time was over" in recalled.degraded
+    assert "Time ran out" in recalled.degraded
 
 
 @given(st.text(max_size=60) | st.from_regex(r"(when|how many|may|\d+ (days|years) ago|in may|last week| ){1,6}"))
@@ -225,7 +245,7 @@ def test_storages_agree(tmp_path: Path) -> None:
     answers = []
     for storage in (InMemoryStorage("project/p1"), SqliteStorage(tmp_path / "kept.db", "project/p1")):
         say(storage, *talk, at=START)
-        answers.append([(one.message.n, one.score) for one in ask(storage, "How often did Ann see the harbor?").hits])
+        answers.append([(one.memory.id, one.score) for one in ask(storage, "How often did Ann see the harbor?").hits])
         storage.close()
     assert answers[0] == answers[1]
 
@@ -234,10 +254,10 @@ def test_storages_agree(tmp_path: Path) -> None:
 
 
 def test_fillers_are_not_searched_unless_nothing_else_is_asked() -> None:
-    question = understand("What is the name of the boat that you have?", START)
-    assert set(question.asked.literal) == {"name", "boat"}
-    assert question.asked.weights["name"] < question.asked.weights["boat"]
-    assert understand("who is it", START).asked.literal == ("who", "is", "it")
+    question = read_question("What is the name of the boat that you have?", START)
+    assert set(question.words.literal) == {"name", "boat"}
+    assert question.words.weights["name"] < question.words.weights["boat"]
+    assert read_question("who is it", START).words.literal == ("who", "is", "it")
 
 
 @pytest.mark.parametrize(
@@ -253,7 +273,7 @@ def test_fillers_are_not_searched_unless_nothing_else_is_asked() -> None:
     ],
 )
 def test_a_question_says_what_an_answer_looks_like(query: str, asks: set[str]) -> None:
-    question = understand(query, START)
+    question = read_question(query, START)
     flags = {"when": question.asks_when, "how_many": question.asks_how_many, "reply": question.asks_reply}
     assert {name for name, is_asked in flags.items() if is_asked} == asks
 

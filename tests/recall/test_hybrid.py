@@ -222,7 +222,7 @@ def test_a_memory_without_a_vector_is_found_by_its_words_and_the_answer_says_so(
         assert contents(recalled)[0] == TEXTS[0]
         assert recalled.hits[0].parts["vectors"] == 0
         assert recalled.degraded is not None
-        assert recalled.degraded.startswith("2 memories wait for their vector")
+        assert recalled.degraded.startswith("2 memories have no vector yet")
         assert contents(memory.recall("vehicle")) == [TEXTS[0]], "each recall gives some more of them theirs"
         assert memory.recall("vehicle").degraded is None
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kept.model import Entry, Memory, Source
-from kept.recall.briefing import compose, render
-from kept.recall.briefing.compose import Composed, Found, Order
+from kept.model import Briefing, Entry, Memory, Source
+from kept.recall import briefing
+from kept.recall.briefing import Material, Order, compose, render, situation
 from kept.tables import BRIEFING_SHARES
 from kept.writing import admit
 from tests.builders import memory
@@ -20,7 +20,7 @@ STYLES = tuple(PARSERS)
 
 def rendered(content: str, style: str, section: str = "retrieval", **fields: object) -> str:
     entry = Entry(memory=memory(content, id=42, **fields), why="a test")
-    return render.render({section: [render.render_entry(entry, section, style)]}, [], style)
+    return render.render_briefing({section: [render.render_entry(entry, section, style)]}, [], style)
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -109,16 +109,16 @@ def test_a_quotation_in_it_can_be_neither_ended_nor_long() -> None:
 
 @pytest.mark.parametrize("style", STYLES)
 def test_nothing_to_tell_is_no_text(style: str) -> None:
-    assert render.render({"always": [], "retrieval": []}, [], style) == ""
+    assert render.render_briefing({"always": [], "retrieval": []}, [], style) == ""
 
 
 def test_the_tag_of_what_reads_like_an_instruction_is_the_one_that_is_set() -> None:
-    assert compose.INSTRUCTION_TAG == admit.INSTRUCTION_TAG
+    assert briefing.INSTRUCTION_TAG == admit.INSTRUCTION_TAG
 
 
-def brief(found: Found, **order: object) -> Composed:
+def brief(found: Material, **order: object) -> Briefing:
     fields: dict[str, object] = {"total": 5_000, "style": "text", "shares": BRIEFING_SHARES} | order
-    return compose.compose(found, Order(**fields))  # type: ignore[arg-type]
+    return compose(found, Order(**fields))  # type: ignore[arg-type]
 
 
 def entries(*contents: str, **fields: object) -> list[Entry]:
@@ -128,14 +128,14 @@ def entries(*contents: str, **fields: object) -> list[Entry]:
 def test_what_one_section_leaves_flows_on_to_the_next() -> None:
     """C17: 1,000 tokens are 200 always, 500 bridge, 300 retrieval; without the first two, recall has nearly all."""
     long = [" ".join(["word"] * 80) + str(number) for number in range(20)]
-    retrieval = brief(Found(retrieval=entries(*long)), total=1_000).sections[2]
+    retrieval = brief(Material(retrieval=entries(*long)), total=1_000).sections[2]
     assert retrieval.budget == 300
     assert retrieval.tokens > 700
 
 
 def test_the_best_are_kept_and_shown_oldest_first() -> None:
     ranked = list(reversed(entries(*(" ".join(["word"] * 60) + str(number) for number in range(20)))))
-    composed = brief(Found(retrieval=ranked), total=1_000)
+    composed = brief(Material(retrieval=ranked), total=1_000)
     refs = [int(entry.ref) for entry in composed.sections[2].entries]
     assert refs == list(range(21 - len(refs), 21))
     assert {int(out.ref) for out in composed.left_out} == set(range(1, 21 - len(refs)))
@@ -143,35 +143,35 @@ def test_the_best_are_kept_and_shown_oldest_first() -> None:
 
 def test_a_new_memory_leaves_the_text_before_it_as_it_was() -> None:
     """Prompt caches live from that."""
-    before = brief(Found(always=entries("one", "two"))).text
-    after = brief(Found(always=entries("one", "two", "three"))).text
+    before = brief(Material(always=entries("one", "two"))).text
+    after = brief(Material(always=entries("one", "two", "three"))).text
     assert after.startswith(before)
 
 
 def test_a_memory_stands_in_one_section_only() -> None:
     [one] = entries("one")
-    composed = brief(Found(always=[one], retrieval=[one, one], summary=[one]))
+    composed = brief(Material(always=[one], retrieval=[one, one], summary=[one]))
     assert [len(section.entries) for section in composed.sections] == [1, 0, 0, 0]
     assert composed.left_out == ()
 
 
 def test_one_side_of_a_conflict_in_view_is_enough_to_warn() -> None:
     left, right = pair("Always use tabs", "Never use tabs")
-    shown = Found(retrieval=[Entry(memory=left, why="")], conflicts=[(left, right)])
+    shown = Material(retrieval=[Entry(memory=left, why="")], conflicts=[(left, right)])
     assert "[⚠ CONFLICT]" in brief(shown).text
-    assert "[⚠ CONFLICT]" not in brief(Found(retrieval=entries("other"), conflicts=[(left, right)])).text
+    assert "[⚠ CONFLICT]" not in brief(Material(retrieval=entries("other"), conflicts=[(left, right)])).text
 
 
 def test_warnings_never_crowd_out_what_they_warn_about() -> None:
     many = entries(*(f"{'Always' if number % 2 else 'Never'} use tabs in file {number}" for number in range(20)))
     pairs = [(one.memory, other.memory) for one in many for other in many if one is not other]
-    composed = brief(Found(retrieval=many, conflicts=pairs), total=1_000)
+    composed = brief(Material(retrieval=many, conflicts=pairs), total=1_000)
     assert 1 <= composed.text.count("[⚠ CONFLICT]") <= 10
     assert len(composed.sections[2].entries) > 10
 
 
 def test_characters_are_limited_as_tokens_are() -> None:
-    found = Found(retrieval=entries(*(f"{'word ' * 50}{number}" for number in range(50))))
+    found = Material(retrieval=entries(*(f"{'word ' * 50}{number}" for number in range(50))))
     text = brief(found, max_chars=2_000).text
     assert 1_000 < len(text) <= 2_000
     assert brief(found, max_chars=0).text == ""
@@ -180,9 +180,9 @@ def test_characters_are_limited_as_tokens_are() -> None:
 def test_the_newest_and_the_oldest_come_first_when_asked_for() -> None:
     """D12: head and tail."""
     ranked = entries("a", "b", "c", "d", "e")
-    assert [entry.ref for entry in compose.ends_first(ranked, 1)] == ["1", "5", "2", "3", "4"]
-    assert compose.ends_first(ranked, 0) == ranked
-    assert compose.ends_first(ranked, 9) == ranked
+    assert [entry.ref for entry in situation.ends_first(ranked, 1)] == ["1", "5", "2", "3", "4"]
+    assert situation.ends_first(ranked, 0) == ranked
+    assert situation.ends_first(ranked, 9) == ranked
 
 
 def test_nothing_breaks_out_of_generated_briefings() -> None:

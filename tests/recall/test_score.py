@@ -9,9 +9,11 @@ import pytest
 
 import kept
 from kept import text, worth
+from kept.recall import score
 from kept.recall.candidates import Latencies
 from kept.recall.score import file_affinity
 from kept.recall.select import MOST_MISSES
+from kept.tables import PROFILES
 from tests.builders import START, FakeClock
 from tests.builders import memory as a_memory
 
@@ -27,10 +29,10 @@ def memory(tmp_path: Path, clock: FakeClock) -> Iterator[kept.Kept]:
         yield opened
 
 
-@pytest.mark.parametrize(("score", "factor"), [(3, 1.82), (0, 1.0), (-1, 0.82), (-5, 0.37)])
-def test_feedback(score: int, factor: float) -> None:
+@pytest.mark.parametrize(("feedback", "factor"), [(3, 1.82), (0, 1.0), (-1, 0.82), (-5, 0.37)])
+def test_feedback(feedback: int, factor: float) -> None:
     """A8: exp(score × 0.2)."""
-    assert worth.feedback_factor(score) == pytest.approx(factor, abs=0.005)
+    assert worth.feedback_factor(feedback) == pytest.approx(factor, abs=0.005)
 
 
 def test_recency() -> None:
@@ -55,6 +57,21 @@ def test_the_factors_of_profile_praxis(memory: kept.Kept, clock: FakeClock) -> N
     assert hit.why["use"] == pytest.approx(1 + 0.1 * math.log(2))
     assert (hit.why["files"], hit.why["status"]) == (1.5, 1.1)
     assert hit.score == pytest.approx(math.prod(hit.why.values()))
+
+
+def test_every_factor_that_a_profile_names_has_a_function_and_every_function_is_used() -> None:
+    """A new factor needs both: a pure function in worth.FACTORS or score.FACTORS, and its name in tables.PROFILES."""
+    named = {name for profile in PROFILES.values() for name in profile.factors}
+    assert named == {score.MATCH, *worth.FACTORS, *score.FACTORS}
+    assert worth.FACTORS.keys().isdisjoint(score.FACTORS)
+
+
+@pytest.mark.parametrize("profile", ["kept", "koshi", "praxis"])
+def test_a_score_is_the_product_of_the_factors_that_its_profile_names(memory: kept.Kept, profile: str) -> None:
+    memory.remember("The cache is cold on Mondays", kind="warning", files=["src/cache.py"])
+    (hit,) = memory.recall("cache", profile=profile, files=["src/cache.py"])
+    assert tuple(hit.why) == PROFILES[profile].factors
+    assert hit.score == math.prod(hit.why.values())
 
 
 def test_file_affinity() -> None:

@@ -87,7 +87,7 @@ def test_sketches_are_compared_bit_by_bit(width: int) -> None:
 
 @pytest.mark.parametrize("rows", [[[1.0], [1.0, 2.0]], [1.0, 2.0], [[]], [[float("inf")]], [["a"]], []])
 def test_what_is_no_row_of_numbers_is_refused(rows: Any) -> None:
-    with pytest.raises(kept.InvalidInput, match="a row of finite numbers"):
+    with pytest.raises(kept.InvalidInput, match="one row of finite numbers"):
         vectors.pack(rows)
 
 

@@ -15,7 +15,7 @@ from uuid import uuid4
 from msgspec import Struct, field
 
 from kept.compat.backends import ContextItem, InMemoryBackend, MemoryBackend, StorageBackend
-from kept.recall.briefing.compose import fitting_shared
+from kept.recall.briefing import fitting_shared
 from kept.tables import BRIEFING_SHARES
 from kept.writing.extraction import signature_of
 

@@ -26,7 +26,7 @@ from kept.settings import Settings
 if TYPE_CHECKING:
     from kept.memory.knowledge import Knowledge
     from kept.memory.manage import Aliases, Pauses, Vectors
-    from kept.memory.read import Explained, ListStatus, RecallScope
+    from kept.memory.read import Explained, ListStatus
     from kept.memory.reviews import Reviews
     from kept.memory.sessions import OpenSession
     from kept.memory.share import Shared
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from kept.memory.tasks import OpenTask
     from kept.memory.upkeep import Upkept
     from kept.memory.write import Narrative
+    from kept.recall import RecallScope
 
 
 class Kept:
@@ -128,8 +129,9 @@ class Kept:
         Messages have no kinds, tags or files: giving them with "sessions" raises InvalidInput.
         """
         from kept.memory import read
+        from kept.recall import Request
 
-        question = read.Question(
+        request = Request(
             query=query,
             limit=limit,
             profile=profile,
@@ -143,7 +145,7 @@ class Kept:
             by=by,
             packed=packed,
         )
-        return read.recall(self.context, question)
+        return read.recall(self.context, request)
 
     def why(self, receipt: Ref | None = None) -> "Explained":
         """What a recall returned, what just missed, and the numbers behind it: the last one, or the receipt's."""

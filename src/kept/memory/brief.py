@@ -1,8 +1,7 @@
 """Briefings: what an agent should know before it starts, in one text that fits a budget and a style.
 
-Facade layer. Gathers what is pinned, what other agents of the session found, what fits the prompt and what earlier
-sessions came to; `recall.compose` makes the text. Rule: memory never stops an agent. Whatever fails here ends in an
-empty briefing whose `error` says why.
+Asks recall for what fits the prompt; `recall.briefing` collects the rest and makes the text; the receipt is noted
+afterwards. Rule: memory never stops an agent. Whatever fails here ends in an empty briefing whose `error` says why.
 """
 
 import logging
@@ -17,19 +16,17 @@ from kept import worth
 from kept.errors import InvalidInput, KeptError
 from kept.memory import read
 from kept.memory.context import Context, Storages
-from kept.memory.read import Question
-from kept.model import Briefing, Memory, Recalled, replace
-from kept.ports import Reader
-from kept.recall.briefing.compose import Composed, Found, Order, compose, total_tokens
-from kept.recall.briefing.render import STYLES
-from kept.recall.briefing.situation import MOST_RECALLED, SURE, Situation, what_to_tell
+from kept.memory.read import well_formed
+from kept.model import Briefing, Entry, Memory, Recalled, replace
+from kept.recall import Request
+from kept.recall.briefing import STYLES, Material, Order, Situation, collect, compose, question_of, total_tokens
 from kept.tables import BRIEFING_SHARES
 
 log = logging.getLogger("kept")
 
 
 class BriefingRequest(Struct, frozen=True, kw_only=True):
-    """What the caller of `Kept.briefing` asked for, not yet checked."""
+    """The arguments of `Kept.briefing`, not yet checked."""
 
     prompt: str
     budget_tokens: int | None
@@ -75,10 +72,10 @@ def _situation(context: Context, request: BriefingRequest) -> Situation:
     """Who is about to do what, and where."""
     return Situation(
         agent=context.actor.name,
-        prompt=_well_formed(request.prompt),
-        files=tuple(map(_well_formed, request.files)),
-        session=None if request.session is None else _well_formed(request.session),
-        task=None if request.task is None else _well_formed(request.task),
+        prompt=well_formed(request.prompt),
+        files=tuple(map(well_formed, request.files)),
+        session=None if request.session is None else well_formed(request.session),
+        task=None if request.task is None else well_formed(request.task),
         head_tail=request.head_tail,
     )
 
@@ -88,117 +85,99 @@ def _brief(context: Context, situation: Situation, order: Order) -> Briefing:
     if context.is_off(situation.session):
         paused = "Kept is paused here, so nothing is injected automatically. `kept on` ends the pause."
         return Briefing(style=order.style, budget=order.total, error=paused)
-    question = Question(query=situation.prompt, limit=MOST_RECALLED, sure=SURE, files=situation.files)
-    recalled = read.answer(context, question, storages, now) if situation.prompt.strip() else Recalled()
-    with ExitStack() as stack:
-        readers = [stack.enter_context(storage.reading()) for storage in storages]
-        found = what_to_tell(situation, recalled, readers, context.settings, now)
-        since = _beginning(situation.session, readers)
-    composed = compose(found, order)
-    shown = [entry.memory for section in composed.sections for entry in section.entries]
+    told = gather(context, situation, storages, now)
+    briefing = compose(told.material, order)
+    shown = [entry.memory for section in briefing.sections for entry in section.entries]
     if situation.prompt:
         context.tell_search(situation.prompt, len(shown))
     context.tell_read(shown)
-    used = [memory for memory in shown if _is_use(memory, now, situation.session, since)]
+    # A use would confirm a candidate, and nobody asked for it.
+    used = [
+        memory
+        for memory in shown
+        if memory.status != "candidate" and worth.is_use(memory, now, session=situation.session, since=told.since)
+    ]
     receipt = None
-    with suppress(KeptError):  # a full disk, say: what was found is told all the same
-        body = _body(question, _only(recalled, shown), composed, order)
-        receipt = _note(body, _spoken_of(found, recalled), used, storages, now)
+    with suppress(KeptError):  # a full disk, say: the briefing is delivered all the same
+        receipt = read.save_notes(storages, now, body=_body(told, shown, briefing), named=_named(told), used=used)
     read.after_recall(context, receipt)
-    return Briefing(
-        text=composed.text,
-        style=order.style,
-        budget=order.total,
-        tokens=composed.tokens,
-        sections=composed.sections,
-        left_out=composed.left_out,
-        receipt=receipt,
-    )
+    return replace(briefing, receipt=receipt)
 
 
-# What is noted of it
+class Gathered(Struct, frozen=True, kw_only=True):
+    """The answer to the prompt, everything that could be told, and when the session began, if it is known here."""
+
+    question: Request
+    recalled: Recalled
+    material: Material
+    since: datetime | None
+
+    def body(self, shown: Sequence[Memory], **more: Any) -> dict[str, Any]:
+        """The content of a receipt: as of a recall, with the hits that are shown."""
+        uids = {memory.uid for memory in shown}
+        hits = tuple(hit for hit in self.recalled.hits if hit.memory.uid in uids)
+        return read.body(self.question, replace(self.recalled, hits=hits, misses=())) | more
 
 
-def _beginning(session: str | None, readers: Sequence[Reader]) -> datetime | None:
-    """When the session began, if it is known here."""
-    if session is None:
-        return None
-    return next((known.started_at for reader in readers if (known := reader.session(session))), None)
+def gather(context: Context, situation: Situation, storages: Storages, now: datetime) -> Gathered:
+    """Ask recall for what fits the prompt, if there is one, and collect the rest."""
+    question = question_of(situation)
+    recalled = read.answer(context, question, storages, now) if situation.prompt.strip() else Recalled()
+    since = None
+    with ExitStack() as stack:
+        readers = [stack.enter_context(storage.reading()) for storage in storages]
+        material = collect(situation, recalled, readers, context.settings, now)
+        if situation.session is not None:
+            sessions = (reader.session(situation.session) for reader in readers)
+            since = next((session.started_at for session in sessions if session), None)
+    return Gathered(question=question, recalled=recalled, material=material, since=since)
 
 
-def _is_use(memory: Memory, now: datetime, session: str | None, since: datetime | None) -> bool:
-    """Whether being told counts as a use. Not for a candidate, whom a use would confirm: nobody asked for it."""
-    return memory.status != "candidate" and worth.is_use(memory, now, session=session, since=since)
+def _named(told: Gathered) -> list[Memory]:
+    """All memories that the receipt names."""
+    material = told.material
+    entries = (*material.always, *material.bridge, *material.retrieval, *material.summary)
+    out = {one.ref for one in material.left_out}
+    return [*(entry.memory for entry in entries), *(hit.memory for hit in told.recalled.hits if hit.ref in out)]
 
 
-def _only(recalled: Recalled, shown: Sequence[Memory]) -> Recalled:
-    """What was recalled, of those that are shown; why the others are not is said elsewhere."""
-    uids = {memory.uid for memory in shown}
-    return replace(recalled, hits=tuple(hit for hit in recalled.hits if hit.memory.uid in uids), misses=())
-
-
-def _spoken_of(found: Found, recalled: Recalled) -> list[str]:
-    """The uids of all memories that the receipt names, with any of which it is erased."""
-    entries = (*found.always, *found.bridge, *found.retrieval, *found.summary)
-    out = {one.ref for one in found.left_out}
-    uids = [*(entry.memory.uid for entry in entries), *(hit.memory.uid for hit in recalled.hits if hit.ref in out)]
-    return list(dict.fromkeys(uids))
-
-
-def _body(question: Question, recalled: Recalled, composed: Composed, order: Order) -> dict[str, Any]:
-    """What the receipt holds: as of a recall, and which memories stand where. Refs and numbers, never a text."""
+def _body(told: Gathered, shown: Sequence[Memory], briefing: Briefing) -> dict[str, Any]:
+    """The content of the receipt: refs and numbers, never a text."""
     sections = [
         {
             "name": section.name,
             "budget": section.budget,
             "tokens": section.tokens,
-            "entries": [{"ref": entry.ref, "uid": entry.memory.uid, "why": entry.why} for entry in section.entries],
+            "entries": [entry_line(entry) for entry in section.entries],
         }
-        for section in composed.sections
+        for section in briefing.sections
     ]
-    return read.body(question, recalled) | {
-        "kind": "briefing",
-        "style": order.style,
-        "budget": order.total,
-        "tokens": composed.tokens,
-        "sections": sections,
-        "left_out": to_builtins(composed.left_out),
-    }
+    return told.body(
+        shown,
+        kind="briefing",
+        style=briefing.style,
+        budget=briefing.budget,
+        tokens=briefing.tokens,
+        sections=sections,
+        left_out=to_builtins(briefing.left_out),
+    )
 
 
-def _note(
-    body: dict[str, Any], spoken_of: Sequence[str], used: Sequence[Memory], storages: Storages, now: datetime
-) -> str | None:
-    """Save the receipt and count the uses. Skipped while others write."""
-    receipt = None
-    for storage in storages:
-        own = [memory.id for memory in used if memory.space == storage.space]
-        if not own and not read.holds_receipts(storage):
-            continue
-        with storage.bookkeeping() as notes:
-            if notes is None:
-                continue
-            notes.count_uses(own, now)
-            if read.holds_receipts(storage):
-                receipt = f"r{notes.save_receipt(body, spoken_of, now)}"
-    return receipt
+def entry_line(entry: Entry) -> dict[str, Any]:
+    """An entry in a receipt."""
+    return {"ref": entry.ref, "uid": entry.memory.uid, "why": entry.why}
 
 
 def _check_style(style: str) -> str:
     if style not in STYLES:
-        raise InvalidInput(f"{style!r} is not a style.", hint=f"Choose one of {', '.join(STYLES)}.")
+        raise InvalidInput(f"Unknown style {style!r}.", hint=f"Choose one of {', '.join(STYLES)}.")
     return style
 
 
 def _check_shares(shares: Mapping[str, int]) -> Mapping[str, int]:
     for tier, share in shares.items():
-        if tier not in BRIEFING_SHARES or share < 0:
-            raise InvalidInput(
-                f"{tier!r}: {share!r} is not a share.", hint=f"Give {', '.join(BRIEFING_SHARES)} a number from 0 on."
-            )
+        if tier not in BRIEFING_SHARES:
+            raise InvalidInput(f"Unknown tier {tier!r} in shares.", hint=f"Choose from {', '.join(BRIEFING_SHARES)}.")
+        if share < 0:
+            raise InvalidInput(f"The share of {tier} must be 0 or more, got {share!r}.")
     return shares
-
-
-def _well_formed(word: str) -> str:
-    """The word as a storage can be asked for it: half of a surrogate pair, which nothing can hold, becomes `?`."""
-    return word.encode("utf-8", "replace").decode()

@@ -50,8 +50,8 @@ from kept.tables import PRESETS
 
 if TYPE_CHECKING:
     from kept.projects.spaces import Spaces
+    from kept.recall import Reranker
     from kept.recall.candidates import Latencies
-    from kept.recall.select import Reranker
     from kept.writing.pipeline import WriteRules
 
 NAMES = ("memory:read", "memory:write", "memory:flush", "memory:compact", "memory:search")

@@ -23,7 +23,7 @@ from kept.settings import Settings
 from kept.storage import open_space
 
 if TYPE_CHECKING:
-    from kept.recall.select import Reranker
+    from kept.recall import Reranker
 
 
 def utc_now() -> datetime:

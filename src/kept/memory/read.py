@@ -1,14 +1,14 @@
 """Recall with its receipts, one memory by its ref, and lists of memories.
 
-Decides which spaces and which profile answer a question, and notes it afterwards; the answer itself comes from
-`recall.pipeline`. Rule: noting (receipt, links, uses) comes after the answer, never waits, and never changes it.
+The answer to a question comes from `recall.pipeline`; here is decided which spaces and which embedder it gets, and what
+is noted afterwards. `save_notes` is the one place that notes receipts, links and uses, also for `brief` and `share`.
+Rule: noting comes after the answer, never waits, and never changes it.
 """
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from datetime import UTC, datetime
-from math import inf
-from typing import TYPE_CHECKING, Any, Literal
+from datetime import datetime
+from typing import Any, Literal, get_args
 
 import msgspec
 from msgspec import Struct
@@ -16,54 +16,33 @@ from msgspec import Struct
 from kept import ids, worth
 from kept.errors import InvalidInput, NotFound, SettingsError
 from kept.memory.context import Context, Memories, Ref, Storages
-from kept.model import GLOBAL, Hit, Memory, Recalled, Source, canonical_kind, replace, several
-from kept.ports import Deadline, Embedder, Period, Shelf, Storage, Where
-from kept.recall import pipeline
-from kept.settings import Settings
+from kept.model import GLOBAL, Hit, Memory, Recalled, Status, replace, several
+from kept.ports import Embedder, Shelf, Storage, Where
+from kept.recall import SCOPES as SCOPES
+from kept.recall import Circumstances, Request, pipeline, profile_of
+from kept.recall import RecallScope as RecallScope
+from kept.recall.hybrid import embedder_failed
 from kept.storage.shared import check_limit
-from kept.tables import PROFILES, Profile
 from kept.writing.redact import redact
 
-if TYPE_CHECKING:
-    from kept.recall.messages import MessageHit
-
-RecallScope = Literal["memory", "items", "sessions", "sources", "archive"]
-SCOPES: tuple[RecallScope, ...] = ("memory", "items", "sessions", "sources", "archive")
 ListStatus = Literal["candidate", "confirmed", "pinned", "archived", "forgotten"]
-MOST_HITS = 1_000
 UPKEEP_EVERY = 50  # receipts
-MOST_LINKED = 10  # of one answer, the best; that a hundred came together says nothing, and makes 5,000 pairs
+MOST_LINKED = 10  # the best of one answer: a hundred that came together say nothing, and make 5,000 pairs
 
-
-class Question(Struct, frozen=True, kw_only=True):
-    """What was asked, in the caller's words: enough to ask it again."""
-
-    query: str
-    limit: int = 5
-    sure: int | None = None  # see pipeline.Request; None: all of them
-    profile: str | None = None
-    kinds: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
-    since: datetime | None = None
-    until: datetime | None = None
-    scope: RecallScope = "memory"
-    follow: bool = False
-    by: Literal["message", "session"] = "message"
-    packed: bool = False
+_SHELVES: dict[str | None, Shelf] = {"archived": "archive", "forgotten": "forgotten"}
 
 
 class Explained(Struct, frozen=True, kw_only=True):
-    """What a recall noted about itself: the question, when, and what was returned and missed, with the numbers.
+    """The receipt of a recall: the question, when it was asked, and what was returned and missed, with the numbers.
 
-    Of a briefing also its sections, with what stands in each and why, and what was left out of them; of what was
-    shared, with whom.
+    For a briefing also its sections, each with its memories and why they are there, and the memories left out; for a
+    shared message also its recipient.
     """
 
     receipt: str
     kind: Literal["recall", "briefing", "share"] = "recall"
     at: datetime
-    question: Question
+    question: Request
     words: tuple[str, ...] = ()
     hits: tuple[dict[str, Any], ...] = ()
     misses: tuple[dict[str, Any], ...] = ()
@@ -75,193 +54,141 @@ class Explained(Struct, frozen=True, kw_only=True):
     took_ms: float = 0.0
 
 
-def answer(context: Context, question: Question, storages: Storages, now: datetime) -> Recalled:
-    """Ask all the spaces at once, each at one moment. Notes nothing."""
-    request = _request(question, context.settings, is_degraded=context.latencies.is_degraded)
-    embedder, note = _embedder(context, question, request.profile, storages)
-    if question.scope == "sessions":
-        found = _answer_from_sessions(context, question, storages[0], now, embedder) if storages else Recalled()
-        return _with_note(found, note)
+# Answers
+
+
+def recall(context: Context, request: Request) -> Recalled:
+    """Answer a question of the caller, and note it."""
+    request = replace(
+        request,
+        query=well_formed(request.query),
+        kinds=tuple(map(well_formed, request.kinds)),
+        tags=tuple(map(well_formed, request.tags)),
+        files=tuple(map(well_formed, request.files)),
+    )
+    storages, now = context.readable(), context.now()
+    recalled = answer(context, request, storages, now)
+    returned = [hit.memory for hit in recalled.hits if hit.message is None]
+    missed = [miss.hit.memory for miss in recalled.misses]
+    receipt = save_notes(
+        storages,
+        now,
+        body=body(request, recalled),
+        named=[*(hit.memory for hit in recalled.hits), *missed, *recalled.pinned],
+        linked=returned,
+        used=[memory for memory in returned if worth.is_use(memory, now)],
+    )
+    context.tell_search(request.query, len(recalled.hits))
+    after_recall(context, receipt)
+    return replace(recalled, receipt=receipt)
+
+
+def answer(context: Context, request: Request, storages: Storages, now: datetime) -> Recalled:
+    """Ask all spaces, each at one moment. Notes nothing."""
+    embedder, note = _embedder(context, request, storages)
     with ExitStack() as stack:
-        readers = [stack.enter_context(storage.reading()) for storage in storages]
-        around = pipeline.Surroundings(
-            readers=readers,
+        given = Circumstances(
+            readers=[stack.enter_context(storage.reading()) for storage in storages],
             settings=context.settings,
             now=now,
             timer=context.timer,
             reranker=context.reranker,
             embedder=embedder,
+            is_degraded=context.latencies.is_degraded,
         )
-        recalled = pipeline.recall(request, around)
-    context.latencies.note(recalled.took_ms)
-    return _with_note(recalled, note)
+        if request.scope == "sessions":
+            from kept.recall.messages import recall_messages
+
+            recalled = recall_messages(request, given)
+        else:
+            recalled = pipeline.recall(request, given)
+            context.latencies.note(recalled.took_ms)
+    if note is None:
+        return recalled
+    return replace(recalled, degraded=" ".join(filter(None, (recalled.degraded, note))))
 
 
-def _embedder(
-    context: Context, question: Question, profile: Profile, storages: Storages
-) -> tuple[Embedder | None, str | None]:
+def _embedder(context: Context, request: Request, storages: Storages) -> tuple[Embedder | None, str | None]:
     """The embedder, if the profile compares vectors, and a note on what it could not do.
 
     New memories get their vectors here. Raises SettingsError when the question itself asks for vectors and none can
     be made; when only the settings ask for them, words have to do.
     """
-    if not profile.vectors:
+    if not profile_of(request, context.settings).vectors:
         return None, None
     from kept.memory.manage import catch_up
 
     try:
         embedder = context.find_embedder()
-        waiting = 0 if question.scope == "sessions" else sum(catch_up(storage, embedder) for storage in storages)
+        waiting = 0 if request.scope == "sessions" else sum(catch_up(storage, embedder) for storage in storages)
     except SettingsError as error:
-        if question.profile is not None:
+        if request.profile is not None:
             raise
-        return None, f"only words were compared: {error.message} {error.hint}"
+        return None, f"Only words were compared. {error.message} {error.hint}"
     except Exception as error:  # somebody else's embedder: an answer by words is better than none
-        return None, f"the embedder failed ({type(error).__name__}), so only words were compared"
+        return None, embedder_failed(error)
     if not waiting:
         return embedder, None
-    return embedder, f"{waiting} memories wait for their vector and were found by words; `kept vectors on` goes on"
+    return embedder, f"{waiting} memories have no vector yet and were matched by words only. Run `kept vectors on`."
 
 
-def _with_note(recalled: Recalled, note: str | None) -> Recalled:
-    return recalled if note is None else replace(recalled, degraded="; ".join(filter(None, (recalled.degraded, note))))
+def after_recall(context: Context, receipt: str | None) -> None:
+    """Do a little upkeep with every fiftieth receipt."""
+    if context.settings.auto_upkeep and receipt is not None and int(receipt[1:]) % UPKEEP_EVERY == 0:
+        from kept.memory import upkeep
+
+        upkeep.after_recall(context)
 
 
-def _answer_from_sessions(
-    context: Context, question: Question, storage: Storage, now: datetime, embedder: Embedder | None
-) -> Recalled:
-    """Ask the conversations of the project. The parts of `why` add up to the score here."""
-    from kept.recall.messages import MessageRequest, WithPacked, recall_messages
-
-    timer = context.timer
-    started = timer()
-    deadline = Deadline(timer, inf if question.packed else started + context.settings.recall_deadline_ms / 1000)
-    period = Period(since=question.since, until=question.until)
-    request = MessageRequest(query=question.query, limit=question.limit, by=question.by, period=period)
-    with storage.reading() as reader:
-        messages = WithPacked(reader) if question.packed else reader
-        found = recall_messages(request, messages, now=now, deadline=deadline, embedder=embedder)
-    return Recalled(
-        hits=tuple(_message_as_hit(hit, storage.space) for hit in found.hits),
-        words=found.words,
-        degraded=found.degraded,
-        took_ms=(timer() - started) * 1000,
-    )
+# Receipts
 
 
-def _message_as_hit(hit: "MessageHit", space: str) -> Hit:
-    """A message in the form of a memory, so that code that reads hits can read these as well."""
-    message = hit.message
-    at = message.at or datetime.fromtimestamp(0, UTC)
-    memory = Memory(
-        id=message.n,
-        uid=f"{message.session}#{message.n}",
-        space=space,
-        content=message.content,
-        fingerprint="",
-        kind=message.role,
-        tier="session",
-        source=Source(origin="conversation", agent=message.speaker, session=message.session),
-        created_at=at,
-        updated_at=at,
-    )
-    parts = {"session": hit.session_score}
-    return Hit(memory=memory, message=message, score=hit.score, why=hit.why, matched=hit.matched, parts=parts)
+def save_notes(
+    storages: Sequence[Storage],
+    now: datetime,
+    *,
+    body: dict[str, Any],
+    named: Sequence[Memory],
+    linked: Sequence[Memory] = (),
+    used: Sequence[Memory] = (),
+) -> str | None:
+    """Save a receipt and return its name, link the best that came together, count uses. Skipped while others write.
 
-
-def note(question: Question, recalled: Recalled, storages: Sequence[Storage], now: datetime) -> Recalled:
-    """Write down what was asked and answered, link what came together, count uses. Skipped while others write."""
+    `named` are the memories that the receipt speaks of; it is erased with any of them.
+    """
     receipt = None
     for storage in storages:
-        returned = [hit.memory for hit in recalled.hits if hit.memory.space == storage.space and hit.message is None]
-        if not returned and not holds_receipts(storage):
+        links = [memory.id for memory in linked if memory.space == storage.space][:MOST_LINKED]
+        uses = [memory.id for memory in used if memory.space == storage.space]
+        if not links and not uses and not holds_receipts(storage):
             continue
         with storage.bookkeeping() as notes:
             if notes is None:
                 continue
-            notes.link([memory.id for memory in returned[:MOST_LINKED]], now)
-            notes.count_uses([memory.id for memory in returned if worth.is_use(memory, now)], now)
+            notes.link(links, now)
+            notes.count_uses(uses, now)
             if holds_receipts(storage):
-                spoken_of = [hit.memory.uid for hit in (*recalled.hits, *(miss.hit for miss in recalled.misses))]
-                spoken_of += [memory.uid for memory in recalled.pinned]
-                receipt = f"r{notes.save_receipt(body(question, recalled), spoken_of, now)}"
-    return replace(recalled, receipt=receipt)
+                receipt = f"r{notes.save_receipt(body, list(dict.fromkeys(m.uid for m in named)), now)}"
+    return receipt
 
 
 def holds_receipts(storage: Storage) -> bool:
-    """Whether receipts are kept there: never in global, or one project would read what another has asked."""
+    """Whether receipts are kept there: never in global, or one project could read the questions of another."""
     return storage.space != GLOBAL
 
 
-def explain(receipt: str | int | None, storages: Sequence[Storage]) -> Explained:
-    """What a recall noted about itself; the newest one when none is named. Raises NotFound."""
-    number = None if receipt is None else _receipt_number(receipt)
-    for storage in filter(holds_receipts, storages):
-        with storage.reading() as reader:
-            if found := reader.receipt(number):
-                number, at, body = found
-                return msgspec.convert(body | {"receipt": f"r{number}", "at": at}, Explained)
-    if receipt is None:
-        hint = "`kept recall WORDS` asks. Before a project has its first memory, nothing is noted."
-        raise NotFound("No recall was noted here yet.", hint=hint)
-    raise NotFound(
-        f"There is no receipt r{number}.", hint="Only the newest are kept. `kept why` shows the last recall."
-    )
-
-
-def _request(question: Question, settings: Settings, *, is_degraded: bool) -> pipeline.Request:
-    name = question.profile or ("hybrid" if settings.search_provider == "hybrid" else settings.profile)
-    if name not in PROFILES:
-        raise InvalidInput(f"{name!r} is not a profile.", hint=f"Choose one of {', '.join(PROFILES)}.")
-    if type(question.limit) is not int or not 0 <= question.limit <= MOST_HITS:
-        raise InvalidInput(f"A limit of {question.limit} makes no sense.", hint=f"Give 0 to {MOST_HITS:,}.")
-    if question.scope not in SCOPES:
-        raise InvalidInput(f"{question.scope!r} is not a scope.", hint=f"Choose one of {', '.join(SCOPES)}.")
-    for side, at in (("since", question.since), ("until", question.until)):
-        if at is not None and (not isinstance(at, datetime) or at.tzinfo is None):
-            raise InvalidInput(f"`{side}` is no moment with a time zone.", hint="Use datetime(…, tzinfo=UTC).")
-    if question.scope == "sessions":
-        _check_asked_of_messages(question)
-    return pipeline.Request(
-        query=question.query,
-        limit=question.limit,
-        sure=question.limit if question.sure is None else question.sure,
-        profile=PROFILES[name],
-        where=Where(
-            shelf="archive" if question.scope == "archive" else "live",
-            scope=question.scope if question.scope in ("memory", "items", "sources") else None,
-            kinds=tuple(canonical_kind(kind) for kind in question.kinds),
-            tags=question.tags,
-            since=question.since,
-            until=question.until,
-        ),
-        files=question.files,
-        follow=question.follow,
-        is_degraded=is_degraded,
-    )
-
-
-def _check_asked_of_messages(question: Question) -> None:
-    """Refuse what would narrow or lift memories, and could do nothing to messages."""
-    asked = {"kinds": question.kinds, "tags": question.tags, "files": question.files}
-    without = " and ".join(f"no {name}" for name, given in asked.items() if given)
-    if without:
-        hint = "Leave them out, or ask another scope; `since` and `until` work here, too."
-        raise InvalidInput(f"Messages have {without}, so the scope `sessions` cannot be asked for them.", hint=hint)
-
-
-def body(question: Question, recalled: Recalled) -> dict[str, Any]:
-    """What a receipt holds: numbers and refs, never the text of a memory, and no secret of the query."""
+def body(request: Request, recalled: Recalled) -> dict[str, Any]:
+    """The content of a receipt: numbers and refs, never the text of a memory, and no secret of the query."""
     asked = replace(
-        question,
-        query=redact(question.query).text,
-        kinds=tuple(redact(kind).text for kind in question.kinds),
-        tags=tuple(redact(tag).text for tag in question.tags),
-        files=tuple(redact(file).text for file in question.files),
+        request,
+        query=redact(request.query).text,
+        kinds=tuple(redact(kind).text for kind in request.kinds),
+        tags=tuple(redact(tag).text for tag in request.tags),
+        files=tuple(redact(file).text for file in request.files),
     )
     return {
         "question": msgspec.to_builtins(asked),
-        "words": [] if asked.query != question.query else list(recalled.words),
+        "words": [] if asked.query != request.query else list(recalled.words),
         "hits": [_line(hit) for hit in recalled.hits],
         "misses": [_line(miss.hit) | {"reason": miss.reason} for miss in recalled.misses],
         "pinned": [memory.ref for memory in recalled.pinned],
@@ -275,31 +202,27 @@ def _line(hit: Hit) -> dict[str, Any]:
     return line | ({"parts": hit.parts} if hit.parts else {})
 
 
+def explain(receipt: str | int | None, storages: Sequence[Storage]) -> Explained:
+    """The receipt of that name; the newest one for None. Raises NotFound."""
+    number = None if receipt is None else _receipt_number(receipt)
+    for storage in filter(holds_receipts, storages):
+        with storage.reading() as reader:
+            if found := reader.receipt(number):
+                number, at, body = found
+                return msgspec.convert(body | {"receipt": f"r{number}", "at": at}, Explained)
+    if receipt is None:
+        hint = "`kept recall WORDS` makes one. A project without memories has none."
+        raise NotFound("There is no receipt of a recall yet.", hint=hint)
+    hint = "Only the newest receipts are kept. `kept why` shows the last recall."
+    raise NotFound(f"There is no receipt r{number}.", hint=hint)
+
+
 def _receipt_number(receipt: str | int) -> int:
     text = str(receipt).strip().lower().removeprefix("r")
     if not text.isascii() or not text.isdigit() or len(text) > 18:
-        raise InvalidInput(
-            f"{str(receipt)[:40]!r} is not a receipt.", hint="It looks like r17; every recall gives one."
-        )
+        hint = "It looks like r17; every recall returns one."
+        raise InvalidInput(f"{str(receipt)[:40]!r} is not a receipt.", hint=hint)
     return int(text)
-
-
-def recall(context: Context, question: Question) -> Recalled:
-    """Answer a question of the caller, and note it."""
-    question = _checked(question)
-    storages, now = context.readable(), context.now()
-    recalled = note(question, answer(context, question, storages, now), storages, now)
-    context.tell_search(question.query, len(recalled.hits))
-    after_recall(context, recalled.receipt)
-    return recalled
-
-
-def after_recall(context: Context, receipt: str | None) -> None:
-    """Every so many receipts it is time for a little upkeep."""
-    if context.settings.auto_upkeep and receipt is not None and int(receipt[1:]) % UPKEEP_EVERY == 0:
-        from kept.memory import upkeep
-
-        upkeep.after_recall(context)
 
 
 def replay(context: Context, receipt: Ref | None = None) -> Recalled:
@@ -309,11 +232,11 @@ def replay(context: Context, receipt: Ref | None = None) -> Recalled:
     return answer(context, explained.question, storages, explained.at)
 
 
-def get(context: Context, ref: Ref, *, forgotten: bool = False) -> Memory:
-    """The memory that answers to the ref, archived or not; one that was forgotten only when asked for so.
+# Memories by ref, and lists
 
-    Raises NotFound.
-    """
+
+def get(context: Context, ref: Ref, *, forgotten: bool = False) -> Memory:
+    """The memory with that ref, archived or not; a forgotten one only with `forgotten`. Raises NotFound."""
     _, memory = context.find(ref)
     if memory.is_forgotten and not forgotten:
         raise NotFound(f"Memory {memory.ref} was forgotten.", hint=f"`kept restore {memory.ref}` brings it back.")
@@ -332,18 +255,14 @@ def list_memories(
 ) -> Memories:
     """Memories, newest first: the project's, then global ones."""
     check_limit(limit)
-    shelf: Shelf = "live"
-    if status in ("archived", "forgotten"):
-        shelf = "archive" if status == "archived" else "forgotten"
-    elif status is not None and status not in ("candidate", "confirmed", "pinned"):
-        raise InvalidInput(
-            f"{status!r} is not a status.", hint="Choose candidate, confirmed, pinned, archived or forgotten."
-        )
+    if status is not None and status not in get_args(ListStatus):
+        raise InvalidInput(f"Unknown status {status!r}.", hint=f"Choose one of {', '.join(get_args(ListStatus))}.")
+    statuses: tuple[Status, ...] = (status,) if status in ("candidate", "confirmed", "pinned") else ()
     where = Where(
-        shelf=shelf,
-        kinds=_well_formed(kinds),
-        tags=_well_formed(tags),
-        statuses=(status,) if status in ("candidate", "confirmed", "pinned") else (),
+        shelf=_SHELVES.get(status, "live"),
+        kinds=tuple(map(well_formed, several(kinds))),
+        tags=tuple(map(well_formed, several(tags))),
+        statuses=statuses,
     )
     position = None if after is None else _position(context, after)
     found: Memories = []
@@ -364,20 +283,6 @@ def _position(context: Context, after: Ref) -> ids.Ref:
     return position if position.uid is None else ids.parse_ref(context.find(after)[1].ref)
 
 
-def _checked(question: Question) -> Question:
-    """The question as a storage can be asked it. Raises InvalidInput for a query or names of another type."""
-    if not isinstance(question.query, str):
-        raise InvalidInput(f"query must be a string, not {type(question.query).__name__}.")
-    [query] = _well_formed([question.query])
-    return replace(
-        question,
-        query=query,
-        kinds=_well_formed(question.kinds),
-        tags=_well_formed(question.tags),
-        files=_well_formed(question.files),
-    )
-
-
-def _well_formed(words: Sequence[str]) -> tuple[str, ...]:
-    """The words as a storage can be asked for them: half of a surrogate pair, which nothing can hold, becomes `?`."""
-    return tuple(word.encode("utf-8", "replace").decode() for word in several(words))
+def well_formed(word: str) -> str:
+    """The word as a storage can hold it: half of a surrogate pair becomes `?`."""
+    return word.encode("utf-8", "replace").decode()

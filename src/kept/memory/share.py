@@ -6,7 +6,6 @@ reads like an instruction nobody wrote stays here, as in a briefing.
 """
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from typing import Any, Literal
 
 import msgspec
@@ -14,30 +13,28 @@ from msgspec import Struct
 
 from kept import text, tokens
 from kept.errors import InvalidInput
-from kept.memory import read
-from kept.memory.context import Context, Storages
-from kept.memory.read import Question
-from kept.model import Entry, LeftOut, Memory, Recalled, replace, several
-from kept.recall.briefing.compose import NO_ROOM, distrust
-from kept.recall.briefing.render import Pair, conflict_sentence, render_entry
-from kept.recall.briefing.situation import MOST_RECALLED, SURE, Situation, what_to_tell
+from kept.memory.brief import entry_line, gather
+from kept.memory.context import Context
+from kept.memory.read import save_notes, well_formed
+from kept.model import Entry, LeftOut, Memory, replace, several
+from kept.recall.briefing import NO_ROOM, Pair, Situation, conflict_sentence, distrust, render_entry
 from kept.writing.check import MAX_NAME_CHARS, check_text
 from kept.writing.pipeline import WriteRules
 from kept.writing.redact import redact
 
-SHARE_TOKENS = 1_500  # of a skill's prompt: a page and a half, which leaves it room for its work
+SHARE_TOKENS = 1_500  # a page and a half, which leaves a skill's prompt room for its work
 CONTEXT_SHARE = 1 / 3  # of the budget, at most, for what always holds in the project
 
 
 class SharedContext(Struct, frozen=True, kw_only=True):
-    """What the skill is told: what fits its work, and what always holds in the project."""
+    """What the skill is told: memories that fit its work, and what always holds in the project."""
 
     memory_snippet: str = ""
     project_context: str = ""
 
 
 class Payload(Struct, frozen=True, kw_only=True):
-    """What the skill is to do, and what it is told for that."""
+    """The task of the skill, and what it is told for it."""
 
     action: str
     context: SharedContext = SharedContext()
@@ -53,7 +50,7 @@ class SharingMessage(Struct, frozen=True, kw_only=True, rename={"sender": "from"
 
 
 class Shared(Struct, frozen=True, kw_only=True):
-    """A message, and what is in it. `str(shared)` is the message as JSON; `as_dict()` as plain values."""
+    """A message and its memories. `str(shared)` is the message as JSON; `as_dict()` as plain values."""
 
     message: SharingMessage
     budget: int
@@ -92,51 +89,36 @@ def share(
         to=names[1],
         payload=Payload(action=_name(action, "action", rules), context=SharedContext(project_context=given or "")),
     )
-    [query] = [query.encode("utf-8", "replace").decode()]
-    question = Question(query=query, limit=MOST_RECALLED, sure=SURE, files=several(files))
-    recalled = read.answer(context, question, storages, now) if query.strip() else Recalled()
-    situation = Situation(agent=context.actor.name, prompt=query, files=several(files))
-    with ExitStack() as stack:
-        readers = [stack.enter_context(storage.reading()) for storage in storages]
-        found = what_to_tell(situation, recalled, readers, context.settings, now)
-    fitting = found.retrieval if query.strip() else ()
+    situation = Situation(agent=context.actor.name, prompt=well_formed(query), files=several(files))
+    gathered = gather(context, situation, storages, now)
+    material = gathered.material
+    fitting = material.retrieval if situation.prompt.strip() else ()
     of_context = int(budget_tokens * CONTEXT_SHARE)
-    parts = _Parts(envelope, budget_tokens, found.conflicts, rules)
+    parts = _Parts(envelope, budget_tokens, material.conflicts, rules)
     refs = {entry.ref for entry in fitting}
-    parts.take("memory_snippet", [entry for entry in found.always if entry.ref in refs], budget_tokens)
+    parts.take("memory_snippet", [entry for entry in material.always if entry.ref in refs], budget_tokens)
     if given is None:
-        parts.take("project_context", found.always, of_context)
+        parts.take("project_context", material.always, of_context)
     parts.take("memory_snippet", fitting, budget_tokens)
     if given is None:
-        parts.take("project_context", found.summary, of_context)
-    shared = parts.shared(found.left_out)
-    context.tell_search(query, len(recalled.hits))
-    context.tell_read([entry.memory for entry in shared.entries])
-    return replace(shared, receipt=_note_share(context, question, recalled, shared, storages))
-
-
-def _note_share(
-    context: Context, question: Question, recalled: Recalled, shared: Shared, storages: Storages
-) -> str | None:
-    """Write down what was handed to whom. Skipped while others write."""
-    told = {entry.memory.uid for entry in shared.entries}
-    hits = tuple(hit for hit in recalled.hits if hit.memory.uid in told)
-    body = read.body(question, replace(recalled, hits=hits, misses=())) | {
-        "kind": "share",
-        "to": shared.message.to,
-        "left_out": msgspec.to_builtins(shared.left_out),
-        "sections": [{"name": "shared", "entries": [_line(entry) for entry in shared.entries]}],
-    }
-    uids = [*told, *(hit.memory.uid for hit in recalled.hits)]
-    for storage in filter(read.holds_receipts, storages):
-        with storage.bookkeeping() as notes:
-            if notes is not None:
-                return f"r{notes.save_receipt(body, list(dict.fromkeys(uids)), context.now())}"
-    return None
+        parts.take("project_context", material.summary, of_context)
+    shared = parts.shared(material.left_out)
+    told = [entry.memory for entry in shared.entries]
+    hits = [hit.memory for hit in gathered.recalled.hits]
+    context.tell_search(situation.prompt, len(hits))
+    context.tell_read(told)
+    body = gathered.body(
+        told,
+        kind="share",
+        to=shared.message.to,
+        left_out=msgspec.to_builtins(shared.left_out),
+        sections=[{"name": "shared", "entries": [entry_line(entry) for entry in shared.entries]}],
+    )
+    return replace(shared, receipt=save_notes(storages, context.now(), body=body, named=[*told, *hits]))
 
 
 class _Parts:
-    """The message in the making: what is told, best first, as long as it fits."""
+    """The message in the making."""
 
     def __init__(self, envelope: SharingMessage, budget: int, conflicts: Sequence[Pair], rules: WriteRules) -> None:
         self._envelope = envelope
@@ -147,12 +129,12 @@ class _Parts:
         self._left_out: dict[str, str] = {}
         if (least := tokens.estimate(_wire(envelope))) > budget:
             raise InvalidInput(
-                f"The message takes {least} tokens before anything is told, and the budget is {budget}.",
-                hint="Give a larger budget, or a shorter context of your own.",
+                f"The empty message takes {least} tokens, more than the budget of {budget}.",
+                hint="Give a larger budget or a shorter context.",
             )
 
     def take(self, field: str, entries: Sequence[Entry], most: int) -> None:
-        """Tell these, in their order, those that fit; the field never takes more than `most` tokens."""
+        """Add those that fit, in their order; the field never takes more than `most` tokens."""
         told = self._told[field]
         for entry in entries:
             if any(entry.ref == known.ref for known in self._all()):
@@ -184,7 +166,7 @@ class _Parts:
         context = self._envelope.payload.context
         lines = {field: [render_entry(entry, "", "text") for entry in told] for field, told in self._told.items()}
         told = {entry.ref: entry.memory for entry in self._all()}
-        for pair in self._conflicts:  # both sides are told, or none is warned of: no text gets in by way of a warning
+        for pair in self._conflicts:  # only if both sides are told: no text gets in by way of a warning
             if all(memory.ref in told for memory in pair):
                 lines["memory_snippet"].append(conflict_sentence((told[pair[0].ref], told[pair[1].ref])))
         said = {field: "\n".join(own) for field, own in lines.items() if own}
@@ -201,7 +183,7 @@ def _size(message: SharingMessage, field: str) -> int:
 
 
 def _clean(memory: Memory, rules: WriteRules) -> Memory:
-    """The memory without what older rules may have let through."""
+    """The memory without secrets that older rules may have let through."""
 
     def clean(value: str) -> str:
         return redact(value, email=rules.redact_email, allow=rules.allow).text
@@ -220,9 +202,5 @@ def _name(value: str, what: str, rules: WriteRules) -> str:
     """A name in the envelope, on one line and without secrets. Raises InvalidInput for an empty one."""
     check_text(value, f"The {what}", MAX_NAME_CHARS)
     if not value.strip():
-        raise InvalidInput(f"The {what} is empty.", hint="Name who is to work with it, and what is to be done.")
+        raise InvalidInput(f"The {what} is empty.", hint="Name the recipient and the task.")
     return text.visible(redact(value.strip(), allow=rules.allow).text, keep_newlines=False)
-
-
-def _line(entry: Entry) -> dict[str, Any]:
-    return {"ref": entry.ref, "uid": entry.memory.uid, "why": entry.why}

@@ -14,9 +14,10 @@ from msgspec import Struct
 from kept import ids, text
 from kept.errors import InvalidInput, NotFound
 from kept.memory import Kept
-from kept.memory.read import Question, answer, holds_receipts
+from kept.memory.read import answer, holds_receipts
 from kept.model import KINDS, Hit, Memory, Receipt, Source, canonical_kind
 from kept.ports import Where
+from kept.recall import Request
 from kept.tables import PRESETS
 
 Choose = Callable[[str, Sequence[Memory]], int | str | None]  # which of these? a ref, or None for none of them
@@ -177,7 +178,7 @@ def _the_one(memory: Kept, name: str, argument: str, choose: Choose | None) -> M
     if matches:
         lines = [f"{len(matches)} memories match. Say which one: {name} {matches[0].ref}"]
         return Answer(command=name, text=_listed(lines, matches), data={"matches": _documents(matches)})
-    near = [hit.memory for hit in _ask(memory, Question(query=argument))]
+    near = [hit.memory for hit in _ask(memory, Request(query=argument))]
     if not near:
         raise NotFound("No memory holds these words.", hint="/memory list shows what there is.")
     lines = [f"No memory holds exactly these words. These come near; say which one: {name} {near[0].ref}"]
@@ -195,13 +196,13 @@ def _is_ref(argument: str) -> bool:
 def _holding(memory: Kept, keywords: str) -> list[Memory]:
     """The memories that hold every keyword, as it is written or in another inflection; best first."""
     # The profile without aliases, guesses or threshold. Not `recall`: to be looked for by name is no use of a memory.
-    hits = _ask(memory, Question(query=keywords, limit=MOST_MATCHES, profile="koshi"))
+    hits = _ask(memory, Request(query=keywords, limit=MOST_MATCHES, profile="koshi"))
     wanted = set(text.query_words(keywords))
     return [hit.memory for hit in hits if wanted <= hit.matched.keys()]
 
 
-def _ask(memory: Kept, question: Question) -> tuple[Hit, ...]:
-    return answer(memory.context, question, memory.context.readable(), memory.context.now()).hits
+def _ask(memory: Kept, request: Request) -> tuple[Hit, ...]:
+    return answer(memory.context, request, memory.context.readable(), memory.context.now()).hits
 
 
 # /memory …

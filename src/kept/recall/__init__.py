@@ -1,1 +1,101 @@
-"""The read path: query → candidates → score → rerank → select."""
+"""The read path: from a question to the few memories that answer it, each with its reasons.
+
+    query        the words to look for, each with its weight                     query.py
+    candidates   the few memories worth scoring, of each space                   candidates.py
+    score        a product of named factors, which `hit.why` shows               score.py; with vectors hybrid.py
+    rerank       one more factor from a model of the host, if it gave one        select.py
+    select       which of the best are the answer, and why the others are not    select.py
+    budget, format   a briefing that fits its tokens, in the style of its reader     briefing/
+
+`pipeline.py` shows the order; `messages/` does the same for conversations. A question is a `Request`; everything else
+that an answer depends on is in `Circumstances`. Rule: a query never fails. Whatever could not be done in time is
+missing from the answer, and `degraded` says so.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Literal, get_args
+
+from msgspec import Struct
+
+from kept.errors import InvalidInput
+from kept.model import Hit, canonical_kind
+from kept.ports import Embedder, Reader, Where
+from kept.settings import Settings
+from kept.tables import PROFILES, Profile
+
+RecallScope = Literal["memory", "items", "sessions", "sources", "archive"]
+SCOPES: tuple[RecallScope, ...] = get_args(RecallScope)
+MOST_HITS = 1_000
+
+# query, hits in order → one factor (0 or more) for each
+Reranker = Callable[[str, Sequence[Hit]], Sequence[float]]
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """A question in the caller's words: enough to ask it again. Receipts store it.
+
+    Raises InvalidInput for a limit, profile, scope or time that cannot be; any query is fine.
+    """
+
+    query: str
+    limit: int = 5
+    exact_top: int | None = None  # how many hits must be the very best, whatever it costs; None: all of them
+    profile: str | None = None  # None: as the settings say
+    kinds: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()  # the files at hand: memories about them rank higher
+    since: datetime | None = None
+    until: datetime | None = None
+    scope: RecallScope = "memory"
+    follow: bool = False  # also bring what was recalled together with the hits before
+    by: Literal["message", "session"] = "message"  # in scope `sessions`
+    packed: bool = False  # in scope `sessions`: also search old ones, which are compressed
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.query, str):
+            raise InvalidInput(f"query must be a string, not {type(self.query).__name__}.")
+        if self.profile is not None and self.profile not in PROFILES:
+            raise InvalidInput(f"Unknown profile {self.profile!r}.", hint=f"Choose one of {', '.join(PROFILES)}.")
+        if type(self.limit) is not int or not 0 <= self.limit <= MOST_HITS:
+            raise InvalidInput(f"limit must be a whole number from 0 to {MOST_HITS:,}, got {self.limit!r}.")
+        if self.scope not in SCOPES:
+            raise InvalidInput(f"Unknown scope {self.scope!r}.", hint=f"Choose one of {', '.join(SCOPES)}.")
+        for side, at in (("since", self.since), ("until", self.until)):
+            if at is not None and (not isinstance(at, datetime) or at.tzinfo is None):
+                raise InvalidInput(f"{side} must be a datetime with a time zone.", hint="Use datetime(…, tzinfo=UTC).")
+        if self.scope == "sessions" and (self.kinds or self.tags or self.files):
+            given = {"kinds": self.kinds, "tags": self.tags, "files": self.files}
+            missing = " and ".join(f"no {name}" for name, values in given.items() if values)
+            hint = "Leave them out or ask another scope; `since` and `until` work for messages."
+            raise InvalidInput(f"Messages have {missing}, so scope `sessions` cannot filter by them.", hint=hint)
+
+
+class Circumstances(Struct, frozen=True, kw_only=True):
+    """Everything an answer depends on besides the question."""
+
+    readers: Sequence[Reader]  # one for each space, the project's first
+    settings: Settings
+    now: datetime
+    timer: Callable[[], float]  # in seconds
+    reranker: Reranker | None = None
+    embedder: Embedder | None = None  # for profiles with vectors
+    is_degraded: bool = False  # recall has been slow lately: make do with less
+
+
+def profile_of(request: Request, settings: Settings) -> Profile:
+    """How hits are scored and chosen: as the question says, else as the settings say."""
+    usual = "hybrid" if settings.search_provider == "hybrid" else settings.profile
+    return PROFILES[request.profile or usual]
+
+
+def where_of(request: Request) -> Where:
+    """Which memories may answer."""
+    return Where(
+        shelf="archive" if request.scope == "archive" else "live",
+        scope=request.scope if request.scope in ("memory", "items", "sources") else None,
+        kinds=tuple(map(canonical_kind, request.kinds)),
+        tags=request.tags,
+        since=request.since,
+        until=request.until,
+    )

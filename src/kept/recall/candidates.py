@@ -1,15 +1,10 @@
-"""The few memories worth scoring, out of all.
+"""The few memories worth scoring.
 
-FTS5 scores every row that holds any of the words, so a search costs what its commonest word costs. Here only
-the rarest words are searched, as many as fit a budget of postings, and what they find is ordered by all that the
-score will be made of; the exact score over all words is computed afterwards, on the best. A space smaller than the
-budget is searched with every word, hence exactly.
-Rule: late is better than never, and said: what was found until the deadline is the answer.
-
-How long recall takes lately, and when to do with less.
-
-A ring of the last 100 retrievals. Above 300 ms at the 95th percentile, recall looks at fewer candidates until it
-is back below 200 ms. Rule: five samples at least, or there is no judgement.
+Second step of the read path. An index scores every row that holds any of the words, so the commonest word decides what
+a search costs. Here only the rarest words are searched, as many as fit a budget of postings; the storage orders what
+they find by nearly our score, and the exact score over all words is computed for the best. A space smaller than the
+budget is searched with every word, hence exactly. `Latencies` watches how long recall takes and asks for fewer
+candidates while it is slow. Rule: what was found by the deadline is the answer, and the answer says so.
 """
 
 import math
@@ -23,14 +18,14 @@ from kept.ports import Deadline, Found, Ranking, Reader, Statistics, TooLate, Wh
 
 SMALLEST_BUDGET = 2_000  # postings
 BUDGET_GROWTH = 20  # times the square root of the rows: 2,000 of 10,000, 20,000 of a million
-BESIDE = 6  # times the budget: so many more postings are walked, but not looked at, for words that are too common
-ENOUGH = 0.025  # of the budget: where rare words reach fewer rows, a common one is let in
+BESIDE = 6  # times the budget: postings of common words that are walked to rank what the rare words found
+ENOUGH = 0.025  # of the budget: where rare words reach fewer rows, a common one is searched as well
 MOST_CANDIDATES = 500
 DEGRADED_CANDIDATES = 100
 
 
 class Gathered(Struct, frozen=True):
-    """What was found in one space, whether something was cut off, and whether time ran out."""
+    """The candidates of one space, whether there were more of them, and whether time ran out."""
 
     found: list[Found]
     is_cut: bool = False
@@ -63,32 +58,32 @@ def gather(
         if rare:
             look(rare)
         reached = sum(statistics.rows_with[word] for word in rare)
-        for word in common:  # the rare words found too little: let the next one in, as far back as the budget goes
+        for word in common:  # the rare words found too little: search the newest matches of the next one
             if len(found) >= limit and reached >= ENOUGH * budget(statistics.rows):
                 break
             look([word], among=int(budget(statistics.rows)))
             reached += statistics.rows_with[word]
         return Gathered(nlargest(limit, found.values(), key=lambda hit: hit.rank), is_cut=len(found) >= limit)
     except TooLate:
-        # Ranking the commonest words takes too long here. Their newest memories are had at once.
+        # Ranking takes too long. The newest matches of the rarest word are found at once.
         best = list(found.values()) or reader.search([*rare, *common][:1], where, limit=limit, newest=True)
     return Gathered(best, is_cut=True, is_late=True)
 
 
 def _cheap(common: list[str], statistics: Statistics) -> list[str]:
-    """Of the words that are too common to be searched, those that may still be asked for in what was found."""
+    """Of the words too common to search for, those that may still help to rank what the others find."""
     spent = accumulate(statistics.rows_with[word] for word in common)
     most = BESIDE * budget(statistics.rows)
     return [word for word, postings in zip(common, spent, strict=True) if postings <= most]
 
 
 def budget(rows: int) -> float:
-    """How many postings a search of so many rows may look at."""
+    """How many postings a search of that many rows may read."""
     return max(SMALLEST_BUDGET, BUDGET_GROWTH * math.sqrt(rows))
 
 
 def sizes(wanted: int, *, is_degraded: bool) -> tuple[int, ...]:
-    """How many candidates to take: first, and again if that could miss one that is wanted."""
+    """How many candidates to take at first, and again if that could miss one that belongs in the answer."""
     if is_degraded:
         return (DEGRADED_CANDIDATES,)
     return wanted, max(MOST_CANDIDATES, 4 * wanted)
@@ -111,7 +106,11 @@ TOO_SLOW_MS = 300.0
 
 
 class Latencies:
-    """The ring of one opened memory. The first retrieval of a process warms caches up and does not count."""
+    """How long the last recalls of one opened memory took, and whether to make do with less because of that.
+
+    Above 300 ms at the 95th percentile recall is degraded, until it is below 200 ms again. Fewer than five recalls say
+    nothing, and the first of a process does not count, because it warms up caches.
+    """
 
     def __init__(self) -> None:
         self._ring: deque[float] = deque(maxlen=RING)
@@ -119,25 +118,16 @@ class Latencies:
         self.is_degraded = False
 
     def note(self, took_ms: float) -> None:
-        """One more retrieval."""
-        if not self._is_warm:
-            self._is_warm = True
-            return
-        self._ring.append(took_ms)
+        """One more recall."""
+        if self._is_warm:
+            self._ring.append(took_ms)
+        self._is_warm = True
         p95 = self.p95_ms()
-        if p95 is None:
-            return
-        if p95 > TOO_SLOW_MS:
-            self.is_degraded = True
-        elif p95 < HEALTHY_MS:
-            self.is_degraded = False
+        if p95 is not None and (p95 > TOO_SLOW_MS or p95 < HEALTHY_MS):
+            self.is_degraded = p95 > TOO_SLOW_MS
 
     def p95_ms(self) -> float | None:
         """The 95th percentile, or None while there are fewer than five."""
-        return percentile(list(self._ring), 0.95) if len(self._ring) >= FEWEST else None
-
-
-def percentile(values: list[float], share: float) -> float:
-    """The smallest value that at least that share of all is not above."""
-    ordered = sorted(values)
-    return ordered[max(0, -int(-share * len(ordered) // 1) - 1)]
+        if len(self._ring) < FEWEST:
+            return None
+        return sorted(self._ring)[math.ceil(0.95 * len(self._ring)) - 1]

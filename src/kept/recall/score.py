@@ -1,7 +1,15 @@
 """The score of a memory: a product of named factors, each a pure function.
 
-Third step of the read path. Which factors count is said by the profile (tables.PROFILES). Rule: what is not in
-`why` is not in the score.
+Third step of the read path. A profile (`tables.PROFILES`) says which factors count. Every number in `hit.why`:
+
+    match                                    `bm25.scorer`; with vectors `hybrid.joint_match`
+    feedback recency use status importance   `worth.FACTORS`: from the memory and the clock alone
+    kind files                               `FACTORS` below: also from the question and the settings
+    rerank                                   `select.rerank`
+    linked hit, link                         `select.follow`
+
+To add a factor: write a pure function, name it in one of the two tables, and name it in the profiles that use it.
+tests/recall/test_score.py tells what is missing. Rule: a number that is not in `why` is not in the score.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,74 +22,14 @@ from msgspec import Struct
 from kept import bm25, worth
 from kept.model import Hit, Memory
 from kept.ports import Found, Ranking, Statistics
-from kept.recall.query import ASKED_FOR, Asked
+from kept.recall import Request, profile_of
+from kept.recall.query import SearchWords
+from kept.settings import Settings
 from kept.tables import Profile, by_kind
 
 MATCH = "match"  # the first factor of every profile: how well the words fit
 SHARED_FILE = 1.5
 SHARED_FOLDER = 1.2
-
-_COLUMNS = ("content", "tags", "files", "source", "kind")  # as profiles call the columns of `Prepared`
-
-
-class Circumstances(Struct, frozen=True, kw_only=True):
-    """What scoring needs to know beside the memory itself."""
-
-    asked: Asked
-    statistics: Statistics
-    profile: Profile
-    kind_weights: Mapping[str, float]
-    files: tuple[str, ...]
-    now: datetime
-
-
-class Scored(Struct, frozen=True):
-    """A candidate with its score, which is the product of what `why` says."""
-
-    found: Found
-    score: float
-    why: dict[str, float]
-    parts: dict[str, float] = {}  # what the match is the sum of, where it is one
-
-
-def scorer(at: Circumstances) -> Callable[[Found], Scored]:
-    """What scores one candidate after the other under the same circumstances."""
-    now, relevance = at.now, _relevance(at)
-    others = [(name, _factor(name, at)) for name in at.profile.factors if name != MATCH]
-
-    def score(found: Found) -> Scored:
-        why = {MATCH: relevance(found.prepared)}
-        for name, factor in others:
-            why[name] = factor(found.memory, now)
-        return Scored(found, prod(why.values()), why)
-
-    return score
-
-
-def ranking(at: Circumstances) -> Ranking:
-    """The same order, as far as a storage can tell it: all factors but the files at hand."""
-    return Ranking(
-        relevance=_relevance(at),
-        factors=tuple(name for name in at.profile.factors if name not in (MATCH, "files")),
-        kind_weights=at.kind_weights,
-        now=at.now,
-    )
-
-
-def hit(scored: Scored, asked: Asked) -> Hit:
-    """The hit that a candidate makes, with the words that were found in it."""
-    found = scored.found
-    words = matched(found, asked)
-    return Hit(memory=found.memory, score=scored.score, why=scored.why, matched=words, parts=scored.parts)
-
-
-def matched(found: Found, asked: Asked) -> dict[str, str]:
-    """Which words were found, and how each came to be looked for."""
-    prepared = found.prepared
-    held = (
-        f" {prepared.words} {prepared.tag_words} {prepared.file_words} {prepared.source_words} {prepared.kind_words} "
-    )
-    return {word: asked.reasons.get(word, ASKED_FOR) for word in asked.words if f" {word} " in held}
 
 
 def file_affinity(memory: Memory, files: Sequence[str]) -> float:
@@ -94,18 +42,63 @@ def file_affinity(memory: Memory, files: Sequence[str]) -> float:
     return SHARED_FOLDER if any(str(PurePosixPath(file).parent) in folders for file in memory.files) else 1.0
 
 
-def _relevance(at: Circumstances) -> bm25.Scorer:
-    return bm25.scorer(at.asked.weights, at.statistics, _columns(at.profile), by_tokens=at.profile.by_tokens)
+FACTORS: Mapping[str, Callable[[Memory, Request, Settings], float]] = {
+    "kind": lambda memory, request, settings: by_kind(settings.kind_weights, memory.kind),
+    "files": lambda memory, request, settings: file_affinity(memory, request.files),
+}
 
 
-def _factor(name: str, at: Circumstances) -> Callable[[Memory, datetime], float]:
-    if name == "kind":
-        return lambda memory, now: by_kind(at.kind_weights, memory.kind)
-    if name == "files":
-        return lambda memory, now: file_affinity(memory, at.files)
-    return worth.FACTORS[name]
+class Scored(Struct, frozen=True):
+    """A candidate with its score, which is the product of `why`."""
+
+    found: Found
+    score: float
+    why: dict[str, float]
+    parts: dict[str, float] = {}  # the summands of the match, where it is a sum
+
+    @property
+    def memory(self) -> Memory:
+        return self.found.memory
 
 
-def _columns(profile: Profile) -> tuple[float, float, float, float, float]:
-    content, tags, files, source, kind = (profile.columns.get(name, 0.0) for name in _COLUMNS)
-    return content, tags, files, source, kind
+def relevance(words: SearchWords, statistics: Statistics, profile: Profile) -> bm25.Scorer:
+    """How well the words fit a memory: the factor `match`."""
+    columns = [profile.columns.get(name, 0.0) for name in ("content", "tags", "files", "source", "kind")]
+    return bm25.scorer(words.weights, statistics, columns, by_tokens=profile.by_tokens)
+
+
+def scorer(match: bm25.Scorer, request: Request, settings: Settings, now: datetime) -> Callable[[Found], Scored]:
+    """A function that scores one candidate after the other for the same question."""
+    names = [name for name in profile_of(request, settings).factors if name != MATCH]
+    factors = [(name, _factor(name, request, settings)) for name in names]
+
+    def score(found: Found) -> Scored:
+        why = {MATCH: match(found.prepared)}
+        for name, factor in factors:
+            why[name] = factor(found.memory, now)
+        return Scored(found, prod(why.values()), why)
+
+    return score
+
+
+def _factor(name: str, request: Request, settings: Settings) -> Callable[[Memory, datetime], float]:
+    if name in worth.FACTORS:
+        return worth.FACTORS[name]
+    own = FACTORS[name]
+    return lambda memory, now: own(memory, request, settings)
+
+
+def ranking(match: bm25.Scorer, request: Request, settings: Settings, now: datetime) -> Ranking:
+    """The same order, as far as a storage can compute it: without factors that depend on the question."""
+    known = (*worth.FACTORS, "kind")
+    factors = tuple(name for name in profile_of(request, settings).factors if name in known)
+    return Ranking(relevance=match, factors=factors, kind_weights=settings.kind_weights, now=now)
+
+
+def hit(scored: Scored, words: SearchWords) -> Hit:
+    """The hit that a candidate makes, with the words that were found in it and how each came in."""
+    found, prepared = scored.found, scored.found.prepared
+    columns = (prepared.words, prepared.tag_words, prepared.file_words, prepared.source_words, prepared.kind_words)
+    held = f" {' '.join(columns)} "
+    matched = {word: words.reason(word) for word in words.weights if f" {word} " in held}
+    return Hit(memory=found.memory, score=scored.score, why=scored.why, matched=matched, parts=scored.parts)

@@ -1,40 +1,75 @@
-"""Which of the best memories are the answer, and why the others are not.
+"""Rerank, select, follow: from the best memories to the answer, and why the others are not in it.
 
-Fifth step of the read path. Rule: of those that were considered and not returned, the best few say why; what ranked
-behind them was scored, and no more is known of it.
-
-Room for somebody else's opinion: a reranker adds one factor to each hit.
-
-Fourth step of the read path; by default there is none. Rule: it may be wrong, it may fail, it may be slow. Our own
-order stands whenever it does not deliver in time, and the answer says so.
+Last steps of the read path over memories. A host's reranker may add one factor to each hit; it may be wrong, fail or be
+slow, and then our own order stands and the answer says so. Links bring in what was recalled together with the hits
+before; these never rank above the hits. Rule: of the hits that were considered and not returned, the best few say why.
 """
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from math import isfinite
+from typing import TypeVar
 
+from kept import worth
 from kept.model import Hit, Memory, Miss, replace
+from kept.ports import Reader
+from kept.recall import Reranker
 from kept.recall.score import Scored
 from kept.tables import Profile
 
 AT_LEAST_CONSIDERED = 15
 MOST_MISSES = 10  # that say why
+LINK_HALF_LIFE_DAYS = 30.0
+_HALF_TRUST = 2.0  # a link of this strength passes on half of a score
+_LINK_STEPS = 2  # memories linked to a hit, and those linked to them
+_FAINTEST_LINK = 0.1
+
+Ranked = TypeVar("Ranked", Scored, Hit)
 
 
-def best_first(scored: Sequence[Scored]) -> list[Scored]:
-    """Candidates in order; of equals, the newer one first."""
-    return sorted(scored, key=lambda one: _place(one.score, one.found.memory))
+def best_first(ranked: Sequence[Ranked]) -> list[Ranked]:
+    """In order of their scores; of equals, the newer one first."""
 
+    def place(one: Ranked) -> tuple[float, float, str, int]:
+        memory = one.memory
+        return -one.score, -memory.created_at.timestamp(), memory.space, -memory.id
 
-def in_order(hits: Sequence[Hit]) -> list[Hit]:
-    """Hits in the same order."""
-    return sorted(hits, key=lambda hit: _place(hit.score, hit.memory))
+    return sorted(ranked, key=place)
 
 
 def considered(limit: int) -> int:
     """How many of the best are considered for an answer of at most `limit`."""
     return max(AT_LEAST_CONSIDERED, 3 * limit)
+
+
+def rerank(query: str, hits: Sequence[Hit], reranker: Reranker, timeout_s: float) -> tuple[list[Hit], str | None]:
+    """The hits in the order that the factor `rerank` gives them, and None; or as they were, and a sentence why."""
+    answers: list[Sequence[float]] = []
+    errors: list[BaseException] = []
+
+    def ask() -> None:
+        try:
+            answers.append(reranker(query, hits))
+        except BaseException as error:  # somebody else's code, in a thread of its own: reported, never raised
+            errors.append(error)
+
+    thread = threading.Thread(target=ask, daemon=True, name="kept-reranker")
+    thread.start()
+    thread.join(timeout_s)
+    if errors:
+        return list(hits), f"The reranker failed ({type(errors[0]).__name__}), so hits are in our own order."
+    if not answers:
+        return list(hits), f"The reranker took longer than {timeout_s * 1000:.0f} ms, so hits are in our own order."
+    factors = [float(factor) for factor in answers[0]]
+    if len(factors) != len(hits) or not all(isfinite(factor) and factor >= 0 for factor in factors):
+        return list(hits), "The reranker did not return one number per hit, so hits are in our own order."
+    reranked = [
+        replace(hit, score=hit.score * factor, why=hit.why | {"rerank": factor})
+        for hit, factor in zip(hits, factors, strict=True)
+    ]
+    return best_first(reranked), None
 
 
 def select(hits: Sequence[Hit], profile: Profile, limit: int, *, top: int) -> tuple[list[Hit], list[Miss]]:
@@ -63,36 +98,34 @@ def select(hits: Sequence[Hit], profile: Profile, limit: int, *, top: int) -> tu
     return chosen, misses
 
 
-def _place(score: float, memory: Memory) -> tuple[float, float, str, int]:
-    return -score, -memory.created_at.timestamp(), memory.space, -memory.id
+def follow(hits: Sequence[Hit], readers: Sequence[Reader], now: datetime, *, limit: int) -> list[Hit]:
+    """At most `limit` more hits: live memories that were recalled together with the given ones, and with those."""
+    known = {hit.memory.uid for hit in hits}
+    spaces = {reader.space: reader for reader in readers}
+    brought: list[Hit] = []
+    edge = list(hits)
+    for _ in range(_LINK_STEPS):
+        next_edge: list[Hit] = []
+        for hit in edge:
+            for linked, strength in _linked(hit.memory, spaces, now):
+                if linked.uid in known or linked.is_archived or strength < _FAINTEST_LINK:
+                    continue
+                known.add(linked.uid)
+                share = strength / (strength + _HALF_TRUST)
+                why = {"linked hit": hit.score, "link": share}
+                matched = {hit.ref: "recalled together"}
+                next_edge.append(Hit(memory=linked, score=hit.score * share, why=why, matched=matched))
+        brought += next_edge
+        edge = next_edge
+    brought.sort(key=lambda hit: (-hit.score, hit.memory.uid))
+    return brought[:limit]
 
 
-# query, hits in order → one factor (0 or more) for each
-Reranker = Callable[[str, Sequence[Hit]], Sequence[float]]
-
-
-def rerank(query: str, hits: Sequence[Hit], reranker: Reranker, timeout_s: float) -> tuple[list[Hit], str | None]:
-    """The hits with the factor `rerank`, and None; or the hits as they were, and a sentence why."""
-    answers: list[Sequence[float]] = []
-    errors: list[BaseException] = []
-
-    def ask() -> None:
-        try:
-            answers.append(reranker(query, hits))
-        except BaseException as error:  # somebody else's code, in a thread of its own: reported, never raised
-            errors.append(error)
-
-    thread = threading.Thread(target=ask, daemon=True, name="kept-reranker")
-    thread.start()
-    thread.join(timeout_s)
-    if errors:
-        return list(hits), f"the reranker failed ({type(errors[0]).__name__}), so our own order stands"
-    if not answers:
-        return list(hits), f"the reranker took longer than {timeout_s * 1000:.0f} ms, so our own order stands"
-    factors = [float(factor) for factor in answers[0]]
-    if len(factors) != len(hits) or not all(isfinite(factor) and factor >= 0 for factor in factors):
-        return list(hits), "the reranker did not give one number for each hit, so our own order stands"
-    return [
-        replace(hit, score=hit.score * factor, why=hit.why | {"rerank": factor})
-        for hit, factor in zip(hits, factors, strict=True)
-    ], None
+def _linked(memory: Memory, spaces: dict[str, Reader], now: datetime) -> Iterator[tuple[Memory, float]]:
+    """The memories linked to this one, with what is left of each link: half of it after a month."""
+    reader = spaces.get(memory.space)
+    if reader is None:
+        return
+    for related, strength, last_at in reader.links(memory.id):
+        if (other := reader.get(Memory, related)) is not None:
+            yield other, strength * 0.5 ** (worth.days_between(last_at, now) / LINK_HALF_LIFE_DAYS)

@@ -1,1 +1,268 @@
-"""Briefings: what to tell an agent, within a budget, in its style."""
+"""Briefings: what an agent should know before it starts, as one text that fits a budget and a style.
+
+Last steps of the read path, for a host that injects memories. Three files, and this is their door:
+
+    situation.py   collect: what could be told in this situation, best first in each section, and why   `collect`
+    __init__.py    budget and compose: how many tokens each section may take, and what fits             `compose`
+    render.py      format: the text in XML, Markdown, plain text or JSON, which no content can break out of
+
+Sections are filled in this order: pinned memories (`always`), what other agents of the session found (`bridge`), what
+fits the prompt (`retrieval`), summaries of earlier sessions (`summary`). What one section does not use flows on to the
+next. Within a section rank decides what gets in, but memories are shown oldest first: a new one goes to the end, the
+text before it stays the same byte for byte, and a prompt cache stays valid. Pure, apart from the readers of `collect`.
+Rule: the text is measured as it will be read, markup included; never more than the total; and a memory that does not
+fit is named in `left_out`, never cut.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import ceil
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from kept import tokens
+from kept.model import Briefing, Entry, LeftOut, Memory, Section
+from kept.recall.briefing.render import (
+    STYLES,
+    Pair,
+    conflict_sentence,
+    frame_of,
+    heading_of,
+    render_briefing,
+    render_entry,
+)
+from kept.recall.briefing.situation import Material, Situation, collect, question_of, tier_of
+
+__all__ = [
+    "NO_ROOM",
+    "STYLES",
+    "Material",
+    "Order",
+    "Pair",
+    "Situation",
+    "allocate",
+    "collect",
+    "compose",
+    "conflict_sentence",
+    "distrust",
+    "fitting",
+    "fitting_shared",
+    "question_of",
+    "render_entry",
+    "total_tokens",
+]
+
+MOST_TOKENS = 5_000
+MOST_PERCENT = 8.0  # of the context that is left
+
+
+class Allocation(NamedTuple):
+    """The tokens of each section before anything flows on, in the order in which they are filled."""
+
+    always: int
+    bridge: int
+    retrieval: int
+    summary: int
+
+
+def total_tokens(
+    budget_tokens: int | None,
+    remaining_tokens: int | None,
+    *,
+    most_tokens: int = MOST_TOKENS,
+    most_percent: float = MOST_PERCENT,
+) -> int:
+    """The tokens of a briefing: as given, or a share of what remains; the smaller of both, or else `most_tokens`."""
+    offers = [] if budget_tokens is None else [budget_tokens]
+    if remaining_tokens is not None:
+        offers.append(min(most_tokens, int(remaining_tokens * most_percent / 100)))
+    return max(0, min(offers, default=most_tokens))
+
+
+def allocate(total: int) -> Allocation:
+    """Share out a total. A section gets its minimum only while there is that much left."""
+    left = total
+    left -= (always := min(left, _clamp(total * 8 // 100, 200, 400)))
+    left -= (bridge := min(left, max(500, left // 2)))
+    left -= (retrieval := min(left, _clamp(left * 65 // 100, 300, 1500)))
+    summary = min(left, _clamp(left, 200, 600))
+    return Allocation(always, bridge, retrieval, summary)
+
+
+def fitting(costs: Sequence[int], room: int) -> list[int]:
+    """The places of those that fit, in their order; one that is too big is skipped."""
+    chosen = []
+    for place, cost in enumerate(costs):
+        if cost <= room:
+            chosen.append(place)
+            room -= cost
+    return chosen
+
+
+def fitting_shared(costs: Sequence[int], tiers: Sequence[str], room: int, shares: Mapping[str, int]) -> list[int]:
+    """The same, where each tier first has a share of the room to itself; what it leaves is for all.
+
+    A tier without a share gets nothing.
+    """
+    whole = sum(shares.values())
+    chosen: set[int] = set()
+    for tier, share in shares.items():
+        places = [place for place, own in enumerate(tiers) if own == tier and share]
+        own_room = room * share // whole if whole else 0
+        chosen.update(places[index] for index in fitting([costs[place] for place in places], own_room))
+    rest = [place for place, tier in enumerate(tiers) if place not in chosen and shares.get(tier)]
+    left = room - sum(costs[place] for place in chosen)
+    chosen.update(rest[index] for index in fitting([costs[place] for place in rest], left))
+    return sorted(chosen)
+
+
+def _clamp(number: int, least: int, most: int) -> int:
+    return max(least, min(number, most))
+
+
+INSTRUCTION_TAG = "instruction-like"  # set by the write path
+LEAST_CONFIDENCE = 0.35  # of what a tool said
+NO_ROOM = "there was no room for it"
+
+_SHOWN_ORDER = {"global": 0, "project": 1, "session": 2, "task": 3}
+
+
+class Order(Struct, frozen=True, kw_only=True):
+    """How long a briefing may be, in which style, and how the tiers share the section `retrieval`."""
+
+    total: int
+    style: str
+    shares: Mapping[str, int]
+    max_chars: int | None = None
+
+
+def compose(material: Material, order: Order) -> Briefing:
+    """The best briefing within the order's limits. Never over them; empty when nothing fits."""
+    left_out = {out.ref: out.reason for out in material.left_out}
+    parts = _filled(material, order, left_out)
+    text, spent = _rendered(parts, material.conflicts, order)
+    while spent > order.total or (order.max_chars is not None and len(text) > order.max_chars):
+        last = [part for part in parts if part.written][-1]
+        left_out[last.written.pop().entry.ref] = NO_ROOM
+        text, spent = _rendered(parts, material.conflicts, order)
+    sections = tuple(part.as_section() for part in parts)
+    shown = {entry.ref for section in sections for entry in section.entries}
+    return Briefing(
+        text=text,
+        style=order.style,
+        budget=order.total,
+        tokens=spent,
+        sections=sections,
+        left_out=tuple(LeftOut(ref=ref, reason=reason) for ref, reason in left_out.items() if ref not in shown),
+    )
+
+
+def distrust(memory: Memory) -> str | None:
+    """Why a memory must not be put before an agent unasked, or None. It can still be recalled and read."""
+    if INSTRUCTION_TAG in memory.tags:
+        return "it reads like an instruction, and nobody wrote it on purpose"
+    if memory.source.origin == "tool" and memory.confidence < LEAST_CONFIDENCE:
+        return "it comes from a tool, with little confidence"
+    return None
+
+
+class _Written(Struct, frozen=True):
+    """A memory as it will be read, and what it takes."""
+
+    entry: Entry
+    text: str
+    tokens: int
+    cost: int
+
+
+class _Part(Struct):
+    """A section in the making: what fits, best first."""
+
+    name: str
+    budget: int
+    heading_tokens: int
+    written: list[_Written] = []
+
+    def in_order(self) -> list[_Written]:
+        """As it is shown: oldest first, and what changes most often last."""
+        return sorted(self.written, key=lambda one: (_SHOWN_ORDER[one.entry.memory.tier], one.entry.memory.id))
+
+    def as_section(self) -> Section:
+        tokens = self.heading_tokens + sum(one.tokens for one in self.written) if self.written else 0
+        entries = tuple(one.entry for one in self.in_order())
+        return Section(name=self.name, budget=self.budget, tokens=tokens, entries=entries)
+
+
+def _filled(material: Material, order: Order, left_out: dict[str, str]) -> list[_Part]:
+    """The sections with what fits into each. What one leaves flows on to the next."""
+    room = order.total - _cost(frame_of(order.style), order)
+    carried = 0
+    shown: set[str] = set()
+    parts = []
+    for name, budget in allocate(order.total)._asdict().items():
+        entries = [_written(entry, name, order) for entry in _admitted(getattr(material, name), shown, left_out)]
+        costs = [one.cost for one in entries]
+        heading = heading_of(name, order.style)
+        heading_cost = _cost(heading, order)
+        carried += budget
+        available = min(carried, room) - heading_cost
+        if name == "retrieval":
+            chosen = fitting_shared(costs, [tier_of(one.entry.memory) for one in entries], available, order.shares)
+        else:
+            chosen = fitting(costs, available)
+        if chosen:
+            spent = heading_cost + sum(costs[place] for place in chosen)
+            room, carried = room - spent, carried - spent
+        fits = [entries[place] for place in chosen]
+        shown.update(one.entry.ref for one in fits)
+        left_out.update({one.entry.ref: NO_ROOM for one in entries if one.entry.ref not in shown})
+        parts.append(_Part(name, budget, tokens.estimate(heading), fits))
+    return parts
+
+
+def _written(entry: Entry, section: str, order: Order) -> _Written:
+    text = render_entry(entry, section, order.style)
+    own_tokens = tokens.estimate(text) + 1  # and the line break behind it
+    return _Written(entry, text, own_tokens, max(own_tokens, _chars_as_tokens(len(text) + 1, order)))
+
+
+def _admitted(entries: Iterable[Entry], shown: set[str], left_out: dict[str, str]) -> Iterator[Entry]:
+    """Those that may be shown and are not shown yet, each once."""
+    seen = set(shown)
+    for entry in entries:
+        if entry.ref in seen:
+            continue
+        seen.add(entry.ref)
+        if reason := distrust(entry.memory):
+            left_out[entry.ref] = reason
+        else:
+            yield entry
+
+
+def _cost(text: str, order: Order) -> int:
+    """What a text takes of the total."""
+    return max(tokens.estimate(text), _chars_as_tokens(len(text), order))
+
+
+def _chars_as_tokens(chars: int, order: Order) -> int:
+    """Where characters are limited as well, they are counted in the same coin."""
+    return ceil(chars * order.total / order.max_chars) if order.max_chars else 0
+
+
+def _rendered(parts: Sequence[_Part], conflicts: Sequence[Pair], order: Order) -> tuple[str, int]:
+    refs = {one.entry.ref for part in parts for one in part.written}
+    sections = {part.name: [one.text for one in part.in_order()] for part in parts}
+    text = render_briefing(sections, _told(conflicts, refs, order), order.style)
+    return text, tokens.estimate(text)
+
+
+def _told(conflicts: Sequence[Pair], refs: set[str], order: Order) -> list[Pair]:
+    """The conflicts to warn of, within a quarter of the total: those with both sides in view first, then with one.
+
+    A text that must not be shown does not get in by way of a warning.
+    """
+    in_view = [pair for pair in conflicts if any(memory.ref in refs for memory in pair)]
+    trusted = [pair for pair in in_view if not any(distrust(memory) for memory in pair)]
+    trusted.sort(key=lambda pair: not all(memory.ref in refs for memory in pair))
+    costs = [_cost(conflict_sentence(pair), order) for pair in trusted]
+    return [trusted[place] for place in fitting(costs, order.total // 4)]

@@ -1,10 +1,10 @@
 r"""A briefing as text, in the style that its reader knows best.
 
 Last step of the read path. Four styles: XML for Claude Code, Markdown for Gemini, plain text for Codex and OpenCode,
-JSON for programs. Rule: no content gets out of its place. Whatever could pass for our own markup, or hides from the
-eye, is written out so that it can be read back exactly: `\u{5b}id:7]`, or in XML and JSON as they write such things.
+JSON for programs. Rule: no content gets out of its place. Whatever could pass for our own markup, or is invisible, is
+escaped so that it can be read back exactly: `\u{5b}id:7]`, or the way XML and JSON escape it.
 
-Nothing here knows the time or a dictionary's mood: the same memories give the same bytes, and a prompt's cache holds.
+The same memories give the same bytes, so that a prompt cache stays valid.
 """
 
 import re
@@ -51,7 +51,7 @@ class Style(Struct, frozen=True):
     frame: Callable[[Sequence[str]], str]
 
 
-def render(sections: Mapping[str, Sequence[str]], conflicts: Sequence[Pair], style: str) -> str:
+def render_briefing(sections: Mapping[str, Sequence[str]], conflicts: Sequence[Pair], style: str) -> str:
     """The whole text, of the memories of each section as `render_entry` wrote them; empty when there are none."""
     of = STYLES[style]
     parts = [of.section(name, entries) for name, entries in sections.items() if entries]

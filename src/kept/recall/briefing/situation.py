@@ -1,7 +1,7 @@
-"""What there is to tell an agent in its situation: candidates for a briefing, each with why it is there.
+"""Collect the material of a briefing: the memories that could be told in a situation, each with why it is there.
 
-Between recall, which answers the prompt, and `compose`, which decides what fits. Reads, and judges only what is out of
-place here. Rule: best first in every section, because what comes last is what goes first when room is short.
+Between recall, which answers the prompt, and `compose`, which decides what fits. Rule: best first in every section,
+because the last ones are dropped first when room is short.
 """
 
 from collections import Counter
@@ -12,9 +12,9 @@ from math import prod
 from msgspec import Struct
 
 from kept import text, worth
-from kept.model import Conflict, Entry, Hit, LeftOut, Memory, Recalled
+from kept.model import GLOBAL, Conflict, Entry, LeftOut, Memory, Recalled
 from kept.ports import LIVE, Reader, Where
-from kept.recall.briefing.compose import Found, ends_first, tier_of
+from kept.recall import Request
 from kept.recall.briefing.render import Pair
 from kept.recall.pipeline import MOST_PINNED
 from kept.recall.score import file_affinity
@@ -22,13 +22,13 @@ from kept.settings import Settings
 from kept.tables import PROFILES, by_kind
 
 MOST_RECALLED = 40
-SURE = 5  # of those, the best; for the others near enough is good enough
-MOST_OF_A_TIER = 20  # of those: the budget lets fewer through, and no tier must push another out before that
+EXACT_TOP = 5  # of those; the others may be nearly the best
+MOST_OF_A_TIER = 20  # of those: the budget lets fewer through, and no tier may push another out before that
 MOST_FROM_OTHERS = 50
 MOST_OF_TASK = 20
 MOST_ABOUT_FILES = 5
 MOST_SUMMARIES = 3
-NEWEST = 100  # the worthiest of these are told where nothing was asked
+NEWEST = 100  # without a prompt, the worthiest of these are told
 
 
 class Situation(Struct, frozen=True, kw_only=True):
@@ -42,10 +42,26 @@ class Situation(Struct, frozen=True, kw_only=True):
     head_tail: int = 0
 
 
-def what_to_tell(
+def question_of(situation: Situation) -> Request:
+    """The question whose answer goes into the section `retrieval`."""
+    return Request(query=situation.prompt, limit=MOST_RECALLED, exact_top=EXACT_TOP, files=situation.files)
+
+
+class Material(Struct, frozen=True, kw_only=True):
+    """What could be told, best first in each section, and which memories are known to contradict each other."""
+
+    always: Sequence[Entry] = ()
+    bridge: Sequence[Entry] = ()
+    retrieval: Sequence[Entry] = ()
+    summary: Sequence[Entry] = ()
+    conflicts: Sequence[Pair] = ()
+    left_out: Sequence[LeftOut] = ()
+
+
+def collect(
     situation: Situation, recalled: Recalled, readers: Sequence[Reader], settings: Settings, now: datetime
-) -> Found:
-    """Everything that could be told, best first in each section, each with why it is there."""
+) -> Material:
+    """Everything that could be told; `recalled` is the answer to the prompt."""
     left_out: list[LeftOut] = []
     pinned = [memory for reader in readers for memory in reader.select(Where(statuses=("pinned",)), limit=MOST_PINNED)]
     always = [Entry(memory=memory, why="pinned") for memory in pinned[:MOST_PINNED]]
@@ -62,7 +78,21 @@ def what_to_tell(
         "summary": _summaries(readers),
     }
     conflicts = _with_rivals(sections, readers)
-    return Found(**sections, conflicts=conflicts, left_out=left_out)
+    return Material(**sections, conflicts=conflicts, left_out=left_out)
+
+
+def tier_of(memory: Memory) -> str:
+    """Whose share a memory takes: a finding of a session belongs to its project."""
+    if memory.space == GLOBAL:
+        return GLOBAL
+    return "project" if memory.tier == "session" else memory.tier
+
+
+def ends_first(entries: Sequence[Entry], n: int) -> list[Entry]:
+    """The n newest and the n oldest before all others; otherwise in the order given."""
+    by_age = sorted(entries, key=lambda entry: (entry.memory.created_at, entry.memory.id))
+    ends = {entry.ref for entry in (*by_age[:n], *by_age[max(n, len(by_age) - n) :])} if n > 0 else set()
+    return sorted(entries, key=lambda entry: entry.ref not in ends)
 
 
 def _fitting_the_prompt(recalled: Recalled, situation: Situation, left_out: list[LeftOut]) -> Iterator[Entry]:
@@ -75,11 +105,12 @@ def _fitting_the_prompt(recalled: Recalled, situation: Situation, left_out: list
         if reason := _out_of_place(hit.memory, situation):
             left_out.append(LeftOut(ref=hit.ref, reason=reason))
         else:
-            yield Entry(memory=hit.memory, why=_matches(hit))
+            words = ", ".join(hit.matched)
+            yield Entry(memory=hit.memory, why=f"matches {words}" if words else "fits the prompt")
 
 
 def _out_of_place(memory: Memory, situation: Situation) -> str | None:
-    """Why a memory tells nothing in this situation, or None."""
+    """Why a memory does not belong in this situation, or None."""
     if memory.tier == "task" and memory.source.task != situation.task:
         return "it belongs to another task"
     if memory.tier == "session" and situation.session is not None and memory.source.session == situation.session:
@@ -87,12 +118,8 @@ def _out_of_place(memory: Memory, situation: Situation) -> str | None:
     return None
 
 
-def _matches(hit: Hit) -> str:
-    return f"matches {', '.join(hit.matched)}" if hit.matched else "fits the prompt"
-
-
 def _worthiest(readers: Sequence[Reader], situation: Situation, settings: Settings, now: datetime) -> list[Entry]:
-    """Where nothing was asked: of the newest memories, those that recall would weigh most."""
+    """Without a prompt: of the newest memories, those that recall would weigh most."""
     factors = [worth.FACTORS[name] for name in PROFILES[settings.profile].factors if name in worth.FACTORS]
 
     def weight(memory: Memory) -> float:
@@ -106,11 +133,11 @@ def _worthiest(readers: Sequence[Reader], situation: Situation, settings: Settin
 
 
 def _about_files(files: Sequence[str], readers: Sequence[Reader]) -> list[Entry]:
-    """What is known of the files at hand, whatever was asked."""
+    """What is known of the files at hand, whatever the prompt is."""
     found: dict[str, Entry] = {}
     for reader in readers:
         for file in files:
-            # Paths are indexed by their words, of which the longest leads to few: no need to look through everything.
+            # Paths are indexed by their words; the longest one leads to few memories.
             longest = max(text.words(file), key=len, default="")
             where = Where(files=(file,), tiers=("session", "project", "global"))
             for hit in reader.search([longest], where, limit=MOST_ABOUT_FILES, newest=True) if longest else ():
@@ -128,7 +155,7 @@ def _of_task(task: str | None, readers: Sequence[Reader]) -> list[Entry]:
 
 
 def _from_other_agents(situation: Situation, readers: Sequence[Reader]) -> list[Entry]:
-    """What others found in the very session in which this agent works, newest first."""
+    """What other agents found in the session in which this one works, newest first."""
     if situation.session is None:
         return []
     where = Where(session=situation.session, tiers=("session",))
@@ -143,7 +170,7 @@ def _from_other_agents(situation: Situation, readers: Sequence[Reader]) -> list[
 def _summaries(readers: Sequence[Reader]) -> list[Entry]:
     """The newest summary of each of the last sessions."""
     where = Where(kinds=("summary",))
-    words = text.words("summary")  # kinds are indexed as words: no need to look through everything
+    words = text.words("summary")  # kinds are indexed as words
     newest: dict[str, Memory] = {}
     for reader in readers:
         for hit in reader.search(words, where, limit=4 * MOST_SUMMARIES, newest=True):
@@ -164,7 +191,7 @@ def _with_rivals(sections: dict[str, list[Entry]], readers: Sequence[Reader]) ->
             if conflict.resolved_at is not None or conflict.type == "ambiguous" or known.keys().isdisjoint(sides):
                 continue
             left, right = (known.get(uid) or next(iter(reader.select(Where(uid=uid), limit=1)), None) for uid in sides)
-            if left is None or right is None:  # one has left the memory: nothing contradicts any more
+            if left is None or right is None:  # one was archived or erased: no contradiction any more
                 continue
             pairs.append((left, right))
             for memory, rival in ((left, right), (right, left)):

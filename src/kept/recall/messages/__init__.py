@@ -1,36 +1,35 @@
 """Recall over conversations: question → candidates → features → score → hits, by message or by session.
 
-The read path of the scope `sessions`. A message is short, leans on those around it, and answers in other words than
-the question: so it is judged by its own words, by its neighbours and its session, by who says it, and by whether it
-looks like an answer. Rule: the score of a message is a weighted SUM of named features (`Weights`, which are data);
-`why` holds each summand, and they add up to `score`. Only what holds a word of the question, or stands beside it, is
-looked at.
+The read path of scope `sessions`. A message is short, leans on the messages around it, and answers in other words than
+the question. So it is judged by its own words, its neighbours and its session, by who says it, and by whether it looks
+like an answer. Only messages that hold a word of the question, or are next to one that does, are candidates.
 
-Old conversations, searched on request: a look at the messages that also sees those which are packed.
+`recall_messages` is the door. `question.py` reads the question (words, times, kind of answer) with the tables of
+`english.py`. Rule: the score of a message is a weighted SUM of named features. `describe` computes each feature,
+`MessageWeights` holds the weights, `hit.why` shows the summands.
 
-Packed sessions are compressed and in no index, so each is unpacked, read and let go again: about a second for 20,000
-messages. Rule: whoever asks through this gets one answer over all messages, as if none had been packed.
+Packed sessions are compressed and in no index. On request `WithPacked` unpacks and reads them all, about a second for
+20,000 messages; the answer is the same as if none had been packed.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
-from functools import partial
+from datetime import UTC, datetime
 from heapq import nlargest
-from math import log
+from math import inf, log
 from operator import mul
-from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import asdict
 
 from kept import bm25, text, vectors
-from kept.model import Message, Session
-from kept.ports import ALWAYS, Deadline, Embedder, FoundMessage, Messages, Period, Prepared, Reader, Statistics, TooLate
+from kept.model import Hit, Memory, Message, Recalled, Session, Source
+from kept.ports import ALWAYS, Deadline, Embedder, FoundMessage, Period, Prepared, Reader, Statistics, TooLate
+from kept.recall import Circumstances, Request
 from kept.recall.candidates import affordable
+from kept.recall.hybrid import embedder_failed
 from kept.recall.messages import english
-from kept.recall.messages.question import Question, understand
-from kept.recall.query import ASKED_FOR
+from kept.recall.messages.question import Question, read_question
 
 CANDIDATES = 150
 COMPARED = 40  # of the candidates, the best, whose meaning is compared where vectors are on
@@ -51,7 +50,7 @@ _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _DIGITS = re.compile(r"\b\d+\b")
 
 
-class Weights(Struct, frozen=True, kw_only=True):
+class MessageWeights(Struct, frozen=True, kw_only=True):
     """What each feature of a message counts, when its match counts 1. A feature is 0 or more, mostly at most 1."""
 
     match: float = 1.0  # BM25 of its own words, as a share of the best candidate's
@@ -75,81 +74,70 @@ class Weights(Struct, frozen=True, kw_only=True):
     long: float = -0.35  # goes on and on: the logarithm of how many times too long it is
 
 
-class MessageRequest(Struct, frozen=True, kw_only=True):
-    """What is asked of the conversations. By session, each session comes once, with its best message."""
-
-    query: str
-    limit: int
-    by: Literal["message", "session"] = "message"
-    session: str | None = None  # within this one only
-    period: Period = ALWAYS
-    weights: Weights = Weights()
-
-
-class MessageHit(Struct, frozen=True, kw_only=True):
-    """A message that answers a question. The parts in `why` add up to `score`; `matched` is as in `Hit`."""
-
-    message: Message
-    score: float
-    why: dict[str, float]
-    session_score: float
-    matched: dict[str, str] = {}
-
-
-class RecalledMessages(Struct, frozen=True, kw_only=True):
-    """The answer: hits, best first, the words that were looked for, and None or a sentence on what was cut short."""
-
-    hits: tuple[MessageHit, ...] = ()
-    words: tuple[str, ...] = ()
-    degraded: str | None = None
+WEIGHTS = MessageWeights()
 
 
 def recall_messages(
-    request: MessageRequest,
-    reader: Messages,
-    *,
-    now: datetime,
-    deadline: Deadline,
-    embedder: Embedder | None = None,
-) -> RecalledMessages:
-    """The messages that answer a question best. Never raises for anything a question could say."""
-    question = understand(request.query, now)
-    statistics = reader.message_statistics(question.asked.words)
-    found, note = _search(question, reader, statistics, request, deadline)
+    request: Request, given: Circumstances, *, session: str | None = None, weights: MessageWeights = WEIGHTS
+) -> Recalled:
+    """The messages of the first space, or of one session in it, that answer a question best.
+
+    A hit has the form of a memory, so that whoever reads hits can read these. Never raises for anything a question
+    could say.
+    """
+    started = given.timer()
+    if not given.readers:
+        return Recalled()
+    reader = WithPacked(given.readers[0]) if request.packed else given.readers[0]
+    seconds = inf if request.packed else given.settings.recall_deadline_ms / 1000
+    deadline = Deadline(given.timer, started + seconds)
+    period = Period(since=request.since, until=request.until)
+    question = read_question(request.query, given.now)
+    statistics = reader.message_statistics(question.words.all)
+    found, note = _search(question, reader, statistics, session, period, deadline)
     speakers = {one.message.speaker for one in found if one.message.speaker}
     asked_about = _named(speakers, request.query)
     question = question.without({word for speaker in speakers for word in text.words(speaker)})
-    relevance = bm25.scorer(question.asked.weights, statistics)
-    candidates = [_candidate(one, relevance(_prepared(one))) for one in found]
+    relevance = bm25.scorer(question.words.weights, statistics)
+    candidates = [candidate(one, relevance(_prepared(one))) for one in found]
     if not deadline.is_over():
-        beside = _led_on(candidates, reader)
-        candidates += [_candidate(one, 0.0) for one in beside if request.period.holds(one.message.at)]
+        candidates += [candidate(one, 0.0) for one in _beside(candidates, reader) if period.holds(one.message.at)]
     elif candidates and note is None:
-        note = "time was over, so the messages beside the best ones were not looked at"
-    about = asked_about if asked_about != speakers else set()  # who names everybody, names nobody
-    features = describe(candidates, question, statistics, about)
-    if embedder is not None and candidates and not deadline.is_over():
-        note = _compare_meanings(candidates, features, request, reader, embedder) or note
-    return RecalledMessages(
-        hits=tuple(_hits(candidates, features, question, request)), words=question.asked.words, degraded=note
+        note = "Time ran out, so the messages next to the best ones were not searched."
+    if asked_about == speakers:  # a question that names everybody names nobody
+        asked_about = set()
+    features = describe(candidates, question, statistics, asked_about)
+    if given.embedder is not None and candidates and not deadline.is_over():
+        note = _compare_meanings(candidates, features, weights, request.query, reader, given.embedder) or note
+    return Recalled(
+        hits=tuple(_hits(candidates, features, weights, question, request, given.readers[0].space)),
+        words=question.words.all,
+        degraded=note,
+        took_ms=(given.timer() - started) * 1000,
     )
 
 
 def _search(
-    question: Question, reader: Messages, statistics: Statistics, request: MessageRequest, deadline: Deadline
+    question: Question,
+    reader: "Reader | WithPacked",
+    statistics: Statistics,
+    session: str | None,
+    period: Period,
+    deadline: Deadline,
 ) -> tuple[list[FoundMessage], str | None]:
     """The best messages by the words that fit the budget of postings, and a note if time ran out."""
     words = _searched(question, statistics)
-    search = partial(reader.search_messages, limit=CANDIDATES, session=request.session, period=request.period)
     try:
-        return search(words, deadline=deadline), None
+        found = reader.search_messages(words, limit=CANDIDATES, session=session, period=period, deadline=deadline)
+        return found, None
     except TooLate:
-        return search(words[:1]), "time was over, so messages with the rarest word stand in for the best"
+        found = reader.search_messages(words[:1], limit=CANDIDATES, session=session, period=period)
+        return found, "Time ran out, so messages with the rarest word replace the best ones."
 
 
 def _searched(question: Question, statistics: Statistics) -> list[str]:
-    """What is searched for: the rarest words of the question, and as much of what they brought in as fits as well."""
-    asked, rows_with = question.asked, statistics.rows_with
+    """The words to search for: the rarest of the question, and as many of those they brought in as fit the budget."""
+    asked, rows_with = question.words, statistics.rows_with
     rare, common = affordable({word: asked.weights[word] for word in asked.literal}, statistics)
     words = rare or common[:1]
     budget = sum(rows_with[word] for word in affordable(asked.weights, statistics)[0])
@@ -167,21 +155,22 @@ def _named(speakers: set[str], query: str) -> set[str]:
     return {speaker for speaker in speakers if asked.intersection(text.words(speaker))}
 
 
-Place = tuple[str, int]
+MessagePlace = tuple[str, int]  # session, number
 
 
 class Candidate(Struct, frozen=True):
-    """A message that may answer, with what all its features are made of; `relevance` is the BM25 of its own words."""
+    """A message that may answer, with what its features are computed from; `relevance` is the BM25 of its own words."""
 
     found: FoundMessage
-    place: Place
+    place: MessagePlace
     words: frozenset[str]
     relevance: float
     is_short: bool
     is_question: bool
 
 
-def _candidate(found: FoundMessage, relevance: float) -> Candidate:
+def candidate(found: FoundMessage, relevance: float) -> Candidate:
+    """A message with what its features are computed from."""
     message = found.message
     return Candidate(
         found,
@@ -193,7 +182,7 @@ def _candidate(found: FoundMessage, relevance: float) -> Candidate:
     )
 
 
-def _led_on(candidates: Sequence[Candidate], reader: Messages) -> list[FoundMessage]:
+def _beside(candidates: Sequence[Candidate], reader: "Reader | WithPacked") -> list[FoundMessage]:
     """The short messages beside the best short ones: an answer need not repeat the words of the question."""
     short = [candidate for candidate in candidates if candidate.is_short and candidate.relevance > 0]
     best = [candidate.place for candidate in nlargest(LED_ON, short, key=lambda candidate: candidate.relevance)]
@@ -205,7 +194,7 @@ def _led_on(candidates: Sequence[Candidate], reader: Messages) -> list[FoundMess
 def describe(
     candidates: Sequence[Candidate], question: Question, statistics: Statistics, asked_about: set[str]
 ) -> list[dict[str, float]]:
-    """The features of each message, named as their weights are."""
+    """The features of each message, by the names of their weights."""
     best = max((candidate.relevance for candidate in candidates), default=0.0) or 1.0
     match = {candidate.place: candidate.relevance / best for candidate in candidates}
     asking = {candidate.place for candidate in candidates if candidate.is_question}
@@ -246,15 +235,16 @@ def describe(
 def _compare_meanings(
     candidates: Sequence[Candidate],
     features: Sequence[dict[str, float]],
-    request: MessageRequest,
-    reader: Messages,
+    weights: MessageWeights,
+    query: str,
+    reader: "Reader | WithPacked",
     embedder: Embedder,
 ) -> str | None:
-    """Add to the best candidates how near they are to the question by their vectors; a note if that failed.
+    """Add the feature `meaning` to the best candidates; a note if that failed.
 
-    Messages keep no vectors: those of a few dozen are made while somebody waits.
+    Messages keep no vectors: those of a few dozen are made for each question.
     """
-    scores = _scores(features, asdict(request.weights))
+    scores = _scores(features, asdict(weights))
     best = nlargest(COMPARED, range(len(candidates)), key=lambda at: scores[at])
     places = [candidates[at].place for at in best]
     before = [(session, n - 1) for session, n in places]
@@ -264,21 +254,21 @@ def _compare_meanings(
     pairs = [(said.get(earlier, ""), said[place]) for earlier, place in zip(before, places, strict=True)]
     texts = [f"{earlier[:COMPARED_CHARS]} {own[:COMPARED_CHARS]}" for earlier, own in pairs]
     try:
-        [asked, *meant] = vectors.pack(embedder.embed([request.query, *texts]))
+        [asked, *meant] = vectors.pack(embedder.embed([query, *texts]))
     except Exception as error:  # somebody else's code, perhaps: reported, never raised into an answer
-        return f"the embedder failed ({type(error).__name__}), so only words were compared"
+        return embedder_failed(error)
     for at, cosine in zip(best, vectors.cosines(asked, meant), strict=True):
         features[at]["meaning"] = max(0.0, cosine)
     return None
 
 
 def _sessions(
-    candidates: Sequence[Candidate], match: Mapping[Place, float], question: Question, statistics: Statistics
+    candidates: Sequence[Candidate], match: Mapping[MessagePlace, float], question: Question, statistics: Statistics
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Of each session: its best match, and which share of the question's own words, by rarity, it holds."""
+    """For each session: its best match, and the share of the question's own words, by rarity, that it holds."""
     rarity = {
-        word: question.asked.weights[word] * bm25.idf(statistics.rows, statistics.rows_with.get(word, 0))
-        for word in question.asked.literal
+        word: question.words.weights[word] * bm25.idf(statistics.rows, statistics.rows_with.get(word, 0))
+        for word in question.words.literal
     }
     whole = sum(rarity.values()) or 1.0
     best: dict[str, float] = {}
@@ -291,7 +281,7 @@ def _sessions(
 
 
 def _rarity_of_fillers(candidates: Sequence[Candidate], question: Question) -> list[tuple[str, float]]:
-    """Fillers with their share of all rarity, among the candidates: to count them in the whole index costs too much."""
+    """Fillers with their share of all rarity among the candidates; counting them in the whole index costs too much."""
     counts = {word: sum([word in candidate.words for candidate in candidates]) for word in question.fillers}
     rarity = {word: bm25.idf(2 * len(candidates), count) for word, count in counts.items() if count}
     whole = sum(rarity.values())
@@ -309,12 +299,14 @@ def _says_how_many(candidate: Candidate) -> bool:
 def _hits(
     candidates: Sequence[Candidate],
     features: Sequence[Mapping[str, float]],
+    weights: MessageWeights,
     question: Question,
-    request: MessageRequest,
-) -> list[MessageHit]:
-    """The answer, best first; of equals the later message. Each hit knows the score of its session."""
-    weights = asdict(request.weights)
-    scores = _scores(features, weights)
+    request: Request,
+    space: str,
+) -> Iterator[Hit]:
+    """The answer, best first; of equals the later message. Each hit has the score of its session in `parts`."""
+    weight_of = asdict(weights)
+    scores = _scores(features, weight_of)
     places = [candidate.place for candidate in candidates]
     order = sorted(range(len(places)), key=lambda at: (-scores[at], places[at][0], -places[at][1]))
     of_session: dict[str, list[int]] = {}
@@ -326,31 +318,37 @@ def _hits(
     }
     if request.by == "session":
         order = [of_session[session][0] for session in sorted(of_session, key=lambda name: -session_scores[name])]
-    return [
-        _hit(candidates[at], features[at], weights, question, session_scores[places[at][0]])
-        for at in order[: request.limit]
-    ]
+    for at in order[: request.limit]:
+        candidate = candidates[at]
+        parts = {name: weight_of[name] * value for name, value in features[at].items()}
+        why = {name: part for name, part in parts.items() if part}
+        yield Hit(
+            memory=_as_memory(candidate.found.message, space),
+            message=candidate.found.message,
+            score=sum(why.values()),
+            why=why,
+            matched={word: question.words.reason(word) for word in question.words.all if word in candidate.words},
+            parts={"session": session_scores[places[at][0]]},
+        )
 
 
-def _scores(features: Sequence[Mapping[str, float]], weights: Mapping[str, float]) -> list[float]:
-    return [sum(map(mul, values.values(), map(weights.__getitem__, values))) for values in features]
+def _scores(features: Sequence[Mapping[str, float]], weight_of: Mapping[str, float]) -> list[float]:
+    return [sum(map(mul, values.values(), map(weight_of.__getitem__, values))) for values in features]
 
 
-def _hit(
-    candidate: Candidate,
-    values: Mapping[str, float],
-    weights: Mapping[str, float],
-    question: Question,
-    session_score: float,
-) -> MessageHit:
-    why = {name: weights[name] * value for name, value in values.items() if weights[name] * value}
-    asked = question.asked
-    return MessageHit(
-        message=candidate.found.message,
-        score=sum(why.values()),
-        why=why,
-        session_score=session_score,
-        matched={word: asked.reasons.get(word, ASKED_FOR) for word in asked.words if word in candidate.words},
+def _as_memory(message: Message, space: str) -> Memory:
+    at = message.at or datetime.fromtimestamp(0, UTC)
+    return Memory(
+        id=message.n,
+        uid=f"{message.session}#{message.n}",
+        space=space,
+        content=message.content,
+        fingerprint="",
+        kind=message.role,
+        tier="session",
+        source=Source(origin="conversation", agent=message.speaker, session=message.session),
+        created_at=at,
+        updated_at=at,
     )
 
 
@@ -358,22 +356,13 @@ def _prepared(found: FoundMessage) -> Prepared:
     return Prepared(found.words, "", "", "", "", found.n_words, found.n_words)
 
 
-class WithPacked(Messages):
-    """The messages of a space, packed or not."""
+class WithPacked:
+    """The messages of a space, packed or not, searched as a `Reader` searches those that are not packed."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self._packed = [session.name for session in reader.all(Session) if session.packed_at is not None]
         self._counted: dict[tuple[str, ...], Statistics] = {}
-
-    def session(self, name: str) -> Session | None:
-        return self._reader.session(name)
-
-    def messages(self, session: str, *, after: int = 0, limit: int | None = None) -> list[Message]:
-        return self._reader.messages(session, after=after, limit=limit)
-
-    def last_number(self, session: str) -> int:
-        return self._reader.last_number(session)
 
     def messages_at(self, places: Sequence[tuple[str, int]]) -> list[FoundMessage]:
         unpacked = [place for place in places if place[0] not in self._packed]
@@ -393,11 +382,11 @@ class WithPacked(Messages):
         period: Period = ALWAYS,
         deadline: Deadline | None = None,
     ) -> list[FoundMessage]:
-        """As of any storage, but that time is no limit: somebody has asked for more than the quick answer."""
+        """As of any storage, but without a time limit: somebody asked for more than the quick answer."""
         score = bm25.scorer(words, self.message_statistics(words))
         found = self._reader.search_messages(words, limit=limit, session=session, period=period)
         old = (one for one in self._old(session) if period.holds(one.message.at))
-        scored = [(score(_prepared_packed(one)), one) for one in (*found, *old)]
+        scored = [(score(_prepared(one)), one) for one in (*found, *old)]
         best = nlargest(limit, (entry for entry in scored if entry[0]), key=lambda entry: entry[0])
         return [one for _, one in best]
 
@@ -423,7 +412,3 @@ class WithPacked(Messages):
 def _found(message: Message) -> FoundMessage:
     words, n_words = text.words_and_length(message.content)
     return FoundMessage(message, " ".join(words), n_words)
-
-
-def _prepared_packed(found: FoundMessage) -> Prepared:
-    return Prepared(found.words, "", "", "", "", found.n_words, found.n_words)

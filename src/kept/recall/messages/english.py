@@ -1,8 +1,8 @@
-"""What English brings along when somebody asks about a conversation: tables, and nothing that decides.
+"""Tables of English for questions about conversations: fillers, forms of a word, related words, kinds of things.
 
-Used by `question.py`. A question says "when did she buy"; the message says "we bought". A question asks for
-"instruments"; the message says "piano". Rule: general English of daily life only, no names and nothing of any one
-conversation; a word that is missing here costs a little, a wrong one costs more.
+A question says "when did she buy"; the message says "we bought". A question asks for "instruments"; the message says
+"piano". Tables only; nothing here decides. Rule: general English of daily life, no names and nothing of any single
+conversation. A missing word costs a little, a wrong one costs more.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,7 +24,7 @@ _ASIDES = """
     first last ago past passed follow up going back looking through thinking remember plan again trying confirm
     different specific example current currently recently lately day week month year time"""
 
-# Forms of one word that no stemmer brings together. Each line is a group.
+# Forms of one word that no stemmer brings together, in groups.
 _FORMS = """
     go went gone | buy bought | give gave given | get got gotten | take took taken | make made | see saw seen
     write wrote written | teach taught | think thought | bring brought | catch caught | feel felt | find found
@@ -39,7 +39,7 @@ _FORMS = """
     marry marriage wedding | die death dead | child children kid | foot feet | tooth teeth | man men
     woman women | mouse mice | life lives | wife wives | good better best | bad worse worst"""
 
-# Words that stand for each other in talk. Each line is a group.
+# Words that stand for each other in talk, in groups.
 _RELATED = """
     job work career occupation profession employ | kid child son daughter toddler baby
     husband wife spouse partner marry | mom mother mum | dad father | parent mom dad mother father
@@ -77,8 +77,7 @@ _KINDS = """
     sport: soccer football basketball baseball tennis golf hockey volleyball swimming running cycling skiing surfing
     game: chess poker xbox playstation nintendo console strategy
     food: pizza pasta salad soup sandwich burger chicken rice sushi taco curry bread cheese
-    meal: breakfast lunch dinner brunch
-    dessert: cake pie cookie chocolate brownie cheesecake pudding
+    meal: breakfast lunch dinner brunch | dessert: cake pie cookie chocolate brownie cheesecake pudding
     drink: coffee tea wine beer juice smoothie cocktail soda water
     fruit: apple banana orange strawberry blueberry mango grape peach
     vegetable: carrot tomato potato spinach broccoli pepper onion
@@ -88,37 +87,25 @@ _KINDS = """
     place: park beach museum restaurant cafe library city mountain lake
     job: engineer teacher nurse doctor lawyer manager designer developer artist writer chef waiter consultant analyst
     family: mom dad mother father sister brother son daughter wife husband grandma grandpa aunt uncle cousin
-    vehicle: car truck bike motorcycle van suv bus
-    car: toyota honda ford tesla bmw prius
+    vehicle: car truck bike motorcycle van suv bus | car: toyota honda ford tesla bmw prius
     clothes: shirt dress shoes jacket jeans sweater hat
     color: red blue green yellow orange purple pink black white brown gray
     music: rock jazz classical pop metal folk blues
     genre: fantasy mystery thriller romance horror comedy drama fiction
     hobby: painting photography reading gardening hiking cooking baking knitting dancing gaming fishing camping
     activity: hiking camping swimming painting running yoga biking dancing museum
-    exercise: yoga running weights pilates cardio swimming cycling
-    art: painting drawing sculpture pottery sketch
-    craft: pottery knitting sewing woodworking
-    weather: rain snow sun storm wind
-    season: spring summer fall autumn winter
-    holiday: christmas thanksgiving halloween easter
-    furniture: couch sofa table chair bed desk shelf bookshelf
-    device: phone laptop tablet watch camera headphones
-    disease: cancer diabetes asthma flu
-    injury: ankle knee back wrist shoulder sprain fracture
-    symptom: headache fever cough pain nausea
-    emotion: happy sad angry anxious proud grateful nervous excited
-    degree: bachelor master phd graduate major
-    subject: math science history biology psychology economics
+    exercise: yoga running weights pilates cardio swimming cycling | art: painting drawing sculpture pottery sketch
+    craft: pottery knitting sewing woodworking | weather: rain snow sun storm wind
+    season: spring summer fall autumn winter | holiday: christmas thanksgiving halloween easter
+    furniture: couch sofa table chair bed desk shelf bookshelf | device: phone laptop tablet watch camera headphones
+    disease: cancer diabetes asthma flu | injury: ankle knee back wrist shoulder sprain fracture
+    symptom: headache fever cough pain nausea | emotion: happy sad angry anxious proud grateful nervous excited
+    degree: bachelor master phd graduate major | subject: math science history biology psychology economics
     event: concert wedding party conference parade festival race workshop
     language: english spanish french german italian japanese chinese
-    plant: flower rose tree succulent orchid tomato basil herb
-    flower: rose sunflower tulip lily daisy orchid
-    tree: oak pine maple
-    app: netflix spotify instagram youtube uber
-    website: amazon etsy ebay
-    media: instagram facebook twitter tiktok youtube
-    store: target walmart ikea costco"""
+    plant: flower rose tree succulent orchid tomato basil herb | flower: rose sunflower tulip lily daisy orchid
+    tree: oak pine maple | app: netflix spotify instagram youtube uber | website: amazon etsy ebay
+    media: instagram facebook twitter tiktok youtube | store: target walmart ikea costco"""
 
 MONTHS = "january february march april may june july august september october november december".split()
 WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
@@ -166,17 +153,21 @@ def related() -> Mapping[str, frozenset[str]]:
 @cache
 def kinds() -> Mapping[str, frozenset[str]]:
     """Prepared name of a kind → things of that kind."""
-    lines = (line.split(":") for line in _KINDS.strip().splitlines())
-    return {text.words(kind)[0]: _prepared(things.split()) for kind, things in lines}
+    kinds = (group.split(":") for group in _split(_KINDS))
+    return {text.words(kind)[0]: _prepared(things.split()) for kind, things in kinds}
 
 
 def _groups(table: str) -> dict[str, frozenset[str]]:
     found: dict[str, frozenset[str]] = {}
-    for line in table.replace("|", "\n").strip().splitlines():
+    for line in _split(table):
         group = _prepared(line.split())
         for word in group:
             found[word] = found.get(word, frozenset()) | (group - {word})
     return found
+
+
+def _split(table: str) -> list[str]:
+    return table.strip().replace("\n", "|").split("|")
 
 
 def _prepared(words: Iterable[str]) -> frozenset[str]:

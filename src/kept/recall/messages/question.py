@@ -1,11 +1,8 @@
 """From a question about conversations to the words to look for, and to what an answer would look like.
 
-First step of recall over conversations, as `query.py` is of recall over memories. There a few key words are asked;
-here mostly a whole sentence, often in other words than those that were said. Rule: any string at all is a question.
-
-Which time a question speaks of: "in May 2023", "on 7 May", "two weeks ago", "last Saturday".
-
-Used by `question.py`. Rule: a moment is a hint and never a filter; a message without a time simply gets no hint.
+First step of recall over conversations, as `query.py` is for memories. There people type a few key words; here mostly a
+whole sentence, often in other words than those that were said. A question may also name a time: "in May 2023", "on
+7 May", "two weeks ago", "last Saturday"; that is a hint and never a filter. Rule: any string at all is a question.
 """
 
 import re
@@ -13,11 +10,12 @@ from collections.abc import Collection, Iterator
 from datetime import date, datetime, timedelta
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kept import text
 from kept.recall.messages import english
 from kept.recall.messages.english import MONTHS, WEEKDAYS
-from kept.recall.query import Asked
+from kept.recall.query import SearchWords
 
 _MONTH = "|".join(rf"{month[:3]}(?:{month[3:]})?" for month in MONTHS if month != "may")
 # "may" is a month only beside a number, or behind a word that puts it on the calendar.
@@ -119,12 +117,12 @@ _REPLY = re.compile(
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """What is asked: words with weights, `fillers` that hold the sentence together, and the kind of answer.
+    """A question as it was read: words with weights, `fillers` that hold the sentence together, and the kind of answer.
 
     `asks_reply`: about what the assistant said, not the user.
     """
 
-    asked: Asked
+    words: SearchWords
     fillers: tuple[str, ...]
     moments: Moments
     asks_when: bool
@@ -132,30 +130,25 @@ class Question(Struct, frozen=True, kw_only=True):
     asks_reply: bool
 
     def without(self, names: Collection[str]) -> "Question":
-        """The same question without these words, unless nothing would be left: names of those who speak."""
-        left = {word: weight for word, weight in self.asked.weights.items() if word not in names}
-        if not any(word not in self.asked.reasons for word in left):
+        """The same question without the names of those who speak, unless nothing would be left."""
+        left = {word: weight for word, weight in self.words.weights.items() if word not in names}
+        if not any(word not in self.words.reasons for word in left):
             return self
-        return Question(
-            asked=Asked(left, self.asked.reasons),
-            fillers=self.fillers,
-            moments=self.moments,
-            asks_when=self.asks_when,
-            asks_how_many=self.asks_how_many,
-            asks_reply=self.asks_reply,
-        )
+        return replace(self, words=SearchWords(left, self.words.reasons))
 
 
-def understand(query: str, now: datetime) -> Question:
+def read_question(query: str, now: datetime) -> Question:
     """Read a question; `now` is when it is asked."""
     words = text.query_words(query)
     fillers = [word for word in words if word in english.fillers()]
     content = [word for word in words if word not in english.fillers()] or words
     is_all_aside = all(word in english.asides() for word in content)
-    asked = Asked({word: ASIDE_WEIGHT if word in english.asides() and not is_all_aside else 1.0 for word in content})
+    asked = SearchWords(
+        {word: ASIDE_WEIGHT if word in english.asides() and not is_all_aside else 1.0 for word in content}
+    )
     lower = query.lower()
     return Question(
-        asked=_with_other_words(asked, words),
+        words=_with_other_words(asked, words),
         fillers=tuple(word for word in fillers if word not in asked.weights),
         moments=moments(query, now),
         asks_when=_WHEN.search(lower) is not None,
@@ -164,9 +157,9 @@ def understand(query: str, now: datetime) -> Question:
     )
 
 
-def _with_other_words(asked: Asked, words: Collection[str]) -> Asked:
+def _with_other_words(asked: SearchWords, words: Collection[str]) -> SearchWords:
     """Add other forms of the words, words that may stand for them, and things of the kinds they name."""
-    literal = asked.words
+    literal = asked.all
     sources = (
         (english.forms(), words, FORM_WEIGHT, "form of"),
         (english.related(), literal, RELATED_WEIGHT, "related to"),
