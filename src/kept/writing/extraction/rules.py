@@ -11,6 +11,7 @@ from functools import cache
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 MIN_HEADED_WORDS = 6
 
@@ -34,21 +35,25 @@ _SHORTHANDS = {
 
 
 class SentenceRule(Struct, frozen=True):
-    """The kind of a sentence that fits one of the lines.
+    """The kind of a sentence that fits one of the lines; without a kind, the rule only helps to judge.
 
     `is_intent`: the user wants it to be kept or followed. `is_headed`: the lines are about the headings above it.
     """
 
-    kind: str
-    lines: str
+    name: str
+    lines: str = ""
+    kind: str = ""
     tag: str | None = None
     is_intent: bool = False
     is_headed: bool = False
 
+    def fits(self, lowered: str) -> bool:
+        return phrases(self.lines).search(lowered) is not None
 
-_REMEMBER = SentenceRule(
-    "fact",
-    r"""
+
+# A rule is a line `name: kind marks`, and below it the ways to say it.
+_TABLE = r"""
+remember: fact intent
     ^<well>remember( that\b|:| this:)
     , remember (that|this)\b
     ^(please )?(note|bear in mind|keep in mind)( that\b|:)
@@ -56,12 +61,7 @@ _REMEMBER = SentenceRule(
     for the record
     for future reference
     ^fyi\b
-    """,
-    is_intent=True,
-)
-_DECISION = SentenceRule(
-    "decision",
-    r"""
+decision: decision intent
     we('ve| have)? (just |already |finally |all )?(decided|agreed|settled on|chose|opted)\b
     (?<!now that )(i|they|team)('ve| have| has)? decided\b
     ^(the )?decision( is)?:
@@ -77,12 +77,7 @@ _DECISION = SentenceRule(
     let'?s switch (to|from) (?!the next|another)
     <we will> (use|serve|support|drop|switch|move|host|ship|deploy|store|stay|migrate|adopt|stop|target|require)\b
     <we will> (publish|release|run|charge|no longer|keep (?!it\b|\w+ing\b))\b
-    """,
-    is_intent=True,
-)
-_WARNING = SentenceRule(
-    "warning",
-    r"""
+warning: warning
     careful (with|when|not|about|if)\b
     watch out\b
     beware\b
@@ -93,11 +88,7 @@ _WARNING = SentenceRule(
     (will|would) (break|crash|corrupt|lose|leak)\b.{1,200}\b(if|when|unless)\b
     <do not> (touch|edit|modify|delete|rename|restart)\b.{1,200}\b(because|since|otherwise|or else|without)\b
     <do not> (touch|edit|modify|delete|rename|restart)\b.{1,200}\b(breaks|recreates|drops|loses|corrupts)\b
-    """,
-)
-_PREFERENCE = SentenceRule(
-    "preference",
-    r"""
+preference: preference intent
     i('d| would) rather\b
     i (really |strongly |generally |usually |also )?(prefer|hate|dislike)\b
     i (really )?(don'?t|do not) (like|want) (you to|it when|to see|any|your)\b
@@ -109,35 +100,18 @@ _PREFERENCE = SentenceRule(
     please (always|never|stop) \w
     you (should|must) (always|never)\b
     make sure (to|you) always\b
-    """,
-    is_intent=True,
-)
-_CORRECTED_FACT = SentenceRule(
-    "fact",
-    r"""
+corrected_fact: fact correction intent
     ^that'?s (wrong|incorrect|not (right|true|correct))[:,;] \w
     (is|are|was) (wrong|incorrect|not (right|true|correct))[:;] \w
     ^<no> (the|our|each|every|all|only) (\w+ ){1,5}(is|are|should|must|has|have|needs?|goes)\b
     should be .{1,60}, not\b
-    """,
-    tag="correction",
-    is_intent=True,
-)
-_CORRECTION = SentenceRule(
-    "preference",
-    r"""
+correction: preference correction intent
     ^<well>(do not|don'?t|never|stop|avoid) <an act>
     ^<well>(not|no) (?!only|just|doubt|much)[^,]{2,60}, (use|just use|but use|do)\b
     ^<well>use [^,.]{2,80}(, not\b|,? instead of\b|,? rather than\b)
     ^<no> (please )?(use|do|put|keep|call|write|make|it (should|must|has to))\b
     ^<well>(as )?i (said|told you|meant|asked for)\b(?! (that )?i\b)
-    """,
-    tag="correction",
-    is_intent=True,
-)
-_DISCOVERY = SentenceRule(
-    "discovery",
-    r"""
+discovery: discovery
     (it|that) turns out\b
     ^turns out\b
     turned out (that|to be)\b
@@ -152,18 +126,10 @@ _DISCOVERY = SentenceRule(
     (expects?|has|have|needs?) to be (run|called|built|started|executed|loaded|set|escaped)\b
     is (gitignored|auto-?generated|deprecated|hard-?coded|undocumented|misleading|read-only)\b
     (doesn't|does not|isn't|is not|aren't|are not) actually\b
-    """,
-)
-_REASONED_DECISION = SentenceRule(
-    "decision",
-    r"""
+reasoned_decision: decision
     ^(i'?m |i am |we'?re )?going with\b.{1,300}\b(because|since|so that|as it|to avoid|instead of|rather than|over)\b
     i('ve| have)? (decided|chose|chosen|opted|went with)\b.{1,300}\b(because|since|so that|instead of|rather than)\b
-    """,
-)
-_OBSERVED_WARNING = SentenceRule(
-    "warning",
-    r"""
+observed_warning: warning
     be careful\b
     beware\b
     watch out\b
@@ -173,70 +139,80 @@ _OBSERVED_WARNING = SentenceRule(
     breaks (if|when)\b
     will (silently )?(break|fail|corrupt|crash)\b.{1,200}\b(if|when|unless)\b
     only works (if|when|with)\b
-    """,
-)
-_PROGRESS = SentenceRule(
-    "progress",
-    r"""
+progress: progress
     ^<i have>(implemented|added|fixed|created|completed|finished|built|refactored|migrated|removed|replaced) <a thing>
     ^<i have>(renamed|rewrote|introduced|enabled|merged|deployed|released|rebuilt|enriched|integrated) <a thing>
     ^<i have>(updated|moved|split) <a thing>
     (is|are) (now )?(done|complete|completed|finished|fixed|implemented|in place|deployed|released|merged|live)\b
     ^(?!now\b|it\b|this\b|that\b|everything\b).{4,100}\bnow ([a-z]+s|[a-z]+e|have|do|can)\b
-    """,
-)
-# Sentences under such a heading in a closing report.
-_HEADED = (
-    SentenceRule("decision", r"^((key|main|design|technical) )?decisions?( made)?$", is_headed=True),
-    SentenceRule("warning", r"^(gotchas?|caveats?|pitfalls?|warnings?)$", is_headed=True),
-    SentenceRule("convention", r"^(\w+ )?conventions?$", is_headed=True),
-    SentenceRule(
-        "discovery", r"^((key|main) )?(findings|discoveries|learnings|lessons( learned)?|root cause)$", is_headed=True
-    ),
-)
-USER_RULES = (_REMEMBER, _DECISION, _WARNING, _PREFERENCE, _CORRECTED_FACT, _CORRECTION)
-ASSISTANT_RULES = (_DISCOVERY, _REASONED_DECISION, _OBSERVED_WARNING)
-
-_CONDITION = r"""
+headed_decision: decision headed
+    ^((key|main|design|technical) )?decisions?( made)?$
+headed_warning: warning headed
+    ^(gotchas?|caveats?|pitfalls?|warnings?)$
+headed_convention: convention headed
+    ^(\w+ )?conventions?$
+headed_discovery: discovery headed
+    ^((key|main) )?(findings|discoveries|learnings|lessons( learned)?|root cause)$
+condition:
     ^(once|when|if|to)\b
     (ensure|consider|make sure|should|would|until|once the|when the|if the)\b
-    """
-_TELLS = r"""
+tells:
     (is|are|was|were|has|have|does|do|will|can|cannot|must|should|not|never|only|\w+n't)\b
     (uses?|used|returns?|raises?|runs?|needs?|requires?|fails?|drops?|stores?|keeps?|holds?|lives?|calls?|reads?)\b
     (writes?|sends?|exists?|follows?|handles?|catches|publishes|supports?|expects?|accepts?|contains?|depends?)\b
-    """
-_PLAN = r"""
+plan:
     ^<well>(i'?ll|i will|let me|let us|i'?m (going to|now)|i am going to|i want to)\b
     ^<well>(i need|i should|we need to|we should|need to|should (i|we)|shall|can i|if you)\b
     ^<well>(i could|we could|you could|you can|i can|i think|i believe|i suspect|i'?d (?!rather|prefer))
     ^<well>(continuing|checking|looking|running|starting|here('s| is| are)|below|it (seems|looks)|looks|sounds)\b
     ^(now|next|first|then|finally|also),? (add|update|create|run|fix|check|close|commit|rebuild|let|for|we|sync)\b
     ^let'?s (?!go with|go for|use|stick|adopt|settle|not|keep|drop|switch)
-    """
-_GUESS = r"""
+guess:
     (maybe|perhaps|might|possibly|probably|not sure|i wonder|i guess|could be|seems? to|appears? to|what if)\b
-    """
-_QUOTATION = r"""
+quotation:
     (readme|claude\.md|agents\.md|gemini\.md|memory\.md|changelog)\b.{0,40}\b(says?|states?|reads?|mentions?|describes?)\b
     (docs?|documentation|spec|specification|guidelines?)\b.{0,40}\b(says?|states?|reads?|recommends?)\b
     according to\b
     as (stated|described|documented) in\b
-    """
-_FLEETING = r"""
+fleeting:
     (yet|for now|right now|this time|today|tonight|at the moment|for the moment|until i|anything else|the rest)\b
-    """
-
-
-_CAUSE = r"""
+cause:
     (because|since|missing|instead|without|falls back|wrong|before|only|no longer|so that|must|has to|have to)\b
     (needs?|requires?|expects?|lacks?|fails?|strips?|drops?|ignores?|returns?|means|lives in|problem|issue)\b
     \w+n't\b
     (not|never|cannot|no)\b
-    """
-_SUCCESS = r"""
+success:
     (pass|passes|passed|passing|succeeds?|succeeded|all clear|all clean|works now|clean compile)\b
-    """
+"""
+
+
+def _parsed(table: str) -> dict[str, SentenceRule]:
+    rules: dict[str, SentenceRule] = {}
+    name = ""
+    for line in table.strip().split("\n"):
+        if line.startswith(" "):
+            rules[name] = replace(rules[name], lines=f"{rules[name].lines}{line}\n")
+            continue
+        name, _, words = line.partition(":")
+        kind, *marks = words.split() or [""]
+        tag = "correction" if "correction" in marks else None
+        is_intent, is_headed = "intent" in marks, "headed" in marks
+        rules[name] = SentenceRule(name, kind=kind, tag=tag, is_intent=is_intent, is_headed=is_headed)
+    return rules
+
+
+RULES = _parsed(_TABLE)
+
+
+def _named(names: str) -> tuple[SentenceRule, ...]:
+    return tuple(RULES[name] for name in names.split())
+
+
+USER_RULES = _named("remember decision warning preference corrected_fact correction")
+ASSISTANT_RULES = _named("discovery reasoned_decision observed_warning")
+HEADED_RULES = _named("headed_decision headed_warning headed_convention headed_discovery")  # in a closing report
+NOTHING_TO_KEEP = _named("guess quotation plan")
+NO_CAUSE = _named("plan guess progress success")
 
 
 def rule_for(
@@ -247,40 +223,38 @@ def rule_for(
     `is_final`: it closes a turn, where an assistant says what was achieved and found, under telling headings.
     """
     lowered = _lowered(sentence)
-    if lowered.endswith(("?", ":")) or any(_fits(lines, lowered) for lines in (_GUESS, _QUOTATION, _PLAN)):
+    if lowered.endswith(("?", ":")) or _first(NOTHING_TO_KEEP, lowered):
         return None
-    cues = USER_RULES if speaker == "user" else ASSISTANT_RULES
-    cue = next((cue for cue in cues if _fits(cue.lines, lowered)), None)
-    if cue is None and is_final and speaker == "assistant":
-        cue = _headed(lowered, headings)
-        if cue is None and _fits(_PROGRESS.lines, lowered) and not _fits(_CONDITION, lowered):
-            cue = _PROGRESS
-    if cue is not None and cue.kind in ("preference", "warning") and _fits(_FLEETING, lowered):
+    rule = _first(USER_RULES if speaker == "user" else ASSISTANT_RULES, lowered)
+    if rule is None and is_final and speaker == "assistant":
+        rule = _headed(lowered, headings)
+        if rule is None and RULES["progress"].fits(lowered) and not RULES["condition"].fits(lowered):
+            rule = RULES["progress"]
+    if rule is not None and rule.kind in ("preference", "warning") and RULES["fleeting"].fits(lowered):
         return None
-    return cue
+    return rule
+
+
+def _first(rules: Sequence[SentenceRule], lowered: str) -> SentenceRule | None:
+    return next((rule for rule in rules if rule.fits(lowered)), None)
 
 
 def _headed(lowered: str, headings: Sequence[str]) -> SentenceRule | None:
-    if len(lowered.split()) < MIN_HEADED_WORDS or not _fits(_TELLS, lowered):
+    if len(lowered.split()) < MIN_HEADED_WORDS or not RULES["tells"].fits(lowered):
         return None
-    return next((cue for cue in _HEADED if any(_fits(cue.lines, heading.lower()) for heading in headings)), None)
+    return next((rule for rule in HEADED_RULES if any(rule.fits(heading.lower()) for heading in headings)), None)
 
 
 def explains(sentence: str) -> bool:
     """Whether an assistant's sentence says why something fails, and not what it is about to do or has achieved."""
     lowered = _lowered(sentence)
-    not_a_cause = (_PLAN, _GUESS, _PROGRESS.lines, _SUCCESS)
-    if lowered.endswith(("?", ":")) or any(_fits(lines, lowered) for lines in not_a_cause):
+    if lowered.endswith(("?", ":")) or _first(NO_CAUSE, lowered):
         return False
-    return _fits(_CAUSE, lowered) or _fits(_DISCOVERY.lines, lowered)
+    return RULES["cause"].fits(lowered) or RULES["discovery"].fits(lowered)
 
 
 def _lowered(sentence: str) -> str:
     return sentence.lower().replace("’", "'")
-
-
-def _fits(lines: str, lowered: str) -> bool:
-    return phrases(lines).search(lowered) is not None
 
 
 @cache

@@ -257,8 +257,7 @@ CUES: dict[str, str] = {
 
 # A bare `key` is not a cue (dictionaries have keys): one of KEY_QUALIFIERS must come before it …
 BARE_KEYS = _words("key schlussel cle chave chiave klucz ключ ключа ключом キー 키")
-KEY_QUALIFIERS = _words(
-    """
+KEY_QUALIFIERS = _words("""
     api access secret private priv encryption encrypt encrypting decryption signing sign signature master auth
     authorization account app application service client license licence product activation admin deploy storage
     shared preshared pre session webhook integration ingest ingestion write read server consumer subscription host
@@ -270,18 +269,13 @@ KEY_QUALIFIERS = _words(
     plaid mistral cohere groq deepseek replicate perplexity huggingface pinecone langsmith openrouter together
     fireworks xai elevenlabs deepgram pagerduty opsgenie snyk sonar codecov circleci npm pypi docker digitalocean
     linode vultr hetzner confluent elastic mongodb atlas postmark resend brevo intercom zendesk hubspot segment
-    mixpanel amplitude posthog geheimer privater api- secreta secrete privee
-    """
-)
+    mixpanel amplitude posthog geheimer privater api- secreta secrete privee""")
 
 # … and none of these directly before it.
-OTHER_KEYS = _words(
-    """
+OTHER_KEYS = _words("""
     public primary foreign cache partition sort sorting unique group grouping row object dict map hash index lookup
     idempotency composite natural surrogate shard routing query json yaml each no any which every
-    first last same missing
-    """
-)
+    first last same missing""")
 
 # Tokens that open nothing, by the word before them: they turn pages, mark the ends of texts, or make calls idempotent.
 OTHER_TOKENS = _words(
@@ -289,16 +283,12 @@ OTHER_TOKENS = _words(
 )
 
 # Suffixes of a cue that leave its meaning alone: DB_PASSWORD_PROD, apiKeyValue.
-NEUTRAL_SUFFIXES = _words(
-    """
+NEUTRAL_SUFFIXES = _words("""
     value val string str raw plain plaintext text clear cleartext default prod production live test testing staging
     stage stg dev local old new current previous prev next primary secondary main backup base b64 base64 encoded enc
-    admin root user db s hex bytes
-    """
-)
+    admin root user db s hex bytes""")
 # Suffixes of a cue that make the identifier name something else than a secret: password_policy.
-BENIGN_SUFFIXES = _words(
-    """
+BENIGN_SUFFIXES = _words("""
     policy policies length len size count counts limit limits budget min max minimum maximum ttl expiry expires
     expired expiration expire age timeout lifetime interval duration rotation strength score rules rule hash hashes
     hashed hasher hashing sha sha1 sha256 sha512 md5 checksum digest fingerprint thumbprint id ids name names url
@@ -313,14 +303,11 @@ BENIGN_SUFFIXES = _words(
     source visible visibility toggle show hidden tooltip description docs doc note notes example examples per price
     cost costs rate json yaml yml toml txt md py js ts go rs java rb sh html css pem crt csv log bucket mount volume
     issuer audience scope scopes owner holder address contract symbol decimals supply at by on in of for to is has
-    was the and or
-    """
-)
+    was the and or""")
 
 # Between a cue and its value in prose: forms of "to be" and the small words around them, folded, in the languages
 # that CUES speaks. A run of up to six of these links a cue to the value that follows it.
-LINKS = _words(
-    """
+LINKS = _words("""
     is was are were be been being has have had will would should shall must can may might became become becomes
     remains remain stays equals equal reads means now still currently just simply only probably actually literally
     temporarily set reset changed updated rotated to as follows following the this that here called value string
@@ -328,30 +315,21 @@ LINKS = _words(
     aktuell auf gesetzt geandert und hier est sont etait sera devient maintenant toujours defini sur voici le la es
     son era sigue siendo ahora aqui e sao foi agora continua ainda sono adesso zijn wordt werd nu ar blev er var
     blir nyt on jest sa byl bylo bude je byla bu simdi olarak это является теперь был сейчас такой вот adalah bang
-    with using into wäre serait seria ware
-    """
-)
-VERBS = _words(
-    """
+    with using into wäre serait seria ware""")
+VERBS = _words("""
     is was are be equals reads changed rotated ist war lautet lauten sei heisst heißt est sera es era e ar er jest
-    to je on это является adalah ware wäre serait seria
-    """
-)
+    to je on это является adalah ware wäre serait seria""")
 LINKS_UNSPACED = _words("是 为 為 就是 改为 改成 設定為 设置为 は が を 는 은 이 가 를 을")
 
 # Words that may open a phrase between the cue and its link: "password *for* the staging box is …".
-GAP_OPENERS = _words(
-    """
+GAP_OPENERS = _words("""
     for of on to in at from by with i we you they he she that which who used using behind inside value fur der des
     von vom zum zur im am auf bei aus de del du d'acces para pour por no na do da dos das di della dello per sul van
     voor op til till pa av dla z для от к на из у new old current nueva nuevo nova novo nouveau nouvelle nuova nuovo
-    neue neues moi baru
-    """
-)
+    neue neues moi baru""")
 
 # Plain words that follow "password is" or "password:" in ordinary text and code and are not passwords.
-PLAIN_WORDS = _words(
-    """
+PLAIN_WORDS = _words("""
     a about above accepted access active added admin again all allowed alone also always an and any anyone anything
     applied are arg args argument as asked at attribute auto autocomplete available away back bad bare based because
     been before below best blank bool boolean both broken bytes cached called can cannot case change changed char
@@ -380,45 +358,33 @@ PLAIN_WORDS = _words(
     vuota options flags arguments parameters values fields setting settings switch manager generator hints rules
     requirements ungultig notwendig vergessen oublie requis requise obligatoire incorrecte invalide obligatoria
     obligatorio requerida necesaria olvidada correcta secreta obrigatoria necessaria richiesta obbligatoria
-    sbagliata verplicht onjuist leeg fel tomt wymagane puste
-    """
-)
+    sbagliata verplicht onjuist leeg fel tomt wymagane puste""")
 # Endings that mark an English word as describing the secret rather than being it.
 DESCRIPTIVE_ENDINGS = ("ed", "ing", "ly", "able", "ible", "ive", "ous", "ful", "less", "ment", "tion", "sion", "ity",
                        "ance", "ence", "ical", "ized", "ised", "ist", "isch", "lich")  # fmt: skip
 
 # Words of sentences: a quoted text with one of these is a sentence, not a passphrase.
-SENTENCE_WORDS = _words(
-    """
+SENTENCE_WORDS = _words("""
     a an the is are was were be been to of in on at by for with from your you my our their this that these those it
     its not no or and if when must should can cannot will would may please enter type use using used need needs
     required invalid incorrect wrong missing least most more than characters character password passwords passphrase
     token tokens secret secrets key keys credentials field value user username account login forgot reset change
-    confirm has have had do does did as via into per only how what which who here there so then
-    """
-)
+    confirm has have had do does did as via into per only how what which who here there so then""")
 
 # Placeholders: a value that is one of these, or has one as a word, is not a secret.
-PLACEHOLDER_WORDS = _words(
-    """
+PLACEHOLDER_WORDS = _words("""
     your yours yourself example examples placeholder redacted dummy sample changeme changeit replace replaceme
     insert here goes todo tbd fixme xxx xxxx xxxxx foobar foo bar baz qux none null nil undefined omitted masked
-    hidden removed censored elided snip
-    """
-)
-FILLER_WORDS = _words(
-    """
+    hidden removed censored elided snip""")
+FILLER_WORDS = _words("""
     my the a an some this that api key keys token tokens secret secrets password passwd pass pwd pw passphrase
     credential credentials auth access private client app user username db database admin test fake mock value
     string id name code bearer jwt service account prod dev staging env var variable new old real actual super very
     long random type header param field text data generated session cookie csrf xsrf refresh oauth github openai aws
-    google
-    """
-)
+    google""")
 
 # Things with digits in them that are names, not secrets.
-TERMS = _words(
-    """
+TERMS = _words("""
     sha1 sha2 sha3 sha224 sha256 sha384 sha512 md4 md5 crc32 blake2 blake2b blake2s blake3 oauth1 oauth2 http1 http2
     http3 h2 base16 base32 base58 base62 base64 base64url base85 ascii85 utf8 utf16 utf32 latin1 iso8859 ipv4 ipv6
     k8s i18n l10n a11y ec2 s3 r2 d1 b2 x509 x25519 ed25519 ed448 p256 p384 secp256k1 secp256r1 rs256 rs384 rs512
@@ -428,17 +394,12 @@ TERMS = _words(
     arm64 amd64 mp3 mp4 int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 i32 i64 u8 u32 u64
     f32 f64 char1 postgres14 postgres15 postgres16 mysql5 mysql8 neo4j log4j 1password 2fa mfa2 auth0 b64 level1
     level2 step1 step2 phase1 phase2 test1 test2 pass1 pass2 password1 password2 passwd2 pwd1 pwd2 token1 token2
-    secret1 secret2 key1 key2 user1 user2 arg1 arg2 var1 var2 item1 item2 foo1 foo2
-    """
-)
+    secret1 secret2 key1 key2 user1 user2 arg1 arg2 var1 var2 item1 item2 foo1 foo2""")
 
 # Endings of file and host names.
-NAME_ENDINGS = _words(
-    """
+NAME_ENDINGS = _words("""
     py js ts tsx jsx json yaml yml toml txt md env pem key crt cfg ini conf log go rs java rb sh html css xml sql csv
-    lock local internal com org net io dev test example
-    """
-)
+    lock local internal com org net io dev test example""")
 
 # Commands that take a secret by position or flag, grouped by a sign that all of the group contain ("": none). Each: the
 # words that may begin it, in lower case, and the pattern after them, where case counts: -p is not -P. The three dots
