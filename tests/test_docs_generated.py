@@ -63,6 +63,12 @@ def test_every_command_and_option_is_documented() -> None:
                     assert param.human_readable_name.upper().rstrip(".") in page
 
 
+def test_help_texts_are_not_indented() -> None:
+    """An indented line would be shown as code, and an example as running text."""
+    page = (DOCS / "cli.md").read_text("utf-8")
+    assert [line for line in page.splitlines() if line.startswith(" ")] == []
+
+
 def test_every_setting_is_documented() -> None:
     page = (DOCS / "settings.md").read_text("utf-8")
     for field in fields():

@@ -5,6 +5,7 @@ Invocation first, then its options by name. Rule: a global option may stand befo
 the same.
 """
 
+import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
@@ -277,7 +278,7 @@ class Root(Group):
         if found is None:
             raise LookupError(f"The catalog lists {cmd_name}, but {entry.module}.py has no {cmd_name}_command.")
         if not (found.help or "").startswith(entry.line):
-            found.help = f"{entry.line}\n\n{found.help or ''}".rstrip()
+            found.help = f"{entry.line}\n\n{inspect.cleandoc(found.help or '')}".rstrip()
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
