@@ -28,6 +28,7 @@ import msgspec
 from kept import text
 from kept.ports import ANYWHERE
 from kept.storage.sqlite import SqliteStorage
+from kept.storage.sqlite.encoding import uid_blob
 from tests.crash.checks import SPACE, faults_of, looking_at, opened
 from tests.crash.processes import Child
 from tests.crash.writers import Contents, Said, canary, make, said_of, write
@@ -206,7 +207,7 @@ def unnoticed_loss(path: Path, oracle: Oracle) -> list[str]:
     shutil.copy(path, copy)  # nobody has it open, and there is no WAL
     uid = next(uid for uid in contents_of(path) if uid in oracle.acknowledged)
     with looking_at(copy) as connection:
-        connection.execute("delete from memories where uid = ?", (uid,))
+        connection.execute("delete from memories where uid = ?", (uid_blob(uid),))
     reported = [sentence for sentence in oracle.verdict(contents_of(copy)) if uid in sentence]
     return [] if reported else ["the oracle did not notice a lost write"]
 

@@ -46,9 +46,13 @@ def lived_in(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Fake
 def by_fts5_itself(path: Path, query: str, clock: FakeClock) -> dict[str, float]:
     """Ref → score, as a program without Kept would compute it."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    # An index of its own, with the positions that bm25() counts, and that Kept does not store.
+    columns = "words, tag_words, file_words, source_words, kind_words"
+    connection.execute(f'create virtual table temp.live_fts using fts5({columns}, tokenize = "{text.FTS_TOKENIZE}")')
+    connection.execute(f"insert into temp.live_fts (rowid, {columns}) select id, {columns} from live_rows")
     sql = """
         select m.id, -bm25(live_fts, 1.0, 1.0, 0.0, 1.0, 0.0) as relevance, m.feedback,
-               (julianday(?) - julianday(coalesce(m.last_hit_at, m.created_at))) as days
+               (julianday(?) - julianday(coalesce(m.last_hit_at, m.created_at) / 1e6, 'unixepoch')) as days
         from live_fts join memories m on m.id = live_fts.rowid
         where live_fts match ?"""
     match = " OR ".join(f'"{word}"' for word in text.query_words(query))

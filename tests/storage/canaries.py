@@ -2,7 +2,8 @@
 
 Six bytes of a canary in a row are a trace, wherever they stand: a beginning, an end, a stem. The letters are
 chosen so that nothing else makes such bytes: no vowel, none of hexadecimal; rare characters for Chinese.
-Sixteen digits of a fingerprint are a trace, too: whoever guesses the text could prove it.
+Sixteen digits of a fingerprint are also a trace: whoever guesses the text could prove it. What is stored compressed, or
+as bytes, is known by eight bytes in a row.
 """
 
 import random
@@ -16,7 +17,7 @@ from tests.builders import memory
 
 LETTERS = "ghjkmnpqrtvwxz"
 HAN = [chr(number) for number in range(0x3400, 0x4D00)]
-WORD_BYTES, PRINT_BYTES = 6, 16
+WORD_BYTES, PRINT_BYTES, BLOB_BYTES = 6, 16, 8
 _WORD = re.compile(rb"[ghjkmnpqrtvwxz]{6,}|(?:[\xe3\xe4][\x80-\xbf]{2}){2,}")
 _PRINT = re.compile(rb"[0-9a-f]{16,}")
 
@@ -78,12 +79,20 @@ class Aviary:
         return words | {run for mark in self.fingerprints for run in _runs(mark.encode(), PRINT_BYTES)}
 
 
-def found_in(folder: Path, traces: set[bytes]) -> dict[str, set[bytes]]:
+def runs_of(blobs: Iterable[bytes]) -> set[bytes]:
+    """By which stored blobs are known."""
+    return {run for blob in blobs for run in _runs(blob, BLOB_BYTES)}
+
+
+def found_in(folder: Path, traces: set[bytes], blobs: set[bytes] = frozenset()) -> dict[str, set[bytes]]:  # type: ignore[assignment]
     """File → the traces it holds. Nothing in this process may have the files open: reading would drop its locks."""
     found = {}
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and (hits := set(_hits(path.read_bytes().lower(), traces))):
-            found[str(path.relative_to(folder))] = hits
+        if path.is_file():
+            content = path.read_bytes()
+            hits = {*_hits(content.lower(), traces), *(blobs.intersection(_runs(content, BLOB_BYTES)) if blobs else ())}
+            if hits:
+                found[str(path.relative_to(folder))] = hits
     return found
 
 

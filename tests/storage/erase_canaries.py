@@ -22,11 +22,11 @@ import kept
 from kept import journal
 from kept.model import Conflict, Memory, replace
 from kept.ports import ANYWHERE, Storage, Where
-from kept.storage.sqlite import SqliteStorage
+from kept.storage.sqlite import SqliteStorage, encoding
 from kept.storage.sqlite.erase import SHELVES
 from tests.behind import behind
 from tests.builders import START, FakeClock, memory, stamp
-from tests.storage.canaries import Aviary, found_in
+from tests.storage.canaries import Aviary, found_in, runs_of
 
 
 class Report(Struct, kw_only=True):
@@ -60,8 +60,9 @@ def run(
     optimize(database)
     before = observe(database, uids)
     traces = aviary.traces()
-    on_disk = set().union(*found_in(home, traces).values())
-    lost = traces - on_disk
+    blobs, said = stored_compressed(database, uids)
+    on_disk = set().union(*found_in(home, traces, blobs).values())
+    lost = {trace for trace in (traces | blobs) - on_disk if trace not in said}
     assert not lost, f"{len(lost)} of {len(traces)} traces were not on disk in the first place"
 
     with kept.open(project="aviary", home=home, clock=clock) as memory_, reader(database, is_there=paused_reader):
@@ -81,7 +82,7 @@ def run(
         canaries=len(uids),
         words=len(aviary.words),
         found_before=len(traces),
-        found_after={name: len(hits) for name, hits in found_in(home, traces).items()},
+        found_after={name: len(hits) for name, hits in found_in(home, traces, blobs).items()},
         erase_s=took,
         pending=pending,
         backups_rewritten=rewritten,
@@ -127,6 +128,24 @@ def optimize(database: Path) -> None:
     for shelf in SHELVES:
         connection.execute(f"insert into {shelf}_fts ({shelf}_fts) values ('optimize')")
     connection.close()
+
+
+def stored_compressed(database: Path, uids: list[str]) -> tuple[set[bytes], bytes]:
+    """Traces of what is not stored as plain text: contents, payloads, fingerprints; and what these say, as text."""
+    subjects = [encoding.uid_blob(uid) for uid in uids]
+    wanted, others, said = set(), set(), b""
+    connection = behind(database)
+    sql = "select e.subject, e.at, p.changed from events e join event_payloads p using (seq)"
+    for subject, at, changed in connection.execute(sql):
+        (wanted if subject in subjects else others).add(changed)
+        if subject in subjects:
+            name = encoding.uid_text(subject)
+            said += encoding.payload_bytes(changed, name, encoding.moment(at)).lower()  # type: ignore[arg-type]
+    for uid, content, fingerprint in connection.execute("select uid, content, fingerprint from memories"):
+        blobs = {blob for blob in (content, fingerprint) if isinstance(blob, bytes)}
+        (wanted if uid in subjects else others).update(blobs)
+    connection.close()
+    return runs_of(wanted) - runs_of(others), said  # type: ignore[arg-type]
 
 
 class Observed(Struct):

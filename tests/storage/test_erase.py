@@ -16,6 +16,7 @@ from kept.model import Conflict, Memory, Message, replace
 from kept.ports import ANYWHERE
 from kept.storage.jsonfile import JsonFileStorage
 from kept.storage.sqlite import SqliteStorage, backup, erase, health
+from kept.storage.sqlite.encoding import uid_blob
 from kept.storage.sqlite.sweep import _dirty_gaps, sweep
 from tests.behind import behind, seal
 from tests.builders import START, FakeClock, memory, stamp
@@ -41,7 +42,7 @@ def test_the_search_for_canaries_would_notice(left_out: str, tmp_path: Path, mon
     else:
         erase_only_the_row = "delete from memories where uid = ?"
         monkeypatch.setattr(
-            "kept.storage.sqlite.writer.erase_rows", lambda tx, uid: tx.execute(erase_only_the_row, (uid,))
+            "kept.storage.sqlite.writer.erase_rows", lambda tx, uid: tx.execute(erase_only_the_row, (uid_blob(uid),))
         )
     with pytest.raises(AssertionError):
         assert erase_canaries.run(tmp_path, canaries=20, others=100).found_after == {}

@@ -20,6 +20,7 @@ from kept.ports import ANYWHERE
 from kept.storage.lock import Turns
 from kept.storage.shared import prepare
 from kept.storage.sqlite import SqliteStorage, rows
+from kept.storage.sqlite.encoding import microseconds
 from kept.storage.sqlite.index import weights
 from kept.storage.sqlite.writer import SqliteTransaction
 from tests.builders import memory, stamp
@@ -266,7 +267,7 @@ def test_ids_go_on_behind_one_that_was_given(storage: SqliteStorage) -> None:
 
 
 def test_every_field_of_a_memory_stands_in_its_own_column() -> None:
-    """The values of a row are written down by hand: none may stand in the place of another."""
+    """No value may stand in the place of another."""
     texts = "uid content fingerprint kind tier scope status reason topic key item_type title superseded_by".split()
     numbers = {"id": 2, "importance": 0.25, "confidence": 0.75, "feedback": 3, "use_count": 4}
     moments = "created_at updated_at last_hit_at last_used_at verified_at archived_at".split()
@@ -277,7 +278,7 @@ def test_every_field_of_a_memory_stands_in_its_own_column() -> None:
     new = Memory(space="project/p1", source=source, data={"a": 1}, **named, **numbers, **at, **lists)  # type: ignore[arg-type]
     row = rows.to_row(new)
     assert {name: row[name] for name in (*named, *numbers)} == named | numbers
-    assert {name: row[name] for name in moments} == {name: rows.clock(moment) for name, moment in at.items()}
+    assert {name: row[name] for name in moments} == {name: microseconds(moment) for name, moment in at.items()}
     assert (row["tags"], row["files"], row["data"]) == ('["tag"]', '["file"]', '{"a":1}')
     of_source = ("source", "agent", "session_id", "task_id", "narrative_id", "source_file", "source_line")
     assert tuple(row[name] for name in of_source) == msgspec.structs.astuple(source)

@@ -35,6 +35,7 @@ from kept.storage.lock import Turns
 from kept.storage.shared import random_hex
 from kept.storage.sqlite import acknowledged, erase, pages, schema, sweep
 from kept.storage.sqlite.connection import is_damage, translate, translated
+from kept.storage.sqlite.encoding import hex_text, uid_blob
 from kept.storage.sqlite.erase import SESSION
 from kept.storage.sqlite.schema import all_or_nothing
 from kept.storage.sqlite.writer import erase_rows, insert_events
@@ -168,14 +169,15 @@ def erase_in(copy: apsw.Connection, subjects: Collection[str], store: apsw.Conne
 
 def _erase_memory(copy: apsw.Connection, uid: str, now: datetime) -> bool:
     """Take out a memory, and let the journal of the copy say so, unless it does already."""
-    told: Any = copy.execute("select action from events where subject = ? order by seq desc limit 1", (uid,)).get
-    is_there = copy.execute("select 1 from memories where uid = ?", (uid,)).fetchone() is not None
+    sql = "select action from events where subject = ? order by seq desc limit 1"
+    told: Any = copy.execute(sql, (uid_blob(uid),)).get
+    is_there = copy.execute("select 1 from memories where uid = ?", (uid_blob(uid),)).fetchone() is not None
     is_untold = told not in (None, "erase")
     if is_there:
         erase_rows(copy, uid)
     if is_untold:
         last = acknowledged.position_of(copy).event
-        prev = str(copy.execute("select hash from events where seq = ?", (last,)).get)
+        prev = hex_text(copy.execute("select hash from events where seq = ?", (last,)).get)
         stamp = Stamp(group=random_hex(8), at=now, actor="erase")
         salt = random_hex(journal.SALT_BYTES)
         erase = journal.seal(stamp, seq=last + 1, action="erase", subject=uid, changed={}, prev=prev, salt=salt)

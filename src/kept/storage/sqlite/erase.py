@@ -25,6 +25,7 @@ import msgspec
 
 from kept.storage.shared import tombstone
 from kept.storage.sqlite.connection import READ_WAIT_MS, is_damage
+from kept.storage.sqlite.encoding import uid_blob
 from kept.storage.sqlite.rows import damaged
 from kept.storage.sqlite.sweep import sweep
 
@@ -76,7 +77,7 @@ def remember_backup(connection: apsw.Connection, target: Path) -> None:
 def backups_elsewhere(connection: apsw.Connection, uids: Sequence[str]) -> tuple[str, ...]:
     """The backups out of our reach that hold one of these memories, as far as they are still there."""
     sql = "select min(seq) from events where subject = ?"
-    first = min((int(connection.execute(sql, (uid,)).get or 0) for uid in uids), default=0)
+    first = min((int(connection.execute(sql, (uid_blob(uid),)).get or 0) for uid in uids), default=0)
     return tuple(path for path, last in _elsewhere(connection) if last >= first and _may_be_there(Path(path)))
 
 

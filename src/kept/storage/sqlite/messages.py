@@ -19,7 +19,7 @@ from kept.model import Message, Session
 from kept.ports import ALWAYS, Deadline, FoundMessage, Period, Statistics
 from kept.storage.messages import blank, free_id
 from kept.storage.shared import check_limit
-from kept.storage.sqlite import rows
+from kept.storage.sqlite import encoding, rows
 
 COLUMNS = ("session", "n", "message_id", "role", "content", "name", "input", "at", "speaker", "words", "n_words")
 _SELECT = ", ".join(f"m.{column}" for column in (*COLUMNS, "checksum"))
@@ -187,7 +187,7 @@ class MessageWriter(MessageReader):
             message.content,
             message.name,
             None if message.input is None else _encode(message.input).decode(),
-            rows.clock(message.at),
+            encoding.clock(message.at),
             message.speaker,
             " ".join(words),
             n_words,
@@ -214,7 +214,7 @@ def is_as_written(row: Sequence[Any]) -> bool:
 
 def _within(session: str | None, period: Period) -> tuple[str, list[str]]:
     """What is asked of a message beside its words, and the values: looked up for each that has a word, and no other."""
-    asked = {"session = ?": session, "at >= ?": rows.clock(period.since), "at < ?": rows.clock(period.until)}
+    asked = {"session = ?": session, "at >= ?": encoding.clock(period.since), "at < ?": encoding.clock(period.until)}
     given = {condition: value for condition, value in asked.items() if value is not None}
     if not given:
         return "", []

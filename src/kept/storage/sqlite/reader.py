@@ -14,6 +14,7 @@ from kept.model import Event, Memory, Scope
 from kept.ports import LIVE, Deadline, R, TooLate, Where
 from kept.storage.shared import block, check_limit, tombstone
 from kept.storage.sqlite import rows
+from kept.storage.sqlite.encoding import hex_blob, uid_blob
 from kept.storage.sqlite.index import handles
 from kept.storage.sqlite.index.search import Searching
 from kept.storage.sqlite.index.weights import Weights
@@ -80,7 +81,7 @@ class SqliteReader(Searching, VectorReading, MessageReader):
         newest_first: bool = False,
     ) -> list[Event]:
         clauses, values = ["e.seq > ?"], [after]  # type: tuple[list[str], list[Any]]
-        for column, value in (("subject", subject), ('"group"', group)):
+        for column, value in (("subject", subject and uid_blob(subject)), ('"group"', hex_blob(group))):
             if value is not None:
                 clauses.append(f"e.{column} = ?")
                 values.append(value)

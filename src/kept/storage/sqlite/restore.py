@@ -21,6 +21,7 @@ from kept.storage.lock import Turns
 from kept.storage.shared import tombstone
 from kept.storage.sqlite import acknowledged, backup, pages, schema
 from kept.storage.sqlite.connection import translated
+from kept.storage.sqlite.encoding import hex_text, uid_text
 from kept.storage.sqlite.erase import SESSION
 from kept.storage.sqlite.schema import all_or_nothing
 
@@ -145,16 +146,16 @@ def _erased(store: apsw.Connection, copy: apsw.Connection, key: bytes) -> list[s
     marks = {mark for (mark,) in store.execute("select mark from tombstones")}
     there = {uid for (uid,) in store.execute("select uid from memories")}
     said_again = {fingerprint for (fingerprint,) in store.execute("select fingerprint from memories")}
-    sql = "select distinct subject from events where length(subject) = 36 and instr(subject, ':') = 0"  # uids, that is
+    sql = "select distinct subject from events where typeof(subject) = 'blob'"  # uids, that is
     no_more = {subject for (subject,) in store.execute(sql)} - there
-    gone = [str(subject) for (subject,) in copy.execute(sql).fetchall() if subject in no_more]
+    gone = [uid_text(subject) for (subject,) in copy.execute(sql).fetchall() if subject in no_more]
     sql = "select subject, hash from events where action = 'erase'"
     known = {hash for (hash,) in copy.execute("select hash from events where action = 'erase'")}
-    gone += [str(subject) for subject, hash in store.execute(sql) if hash not in known]  # it may live on, redacted
+    gone += [uid_text(subject) for subject, hash in store.execute(sql) if hash not in known]  # it may live on, redacted
     gone += [  # the same text under another uid
-        str(uid)
+        uid_text(uid)
         for uid, fingerprint in copy.execute("select uid, fingerprint from memories").fetchall()
-        if fingerprint not in said_again and tombstone(key, str(fingerprint)) in marks
+        if fingerprint not in said_again and tombstone(key, hex_text(fingerprint)) in marks
     ]
     sql = "select session from messages union select session from packed_sessions"
     sessions = [f"{SESSION}{session}" for (session,) in copy.execute(sql).fetchall()]

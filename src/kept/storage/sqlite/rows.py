@@ -1,18 +1,16 @@
 """Records to rows and back: the one place that knows which column holds which field.
 
-SQL that names columns is assembled here, from these constants and nothing else. Rule: every row carries a checksum of
-its values, and no record leaves this file unless it still matches: so a repair can tell what was written from what was
-not, wherever in a damaged file it finds it.
-
-Which memories are meant, as SQL on `memories m`.
-
-Text comes from the constants here, values are always bound.
+Columns are derived from the fields of the nouns; encoding.py says how a value is stored. SQL that names columns is
+assembled here, from these constants and nothing else; values are always bound. Rule: every row carries a checksum of
+its stored values, and no record leaves this module unless it still matches, so that a repair can tell what was
+written from what was not, wherever in a damaged file it finds it.
 """
 
+import operator
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, cast
 
@@ -24,18 +22,51 @@ from kept.errors import Corrupt
 from kept.model import Alias, Allowance, Conflict, Event, Memory, Pause, Record, Session, Source, Task
 from kept.ports import Prepared, R, Where
 from kept.storage.shared import index_of, prepare
+from kept.storage.sqlite import encoding
+from kept.storage.sqlite.encoding import clock, hex_blob, hex_text, microseconds, moment, uid_blob, uid_text
 
+
+def json_text(value: object) -> str:
+    return encoding.encode_json(value).decode()
+
+
+def from_json(text: str) -> Any:
+    return encoding.decode_json(text)
+
+
+# How fields of a memory are stored that are not stored as they are: to the column, and back.
+_Code = tuple[Callable[[Any], Any], Callable[[Any], Any]]
+_decode_strings = msgspec.json.Decoder(tuple[str, ...]).decode
+_STRINGS: _Code = (json_text, lambda stored: () if stored == "[]" else _decode_strings(stored))
+_REAL: _Code = (lambda value: value + 0.0, float)  # as SQLite gives it back, or the checksum would not match: no -0.0
+_NUMBER: _Code = (int, int)
+_CODES: Mapping[str, _Code] = {
+    "uid": (uid_blob, uid_text),
+    "fingerprint": (hex_blob, hex_text),
+    "importance": _REAL,
+    "confidence": _REAL,
+    "feedback": _NUMBER,
+    "use_count": _NUMBER,
+    "tags": _STRINGS,
+    "files": _STRINGS,
+    "data": (
+        lambda data: None if data is None else json_text(data),
+        lambda stored: None if stored is None else from_json(stored),
+    ),
+    **{field.name: (microseconds, moment) for field in msgspec.structs.fields(Memory) if field.name.endswith("_at")},
+}
 _SOURCE_COLUMNS = ("source", "agent", "session_id", "task_id", "narrative_id", "source_file", "source_line")
-_IDENTITY = ("id", "uid", "content", "fingerprint", "kind", "tier", "scope", "status", "reason")
-_NUMBERS = ("importance", "confidence", "feedback", "use_count")
-_NAMES = ("topic", "key", "item_type", "title", "superseded_by")
-_PLAIN = (*_IDENTITY, *_NUMBERS, *_NAMES)
-_JSON = ("tags", "files")
-_CLOCKS = ("created_at", "updated_at", "last_hit_at", "last_used_at", "verified_at", "archived_at")
-PREPARED = ("words", "tag_words", "file_words", "source_words", "kind_words", "n_words", "n_tokens")
+# A memory's fields in order: where a source begins and ends among the columns. `space` is said once, by the file.
+_FIELDS = tuple(name for name in Memory.__struct_fields__ if name not in ("space", "source"))
+_field_values = operator.attrgetter(*_FIELDS)
+_ENCODERS = [(at, _CODES[name][0]) for at, name in enumerate(_FIELDS) if name in _CODES]
+_DECODERS = [(name, _CODES[name][1]) for name in _FIELDS if name in _CODES]
+_CONTENT_AT = _FIELDS.index("content")
+PREPARED = Prepared.__struct_fields__
 
-MEMORY_COLUMNS = (*_PLAIN, *_JSON, *_SOURCE_COLUMNS, "data", *_CLOCKS)
+MEMORY_COLUMNS = (*_FIELDS, *_SOURCE_COLUMNS)
 _STORED = (*MEMORY_COLUMNS, *PREPARED, "shelf", "checksum")
+_WORDS_AT = _STORED.index("words")
 MEMORY_SELECT = ", ".join(f"m.{column}" for column in _STORED)
 
 _SMALL_TABLES: Mapping[type[Record], str] = {
@@ -67,14 +98,9 @@ LINK_IS_SEALED = """seal = memory_id * 1000003 + related_id * 1009 + cast(streng
 AT_ONCE = 100  # rows that one statement writes
 EVENT_COLUMNS = ("seq", '"group"', "at", "actor", "action", "subject", "undoes", "digest", "prev", "hash")
 
-_encode = msgspec.json.Encoder().encode
 _pack = msgspec.msgpack.Encoder().encode
-_decode = msgspec.json.Decoder().decode
-_decode_strings = msgspec.json.Decoder(tuple[str, ...]).decode
 _decode_changed = msgspec.json.Decoder(dict[str, tuple[Any, Any]]).decode
 _astuple = msgspec.structs.astuple
-_N_PLAIN, _N_JSON, _N_SOURCE = len(_PLAIN), len(_JSON), len(_SOURCE_COLUMNS)
-_CLOCKS_FROM = _N_PLAIN + _N_JSON + _N_SOURCE + 1
 
 
 def table_of(noun: type[Record]) -> str:
@@ -139,39 +165,12 @@ def to_values(record: Record, prepared: Prepared | None = None) -> tuple[Any, ..
 
 
 def _memory_values(memory: Memory, prepared: Prepared) -> tuple[Any, ...]:
-    """The values of MEMORY_COLUMNS and PREPARED. Spelled out: to ask for them by name takes twice as long."""
-    return (
-        memory.id,
-        memory.uid,
-        memory.content,
-        memory.fingerprint,
-        memory.kind,
-        memory.tier,
-        memory.scope,
-        memory.status,
-        memory.reason,
-        # As SQLite will give them back, or the checksum would not match: its reals know no -0.0.
-        memory.importance + 0.0,
-        memory.confidence + 0.0,
-        int(memory.feedback),
-        int(memory.use_count),
-        memory.topic,
-        memory.key,
-        memory.item_type,
-        memory.title,
-        memory.superseded_by,
-        _encode(memory.tags).decode(),
-        _encode(memory.files).decode(),
-        *_astuple(memory.source),
-        None if memory.data is None else _encode(memory.data).decode(),
-        clock(memory.created_at),
-        clock(memory.updated_at),
-        clock(memory.last_hit_at),
-        clock(memory.last_used_at),
-        clock(memory.verified_at),
-        clock(memory.archived_at),
-        *_astuple(prepared),
-    )
+    """The values of MEMORY_COLUMNS and PREPARED."""
+    values = [*_field_values(memory)]
+    for at, encode in _ENCODERS:
+        values[at] = encode(values[at])
+    values[_CONTENT_AT] = encoding.content_blob(memory.content, prepared.words)
+    return (*values, *_astuple(memory.source), *_astuple(prepared))
 
 
 def damaged(what: str) -> Corrupt:
@@ -196,14 +195,11 @@ def is_as_written(noun: type[Record], row: Sequence[Any]) -> bool:
 def to_memory(row: Sequence[Any], space: str) -> Memory:
     """A memory from its columns in order. Raises Corrupt when they are not what was written."""
     verify(Memory, row)
-    fields = dict(zip(_PLAIN, row, strict=False))
-    for offset, column in enumerate(_JSON, _N_PLAIN):
-        fields[column] = () if row[offset] == "[]" else _decode_strings(row[offset])
-    for offset, column in enumerate(_CLOCKS, _CLOCKS_FROM):
-        fields[column] = moment(row[offset])
-    data = row[_CLOCKS_FROM - 1]
-    source = _source(*row[_N_PLAIN + _N_JSON : _CLOCKS_FROM - 1])
-    return Memory(space=space, source=source, data=None if data is None else _decode(data), **fields)
+    fields = dict(zip(_FIELDS, row, strict=False))
+    for name, decode in _DECODERS:
+        fields[name] = decode(fields[name])
+    fields["content"] = encoding.content_text(row[_CONTENT_AT], row[_WORDS_AT])
+    return Memory(space=space, source=_source(*row[len(_FIELDS) : len(MEMORY_COLUMNS)]), **fields)
 
 
 @lru_cache(maxsize=1024)  # a few agents in a few sessions write most memories
@@ -227,7 +223,7 @@ def to_record(noun: type[R], row: Sequence[Any], space: str) -> R:
         return cast(R, to_memory(row, space))
     verify(noun, row)
     fields = dict(zip(noun.__struct_fields__, row, strict=False))
-    fields |= {name: _decode(fields[name]) for name in _LISTS if name in fields}
+    fields |= {name: from_json(fields[name]) for name in _LISTS if name in fields}
     return msgspec.convert(fields, noun)  # which also makes moments of their texts
 
 
@@ -235,63 +231,56 @@ def _plain(value: Any) -> Any:
     """A field of a small noun as SQLite keeps it."""
     if isinstance(value, datetime):
         return clock(value)
-    return _encode(value).decode() if isinstance(value, tuple) else value
+    return json_text(value) if isinstance(value, tuple) else value
 
 
-def after_use(row: Sequence[Any], uses: int, at: datetime) -> tuple[int, str | None, int]:
+def after_use(row: Sequence[Any], uses: int, at: datetime) -> tuple[int, int | None, int]:
     """Use count, last use and checksum of a memory's stored row after so many more uses.
 
     Raises Corrupt when the row is not what was written.
     """
     verify(Memory, row)
-    changes = {"use_count": row[_STORED.index("use_count")] + uses, "last_used_at": clock(at)}
+    changes = {"use_count": row[_STORED.index("use_count")] + uses, "last_used_at": microseconds(at)}
     values = [changes.get(column, value) for column, value in zip(_STORED[:-1], row, strict=False)]
     return changes["use_count"], changes["last_used_at"], checksum((Memory.noun, *values))
+
+
+def event_values(event: Event) -> tuple[Any, ...]:
+    """The values of EVENT_COLUMNS."""
+    e = event
+    hashes = (hex_blob(e.digest), hex_blob(e.prev), hex_blob(e.hash))
+    named = (hex_blob(e.group), microseconds(e.at), e.actor, e.action, uid_blob(e.subject), hex_blob(e.undoes))
+    return (e.seq, *named, *hashes)
+
+
+def payload_values(event: Event, payload: bytes) -> tuple[Any, ...]:
+    """What `event_payloads` holds of an event: its number, the salt, and the bytes of its payload."""
+    return event.seq, hex_blob(event.salt), encoding.payload_blob(payload, event.subject, event.at)
 
 
 def to_event(row: Sequence[Any]) -> Event:
     """An event from EVENT_COLUMNS followed by salt and changed. Raises Corrupt when it is not what was sealed."""
     seq, group, at, actor, action, subject, undoes, digest, prev, hash, salt, changed = row
-    with suppress(TypeError, ValueError, AttributeError, msgspec.MsgspecError):  # what damaged values lead to
+    with suppress(TypeError, ValueError, AttributeError, OverflowError, msgspec.MsgspecError):  # of damaged values
+        name, when = uid_text(subject), moment(at)
+        payload = None if changed is None else encoding.payload_bytes(changed, name, when)
         event = Event(
             seq=seq,
-            group=group,
-            at=datetime.fromisoformat(at),
+            group=hex_text(group),
+            at=when,
             actor=actor,
             action=action,
-            subject=subject,
-            undoes=undoes,
-            digest=digest,
-            prev=prev,
-            hash=hash,
-            salt=salt,
-            changed=None if changed is None else _decode_changed(changed),
+            subject=name,
+            undoes=hex_text(undoes),
+            digest=hex_text(digest),
+            prev=hex_text(prev),
+            hash=hex_text(hash),
+            salt=hex_text(salt),
+            changed=None if payload is None else _decode_changed(payload),
         )
-        if journal.is_as_sealed(event, None if changed is None else changed.encode()):
+        if journal.is_as_sealed(event, payload):
             return event
     raise damaged(f"event {seq}")
-
-
-@lru_cache(maxsize=256)  # all that a turn writes was written at one moment
-def clock(at: datetime | None) -> str | None:
-    """Text that sorts by time, always in UTC and always of one length."""
-    if at is None:
-        return None
-    if at.tzinfo is not UTC:
-        at = at.astimezone(UTC)
-    return at.isoformat(timespec="microseconds")[:-6] + "Z"  # instead of +00:00
-
-
-def moment(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)
-
-
-def json_text(value: object) -> str:
-    return _encode(value).decode()
-
-
-def from_json(text: str) -> Any:
-    return _decode(text)
 
 
 # As text, not as bound values: only so can SQLite see that a partial index answers, and need not plan anew each time.
@@ -328,13 +317,13 @@ def clauses(where: Where) -> tuple[list[str], list[Any]]:
             marks = ", ".join("?" * len(wanted))
             found.append(f"exists (select 1 from json_each(m.{column}) where value in ({marks}))")
             values.extend(wanted)
-    any_of("m.fingerprint", where.fingerprints)
-    equals("m.uid", where.uid)
+    any_of("m.fingerprint", [hex_blob(fingerprint) for fingerprint in where.fingerprints])
+    equals("m.uid", None if where.uid is None else uid_blob(where.uid))
     equals("m.topic", where.topic)
     equals("m.key", where.key)
     equals("m.session_id", where.session)
     equals("m.task_id", where.task)
     equals("m.narrative_id", where.narrative)
-    equals("m.created_at", clock(where.since), ">=")
-    equals("m.created_at", clock(where.until), "<")
+    equals("m.created_at", microseconds(where.since), ">=")
+    equals("m.created_at", microseconds(where.until), "<")
     return found, values

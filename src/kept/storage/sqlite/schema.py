@@ -17,7 +17,8 @@ from msgspec import Struct
 
 from kept import text
 from kept.errors import Corrupt, InvalidInput, SchemaTooNew
-from kept.storage.sqlite.rows import checksum, clock, damaged
+from kept.storage.sqlite.encoding import clock
+from kept.storage.sqlite.rows import checksum, damaged
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from kept.errors import Busy, Corrupt, InvalidInput, KeptError, StorageError
 from kept.ports import BackedUp, Restored, Scrubbed, Stamp
 from kept.storage.lock import Turns
 from kept.storage.shared import WRITE_WAIT_S, block, random_hex
-from kept.storage.sqlite import acknowledged, backup, erase, pages, restore, rows, schema, sweep
+from kept.storage.sqlite import acknowledged, backup, encoding, erase, pages, restore, schema, sweep
 from kept.storage.sqlite.backup import DailyBackups
 from kept.storage.sqlite.connection import Pool, connect, is_damage, leaving_the_wal, translate, translated
 from kept.storage.sqlite.index import hotwords
@@ -333,7 +333,7 @@ class SqliteStorage:
             facts = {
                 "space": space or f"project/{random_hex(4)}",
                 "tombstone_key": random_hex(32),
-                "created_at": str(rows.clock(self._now())),
+                "created_at": str(encoding.clock(self._now())),
             }
             schema.settle_facts(connection, facts)
             return facts

@@ -16,6 +16,7 @@ from kept.model import Memory
 from kept.ports import LIVE, Found, VectorState, Where
 from kept.storage.shared import check_limit, indexes
 from kept.storage.sqlite import rows
+from kept.storage.sqlite.encoding import hex_blob
 from kept.storage.sqlite.rows import clauses
 
 CHUNK = 250  # memories a row: 8 KB with 256 numbers each
@@ -115,8 +116,9 @@ def save(connection: apsw.Connection, model: str, made: Sequence[tuple[Memory, b
     sketches: dict[int, bytes] = {}
     sql = "select 1 from memories where id = ? and fingerprint = ?"
     for memory, vector in made:
-        if connection.execute(sql, (memory.id, memory.fingerprint)).fetchone():
-            values = (memory.id, model, memory.fingerprint, vector)
+        fingerprint = hex_blob(memory.fingerprint)
+        if connection.execute(sql, (memory.id, fingerprint)).fetchone():
+            values = (memory.id, model, fingerprint, vector)
             connection.execute(
                 "insert or replace into vectors (id, model, fingerprint, vector, checksum) values (?, ?, ?, ?, ?)",
                 (*values, rows.checksum(values)),

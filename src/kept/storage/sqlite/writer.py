@@ -23,6 +23,7 @@ from kept.ports import R, Stamp
 from kept.storage.shared import RECEIPTS_KEPT, prepare, tombstone
 from kept.storage.sqlite import rows, vectors
 from kept.storage.sqlite.acknowledged import Position
+from kept.storage.sqlite.encoding import clock, hex_text, uid_blob
 from kept.storage.sqlite.index import handles, weights
 from kept.storage.sqlite.messages import MessageWriter
 from kept.storage.sqlite.reader import COUNTER, SqliteReader
@@ -190,7 +191,7 @@ class SqliteTransaction(SqliteReader, MessageWriter):
     def _append(self, action: str, subject: str, payload: bytes) -> None:
         if self._before is None:
             last: Any = self._bare.execute("select seq, hash from events order by seq desc limit 1").fetchone()
-            self._before = last or (0, journal.FIRST_PREV)
+            self._before = (last[0], hex_text(last[1])) if last else (0, journal.FIRST_PREV)
         seq, prev = self._last or self._before
         salt = self._salt(journal.SALT_BYTES)
         event = journal.seal_payload(
@@ -205,15 +206,12 @@ def insert_events(connection: apsw.Connection, told: Sequence[tuple[Event, bytes
     rows.insert(
         connection,
         _INSERT_EVENT,
-        [
-            (e.seq, e.group, rows.clock(e.at), e.actor, e.action, e.subject, e.undoes, e.digest, e.prev, e.hash)
-            for e, _ in told
-        ],
+        [rows.event_values(event) for event, _ in told],
     )
     rows.insert(
         connection,
         "insert into event_payloads (seq, salt, changed) values (?, ?, ?)",
-        [(event.seq, event.salt, payload.decode()) for event, payload in told if payload is not None],
+        [rows.payload_values(event, payload) for event, payload in told if payload is not None],
     )
 
 
@@ -236,17 +234,17 @@ def erase_rows(connection: apsw.Connection, uid: str) -> None:
         subjects.append(f"c{number}")
     for subject in subjects:
         connection.execute(
-            "delete from event_payloads where seq in (select seq from events where subject = ?)", (subject,)
+            "delete from event_payloads where seq in (select seq from events where subject = ?)", (uid_blob(subject),)
         )
     connection.execute("delete from receipts where instr(uids, ?)", (uid,))
     connection.execute("delete from conflicts where left = ?1 or right = ?1", (uid,))
     sql = "select id, words, scope from memories where uid = ?"
-    found: Any = connection.execute(sql, (uid,)).fetchall()
+    found: Any = connection.execute(sql, (uid_blob(uid),)).fetchall()
     for memory_id, words, scope in found:
         weights.drop(connection, memory_id)
         vectors.drop(connection, memory_id)
         handles.drop(connection, memory_id, words.split(), scope)
-    connection.execute("delete from memories where uid = ?", (uid,))
+    connection.execute("delete from memories where uid = ?", (uid_blob(uid),))
 
 
 class SqliteBookkeeping:
@@ -273,7 +271,7 @@ class SqliteBookkeeping:
             join json_each(?1) b on a.value < b.value
             where a.value in (select id from memories) and b.value in (select id from memories)
             on conflict do update set strength = strength + 1.0, at = excluded.at""",
-            (rows.json_text(sorted(set(ids))), rows.clock(at)),
+            (rows.json_text(sorted(set(ids))), clock(at)),
         )
 
     def count(self, counters: Mapping[str, int]) -> None:
@@ -293,7 +291,7 @@ class SqliteBookkeeping:
         vectors.save(self._connection, model, vectors_made)
 
     def save_receipt(self, body: dict[str, Any], uids: Sequence[str], at: datetime) -> int:
-        values = (rows.clock(at), rows.json_text(body), rows.json_text(list(dict.fromkeys(uids))))
+        values = (clock(at), rows.json_text(body), rows.json_text(list(dict.fromkeys(uids))))
         self._connection.execute(
             "insert into receipts (at, body, uids, checksum) values (?, ?, ?, ?)", (*values, rows.checksum(values))
         )

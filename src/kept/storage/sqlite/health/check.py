@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import apsw
 import msgspec
@@ -28,6 +28,7 @@ from kept.storage.shared import is_tombstone, prepare
 from kept.storage.sqlite import acknowledged, backup, erase, messages, pages, rows, schema, vectors
 from kept.storage.sqlite.backup import backups_of
 from kept.storage.sqlite.connection import READ_WAIT_MS, check_library, translated
+from kept.storage.sqlite.encoding import uid_text
 from kept.storage.sqlite.health.findings import FIX, NAMED, REBUILD, Finding, named, size
 from kept.storage.sqlite.health.history import check_journal, ids_of, sound_row
 from kept.storage.sqlite.index import handles, weights
@@ -467,12 +468,9 @@ def _check_orphans(patient: Patient) -> Iterator[Finding]:
         tables = ", ".join(sorted({str(table) for table, *_ in broken}))
         message = f"{len(broken)} rows of {tables} belong to something that is not there."
         yield Finding("problem", "orphans", message, FIX)
-    sql = """
-        select id
-        from conflicts
-        where not exists (select 1 from memories where uid = conflicts.left)
-          or not exists (select 1 from memories where uid = conflicts.right)"""
-    if ids := [int(id) for (id,) in patient.connection.execute(sql)]:
+    uids = {uid_text(uid) for (uid,) in patient.connection.execute("select uid from memories")}
+    pairs: Any = patient.connection.execute("select id, left, right from conflicts").fetchall()
+    if ids := [id for id, *both in pairs if not uids.issuperset(both)]:
         yield Finding("note", "orphans", f"About a memory that is not here: {named('conflict', ids)}.")
     if not broken and not ids:
         yield Finding("ok", "orphans", "Nothing points to something that is not there.")

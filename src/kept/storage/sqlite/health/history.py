@@ -17,6 +17,7 @@ from kept import journal
 from kept.errors import Corrupt
 from kept.model import NOUNS, SMALL_NOUNS, Conflict, Event, Memory, Record
 from kept.storage.sqlite import rows
+from kept.storage.sqlite.encoding import uid_blob, uid_text
 from kept.storage.sqlite.health.findings import FIX, NAMED, Finding, named
 
 REPAIR = "repair"  # the action of the event that says what could not be saved
@@ -158,7 +159,7 @@ def _check_subjects(connection: apsw.Connection, told: Told) -> Iterator[Finding
     """Histories without a memory, and memories without a history."""
     has_gaps = bool(told.lost["events"] or told.damaged)
     memories = {subject for subject, noun in told.subjects.items() if noun is Memory}
-    there = {str(uid): int(id) for uid, id in connection.execute("select uid, id from memories")}
+    there = {uid_text(uid): int(id) for uid, id in connection.execute("select uid, id from memories")}
     if gone := sorted(memories - told.gone - told.lost["records"] - there.keys()):
         some = ", ".join(gone[:NAMED]) + (f", … ({len(gone)} in all)" if len(gone) > NAMED else "")
         yield Finding("problem", "journal", f"Memories that the journal knows are not there: {some}.", FIX)
@@ -182,7 +183,7 @@ def _check_states(connection: apsw.Connection, told: Told, noun: type[Record]) -
     for subject in subjects:
         if subject in unknown:
             continue
-        found = connection.execute(f"{_SELECT} where e.subject = ? order by e.seq", (subject,)).fetchall()
+        found = connection.execute(f"{_SELECT} where e.subject = ? order by e.seq", (uid_blob(subject),)).fetchall()
         history = journal.since_erasure([rows.to_event(event) for event in found])
         if any(event.changed is None for event in history):
             continue

@@ -17,7 +17,7 @@ from kept import journal
 from kept.model import NOUNS, Conflict, Event, Memory, Record, Session, replace
 from kept.ports import Stamp
 from kept.storage.shared import tombstone
-from kept.storage.sqlite import messages, rows, schema
+from kept.storage.sqlite import encoding, messages, rows, schema
 from kept.storage.sqlite.acknowledged import Position
 from kept.storage.sqlite.connection import connect
 from kept.storage.sqlite.health.findings import NAMED, Finding, named
@@ -81,7 +81,7 @@ def _facts(saved: Saved, events: list[Event], now: datetime) -> tuple[dict[str, 
     facts = {
         "space": str(next(spaces, None) or f"project/{secrets.token_hex(4)}"),
         "tombstone_key": secrets.token_hex(32),
-        "created_at": str(rows.clock(events[0].at if events else now)),
+        "created_at": str(encoding.clock(events[0].at if events else now)),
     }
     if not saved.tombstones:
         return facts, []

@@ -110,7 +110,7 @@ class Searching:
                   {"" if newest is None else f"order by f.rowid desc limit {newest:d}"}
                 )"""
             for word in words:
-                held[word] += rows.from_json(self._fetch(sql, (f'"{word}"', *values))[0][0])
+                held[word] += rows.from_json(self._fetch(sql, (self._query(word), *values))[0][0])
         if newest is not None:
             kept = set(sorted({id for ids in held.values() for id in ids}, reverse=True)[:newest])
             return {word: [id for id in ids if id in kept] for word, ids in held.items()}
@@ -121,12 +121,12 @@ class Searching:
         if not also:
             return
         statistics = self.statistics(also, where)
-        any_of_them = " OR ".join(f'"{word}"' for word in words)
+        any_of_them = " OR ".join(f"({self._query(word)})" for word in words)
         for shelf in indexes(where):
             sql = f"select json_group_array(rowid) from {shelf}_fts where {shelf}_fts match ?"
             for word in also:
                 gain = bm25.idf(statistics.rows, statistics.rows_with[word])
-                for id in rows.from_json(self._fetch(sql, (f'"{word}" AND ({any_of_them})',))[0][0]):
+                for id in rows.from_json(self._fetch(sql, (f"({self._query(word)}) AND ({any_of_them})",))[0][0]):
                     if id in gains:
                         gains[id] += gain
 
@@ -177,16 +177,23 @@ class Searching:
             if word in held and f" {word} " in held:
                 return True
         # Not a prepared word, perhaps ("Auth", "a-b"): ask FTS5 how it reads it.
+        row_tokens = set(self._tokens(held, apsw.FTS5_TOKENIZE_DOCUMENT))
+        return any(row_tokens.issuperset(self._tokens(word, apsw.FTS5_TOKENIZE_QUERY)) for word in words)
+
+    def _query(self, word: str) -> str:
+        """What to ask an index for. It holds no positions, so that of a word which FTS5 splits all parts must match."""
+        if word.isascii() and word.replace("_", "a").isalnum():
+            return f'"{word}"'
+        return " AND ".join(f'"{token}"' for token in self._tokens(word, apsw.FTS5_TOKENIZE_QUERY)) or '""'
+
+    def _tokens(self, string: str, reason: int) -> list[str]:
+        """How FTS5 reads a text."""
         import shlex
 
         tokenizer, *arguments = shlex.split(text.FTS_TOKENIZE)
         tokenize = self._connection.fts5_tokenizer(tokenizer, arguments)
-
-        def tokens(string: str, reason: int) -> set[Any]:
-            return set(tokenize(string.encode(), reason, None, include_offsets=False, include_colocated=False))
-
-        row_tokens = tokens(held, apsw.FTS5_TOKENIZE_DOCUMENT)
-        return any(tokens(word, apsw.FTS5_TOKENIZE_QUERY) <= row_tokens for word in words)
+        read = tokenize(string.encode(), reason, None, include_offsets=False, include_colocated=False)
+        return [str(token) for token in read]
 
     def _rows_with(self, shelf: str, words: Sequence[str], n_rows: int) -> dict[str, int]:
         found = dict.fromkeys(words, 0)

@@ -22,6 +22,7 @@ from kept import bm25, text, worth
 from kept.model import Memory, Status
 from kept.ports import Ranking
 from kept.storage.sqlite import rows
+from kept.storage.sqlite.encoding import moment
 from kept.tables import KIND_WEIGHTS, by_kind
 
 CHUNK = 1_000  # memories a row: five kilobytes, which a write has to write anew, and a thousand rows for a million
@@ -180,8 +181,7 @@ def wrong(connection: apsw.Connection) -> list[int]:
     return [
         id
         for id, feedback, at in found
-        if id // CHUNK in damaged
-        or (numbers.feedbacks[id], numbers.days[id]) != (_byte(feedback), _day(datetime.fromisoformat(at)))
+        if id // CHUNK in damaged or (numbers.feedbacks[id], numbers.days[id]) != (_byte(feedback), _day(moment(at)))
     ]
 
 

@@ -13,9 +13,9 @@ create table migrations (
 
 create table memories (
   id integer primary key autoincrement,  -- never given twice: agents read and type it
-  uid text not null unique,
-  content text not null,
-  fingerprint text not null,
+  uid blob not null unique,              -- 16 bytes, if it is a UUID
+  content blob not null,                 -- text; compressed with `words` as the dictionary if it is long
+  fingerprint blob not null,
   kind text not null,
   tier text not null,
   scope text not null,
@@ -28,7 +28,7 @@ create table memories (
   tags text not null,                    -- JSON list
   files text not null,                   -- JSON list
   topic text,
-  key text unique,                       -- idempotency
+  key text,                              -- idempotency
   item_type text,
   title text,
   superseded_by text,
@@ -40,12 +40,12 @@ create table memories (
   source_file text,
   source_line integer,
   data text,                             -- JSON object
-  created_at text not null,
-  updated_at text not null,
-  last_hit_at text,
-  last_used_at text,
-  verified_at text,
-  archived_at text,
+  created_at integer not null,           -- microseconds since 1970, as all moments here
+  updated_at integer not null,
+  last_hit_at integer,
+  last_used_at integer,
+  verified_at integer,
+  archived_at integer,
   words text not null,                   -- prepared tokens, one column of the index each
   tag_words text not null,
   file_words text not null,
@@ -65,6 +65,7 @@ create table memories (
 );
 
 create index memories_by_fingerprint on memories (fingerprint);                             -- is there a twin?
+create unique index memories_by_key on memories (key) where key is not null;                 -- is this a repetition?
 create index memories_by_topic on memories (topic) where topic is not null;                 -- which one does a topic supersede?
 create index memories_by_session on memories (session_id) where session_id is not null;     -- what did this session write?
 create index memories_by_task on memories (task_id) where task_id is not null;              -- what belongs to this task?
@@ -93,15 +94,15 @@ from memories
 where shelf = 'archive';
 create virtual table live_fts using fts5(
   words, tag_words, file_words, source_words, kind_words,
-  content = 'live_rows', content_rowid = 'id', tokenize = $TOKENIZE
+  content = 'live_rows', content_rowid = 'id', detail = none, tokenize = $TOKENIZE
 );
 create virtual table library_fts using fts5(
   words, tag_words, file_words, source_words, kind_words,
-  content = 'library_rows', content_rowid = 'id', tokenize = $TOKENIZE
+  content = 'library_rows', content_rowid = 'id', detail = none, tokenize = $TOKENIZE
 );
 create virtual table archive_fts using fts5(
   words, tag_words, file_words, source_words, kind_words,
-  content = 'archive_rows', content_rowid = 'id', tokenize = $TOKENIZE
+  content = 'archive_rows', content_rowid = 'id', detail = none, tokenize = $TOKENIZE
 );
 create virtual table live_vocabulary using fts5vocab('live_fts', 'row');
 create virtual table library_vocabulary using fts5vocab('library_fts', 'row');
@@ -204,7 +205,7 @@ end;
 create table vectors (
   id integer primary key references memories (id) on delete cascade,
   model text not null,
-  fingerprint text not null,             -- of the text it was made of
+  fingerprint blob not null,             -- of the text it was made of
   vector blob not null,
   checksum integer not null
 );
@@ -354,21 +355,21 @@ create table tombstones (
 -- The journal. The chain runs over digests, so that a payload can be erased and the chain still verifies.
 create table events (
   seq integer primary key,
-  "group" text not null,
-  at text not null,
+  "group" blob not null,                 -- ids and hashes in bytes, if they are hexadecimal
+  at integer not null,                   -- microseconds since 1970
   actor text not null,
   action text not null,
-  subject text not null,
-  undoes text,
-  digest text not null,
-  prev text not null,
-  hash text not null
+  subject blob not null,                 -- the 16 bytes of a uid, or the name of another record
+  undoes blob,
+  digest blob not null,
+  prev blob not null,
+  hash blob not null
 );
 create index events_by_subject on events (subject, seq);  -- the history of one memory
 create index events_by_group on events ("group");         -- what one undo takes back
 
 create table event_payloads (
   seq integer primary key references events (seq),
-  salt text not null,
-  changed text not null                  -- JSON: field → [before, after]
+  salt blob not null,
+  changed blob not null                  -- JSON: field → [before, after]; compressed, see encoding.py
 );
