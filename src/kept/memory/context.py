@@ -17,7 +17,6 @@ and never carries the text of a memory.
 """
 
 import logging
-import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -46,6 +45,7 @@ from kept.model import (
 )
 from kept.ports import ANYWHERE, Clock, Embedder, Stamp, Storage, Where
 from kept.settings import Settings
+from kept.storage.shared import random_hex
 from kept.tables import PRESETS
 
 if TYPE_CHECKING:
@@ -256,11 +256,11 @@ class Context:
 
     def stamp(self, undoes: str | None = None) -> Stamp:
         """Who changes something, when, and as which group of the journal."""
-        return Stamp(group=secrets.token_hex(8), at=self.now(), actor=self.actor.name, undoes=undoes)
+        return Stamp(group=random_hex(8), at=self.now(), actor=self.actor.name, undoes=undoes)
 
     def new_id(self) -> str:
         """A short random id."""
-        return secrets.token_hex(4)
+        return random_hex(4)
 
     def rules(self) -> "WriteRules":
         """The rules for a write right now; the echoes of the project's files are added where they matter."""

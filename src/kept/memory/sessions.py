@@ -5,7 +5,6 @@ fork. Rule: a transcript is only ever added to. Compaction adds a summary, and t
 transcript; findings are stored together with the mark up to which they were taken, so a crash loses and repeats none.
 """
 
-import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -23,6 +22,7 @@ from kept.model import Draft, Memory, Message, MessageRole, Receipt, Session, So
 from kept.ports import Reader, Storage, Where
 from kept.projects import mirrors
 from kept.projects.mirrors import check_session_name
+from kept.storage.shared import random_hex
 from kept.tables import PRESETS
 from kept.text import fingerprint
 from kept.writing import admit, pipeline
@@ -422,7 +422,7 @@ class Exchange:
             if not isinstance(call, tuple | list) or len(call) != 3:
                 raise InvalidInput("A tool call is (name, input, result).", hint='("ls", {"path": "."}, "a.py b.py")')
             name, input, result = call
-            id = f"tool_{secrets.token_hex(8)}"  # not by number: others may persist at the same time
+            id = f"tool_{random_hex(8)}"  # not by number: others may persist at the same time
             messages.append(Message(id=id, role="tool_call", name=name, input=input))
             messages.append(Message(id=id, role="tool_result", name=name, content=result))
         messages.append(Message(id="", role="assistant", content=reply))

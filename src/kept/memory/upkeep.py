@@ -6,7 +6,6 @@ archive; each change is decided again inside the transaction that makes it, and 
 """
 
 import logging
-import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from datetime import datetime
@@ -21,6 +20,7 @@ from kept.memory.context import BATCH, Context, Memories, pages_of
 from kept.model import Memory, Message, Session
 from kept.ports import Reader, Stamp, Storage, Where
 from kept.projects import mirrors
+from kept.storage.shared import random_hex
 from kept.tables import RETENTIONS
 from kept.upkeep import decisions
 from kept.upkeep.decisions import UpkeepDecision, UpkeepProgress, UpkeepRules
@@ -166,7 +166,7 @@ class Round:
             self.done.append(Done(ref=decision.memory.ref, action=decision.action, reason=decision.reason))
 
     def _stamp(self) -> Stamp:
-        return Stamp(group=secrets.token_hex(8), at=self._now, actor=journal.UPKEEP)
+        return Stamp(group=random_hex(8), at=self._now, actor=journal.UPKEEP)
 
 
 def _first_page(storage: Storage, after: int) -> Memories:

@@ -4,7 +4,7 @@ New statements go down the write path (`writing.pipeline`) in batches, each with
 memory through `Context.change`. Rule: a narrative is only a name on memories; it begins with the first that carries it.
 """
 
-import secrets
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -77,7 +77,7 @@ def place(storage: Storage, at: datetime) -> pipeline.Destination:
     return pipeline.Destination(
         space=storage.space,
         at=at,
-        new_uid=lambda: ids.uuid7(at, secrets.token_bytes(ids.UID_ENTROPY_BYTES)),
+        new_uid=lambda: ids.uuid7(at, os.urandom(ids.UID_ENTROPY_BYTES)),
     )
 
 

@@ -10,9 +10,9 @@ Rule: every pattern is anchored at a cue and of bounded length, so each cue cost
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
-from itertools import chain, pairwise
+from itertools import chain, count, pairwise
 
 from kept.writing.patterns import compiled
 from kept.writing.secrets import rules
@@ -25,7 +25,10 @@ TRIES = 4  # how many links of one sentence are followed
 CROWDED = 32  # a long text with more than one cue in that many characters is redacted as a whole
 BEFORE_CUES = ("is", "as", "ist", "als", "est", "comme", "es", "como", "come")  # "use value *as* the password"
 ROWS = 500  # how many rows of a table are read below its heading
-SHORT_TEXT = 200  # characters: a query. Trying each word takes 0.1 ms, compiling a pattern of all of them 4
+# A command checks one query and ends. Compiling the pattern of all cues takes 4 ms; of those that the query holds, 0.1.
+SHORT_TEXT = 200  # characters
+FIRST_TEXTS = 8
+_texts = count()  # short texts that this process has checked
 IDENTIFIER = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
 
@@ -83,10 +86,14 @@ def _value(text: str, small: str, cue: Cue) -> Value | None:
 
 def find_cues(text: str, small: str) -> Iterator[Cue]:
     """The cues of the folded text, in order."""
-    is_compiled = _cue_words.cache_info().currsize > 0
-    if not is_compiled and len(small) <= SHORT_TEXT and not any(word in small for word in _words()):
-        return
-    matches = _cue_words(small.isascii()).finditer(small)
+    if len(small) <= SHORT_TEXT and next(_texts) < FIRST_TEXTS:
+        held = tuple(word for word in _words() if word in small)
+        if not held:
+            return
+        pattern = re.compile(_tree(_closed(held)))
+    else:
+        pattern = _cue_words(small.isascii())
+    matches = pattern.finditer(small)
     for match, follower in pairwise(chain(matches, [None])):
         if match is None:
             return
@@ -168,9 +175,13 @@ def _words() -> dict[str, tuple[str, bool]]:
 @cache
 def _cue_words(is_ascii: bool) -> re.Pattern[str]:
     """All cues as one pattern, shaped as a tree so that most positions fail at their first or second letter."""
+    return re.compile(_tree(_closed([word for word in _words() if word.isascii() or not is_ascii])))
+
+
+def _closed(words: Iterable[str]) -> dict[str, bool]:
+    """The words, each with whether it must not be followed by a letter."""
     closed = {entry.strip("^$") for listed in rules.CUES.values() for entry in fold(listed).split() if entry[-1] == "$"}
-    words = [word for word in _words() if word.isascii() or not is_ascii]
-    return re.compile(_tree({word: word in closed or re.sub("[ ._-]", "~", word) in closed for word in words}))
+    return {word: word in closed or re.sub("[ ._-]", "~", word) in closed for word in words}
 
 
 def _tree(words: dict[str, bool]) -> str:
