@@ -25,7 +25,7 @@ WARM_UP = 20
 
 
 def furnish(memory: kept.Kept) -> None:
-    """What a briefing looks for besides the words of the prompt."""
+    """Add what a briefing shows besides hits: pins, findings of another agent, summaries."""
     language = corpora.Zipf(23)
     for _ in range(5):
         memory.pin(memory.remember(language.say(30)).ref or "")

@@ -1,7 +1,7 @@
 """What all benchmarks share: options, clocks, percentiles, interleaving, tables.
 
-Rule: figures are compared within one run only. What is compared runs in turns, round by round, so that a busy
-moment of the machine hits both sides.
+Rule: compare figures only within one run. The sides run in turns, round by round, so that a busy moment of the machine
+hits all of them.
 """
 
 import argparse

@@ -43,7 +43,7 @@ Place = tuple[str, str]  # session, message id
 
 
 class Query(Struct, frozen=True):
-    """What is asked, when, and which messages and sessions answer it."""
+    """A question, its date, and the messages and sessions that answer it."""
 
     text: str
     at: datetime
@@ -94,7 +94,7 @@ def _places(recalled: Recalled, sessions: Mapping[str, Sequence[Message]]) -> li
 
 
 def conversations(folder: Path) -> Iterator[Conversation]:
-    """What a folder holds, whichever of the forms it has."""
+    """The conversations in a folder, in any of the forms above."""
     if (folder / "memories.jsonl").is_file():
         yield _conversation(folder)
     elif (folder / "questions.jsonl").is_file():

@@ -147,7 +147,7 @@ def best_of(sides: dict[str, Callable[[str], Any]], queries: list[str], rounds: 
 
 
 def plain_query(connection: apsw.Connection, query: str) -> list[Any]:
-    """What one would write by hand: the ids of the best fifty, with all words."""
+    """The query that one would write by hand: the ids of the best fifty, with all words."""
     sql = "select rowid from live_fts where live_fts match ? order by bm25(live_fts) limit 50"
     return connection.execute(sql, (match_of(query),)).fetchall()
 
@@ -233,7 +233,7 @@ def every_memory(reader: Reader) -> Iterator[Found]:
 
 
 def insertion(cache: Path, small: int, large: int, count: int) -> Bar:
-    """What one more memory costs in a large store, as a multiple of what it costs in a small one."""
+    """The cost of one more memory in a large store, as a multiple of its cost in a small one."""
     with tempfile.TemporaryDirectory(dir=cache) as folder:
         storages = {}
         for n_rows in (small, large):

@@ -1,4 +1,4 @@
-"""What upkeep of a large store costs, and whom it disturbs.
+"""The cost of upkeep in a large store, and how much it disturbs recall.
 
     python -m bench.upkeep [--rows 100000] [--cache DIR] [--tiny] [--json]
 
@@ -145,7 +145,7 @@ def main() -> int:
     bars = [
         Bar(f"upkeep of {given.rows:,} memories, seconds of CPU", large["cpu_s"], MOST_CPU_S),
         Bar("its memory, MB above that of a tenth of them", large["grown_mb"] - small["grown_mb"], MOST_GROWTH_MB),
-        Bar("p95 of a recall meanwhile, as a multiple of alone", rise, 2.0),
+        Bar("p95 of a recall during upkeep, as a multiple of alone", rise, 2.0),
         Bar(
             "an opening, as a multiple of one without upkeep",
             _p50(opening, WITH_A_LOOK) / _p50(opening, "opening"),
@@ -161,7 +161,7 @@ def main() -> int:
         [name, p50(timing.wall_ms), p95(timing.wall_ms), p95(timing.cpu_ms)]
         for name, timing in (timings | opening).items()
     ]
-    text = table("Upkeep", head, lines) + "\n" + table("Meanwhile", ("ms", "p50", "p95", "CPU p95"), times)
+    text = table("Upkeep", head, lines) + "\n" + table("Recalls and openings", ("ms", "p50", "p95", "CPU p95"), times)
     figures = {"small": small, "large": large, "times": {str(line[0]): line[1:] for line in times}}
     return report(text, bars, figures, given)
 

@@ -152,7 +152,7 @@ def fill(peer: Peer, rows: list[tuple[str, str]], cache: Path) -> None:
 def measure(
     peers: list[Peer], asked: dict[str, str], added: list[tuple[str, str]], cache: Path, rows: int
 ) -> dict[str, dict[str, Any]]:
-    """All figures of all peers. What is added is added to copies."""
+    """All figures of all peers, measured on copies of their stores."""
     figures: dict[str, dict[str, Any]] = {peer.name: {"query": [], "hits": 0, "add": []} for peer in peers}
     first, *rest = list(asked)
     with tempfile.TemporaryDirectory(dir=cache) as scratch, ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""What every adapter in Python shares: orders come in as lines of JSON, answers go out the same way.
+"""Shared by all adapters in Python: orders come in as lines of JSON, answers go out the same way.
 
 Runs in the environment of a peer, so it imports nothing but the standard library. Rule: the processor time of an answer
 is that of the whole process, with all threads, between reading the order and writing the answer.
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 
 class Peer(Protocol):
-    """What a memory must be able to do to be compared."""
+    """The calls that a memory must offer to be compared."""
 
     def load(self, rows: list[tuple[str, str]]) -> None:
         """Take in many texts, each with a name, in whatever way is fastest."""
