@@ -14,7 +14,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import apsw
 
@@ -33,6 +32,7 @@ VOCABULARY = 50_000
 _SHIFT = 2.7  # Mandelbrot's: the commonest word stands in most memories, as "the" does
 _RARE_RANKS = range(2_000, 30_000)
 _BATCH = 10_000
+_PAGE = 1_000
 _ONE_BY_ONE = 500  # the newest memories are written one at a time: the index of a store in use has many pieces
 _LONGEST = 480  # characters of a paragraph that is a memory of its own
 _FEW = 1_000  # paragraphs; for a smaller corpus, reading a part of the standard library is enough
@@ -104,19 +104,27 @@ def questions_about(path: Path, count: int, *, common: bool) -> dict[str, str]:
 
     `common`: a third of its words, whichever they are; otherwise its three longest.
     """
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-    told: list[Any] = connection.execute("select uid, content from memories order by id").fetchall()
-    connection.close()
     chance = random.Random(11)
     asked = {}
-    for uid, content in chance.sample([row for row in told if len(row[1].split()) >= 12], count):
-        said = content.split()
+    for memory in chance.sample([one for one in stored(path) if len(one.content.split()) >= 12], count):
+        said = memory.content.split()
         if common:
             places = sorted(chance.sample(range(len(said)), min(8, max(4, len(said) // 3))))
         else:
             places = sorted(sorted(range(len(said)), key=lambda place: -len(said[place]))[:3])
-        asked[" ".join(said[place] for place in places)] = uid
+        asked[" ".join(said[place] for place in places)] = memory.uid
     return asked
+
+
+def stored(path: Path) -> Iterator[Memory]:
+    """Every live memory of a store, oldest first."""
+    storage = SqliteStorage(path)
+    with storage.reading() as reader:
+        last = None
+        while page := reader.select(limit=_PAGE, after=last, oldest_first=True):
+            yield from page
+            last = page[-1].id
+    storage.close()
 
 
 def zipf_space(rows: int, cache: Path) -> Path:

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,6 @@ LIMITS_COMMON = {100_000: (12.0, 0.05), 1_000_000: (45.0, 0.10)}
 # The deadline of a recall runs on the clock; a busy machine must not make the answers worse while CPU is measured.
 UNHURRIED = Settings(recall_deadline_ms=60_000)
 LARGE, SMALL = 1_000_000, 10_000
-PAGE = 1_000
 
 PARTS = ("zipf", "docstrings", "insert", "deadline", "writes")
 HEAD = ("", "recall p50", "p95", "FTS5 p50", "p95", "count p50", "recall/FTS5", "recall/count", "kept of top ten")
@@ -182,8 +181,7 @@ def agreement_of(path: Path, queries: list[str]) -> float:
 def found_in_five(path: Path, asked: dict[str, str]) -> tuple[float, float]:
     """Share of the questions whose memory is among the first five: of recall, and of FTS5, which knows no age."""
     plain = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-    pairs: Any = plain.execute("select id, uid from memories").fetchall()
-    uids = dict(pairs)
+    uids: dict[Any, str] = {memory.id: memory.uid for memory in corpora.stored(path)}
     theirs = sum(uid in [uids[id] for (id,) in plain_query(plain, query)[:5]] for query, uid in asked.items())
     plain.close()
     with opened(path) as memory:
@@ -203,7 +201,8 @@ def exact_top(path: Path, queries: list[str]) -> dict[str, set[int]]:
                 match = relevance(SearchWords(dict.fromkeys(words, 1.0)), statistics, PROFILE)
                 scorers[query] = (set(words), scorer(match, Request(query=query), Settings(), corpora.NOW))
         best: dict[str, list[tuple[float, int]]] = {query: [] for query in scorers}
-        for found in every_memory(reader):
+        for memory in corpora.stored(path):
+            found = Found(memory, prepare(memory))
             held = set(found.prepared.words.split())
             for query, (wanted, score) in scorers.items():
                 if not held.isdisjoint(wanted):
@@ -223,13 +222,6 @@ def exact_statistics(reader: Reader, words: list[str], path: Path) -> Statistics
     counted: dict[str, Any] = {word: plain.execute(sql, (f'"{word}"',)).get for word in words}
     plain.close()
     return Statistics(estimate.rows, estimate.words, estimate.tokens, counted)
-
-
-def every_memory(reader: Reader) -> Iterator[Found]:
-    last = None
-    while page := reader.select(limit=PAGE, after=last, oldest_first=True):
-        yield from (Found(memory, prepare(memory)) for memory in page)
-        last = page[-1].id
 
 
 def insertion(cache: Path, small: int, large: int, count: int) -> Bar:

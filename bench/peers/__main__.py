@@ -23,8 +23,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import apsw
-
 from bench import corpora
 from bench.measure import Bar, options, p50, p95, report, table
 from bench.peers.environments import MEM0, OURS, PEERS, PLAIN, Peer, Unavailable, command, versions
@@ -113,10 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def told(count: int, cache: Path) -> list[tuple[str, str]]:
     """Name and text of that many paragraphs."""
-    connection = apsw.Connection(str(corpora.docstring_space(count, cache)), flags=apsw.SQLITE_OPEN_READONLY)
-    texts: Any = connection.execute("select id, content from memories order by id").fetchall()
-    connection.close()
-    return [(f"n{id}", text) for id, text in texts]
+    return [(f"n{memory.id}", memory.content) for memory in corpora.stored(corpora.docstring_space(count, cache))]
 
 
 def questions(rows: list[tuple[str, str]], count: int) -> dict[str, str]:
