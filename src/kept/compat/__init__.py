@@ -36,34 +36,34 @@ __all__ = [
     "TaskMemoryStore",
 ]
 
-MOST_OUTPUTS = 1_000  # of a stage
-MOST_FOUND = 100
-TOKENS_AN_ITEM = 10  # assumed, to ask a tier for about as many items as its share can hold
-EVICTED_SHARE = 10  # of a store that is too full, one in so many goes
+MAX_OUTPUTS = 1_000  # of a stage
+MAX_FOUND = 100
+TOKENS_PER_ITEM = 10  # assumed, to ask a tier for about as many items as its share can hold
+EVICTED_SHARE = 10  # one in ten items of a store that is too full is evicted
 
 
 class ContextPolicy(Struct, kw_only=True):
-    """How context is selected: so many of the newest and of the oldest items come before all others."""
+    """How context is selected: that many of the newest and of the oldest items come first."""
 
     head_tail_preserve: int | None = None
 
 
 class MemoryConfig(Struct, kw_only=True):
-    """What an agent's profile says about memory. `shares` are those of task, project and global, in any unit."""
+    """The memory settings of an agent's profile. `shares` of task, project and global are in any unit."""
 
     context_policy: ContextPolicy | None = None
     shares: Mapping[str, int] | None = None
 
 
 class ContextRequest(Struct, kw_only=True):
-    """How many tokens of context are wanted; `shares` goes before those of the profile."""
+    """How many tokens of context are wanted; `shares` overrides that of the profile."""
 
     budget_tokens: int
     shares: Mapping[str, int] | None = None
 
 
 class ContextPackage(Struct, kw_only=True):
-    """The context of a task: items, and which part of all that was considered they are, by tokens."""
+    """The context of a task. `compression_ratio`: tokens of the items, divided by tokens of all candidates."""
 
     context_package_id: str
     items: list[ContextItem]
@@ -72,14 +72,14 @@ class ContextPackage(Struct, kw_only=True):
 
 
 class Task(Struct):
-    """A running task; `metadata["project_id"]` says where it belongs."""
+    """A running task of the project `metadata["project_id"]`."""
 
     task_id: str
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
 class FailureSignature(Struct):
-    """What went wrong: a code (text, or a member of an enumeration), and the message of the error."""
+    """A failure: a code (text, or a member of an enumeration) and the message of the error."""
 
     code: Any
     message: str = ""
@@ -87,129 +87,113 @@ class FailureSignature(Struct):
 
     @property
     def signature(self) -> str:
-        """The message without what changes from run to run: two with the same one are the same failure."""
+        """The message without the parts that change from run to run. Equal means the same failure."""
         return signature_of(self.message)
 
     def dict(self) -> dict[str, Any]:
-        """Plain values, as they are kept."""
+        """Plain values, as they are stored."""
         return {"code": _code(self), "message": self.message, "signature": self.signature, **self.details}
 
 
 @dataclasses.dataclass
 class TaskMemoryStore:
-    """What one running task notes down. Cleared when the task has ended."""
+    """The notes of one running task. Cleared when the task ends."""
 
     task_id: str
     backend: MemoryBackend = dataclasses.field(default_factory=InMemoryBackend)
 
     def add_reasoning(self, text: str, stage_id: str) -> ContextItem:
-        """Note what was thought at a stage."""
-        return _added(
-            self.backend,
-            f"reasoning-{stage_id}",
-            "reasoning",
-            source=f"task/{self.task_id}/{stage_id}",
-            tags=["task", stage_id],
-            importance=0.5,
-            words=text,
-            payload={"text": text},
-        )
+        """Note the reasoning at a stage."""
+        tags, prefix = ["task", stage_id], f"reasoning-{stage_id}"
+        return _add(self.backend, "reasoning", text, 0.5, self._source(stage_id), tags, {"text": text}, prefix)
 
     def add_tool_output(self, tool_id: str, output: Any, stage_id: str | None = None) -> ContextItem:
-        """Note what a tool gave back; with a stage, `get_stage_outputs` finds it there."""
-        return _added(
-            self.backend,
-            f"tool-{tool_id}",
-            "tool_output",
-            source=f"task/{self.task_id}" if stage_id is None else f"task/{self.task_id}/{stage_id}",
-            tags=["task", "tool", tool_id, *([] if stage_id is None else [stage_id])],
-            importance=0.7,
-            words=str(output),
-            payload={"tool_id": tool_id, "output": output},
-        )
+        """Note the output of a tool; with a stage, `get_stage_outputs` finds it there."""
+        tags, prefix = ["task", "tool", tool_id, *([] if stage_id is None else [stage_id])], f"tool-{tool_id}"
+        payload = {"tool_id": tool_id, "output": output}
+        return _add(self.backend, "tool_output", str(output), 0.7, self._source(stage_id), tags, payload, prefix)
 
     def get_stage_outputs(self, stage_id: str) -> list[ContextItem]:
         """Everything noted at one stage, newest first."""
-        return self.backend.query({"source": f"task/{self.task_id}/{stage_id}"}, limit=MOST_OUTPUTS)
+        return self.backend.query({"source": self._source(stage_id)}, limit=MAX_OUTPUTS)
 
     def clear(self) -> None:
-        """Let go of everything."""
+        """Delete all notes."""
         self.backend.clear()
+
+    def _source(self, stage_id: str | None) -> str:
+        return f"task/{self.task_id}" if stage_id is None else f"task/{self.task_id}/{stage_id}"
 
 
 @dataclasses.dataclass
 class ProjectMemoryStore:
-    """What one project knows. Above `max_items`, the least important tenth is archived, of equals the oldest."""
+    """The knowledge of one project. Above `max_items`, the least important tenth is archived, the oldest first."""
 
     project_id: str
     backend: MemoryBackend
     max_items: int = 1000
 
     def add_decision(self, decision: str, tags: list[str]) -> ContextItem:
-        """Keep a decision."""
+        """Store a decision."""
         return self._add("decision", decision, 0.9, tags, {"decision": decision})
 
     def add_convention(self, convention: str, scope: str) -> ContextItem:
-        """Keep how things are done; `scope` says where."""
+        """Store a convention; `scope` says where it applies."""
         return self._add("convention", convention, 0.8, [scope], {"convention": convention, "scope": scope})
 
     def add_failure(self, failure: Any, lesson: str) -> ContextItem:
-        """Keep what went wrong and what was learned. `failure` is a FailureSignature, or what has its code and dict."""
+        """Store a failure and its lesson. `failure` is a FailureSignature, or an object with its `code` and `dict`."""
         return self._add("failure", lesson, 0.85, [_code(failure)], {"failure": failure.dict(), "lesson": lesson})
 
     def query_decisions(self, tags: list[str] | None = None) -> list[ContextItem]:
         """Decisions, newest first; with `tags`, those that have one of them."""
         filters: dict[str, Any] = {"kind": "decision", "source": f"project/{self.project_id}"}
-        return self.backend.query(filters | ({"tags": tags} if tags else {}), limit=MOST_FOUND)
+        return self.backend.query(filters | ({"tags": tags} if tags else {}), limit=MAX_FOUND)
 
     def _add(self, kind: str, words: str, importance: float, tags: list[str], payload: dict[str, Any]) -> ContextItem:
         source, own = f"project/{self.project_id}", ["project", kind, *tags]
-        item = _added(
-            self.backend, kind, kind, source=source, tags=own, importance=importance, words=words, payload=payload
-        )
-        self._maybe_evict()
+        item = _add(self.backend, kind, words, importance, source, own, payload)
+        if self.backend.count() > self.max_items:
+            self._evict()
         return item
 
-    def _maybe_evict(self) -> None:
-        if self.backend.count() <= self.max_items:
-            return
+    def _evict(self) -> None:
         least_first = sorted(self.backend.list_all(), key=lambda item: (item.importance or 0, item.timestamp or ""))
-        gone = [item.context_item_id for item in least_first[: len(least_first) // EVICTED_SHARE]]
+        evicted = [item.context_item_id for item in least_first[: len(least_first) // EVICTED_SHARE]]
         if isinstance(self.backend, StorageBackend):
-            self.backend.archive(gone)
+            self.backend.archive(evicted)
         else:
-            for item_id in gone:
+            for item_id in evicted:
                 self.backend.delete(item_id)
 
 
 @dataclasses.dataclass
 class GlobalMemoryStore:
-    """What holds for all projects. Whoever can be asked is: for each preference, and before everything is cleared."""
+    """Knowledge for all projects. `confirmation_callback` is asked before a preference is added or all is cleared."""
 
     backend: MemoryBackend
     confirmation_callback: Callable[[str], bool] | None = None
 
     def add_preference(self, preference: str, category: str, require_confirmation: bool = False) -> ContextItem | None:
-        """Keep a preference; None when the person said no.
+        """Store a preference; None when the person declined.
 
-        They are asked whether or not `require_confirmation` says so: a global preference is never kept behind the back
-        of a person who can be asked.
+        A person who can be asked is always asked, whatever `require_confirmation` says.
         """
         if not self._agrees(f"Add global preference: '{preference}' (category: {category})?"):
             return None
         return self._add("pref", "preference", 0.9, category, {"preference": preference, "category": category})
 
     def add_pattern(self, pattern: str, domain: str) -> ContextItem:
-        """Keep a pattern; nobody is asked."""
+        """Store a pattern, without confirmation."""
         return self._add("pattern", "pattern", 0.7, domain, {"pattern": pattern, "domain": domain})
 
     def query_preferences(self, category: str | None = None) -> list[ContextItem]:
         """Preferences, newest first; of one category, or of all."""
         filters: dict[str, Any] = {"kind": "preference", "source": "global"}
-        return self.backend.query(filters | ({"tags": [category]} if category else {}), limit=MOST_FOUND)
+        return self.backend.query(filters | ({"tags": [category]} if category else {}), limit=MAX_FOUND)
 
     def clear_all(self) -> bool:
-        """Let go of everything; False when the person said no."""
+        """Delete everything; False when the person declined."""
         if not self._agrees("DANGER: Clear ALL global memory?"):
             return False
         self.backend.clear()
@@ -220,15 +204,12 @@ class GlobalMemoryStore:
 
     def _add(self, prefix: str, kind: str, importance: float, tag: str, payload: dict[str, Any]) -> ContextItem:
         tags = ["global", kind, tag]
-        words = payload[kind]
-        return _added(
-            self.backend, prefix, kind, source="global", tags=tags, importance=importance, words=words, payload=payload
-        )
+        return _add(self.backend, kind, payload[kind], importance, "global", tags, payload, prefix)
 
 
 @dataclasses.dataclass
 class ContextAssembler:
-    """The context of a task, out of all three tiers."""
+    """Builds the context of a task from all three tiers."""
 
     task_stores: dict[str, TaskMemoryStore] = dataclasses.field(default_factory=dict)
     project_stores: dict[str, ProjectMemoryStore] = dataclasses.field(default_factory=dict)
@@ -236,7 +217,7 @@ class ContextAssembler:
     memory_config: MemoryConfig | None = None
 
     def build_context(self, task: Task, request: ContextRequest) -> ContextPackage:
-        """What fits into the request's budget: of the task everything, of project and global the newest."""
+        """Choose what fits the request's budget: from all notes of the task and the newest of project and global."""
         task_store = self.task_stores.setdefault(task.task_id, TaskMemoryStore(task.task_id))
         project_id = task.metadata.get("project_id", "default")
         if project_id not in self.project_stores:
@@ -244,8 +225,8 @@ class ContextAssembler:
         allocation = self._get_budget_allocation(request)
         considered = [
             *task_store.backend.list_all(),
-            *self.project_stores[project_id].backend.query({}, limit=allocation["project"] // TOKENS_AN_ITEM),
-            *self.global_store.backend.query({}, limit=allocation["global"] // TOKENS_AN_ITEM),
+            *self.project_stores[project_id].backend.query({}, limit=allocation["project"] // TOKENS_PER_ITEM),
+            *self.global_store.backend.query({}, limit=allocation["global"] // TOKENS_PER_ITEM),
         ]
         selected = self._select_within_budget(considered, request.budget_tokens, request)
         return ContextPackage(
@@ -255,9 +236,8 @@ class ContextAssembler:
         )
 
     def cleanup_task(self, task_id: str) -> None:
-        """The task has ended: let go of what it noted."""
-        store = self.task_stores.pop(task_id, None)
-        if store is not None:
+        """The task has ended: delete its notes."""
+        if (store := self.task_stores.pop(task_id, None)) is not None:
             store.clear()
 
     def _shares(self, request: ContextRequest) -> dict[str, int]:
@@ -272,8 +252,10 @@ class ContextAssembler:
     def _select_within_budget(
         self, items: Sequence[ContextItem], budget: int, request: ContextRequest
     ) -> list[ContextItem]:
-        """The ends first, if so configured, then the most important; each tier within its share, and what one leaves
-        is for all. An item that is too big is passed over."""
+        """Oldest and newest first, if configured, then the most important; each tier within its share.
+
+        The room that one tier leaves is for all. An item that is too big is skipped.
+        """
         policy = self.memory_config.context_policy if self.memory_config is not None else None
         n = (policy.head_tail_preserve if policy is not None else None) or 0
         by_age = sorted(items, key=lambda item: item.timestamp or "")
@@ -283,23 +265,22 @@ class ContextAssembler:
         )
         costs = [item.token_cost or 0 for item in ranked]
         chosen = fitting_shared(costs, [_tier(item) for item in ranked], budget, self._shares(request))
-        return [ranked[place] for place in chosen]
+        return [ranked[position] for position in chosen]
 
 
-def _added(
+def _add(
     backend: MemoryBackend,
-    prefix: str,
     kind: str,
-    *,
+    words: str,
+    importance: float,
     source: str,
     tags: list[str],
-    importance: float,
-    words: str,
     payload: dict[str, Any],
+    id_prefix: str = "",
 ) -> ContextItem:
-    """A new item of its own id, as it was given to the backend. What it costs is the words that a reader reads."""
+    """Add a new item to the backend. Its cost is the number of words that a reader reads."""
     item = ContextItem(
-        context_item_id=f"{prefix}-{uuid4()}",
+        context_item_id=f"{id_prefix or kind}-{uuid4()}",
         kind=kind,
         source=source,
         timestamp=datetime.now(UTC).isoformat(),
@@ -317,7 +298,7 @@ def _code(failure: Any) -> str:
 
 
 def _tier(item: ContextItem) -> str:
-    """Whose share an item takes, by where it came from; what says nothing of that is the project's."""
+    """The tier whose share an item takes, by its source; the project's if the source names none."""
     tier = item.source.partition("/")[0]
     return tier if tier in BRIEFING_SHARES else "project"
 

@@ -1,9 +1,9 @@
-"""Context items, as agent_engine knows them, in any of our storages.
+"""Store agent_engine's context items in any of our storages.
 
-Facade layer, below `compat`, which has the other names of that design. `StorageBackend` offers the seven methods of a
-`MemoryBackend`, so that code written for it keeps running while its items get a journal and an archive. Rule: an item
-is kept whole, but for its secrets, in the `data` of one memory, under its own id as `key`; deleting one is forgetting
-it, and what is evicted is archived.
+`StorageBackend` has the seven methods of a `MemoryBackend`, so that code written for it runs unchanged and its items
+get a journal and an archive. The other names of that design are in `kept.compat`.
+Rule: an item is stored whole, except for its secrets, in the `data` of one memory, with its id as `key`. A deleted item
+is forgotten, an evicted one archived.
 """
 
 import operator
@@ -37,7 +37,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 class ContextItem(Struct, kw_only=True):
-    """One piece of context, as agent_engine knows it. `token_cost` is counted in words."""
+    """One piece of context. `token_cost` is counted in words."""
 
     context_item_id: str
     kind: str = "note"
@@ -51,25 +51,25 @@ class ContextItem(Struct, kw_only=True):
 
 
 class MemoryBackend(Protocol):
-    """What agent_engine asks of a place that keeps items. Failures are `kept.StorageError`."""
+    """The methods that agent_engine needs to store items. Failures are `kept.StorageError`."""
 
     def add(self, item: ContextItem) -> None:
-        """Keep the item; one with the same id is replaced."""
+        """Store the item; one with the same id is replaced."""
 
     def query(self, filters: dict[str, Any], limit: int = 100, order_by: str = "timestamp") -> list[ContextItem]:
-        """Items that fit every filter, the greatest `order_by` first (newest); a leading "-" turns that round."""
+        """Items that match every filter, sorted by `order_by`, greatest first; a leading "-" reverses that."""
 
     def get(self, item_id: str) -> ContextItem | None:
         """The item, or None."""
 
     def delete(self, item_id: str) -> bool:
-        """Whether there was such an item; there is none now."""
+        """Delete the item; False if there was none."""
 
     def list_all(self) -> list[ContextItem]:
-        """Every item, in the order they came."""
+        """Every item, in the order they were added."""
 
     def clear(self) -> None:
-        """Let go of every item."""
+        """Delete every item."""
 
     def count(self) -> int:
         """How many items there are."""
@@ -94,17 +94,15 @@ class StorageBackend:
                 tx.put(replace(memory, id=known.id, uid=known.uid, created_at=known.created_at), "revise")
 
     def query(self, filters: dict[str, Any], limit: int = 100, order_by: str = "timestamp") -> list[ContextItem]:
-        if limit < 0:
-            raise InvalidInput(f"A limit of {limit} makes no sense.", hint="Give 0 or more.")
+        _check_limit(limit)
         found = [item for item in self.list_all() if fits(item, filters)]
         name = order_by.removeprefix("-")
         found.sort(key=lambda item: _sortable(getattr(item, name, None)), reverse=not order_by.startswith("-"))
         return found[:limit]
 
     def query_semantic(self, query_embedding: list[float], limit: int = 10) -> list[ContextItem]:
-        """The items whose own embedding points most the same way, best first; items without one are not looked at."""
-        if limit < 0:
-            raise InvalidInput(f"A limit of {limit} makes no sense.", hint="Give 0 or more.")
+        """The items whose embedding is most similar, best first; items without one are skipped."""
+        _check_limit(limit)
         items = [item for item in self.list_all() if item.embedding is not None]
         asked, *known = vectors.pack([query_embedding, *(item.embedding for item in items)])
         ranked = sorted(zip(vectors.cosines(asked, known), items, strict=True), key=lambda pair: -pair[0])
@@ -116,11 +114,11 @@ class StorageBackend:
         return None if memory is None or memory.is_archived else _to_item(memory)
 
     def delete(self, item_id: str) -> bool:
-        return self._let_go([item_id], "forgotten", "forget") == 1
+        return self._archive([item_id], "forgotten", "forget") == 1
 
     def archive(self, item_ids: Sequence[str]) -> int:
-        """Evict items: they are found no more, but for in the archive of the storage. How many there were."""
-        return self._let_go(item_ids, "evicted", "evict")
+        """Evict items: only the archive of the storage still has them. Returns how many there were."""
+        return self._archive(item_ids, "evicted", "evict")
 
     def list_all(self) -> list[ContextItem]:
         with self.storage.reading() as reader:
@@ -136,7 +134,7 @@ class StorageBackend:
         with self.storage.reading() as reader:
             return reader.count(ITEMS)
 
-    def _let_go(self, item_ids: Sequence[str], reason: Reason, action: str) -> int:
+    def _archive(self, item_ids: Sequence[str], reason: Reason, action: str) -> int:
         stamp = self._stamp()
         with self.storage.writing(stamp, urgent=True) as tx:
             found = [_by_key(tx, redact(item_id).text) for item_id in item_ids]
@@ -154,14 +152,14 @@ class StorageBackend:
             content = msgspec.json.encode(item.payload).decode()
         except (TypeError, ValueError, RecursionError) as error:
             raise InvalidInput(
-                f"The payload of {item.context_item_id} cannot be stored as JSON ({error}).",
+                f"The payload of {item.context_item_id} can't be stored as JSON ({error}).",
                 hint="Use dictionaries, lists, text, numbers, true, false and null.",
             ) from error
         draft = Draft(content=content, tags=tuple(item.tags), key=item.context_item_id, data=data)
         safe = redact_draft(draft, email=True).draft
         if safe.data is None or safe.data.keys() != data.keys():
             raise InvalidInput(
-                f"Item {safe.key} cannot be stored without its secrets.", hint="Take them out of the payload."
+                f"Item {safe.key} has secrets that can't be redacted.", hint="Remove them from the item."
             )
         return Memory(
             uid=uuid7(at, secrets.token_bytes(UID_ENTROPY_BYTES)),
@@ -180,7 +178,7 @@ class StorageBackend:
 
 
 class InMemoryBackend(StorageBackend):
-    """Items in this process's memory: for tests, and for the one task that is running."""
+    """Items in the memory of this process: for tests, and for the running task."""
 
     def __init__(self, items: Mapping[str, ContextItem] | None = None) -> None:
         super().__init__(open_space(IN_MEMORY, "project/agent-engine"))
@@ -193,15 +191,20 @@ class InMemoryBackend(StorageBackend):
         return {item.context_item_id: item for item in self.list_all()}
 
 
+def _check_limit(limit: int) -> None:
+    if limit < 0:
+        raise InvalidInput(f"limit must be 0 or more, got {limit}.")
+
+
 def fits(item: ContextItem, filters: dict[str, Any]) -> bool:
-    """Whether the item passes every filter: a value it equals, a list it shares something with, or {"$gte": 0.7}.
+    """Whether the item matches every filter: an equal value, a list with a common entry, or {"$gte": 0.7}.
 
-    An operator nobody knows, and a comparison that makes no sense, fit nothing.
+    Unknown operators, and comparisons of different types, match nothing.
     """
-    return all(_fits_one(getattr(item, name, None), wanted) for name, wanted in filters.items())
+    return all(_fits(getattr(item, name, None), wanted) for name, wanted in filters.items())
 
 
-def _fits_one(value: Any, wanted: Any) -> bool:
+def _fits(value: Any, wanted: Any) -> bool:
     if isinstance(wanted, dict):
         return all(_compares(value, name, target) for name, target in wanted.items())
     if isinstance(wanted, list):
@@ -210,21 +213,17 @@ def _fits_one(value: Any, wanted: Any) -> bool:
 
 
 def _compares(value: Any, name: str, target: Any) -> bool:
-    if name not in _OPERATORS:
-        return False
     try:
-        return bool(_OPERATORS[name](value, target))
+        return name in _OPERATORS and bool(_OPERATORS[name](value, target))
     except TypeError:
         return False
 
 
 def _sortable(value: Any) -> tuple[int, Any]:
-    """A key by which values of different types, and missing ones, can stand in one order."""
+    """A key that sorts missing values first, then numbers, then text."""
     if value is None:
         return (0, "")
-    if isinstance(value, (int, float)):
-        return (1, value)
-    return (2, str(value))
+    return (1, value) if isinstance(value, int | float) else (2, str(value))
 
 
 def _items(reader: Reader) -> Iterator[Memory]:
