@@ -1,8 +1,8 @@
-"""May this actor read or write this space? The only place that decides.
+"""Access: may this actor read or write this space?
 
-Every door of the facade (get, list, recall, history, undo, export …) asks here first. Rule:
-an admin reads and writes all; a project agent reads its own space and global and writes its
-own; a skill is handed context and can reach nothing.
+The only place that decides; every verb of the facade (get, list, recall, history, undo, export …) asks here first.
+Rule: an admin reads and writes everything; a project agent reads its own space and global, and writes its own; a skill
+gets its context from its caller and has no access.
 """
 
 from kept.errors import NotAllowed
@@ -15,7 +15,7 @@ def may_read(actor: Actor, space: str) -> bool:
 
 
 def may_write(actor: Actor, space: str, *, consent: bool = False) -> bool:
-    """Whether the actor may change the space. `consent`: a person said yes to this very change."""
+    """Whether the actor may change the space. `consent`: a person agreed to this change."""
     if actor.role == "admin":
         return True
     return actor.role == "project" and (space == actor.project or (space == GLOBAL and consent))
@@ -32,17 +32,15 @@ def check_write(actor: Actor, space: str, *, consent: bool = False) -> None:
     if not may_write(actor, space, consent=consent):
         hint = _hint(actor)
         if actor.role == "project" and space == GLOBAL:
-            hint = "All projects share it: a person has to agree (`confirm=`, or `--yes`), or act `--as admin`."
+            hint = "All projects share it, so a person must agree (`confirm=` or `--yes`), or act `--as admin`."
         raise NotAllowed(f"{_who(actor)} may not write {space}.", hint=hint)
 
 
 def _who(actor: Actor) -> str:
-    return (
-        f"A {actor.role} agent" if actor.role == "project" else f"A{'n' if actor.role == 'admin' else ''} {actor.role}"
-    )
+    return {"project": "A project agent", "admin": "An admin"}.get(actor.role, f"A {actor.role}")
 
 
 def _hint(actor: Actor) -> str:
     if actor.role == "skill":
-        return "A skill works with the context it was handed; let its caller read or write for it."
-    return "An agent sees its own project and global. Open that project instead, or act `--as admin`."
+        return "A skill has no access to memory; its caller must read or write for it."
+    return "An agent has access to its own project and global. Open that project, or act `--as admin`."

@@ -1,18 +1,17 @@
 """Every error that Kept raises on purpose.
 
     KeptError
-    ├── NotFound          no memory, project, event or session answers to that name
-    ├── NotAllowed        the actor may not, a person has to say yes, or it cannot be undone
-    ├── InvalidInput      a value that can't be stored or asked for; nothing was changed
+    ├── NotFound          there is no memory, project, event or session of that name
+    ├── NotAllowed        the actor may not do it, a person must agree, or it can't be undone
+    ├── InvalidInput      the value can't be stored or searched; nothing was changed
     ├── SettingsError     a setting is unknown, malformed or out of range
-    └── StorageError      the store could not do its work
-        ├── Busy          another process holds the store longer than we wait
-        ├── Corrupt       what is on disk is not what was written
-        └── SchemaTooNew  the file belongs to a newer version of Kept
+    └── StorageError      the store failed
+        ├── Busy          another process holds the store for longer than we wait
+        ├── Corrupt       the file is damaged
+        └── SchemaTooNew  the file was written by a newer version of Kept
 
-A message says what happened, with the value; why; and what to do. `hint` is the
-"what to do" apart, for surfaces that show it on a line of its own. Messages never
-quote the content of a memory: they name its ref.
+A message says what happened, with the value; why; and what to do. The last part is `hint`, so that
+a surface can show it on its own line. Messages never quote a memory: they name its ref.
 """
 
 
@@ -29,15 +28,15 @@ class KeptError(Exception):
 
 
 class NotFound(KeptError):
-    """Nothing answers to that ref, name or id."""
+    """There is nothing with that ref, name or id."""
 
 
 class NotAllowed(KeptError):
-    """The actor may not do this, or a person has to agree first."""
+    """The actor may not do this, or a person must agree first."""
 
 
 class InvalidInput(KeptError):
-    """The value cannot be stored or asked for. Nothing was changed."""
+    """The value can't be stored or searched. Nothing was changed."""
 
 
 class SettingsError(KeptError):
@@ -45,15 +44,15 @@ class SettingsError(KeptError):
 
 
 class StorageError(KeptError):
-    """The store could not do its work. Nothing was half-written."""
+    """The store failed. Nothing was half-written."""
 
 
 class Busy(StorageError):
-    """Another process has held the store for longer than we wait."""
+    """Another process holds the store for longer than we wait."""
 
 
 class Corrupt(StorageError):
-    """What is on disk is not what was written. Nothing was repaired or deleted by itself."""
+    """The file is damaged. Nothing was repaired or deleted automatically."""
 
 
 class SchemaTooNew(StorageError):

@@ -1,8 +1,8 @@
-"""Ids, uids and refs: the names that a memory answers to.
+"""Ids, uids and refs: how a memory is named.
 
-A memory has an id (an integer per space, never given twice, because agents read and type it),
-a uid (a UUIDv7 that survives export, import and merge) and a ref (`42`, or `g42` in the
-global space). Wherever a ref is taken, an int, `[id:42]` and a uid work too.
+A memory has an id (an integer per space, never reused, because agents read and type it), a uid (a UUIDv7 that survives
+export, import and merge) and a ref (`42`, or `g42` in the global space). Every argument that takes a ref also takes an
+int, `[id:42]` and a uid.
 """
 
 import re
@@ -45,8 +45,8 @@ def parse_ref(ref: int | str) -> Ref:
             if 0 < int(digits) <= MAX_ID:
                 return Ref(id=int(digits), is_global=bool(letter))
     raise InvalidInput(
-        f"{_short(ref)} is not the ref of a memory.",
-        hint="A ref looks like 42, g42 (global) or [id:42]. `kept list` shows them.",
+        f"Not a memory ref: {_short(ref)}.",
+        hint="A ref looks like 42, g42 (global) or [id:42]. `kept list` shows refs.",
     )
 
 
@@ -55,9 +55,7 @@ def parse_conflict_ref(ref: int | str) -> int:
     text = str(ref).strip()
     match = _CONFLICT.fullmatch(text if text[:1] in "cC" else f"c{text}")
     if not match or not 0 < int(match[1]) <= MAX_ID:
-        raise InvalidInput(
-            f"{_short(ref)} is not the ref of a conflict.", hint="It looks like c7. `kept conflicts` shows them."
-        )
+        raise InvalidInput(f"Not a conflict ref: {_short(ref)}.", hint="It looks like c7. `kept conflicts` shows them.")
     return int(match[1])
 
 
@@ -69,7 +67,7 @@ def parse_event_ref(event: int | str) -> Ref:
         wanted = Ref()
     if not wanted.id:
         raise InvalidInput(
-            f"{_short(event)} is not an event.", hint="It looks like 12, or g12 (global). `kept history` shows them."
+            f"Not an event: {_short(event)}.", hint="It looks like 12, or g12 (global). `kept history` shows them."
         )
     return wanted
 

@@ -1,17 +1,17 @@
-"""Read text: its normal form, its fingerprint, the tokens that search works with, and a form that is safe to show.
+"""Text: its normal form, its fingerprint, its tokens for search, and a form that is safe to show.
 
-The only tokenizer, for every storage: `words` is what an index holds, `query_words` is what is asked of it.
-Rule: a token depends on the unbroken run of characters it stands in and on nothing else. No language is guessed and
-nothing is remembered, so that what was written years ago is found by whatever asks today.
+This is the only tokenizer, for every storage: an index holds `words`, a query asks for `query_words`.
+Rule: a token depends only on the run of characters between blanks that it is part of. No language is guessed and no
+state is kept, so a text that was indexed years ago is found by today's query.
 
 A run is read as *units*: a word, an identifier, a path, a version, a stretch of Chinese. A unit with parts is indexed
 whole, in its parts, and at every level between: `src/app/getUserById.py` is found by `getUserById.py`, by `getuserbyid`
 and by `user id`. The whole is written without its separators, so that `node.js` and `nodejs`, `SHA-256` and `sha256`,
-`get_user_by_id` and `getUserById` are one; only between digits a `_` remains, so that 3.11 is not 311.
+`get_user_by_id` and `getUserById` are the same token; only between digits a `_` remains, so that 3.11 is not 311.
 
-SQLite's `unicode61` knows an older Unicode than Python does, and each Python knows another. So a token holds only
-letters and digits that Unicode 3.2 had, in folded case, and `_`; a younger letter, a vowel sign or an emoji is written
-as `u` and its number in hexadecimal. On such tokens all agree: the index holds exactly what `words` returned.
+SQLite's `unicode61` knows an older Unicode than Python does, and Python versions differ as well. So a token contains
+only letters and digits of Unicode 3.2, case-folded, and `_`; a newer letter, a vowel sign or an emoji is written as `u`
+and its number in hexadecimal. FTS5 leaves such tokens as they are: the index holds exactly what `words` returned.
 """
 
 import re
@@ -23,17 +23,17 @@ from operator import add
 from typing import Literal
 
 TOKEN_CHARS = "_"
-"""What a token may hold beside letters and digits."""
+"""What a token may contain besides letters and digits."""
 
 FTS_TOKENIZE = f"unicode61 remove_diacritics 0 tokenchars '{TOKEN_CHARS}'"
 """The `tokenize=` of every FTS5 table over prepared words. It contains single quotes: put it in double quotes."""
 
-MAX_TOKEN_CHARS = 64  # longer is a blob and no name; FTS5 would keep every byte of it as a key
-SHORT_TEXT = 600  # characters of a text that is remembered for a while: a memory, not a document
-SHORT_RUN = 16  # characters of a run beyond ASCII that is worth remembering
-STEMS_KEPT = 65_536  # runs whose stem is known: some 10 MB, and more words than most people write
-HANDLES = 8  # of a text: enough for two short texts to meet by all their words
-MAX_QUERY_WORDS = 32  # FTS5 takes seconds for hundreds of words on some ten thousand rows
+MAX_TOKEN_CHARS = 64  # a longer one is a blob, not a name; FTS5 would store every byte of it as a key
+SHORT_TEXT = 600  # characters of a text whose tokens are cached: a memory, not a document
+SHORT_RUN = 16  # characters of a run beyond ASCII whose tokens are cached
+STEMS_KEPT = 65_536  # cached stems: about 10 MB, and more words than most people write
+HANDLES = 8  # per text: enough for two short texts to share all their words
+MAX_QUERY_WORDS = 32  # FTS5 takes seconds for hundreds of words on ten thousand rows
 MAX_HUMPS = 10  # a name in camel case with more parts is base64
 
 _Reading = tuple[tuple[str, ...], tuple[str, ...], int]  # tokens to index, tokens to ask for, words of the text itself
@@ -86,7 +86,7 @@ _PLAIN = dict(
 _GERMAN = re.compile(r"[a-z]{4,}(?:ung|[hk]eit|schaft|nis|lich|isch)(?:e|er|es|em|s|se)?|[a-z]{5,}en")
 _GERMAN_ENDS = frozenset("ng it ft is ch ge te se he er es em gs ts ss hs en".split())  # asked first: it costs a tenth
 
-# What Unicode calls default-ignorable: invisible, and good only for hiding something.
+# What Unicode calls default-ignorable: invisible characters, which could hide something.
 _IGNORABLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
@@ -99,8 +99,8 @@ _MARKS = re.compile(r"([^\w\x00-\x7f]{30})(?=[^\w\x00-\x7f])")
 def normalise(text: str) -> str:
     """The form in which two texts are the same memory: lower case, single blanks, nothing invisible.
 
-    Composed and decomposed accents are one (NFC). Not NFKC and not casefold, which would also make one of
-    "10² rows" and "102 rows", of "Maße" and "Masse".
+    Composed and decomposed accents are the same (NFC). Not NFKC and not casefold: with them "10² rows" would equal
+    "102 rows", and "Maße" would equal "Masse".
     """
     if not text.isascii():
         text = _compose("NFC", _INVISIBLE.sub("", text)).lower()
@@ -110,13 +110,13 @@ def normalise(text: str) -> str:
 
 def fingerprint(text: str) -> str:
     """A strong hash (BLAKE2b, 32 hexadecimal digits) of the normalised text. Equal means duplicate."""
-    from hashlib import blake2b  # pulls in OpenSSL, 4 ms that a process which only reads need not spend
+    from hashlib import blake2b  # loads OpenSSL, which takes 4 ms; a process that only reads does not need it
 
     return blake2b(normalise(text).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def djb2_fingerprint(text: str) -> str:
-    """C23: the fingerprint of Praxis, for its import format only. Weak: never decide by it what a duplicate is.
+    """C23: the fingerprint of Praxis, for its import format only. Too weak to decide what a duplicate is.
 
     Bernstein's `hash * 33 + unit`, in unsigned 32 bits, over the UTF-16 units of the text in lower case with white
     space collapsed and trimmed as JavaScript does it; once from each seed, written as 8 + 8 hexadecimal digits.
@@ -137,7 +137,7 @@ def words(text: str) -> list[str]:
 
 
 def words_and_length(text: str) -> tuple[tuple[str, ...], int]:
-    """`words` and `count_words` of a text, for the price of one of them, and for none if it was just read."""
+    """`words` and `count_words` in one pass; the newest short texts are cached."""
     return _read_short_text(text) if len(text) <= SHORT_TEXT else _read_text(text)
 
 
@@ -159,21 +159,21 @@ def _read_text(text: str) -> tuple[tuple[str, ...], int]:
     return tuple(tokens), length
 
 
-_read_short_text = lru_cache(maxsize=1024)(_read_text)  # the write path reads a text twice: to compare, and to index
+_read_short_text = lru_cache(maxsize=1024)(_read_text)  # the write path needs it twice: to compare, and to index
 
 
 def handles(words: Iterable[str]) -> list[str]:
-    """The few words by which two texts about the same thing are likely to meet: the longest ones, each once.
+    """The few words that two texts about the same thing are likely to share: the longest ones, each once.
 
-    A long word is seldom a common one. Texts that say nearly the same, or the opposite, share most of them.
+    Long words are rarely common. Texts that say nearly the same, or the opposite, share most of them.
     """
     distinct = sorted(set(words))
-    distinct.sort(key=len, reverse=True)  # which keeps the order of equally long ones
+    distinct.sort(key=len, reverse=True)  # stable: equally long words stay in order
     return distinct[:HANDLES]
 
 
 def handles_of(text: str) -> tuple[str, ...]:
-    """The handles of the words of a text; for nothing if it was just asked for."""
+    """The handles of a text; those of the newest short texts are cached."""
     return _handles_of_short(text) if len(text) <= SHORT_TEXT else _handles_of_any(text)
 
 
@@ -185,21 +185,21 @@ _handles_of_short = lru_cache(maxsize=1024)(_handles_of_any)  # to compare, and 
 
 
 def enough_handles(handles: int) -> int:
-    """How many of its handles another text must share to be, perhaps, about the same thing: a third, at least two."""
+    """How many handles another text must share to be a possible duplicate or conflict: a third, at least two."""
     return min(handles, max(2, -(-handles // 3)))
 
 
 def count_words(text: str) -> int:
-    """How long the text is in words: an identifier or a path is one, a Chinese character is one."""
+    """The length of the text in words: an identifier or a path is one, a Chinese character is one."""
     return _read_text(text)[1]
 
 
 def query_words(text: str, limit: int = MAX_QUERY_WORDS) -> list[str]:
-    """A19: what to ask the index for: at most `limit` distinct tokens in the order of the text. Never fails.
+    """A19: the tokens of a query: at most `limit` distinct ones in the order of the text. Never fails.
 
     URLs, operators (AND, OR, NOT, NEAR and all punctuation) and single letters are left out, except the names of
-    languages; what was left out is used if nothing else is left, so that only a query without any letter, digit or
-    emoji is empty. Each token is one that `words` makes of the same text.
+    languages. If nothing else is left they are used after all, so only a query without any letter, digit or emoji is
+    empty. `words` of the same text contains every token.
     """
     kept: dict[str, None] = {}
     spare: dict[str, None] = {}
@@ -209,25 +209,25 @@ def query_words(text: str, limit: int = MAX_QUERY_WORDS) -> list[str]:
         if without_url != run:
             spare |= dict.fromkeys(_read(run)[1])
         for token in _read(without_url)[1]:
-            (kept if run not in _OPERATORS and _says_something(token) else spare)[token] = None
+            (kept if run not in _OPERATORS and _is_telling(token) else spare)[token] = None
         if len(kept) >= limit:
             break
     return list(kept or spare)[: max(limit, 0)]
 
 
 def visible(text: str, *, keep_newlines: bool = True) -> str:
-    r"""The text with everything that could deceive a reader or steer a terminal written out, as `\x1b` or `\u202e`.
+    r"""The text with characters that could deceive a reader or control a terminal escaped, as `\x1b` or `\u202e`.
 
-    That is control, bidi, zero-width and other invisible characters and lone surrogates. Accents stay, and so do the
-    joiners inside an emoji. Newlines and tabs are kept or, for one line of output, written out too.
+    These are control, bidi, zero-width and other invisible characters and lone surrogates. Accents stay, and so do the
+    joiners inside an emoji. Newlines and tabs are kept or, for output on one line, escaped as well.
     """
     text = text.replace("\r\n", "\n")
     if not keep_newlines:
         text = text.replace("\n", r"\n").replace("\t", r"\t")
-    return _UNSAFE.sub(_written_out, text)
+    return _UNSAFE.sub(_escaped, text)
 
 
-def _written_out(match: re.Match[str]) -> str:
+def _escaped(match: re.Match[str]) -> str:
     character = match[0]
     start, end = match.span()
     before, after = match.string[max(start - 1, 0) : start], match.string[end : end + 1]
@@ -247,18 +247,18 @@ def _is_unspaced(character: str) -> bool:
     return any(first <= character <= last for first, last in _UNSPACED)
 
 
-def _says_something(token: str) -> bool:
+def _is_telling(token: str) -> bool:
     return len(token) > 1 or token.isdigit() or token in _ONE_LETTER_LANGUAGES or _is_unspaced(token)
 
 
 class _Stems(dict[str, str]):
-    """Run → its stem, if it is a plain word, as most are, perhaps in brackets or before a full stop; otherwise nothing.
+    """Run → its stem, if it is a plain word, perhaps in brackets or before a full stop; otherwise "".
 
-    What `_read_any` would find, sooner. When it is full it begins anew, which costs less than to know the oldest.
+    A shortcut for `_read_any`, since most runs are plain words. A full cache is cleared: cheaper than tracking age.
     """
 
     def __missing__(self, run: str) -> str:
-        if not _is_lasting(run):
+        if not _is_cacheable(run):
             return ""
         word = run.lstrip("([{\"'`").rstrip(")]}\"'`.,;:!?")
         is_plain = word.isascii() and word.isalpha() and (word.islower() or word[1:].islower())
@@ -271,8 +271,8 @@ class _Stems(dict[str, str]):
 _stems = _Stems()
 
 
-def _is_lasting(run: str) -> bool:
-    """Whether a run is worth remembering: a long one seldom comes again, and Chinese has two tokens a character."""
+def _is_cacheable(run: str) -> bool:
+    """Whether a run is worth caching: long ones rarely come again, and Chinese has two tokens per character."""
     return len(run) <= (MAX_TOKEN_CHARS if run.isascii() else SHORT_RUN)
 
 
@@ -282,7 +282,7 @@ def _read(run: str) -> _Reading:
 
 
 def _read_parts(run: str) -> _Reading:
-    return _read_lasting(run) if _is_lasting(run) else _read_any(run)
+    return _read_cached(run) if _is_cacheable(run) else _read_any(run)
 
 
 def _read_any(run: str) -> _Reading:
@@ -310,13 +310,13 @@ def _read_any(run: str) -> _Reading:
     return tuple(index), tuple(ask), count
 
 
-_read_lasting = lru_cache(maxsize=32768)(_read_any)  # text repeats its names, too
+_read_cached = lru_cache(maxsize=32768)(_read_any)  # names come again as well
 
 
 def _tokens(unit: str) -> dict[str, bool]:
-    """The tokens of a word or of something with parts; true if a query asks for it too.
+    """The tokens of a unit; true for those that a query asks for.
 
-    A query for 3.11 does not ask for 3 and 11: the numbers of a version or date say nothing apart.
+    A query for 3.11 does not ask for 3 and 11: the single numbers of a version or date mean nothing.
     """
     if unit.isalnum():
         return _name_tokens(unit)
@@ -345,7 +345,7 @@ def _tokens(unit: str) -> dict[str, bool]:
 
 def _joined(part: str) -> str:
     whole = _SEPARATORS.sub("", _BETWEEN_DIGITS.sub(" ", part)).replace(" ", "_").casefold()
-    return _stem(whole[-MAX_TOKEN_CHARS:])  # the end of a long path tells more than its beginning
+    return _stem(whole[-MAX_TOKEN_CHARS:])  # the end of a long path says more than its beginning
 
 
 def _name_tokens(name: str) -> dict[str, bool]:
@@ -372,7 +372,7 @@ def _characters_and_bigrams(run: str) -> list[str]:
 
 
 def _lone_han(run: str) -> list[str]:
-    """The Han characters among kana: each is the stem of a word, 食 of 食べる, and tells enough to be asked for."""
+    """The single Han characters among kana: each is the stem of a word, 食 of 食べる, so a query asks for it."""
     if min(run) >= _HAN[0]:
         return []
     is_han = [False, *(_HAN[0] <= character <= _HAN[1] for character in run), False]
@@ -382,9 +382,9 @@ def _lone_han(run: str) -> list[str]:
 def _stem(word: str) -> str:
     """The Snowball stem of a Latin word; anything else as it is.
 
-    English, except where the word itself is shaped as German (-ung, -keit, -nis, a long word in -en): there German,
-    so that Datenbank and Datenbanken, Entscheidung and Entscheidungen meet. It is asked of the word and again of its
-    English stem, so that strengthen and strengthened stay together.
+    English, unless the word looks German (-ung, -keit, -nis, a long word in -en), so that Datenbank and Datenbanken,
+    Entscheidung and Entscheidungen get one stem. The English stem is tested as well, so that strengthen and
+    strengthened get one stem.
     """
     if len(word) < 3 or not (word.isalpha() and word.isascii()):
         return word
@@ -400,13 +400,13 @@ def _is_german(word: str) -> bool:
 
 
 class _Stemmers(threading.local):
-    """Those of this thread: a stemmer must not be shared by threads, and a new one costs as much as stemming."""
+    """The stemmers of this thread: threads must not share one, and making one costs as much as stemming."""
 
     english: Callable[[str], str]
     german: Callable[[str], str]
 
     def __init__(self) -> None:
-        from Stemmer import Stemmer  # a C extension; what only shows or fingerprints text need not load it
+        from Stemmer import Stemmer  # a C extension, not needed to show or fingerprint text
 
         self.english = Stemmer("english", 0).stemWord
         self.german = Stemmer("german", 0).stemWord
@@ -416,10 +416,9 @@ _stemmers = cache(_Stemmers)
 
 
 def _spellings(run: str) -> tuple[str, str]:
-    """The run in plain letters twice: with ä as a and with ä as ae (twice the same if it has no umlaut).
+    """The run in plain letters twice: with ä as a and with ä as ae (the same if it has no umlaut).
 
-    Both are indexed and both are asked for: Größe is found by Groesse, by Grosse and by Größe, without touching the
-    ue of a queue.
+    Both are indexed and asked for: Größe is found by Groesse, by Grosse and by Größe, and queue stays as it is.
     """
     if run.isascii():
         plain = _tidy(run)
@@ -433,7 +432,7 @@ def _spellings(run: str) -> tuple[str, str]:
 
 
 def _tidy(run: str) -> str:
-    """Give names to what punctuation means: C++ is cpp, C# is csharp, .NET is dot-net; drop 's and https://."""
+    """Write punctuation that carries meaning in letters: C++ as cpp, C# as csharp, .NET as dot-net; drop 's and https://."""
     if "'" in run:
         run = _CLITIC.sub("", run)
     if "+" in run or "#" in run:
@@ -449,7 +448,7 @@ def _tidy(run: str) -> str:
 
 @lru_cache(maxsize=8192)
 def _plain(character: str) -> str:
-    """What a character is within a token: itself, a plainer one, its number, nothing, or a blank that ends the unit."""
+    """What a character becomes in a token: itself, a plainer one, its number, nothing, or the blank after a unit."""
     if character < "\x80":
         return character
     if character in _PLAIN:

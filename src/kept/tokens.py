@@ -1,9 +1,8 @@
-"""Estimate how many tokens a language model makes of a text, without a tokenizer's megabytes of vocabulary.
+"""Estimate how many tokens a text has for a language model, without the megabytes of a tokenizer's vocabulary.
 
-Used wherever a budget is kept (briefings, sessions). A real tokenizer can be plugged in instead: a TokenCounter is any
-`Callable[[str], int]`.
-Rule: better a little too high, because a budget is a promise. The weights follow OpenAI's cl100k_base, which of the
-common vocabularies takes the most tokens for German and Chinese; o200k_base takes a fifth and a third less there.
+Used for every budget (briefings, sessions). A real tokenizer can be used instead: any `Callable[[str], int]`.
+Rule: rather a little too high, because a budget is a promise. The weights follow OpenAI's cl100k_base, which needs the
+most tokens of the common vocabularies for German and Chinese; o200k_base needs a fifth and a third less there.
 """
 
 import re

@@ -66,7 +66,7 @@ def test_undo_without_anything_to_undo_says_so(shell: Shell) -> None:
     assert shell.fails("undo").startswith("There is nothing to undo.")
     shell("remember", "x")
     assert "There is no event 99." in shell.fails("undo", "99")
-    assert "'soon' is not an event." in shell.fails("undo", "soon")
+    assert "Not an event: 'soon'." in shell.fails("undo", "soon")
 
 
 def test_undo_takes_the_newest_change_wherever_it_was_made(kept_one: Shell) -> None:

@@ -49,7 +49,7 @@ def test_text_after_a_double_dash_is_text(shell: Shell) -> None:
 
 @pytest.mark.parametrize("name", REFS)
 def test_every_command_refuses_what_is_no_ref_and_what_is_not_there(shell: Shell, name: str) -> None:
-    assert "is not the ref of a memory" in shell.fails(name, "forty-two")
+    assert "Not a memory ref" in shell.fails(name, "forty-two")
     assert shell.fails(name, "42") == "There is no memory 42. `kept list` shows what there is."
 
 

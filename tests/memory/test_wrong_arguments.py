@@ -32,7 +32,7 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[kept.Kept
         (lambda m: m.list(limit=10**30), "makes no sense"),
         (lambda m: m.history(limit=-1), "A limit of -1 makes no sense"),
         (lambda m: m.history(limit=10**30), "makes no sense"),
-        (lambda m: m.erase(b"1"), "is not the ref of a memory"),
+        (lambda m: m.erase(b"1"), "Not a memory ref"),
     ],
 )
 def test_it_is_an_error_and_changes_nothing(memory: kept.Kept, call: Callable[[Any], object], sentence: str) -> None:

@@ -404,7 +404,7 @@ def _clear_caches() -> None:
     from kept.storage import shared
 
     text._stems.clear()
-    text._read_lasting.cache_clear()
+    text._read_cached.cache_clear()
     text._read_short_text.cache_clear()
     shared._label.cache_clear()
 

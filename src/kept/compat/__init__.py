@@ -1,9 +1,9 @@
-"""For code written against agent_engine's memory design: its names, on top of our storages.
+"""The names of agent_engine's memory design, on top of our storages, for code written against it.
 
     from kept.compat import ContextAssembler, InMemoryBackend, ProjectMemoryStore, TaskMemoryStore
 
-Facade layer. The three stores and the assembler stand on any backend; `backends` has those over our storages. Rule:
-thin. Where that design's code fell short of its text, the text holds; docs/projects.md says where.
+The three stores and the assembler work with any backend; `backends` has those over our storages.
+Rule: thin. Where that design's code and its text differ, the text counts; docs/projects.md lists where.
 """
 
 import dataclasses
