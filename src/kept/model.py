@@ -318,8 +318,8 @@ class Message(Struct, frozen=True, kw_only=True):
 class Hit(Struct, frozen=True, kw_only=True):
     """A memory that answers a query, with its score and why.
 
-    `why` maps each factor to its number; their product is `score`. `matched` maps each word of the query that was found
-    to how it was found, if not literally ("alias of auth", "near middelware").
+    `why` maps each factor to its number; their product is `score` (formulas: `recall/score.py`). `matched` maps each
+    word of the query that was found to how it was found, if not literally ("alias of auth", "near middelware").
     """
 
     memory: Memory

@@ -1,6 +1,7 @@
 """The numbers of a score: the designs' own check values, and what makes two users' rankings differ."""
 
 import math
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -64,6 +65,8 @@ def test_every_factor_that_a_profile_names_has_a_function_and_every_function_is_
     named = {name for profile in PROFILES.values() for name in profile.factors}
     assert named == {score.MATCH, *worth.FACTORS, *score.FACTORS}
     assert worth.FACTORS.keys().isdisjoint(score.FACTORS)
+    page = Path(__file__).parents[2] / "docs" / "recall.md"
+    assert named <= set(re.findall(r"^\| (\w+) \|", page.read_text("utf-8"), re.MULTILINE)), "its formula in the docs"
 
 
 @pytest.mark.parametrize("profile", ["kept", "koshi", "praxis"])

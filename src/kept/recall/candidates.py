@@ -24,7 +24,7 @@ MOST_CANDIDATES = 500
 DEGRADED_CANDIDATES = 100
 
 
-class Gathered(Struct, frozen=True):
+class Candidates(Struct, frozen=True):
     """The candidates of one space, whether there were more of them, and whether time ran out."""
 
     found: list[Found]
@@ -41,11 +41,11 @@ def gather(
     *,
     limit: int,
     deadline: Deadline,
-) -> Gathered:
+) -> Candidates:
     """The best `limit` memories of one space by the words that fit the budget; `statistics` are the space's own."""
     rare, common = affordable(weights, statistics)
     if not rare and not common:
-        return Gathered([])
+        return Candidates([])
     also = _cheap(common, statistics)
     found: dict[int, Found] = {}
 
@@ -63,11 +63,11 @@ def gather(
                 break
             look([word], among=int(budget(statistics.rows)))
             reached += statistics.rows_with[word]
-        return Gathered(nlargest(limit, found.values(), key=lambda hit: hit.rank), is_cut=len(found) >= limit)
+        return Candidates(nlargest(limit, found.values(), key=lambda hit: hit.rank), is_cut=len(found) >= limit)
     except TooLate:
         # Ranking takes too long. The newest matches of the rarest word are found at once.
         best = list(found.values()) or reader.search([*rare, *common][:1], where, limit=limit, newest=True)
-    return Gathered(best, is_cut=True, is_late=True)
+    return Candidates(best, is_cut=True, is_late=True)
 
 
 def _cheap(common: list[str], statistics: Statistics) -> list[str]:

@@ -22,7 +22,7 @@ NOTE = (
     "changed. To rate or correct one, name its id."
 )
 TITLE = "Project memory"
-# How a section is called: as a tag or key, and as a heading.
+# The names of each section: as a tag or key, and as a heading.
 NAMES: Mapping[str, tuple[str, str]] = {
     "always": ("pinned", "Pinned"),
     "bridge": ("from_other_agents", "From other agents in this session"),
@@ -32,18 +32,18 @@ NAMES: Mapping[str, tuple[str, str]] = {
 }
 MOST_FILES = 3
 EXCERPT_CHARS = 100
-GUTTER = "  │"  # before every line of a longer content: so none begins a heading, a list, a fence or a memory
+GUTTER = "  │"  # before each line of a longer content, so that none can begin a heading, a list, a fence or a memory
 
-# What only we may write: the id of a memory, and the sign of a conflict; also when somebody spaces it out.
+# Marks that only we may write: the id of a memory and the sign of a conflict, also with spaces in them.
 _OUR_MARK = re.compile(r"[\[［](?=\s*[\W_]{0,4}(?:id\s*\W{0,3}[:：]\s*\W{0,3}g?\d|⚠))", re.IGNORECASE)
 _NOT_XML = re.compile("[\ufffe\uffff]")
 
-Written = Callable[[str], str]  # one character as it is written out
+Escape = Callable[[str], str]  # of one character
 Pair = tuple[Memory, Memory]
 
 
 class Style(Struct, frozen=True):
-    """How one kind of reader is written to: a memory, a conflict's sentence, a section of these, and the whole."""
+    """How to write a memory, the sentence of a conflict, a section, and the whole text."""
 
     entry: Callable[[Entry, bool], str]
     sentence: Callable[[str], str]
@@ -52,7 +52,7 @@ class Style(Struct, frozen=True):
 
 
 def render_briefing(sections: Mapping[str, Sequence[str]], conflicts: Sequence[Pair], style: str) -> str:
-    """The whole text, of the memories of each section as `render_entry` wrote them; empty when there are none."""
+    """The whole text from the memories of each section as `render_entry` wrote them; empty when there are none."""
     of = STYLES[style]
     parts = [of.section(name, entries) for name, entries in sections.items() if entries]
     if not parts:
@@ -63,34 +63,34 @@ def render_briefing(sections: Mapping[str, Sequence[str]], conflicts: Sequence[P
 
 
 def frame_of(style: str) -> str:
-    """What stands around the sections."""
+    """The text around the sections."""
     return STYLES[style].frame(())
 
 
 def heading_of(section: str, style: str) -> str:
-    """What stands around the memories of a section."""
+    """The text around the memories of a section."""
     return STYLES[style].section(section, ()) + "\n\n"
 
 
 def render_entry(entry: Entry, section: str, style: str) -> str:
-    """One memory. Among what other agents found it says which agent that was."""
+    """One memory. In the section `bridge` it names the agent that found it."""
     return STYLES[style].entry(entry, section == "bridge")
 
 
 def conflict_sentence(pair: Pair) -> str:
-    """C22's sentence about two memories that disagree, each in a few words of its own."""
+    """C22's sentence about two memories that contradict each other, with the beginning of each."""
     (left, says), (right, says_other) = ((memory.ref, _excerpt(memory.content)) for memory in pair)
     return f'[⚠ CONFLICT] Entry #{left} says "{says}" but Entry #{right} says "{says_other}". Verify which is current.'
 
 
 def _excerpt(content: str) -> str:
-    """The beginning of a content on one line, without anything that could end the quotation."""
+    """The beginning of a content on one line, without a quotation mark that could end the quotation."""
     words = " ".join(content.split()).replace('"', "'")
     shown = words if len(words) <= EXCERPT_CHARS else words[: EXCERPT_CHARS - 1].rstrip() + "…"
     return _plain(shown)
 
 
-# What stands in the way, written out
+# Escaping
 
 
 def _braced(character: str) -> str:
@@ -102,32 +102,32 @@ def _json_escaped(character: str) -> str:
     return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
 
 
-def _guarded(content: str, written: Written) -> str:
-    """The content with our marks, and everything that hides from the eye, written out."""
-    content = _OUR_MARK.sub(lambda match: written(match[0]), content)
+def _guarded(content: str, escape: Escape) -> str:
+    """The content with our marks and all invisible characters escaped."""
+    content = _OUR_MARK.sub(lambda match: escape(match[0]), content)
     if text.visible(content) == content:
         return content
-    # What is harmless between its neighbours, such as the joiner inside an emoji, stays.
+    # A character that is harmless between its neighbours, such as the joiner inside an emoji, stays.
     return "".join(
-        character if character in text.visible(content[max(at - 1, 0) : at + 2]) else written(character)
+        character if character in text.visible(content[max(at - 1, 0) : at + 2]) else escape(character)
         for at, character in enumerate(content)
     )
 
 
 def _plain(content: str) -> str:
     """For every style but JSON. Read back by replacing each `\\u{…}` once."""
-    content = content.replace("\\u{", _braced("\\") + "u{")  # what looks like our escapes is escaped itself
+    content = content.replace("\\u{", _braced("\\") + "u{")  # text that looks like our escapes is escaped itself
     return _NOT_XML.sub(lambda match: _braced(match[0]), _guarded(content, _braced))
 
 
 @lru_cache(maxsize=1024)  # kinds, days, agents and files: few, and always the same
 def _name(name: str) -> str:
-    """A name, on one line and without what stands between names."""
+    """A name on one line, without the characters that separate names."""
     return re.sub(r"[\n\t:,]", lambda match: _braced(match[0]), _plain(name))
 
 
 def _facts(memory: Memory, names_agent: bool) -> dict[str, str]:
-    """What there is to know of a memory besides its content. The day is when somebody last stood up for it."""
+    """The facts of a memory besides its content. The date is when it was last verified, else written."""
     facts = {"kind": memory.kind}
     if memory.status == "candidate":
         facts["status"] = "unconfirmed candidate"

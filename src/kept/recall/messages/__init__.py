@@ -15,6 +15,7 @@ Packed sessions are compressed and in no index. On request `WithPacked` unpacks 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from heapq import nlargest
 from math import inf, log
 from operator import mul
@@ -32,16 +33,16 @@ from kept.recall.messages import english
 from kept.recall.messages.question import Question, read_question
 
 CANDIDATES = 150
-COMPARED = 40  # of the candidates, the best, whose meaning is compared where vectors are on
+COMPARED = 40  # of the candidates: the best, which are compared by meaning where vectors are on
 COMPARED_CHARS = 1_000  # of each of them, and of the message before it
-LED_ON = 40  # of these, the best, whose neighbours are looked at although they hold no word of the question
-SHORT_WORDS = 80  # a longer message stands for itself: its neighbours say nothing about it
-FULL_WORDS = 40  # from here on a message is not too short to say something
-LONG_WORDS = 60  # from here on it holds many words of any question by chance
-REST_SHARE = 0.2  # of the score of a session: what its second message adds to the best
+LED_ON = 40  # of the candidates: the best, whose neighbours become candidates without holding a word of the question
+SHORT_WORDS = 80  # the neighbours of a longer message say nothing about it
+FULL_WORDS = 40  # a message of that length is not too short to say something
+LONG_WORDS = 60  # a longer one holds many words of any question by chance
+REST_SHARE = 0.2  # of the score of a session: the part of its second message
 SESSION_DEPTH = 2  # more would reward those who talk long
-_GIVING = (-1, 1, -2)  # which neighbours' match counts for a message: before, after, two_before
-_TAKING = (1, -1, 2)  # hence, for which neighbours a message counts
+_GIVING = (-1, 1, -2)  # the neighbours whose match counts for a message: before, after, two_before
+_TAKING = (1, -1, 2)  # hence the neighbours for which a message counts
 _NO_NEIGHBOURS = (0.0, 0.0, 0.0)
 
 _FIRST_PERSON = frozenset({"i", "my", "me", "we", "our"})
@@ -51,7 +52,7 @@ _DIGITS = re.compile(r"\b\d+\b")
 
 
 class MessageWeights(Struct, frozen=True, kw_only=True):
-    """What each feature of a message counts, when its match counts 1. A feature is 0 or more, mostly at most 1."""
+    """The weight of each feature of a message. A feature is 0 or more, mostly at most 1."""
 
     match: float = 1.0  # BM25 of its own words, as a share of the best candidate's
     before: float = 0.1  # the match of the message before it, and so on
@@ -60,18 +61,18 @@ class MessageWeights(Struct, frozen=True, kw_only=True):
     reply: float = 0.5  # the match of the question before it
     fillers: float = 0.2  # words that hold the question together
     session: float = 0.5  # the best match in its session
-    session_words: float = 0.5  # how much of the question is found somewhere in its session
+    session_words: float = 0.5  # the share of the question that its session holds
     speaker: float = 0.7  # said by somebody whom the question names
-    role: float = 0.7  # said by the user; by the assistant, when it is asked what the assistant said
+    role: float = 0.7  # said by the user, or by the assistant if the question is about its words
     date: float = 1.0  # said at the time that the question names
-    when: float = 0.5  # says when, and that is the question
-    number: float = 0.25  # says how many, and that is the question
-    statement: float = 0.2  # is no question
+    when: float = 0.5  # says when, if that is the question
+    number: float = 0.25  # says how many, if that is the question
+    statement: float = 0.2  # is not a question itself
     names: float = 0.25  # names somebody or something
-    first_person: float = 0.1  # tells of the speaker
+    first_person: float = 0.1  # speaks of the speaker
     length: float = 0.25  # is not too short to say something
-    meaning: float = 0.2  # means what the question means, with the message before it; where vectors are on
-    long: float = -0.35  # goes on and on: the logarithm of how many times too long it is
+    meaning: float = 0.2  # cosine with the question, together with the message before it; where vectors are on
+    long: float = -0.35  # the logarithm of how many times too long it is
 
 
 WEIGHTS = MessageWeights()
@@ -94,9 +95,15 @@ def recall_messages(
     period = Period(since=request.since, until=request.until)
     question = read_question(request.query, given.now)
     statistics = reader.message_statistics(question.words.all)
-    found, note = _search(question, reader, statistics, session, period, deadline)
+    words = _searched(question, statistics)
+    search = partial(reader.search_messages, limit=CANDIDATES, session=session, period=period)
+    try:
+        found, note = search(words, deadline=deadline), None
+    except TooLate:
+        found, note = search(words[:1]), "Time ran out, so messages with the rarest word replace the best ones."
     speakers = {one.message.speaker for one in found if one.message.speaker}
-    asked_about = _named(speakers, request.query)
+    asked = set(text.words(request.query))
+    asked_about = {speaker for speaker in speakers if asked.intersection(text.words(speaker))}
     question = question.without({word for speaker in speakers for word in text.words(speaker)})
     relevance = bm25.scorer(question.words.weights, statistics)
     candidates = [candidate(one, relevance(_prepared(one))) for one in found]
@@ -117,24 +124,6 @@ def recall_messages(
     )
 
 
-def _search(
-    question: Question,
-    reader: "Reader | WithPacked",
-    statistics: Statistics,
-    session: str | None,
-    period: Period,
-    deadline: Deadline,
-) -> tuple[list[FoundMessage], str | None]:
-    """The best messages by the words that fit the budget of postings, and a note if time ran out."""
-    words = _searched(question, statistics)
-    try:
-        found = reader.search_messages(words, limit=CANDIDATES, session=session, period=period, deadline=deadline)
-        return found, None
-    except TooLate:
-        found = reader.search_messages(words[:1], limit=CANDIDATES, session=session, period=period)
-        return found, "Time ran out, so messages with the rarest word replace the best ones."
-
-
 def _searched(question: Question, statistics: Statistics) -> list[str]:
     """The words to search for: the rarest of the question, and as many of those they brought in as fit the budget."""
     asked, rows_with = question.words, statistics.rows_with
@@ -148,11 +137,6 @@ def _searched(question: Question, statistics: Statistics) -> list[str]:
             break
         words.append(word)
     return words
-
-
-def _named(speakers: set[str], query: str) -> set[str]:
-    asked = set(text.words(query))
-    return {speaker for speaker in speakers if asked.intersection(text.words(speaker))}
 
 
 MessagePlace = tuple[str, int]  # session, number
@@ -183,7 +167,7 @@ def candidate(found: FoundMessage, relevance: float) -> Candidate:
 
 
 def _beside(candidates: Sequence[Candidate], reader: "Reader | WithPacked") -> list[FoundMessage]:
-    """The short messages beside the best short ones: an answer need not repeat the words of the question."""
+    """The short messages next to the best short ones: an answer need not repeat the words of the question."""
     short = [candidate for candidate in candidates if candidate.is_short and candidate.relevance > 0]
     best = [candidate.place for candidate in nlargest(LED_ON, short, key=lambda candidate: candidate.relevance)]
     beside = {(session, n + step) for session, n in best for step in _TAKING if n + step > 0}
@@ -220,8 +204,8 @@ def describe(
                 "speaker": float(message.speaker in asked_about),
                 "role": float(message.role == ("assistant" if question.asks_reply else "user")),
                 "date": question.moments.fit(message.at),
-                "when": float(question.asks_when and _says_when(candidate)),
-                "number": float(question.asks_how_many and _says_how_many(candidate)),
+                "when": float(question.asks_when and _says(candidate, english.time_words(), _YEAR)),
+                "number": float(question.asks_how_many and _says(candidate, english.number_words(), _DIGITS)),
                 "statement": float(not candidate.is_question),
                 "names": min(len(set(_NAME.findall(message.content))), 3) / 3,
                 "first_person": float(not _FIRST_PERSON.isdisjoint(words)),
@@ -288,12 +272,8 @@ def _rarity_of_fillers(candidates: Sequence[Candidate], question: Question) -> l
     return [(word, value / whole) for word, value in rarity.items()]
 
 
-def _says_when(candidate: Candidate) -> bool:
-    return not candidate.words.isdisjoint(english.time_words()) or _YEAR.search(candidate.found.words) is not None
-
-
-def _says_how_many(candidate: Candidate) -> bool:
-    return not candidate.words.isdisjoint(english.number_words()) or _DIGITS.search(candidate.found.words) is not None
+def _says(candidate: Candidate, words: frozenset[str], digits: re.Pattern[str]) -> bool:
+    return not candidate.words.isdisjoint(words) or digits.search(candidate.found.words) is not None
 
 
 def _hits(
