@@ -11,7 +11,7 @@ FORMAT = "kept/1"
 
 
 def to_lines(memories: Iterable[Memory]) -> Iterator[bytes]:
-    """One line a memory, with its ref and the name of the format."""
+    """One line for each memory, with its ref and the name of the format."""
     for memory in memories:
         if not memory.is_forgotten:
             yield msgspec.json.encode(to_document(memory))

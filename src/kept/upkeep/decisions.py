@@ -220,7 +220,7 @@ def surplus(load: Load, limits: Limits) -> Surplus:
 
 
 def least_worth(weighed: Iterable[Weighed], surplus: Surplus) -> list[int]:
-    """The ids that have to go, least worth first, of equals the older one; all of them if they are too few."""
+    """The ids that have to go, worth least first and older first among equals; all of them if they are too few."""
     chosen: list[tuple[float, int, int]] = []  # a heap, backwards: the worthiest is on top, and the first to be let off
     spare: list[tuple[float, int, int]] = []  # the least worth of those let off: they fill up the last step
     held_bytes = 0

@@ -73,10 +73,11 @@ def review(
 ) -> list[ReviewFinding]:
     """Everything to decide about: contradictions, then repetitions, then the rest, worth least first."""
     words = {memory.uid: frozenset(text.words(memory.content)) for memory in memories}
-    pairs = [*_contradictions(memories, conflicts), *_repetitions(memories, words, rules.near_percent)]
-    found = list(_one_at_a_time(pairs))
+    held_by = Counter(word for own in words.values() for word in own)
+    repetitions = _repetitions(memories, words, held_by, rules.near_percent)
+    found = list(_one_at_a_time([*_contradictions(memories, conflicts), *repetitions]))
     in_pairs = {one.uid for finding in found for one in (finding.memory, finding.beside) if one is not None}
-    common = _common(words)
+    common = {word for word, number in held_by.items() if number > max(5.0, COMMON_SHARE * len(words))}
     alone = [
         finding
         for memory in memories
@@ -123,11 +124,11 @@ def _authority(memory: Memory) -> tuple[bool, bool, datetime, int]:
 
 
 def _repetitions(
-    memories: Sequence[Memory], words: Mapping[str, frozenset[str]], near_percent: float
+    memories: Sequence[Memory], words: Mapping[str, frozenset[str]], held_by: Mapping[str, int], near_percent: float
 ) -> Iterator[ReviewFinding]:
     """Each memory that nearly repeats a better one, once, with the nearest of those."""
     nearest: dict[str, tuple[float, Memory, Memory]] = {}
-    for likeness, left, right in _near_pairs(memories, words, near_percent):
+    for likeness, left, right in _near_pairs(memories, words, held_by, near_percent):
         worse, better = sorted((left, right), key=_standing)
         if worse.uid not in nearest or nearest[worse.uid][0] < likeness:
             nearest[worse.uid] = (likeness, worse, better)
@@ -148,12 +149,11 @@ def _standing(memory: Memory) -> tuple[bool, bool, int, int, datetime, int]:
 
 
 def _near_pairs(
-    memories: Sequence[Memory], words: Mapping[str, frozenset[str]], near_percent: float
+    memories: Sequence[Memory], words: Mapping[str, frozenset[str]], held_by: Mapping[str, int], near_percent: float
 ) -> Iterator[tuple[float, Memory, Memory]]:
     """Pairs that share one of their rarest words and nearly all of their letters."""
     from rapidfuzz import fuzz
 
-    held_by = Counter(word for own in words.values() for word in own)
     sharing: defaultdict[str, list[Memory]] = defaultdict(list)
     for memory in memories:
         shared = [word for word in words[memory.uid] if held_by[word] > 1]
@@ -169,12 +169,6 @@ def _near_pairs(
                 likeness = fuzz.ratio(left.content.lower(), right.content.lower(), score_cutoff=near_percent)
                 if likeness:
                     yield likeness, left, right
-
-
-def _common(words: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    held_by = Counter(word for own in words.values() for word in own)
-    most = max(5.0, COMMON_SHARE * len(words))
-    return frozenset(word for word, number in held_by.items() if number > most)
 
 
 def _examine(

@@ -143,7 +143,7 @@ def is_chatter(text: str) -> bool:
 
 
 def is_instruction_like(text: str) -> bool:
-    """Whether a text from a tool or the web talks to the reader as if it could give orders."""
+    """Whether a text from a tool or the web gives orders to its reader."""
     return compiled(_INSTRUCTION).search(text) is not None
 
 
@@ -166,12 +166,12 @@ class Echoes(Struct, frozen=True):
 
 
 def echoes_of(texts: Iterable[str]) -> Echoes:
-    """Everything that these texts say."""
+    """The echoes of these texts."""
     return Echoes(frozenset(shingle for said in texts for shingle in shingles(said)))
 
 
 def shingles(content: str) -> frozenset[int]:
-    """Hashes of the runs of four words; of a shorter text, of the whole."""
+    """Hashes of all runs of four words; of a shorter text, one hash of the whole."""
     words = text.words(content)
     if len(words) < SHINGLE_WORDS:
         return frozenset({hash(tuple(words))} if words else ())

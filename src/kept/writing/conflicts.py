@@ -220,7 +220,7 @@ class Rival(Struct, frozen=True):
 
 
 def find_rivals(reader: Reader, memory: Memory, alike: Sequence[Memory]) -> list[Rival]:
-    """C22: of the memories about the same thing those that contradict this one and share its kind or a file."""
+    """C22: the memories in `alike` that contradict this one and share its kind or a file."""
     others = [other for other in alike if _may_disagree(memory, other)]
     if not others or memory.kind in HISTORY:
         return []

@@ -19,7 +19,9 @@ from kept.ports import COMMON_HANDLE, Reader, Transaction, Where
 
 STRENGTHEN_BY = 0.1
 NEAR_RATIO = 85.0  # per cent of the letters, in order, that two texts share
-EVIDENCE = frozenset({"sessions", "agents", "signals"})  # lists in the data of a finding that grow with each time
+EVIDENCE = frozenset(
+    {"sessions", "agents", "signals"}
+)  # lists in the data of a finding that grow each time it is found
 
 
 def strengthen(tx: Transaction, twin: Memory, again: Memory, at: datetime) -> Memory:
@@ -57,7 +59,7 @@ def _evidence(twin: Memory, again: Memory) -> dict[str, Any] | None:
 
 
 def find_near(draft: Memory, alike: Sequence[Memory]) -> list[Memory]:
-    """Of the memories about the same thing those that say nearly the same, nearest first."""
+    """The memories in `alike` that say nearly the same as the draft, nearest first."""
     if not alike:
         return []
     from rapidfuzz import fuzz
@@ -96,7 +98,7 @@ class Known:
         self._memories: dict[str, Memory] = {}  # by uid, as they are now
         self._twins: dict[tuple[Circle, str], str] = {}
         self._alike: dict[str, list[str]] = {}
-        # Handle → what this batch has added so far, for each scope.
+        # For each scope: handle → uids that this batch has added so far.
         self._brought: dict[Scope, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for scope in dict.fromkeys(draft.scope for draft in drafts):
             self._read(reader, scope, [draft for draft in drafts if draft.scope == scope])

@@ -22,7 +22,7 @@ from kept.writing.secrets.view import Span
 
 
 class RedactedSpan(msgspec.Struct, frozen=True):
-    """One thing that was taken out: what it was and where it stood in the input. Never the thing itself."""
+    """One thing that was taken out: its kind and its place in the input. Never the thing itself."""
 
     kind: str
     start: int
@@ -122,7 +122,7 @@ def redact_message(message: Message, *, email: bool, allow: Collection[str] = ()
 
 
 def is_only_redacted(text: str) -> bool:
-    """Whether nothing that could be read is left of a text."""
+    """Whether a text has nothing readable left."""
     rest = text
     while "[redacted:" in rest:
         before, _, after = rest.partition("[redacted:")
@@ -137,12 +137,9 @@ class _Harmful(Exception):
         self.redacted = redacted
 
 
-@lru_cache(maxsize=1024)  # a few tags, files, topics and agents are named again and again
+@lru_cache(maxsize=1024)  # the same few tags, files, topics and agents come again and again
 def _harmless(name: str, email: bool, allow: frozenset[str]) -> str:
-    """The name, if nothing is to be taken out of it; else raises _Harmful.
-
-    What raises is not remembered: neither a secret nor a failure that has passed by the next call.
-    """
+    """The name, if it holds no secret. Raises _Harmful otherwise, so the cache remembers no secret and no failure."""
     redacted = redact(name, email=email, allow=allow)
     if redacted.found:
         raise _Harmful(redacted)
@@ -156,7 +153,7 @@ def _clean_source(source: Source, clean_name: Callable[[str], str]) -> Source:
 
 
 def _clean_data(data: dict[str, Any], clean: Callable[[str], str]) -> dict[str, Any]:
-    """The data as JSON text and back, so that a key can tell on its value: {"password": …}."""
+    """The data, redacted as JSON text so that a key is a cue for its value: {"password": …}."""
     text = msgspec.json.encode(data).decode()
     cleaned = clean(text)
     if cleaned == text:

@@ -53,7 +53,7 @@ __all__ = [
 
 MAX_CHARS = 500
 MAX_FILES = 5
-MAX_REPORTED = 6  # statements of one closing report; what comes later repeats or details them
+MAX_REPORTED = 6  # statements of one closing report; later ones repeat them or add details
 
 # How sure we are that a draft says what was meant, and how much of its kind's importance it gets.
 CONFIDENCE: dict[Speaker, float] = {"user": 0.9, "assistant": 0.6}
@@ -88,7 +88,7 @@ def extract(messages: Sequence[Message]) -> list[Extracted]:
 
 
 class _Conversation:
-    """One pass over the messages, with what has to be remembered on the way."""
+    """One pass over the messages, and the state that it needs."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
         self._messages = messages

@@ -24,7 +24,7 @@ _NAME = r"(?:[A-Za-z_$][\w$]{0,60}[.:]{1,2}){0,8}[A-Z][\w$]{0,60}"
 _KNOWN_NAME = rf"{_NAME}(?:Error|Exception|Warning|Interrupt|Failure|Fault|Timeout)"
 _BEFORE = r"(?:E\s{1,8}|\s{0,12}|Uncaught |Unhandled \w{1,20}[:.]? |Exception in thread \"[^\"]{0,80}\" )"
 
-# Of chained exceptions the last one counts, and it tells more than anything else.
+# The last of chained exceptions counts, and tells more than anything else.
 _CAUSE = rf"Caused by: ({_NAME})(?:: (.*))?"
 _TRACEBACK_END = rf"({_NAME})(?:: (.*))?"
 # From the most telling to the least: each gives a name (or nothing) and a message.
@@ -176,7 +176,7 @@ class Resolution(Struct, frozen=True):
 
 
 def command_in(call: Message) -> str | None:
-    """The shell command of a tool call, however its tool takes it; None if it runs none."""
+    """The shell command of a tool call, in whichever field; None if there is none."""
     input = call.input or {}
     command = input.get("command", input.get("cmd"))
     if isinstance(command, list) and all(isinstance(word, str) for word in command):
@@ -217,7 +217,7 @@ class _Open(Struct):
 
 
 def _covers(words: tuple[str, ...], earlier: _Open) -> bool:
-    """Whether a command would have met the earlier error: the same one, a wider one, or one for the very file."""
+    """Whether a command would meet the earlier error again: the same one, a wider one, or one for the failing file."""
     if words[0] != earlier.words[0]:
         return False
     is_for_the_file = _last_part(earlier.failure.place or "") in words and set(earlier.words) < set(words)

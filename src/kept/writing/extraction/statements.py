@@ -110,7 +110,7 @@ def _paragraphs(text: str) -> Iterator[_Paragraph]:
     A long line without a full stop runs on; any other line is a separate thought, marked by a newline.
     """
     titles = [""] * 6  # of the headings, by their level
-    label = ""  # what introduces a list, such as "Decisions:"
+    label = ""  # a line that introduces a list, such as "Decisions:"
     paragraph = previous = ""
     is_code = False
     for line in [*text.splitlines(), ""]:
@@ -152,7 +152,7 @@ def _split(paragraph: str) -> list[str]:
 
 
 def _is_prose(sentence: str) -> bool:
-    """Neither a mere word nor too long, made of words, and no line of a program, a log or a table."""
+    """Whether it is of sensible length, made of words, and not a line of a program, a log or a table."""
     if not MIN_SENTENCE_CHARS <= len(sentence) <= MAX_SENTENCE_CHARS:
         return False
     odd = compiled(_NOT_LETTERS).findall(sentence)
@@ -264,7 +264,7 @@ def own_words(sentence: str, *, by_user: bool = False) -> str:
 
 
 def finished(sentence: str) -> str:
-    """With a capital at its beginning, unless that is a name of code, and a full stop at its end."""
+    """The sentence with a full stop and, unless it begins with a name from code, a capital."""
     first = sentence.split(" ", 1)[0].rstrip(",:;")
     if first.replace("'", "").isalpha() and first.islower():
         sentence = sentence[:1].upper() + sentence[1:]

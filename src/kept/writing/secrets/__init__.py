@@ -14,7 +14,7 @@ from kept.writing.secrets.view import MASK, Span, View
 
 MAX_ROUNDS = 8  # masking one secret can lay bare another; ordinary text needs two rounds, the last of which finds none
 
-Finder = Callable[[str, str], Iterable[Span]]  # (folded text, the same in small letters)
+Finder = Callable[[str, str], Iterable[Span]]  # (folded text, the same in lower case)
 
 FINDERS: tuple[Finder, ...] = (
     shapes.find_private_blocks,
@@ -65,7 +65,7 @@ def _is_allowed(value: str, allow: Collection[str]) -> bool:
 
 
 def _merge(spans: list[Span]) -> list[Span]:
-    """Join spans that overlap; the longest names the kind, and of equals the one that was found first."""
+    """Join spans that overlap; the longest decides the kind, and among equals the one that was found first."""
     merged: list[Span] = []
     longest = 0
     for start, end, kind in sorted(spans, key=lambda span: span[0]):

@@ -102,7 +102,7 @@ def _is_random(tail: str) -> bool:
 
 
 def _unlisted_token(text: str, start: int, end: int) -> Span | None:
-    """A token of a vendor that the table does not know, but that is written as vendors write theirs; or Discord's."""
+    """A token of a vendor that the table does not know, but in the usual form of tokens; or Discord's."""
     run = text[start : min(end, start + 300)].rstrip(".-_")
     if len(run) < 20 or compiled(r"[a-z.]++$").match(run):
         return None
@@ -147,7 +147,7 @@ def find_shapes(text: str, small: str) -> Iterator[Span]:
 
 @cache
 def _signed_shapes() -> list[tuple[str, str, str, str]]:
-    """The table, with the rarest character of each literal: most texts lack it, and it is looked for in no time."""
+    """The table, with the rarest character of each literal: most texts lack it, and looking for it is quick."""
     return [(max(literal, key=_rarity), literal, kind, source) for literal, kind, source in rules.SHAPES]
 
 
@@ -356,7 +356,7 @@ def _taken_by(word: str, source: str, text: str, small: str) -> Iterator[Span]:
 
 
 def _is_taken(name: str, value: str) -> bool:
-    """Whether that is a secret. In mixed case, `MySQL` is a name and no command, unless the value looks like one."""
+    """Whether it is a secret. `MySQL` in mixed case is a name, not a command, unless the value looks like one."""
     return not is_stand_in(value) and (name.islower() or name.isupper() or grade(value, quoted=False) > WORD)
 
 

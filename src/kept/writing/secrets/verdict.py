@@ -18,7 +18,7 @@ from kept.writing.secrets.view import MASK
 
 NOTHING, WORD, MIXED, OPAQUE = range(4)  # how much a value looks like a secret
 
-# Random strings change between small letters, capitals, digits and symbols every one or two characters; names and words
+# Random strings change between lower case, capitals, digits and symbols every one or two characters; names and words
 # keep to one for longer. Below this many characters a stretch, on average, nobody made it up to be read.
 OPAQUE_STRETCH = 3.2
 NAME_STRETCH = 2.5
@@ -49,7 +49,7 @@ class Tie(Enum):
 
 
 class Value(NamedTuple):
-    """Where a value stands, and whether quotes or their like delimit it."""
+    """The place of a value, and whether quotes or the like delimit it."""
 
     start: int
     end: int
@@ -160,7 +160,7 @@ def grade(value: str, *, quoted: bool) -> int:
 
 
 def is_opaque(value: str) -> bool:
-    """No word, name, path, version or measure: letters and digits in an order that nobody would type by heart."""
+    """Not a word, name, path, version or measure: letters and digits in an order that nobody could memorise."""
     return _is_choppy(value) and not is_stand_in(value) and not _is_location(value) and not _is_measure(value)
 
 

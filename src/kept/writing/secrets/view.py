@@ -31,11 +31,11 @@ ESCAPES = {
     "&": {"&quot;": '"', "&#34;": '"', "&#39;": "'", "&apos;": "'", "&lt;": "<", "&gt;": ">", "&amp;": "&"},
     "%": {"%22": '"', "%0A": "\n", "%0a": "\n", "%20": " "},
 }  # fmt: skip
-ALTERED = (MASK, "\\", "&", "%", "\x1b[", "[redacted:")  # one of these is in whatever of ASCII a view shows otherwise
+ALTERED = (MASK, "\\", "&", "%", "\x1b[", "[redacted:")  # a view of ASCII text without any of these is the text itself
 
 
 class View:
-    """The folded text, the same in small letters, and the way back to the original."""
+    """The folded text, the same in lower case, and the way back to the original."""
 
     def __init__(self, text: str, masked: Sequence[tuple[int, int]] = ()) -> None:
         self._text = text
