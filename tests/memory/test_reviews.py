@@ -197,7 +197,7 @@ def test_decisions_of_one_call_are_undone_together(memory: kept.Kept, clock: Fak
         (["supersede:1"], "not a decision"),
         (["archive:1=2"], "not a decision"),
         (["supersede:1=1"], "not a decision"),
-        (["archive:nonsense"], "not the ref"),
+        (["archive:nonsense"], "Not a memory ref"),
         (["archive:1", "forget:1"], "two decisions about memory 1"),
         (["archive:2", "supersede:1=2"], "cannot be superseded by 2"),
         (["archive:3"], "archived"),

@@ -19,9 +19,7 @@ from kept.ports import COMMON_HANDLE, Reader, Transaction, Where
 
 STRENGTHEN_BY = 0.1
 NEAR_RATIO = 85.0  # per cent of the letters, in order, that two texts share
-EVIDENCE = frozenset(
-    {"sessions", "agents", "signals"}
-)  # lists in the data of a finding that grow each time it is found
+EVIDENCE = frozenset({"sessions", "agents", "signals"})  # lists in the data of a memory that grow when it is repeated
 
 
 def strengthen(tx: Transaction, twin: Memory, again: Memory, at: datetime) -> Memory:
