@@ -79,6 +79,24 @@ def test_every_topic_page_says_why_not() -> None:
     assert all("".join(pages).count(f"(C-D{number})") == 1 for number in range(1, 16))
 
 
+def test_the_spine_is_there_and_is_read_in_an_afternoon() -> None:
+    page = (ROOT / "docs" / "reading.md").read_text("utf-8")
+    files = re.findall(r"^\| `(src/kept/[\w/.]+)` \| \S.*\. \|$", page, re.MULTILINE)
+    assert len(files) == page.count("| `src/") == len(set(files)) > 20
+    for name in ("model", "ports", "writing/pipeline", "recall/pipeline", "memory/context"):
+        assert f"src/kept/{name}.py" in files
+    assert sum(len((ROOT / file).read_text("utf-8").splitlines()) for file in files) < 6_000
+
+
+def test_files_that_the_pages_name_exist() -> None:
+    """Paths in backquotes, as written from the root or from the package, and folders with a slash at the end."""
+    pages = ["CONTRIBUTING.md", "docs/reading.md", "docs/architecture.md", *(f"docs/{name}.md" for name in TOPICS)]
+    for page in pages:
+        for path in re.findall(r"`((?:\w+/)+(?:\w+\.py)?)`", (ROOT / page).read_text("utf-8")):
+            roots = (ROOT, ROOT / "src", ROOT / "src" / "kept")
+            assert any((root / path).exists() for root in roots), f"{page} names {path}"
+
+
 def test_guarantees_name_tests_that_exist() -> None:
     text = (ROOT / "docs" / "guarantees.md").read_text("utf-8")
     named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", text)
