@@ -27,6 +27,7 @@ TaskState = Literal["pending", "active", "blocked", "done", "failed", "cancelled
 
 GLOBAL = "global"
 
+# Their shelf life, importance and weight are in `tables`.
 KINDS = tuple(
     "decision architecture pattern convention warning discovery error preference file_change progress summary fact "
     "reasoning tool_output".split()

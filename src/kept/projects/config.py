@@ -26,6 +26,7 @@ RESERVED_VARIABLES = frozenset(
     PREFIX + name for name in ("AGENT", "CONFIG", "DEBUG", "HOME", "PROJECT", "ROLE", "SESSION", "TOKEN")
 )
 MAX_FILE_BYTES = 256 * 1024  # a larger file is not a settings file
+RIGHT_FILE = "Is it the right file?"
 SWITCH_WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -106,7 +107,7 @@ def _read_text(file: Path) -> str:
         with file.open("rb") as stream:
             content = stream.read(MAX_FILE_BYTES + 1)
         if len(content) > MAX_FILE_BYTES:
-            raise SettingsError(f"{file} is larger than {MAX_FILE_BYTES // 1024} KB.", hint="Is it the right file?")
+            raise SettingsError(f"{file} is larger than {MAX_FILE_BYTES // 1024} KB.", hint=RIGHT_FILE)
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise SettingsError(f"{file} is not UTF-8 text (byte {error.start}).", hint="Save it as UTF-8.") from None
@@ -284,20 +285,13 @@ def _key(key: Any) -> str:
 
 def _parse_foreign(text: str, language: str) -> Mapping[Any, Any]:
     if len(text) > MAX_FILE_BYTES:
-        raise SettingsError(
-            f"The configuration is larger than {MAX_FILE_BYTES // 1024} KB.", hint="Is it the right file?"
-        )
-    if language == "json":
-        document = _parse_json(text)
-    elif language == "yaml":
-        document = _parse_yaml(text)
-    else:
+        raise SettingsError(f"The configuration is larger than {MAX_FILE_BYTES // 1024} KB.", hint=RIGHT_FILE)
+    if language not in ("json", "yaml"):
         raise SettingsError(f"Unknown format {shown(language)}.", hint="Choose yaml or json.")
-    if document is None:
-        return {}
-    if not isinstance(document, Mapping):
-        raise SettingsError("The configuration must be a table of names and values.", hint="Is it the right file?")
-    return document
+    document = _parse_json(text) if language == "json" else _parse_yaml(text)
+    if not isinstance(document, Mapping | None):
+        raise SettingsError("The configuration must be a table of names and values.", hint=RIGHT_FILE)
+    return document or {}
 
 
 def _parse_json(text: str) -> Any:

@@ -14,9 +14,10 @@ import re
 import stat
 import sys
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
@@ -264,20 +265,18 @@ class Registry:
         Raises InvalidInput if several match.
         """
         name = tidy(name)
-        for is_living in (True, False):
-            for spelt in (str, folded):
-                fitting = [
-                    p for p in self.projects.values() if (p.into is None) == is_living and spelt(p.name) == spelt(name)
-                ]
-                answers = {answer.id: answer for p in fitting if (answer := self.get(p.id))}
-                if len(answers) > 1:
-                    listed = ", ".join(f"{p.id} ({p.root or 'no directory'})" for p in answers.values())
-                    raise InvalidInput(
-                        f"{len(answers)} projects have the name {shown(name)!r}: {listed}.",
-                        hint="Give the id instead, or rename one: kept projects rename ID NAME.",
-                    )
-                if answers:
-                    return next(iter(answers.values()))
+        spellings: tuple[Callable[[str], str], ...] = (str, folded)
+        for is_living, spelt in product((True, False), spellings):
+            same = [p for p in self.projects.values() if (p.into is None) == is_living and spelt(p.name) == spelt(name)]
+            found = list({project.id: project for p in same if (project := self.get(p.id))}.values())
+            if len(found) > 1:
+                listed = ", ".join(f"{p.id} ({p.root or 'no directory'})" for p in found)
+                raise InvalidInput(
+                    f"{len(found)} projects have the name {shown(name)!r}: {listed}.",
+                    hint="Give the id instead, or rename one: kept projects rename ID NAME.",
+                )
+            if found:
+                return found[0]
         return None
 
     def at_path(self, key: str) -> Project | None:
@@ -294,8 +293,10 @@ class Registry:
     def at(self, place: Place) -> Project | None:
         """The project at this place by its path alone; for a plain directory, also by one above it."""
         if place.git_common_dir is not None:
+            if found := self.at_path(place.key):
+                return found
             before_git = self.at_path(path_text(place.directory))  # it may have been a plain directory first
-            return self.at_path(place.key) or (before_git if before_git and not before_git.git_common_dir else None)
+            return before_git if before_git and before_git.git_common_dir is None else None
         above = (self.at_path(path_text(folder)) for folder in (place.directory, *place.directory.parents))
         return next((owner for owner in above if owner), None)
 
