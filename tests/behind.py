@@ -14,4 +14,4 @@ def behind(path: Path) -> apsw.Connection:
 
 def seal(path: Path) -> None:
     """Give every page the checksum of what it holds now, as if Kept had written that."""
-    pages.seal(path, pages.misfits(path))
+    pages.seal(path, pages.bad_pages(path))

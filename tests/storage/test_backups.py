@@ -110,7 +110,7 @@ def test_a_copy_that_turns_out_damaged_does_not_become_a_backup(
         path.write_bytes(data)
         return 0
 
-    monkeypatch.setattr(backup.sweep, "sweep", damage)
+    monkeypatch.setattr(backup.erase, "sweep", damage)
     with pytest.raises(Corrupt):
         storage.back_up(tmp_path / "copy.db")
     assert not list(tmp_path.glob("copy.db*"))

@@ -17,7 +17,8 @@ from kept.ports import ANYWHERE
 from kept.storage.jsonfile import JsonFileStorage
 from kept.storage.sqlite import SqliteStorage, backup, erase, health
 from kept.storage.sqlite.encoding import uid_blob
-from kept.storage.sqlite.sweep import _dirty_gaps, sweep
+from kept.storage.sqlite.erase import sweep
+from kept.storage.sqlite.pages import dirty_gaps
 from tests.behind import behind, seal
 from tests.builders import START, FakeClock, memory, stamp
 from tests.contract.benches import BENCHES
@@ -64,7 +65,7 @@ def test_copies_that_sqlite_leaves_in_its_pages_are_swept(tmp_path: Path) -> Non
     database.executemany("delete from t where id = ?", [(id,) for id in doomed])
     rows = database.execute("select * from t").fetchall()
     database.close()
-    assert b"canary" in path.read_bytes(), "this SQLite leaves nothing behind: sweep.py is no longer needed"
+    assert b"canary" in path.read_bytes(), "this SQLite leaves nothing behind: the sweep is no longer needed"
     assert sweep(path) > 0
     assert b"canary" not in path.read_bytes()
     assert sweep(path) == 0
@@ -126,7 +127,7 @@ def test_a_damaged_page_is_not_swept(tmp_path: Path) -> None:
         database.execute("insert or replace into t values (?, ?)", (str(dice.randrange(150)), body))
     database.close()
     whole = path.read_bytes()
-    gaps = _dirty_gaps(whole, True, 4096)
+    gaps = dirty_gaps(whole, True, 4096)
     refused = 0
     for page, first, last in gaps * 3:
         damaged = bytearray(whole)

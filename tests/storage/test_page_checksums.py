@@ -13,8 +13,8 @@ from kept.model import Memory
 from kept.ports import ANYWHERE
 from kept.storage.lock import Turns
 from kept.storage.sqlite import SqliteStorage, acknowledged, backup, health, pages
+from kept.storage.sqlite.erase import Gap, _note_gaps, _noted_gaps, sweep
 from kept.storage.sqlite.health import repairs
-from kept.storage.sqlite.sweep import Gap, _note, _noted, sweep
 from tests.behind import behind, seal
 from tests.builders import START, memory, stamp
 from tests.crash.simulated_disk import Happened, Refusal, TappedDisk
@@ -48,8 +48,8 @@ def contents(path: Path) -> list[str]:
         storage.close()
 
 
-def misfits(path: Path) -> list[int]:
-    return pages.misfits(path)
+def bad_pages(path: Path) -> list[int]:
+    return pages.bad_pages(path)
 
 
 def by_another_program(path: Path, *statements: str) -> None:
@@ -116,7 +116,7 @@ def test_whatever_is_done_to_a_file_its_pages_fit(path: Path) -> None:
     for file in (path, copy, *backup.backups_of(path)):
         assert file.read_bytes()[HEADER_SAYS_RESERVED] == pages.BYTES
         assert file.stat().st_size > 50 * PAGE
-        assert misfits(file) == []
+        assert bad_pages(file) == []
 
 
 def test_a_backup_of_many_pages_has_checksums_on_all_of_them(path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_backup_of_many_pages_has_checksums_on_all_of_them(path: Path) -> None
     storage.back_up(path.with_name("copy.db"))
     storage.close()
     assert path.stat().st_size > 2000 * PAGE
-    assert misfits(path.with_name("copy.db")) == []
+    assert bad_pages(path.with_name("copy.db")) == []
 
 
 def test_a_damaged_backup_does_not_stop_an_erasure(path: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_changed_byte_on_any_page_is_found_by_whoever_reads_it(path: Path) -> 
     sound, rng = path.read_bytes(), random.Random(7)
     for number in range(1, len(sound) // PAGE + 1):
         flip(path, (number - 1) * PAGE + rng.randrange(100 if number == 1 else 0, PAGE))
-        assert misfits(path) == [number]
+        assert bad_pages(path) == [number]
         connection = behind(path)
         try:
             verdict = connection.execute("pragma integrity_check").get
@@ -160,7 +160,7 @@ def test_a_changed_byte_on_any_page_is_found_by_whoever_reads_it(path: Path) -> 
         connection.close()
         assert verdict != "ok"
         path.write_bytes(sound)
-    assert misfits(path) == []
+    assert bad_pages(path) == []
 
 
 def test_damage_is_an_error_that_says_what_to_do_and_doctor_names_the_page(path: Path) -> None:
@@ -195,7 +195,7 @@ def test_a_header_that_denies_the_checksums_is_damage(path: Path) -> None:
     assert "schema" in problems(path)
     health.repair(path, now=START)
     assert len(contents(path)) == 40
-    assert misfits(path) == []
+    assert bad_pages(path) == []
     assert problems(path) == {}
 
 
@@ -205,7 +205,7 @@ def test_damage_at_opening_leaves_the_wal(path: Path) -> None:
     before = wal.read_bytes()
     for number in range(2, copy.stat().st_size // PAGE + 1):
         flip(copy, number * PAGE - 50)
-    assert misfits(copy)
+    assert bad_pages(copy)
     with pytest.raises(Corrupt):
         SqliteStorage(copy)
     assert wal.read_bytes() == before
@@ -225,9 +225,9 @@ def test_another_program_that_closes_the_file_last_does_no_harm(path: Path) -> N
     copy = killed(path)
     by_another_program(copy)
     assert not pages.wal_of(copy).exists()
-    assert misfits(copy)
+    assert bad_pages(copy)
     assert len(contents(copy)) == 40
-    assert misfits(copy) == []
+    assert bad_pages(copy) == []
     assert problems(copy) == {}
 
 
@@ -241,9 +241,9 @@ def test_it_does_none_either_when_nothing_was_acknowledged(path: Path) -> None:
     copy = copied(storage)
     storage.close()
     by_another_program(copy)
-    assert misfits(copy)
+    assert bad_pages(copy)
     assert len(contents(copy)) == 40
-    assert misfits(copy) == []
+    assert bad_pages(copy) == []
 
 
 def test_a_new_file_that_another_program_looks_into_at_once(path: Path) -> None:
@@ -251,9 +251,9 @@ def test_a_new_file_that_another_program_looks_into_at_once(path: Path) -> None:
     copy = copied(storage)
     storage.close()
     by_another_program(copy)
-    assert misfits(copy)
+    assert bad_pages(copy)
     assert contents(copy) == []
-    assert misfits(copy) == []
+    assert bad_pages(copy) == []
 
 
 def test_a_second_one_who_opens_it_meanwhile_is_not_told_of_damage(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,7 +274,7 @@ def test_a_second_one_who_opens_it_meanwhile_is_not_told_of_damage(path: Path, m
     monkeypatch.setattr(repairs, "seal_if_whole", let_another_open_it)
     assert len(contents(copy)) == 40
     assert [len(found) for found in second] == [40]
-    assert misfits(copy) == []
+    assert bad_pages(copy) == []
 
 
 def test_a_file_that_was_closed_well_is_not_looked_at_again(path: Path) -> None:
@@ -293,29 +293,29 @@ def test_damage_beside_what_another_program_has_copied_is_still_damage(path: Pat
     by_another_program(copy)
     content = copy.read_bytes()
     flip(copy, content.index(b"memori 7 about") + 3)
-    wrong = misfits(copy)
+    wrong = bad_pages(copy)
     with pytest.raises(Corrupt):
         contents(copy)
-    assert misfits(copy) == wrong
+    assert bad_pages(copy) == wrong
     assert set(problems(copy)) > {"checksums"}
 
 
 def test_what_another_program_has_rewritten_is_looked_at_when_opening_meets_it(path: Path) -> None:
     filled(path).close()
     by_another_program(path, "vacuum")
-    assert misfits(path)
+    assert bad_pages(path)
     assert len(contents(path)) == 40
-    assert misfits(path) == []
+    assert bad_pages(path) == []
 
 
 @pytest.mark.parametrize("statement", ["vacuum", "reindex", "pragma journal_mode = delete"])
 def test_what_another_program_has_rewritten_doctor_puts_right(path: Path, statement: str) -> None:
     filled(path).close()
     by_another_program(path, statement)
-    assert set(problems(path)) == ({"checksums"} if misfits(path) else set())
+    assert set(problems(path)) == ({"checksums"} if bad_pages(path) else set())
     health.repair(path, now=START)
     assert problems(path) == {}
-    assert misfits(path) == []
+    assert bad_pages(path) == []
     assert len(contents(path)) == 40
     assert not list(path.parent.glob("*.damaged-*"))
 
@@ -326,7 +326,7 @@ def test_an_empty_wal_is_none(path: Path) -> None:
     by_another_program(copy)
     pages.wal_of(copy).touch(mode=0o600)
     assert len(contents(copy)) == 40
-    assert misfits(copy) == []
+    assert bad_pages(copy) == []
 
 
 def test_a_copy_that_another_program_has_looked_into(path: Path) -> None:
@@ -334,9 +334,9 @@ def test_a_copy_that_another_program_has_looked_into(path: Path) -> None:
     copy = killed(path)
     copy.with_name("kept.db.lock").unlink()
     by_another_program(copy)
-    assert misfits(copy)
+    assert bad_pages(copy)
     assert len(contents(copy)) == 40
-    assert misfits(copy) == []
+    assert bad_pages(copy) == []
 
 
 def test_a_file_that_has_to_be_looked_at_while_somebody_writes_is_busy(
@@ -348,10 +348,10 @@ def test_a_file_that_has_to_be_looked_at_while_somebody_writes_is_busy(
     monkeypatch.setattr("kept.storage.sqlite.health.check._TURN_WAIT_S", 0.05)
     turns = Turns(copy.with_name("kept.db.lock"))
     turns.take(1)
-    before = misfits(copy)
+    before = bad_pages(copy)
     with pytest.raises(Busy, match="somebody writes"):
         SqliteStorage(copy)
-    assert misfits(copy) == before
+    assert bad_pages(copy) == before
     turns.end()
     turns.close()
     assert len(contents(copy)) == 40
@@ -364,7 +364,7 @@ def test_a_store_that_is_closed_while_another_program_looks_leaves_it_nothing_to
     storage.close()
     looking.close()
     assert not pages.wal_of(path).exists()
-    assert misfits(path) == []
+    assert bad_pages(path) == []
 
 
 def test_an_empty_file_with_a_wal_is_damage(path: Path) -> None:
@@ -411,7 +411,7 @@ def test_without_the_vfs_a_new_file_has_no_checksums_and_doctor_says_so(
     storage.restore_from(copy, overwrite_newer=True)
     storage.close()
     assert path.read_bytes()[HEADER_SAYS_RESERVED] == pages.BYTES
-    assert misfits(path) == []
+    assert bad_pages(path) == []
     assert len(contents(path)) == 40
 
 
@@ -468,9 +468,9 @@ def cut_off_a_sweep(path: Path) -> int:
 def test_a_sweep_that_was_cut_off_is_finished_by_the_next_who_opens_the_file(path: Path) -> None:
     with_an_erasure_pending(path)
     page = cut_off_a_sweep(path)
-    assert misfits(path) == [page]
+    assert bad_pages(path) == [page]
     assert len(contents(path)) == 39
-    assert misfits(path) == []
+    assert bad_pages(path) == []
     assert problems(path) == {}
     assert not path.with_name("kept.db-sweep").exists()
     storage = SqliteStorage(path)
@@ -485,10 +485,10 @@ def test_a_sweep_that_was_cut_off_is_finished_by_the_next_who_writes(
     monkeypatch.setattr(SqliteStorage, "_scrub", lambda self: None)
     storage = SqliteStorage(path)
     cut_off_a_sweep(path)
-    assert misfits(path)
+    assert bad_pages(path)
     with storage.writing(stamp()) as tx:
         tx.add(memory("One more"), "remember")
-    assert misfits(path) == []
+    assert bad_pages(path) == []
     monkeypatch.undo()
     storage.close()
     assert problems(path) == {}
@@ -556,12 +556,12 @@ def test_a_sweep_that_fails_in_the_middle_of_a_page_puts_it_back(path: Path) -> 
     assert path.read_bytes() == before
     sweep(path)
     assert path.read_bytes() != before
-    assert misfits(path) == []
+    assert bad_pages(path) == []
 
 
 def test_the_record_of_a_sweep_may_be_long(path: Path) -> None:
     """SQLite writes no more than 128 kB at a time."""
     path.touch()
     gaps = [Gap(number, 100, 200, bytes(16)) for number in range(1, 20_000)]
-    _note(path, None, gaps)
-    assert _noted(path) == gaps
+    _note_gaps(path, None, gaps)
+    assert _noted_gaps(path) == gaps

@@ -33,7 +33,7 @@ from kept.errors import Busy, Corrupt, KeptError, NotAllowed, NotFound, StorageE
 from kept.ports import BackedUp, Stamp
 from kept.storage.lock import Turns
 from kept.storage.shared import random_hex
-from kept.storage.sqlite import acknowledged, erase, pages, schema, sweep
+from kept.storage.sqlite import acknowledged, erase, pages, schema
 from kept.storage.sqlite.connection import is_damage, translate, translated
 from kept.storage.sqlite.encoding import hex_text, uid_blob
 from kept.storage.sqlite.erase import SESSION
@@ -66,7 +66,7 @@ def back_up(connection: apsw.Connection, target: Path, turn: Turn, is_stopped: C
         with under_another_name(target) as part:
             try:
                 erasures = copy_database(connection, part, is_stopped)
-                sweep.sweep(part)
+                erase.sweep(part)
                 memories, events = verify(part)
                 sync(part)
             except (KeptError, OSError, apsw.Error):
@@ -142,7 +142,7 @@ def _erase_or_delete(backup: Path, subjects: Collection[str], store: apsw.Connec
                 if not erase_in(copy, subjects, store, now):
                     return False
                 copy.close()
-                sweep.sweep(backup)
+                erase.sweep(backup)
                 return True
     except apsw.Error as error:
         if not is_damage(error):
@@ -236,7 +236,7 @@ def _step(job: apsw.Backup, source: apsw.Connection) -> None:
 @contextmanager
 def opened(copy: Path, flags: int = apsw.SQLITE_OPEN_READWRITE) -> Iterator[apsw.Connection]:
     """A connection to a file that is not in use as a store."""
-    sweep.finish(copy)
+    erase.finish_sweep(copy)
     connection = apsw.Connection(str(copy), flags=flags, vfs=pages.vfs())
     try:
         connection.pragma("secure_delete", True)

@@ -100,7 +100,7 @@ def _has_seen_the_header(connection: apsw.Connection, path: Path, vfs: str) -> b
     if pages.is_verified(connection):
         return True
     first_pages = pages.first_pages(path)
-    if pages.is_disowned(first_pages):
+    if pages.header_denies_checksums(first_pages):
         raise damaged(f"The header of {path}")
     has_checksums = pages.reserved_bytes(first_pages) == pages.BYTES
     if has_checksums and vfs == pages.PLAIN:
@@ -216,7 +216,7 @@ def is_damage(error: BaseException | None) -> bool:
 
 def _is_over(path: Path) -> bool:
     """A page did not fit its checksum: was that because it was being swept, beneath SQLite, in that very moment?"""
-    return path.is_file() and (pages.is_being_swept(path) or not pages.misfits(path, sys.maxsize))
+    return path.is_file() and (pages.is_being_swept(path) or not pages.bad_pages(path, sys.maxsize))
 
 
 def _ours(error: apsw.Error, path: Path) -> KeptError:

@@ -1,19 +1,18 @@
 """After erasing: no byte is left.
 
-SQLite overwrites deleted rows (`secure_delete`) and FTS5 deleted words, but words remain in four places:
-`<index>_idx`, where FTS5 keeps (the beginnings of) words as separators between its pages; our own `hot_words`; the
-gaps inside pages (sweep.py); and the WAL, which holds the pages as they were. The first two are put right inside the
-erasing transaction, the others after it. Rule: nothing is called gone that a look at the file could still find; when
-a reader of another process holds the old pages, the answer is "pending", and the next one who opens the file goes on.
+SQLite overwrites deleted rows (`secure_delete`) and FTS5 deleted words, but words remain in four places: in
+`<index>_idx`, where FTS5 keeps (the beginnings of) words as separators between its pages; in our own `hot_words`; in
+the gaps inside pages, where SQLite leaves old copies of rows that it moved to another page; and in the WAL. The first
+two are corrected inside the erasing transaction, the others after it. While many memories go to the archive at once,
+their words are only marked as gone, which takes a twentieth of the time, and the index is rebuilt at the end.
 
-Many memories leave an index at once.
-
-FTS5 overwrites the words of a row that leaves (`secure-delete`), which takes two milliseconds in an index of 100,000
-memories; to mark the row as gone takes a twentieth. So while many go to the archive they are only marked, and at the
-end the index is built anew from the rows, once. Rule: that words are left behind is noted in the same transaction, and
-nothing counts as erased (storage.py) before the index was built anew.
+Rules: nothing is called gone that a look at the file could still find. While a reader of another process holds the
+old pages, the answer is "pending", and whoever opens the file next continues. Gaps are overwritten beneath SQLite, so
+only while nobody else can write, while the WAL is empty, and on pages that add up and fit their checksum. A crash
+could leave half a page, which fits no checksum: so a record beside the file first says which gaps are overwritten.
 """
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
@@ -22,17 +21,23 @@ from typing import TypeVar
 
 import apsw
 import msgspec
+from msgspec import Struct
 
 from kept.storage.shared import tombstone
-from kept.storage.sqlite.connection import READ_WAIT_MS, is_damage
+from kept.storage.sqlite import pages
+from kept.storage.sqlite.connection import READ_WAIT_MS, connect, is_damage
 from kept.storage.sqlite.encoding import uid_blob
 from kept.storage.sqlite.rows import damaged
-from kept.storage.sqlite.sweep import sweep
 
 T = TypeVar("T")
 SESSION = "session:"  # what the messages of a session are called among the uids of erased memories
 SHELVES = ("live", "library", "archive", "messages")
 _READERS_WAIT_MS = 500  # long enough for every reader that reads, short when one is paused
+
+_PAGES_AT_ONCE = 256
+_DIGEST_BYTES = 16
+_MOST_BYTES = 65_536  # that SQLite's own VFS writes at a time: of more than 128 kB it says that the disk is full
+_NEW_FILE = apsw.SQLITE_OPEN_MAIN_JOURNAL | apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
 
 
 def cover_tracks(connection: apsw.Connection) -> None:
@@ -220,3 +225,124 @@ def settle(connection: apsw.Connection) -> None:
 
 def _overwrite(connection: apsw.Connection, shelf: str, *, is_on: bool) -> None:
     connection.execute(f"insert into {shelf}_fts ({shelf}_fts, rank) values ('secure-delete', ?)", (int(is_on),))
+
+
+class Gap(Struct, frozen=True, array_like=True):
+    """What is overwritten on one page, counted from 1, and the digest of the page when that is done."""
+
+    page: int
+    first: int
+    last: int
+    digest: bytes
+
+
+def sweep(path: Path, vfs: str | None = None) -> int:
+    """Fill the gaps of all pages with zeros, and sync. Returns how many pages had something in theirs.
+
+    Raises an error of apsw when a page is damaged, so that what it calls a gap may be none; such pages are left alone.
+    """
+    finish_sweep(path, vfs)
+    with pages.opened(path) as plain, pages.opened(path, vfs or pages.vfs()) as file:
+        gaps, n_damaged = _find_gaps(plain, file)
+    if gaps:
+        _note_gaps(path, vfs, gaps)
+        finish_sweep(path, vfs)
+    if n_damaged:
+        raise apsw.CorruptError(f"{n_damaged} pages do not add up")
+    return len(gaps)
+
+
+def recover_sweep(path: Path, vfs: str | None = None) -> None:
+    """Finish a sweep that was cut off. Call it in this process's turn to write."""
+    connection = connect(path, vfs=vfs, is_verified=False)
+    try:
+        connection.execute("begin immediate")
+        finish_sweep(path, vfs)
+        connection.execute("rollback")
+    finally:
+        connection.close()
+
+
+def finish_sweep(path: Path, vfs: str | None = None) -> None:
+    """Overwrite what an earlier sweep was about to when it was cut off. Call it when `sweep` may be called."""
+    if not pages.is_being_swept(path):
+        return
+    gaps = _noted_gaps(path)
+    with pages.opened(path) as plain, pages.opened(path, vfs or pages.vfs()) as file:
+        size, usable = _page_sizes(file)
+        for gap in gaps:
+            _overwrite_gap(plain, file, gap, size, usable)
+        file.xSync(apsw.SQLITE_SYNC_FULL)
+    _sweep_record(path).unlink(missing_ok=True)
+
+
+def _overwrite_gap(plain: apsw.VFSFile, file: apsw.VFSFile, gap: Gap, size: int, usable: int) -> None:
+    start = (gap.page - 1) * size
+    before = plain.xRead(size, start)
+    clean = before[: gap.first] + bytes(gap.last - gap.first) + before[gap.last :]
+    if _digest(clean[:usable]) != gap.digest:
+        return  # somebody has written the page since then
+    try:
+        file.xWrite(clean, start)
+    except BaseException:
+        plain.xWrite(before, start)  # nobody who reads meanwhile shall find half of each
+        raise
+
+
+def _find_gaps(plain: apsw.VFSFile, file: apsw.VFSFile) -> tuple[list[Gap], int]:
+    """The gaps that are not empty, and how many pages do not add up."""
+    gaps: list[Gap] = []
+    n_damaged = 0
+    size, usable = _page_sizes(file)
+    file_bytes, run_bytes = file.xFileSize(), size * _PAGES_AT_ONCE
+    for start in range(0, file_bytes, run_bytes):
+        run = plain.xRead(min(run_bytes, file_bytes - start), start)
+        for page, first, last in pages.dirty_gaps(run, start == 0, size):
+            is_first = start == page == 0
+            if pages.adds_up(run[page : page + usable], pages.HEADER_BYTES if is_first else 0):
+                file.xRead(size, start + page)  # an error, if it does not fit its checksum
+                clean = run[page:first] + bytes(last - first) + run[last : page + usable]
+                gaps.append(Gap((start + page) // size + 1, first - page, last - page, _digest(clean)))
+            else:
+                n_damaged += 1
+    return gaps, n_damaged
+
+
+def _page_sizes(file: apsw.VFSFile) -> tuple[int, int]:
+    """How long a page is, and how much of it is SQLite's."""
+    header = pages.header_of(file)
+    size = pages.page_size(header)
+    return size, size - header[20]
+
+
+def _sweep_record(path: Path) -> Path:
+    return path.with_name(f"{path.name}-sweep")
+
+
+def _note_gaps(path: Path, vfs: str | None, gaps: list[Gap]) -> None:
+    """Write down what will be overwritten; it is on the disk when this returns."""
+    body = msgspec.msgpack.encode(gaps)
+    content = _digest(body) + body
+    record = apsw.VFSFile(vfs or pages.vfs(), str(_sweep_record(path)), [_NEW_FILE, 0])
+    try:
+        record.xTruncate(0)
+        for start in range(0, len(content), _MOST_BYTES):
+            record.xWrite(content[start : start + _MOST_BYTES], start)
+        record.xSync(apsw.SQLITE_SYNC_FULL)  # of its folder, too, as SQLite does with a new journal
+    finally:
+        record.xClose()
+
+
+def _noted_gaps(path: Path) -> list[Gap]:
+    """What was written down; nothing, if even that was cut off, for then no page was touched."""
+    try:
+        record = _sweep_record(path).read_bytes()
+    except FileNotFoundError:  # somebody else has just finished it
+        return []
+    digest, body = record[:_DIGEST_BYTES], record[_DIGEST_BYTES:]
+    return msgspec.msgpack.decode(body, type=list[Gap]) if digest == _digest(body) else []
+
+
+def _digest(content: bytes) -> bytes:
+
+    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest()

@@ -93,9 +93,7 @@ class MessageReader:
         return found
 
     def message_statistics(self, words: Sequence[str]) -> Statistics:
-        counts = self._fetch(
-            f"select rows, words, tokens from corpus where shelf = 'messages' and {rows.CORPUS_IS_SEALED}"
-        )
+        counts = self._fetch("select rows, words, tokens from corpus where shelf = 'messages'")
         if not counts:
             raise rows.damaged("The word count of messages")
         n_rows, n_words, n_tokens = counts[0]

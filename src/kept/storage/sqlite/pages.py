@@ -1,15 +1,11 @@
-"""The file as bytes: pages and records read without SQLite's help, from a database that SQLite no longer trusts.
+"""Database files as bytes: checksums of pages, the frames of a WAL, and rows read without SQLite's help.
 
-`doctor` uses it to say what a WAL holds and which pages do not fit their checksum, `repair` to save what can be saved.
-Rule: nothing read here is believed because of where it was found. Rows carry checksums, events carry hashes, and the
-caller checks them.
-
-A checksum at the end of every page, so that no changed byte is read as if it had been written.
-
-SQLite's own checksum VFS does the work, which apsw brings along: it adds 8 bytes to each page that goes into the
-database, and looks at them whenever one is read. (The WAL has checksums of its own.) The header of a file says
-whether it has them. Rule: whoever in Kept opens a database that may be written, opens it through `vfs()`. Another
-program that copies a WAL into the database leaves pages whose checksum does not fit; `repair` tells them from damage.
+Checksums: SQLite's own checksum VFS, which apsw brings along, adds 8 bytes to each page that goes into the database and
+compares them whenever one is read. (The WAL has checksums of its own.) The header of a file says whether it has them.
+Another program that copies a WAL into the database leaves pages whose checksum does not fit; `repair` tells them from
+damage. Rows: doctor and repair read pages of a database that SQLite no longer trusts, erase.py looks for gaps in them.
+Rules: whoever opens a database that may be written, opens it through `vfs()`. Nothing read by `Image` is believed
+because of where it was found: rows carry checksums, events carry hashes, and the caller checks them.
 """
 
 import os
@@ -88,10 +84,10 @@ def read_unverified(connection: apsw.Connection) -> None:
 def reserved_bytes(pages: Sequence[bytes]) -> int:
     """How many bytes are kept apart at the end of each page, told by the first pages of a file."""
     said = pages[0][_RESERVED_AT] if pages and len(pages[0]) > _RESERVED_AT else 0
-    return BYTES if is_disowned(pages) else said
+    return BYTES if header_denies_checksums(pages) else said
 
 
-def is_disowned(pages: Sequence[bytes]) -> bool:
+def header_denies_checksums(pages: Sequence[bytes]) -> bool:
     """Whether the header denies the checksums that there are: the one byte that the VFS believes without looking."""
     if not pages or len(pages[0]) <= _RESERVED_AT or pages[0][_RESERVED_AT] == BYTES:
         return False
@@ -117,7 +113,8 @@ _DEFAULT_PAGE_SIZE = 4096
 _A_FEW = 5
 _WAL_HEADER_BYTES = 32
 _FRAME_HEADER_BYTES = 24
-_INDEX_INTERIOR, _INDEX_LEAF, _TABLE_LEAF = 0x02, 0x0A, 0x0D
+_INDEX_INTERIOR, _TABLE_INTERIOR, _INDEX_LEAF, _TABLE_LEAF = 2, 5, 10, 13  # kinds of b-tree pages: their first byte
+_HEADERS = {_INDEX_INTERIOR: 12, _TABLE_INTERIOR: 12, _INDEX_LEAF: 8, _TABLE_LEAF: 8}  # bytes before the pointers
 _INTEGER_BYTES = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
 
 # What reading nonsense as a record leads to.
@@ -161,7 +158,7 @@ def first_pages(path: Path) -> list[bytes]:
         return [file.xRead(size, number * size) for number in range(n_pages)]
 
 
-def misfits(path: Path, copied: int = 0) -> list[int]:
+def bad_pages(path: Path, copied: int = 0) -> list[int]:
     """The pages, counted from 1, that do not fit their checksum; without those of which the WAL has a newer state.
 
     `copied`: so many frames of the WAL are in the database already.
@@ -200,7 +197,7 @@ def add_checksums(path: Path) -> None:
     finally:
         connection.close()
     # What SQLite wrote before it came to the first page has none yet.
-    seal(path, misfits(path))
+    seal(path, bad_pages(path))
 
 
 class Image:
@@ -232,38 +229,42 @@ class Image:
 
     def rows(self) -> Iterator[tuple[int, list[Any]]]:
         """Every (rowid, values) that can be read from a leaf of any table."""
+        for _, rowid, values in self._records(_TABLE_LEAF):
+            yield _signed(rowid), values
+
+    def entries(self) -> Iterator[tuple[list[Any], bool]]:
+        """Every list of values in an index, or in a table without rowid, which is one; and whether its page is sound.
+
+        A page is sound that fits its checksum. Pages in the WAL are not compared: they have none.
+        """
+        verdicts: dict[int, bool] = {}
+        for number, _, values in self._records(_INDEX_LEAF, _INDEX_INTERIOR):
+            if number not in verdicts:
+                verdicts[number] = number not in self._overlay and _fits(self.page(number))
+            yield values, verdicts[number]
+
+    def _records(self, *kinds: int) -> Iterator[tuple[int, int, list[Any]]]:
+        """Page, rowid and values of every record on pages of these kinds."""
         for number in range(1, self.n_pages + 1):
             page = self.page(number)
-            for cell in _cells(page, number, _TABLE_LEAF):
+            start = HEADER_BYTES if number == 1 else 0
+            kind = page[start] if len(page) >= start + 12 else 0
+            if kind not in kinds:
+                continue
+            n_cells = int.from_bytes(page[start + 3 : start + 5], "big")
+            pointers = start + _HEADERS[kind]
+            for at in range(pointers, min(pointers + 2 * n_cells, len(page) - 1), 2):
                 try:
-                    n_payload, at = _varint(page, cell)
-                    rowid, at = _varint(page, at)
-                    yield _signed(rowid), _record(self._payload(page, at, n_payload, self._usable - 35))
+                    rowid, length, begin = _cell(page, int.from_bytes(page[at : at + 2], "big"), kind)
+                    yield number, rowid, _record(self._payload(page, begin, length, kind))
                 except _NONSENSE:
                     continue
 
-    def entries(self) -> Iterator[list[Any]]:
-        """Every list of values in an index, or in a table without rowid, which is one."""
-        largest = (self._usable - 12) * 64 // 255 - 23
-        for number in range(1, self.n_pages + 1):
-            page = self.page(number)
-            for kind, child_bytes in ((_INDEX_LEAF, 0), (_INDEX_INTERIOR, 4)):
-                for cell in _cells(page, number, kind):
-                    try:
-                        n_payload, at = _varint(page, cell + child_bytes)
-                        yield _record(self._payload(page, at, n_payload, largest))
-                    except _NONSENSE:
-                        continue
-
-    def _payload(self, page: bytes, at: int, length: int, largest: int) -> bytes:
+    def _payload(self, page: bytes, at: int, length: int, kind: int) -> bytes:
         """The bytes of a record: those on its page and those in the chain of overflow pages, as far as that leads."""
-        if length <= largest:
-            return page[at : at + length]
         if length > self.n_pages * self.page_size:
             raise ValueError("no record is longer than the file")
-        smallest = (self._usable - 12) * 32 // 255 - 23
-        local = smallest + (length - smallest) % (self._usable - 4)
-        local = local if local <= largest else smallest
+        local = _local_bytes(length, kind, self._usable)
         parts, got = [page[at : at + local]], local
         following = int.from_bytes(page[at + local : at + local + 4], "big")
         while got < length and 0 < following <= self.n_pages:
@@ -272,6 +273,47 @@ class Image:
             got += self._usable - 4
             following = int.from_bytes(overflow[:4], "big")
         return b"".join(parts)
+
+
+def dirty_gaps(run: bytes, is_start: bool, page_bytes: int) -> list[tuple[int, int, int]]:
+    """The b-tree pages with something between cell pointers and cells: where page, gap and cells begin."""
+    found = []
+    zeros = bytes(page_bytes)
+    for page in range(0, len(run), page_bytes):  # hot: some 50,000 rounds for 100,000 memories
+        header = page + HEADER_BYTES if is_start and page == 0 else page
+        kind = run[header]
+        if kind in _HEADERS:
+            first = header + _HEADERS[kind] + 2 * (run[header + 3] << 8 | run[header + 4])
+            last = page + ((run[header + 5] << 8 | run[header + 6]) or 65_536)
+            if run[first:last] != zeros[: last - first]:
+                found.append((page, first, last))
+    return found
+
+
+def adds_up(page: bytes, header: int) -> bool:
+    """Whether cells, free blocks and fragments fill exactly the room behind the gap of a page: then the gap is one.
+
+    `page` without the bytes of its checksum; `header`: where the header of the page begins.
+    """
+    kind, free_block, n_cells, content, fragments = struct.unpack_from(">BHHHB", page, header)
+    try:
+        pointers = struct.unpack_from(f">{n_cells}H", page, header + _HEADERS[kind])
+        taken = [(pointer, pointer + _cell_bytes(page, pointer, kind)) for pointer in pointers]
+        while free_block:
+            following, size = struct.unpack_from(">HH", page, free_block)
+            taken.append((free_block, free_block + size))
+            if 0 < following <= free_block:
+                return False
+            free_block = following
+    except (IndexError, struct.error):
+        return False
+    end, unaccounted = content or 65_536, 0
+    for first, last in sorted(taken):
+        if first < end:
+            return False
+        unaccounted += first - end
+        end = last
+    return end <= len(page) and unaccounted + len(page) - end == fragments
 
 
 def wal_of(path: Path) -> Path:
@@ -329,15 +371,33 @@ def _size(two_bytes: bytes) -> int:
     return size if size >= 512 and size & (size - 1) == 0 else _DEFAULT_PAGE_SIZE
 
 
-def _cells(page: bytes, number: int, kind: int) -> Iterator[int]:
-    """Where the cells of a page begin, if it is a page of this kind."""
-    start = HEADER_BYTES if number == 1 else 0
-    if len(page) < start + 12 or page[start] != kind:
-        return
-    n_cells = int.from_bytes(page[start + 3 : start + 5], "big")
-    pointers = start + (12 if kind == _INDEX_INTERIOR else 8)
-    for at in range(pointers, min(pointers + 2 * n_cells, len(page) - 1), 2):
-        yield int.from_bytes(page[at : at + 2], "big")
+def _cell(page: bytes, at: int, kind: int) -> tuple[int, int, int]:
+    """Of the cell at this place: the rowid (0 in an index), how long its payload is, and where that begins."""
+    rowid = length = 0
+    if kind in (_TABLE_INTERIOR, _INDEX_INTERIOR):
+        at += 4  # the page on its left
+    if kind != _TABLE_INTERIOR:
+        length, at = _varint(page, at)
+    if kind in (_TABLE_INTERIOR, _TABLE_LEAF):
+        rowid, at = _varint(page, at)
+    return rowid, length, at
+
+
+def _local_bytes(length: int, kind: int, usable: int) -> int:
+    """How much of a payload stands on the page of its cell; the rest is on overflow pages."""
+    most = usable - 35 if kind == _TABLE_LEAF else (usable - 12) * 64 // 255 - 23
+    if length <= most:
+        return length
+    least = (usable - 12) * 32 // 255 - 23
+    fitting = least + (length - least) % (usable - 4)
+    return fitting if fitting <= most else least
+
+
+def _cell_bytes(page: bytes, cell: int, kind: int) -> int:
+    """How much room a cell takes on its page."""
+    _, length, begin = _cell(page, cell, kind)
+    local = _local_bytes(length, kind, len(page))
+    return max(4, begin - cell + local + (4 if local < length else 0))
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

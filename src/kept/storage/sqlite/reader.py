@@ -108,18 +108,15 @@ class SqliteReader(Searching, VectorReading, MessageReader):
     def counters(self) -> dict[str, int]:
         sql = "select name, value from meta where substr(name, 1, ?) = ?"
         found = self._fetch(sql, (len(COUNTER), COUNTER))
-        return {str(name)[len(COUNTER) :]: rows.number_of(name, value) for name, value in found}
+        return {str(name)[len(COUNTER) :]: int(value) for name, value in found}
 
     def links(self, id: int) -> list[tuple[int, float, datetime]]:
-        sql = f"""
-            select related_id, strength, at, {rows.LINK_IS_SEALED} from memory_links where memory_id = ?1
+        sql = """
+            select related_id, strength, at from memory_links where memory_id = ?1
             union all
-            select memory_id, strength, at, {rows.LINK_IS_SEALED} from memory_links where related_id = ?1
+            select memory_id, strength, at from memory_links where related_id = ?1
             order by strength desc, 1"""
-        linked = self._fetch(sql, (id,))
-        if not all(is_sealed for *_, is_sealed in linked):
-            raise rows.damaged(f"A link of memory {id}")
-        return [(related, strength, datetime.fromisoformat(at)) for related, strength, at, _ in linked]
+        return [(related, strength, datetime.fromisoformat(at)) for related, strength, at in self._fetch(sql, (id,))]
 
     def receipt(self, id: int | None = None) -> tuple[int, datetime, dict[str, Any]] | None:
         sql = "select id, at, body, uids, checksum from receipts where ?1 is null or id = ?1 order by id desc limit 1"

@@ -35,11 +35,11 @@ def from_json(text: str) -> Any:
 
 
 # How fields of a memory are stored that are not stored as they are: to the column, and back.
-_Code = tuple[Callable[[Any], Any], Callable[[Any], Any]]
+_Code = tuple[Callable[[Any], Any], Callable[[Any], Any] | None]  # None: as it is
 _decode_strings = msgspec.json.Decoder(tuple[str, ...]).decode
 _STRINGS: _Code = (json_text, lambda stored: () if stored == "[]" else _decode_strings(stored))
-_REAL: _Code = (lambda value: value + 0.0, float)  # as SQLite gives it back, or the checksum would not match: no -0.0
-_NUMBER: _Code = (int, int)
+_REAL: _Code = (lambda value: value + 0.0, None)  # as SQLite gives it back, or the checksum would not match: no -0.0
+_NUMBER: _Code = (int, None)
 _CODES: Mapping[str, _Code] = {
     "uid": (uid_blob, uid_text),
     "fingerprint": (hex_blob, hex_text),
@@ -60,7 +60,7 @@ _SOURCE_COLUMNS = ("source", "agent", "session_id", "task_id", "narrative_id", "
 _FIELDS = tuple(name for name in Memory.__struct_fields__ if name not in ("space", "source"))
 _field_values = operator.attrgetter(*_FIELDS)
 _ENCODERS = [(at, _CODES[name][0]) for at, name in enumerate(_FIELDS) if name in _CODES]
-_DECODERS = [(name, _CODES[name][1]) for name in _FIELDS if name in _CODES]
+_DECODERS = [(name, decode) for name, (_, decode) in _CODES.items() if decode]
 _CONTENT_AT = _FIELDS.index("content")
 PREPARED = Prepared.__struct_fields__
 
@@ -90,11 +90,6 @@ _INSERTS = {
     noun: f"insert into {_TABLES[noun][0]} ({', '.join(columns)}) values ({', '.join('?' * len(columns))})"
     for noun, columns in _WRITTEN.items()
 }
-# The same sums as in the schema, where they were stored with the row: no answer comes from a row that they do not fit.
-CORPUS_IS_SEALED = "seal = rows * 1000003 + words * 1009 + tokens"
-# Of a strength the sum has only thousandths; but it counts, so it is a whole number.
-LINK_IS_SEALED = """seal = memory_id * 1000003 + related_id * 1009 + cast(strength * 1000 as integer)
-                    + unixepoch(at) + substr(at, 21, 6) and strength = round(strength)"""
 AT_ONCE = 100  # rows that one statement writes
 EVENT_COLUMNS = ("seq", '"group"', "at", "actor", "action", "subject", "undoes", "digest", "prev", "hash")
 
@@ -132,19 +127,6 @@ def insert(connection: apsw.Connection, sql: str, values: Sequence[Sequence[Any]
 def checksum(values: Sequence[Any]) -> int:
     """Differs for values that differ by a few bits, surely; for any others, but for one case in four billion."""
     return zlib.crc32(_pack(values))
-
-
-def sealed_number(name: str, number: int) -> str:
-    """A counter as it stands in the file, with a checksum that covers its name, too."""
-    return f"{number} {checksum((name, number))}"
-
-
-def number_of(name: str, sealed: str) -> int:
-    """The counter that `sealed_number` wrote. Raises Corrupt for anything else."""
-    number = str(sealed).partition(" ")[0]
-    if not number.lstrip("-").isdecimal() or sealed != sealed_number(name, int(number)):
-        raise damaged("A counter")
-    return int(number)
 
 
 def to_row(record: Record) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from kept.errors import Busy, Corrupt, InvalidInput, KeptError, StorageError
 from kept.ports import BackedUp, Restored, Scrubbed, Stamp
 from kept.storage.lock import Turns
 from kept.storage.shared import WRITE_WAIT_S, block, random_hex
-from kept.storage.sqlite import acknowledged, backup, encoding, erase, pages, restore, schema, sweep
+from kept.storage.sqlite import acknowledged, backup, encoding, erase, pages, restore, schema
 from kept.storage.sqlite.backup import DailyBackups
 from kept.storage.sqlite.connection import Pool, connect, is_damage, leaving_the_wal, translate, translated
 from kept.storage.sqlite.index import hotwords
@@ -391,7 +391,7 @@ class _Turn:
         try:
             if pages.is_being_swept(self._path):
                 with translated(self._path):
-                    sweep.recover(self._path, self._vfs)
+                    erase.recover_sweep(self._path, self._vfs)
         except BaseException:
             self._turns.end()
             raise

@@ -57,12 +57,12 @@ class VectorReading:
 
     def vectors(self, ids: Sequence[int]) -> dict[int, bytes]:
         sql = f"""
-            select v.id, v.model, v.fingerprint, v.vector, v.checksum
+            select v.id, v.model, v.fingerprint, v.vector
             from json_each(?) asked
             cross join vectors v on v.id = asked.value
             cross join memories m on m.id = v.id
             where {_FITS}"""
-        return {row[0]: _checked(row) for row in self._fetch(sql, (rows.json_text(list(ids)),))}
+        return {row[0]: bytes(row[3]) for row in self._fetch(sql, (rows.json_text(list(ids)),))}
 
     def nearest(self, vector: bytes, where: Where = LIVE, *, limit: int) -> list[Found]:
         check_limit(limit)
@@ -89,12 +89,12 @@ class VectorReading:
         """Id → vector of those that `where` means, and whose vector is that of their present text."""
         conditions, values = clauses(where)
         sql = f"""
-            select v.id, v.model, v.fingerprint, v.vector, v.checksum
+            select v.id, v.model, v.fingerprint, v.vector
             from json_each(?) alike
             cross join memories m on m.id = alike.value
             cross join vectors v on v.id = m.id
             where {" and ".join([*conditions, "m.shelf <> 'forgotten'", _FITS])}"""
-        return {row[0]: _checked(row) for row in self._fetch(sql, (rows.json_text(ids), *values))}
+        return {row[0]: bytes(row[3]) for row in self._fetch(sql, (rows.json_text(ids), *values))}
 
 
 def choose_model(connection: apsw.Connection, model: str | None) -> None:
@@ -120,8 +120,8 @@ def save(connection: apsw.Connection, model: str, made: Sequence[tuple[Memory, b
         if connection.execute(sql, (memory.id, fingerprint)).fetchone():
             values = (memory.id, model, fingerprint, vector)
             connection.execute(
-                "insert or replace into vectors (id, model, fingerprint, vector, checksum) values (?, ?, ?, ?, ?)",
-                (*values, rows.checksum(values)),
+                "insert or replace into vectors (id, model, fingerprint, vector) values (?, ?, ?, ?)",
+                values,
             )
             connection.execute("delete from vectorless where id = ?", (memory.id,))
             sketches[memory.id] = vectors.signs(vector)
@@ -141,18 +141,17 @@ def wrong(connection: apsw.Connection) -> list[int]:
     chunks: dict[int, bytes] = dict(listed)
     found: list[int] = []
     sql = f"""
-        select v.id, v.model, v.fingerprint, v.vector, v.checksum,
+        select v.id, v.model, v.fingerprint, v.vector,
           v.model is {_MODEL},
           coalesce({_FITS}, false) or exists (select 1 from vectorless w where w.id = v.id)
         from vectors v
         left join memories m on m.id = v.id"""
     told: Any = connection.execute(sql).fetchall()
     for *row, is_chosen, is_cared_for in told:
-        id, _, _, vector, checksum = row
+        id, _, _, vector = row
         signs = chunks.get(id // CHUNK, b"")
         width, place = len(signs) // CHUNK, id % CHUNK
-        is_sound = rows.checksum(row[:-1]) == checksum and is_cared_for
-        if not is_sound or (is_chosen and signs[place * width : (place + 1) * width] != vectors.signs(vector)):
+        if not is_cared_for or (is_chosen and signs[place * width : (place + 1) * width] != vectors.signs(vector)):
             found.append(id)
     sql = f"""
         select m.id
@@ -168,12 +167,12 @@ def wrong(connection: apsw.Connection) -> list[int]:
 def rebuild(connection: apsw.Connection) -> None:
     """Let go of damaged and outdated vectors, sketch the others anew. Call it inside a transaction."""
     model: Any = connection.execute(f"select {_MODEL}").get
-    saved: Any = connection.execute("select id, model, fingerprint, vector, checksum from vectors").fetchall()
+    saved: Any = connection.execute("select id, model, fingerprint, vector from vectors").fetchall()
     kept = []
     for row in saved:
         sql = f"select {rows.MEMORY_SELECT} from memories m where id = ? and fingerprint = ?"
         memory: Any = connection.execute(sql, (row[0], row[2])).fetchone()
-        if memory and row[1] == model and rows.checksum(row[:-1]) == row[-1]:
+        if memory and row[1] == model:
             kept.append((rows.to_memory(memory, ""), row[3]))
     choose_model(connection, None)
     if model is not None:
@@ -193,12 +192,6 @@ def _sketch(connection: apsw.Connection, sketches: dict[int, bytes]) -> None:
             signs[place * width : (place + 1) * width] = sketch
         sql = "insert or replace into vector_signs (chunk, signs) values (?, ?)"
         connection.execute(sql, (chunk, bytes(signs)))
-
-
-def _checked(row: Sequence[Any]) -> bytes:
-    if rows.checksum(row[:-1]) != row[-1]:
-        raise rows.damaged(f"The vector of memory {row[0]}")
-    return bytes(row[3])
 
 
 def _checked_chunk(signs: bytes, width: int) -> bytes:

@@ -247,7 +247,7 @@ def _check_pages(patient: Patient) -> Iterator[Finding]:
 def _check_checksums(patient: Patient) -> Iterator[Finding]:
     """Every page against its checksum. Another program that wrote here, if only what the WAL held, leaves none."""
     first_pages = pages.first_pages(patient.path)
-    if pages.is_disowned(first_pages):
+    if pages.header_denies_checksums(first_pages):
         yield Finding("problem", "schema", "The header of the file is damaged.", FIX)
         return
     if pages.reserved_bytes(first_pages) != pages.BYTES:
@@ -259,7 +259,7 @@ def _check_checksums(patient: Patient) -> Iterator[Finding]:
             yield Finding("note", CHECKSUMS, f"{NOT_LOOKED_AT}, because somebody is writing.", "Try again later.")
             return
         _, copied = patient.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
-        wrong = pages.misfits(patient.path, copied)
+        wrong = pages.bad_pages(patient.path, copied)
     if wrong:
         message = f"Damaged, or written by another program: {named('page', wrong)}."
         yield Finding("problem", CHECKSUMS, message, FIX)
@@ -276,7 +276,7 @@ def _check_facts(patient: Patient) -> Iterator[Finding]:
         yield Finding("problem", "erase", message, FIX)
     for name, value in patient.connection.execute("select name, value from meta"):
         if str(name).startswith(COUNTER):
-            rows.number_of(name, value)
+            int(value)
         elif name not in _FACTS:
             yield Finding("problem", "space", f"The file states a fact that Kept does not know ({name[:40]!r}).", FIX)
     if erase.pending(patient.connection):
@@ -316,11 +316,10 @@ def _check_records(patient: Patient) -> Iterator[Finding]:
             yield Finding("problem", noun.noun, f"Not what was written: {named(noun.noun, damaged)}.", FIX)
         elif noun is Memory:
             yield Finding("ok", noun.noun, f"All {len(ids)} memories are what was written.")
-    links = int(connection.execute(f"select count(*) from memory_links where ({rows.LINK_IS_SEALED}) is not true").get)
     sql = "select at, body, uids, checksum from receipts"
     receipts = sum(rows.checksum(values) != checksum for *values, checksum in connection.execute(sql))
-    if links or receipts:
-        message = f"{links} links and {receipts} receipts of past recalls are not what was written."
+    if receipts:
+        message = f"{receipts} receipts of past recalls are not what was written."
         yield Finding("problem", "notes", message, FIX)
 
 
@@ -418,7 +417,7 @@ def _check_statistics(patient: Patient) -> Iterator[Finding]:
         union all
         select 'messages', count(*), coalesce(sum(n_words), 0), coalesce(sum(n_words), 0) from messages"""
     counted = {shelf: numbers for shelf, *numbers in connection.execute(sql)}
-    sql = f"select shelf, rows, words, tokens from corpus where {rows.CORPUS_IS_SEALED}"
+    sql = "select shelf, rows, words, tokens from corpus"
     noted = {shelf: numbers for shelf, *numbers in connection.execute(sql)}
     wrong = [shelf for shelf in (*INDEXES, "forgotten") if noted.get(shelf) != counted.get(shelf, [0, 0, 0])]
     sql = "select count(*) from hot_words h join corpus c using (shelf) where h.rows_with not between 1 and c.rows"

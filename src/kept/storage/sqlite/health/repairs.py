@@ -18,7 +18,7 @@ from kept.errors import Busy, Corrupt, SchemaTooNew
 from kept.model import Memory
 from kept.storage.lock import Turns
 from kept.storage.shared import WRITE_WAIT_S
-from kept.storage.sqlite import acknowledged, messages, pages, rows, schema, sweep, vectors
+from kept.storage.sqlite import acknowledged, erase, messages, pages, rows, schema, vectors
 from kept.storage.sqlite.connection import connect, translated
 from kept.storage.sqlite.health.check import BESIDE, CHECKSUMS, INDEXES, NOT_LOOKED_AT, SHELVES, examine, look
 from kept.storage.sqlite.health.findings import Finding, named
@@ -43,7 +43,7 @@ def repair(path: Path, *, now: datetime) -> list[Finding]:
     done = list(_close_to_others(path))
     if pages.is_being_swept(path):
         with _turn(path), translated(path):
-            sweep.recover(path)
+            erase.recover_sweep(path)
     problems = _problems(path, now)
     if problems & _DERIVED and problems <= _DERIVED | {CHECKSUMS}:
         with _turn(path):
@@ -64,9 +64,9 @@ def seal_if_whole(path: Path, *, now: datetime) -> bool:
 
     Raises Busy when somebody writes all the time, so that not everything could be looked at.
     """
-    if pages.misfits(path) and _is_whole_but_for_checksums(path, now):
+    if pages.bad_pages(path) and _is_whole_but_for_checksums(path, now):
         _seal(path)
-    return not pages.misfits(path)
+    return not pages.bad_pages(path)
 
 
 def _is_whole_but_for_checksums(path: Path, now: datetime) -> bool:
@@ -99,7 +99,7 @@ def _seal(path: Path) -> list[Finding]:
         connection = connect(path, is_verified=False)
         try:
             connection.execute("begin immediate")  # so that no page goes into the WAL while it is sealed
-            wrong = pages.misfits(path)
+            wrong = pages.bad_pages(path)
             pages.seal(path, wrong)
             connection.execute("rollback")
         finally:

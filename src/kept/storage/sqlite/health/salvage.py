@@ -7,7 +7,6 @@ from an older page.
 
 from collections.abc import Iterable
 from contextlib import suppress
-from datetime import datetime
 from typing import Any
 
 import apsw
@@ -126,8 +125,8 @@ def _read(image: Image, orders: dict[type[Record], list[str]]) -> Saved:
     saved = Saved()
     for rowid, values in image.rows():
         _take_row(saved, orders, rowid, values)
-    for values in image.entries():
-        _take_entry(saved, values)
+    for values, is_sound in image.entries():
+        _take_entry(saved, values, is_sound=is_sound)
     return saved
 
 
@@ -169,7 +168,7 @@ def _take_record(saved: Saved, noun: type[Record], fields: dict[str, Any]) -> No
         saved.damaged_memories.add(row[0])
 
 
-def _take_entry(saved: Saved, values: list[Any]) -> None:
+def _take_entry(saved: Saved, values: list[Any], *, is_sound: bool) -> None:
     """A row of a table without rowid; other indexes have such entries, too, but none that looks like these."""
     match values:
         case [str(mark)] if is_tombstone(mark):
@@ -185,12 +184,8 @@ def _take_entry(saved: Saved, values: list[Any]) -> None:
                 saved.damaged_packs.add(session)
         case [str(session), int(n), int(id)]:
             saved.places.add((session, n, id))
-        case [int(a), int(b), float() | int() as strength, str(at), int(seal)]:
-            with suppress(ValueError, OverflowError):
-                # The same sum as in the schema.
-                moment = int(datetime.fromisoformat(at).timestamp()) + int(at[20:26])
-                if seal == a * 1000003 + b * 1009 + int(strength * 1000) + moment and strength == int(strength):
-                    saved.links.setdefault((a, b), (float(strength), at))
+        case [int(a), int(b), float() | int() as strength, str(at)] if is_sound:  # a link has no checksum of its own
+            saved.links.setdefault((a, b), (float(strength), at))
 
 
 def _column_orders() -> dict[type[Record], list[str]]:

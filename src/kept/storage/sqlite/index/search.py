@@ -70,7 +70,7 @@ class Searching:
         distinct = list(dict.fromkeys(words))
         total = Statistics(rows_with=dict.fromkeys(distinct, 0))
         for shelf in indexes(where):
-            sql = f"select rows, words, tokens from corpus where shelf = ? and {rows.CORPUS_IS_SEALED}"
+            sql = "select rows, words, tokens from corpus where shelf = ?"
             counts = self._fetch(sql, (shelf,))
             if not counts:
                 raise rows.damaged(f"The word count of the shelf {shelf}")

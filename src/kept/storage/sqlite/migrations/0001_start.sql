@@ -122,8 +122,7 @@ create table corpus (
   shelf text primary key,
   rows integer not null,
   words integer not null,
-  tokens integer not null,
-  seal integer not null generated always as (rows * 1000003 + words * 1009 + tokens) stored  -- as a checksum
+  tokens integer not null
 ) without rowid;
 insert into corpus (shelf, rows, words, tokens)
   values ('live', 0, 0, 0), ('library', 0, 0, 0), ('archive', 0, 0, 0), ('forgotten', 0, 0, 0),
@@ -206,8 +205,7 @@ create table vectors (
   id integer primary key references memories (id) on delete cascade,
   model text not null,
   fingerprint blob not null,             -- of the text it was made of
-  vector blob not null,
-  checksum integer not null
+  vector blob not null
 );
 create table vector_signs (              -- a sketch of each, for comparing thousands without reading them
   chunk integer primary key,
@@ -332,9 +330,6 @@ create table memory_links (
   related_id integer not null references memories (id) on delete cascade,
   strength real not null default 1.0,
   at text not null,
-  seal integer not null generated always as (         -- as a checksum
-    memory_id * 1000003 + related_id * 1009 + cast(strength * 1000 as integer) + unixepoch(at) + substr(at, 21, 6)
-  ) stored,
   primary key (memory_id, related_id)
 ) without rowid;
 create index memory_links_back on memory_links (related_id);
