@@ -19,9 +19,8 @@ from kept.memory.context import Context, Memories, Ref, Storages
 from kept.model import GLOBAL, Hit, Memory, Recalled, Status, replace, several
 from kept.ports import Embedder, Shelf, Storage, Where
 from kept.recall import SCOPES as SCOPES
-from kept.recall import Circumstances, Request, pipeline, profile_of
+from kept.recall import Circumstances, Request, embedder_failed, pipeline, profile_of
 from kept.recall import RecallScope as RecallScope
-from kept.recall.hybrid import embedder_failed
 from kept.storage.shared import check_limit
 from kept.writing.redact import redact
 

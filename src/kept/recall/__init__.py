@@ -83,6 +83,11 @@ class Circumstances(Struct, frozen=True, kw_only=True):
     is_degraded: bool = False  # recall has been slow lately: make do with less
 
 
+def embedder_failed(error: Exception) -> str:
+    """The sentence for `degraded`."""
+    return f"The embedder failed ({type(error).__name__}), so only words were compared."
+
+
 def profile_of(request: Request, settings: Settings) -> Profile:
     """How hits are scored and chosen: as the question says, else as the settings say."""
     usual = "hybrid" if settings.search_provider == "hybrid" else settings.profile

@@ -20,7 +20,7 @@ from typing import Any
 from kept import vectors
 from kept.errors import SettingsError
 from kept.ports import Embedder, Found
-from kept.recall import Circumstances, Request, where_of
+from kept.recall import Circumstances, Request, embedder_failed, where_of
 from kept.recall.score import MATCH, Scored
 from kept.settings import Settings
 from kept.vectors import INSTALL
@@ -76,11 +76,6 @@ def joint_match(words: float, cosine: float, settings: Settings) -> dict[str, fl
 def likeness(cosine: float) -> float:
     """A cosine as a share: 0 for texts that have nothing to do with each other, 1 for the same."""
     return max(0.0, (cosine - UNRELATED) / (1 - UNRELATED))
-
-
-def embedder_failed(error: Exception) -> str:
-    """The sentence for `degraded`."""
-    return f"The embedder failed ({type(error).__name__}), so only words were compared."
 
 
 def _key(found: Found) -> Key:

@@ -4,14 +4,14 @@ An agent asks with a few key words; the answer is the few memories that fit best
 never fails. Whatever could not be done in time is missing from the answer, and `degraded` says so.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from heapq import nlargest
 
 from msgspec import Struct
 
 from kept.model import Conflict, Memory, Recalled
 from kept.ports import Deadline, Found, Reader, Statistics, Where
-from kept.recall import Circumstances, Request, candidates, hybrid, profile_of, where_of
+from kept.recall import Circumstances, Request, candidates, profile_of, where_of
 from kept.recall.query import SearchWords, guess, search_words
 from kept.recall.score import Scored, hit, ranking, relevance, scorer
 from kept.recall.select import best_first, considered, follow, rerank, select
@@ -26,11 +26,14 @@ def recall(request: Request, given: Circumstances) -> Recalled:
     deadline = Deadline(given.timer, started + given.settings.recall_deadline_ms / 1000)
     found = _search(request, given, search_words(request, given), deadline)
     if len(found.scored) < _exact_top(request) and found.unknown and not deadline.is_over():
+        # Too little: search again, also for words that the unknown ones could have meant.
         guessed = guess(found.words, found.unknown, request, given, deadline)
         if guessed.weights != found.words.weights:
             found = _search(request, given, guessed, deadline)
     scored, notes = found.scored, found.notes
     if given.embedder is not None:
+        from kept.recall import hybrid
+
         joined, note = hybrid.join(scored, found.score, request, given, given.embedder)
         scored, notes = best_first(joined), [*notes, note]
     hits = [hit(one, found.words) for one in scored[: considered(request.limit)]]
@@ -41,10 +44,11 @@ def recall(request: Request, given: Circumstances) -> Recalled:
     chosen, misses = select(hits, profile_of(request, given.settings), request.limit, top=top)
     if request.follow:
         chosen += follow(chosen, given.readers, given.now, limit=request.limit)
+    returned = {hit.memory.uid for hit in chosen}
     return Recalled(
         hits=tuple(chosen),
-        pinned=_pinned(request, given.readers),
-        conflicts=_conflicts(given.readers, [hit.memory for hit in chosen]),
+        pinned=pinned(given.readers) if request.scope != "archive" else (),
+        conflicts=tuple(conflict for reader in given.readers for conflict in open_conflicts(reader, returned)),
         misses=tuple(misses),
         words=found.words.all,
         degraded=" ".join(filter(None, notes)) or None,
@@ -110,20 +114,16 @@ def _could_miss(scored: Sequence[Scored], limit: int) -> bool:
     return cut * max(one.score / one.found.rank for one in scored) >= last
 
 
-def _pinned(request: Request, readers: Sequence[Reader]) -> tuple[Memory, ...]:
-    """Pinned memories come with every answer; the archive has none."""
-    if request.scope == "archive":
-        return ()
-    pinned = Where(statuses=("pinned",))
-    return tuple(memory for reader in readers for memory in reader.select(pinned, limit=MOST_PINNED))[:MOST_PINNED]
+def pinned(readers: Sequence[Reader]) -> tuple[Memory, ...]:
+    """The pinned memories that come with every answer, except from the archive."""
+    where = Where(statuses=("pinned",))
+    return tuple(memory for reader in readers for memory in reader.select(where, limit=MOST_PINNED))[:MOST_PINNED]
 
 
-def _conflicts(readers: Sequence[Reader], returned: Sequence[Memory]) -> tuple[Conflict, ...]:
-    """The open conflicts that the returned memories are part of; ambiguous ones are not shown."""
-    uids = {memory.uid for memory in returned}
-    return tuple(
+def open_conflicts(reader: Reader, uids: Set[str]) -> list[Conflict]:
+    """The open conflicts that one of these memories is part of; ambiguous ones are not shown."""
+    return [
         conflict
-        for reader in readers
         for conflict in reader.all(Conflict)
         if conflict.resolved_at is None and conflict.type != "ambiguous" and uids & {conflict.left, conflict.right}
-    )
+    ]

@@ -12,11 +12,11 @@ from math import prod
 from msgspec import Struct
 
 from kept import text, worth
-from kept.model import GLOBAL, Conflict, Entry, LeftOut, Memory, Recalled
+from kept.model import GLOBAL, Entry, LeftOut, Memory, Recalled
 from kept.ports import LIVE, Reader, Where
 from kept.recall import Request
 from kept.recall.briefing.render import Pair
-from kept.recall.pipeline import MOST_PINNED
+from kept.recall.pipeline import open_conflicts, pinned
 from kept.recall.score import file_affinity
 from kept.settings import Settings
 from kept.tables import PROFILES, by_kind
@@ -63,8 +63,6 @@ def collect(
 ) -> Material:
     """Everything that could be told; `recalled` is the answer to the prompt."""
     left_out: list[LeftOut] = []
-    pinned = [memory for reader in readers for memory in reader.select(Where(statuses=("pinned",)), limit=MOST_PINNED)]
-    always = [Entry(memory=memory, why="pinned") for memory in pinned[:MOST_PINNED]]
     if situation.prompt.strip():
         retrieval = list(_fitting_the_prompt(recalled, situation, left_out))
     else:
@@ -72,7 +70,7 @@ def collect(
     retrieval += _about_files(situation.files, readers)
     retrieval += _of_task(situation.task, readers)
     sections = {
-        "always": always,
+        "always": [Entry(memory=memory, why="pinned") for memory in pinned(readers)],
         "bridge": _from_other_agents(situation, readers),
         "retrieval": ends_first(retrieval, situation.head_tail),
         "summary": _summaries(readers),
@@ -186,10 +184,8 @@ def _with_rivals(sections: dict[str, list[Entry]], readers: Sequence[Reader]) ->
     known = {entry.memory.uid: entry.memory for entries in sections.values() for entry in entries}
     pairs: list[Pair] = []
     for reader in readers:
-        for conflict in reader.all(Conflict):
+        for conflict in open_conflicts(reader, known.keys()):
             sides = (conflict.left, conflict.right)
-            if conflict.resolved_at is not None or conflict.type == "ambiguous" or known.keys().isdisjoint(sides):
-                continue
             left, right = (known.get(uid) or next(iter(reader.select(Where(uid=uid), limit=1)), None) for uid in sides)
             if left is None or right is None:  # one was archived or erased: no contradiction any more
                 continue

@@ -26,9 +26,8 @@ from msgspec.structs import asdict
 from kept import bm25, text, vectors
 from kept.model import Hit, Memory, Message, Recalled, Session, Source
 from kept.ports import ALWAYS, Deadline, Embedder, FoundMessage, Period, Prepared, Reader, Statistics, TooLate
-from kept.recall import Circumstances, Request
+from kept.recall import Circumstances, Request, embedder_failed
 from kept.recall.candidates import affordable
-from kept.recall.hybrid import embedder_failed
 from kept.recall.messages import english
 from kept.recall.messages.question import Question, read_question
 
