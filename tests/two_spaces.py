@@ -28,4 +28,4 @@ def open_two(storage: str, folder: Path, **about: Any) -> kept.Kept:
     """A memory with both spaces on one kind of storage; `about` as for kept.open."""
     bench = BENCHES[storage](folder)
     usual = {"actor": Actor(), "settings": kept.Settings(), "clock": FakeClock()}
-    return kept.Kept(Context(TwoSpaces(bench.open("project/p1"), bench.open("global")), **(usual | about)))
+    return kept.Kept(Context(spaces=TwoSpaces(bench.open("project/p1"), bench.open("global")), **(usual | about)))

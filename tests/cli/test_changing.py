@@ -84,7 +84,7 @@ def test_events_of_the_project_and_of_global_memory_are_not_mixed_up(kept_one: S
 
 
 def test_an_erased_memory_is_gone_for_good(kept_one: Shell) -> None:
-    assert kept_one("erase", "1", "--yes") == "Memory 1 is gone for good.\n"
+    assert kept_one("erase", "1", "--yes") == "Memory 1 is erased.\n"
     assert "There is no memory 1." in kept_one.fails("show", "1")
     assert "cannot be undone" in kept_one.fails("undo", "1")
     assert not [path for path in kept_one.home.rglob("*") if path.is_file() and b"Fastify" in path.read_bytes()]
@@ -97,7 +97,7 @@ def test_erasing_asks_first_shows_what_and_takes_no_for_an_answer(kept_one: Shel
     assert result.exit_code == 1
     assert result.stderr.startswith("[id:1] decision: Use Fastify\n")
     assert kept_one.json("show", "1")["ref"] == "1"
-    assert kept_one("erase", "1") == "Memory 1 is gone for good.\n"
+    assert kept_one("erase", "1") == "Memory 1 is erased.\n"
     assert kept_one.questions == ["Erase memory 1 for good? This cannot be undone."] * 2
 
 

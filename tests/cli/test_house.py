@@ -128,7 +128,7 @@ def test_what_is_no_backup_is_not_restored(shell: Shell, make: Callable[[Path, P
 
 
 def test_a_backup_needs_a_store_and_a_directory(shell: Shell) -> None:
-    assert "Nothing is kept here yet" in shell.fails("backup", "b.db")
+    assert "nothing is kept here yet" in shell.fails("backup", "b.db")
     shell("remember", "one")
     assert "no/b.db cannot be written" in shell.fails("backup", "no/b.db")
 

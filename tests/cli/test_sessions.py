@@ -40,7 +40,7 @@ def test_transcripts_are_brought_in_once_and_without_secrets(shell: Shell, tmp_p
     assert "take 4" in shown
     assert shell.json("session", "list")["sessions"][0]["messages"] == 5
     assert "PATH" in shell.fails("import", "openclaw", code=2)
-    assert "nothing at" in shell.fails("import", "codex", str(tmp_path / "nowhere"))
+    assert "does not exist" in shell.fails("import", "codex", str(tmp_path / "nowhere"))
 
 
 def test_a_session_is_finished_forked_and_exported(shell: Shell, tmp_path: Path) -> None:

@@ -37,5 +37,5 @@ def test_a_skill_shares_nothing(shell: Shell) -> None:
 
 
 def test_what_is_wrong_is_said(shell: Shell) -> None:
-    assert "before anything is told" in shell.fails("share", "x", "--to", "a", "--action", "b", "--budget", "3")
+    assert "more than the budget of 3" in shell.fails("share", "x", "--to", "a", "--action", "b", "--budget", "3")
     assert "--to" in shell.fails("share", "x", "--action", "b", code=2)

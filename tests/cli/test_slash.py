@@ -49,8 +49,8 @@ def test_without_a_line_all_commands_are_listed(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("/rember x", "There is no command /rember. Did you mean /remember? /memory help lists them all."),
-        ("remember x", "'remember' is no command: commands begin with a slash. /memory help lists them."),
+        ("/rember x", "Unknown command /rember. Did you mean /remember? /memory help lists them all."),
+        ("remember x", "'remember' is not a command: commands begin with a slash. /memory help lists them."),
         ("/forget 7", "There is no memory 7."),
     ],
 )

@@ -415,8 +415,8 @@ def test_a_session_without_an_id_gets_one(memory: kept.Kept, clock: FakeClock) -
 @pytest.mark.parametrize(
     ("given", "word"),
     [
-        ({"role": "tool_call", "name": "bash", "input": ["ls", "-l"]}, "list, and not a dictionary"),
-        ({"role": "tool_call", "name": "bash", "input": "ls"}, "str, and not a dictionary"),
+        ({"role": "tool_call", "name": "bash", "input": ["ls", "-l"]}, "must be a dictionary, not list"),
+        ({"role": "tool_call", "name": "bash", "input": "ls"}, "must be a dictionary, not str"),
         ({"role": "tool_call", "name": "bash", "input": {"a": object()}}, "not JSON"),
         ({"role": "user", "content": None}, "The message must be a string, not NoneType"),
         ({"role": "user", "content": b"hello"}, "The message must be a string, not bytes"),
@@ -432,7 +432,7 @@ def test_what_is_no_message_is_an_error_and_the_session_stays_readable(
     session.append("user", "hello")
     with pytest.raises(kept.InvalidInput, match=word):
         session.append(**given)
-    with pytest.raises(kept.InvalidInput, match="dict is not a message"):
+    with pytest.raises(kept.InvalidInput, match="Message, got dict"):
         session.extend([{"role": "user"}])  # type: ignore[list-item]
     assert [message.content for message in session.messages()] == ["hello"]
     assert len(memory.recall("hello", scope="sessions")) == 1

@@ -16,7 +16,6 @@ module is imported when a verb first needs it, so that one command from a shell 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from kept.memory.context import Conflicts, Context, Events, Memories, Receipts, Ref, Sessions, Subscriber, Tasks
@@ -46,9 +45,7 @@ class Kept:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         self.close()
 
     def close(self) -> None:

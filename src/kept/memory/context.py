@@ -19,10 +19,12 @@ and never carries the text of a memory.
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from kept import access, ids
 from kept.errors import InvalidInput, NotAllowed, NotFound
@@ -43,7 +45,7 @@ from kept.model import (
     Task,
     replace,
 )
-from kept.ports import ANYWHERE, Clock, Embedder, Stamp, Storage, Where
+from kept.ports import ANYWHERE, Clock, Embedder, Stamp, Storage, Transaction, Where
 from kept.settings import Settings
 from kept.storage.shared import random_hex
 from kept.tables import PRESETS
@@ -103,32 +105,19 @@ class Signals:
                 log.warning("a subscriber failed on %s", name, exc_info=True)
 
 
-class Context:
+class Context(Struct, kw_only=True, eq=False, dict=True):
     """What one opened memory works with, on behalf of one actor."""
 
-    def __init__(
-        self,
-        spaces: "Spaces",
-        *,
-        actor: Actor,
-        settings: Settings,
-        clock: Clock,
-        confirm: Confirm | None = None,
-        origin: Origin = "agent",
-        timer: Callable[[], float] = time.perf_counter,
-        reranker: "Reranker | None" = None,
-        embedder: Embedder | None = None,
-    ) -> None:
-        self.spaces = spaces
-        self.actor = actor
-        self.settings = settings
-        self.clock = clock
-        self.confirm = confirm
-        self.origin = origin
-        self.timer = timer
-        self.reranker = reranker
-        self.embedder = embedder
-        self.signals = Signals()
+    spaces: "Spaces"
+    actor: Actor
+    settings: Settings
+    clock: Clock
+    confirm: Confirm | None = None
+    origin: Origin = "agent"
+    timer: Callable[[], float] = time.perf_counter
+    reranker: "Reranker | None" = None
+    embedder: Embedder | None = None
+    signals: Signals = field(default_factory=Signals)
 
     @cached_property
     def latencies(self) -> "Latencies":
@@ -175,12 +164,20 @@ class Context:
         access.check_write(self.actor_here(), space, consent=consent)
 
     def owned(self) -> Storage:
-        """The opened project's storage, once it is clear that this actor may change it."""
+        """The opened project's storage, which this actor may change. Raises NotAllowed."""
         if self.actor.role == "skill":
             self.readable()
         storage = self.spaces.ensure_project()
         self.check_change(storage.space, "", "")
         return storage
+
+    @contextmanager
+    def switching(self) -> Iterator[Transaction]:
+        """A transaction in the opened project's storage, to change a switch there."""
+        storage = self.owned()
+        with storage.writing(self.stamp()) as tx:
+            yield tx
+        self.tell_write(storage, 0)
 
     def agree(self, question: str) -> None:
         """Raise NotAllowed unless a person says yes."""

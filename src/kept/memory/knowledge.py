@@ -115,7 +115,7 @@ def _message_of(context: Context, failure: str) -> str:
     safe = redact(failure, email=rules.redact_email, allow=rules.allow).text
     message = error_message(safe) or next((line.strip() for line in safe.splitlines() if line.strip()), "")
     if not message:
-        raise InvalidInput("There is no failure: the text is empty.", hint="Give the message of the error.")
+        raise InvalidInput("The failure is empty.", hint="Give the message of the error.")
     return message[:MAX_MESSAGE_CHARS]
 
 
@@ -172,12 +172,12 @@ def _check_promotion(memory: Memory, to: Tier) -> None:
         raise InvalidInput(f"A memory cannot be promoted to {to!r}.", hint=f"Choose {' or '.join(PROMOTED_TO)}.")
     if LOWEST_FIRST.index(to) <= LOWEST_FIRST.index(memory.tier):
         raise InvalidInput(
-            f"Memory {memory.ref} is of tier {memory.tier} already.",
-            hint="Promotion leads from task and session to project, and from there to global.",
+            f"Memory {memory.ref} is already in tier {memory.tier}.",
+            hint="A memory is promoted from task or session to project, and from there to global.",
         )
     if memory.scope != "memory":
         raise InvalidInput(
-            f"Memory {memory.ref} was extracted from a file, which it goes with.", hint="`kept remember` keeps it."
+            f"Memory {memory.ref} belongs to the file it was extracted from.", hint="Use `kept remember` to keep it."
         )
 
 

@@ -6,8 +6,7 @@ yet is found by its words. Rule: an interrupted run keeps what it has done, and 
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,12 +16,10 @@ from kept import access, ids, vectors
 from kept.errors import Busy, InvalidInput, NotFound, SettingsError, StorageError
 from kept.memory.context import Conflicts, Context, Ref
 from kept.model import GLOBAL, Alias, Conflict, Memory, Pause, replace
-from kept.ports import ANYWHERE, Bookkeeping, Embedder, Reader, Storage, Transaction
-from kept.projects.config import parse_text, set_value
+from kept.ports import ANYWHERE, Bookkeeping, Embedder, Reader, Storage
 from kept.recall.hybrid import MODEL, WordLlama
 from kept.recall.query import as_mapping as alias_mapping
-from kept.settings import Settings, as_mapping
-from kept.settings import resolve as resolve_settings
+from kept.settings import Settings
 from kept.writing.check import MAX_NAME_CHARS, check_text
 from kept.writing.duplicates import supersede
 from kept.writing.redact import redact
@@ -35,7 +32,7 @@ _BUSY_TRIES = 1_500  # hence half a minute, as for any write
 
 
 def conflicts(context: Context, *, resolved: bool) -> Conflicts:
-    """The contradictions that nobody has settled yet; with `resolved`, all of them."""
+    """The open contradictions; with `resolved`, all of them."""
     found: Conflicts = []
     for storage in context.readable():
         with storage.reading() as reader:
@@ -85,7 +82,7 @@ class Aliases:
             raise InvalidInput(
                 "An alias is a word and at least one other word for it.", hint="kept alias add auth login sso"
             )
-        with switching(self._context) as tx:
+        with self._context.switching() as tx:
             known = _alias(tx, word)
             if known is None:
                 return tx.add(Alias(word=word, expands_to=others), "alias")
@@ -93,7 +90,7 @@ class Aliases:
 
     def remove(self, word: str) -> None:
         """Remove what was added here for a word; the defaults stay. Raises NotFound."""
-        with switching(self._context) as tx:
+        with self._context.switching() as tx:
             known = _alias(tx, word.strip().lower())
             if known is None:
                 raise NotFound(
@@ -121,12 +118,12 @@ class Pauses:
         if session is not None:
             check_text(session, "The session", MAX_NAME_CHARS)
             session = redact(session).text
-        with switching(self._context) as tx:
+        with self._context.switching() as tx:
             return _pause(tx, session) or tx.add(Pause(session=session, since=tx.stamp.at), "pause")
 
     def resume(self, session: str | None = None) -> bool:
         """End a pause. False: there was none."""
-        with switching(self._context) as tx:
+        with self._context.switching() as tx:
             known = _pause(tx, session)
             if known is not None:
                 tx.remove(known, "resume")
@@ -172,30 +169,6 @@ class Vectors:
         return states
 
 
-def configure(context: Context, name: str, value: str) -> Settings:
-    """Change one setting for this project: at once, and in its settings file, if it has one.
-
-    Raises SettingsError, and changes nothing, when the value would be refused.
-    """
-    storage = context.owned()
-    layers = [("settings", as_mapping(context.settings)), ("argument", {name: parse_text(name, value)})]
-    changed = resolve_settings(layers).settings
-    if (file := context.spaces.settings_file()) is not None:
-        set_value(file, name, value)
-    context.settings = changed
-    context.tell_write(storage, 0)
-    return changed
-
-
-@contextmanager
-def switching(context: Context) -> Iterator[Transaction]:
-    """A turn to write in the opened project's storage, to change a switch there."""
-    storage = context.owned()
-    with storage.writing(context.stamp()) as tx:
-        yield tx
-    context.tell_write(storage, 0)
-
-
 def _alias(reader: Reader, word: str) -> Alias | None:
     return next((alias for alias in reader.all(Alias) if alias.word == word), None)
 
@@ -212,17 +185,17 @@ def _by_uid(reader: Reader, uid: str) -> Memory | None:
 
 
 def embedder_of(settings: Settings) -> Embedder:
-    """The model that the settings name, by default the one that Kept brings along. Raises SettingsError."""
+    """The model that the settings name; by default the one that Kept includes. Raises SettingsError."""
     if settings.vector_model not in (None, MODEL):
         raise SettingsError(
-            f"Kept has no model {settings.vector_model!r} for vectors.",
+            f"Unknown vector model {settings.vector_model!r}.",
             hint=f"Set vector_model to {MODEL}, or give kept.open your own: embedder=….",
         )
     return WordLlama()
 
 
 def catch_up(storage: Storage, embedder: Embedder) -> int:
-    """Give the first few of those that wait their vector, if nobody is writing. How many still wait."""
+    """Make vectors for the first few memories without one, unless somebody is writing. Returns how many are left."""
     if not _is_chosen(storage, embedder.model):
         with storage.bookkeeping() as notes:
             if notes is not None:
@@ -256,8 +229,8 @@ def make_all(storage: Storage, embedder: Embedder, progress: Progress) -> None:
         if not waiting:
             return
         if waiting[0].id == last:
-            message = f"Memory {waiting[0].ref} was given a vector, which is not there."
-            raise StorageError(message, hint="Is the disk full, or another model chosen elsewhere?")
+            message = f"The vector of memory {waiting[0].ref} was not saved."
+            raise StorageError(message, hint="Check for a full disk, or another program that uses a different model.")
         last = waiting[0].id
         _note(storage, partial(_save, embedder.model, _made(waiting, embedder)))
 
@@ -282,7 +255,7 @@ def _made(memories: Sequence[Memory], embedder: Embedder) -> list[tuple[Memory, 
 
 
 def _note(storage: Storage, act: Callable[[Bookkeeping], None]) -> None:
-    """Do it as soon as nobody else is writing: whoever writes goes first."""
+    """Act once nobody else is writing: writers go first."""
     for _ in range(_BUSY_TRIES):
         with storage.bookkeeping() as notes:
             if notes is not None:
@@ -290,5 +263,5 @@ def _note(storage: Storage, act: Callable[[Bookkeeping], None]) -> None:
                 return
         time.sleep(_BUSY_WAIT_S)
     raise Busy(
-        f"Others have been writing to {storage.space} without a pause.", hint="What is done is kept; go on later."
+        f"Other programs keep writing to {storage.space}.", hint="The vectors made so far are kept. Try again later."
     )

@@ -65,7 +65,7 @@ def open(
         chosen = settings_in_force(settings)
         spaces = OneSpace(open_space(location, write_wait_s=chosen.write_wait_s, now=now))
     context = Context(
-        spaces,
+        spaces=spaces,
         actor=actor or Actor(),
         settings=chosen,
         clock=now,

@@ -26,7 +26,7 @@ Findings = list[ReviewFinding]
 
 
 class Review(Struct, frozen=True, kw_only=True):
-    """What to decide about, the most pressing first; how much there is of each reason, and how much was looked at."""
+    """The memories to decide about, most pressing first; counts per reason, and how much was examined."""
 
     findings: tuple[ReviewFinding, ...] = ()
     counts: dict[ReviewReason, int] = {}
@@ -138,12 +138,12 @@ def _check_together(pairs: Sequence[tuple[Memory, Memory | None]]) -> None:
         if by is not None and by.uid in subjects:
             raise InvalidInput(
                 f"Memory {memory.ref} cannot be superseded by {by.ref}: there is a decision about that one as well.",
-                hint="Decide about one after the other.",
+                hint="Apply the two decisions one after the other.",
             )
 
 
 def _carry_out(tx: Transaction, decision: Decision, memory: Memory, by: Memory | None) -> Memory:
-    """Do what was decided, to the memory as it is now."""
+    """Carry out a decision on the memory as it is now."""
     at = tx.stamp.at
     current = _still_live(tx, memory)
     if by is not None:
@@ -162,7 +162,7 @@ def _carry_out(tx: Transaction, decision: Decision, memory: Memory, by: Memory |
 
 
 def _consolidated(holds: Memory, gone: Memory, at: datetime) -> Memory:
-    """The one that stays, with what the other one was filed under."""
+    """The memory that stays, with the tags and files of the other."""
     return replace(
         holds,
         tags=tuple(dict.fromkeys((*holds.tags, *gone.tags))),

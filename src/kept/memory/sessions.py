@@ -34,14 +34,14 @@ PRUNED = "[tool result left out of the window; the transcript has it]"
 
 
 class Window(Struct, frozen=True, kw_only=True):
-    """What stands in the context: messages, and their size in tokens."""
+    """The messages to send to a model, and their size in tokens."""
 
     messages: tuple[Message, ...]
     tokens: int
 
 
 def window(messages: Sequence[Message], keep_tool_results: int) -> Window:
-    """The newest summary and what follows what it stands for; of the tool results, the newest few in full."""
+    """The newest summary and the messages after those it replaces; only the newest tool results in full."""
     summary = next((message for message in reversed(messages) if message.role == "summary"), None)
     upto = stands_for(summary) if summary is not None else 0
     said = [message for message in messages if message.n > upto and message.role != "summary"]
@@ -56,12 +56,12 @@ def window(messages: Sequence[Message], keep_tool_results: int) -> Window:
 
 
 def stands_for(summary: Message) -> int:
-    """The number of the last message whose place a summary takes."""
+    """The number of the last message that a summary replaces."""
     return int((summary.input or {}).get("upto", 0))
 
 
 def message_tokens(message: Message) -> int:
-    """What a message takes of the window."""
+    """The tokens of a message."""
     spoken = tokens.estimate(message.content)
     return spoken if message.input is None else spoken + tokens.estimate(msgspec.json.encode(message.input).decode())
 
@@ -79,7 +79,7 @@ class Unflushed(NamedTuple):
 
 
 class Flushed(Struct, frozen=True, kw_only=True):
-    """What a flush, or a finish, has stored."""
+    """The result of a flush or a finish."""
 
     findings: int = 0
     promoted: int = 0
@@ -186,7 +186,7 @@ class OpenSession:
         return said
 
     def window(self) -> Window:
-        """What belongs into the context: the newest summary and what was said after it, old tool results left out."""
+        """The messages to send to a model: the newest summary and what follows, without old tool results."""
         shown = self._window()
         _tell(
             self._context,
@@ -200,13 +200,13 @@ class OpenSession:
     # What is kept of it
 
     def findings(self) -> Memories:
-        """What was taken from this session (and, in a fork, from those it came from), newest first."""
+        """The findings of this session (and, in a fork, of those it came from), newest first."""
         with self._storage.reading() as reader:
             names = [self.id, *_ancestors(reader, self.id)]
             return [memory for name in names for memory in _findings_of(name, reader)]
 
     def checkpoint(self) -> int:
-        """Take the findings out of what was said since the last checkpoint; how many there were.
+        """Extract findings from the messages since the last checkpoint. Returns how many.
 
         Findings and mark are one transaction: after a crash the next checkpoint goes on where this one was.
         """
@@ -231,7 +231,7 @@ class OpenSession:
                 )
 
     def flush(self, summarizer: Summarizer | None = None) -> Flushed:
-        """Store the findings and a summary of everything said until now, before a host compacts. Twice is once."""
+        """Store the findings and a summary of the session so far, before a host compacts. Safe to repeat."""
         findings = len(self._take_findings())
         with self._storage.reading() as reader:
             session, messages = reader.session(self.id), reader.messages(self.id)
@@ -243,9 +243,9 @@ class OpenSession:
         return Flushed(findings=findings, summary=receipt.ref if receipt else None)
 
     def compact(self, *, force: bool = False, summarizer: Summarizer | None = None) -> Window:
-        """Let one summary stand in for all but the newest messages, when the window has outgrown its limit.
+        """Replace all but the newest messages of the window by a summary, when it has outgrown its limit.
 
-        Nothing that was written changes: the summary is one more record. Flushes first.
+        The transcript stays: the summary is one more message in it. Flushes first.
         """
         settings = self._context.settings
         before = self._window()
@@ -265,9 +265,9 @@ class OpenSession:
         return after
 
     def finish(self, *, fast: bool = False, summarizer: Summarizer | None = None) -> Flushed:
-        """The session is over: findings and summary are stored, and what has shown its worth is promoted.
+        """End the session: store findings and summary, and promote the findings that qualify.
 
-        `fast` is for a host about to exit: what was said is safe anyway, and the rest is done at the next opening.
+        `fast` is for a host about to exit: the messages are safe, and the rest is done when it is opened again.
         """
         if fast:
             self._set_mark(finished_at=self._context.now())
@@ -283,7 +283,7 @@ class OpenSession:
         child = open_session(self._context, id, agent=agent, parent=self.id)
         with self._storage.writing(self._context.stamp()) as tx:
             if tx.last_number(child.id):
-                raise InvalidInput(f"Session {child.id} has messages of its own already.", hint="Give a new id.")
+                raise InvalidInput(f"Session {child.id} already has messages.", hint="Give a new id.")
             parent = tx.session(self.id)
             tx.append([replace(message, session=child.id) for message in tx.messages(self.id)])
             session = tx.session(child.id)
@@ -360,7 +360,7 @@ class OpenSession:
         return write.remember(self._context, draft)
 
     def _promote(self) -> Memories:
-        """Make project memories, as candidates, of the findings that have shown enough."""
+        """Make the findings that qualify candidates of the project."""
         preset = PRESETS[self._context.settings.preset]
         promoted: Memories = []
         with self._storage.writing(self._context.stamp()) as tx:
@@ -381,9 +381,11 @@ class OpenSession:
 
 def _checked(message: Message) -> Message:
     if not isinstance(message, Message):
-        raise InvalidInput(f"A {type(message).__name__} is not a message.", hint="Give kept.Message(id=…, role=…).")
+        raise InvalidInput(
+            f"Expected a kept.Message, got {type(message).__name__}.", hint="Give kept.Message(id=…, role=…)."
+        )
     if message.role not in ROLES:
-        raise InvalidInput(f"{message.role!r} is not a role.", hint=f"Choose one of {', '.join(ROLES)}.")
+        raise InvalidInput(f"Unknown role {message.role!r}.", hint=f"Choose one of {', '.join(ROLES)}.")
     check_text(message.content, "The message", 10 * MAX_TEXT_BYTES)
     for name, value in (("id", message.id), ("name", message.name), ("speaker", message.speaker)):
         if value is not None:
@@ -393,7 +395,7 @@ def _checked(message: Message) -> Message:
     if message.input is not None:
         try:
             if not isinstance(message.input, dict):
-                raise TypeError(f"it is a {type(message.input).__name__}, and not a dictionary")
+                raise TypeError(f"it must be a dictionary, not {type(message.input).__name__}")
             msgspec.json.encode(message.input)
         except (TypeError, ValueError, RecursionError) as error:
             raise InvalidInput(f"The input of the tool call is not JSON ({error}).") from error
@@ -430,7 +432,7 @@ class Exchange:
 
 
 def signals_of(memory: Memory) -> tuple[str, ...]:
-    """What a finding has going for it: what extraction saw, and in how many sessions and by how many agents."""
+    """The signals that speak for a finding: those of extraction, and repetition by sessions and agents."""
     data = memory.data or {}
     signals = list(data.get("signals", ()))
     if len(set(data.get("sessions", ()))) >= 2:

@@ -28,7 +28,7 @@ EXCERPT_CHARS = 160
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """What a command did or found: `str(answer)` for the chat, `data` for a program. `done`: something was changed."""
+    """The result of a command: `str(answer)` for the chat, `data` for a program. `done`: something was changed."""
 
     command: str
     text: str
@@ -55,7 +55,7 @@ class Parsed(Struct, frozen=True):
 
 
 def is_ours(line: str) -> bool:
-    """Whether a line is for Kept, rightly typed or not; a host has commands of its own."""
+    """Whether a line is meant for Kept, correct or not; a host has commands of its own."""
     first = next(iter(line.split(None, 1)), "").lower()
     return first in {name.split()[0] for name in COMMANDS}
 
@@ -79,7 +79,7 @@ def parse(line: str) -> Parsed:
 def run(memory: Kept, line: str, *, choose: Choose | None = None) -> Answer:
     """Do what the line says, and answer. `choose(question, memories)` asks which one is meant, where several match.
 
-    Raises KeptError, whose text is an answer, too.
+    Raises KeptError, whose text can be shown as the answer.
     """
     parsed = parse(line)
     return COMMANDS[parsed.name].run(memory, parsed.argument, choose)
@@ -104,12 +104,14 @@ def _unknown(name: str) -> InvalidInput:
     nearest = get_close_matches(name, list(COMMANDS), n=1)
     guess = f"Did you mean {nearest[0]}? " if nearest else ""
     if not name.startswith("/"):
-        return InvalidInput(f"{shown!r} is no command: commands begin with a slash.", hint="/memory help lists them.")
-    return InvalidInput(f"There is no command {shown}.", hint=f"{guess}/memory help lists them all.")
+        return InvalidInput(
+            f"{shown!r} is not a command: commands begin with a slash.", hint="/memory help lists them."
+        )
+    return InvalidInput(f"Unknown command {shown}.", hint=f"{guess}/memory help lists them all.")
 
 
 def _wanting(name: str, what: str) -> InvalidInput:
-    return InvalidInput(f"{name} needs {what}.", hint=f"Type it so: {COMMANDS[name].usage}")
+    return InvalidInput(f"{name} needs {what}.", hint=f"Usage: {COMMANDS[name].usage}")
 
 
 # Remember, forget, pin
@@ -130,11 +132,11 @@ def _kept(receipt: Receipt) -> list[str]:
     is_known = receipt.outcome == "strengthened"
     lines = [f"Known already: [id:{receipt.ref}] counts for more now." if is_known else f"Kept: [id:{receipt.ref}]."]
     if receipt.redactions:
-        lines.append(f"Taken out before it was stored: {', '.join(one.kind for one in receipt.redactions)}.")
+        lines.append(f"Removed before it was stored: {', '.join(one.kind for one in receipt.redactions)}.")
     if receipt.near:
-        lines.append(f"Nearly the same is kept already: {', '.join(f'[id:{ref}]' for ref in receipt.near)}.")
+        lines.append(f"Similar memories already kept: {', '.join(f'[id:{ref}]' for ref in receipt.near)}.")
     if receipt.conflicts:
-        lines.append(f"It disagrees with what is kept already: {', '.join(one.ref for one in receipt.conflicts)}.")
+        lines.append(f"It contradicts memories already kept: {', '.join(one.ref for one in receipt.conflicts)}.")
     return lines
 
 
@@ -143,7 +145,7 @@ def _forget(memory: Kept, argument: str, choose: Choose | None) -> Answer:
     if isinstance(found, Answer):
         return found
     memory.forget(found.ref)
-    sentence = f"Forgotten: {_line(found)}\nTake it back with `kept restore {found.ref}`."
+    sentence = f"Forgotten: {_line(found)}\n`kept restore {found.ref}` brings it back."
     return Answer(command="/forget", text=sentence, data={"ref": found.ref}, done=True)
 
 
@@ -180,8 +182,8 @@ def _the_one(memory: Kept, name: str, argument: str, choose: Choose | None) -> M
         return Answer(command=name, text=_listed(lines, matches), data={"matches": _documents(matches)})
     near = [hit.memory for hit in _ask(memory, Request(query=argument))]
     if not near:
-        raise NotFound("No memory holds these words.", hint="/memory list shows what there is.")
-    lines = [f"No memory holds exactly these words. These come near; say which one: {name} {near[0].ref}"]
+        raise NotFound("No memory contains these words.", hint="/memory list shows all memories.")
+    lines = [f"No memory contains exactly these words. These come near; say which one: {name} {near[0].ref}"]
     return Answer(command=name, text=_listed(lines, near), data={"near": _documents(near)})
 
 
@@ -288,7 +290,7 @@ def _budget(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
         now = memory.settings.briefing_max_tokens
         return Answer(command=name, text=f"A briefing takes at most {now:,} tokens.", data={"tokens": now})
     if not (argument.isascii() and argument.isdigit() and len(argument) <= 9):
-        raise InvalidInput(f"{text.visible(argument[:40])!r} is no number of tokens.", hint="/memory budget 3000")
+        raise InvalidInput(f"{text.visible(argument[:40])!r} is not a number of tokens.", hint="/memory budget 3000")
     before = memory.settings.briefing_max_tokens
     now = memory.store.configure("briefing_max_tokens", argument).briefing_max_tokens
     sentence = f"A briefing takes at most {now:,} tokens from now on (before: {before:,})."
@@ -302,7 +304,7 @@ def _config(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
         return Answer(command=name, text=sentence, data={"preset": before, "presets": list(PRESETS)})
     if argument.lower() not in PRESETS:
         shown = text.visible(argument[:40], keep_newlines=False)
-        raise InvalidInput(f"{shown!r} is no preset.", hint=f"Choose one of {', '.join(PRESETS)}.")
+        raise InvalidInput(f"Unknown preset {shown!r}.", hint=f"Choose one of {', '.join(PRESETS)}.")
     now = memory.store.configure("preset", argument.lower()).preset
     sentence = f"The preset is {now} from now on (before: {before})."
     return Answer(command=name, text=sentence, data={"preset": now, "before": before}, done=True)
@@ -328,7 +330,7 @@ def _remove_alias(memory: Kept, argument: str, _choose: Choose | None) -> Answer
     if not argument:
         raise _wanting("/memory alias remove", "the word")
     memory.aliases.remove(argument)
-    sentence = text.visible(f"{argument} stands for itself again.", keep_newlines=False)
+    sentence = text.visible(f"{argument} has no alias any more.", keep_newlines=False)
     return Answer(command="/memory alias remove", text=sentence, data={"removed": argument}, done=True)
 
 
@@ -341,7 +343,7 @@ def _auto_on(memory: Kept, _argument: str, _choose: Choose | None) -> Answer:
 
 def _auto_off(memory: Kept, _argument: str, _choose: Choose | None) -> Answer:
     memory.pauses.pause()
-    sentence = "Auto-memory is off: nothing is captured or injected by itself. Commands go on working."
+    sentence = "Auto-memory is off: nothing is captured or injected automatically. Commands still work."
     return Answer(command="/memory auto off", text=sentence, data={"auto": False}, done=True)
 
 
@@ -377,16 +379,16 @@ def _command(usage: str, line: str, run: Callable[[Kept, str, Choose | None], An
 COMMANDS: Mapping[str, SlashCommand] = {
     "/remember": _command("/remember TEXT", "Keep one statement.", _remember),
     "/forget": _command("/forget ID|KEYWORD", "Hide a memory everywhere; it can be restored.", _forget),
-    "/pin": _command("/pin ID|KEYWORD", "Always bring a memory along, or no longer.", _pin),
-    "/memory status": _command("/memory status", "How much is kept, of which kinds, and what was injected.", _status),
+    "/pin": _command("/pin ID|KEYWORD", "Put a memory into every briefing, or no longer.", _pin),
+    "/memory status": _command("/memory status", "Show counts, kinds and the last injection.", _status),
     "/memory list": _command("/memory list [KIND]", "Show the newest memories.", _list),
     "/memory search": _command("/memory search WORDS", "Find memories, with their scores.", _search),
-    "/memory budget": _command("/memory budget [TOKENS]", "Most tokens that a briefing takes.", _budget),
-    "/memory alias add": _command("/memory alias add WORD OTHERS", "Let a word find others, too.", _add_alias),
+    "/memory budget": _command("/memory budget [TOKENS]", "Limit the tokens of a briefing.", _budget),
+    "/memory alias add": _command("/memory alias add WORD OTHERS", "Let a word also find others.", _add_alias),
     "/memory alias list": _command("/memory alias list", "Show the words that find others.", _list_aliases),
-    "/memory alias remove": _command("/memory alias remove WORD", "Take an alias back.", _remove_alias),
-    "/memory auto on": _command("/memory auto on", "Capture and inject by itself again.", _auto_on),
-    "/memory auto off": _command("/memory auto off", "Capture and inject nothing by itself.", _auto_off),
+    "/memory alias remove": _command("/memory alias remove WORD", "Remove an alias.", _remove_alias),
+    "/memory auto on": _command("/memory auto on", "Capture and inject automatically again.", _auto_on),
+    "/memory auto off": _command("/memory auto off", "Capture and inject nothing automatically.", _auto_off),
     "/memory config": _command("/memory config [PRESET]", f"How much it takes: {', '.join(PRESETS)}.", _config),
     "/memory help": _command("/memory help", "Show this list.", _help),
 }

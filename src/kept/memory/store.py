@@ -19,9 +19,10 @@ from kept.exchange.transcripts import PARSERS, Transcript
 from kept.memory.context import Context, Ref, pages_of
 from kept.model import GLOBAL, Allowance, Draft, Memory, Message, Recalled, Redaction, Tier, replace
 from kept.ports import ANYWHERE, BackedUp, Restored, Shelf, Storage, Where
+from kept.projects.config import parse_text, set_value
 from kept.projects.files import explained, shown
 from kept.projects.spaces import is_of_global
-from kept.settings import Settings
+from kept.settings import Settings, as_mapping, resolve
 from kept.upkeep import decisions
 from kept.writing.check import MAX_NAME_CHARS, check_text
 from kept.writing.redact import redact, redact_draft
@@ -34,7 +35,7 @@ Progress = Callable[[int, int], None]  # files done, files in all
 
 
 class Leak(Struct, frozen=True, kw_only=True):
-    """A stored memory in which a scan found what should not be there. Kinds and counts, never the secret."""
+    """A stored memory in which a scan found secrets: their kinds and counts, never the secrets."""
 
     ref: str
     found: tuple[Redaction, ...]
@@ -45,7 +46,7 @@ Leaks = list[Leak]
 
 
 class ImportedTranscript(Struct, frozen=True, kw_only=True):
-    """What came of one file."""
+    """The result for one transcript file."""
 
     path: str
     session: str | None = None
@@ -79,7 +80,7 @@ class Store:
         readable = self._context.readable()
         storage = next((one for one in readable if (one.space == GLOBAL) == (tier == "global")), None)
         if storage is None:
-            raise NotFound("Nothing is kept here yet, so there is nothing to back up.")
+            raise NotFound("There is nothing to back up: nothing is kept here yet.")
         return storage.back_up(Path(target))
 
     def restore(self, source: Path | str, *, overwrite_newer: bool = False) -> Restored:
@@ -102,7 +103,7 @@ class Store:
         try:
             restored = storage.restore_from(source, overwrite_newer=overwrite_newer)
         except NotAllowed as refusal:
-            context.agree(f"{refusal.message} Restore it all the same?")
+            context.agree(f"{refusal.message} Restore it anyway?")
             restored = storage.restore_from(source, overwrite_newer=True)
         context.tell_write(storage, 0)
         return restored
@@ -139,13 +140,11 @@ class Store:
 
     def allow(self, value: str, note: str = "") -> Allowance:
         """Store this value as it is from now on: it looks like a secret and is none. Only its digest is kept."""
-        from kept.memory.manage import switching
-
         if len(value) < 4:
-            raise InvalidInput("A value of less than four characters is never taken for a secret.")
+            raise InvalidInput("A value must have at least four characters to be taken for a secret.")
         check_text(note, "The note", MAX_NAME_CHARS)
         digest = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
-        with switching(self._context) as tx:
+        with self._context.switching() as tx:
             known = next((one for one in tx.all(Allowance) if one.digest == digest), None)
             return known or tx.add(Allowance(digest=digest, note=redact(note).text), "allow")
 
@@ -173,11 +172,17 @@ class Store:
     def configure(self, name: str, value: str) -> Settings:
         """Change one setting for this project: at once, and in its settings file, if it has one.
 
-        Raises SettingsError, and changes nothing, when the value would be refused.
+        Raises SettingsError, and changes nothing, when the value is not valid.
         """
-        from kept.memory import manage
-
-        return manage.configure(self._context, name, value)
+        context = self._context
+        storage = context.owned()
+        layers = [("settings", as_mapping(context.settings)), ("argument", {name: parse_text(name, value)})]
+        changed = resolve(layers).settings
+        if (file := context.spaces.settings_file()) is not None:
+            set_value(file, name, value)
+        context.settings = changed
+        context.tell_write(storage, 0)
+        return changed
 
     def replay(self, receipt: Ref | None = None) -> Recalled:
         """Ask a receipt's question again as of its moment, and note nothing. The same store gives the same answer."""
@@ -227,7 +232,7 @@ def status(context: Context) -> dict[str, Any]:
 
 
 def _upkeep(counters: Mapping[str, int]) -> dict[str, Any]:
-    """How upkeep is getting on by itself: when it had last been through everything, and what went wrong since."""
+    """The state of automatic upkeep: when it last finished a round, and what has failed since."""
     come = decisions.read(counters)
     return {
         "finished_at": come.finished_at,
@@ -315,7 +320,7 @@ def _files(path: Path, since: datetime | None) -> Iterator[Path]:
         yield path
         return
     if not path.is_dir():
-        raise InvalidInput(f"There is nothing at {path}.", hint="Give a transcript file, or a folder of them.")
+        raise InvalidInput(f"{path} does not exist.", hint="Give a transcript file, or a folder of them.")
     for file in sorted(path.rglob("*.jsonl")):
         if file.is_file() and (since is None or file.stat().st_mtime >= since.timestamp()):
             yield file

@@ -20,7 +20,7 @@ from kept.writing import pipeline
 from kept.writing.check import MAX_NAME_CHARS, check_text
 from kept.writing.redact import redact
 
-# What may follow on what. What never began has not failed; what is blocked is unblocked before it can be done.
+# The next states of each. A task that never began cannot fail; a blocked one is unblocked before it is done.
 CHANGES: Mapping[TaskState, tuple[TaskState, ...]] = {
     "pending": ("active", "blocked", "done", "cancelled"),
     "active": ("pending", "blocked", "done", "failed", "cancelled"),
@@ -65,17 +65,17 @@ def list_tasks(context: Context, *, milestone: str | None, archived: bool) -> Ta
 
 
 def _clean(context: Context, field: str, value: Any) -> Any:
-    """What is given for a field of a task, without its secrets. Raises InvalidInput for what cannot be one."""
+    """The value of a field without its secrets. Raises InvalidInput."""
     if field == "priority":
         if type(value) is not int or not 0 <= value < 2**31:
-            raise InvalidInput(f"{value!r} is not a priority.", hint="Give a whole number; 1 comes first.")
+            raise InvalidInput(f"priority must be a whole number, got {value!r}.", hint="1 comes first.")
         return value
     if field == "blocked_by":
         return tuple(dict.fromkeys(check_task_id(id) for id in several(value)))
     if field == "acceptance_criteria":
         criteria = several(value)
         if len(criteria) > MAX_CRITERIA:
-            raise InvalidInput(f"{len(criteria)} criteria are too many for one task; the limit is {MAX_CRITERIA}.")
+            raise InvalidInput(f"A task can have {MAX_CRITERIA} criteria, got {len(criteria)}.")
         return tuple(_safe(context, one, "A criterion", MAX_DESCRIPTION_BYTES) for one in criteria)
     is_name = field == "milestone"
     return _safe(context, value, f"The {field}", MAX_NAME_CHARS if is_name else MAX_DESCRIPTION_BYTES) or None
@@ -109,12 +109,12 @@ class OpenTask:
     # What is noted down
 
     def add_reasoning(self, text: str, stage: str, *, files: Sequence[str] = ()) -> Receipt:
-        """Note what was thought at a stage of the work."""
+        """Note a thought at a stage of the work."""
         source = Source(origin=self._context.origin, agent=self._context.actor.name, task=self.id)
         return self._note(Draft(content=text, kind="reasoning", files=several(files), source=source), stage)
 
     def add_tool_output(self, tool: str, output: Any, stage: str, *, files: Sequence[str] = ()) -> Receipt:
-        """Note what a tool gave back at a stage of the work: text, or anything that can be written as JSON.
+        """Note the output of a tool at a stage of the work: text, or anything that JSON can hold.
 
         Nobody vouches for it: it is a candidate, and stays one when it is promoted by an agent.
         """
@@ -125,7 +125,7 @@ class OpenTask:
         return self._note(draft, stage)
 
     def memories(self) -> Memories:
-        """Everything that is noted for this task, in its order."""
+        """All notes of this task, oldest first."""
         found: Memories = []
         with self._storage.reading() as reader:
             while page := reader.select(self._notes, limit=PAGE, after=found[-1].id if found else 0, oldest_first=True):
@@ -134,7 +134,7 @@ class OpenTask:
         return found
 
     def stage_outputs(self, stage: str) -> Memories:
-        """What was noted at one stage, reasoning and tool outputs, in its order."""
+        """The notes of one stage, oldest first."""
         wanted = self._stage(stage)
         return [memory for memory in self.memories() if (memory.data or {}).get("stage") == wanted]
 
@@ -143,19 +143,19 @@ class OpenTask:
     def set_state(self, state: TaskState) -> Task:
         """Change the state, on purpose. With an end (done, failed, cancelled) the notes go to the archive.
 
-        Raises InvalidInput for a change that makes no sense, and says which would. `undo` takes back even an end, with
-        its notes.
+        Raises InvalidInput for a change that is not possible, and names those that are. `undo` reopens a task with its
+        notes.
         """
         if state not in CHANGES:
-            raise InvalidInput(f"{state!r} is not a state of a task.", hint=f"Choose one of {', '.join(CHANGES)}.")
+            raise InvalidInput(f"Unknown task state {state!r}.", hint=f"Choose one of {', '.join(CHANGES)}.")
         return self._change(state, is_clearing=state in ENDS)[0]
 
     def clear(self) -> int:
-        """Send the notes to the archive before the task has ended; how many there were. Can be undone."""
+        """Archive the notes before the task has ended. Returns how many. Can be undone."""
         return self._change(None, is_clearing=True)[1]
 
     def _change(self, state: TaskState | None, *, is_clearing: bool) -> tuple[Task, int]:
-        """Clear batch by batch, and change the state together with the last: no end without its clearing."""
+        """Archive notes batch by batch; the last transaction also changes the state, so no task ends uncleared."""
         stamp, cleared = self._context.stamp(), 0
         while True:
             with self._storage.writing(stamp) as tx:
@@ -185,7 +185,7 @@ class OpenTask:
         return safe
 
     def _note(self, draft: Draft, stage: str) -> Receipt:
-        """Store a note; in the same transaction as the look at the task, or one could come after its end."""
+        """Store a note. The same transaction reads the task, or a note could follow its end."""
         safe = self._stage(stage)
         draft = replace(draft, tier="task", tags=("task", safe), data={**(draft.data or {}), "stage": safe})
         ready = pipeline.prepare(draft, self._context.rules())
@@ -196,8 +196,8 @@ class OpenTask:
             task = self._current(tx)
             if task.has_ended:
                 raise InvalidInput(
-                    f"Task {self.id} is {task.state}: nothing more is noted for it.",
-                    hint="`kept remember` keeps what should stay; `kept undo` takes the end back.",
+                    f"Task {self.id} is {task.state}: it takes no more notes.",
+                    hint="`kept remember` keeps a note for the project; `kept undo` reopens the task.",
                 )
             [receipt] = pipeline.store(tx, [ready], write.place(self._storage, tx.stamp.at))
         self._context.tell_write(self._storage, receipt.outcome in ("stored", "candidate"))
@@ -206,12 +206,12 @@ class OpenTask:
     def _current(self, reader: Reader) -> Task:
         task = _in(reader, self.id)
         if task is None:
-            raise NotFound(f"There is no task {self.id} any more.", hint="`kept task list` shows those there are.")
+            raise NotFound(f"Task {self.id} no longer exists.", hint="`kept task list` shows all tasks.")
         return task
 
 
 def check_task_id(id: str) -> str:
-    """The id, if it can be one. Raises InvalidInput."""
+    """The id, if it is valid. Raises InvalidInput."""
     safe = redact(id).text
     if not re.fullmatch(_ID, safe):
         raise InvalidInput(
@@ -241,11 +241,11 @@ def _in(reader: Reader, name: str) -> Task | None:
 
 
 def _plan(tx: Transaction, name: str | None, given: Mapping[str, Any]) -> Task:
-    """Begin a task, or set what is given of one that there is."""
+    """Begin a task, or set the given fields of a known one."""
     tasks = {task.name: task for task in tx.all(Task)}
     known = None if name is None else tasks.get(name)
     if known is not None and known.has_ended:
-        raise InvalidInput(f"Task {name} is {known.state}: it is not planned any more.", hint="Begin a new one.")
+        raise InvalidInput(f"Task {name} is {known.state} and cannot be changed.", hint="Start a new task.")
     name = name or next(free for n in range(1, len(tasks) + 2) if (free := f"TASK-{n:03d}") not in tasks)
     _check_blockers(tasks, name, given.get("blocked_by", ()))
     if known is None:
@@ -260,9 +260,9 @@ def _check_blockers(tasks: Mapping[str, Task], name: str, blockers: Sequence[str
     while ahead:
         blocker = ahead.pop()
         if blocker == name:
-            raise InvalidInput(f"Task {name} would wait for itself.", hint="Leave out the task that waits for it.")
+            raise InvalidInput(f"Task {name} would wait for itself.", hint="Remove that task from blocked_by.")
         if blocker not in tasks:
-            raise NotFound(f"There is no task {blocker}.", hint="Add it first; `kept task list` shows what there is.")
+            raise NotFound(f"There is no task {blocker}.", hint="Add it first; `kept task list` shows all tasks.")
         if blocker not in seen:
             seen.add(blocker)
             ahead += tasks[blocker].blocked_by
@@ -271,19 +271,23 @@ def _check_blockers(tasks: Mapping[str, Task], name: str, blockers: Sequence[str
 def _check_change(reader: Reader, task: Task, state: TaskState) -> None:
     following = CHANGES[task.state]
     if state not in following:
-        hint = f"It can become {', '.join(following)}." if following else "That is an end; `kept undo` takes it back."
+        hint = (
+            f"It can become {', '.join(following)}."
+            if following
+            else "That state is final; `kept undo` reopens the task."
+        )
         raise InvalidInput(f"Task {task.name} is {task.state} and cannot become {state}.", hint=hint)
     if state in NEEDS_ITS_BLOCKERS:
         waiting = {one.name for one in reader.all(Task) if not one.has_ended} & set(task.blocked_by)
         if waiting:
             raise InvalidInput(
                 f"Task {task.name} cannot become {state}: it waits for {', '.join(sorted(waiting))}.",
-                hint=f"End those first, or `kept task edit {task.name} --unblocked`.",
+                hint=f"Finish those first, or `kept task edit {task.name} --unblocked`.",
             )
 
 
 def _clear_some(tx: Transaction, notes: Where) -> int:
-    """Archive a batch of notes; how many there were. A pinned one goes, too: it was pinned for the task."""
+    """Archive a batch of notes, pinned ones included: they were pinned for the task. Returns how many."""
     batch = tx.select(notes, limit=BATCH)
     at = tx.stamp.at
     for memory in batch:
@@ -298,5 +302,5 @@ def _as_text(output: Any) -> str:
         return msgspec.json.encode(output).decode()
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(
-            f"The output cannot be written as JSON ({type(error).__name__}).", hint="Give text, or plain values."
+            f"The output is not JSON ({type(error).__name__}).", hint="Give text, or plain values."
         ) from error

@@ -25,7 +25,7 @@ from kept.tables import RETENTIONS
 from kept.upkeep import decisions
 from kept.upkeep.decisions import UpkeepDecision, UpkeepProgress, UpkeepRules
 
-MANY = 500  # memories that leave in one round: from here on it pays to build the index anew at the end
+MANY = 500  # memories that leave in one round: from here on it pays to rebuild the index at the end
 EVERYTHING_LIVE = Where(scope=None)
 
 
@@ -84,7 +84,7 @@ class Round:
         self._due = []
 
     def chosen_to_go(self, limits: decisions.Limits, evict_to: int) -> list[int]:
-        """The memories for which there is no room, least worth first. `evict_to`: down to so many, at least.
+        """The memories for which there is no room, least worth first. `evict_to`: leave at most that many.
 
         Call it when all have been visited.
         """
@@ -298,7 +298,7 @@ def after_opening(context: Context) -> None:
 
 
 def after_recall(context: Context) -> None:
-    """A little upkeep after every so many recalls (`read.UPKEEP_EVERY`)."""
+    """A little upkeep after every `read.UPKEEP_EVERY` recalls."""
     with suppress(KeptError):
         _tend(context, _tended(context), context.now(), is_recall=True)
 

@@ -48,7 +48,7 @@ def remember_many(context: Context, drafts: Iterable[Draft | str]) -> list[Recei
 
 
 def echoes(context: Context) -> Echoes:
-    """What the files say that the project keeps for its agents and readers."""
+    """The statements of the files that the project keeps for agents and readers; they need not be kept again."""
     folder = context.spaces.folder()
     if folder is None:
         return Echoes()
@@ -82,7 +82,7 @@ def place(storage: Storage, at: datetime) -> pipeline.Destination:
 
 
 def count_reasons(context: Context, receipts: Sequence[Receipt]) -> None:
-    """Count what was refused, and why, so that a person sees how much junk was kept out."""
+    """Count the refusals by reason, for `status`."""
     reasons = Counter(receipt.reason for receipt in receipts if receipt.outcome == "refused" and receipt.reason)
     storage = context.spaces.project()
     if reasons and storage is not None:
@@ -92,14 +92,14 @@ def count_reasons(context: Context, receipts: Sequence[Receipt]) -> None:
 
 
 def _as_drafts(drafts: Iterable[Draft | str]) -> list[Draft]:
-    """Raises InvalidInput for what is neither a draft nor a text."""
+    """The drafts; a string is a fact. Raises InvalidInput for anything else."""
     if isinstance(drafts, str | Draft | Mapping) or not isinstance(drafts, Iterable):
-        raise InvalidInput("That is one statement, not many.", hint="Give a list, or call remember().")
+        raise InvalidInput("Expected a list of drafts, got one.", hint="Give a list, or call remember().")
     made = [Draft(content=draft) if isinstance(draft, str) else draft for draft in drafts]
     for number, draft in enumerate(made, 1):
         if not isinstance(draft, Draft):
             raise InvalidInput(
-                f"Statement {number} is neither a Draft nor a text, but of type {type(draft).__name__}.",
+                f"Draft {number} must be a kept.Draft or a string, not {type(draft).__name__}.",
                 hint='Give strings, or kept.Draft(content="…", kind="decision").',
             )
     return made
@@ -127,30 +127,30 @@ def _batches(prepared: Iterable[pipeline.Ready | Receipt]) -> Iterator[Batch]:
 
 
 def reinforce(context: Context, ref: Ref) -> Memory:
-    """This one helped: feedback +3, and its recency starts anew."""
+    """Raise the feedback and count a use."""
     return _revalue(context, ref, context.settings.reinforce_weight, "reinforce")
 
 
 def demote(context: Context, ref: Ref) -> Memory:
-    """This one was wrong, stale or beside the point: feedback −1."""
+    """Lower the feedback."""
     return _revalue(context, ref, -context.settings.demote_weight, "demote")
 
 
 def revise(context: Context, ref: Ref, content: str, tags: Sequence[str] | None = None) -> Memory:
-    """Correct a memory in place. It keeps its id and its feedback and counts as verified now."""
+    """Correct a memory in place."""
     storage, memory = context.find(ref)
     rules = context.rules()
     return context.change(storage, memory, "revise", lambda m, at: pipeline.revise(m, content, tags, rules, at))
 
 
 def pin(context: Context, ref: Ref) -> Memory:
-    """Always bring this one along."""
+    """Set the status pinned."""
     storage, memory = context.find_live(ref)
     return context.change(storage, memory, "pin", lambda m, at: replace(m, status="pinned", updated_at=at))
 
 
 def unpin(context: Context, ref: Ref) -> Memory:
-    """No longer bring it along by itself; it stays confirmed."""
+    """End a pin; the memory stays confirmed."""
     storage, memory = context.find_live(ref)
     if memory.status != "pinned":
         raise InvalidInput(f"Memory {memory.ref} is not pinned.")
@@ -158,7 +158,7 @@ def unpin(context: Context, ref: Ref) -> Memory:
 
 
 def forget(context: Context, ref: Ref) -> Memory:
-    """Hide a memory from every search, scope and export. `restore` or `undo` brings it back."""
+    """Archive a memory as forgotten, hidden from every search and export."""
     storage, memory = context.find(ref)
     if memory.is_forgotten:
         return memory
@@ -170,7 +170,7 @@ def forget(context: Context, ref: Ref) -> Memory:
 
 
 def restore(context: Context, ref: Ref) -> Memory:
-    """Bring a memory back from the archive, or one that was forgotten, with the status it had."""
+    """Bring a memory back with the status it had before it was archived."""
     storage, memory = context.find(ref)
     if not memory.is_archived:
         return memory
@@ -226,15 +226,15 @@ def _revalue(context: Context, ref: Ref, points: int, action: str) -> Memory:
 
 
 def _erased(memory: Memory, scrubbed: Scrubbed) -> Receipt:
-    """What is left of an erased memory, and where a person has to look."""
-    sentences = [f"Memory {memory.ref} is gone for good."]
+    """The receipt of an erasure: whether the files are clean, and where a person has to look."""
+    sentences = [f"Memory {memory.ref} is erased."]
     if not scrubbed.is_done:
         sentences = [
-            f"Memory {memory.ref} is erased; another program still reads old pages of the file, or the disk is full.",
-            "What is left of it is cleared as soon as that is over, at the next opening.",
+            f"Memory {memory.ref} is erased, but another program still reads old pages, or the disk is full.",
+            "Cleanup is pending and will finish on the next open.",
         ]
     if scrubbed.backups:
-        sentences.append(f"It was taken out of {scrubbed.backups} backup{'s' if scrubbed.backups > 1 else ''}, too.")
+        sentences.append(f"It was also removed from {scrubbed.backups} backup{'s' if scrubbed.backups > 1 else ''}.")
     if scrubbed.elsewhere:
         sentences.append(f"Backups that Kept cannot reach may still hold it: {', '.join(scrubbed.elsewhere)}.")
     return Receipt(
