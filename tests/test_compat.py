@@ -303,7 +303,7 @@ def test_the_global_store_asks_whoever_can_be_asked(backend: StorageBackend) -> 
 
 
 def test_a_global_store_with_nobody_to_ask_belongs_to_its_program() -> None:
-    """D8, decision 27: code that never gave a callback keeps running."""
+    """D8: code that never gave a callback keeps running; docs/projects.md says why."""
     store = GlobalMemoryStore(InMemoryBackend())
     assert store.add_preference("Short answers", "style") is not None
     assert store.clear_all() is True

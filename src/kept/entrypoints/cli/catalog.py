@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 
-class Entry(NamedTuple):
+class CatalogEntry(NamedTuple):
     """One command: its heading, its one line of help, and the module that has the function `NAME_command`."""
 
     topic: str
@@ -90,8 +90,8 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     },
 }
 
-COMMANDS: Mapping[str, Entry] = {
-    name: Entry(topic, line, module)
+COMMANDS: Mapping[str, CatalogEntry] = {
+    name: CatalogEntry(topic, line, module)
     for topic, modules in _TOPICS.items()
     for module, lines in modules.items()
     for name, line in lines.items()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 import click
 from msgspec.structs import replace
 
-from kept.entrypoints.cli.catalog import COMMANDS, Entry
+from kept.entrypoints.cli.catalog import COMMANDS, CatalogEntry
 from kept.entrypoints.cli.invocation import Invocation, run, wants_json
 
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ CALLED_ELSEWHERE = {
 class Root(Group):
     """`kept` itself: its commands are listed in the catalog, and imported when they are called."""
 
-    def __init__(self, *args: Any, catalog: Mapping[str, Entry], **attributes: Any) -> None:
+    def __init__(self, *args: Any, catalog: Mapping[str, CatalogEntry], **attributes: Any) -> None:
         super().__init__(*args, **attributes)
         self._catalog = catalog
 
