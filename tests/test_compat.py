@@ -154,7 +154,7 @@ def test_a_thousand_items(backend: StorageBackend) -> None:
 
 
 def test_secrets_are_taken_out_of_every_field_of_an_item(backend: StorageBackend) -> None:
-    """C24: under this writer, too; the item keeps its shape, and is found under the id it was given."""
+    """C24: also through this backend; the item keeps its shape, and is found under the id it was given."""
     key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     backend.add(ContextItem(context_item_id=key, source=key, tags=[key], payload={"text": f"use {key}", key: [key]}))
     with backend.storage.reading() as reader:
@@ -272,7 +272,7 @@ def test_a_full_project_store_archives_its_least_important_tenth(backend: Storag
 
 
 def test_the_stores_work_on_a_backend_that_somebody_else_wrote() -> None:
-    """D1, D2: the backend is pluggable; what is no storage of ours can only delete."""
+    """D1, D2: the backend is pluggable; a backend that is not ours can only delete."""
     backend: MemoryBackend = DictionaryBackend()
     store = ProjectMemoryStore("web", backend, max_items=10)
     for number in range(11):

@@ -55,7 +55,7 @@ def real_count(vocabulary: str, subject: str) -> int:
 @pytest.mark.parametrize("half", [0, 1], ids=["even half", "odd half"])
 @pytest.mark.parametrize("language", CORPORA)
 def test_the_estimate_is_within_15_percent_and_never_10_below(language: str, half: int) -> None:
-    """Against cl100k_base; each half must hold by itself, so that no weight is fitted to a single text."""
+    """Against cl100k_base; each half must hold alone, so that no weight is fitted to a single text."""
     subject = "\n\n".join(CORPORA[language]()[half::2])
     assert len(subject) > 1400
     assert 0.90 <= tokens.estimate(subject) / real_count("cl100k_base", subject) <= 1.15

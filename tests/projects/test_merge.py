@@ -150,7 +150,7 @@ def test_a_merge_that_was_interrupted_goes_on_and_nothing_is_lost_or_doubled(
 
 
 def test_a_note_of_a_task_does_not_stand_in_for_what_is_to_last(bench: Bench) -> None:
-    """D1: the note goes with its task, and what had been merged into it would go, too."""
+    """D1: the note goes with its task, and memories merged into it would go with it."""
     old, new = bench.projects.get("old"), bench.projects.get("new")
     for project, tier in ((old, "project"), (new, "task")):
         storage = bench.storage(project)

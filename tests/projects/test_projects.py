@@ -246,7 +246,7 @@ def test_a_copy_whose_original_is_gone_is_a_move(projects: Projects, here: Path)
     assert projects.ensure(here / "copy").id == original.id
 
 
-def test_a_repository_cloned_anew_at_the_same_path_keeps_the_memory(projects: Projects, here: Path) -> None:
+def test_a_repository_cloned_again_at_the_same_path_keeps_the_memory(projects: Projects, here: Path) -> None:
     made = projects.ensure(make_repository(here / "web"))
     shutil.rmtree(here / "web")
     assert projects.ensure(make_repository(here / "web")) == made
@@ -297,7 +297,7 @@ def test_two_homes_do_not_fight_over_the_id_in_a_repository(projects: Projects, 
     assert kept_id(here / "web") == "0badcafe"
 
 
-def test_a_spoilt_id_file_is_written_anew(projects: Projects, here: Path) -> None:
+def test_a_damaged_id_file_is_rewritten(projects: Projects, here: Path) -> None:
     made = projects.ensure(make_repository(here / "web"))
     for spoilt in (b"", b"\xff\0 nonsense", b"../../../etc"):
         (here / "web/.git/kept-id").write_bytes(spoilt)
