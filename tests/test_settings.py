@@ -125,7 +125,7 @@ def test_shelf_lives_are_those_of_praxis_and_ninety_days_for_the_rest():
         "preference": 365,
         "other": 90,
     }
-    assert dict(SHELF_LIFE_DAYS) == expected, "If that is intended, change it here and run docs/generate.py."
+    assert dict(SHELF_LIFE_DAYS) == expected, "If that is intended, change it here and run: make docs"
     assert by_kind(Settings().shelf_life_days, "fact") == 90
 
 

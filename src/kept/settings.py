@@ -2,7 +2,7 @@
 
 `resolve` merges layers of plain mappings into one frozen `Settings`; `projects.config` reads the layers from files and
 the environment. The tables behind them (shelf life by kind, profiles, presets) are in `tables`.
-To add a setting: one line in `Settings`, one in `HELP`, then run `python docs/generate.py`. A setting is here because
+To add a setting: one line in `Settings`, one in `HELP`, then run `make docs`. A setting is here because
 two people need different values; any other number is a constant beside its use.
 Rule: a `Settings` that exists is valid, and an error names where the wrong value came from.
 """

@@ -1,7 +1,7 @@
 """Tables: one for each question about a kind, and the rows that profile, preset and retention choose from.
 
 Shelf life, importance and weight of a kind are here. To add a kind, name it in `model.KINDS` and give it a row in each
-table where it differs from `other`; then run `python docs/generate.py`. Writing, recall and upkeep read the tables;
+table where it differs from `other`; then run `make docs`. Writing, recall and upkeep read the tables;
 `settings` lets a person override rows.
 Rule: a table never changes at run time. Values that a person sets are in `Settings`, on top of these rows.
 """
