@@ -73,7 +73,7 @@ def test_a_change_in_order_is_a_reviewed_difference(harbor: kept.Kept) -> None:
     now = "".join(f"{query}: {' '.join(hit.ref for hit in harbor.recall(query))}\n" for query, _ in QUERIES)
     if not RANKINGS.exists():
         RANKINGS.write_text(now, "utf-8")
-        pytest.fail(f"{RANKINGS.name} is written anew: look at it, and commit it")
+        pytest.fail(f"{RANKINGS.name} was rewritten: review it and commit it")
     assert now == RANKINGS.read_text("utf-8")
 
 

@@ -265,7 +265,7 @@ def test_making_vectors_goes_on_where_it_was_interrupted(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_another_model_makes_them_all_anew(place: str, tmp_path: Path) -> None:
+def test_another_model_makes_all_of_them_again(place: str, tmp_path: Path) -> None:
     """B16: `vector_model`."""
     place = place if place == ":memory:" else str(tmp_path / place)
     later = Concepts("other")

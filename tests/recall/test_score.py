@@ -150,7 +150,7 @@ def test_the_archive_can_be_asked(memory: kept.Kept) -> None:
 
 
 def test_three_rounds_each_informed_by_the_last(memory: kept.Kept) -> None:
-    """A6, A7: nothing is injected by itself; the agent asks again with other words, and goes on without."""
+    """A6, A7: nothing is injected; the agent asks again with other words, or goes on without memory."""
     memory.remember("Signatures are HMAC-SHA256 over the raw body")
     rounds = [memory.recall(words) for words in ("webhook verification", "webhook secret check", "hmac signature body")]
     assert [len(recalled) for recalled in rounds] == [0, 0, 1]

@@ -41,7 +41,7 @@ def test_no_sessions_no_answer(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["inmemory", "sqlite"])
 def test_days_narrow_what_was_said(kind: str, tmp_path: Path) -> None:
-    """B17: `since` and `until` hold for messages, for what is led on to, and for old sessions, too."""
+    """B17: `since` and `until` hold for messages, for their neighbours, and for old sessions."""
     place = ":memory:" if kind == "inmemory" else tmp_path / "m.db"
     clock = FakeClock()
     with kept.open(place, clock=clock, settings=kept.Settings(auto_memory=False, recall_deadline_ms=60_000)) as memory:

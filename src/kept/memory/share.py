@@ -27,7 +27,7 @@ CONTEXT_SHARE = 1 / 3  # of the budget, at most, for what always holds in the pr
 
 
 class SharedContext(Struct, frozen=True, kw_only=True):
-    """What the skill is told: memories that fit its work, and what always holds in the project."""
+    """The two texts for the skill: memories that fit its work, and what always holds in the project."""
 
     memory_snippet: str = ""
     project_context: str = ""
@@ -83,10 +83,9 @@ def share(
     storages, now = context.readable(), context.now()
     rules = context.rules()
     given = None if project_context is None else _own_words(project_context, rules)
-    names = [_name(value, what, rules) for value, what in ((context.actor.name, "sender"), (to, "recipient"))]
     envelope = SharingMessage(
-        sender=names[0],
-        to=names[1],
+        sender=_name(context.actor.name, "sender", rules),
+        to=_name(to, "recipient", rules),
         payload=Payload(action=_name(action, "action", rules), context=SharedContext(project_context=given or "")),
     )
     situation = Situation(agent=context.actor.name, prompt=well_formed(query), files=several(files))

@@ -40,7 +40,7 @@ class Request(Struct, frozen=True, kw_only=True):
 
     query: str
     limit: int = 5
-    exact_top: int | None = None  # how many hits must be the very best, whatever it costs; None: all of them
+    exact_top: int | None = None  # that many hits must be exactly the best, whatever it costs; None: all of them
     profile: str | None = None  # None: as the settings say
     kinds: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()

@@ -35,7 +35,7 @@ _GROUPS = """
 
 
 class SearchWords(Struct, frozen=True):
-    """What to look for: prepared word → weight; and for words that are not in the query, how they came in."""
+    """The words to look for: prepared word → weight; and for those that are not in the query, how they came in."""
 
     weights: dict[str, float]
     reasons: dict[str, str] = {}

@@ -184,7 +184,7 @@ class _Part(Struct):
     written: list[_Written] = []
 
     def in_order(self) -> list[_Written]:
-        """As it is shown: oldest first, and what changes most often last."""
+        """As it is shown: oldest first, and the tiers that change most often last."""
         return sorted(self.written, key=lambda one: (_SHOWN_ORDER[one.entry.memory.tier], one.entry.memory.id))
 
     def as_section(self) -> Section:
@@ -240,7 +240,7 @@ def _admitted(entries: Iterable[Entry], shown: set[str], left_out: dict[str, str
 
 
 def _cost(text: str, order: Order) -> int:
-    """What a text takes of the total."""
+    """The part of the total that a text takes."""
     return max(tokens.estimate(text), _chars_as_tokens(len(text), order))
 
 

@@ -32,7 +32,7 @@ NEWEST = 100  # without a prompt, the worthiest of these are told
 
 
 class Situation(Struct, frozen=True, kw_only=True):
-    """Who is to be briefed, about what, and in the middle of what."""
+    """The agent to be briefed, its prompt, and the session and task it works in."""
 
     agent: str
     prompt: str = ""
@@ -48,7 +48,7 @@ def question_of(situation: Situation) -> Request:
 
 
 class Material(Struct, frozen=True, kw_only=True):
-    """What could be told, best first in each section, and which memories are known to contradict each other."""
+    """The memories that could be told, best first in each section, and pairs of them that contradict each other."""
 
     always: Sequence[Entry] = ()
     bridge: Sequence[Entry] = ()
@@ -131,7 +131,7 @@ def _worthiest(readers: Sequence[Reader], situation: Situation, settings: Settin
 
 
 def _about_files(files: Sequence[str], readers: Sequence[Reader]) -> list[Entry]:
-    """What is known of the files at hand, whatever the prompt is."""
+    """Memories about the files at hand, whatever the prompt is."""
     found: dict[str, Entry] = {}
     for reader in readers:
         for file in files:
@@ -153,7 +153,7 @@ def _of_task(task: str | None, readers: Sequence[Reader]) -> list[Entry]:
 
 
 def _from_other_agents(situation: Situation, readers: Sequence[Reader]) -> list[Entry]:
-    """What other agents found in the session in which this one works, newest first."""
+    """Findings of other agents in the same session, newest first."""
     if situation.session is None:
         return []
     where = Where(session=situation.session, tiers=("session",))

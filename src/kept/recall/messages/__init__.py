@@ -82,8 +82,8 @@ def recall_messages(
 ) -> Recalled:
     """The messages of the first space, or of one session in it, that answer a question best.
 
-    A hit has the form of a memory, so that whoever reads hits can read these. Never raises for anything a question
-    could say.
+    A hit has the form of a memory, so that code that reads hits can read these as well. Never raises for anything a
+    question could say.
     """
     started = given.timer()
     if not given.readers:
@@ -361,7 +361,7 @@ class WithPacked:
         period: Period = ALWAYS,
         deadline: Deadline | None = None,
     ) -> list[FoundMessage]:
-        """As of any storage, but without a time limit: somebody asked for more than the quick answer."""
+        """As in any storage, but without a time limit: the caller asked for more than the quick answer."""
         score = bm25.scorer(words, self.message_statistics(words))
         found = self._reader.search_messages(words, limit=limit, session=session, period=period)
         old = (one for one in self._old(session) if period.holds(one.message.at))

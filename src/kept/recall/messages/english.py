@@ -18,7 +18,7 @@ _FILLERS = """
     hers there here not no than then so many much ever any some often long kind type sort thing person people like also
     get got"""
 
-# Words of somebody who asks back: about the asking, or about the order of things, rather than the matter itself.
+# Words about the asking, or about the order of things, rather than about the matter itself.
 _ASIDES = """
     remind wonder previous conversation chat mention recommend suggest provide name total number order earliest latest
     first last ago past passed follow up going back looking through thinking remember plan again trying confirm
