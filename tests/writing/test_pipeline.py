@@ -10,6 +10,7 @@ import pytest
 import kept
 from kept.model import Draft, Origin, Redaction, Source
 from kept.tables import PRESETS
+from kept.writing import pipeline
 from kept.writing.admit import POINTS, REASONS, is_chatter, is_instruction_like, is_promotable, points
 from tests.builders import FakeClock
 
@@ -43,6 +44,23 @@ def test_what_is_remembered_on_purpose_is_confirmed(memory: kept.Kept) -> None:
     assert receipt.memory is not None
     assert (receipt.memory.status, receipt.memory.confidence) == ("confirmed", 1.0)
     assert memory.remember("Pin me", pin=True).memory.status == "pinned"  # type: ignore[union-attr]
+
+
+def test_a_memory_turns_back_into_the_draft_it_came_from() -> None:
+    """No field is forgotten on the way there or back, also not one that is added later."""
+    draft = Draft(
+        content=LONG_ENOUGH, kind="decision", tags=("db",), files=("src/a.py",), importance=0.6, confidence=0.7,
+        pin=True, tier="session", topic="import job", source=Source(origin="user", agent="me", line=3), key="k1",
+        scope="items", item_type="claim", title="The import", data={"stage": "plan"},
+    )  # fmt: skip
+    defaults = Draft(content="")
+    assert [name for name in Draft.__struct_fields__ if getattr(draft, name) == getattr(defaults, name)] == []
+    ready = pipeline.prepare(draft, pipeline.WriteRules(preset=PRESETS["balanced"], source=Source()))
+    assert isinstance(ready, pipeline.Ready)
+    to = pipeline.Destination(space="project/x", at=datetime(2026, 1, 1, tzinfo=UTC), new_uid=lambda: "u1")
+    memory = pipeline.to_memory(ready, to)
+    assert memory.as_draft() == ready.draft == draft
+    assert memory.as_draft(tier="project").tier == "project"
 
 
 @pytest.mark.parametrize("origin", [o for o in get_args(Origin) if o not in ("user", "agent")])
@@ -456,11 +474,11 @@ def test_many_statements_may_be_strings(memory: kept.Kept) -> None:
 @pytest.mark.parametrize(
     ("given", "word"),
     [
-        ("one", "not many"),
-        (["one", 2], "Statement 2 .* int"),
-        ({"content": "one"}, "not many"),
-        (7, "not many"),
-        (None, "not many"),
+        ("one", "Expected a list of drafts"),
+        (["one", 2], "Draft 2 must be .* not int"),
+        ({"content": "one"}, "Expected a list of drafts"),
+        (7, "Expected a list of drafts"),
+        (None, "Expected a list of drafts"),
     ],
 )
 def test_what_is_no_list_of_statements_is_an_error_and_stores_nothing(
