@@ -21,6 +21,7 @@ from kept.ports import (
     COMMON_HANDLE,
     Deadline,
     Period,
+    Prepared,
     Ranking,
     Statistics,
     Storage,
@@ -876,6 +877,32 @@ def promise_messages_are_searched_apart_from_memories(bench: Bench) -> None:
         statistics = reader.message_statistics(words)
         assert (statistics.rows, statistics.rows_with) == (3, {words[0]: 2})
         assert reader.statistics(words).rows == 1
+
+
+def promise_messages_are_ranked_by_the_same_rule_everywhere(bench: Bench) -> None:
+    """B17: best BM25 first; of equals the latest, then the one in the last session by name, then the last number."""
+    storage = bench.open()
+    lines = [
+        said(1, "harbor", at=START),
+        said(2, "a harbor and a lighthouse, far away from the city where nobody has ever seen a ship come home"),
+        said(3, "harbor, harbor, harbor"),
+        said(4, "harbor", at=START + timedelta(days=1)),
+        said(5, "the lighthouse"),
+        said(6, "nothing of the kind"),
+        *(said(number, "some other words entirely") for number in range(20, 40)),
+    ]
+    with storage.writing(stamp()) as tx:
+        tx.append(lines)
+        tx.append([said(7, "harbor", "s2", at=START), said(8, "harbor", "s2", at=START), said(9, "harbor", "s2")])
+    words = text.query_words("harbor lighthouse")
+    with bench.reopen(storage).reading() as reader:
+        found = reader.search_messages(words, limit=20)
+        relevance = bm25.scorer(words, reader.message_statistics(words), by_tokens=True)
+        ranks = [relevance(Prepared(hit.words, "", "", "", "", hit.n_words, hit.n_words)) for hit in found]
+        best = reader.search_messages(words, limit=3)
+    assert ranks == sorted(ranks, reverse=True)
+    assert [hit.message.id for hit in found] == ["m5", "m3", "m4", "m8", "m7", "m1", "m9", "m2"]
+    assert best == found[:3]
 
 
 def promise_many_changes_at_once_are_as_one_after_the_other(bench: Bench) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from kept import bm25, journal
 from kept.model import Memory, Scope, replace
-from kept.ports import BY_MATCH, LIVE, Found, Stamp, Statistics, Where
+from kept.ports import BY_MATCH, LIVE, Found, FoundMessage, Stamp, Statistics, Where
 from kept.storage import inmemory
 from kept.storage.inmemory import InMemoryBookkeeping, InMemoryReader, InMemoryStorage, InMemoryTransaction, State
 from kept.storage.shared import matches
@@ -253,6 +253,11 @@ def search_oldest_first(self: InMemoryReader, words: Any, where: Where = LIVE, *
     return sorted(InMemoryReader.search(self, words, where, **how), key=lambda hit: hit.memory.id)
 
 
+def search_messages_in_their_order(self: InMemoryReader, words: Any, **how: Any) -> list[FoundMessage]:
+    found = InMemoryReader.search_messages(self, words, **how)
+    return sorted(found, key=lambda hit: (hit.message.session, hit.message.n))
+
+
 def statistics_of_everything(self: InMemoryReader, words: Any, where: Where = LIVE) -> Statistics:
     return InMemoryReader.statistics(self, words, Where(shelf="any", scope=None))
 
@@ -323,6 +328,7 @@ FAULTS: dict[str, type[InMemoryStorage]] = {
     "finds the forgotten": faulty_reader(search=search_also_the_forgotten),
     "limit before filter": faulty_reader(search=search_with_the_limit_first),
     "no order": faulty_reader(search=search_oldest_first),
+    "messages in no order": faulty_reader(search_messages=search_messages_in_their_order),
     "no weight": faulty_reader(search=search_by_match_alone),
     "no end of ranking": faulty_reader(search=search_as_far_back_as_there_is),
     "statistics of all shelves": faulty_reader(statistics=statistics_of_everything),

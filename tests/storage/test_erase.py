@@ -257,11 +257,11 @@ def test_an_index_whose_pages_run_empty_still_finds_everything(seed: int, tmp_pa
     storage = SqliteStorage(tmp_path / "kept.db")
     words = sorted({f"{dice.choice('aeou秘密')}{dice.randrange(10_000):04}" for _ in range(400)})
     with storage.writing(stamp()) as tx:
-        tx._connection.execute("insert into live_fts (live_fts, rank) values ('pgsz', 64)")
+        tx.view.connection.execute("insert into live_fts (live_fts, rank) values ('pgsz', 64)")
         for start in range(0, len(words), 100):
             for word in words[start : start + 100]:
                 tx.add(memory(word), "remember")
-            tx._connection.execute("insert into live_fts (live_fts) values ('optimize')")
+            tx.view.connection.execute("insert into live_fts (live_fts) values ('optimize')")
     while len(words) > 3:
         first = dice.choice([0, dice.randrange(len(words)), len(words) - 40])
         doomed, words = set(words[max(0, first) : first + 60]), words[: max(0, first)] + words[first + 60 :]
@@ -272,8 +272,8 @@ def test_an_index_whose_pages_run_empty_still_finds_everything(seed: int, tmp_pa
         with storage.reading() as reader:
             for word in words:
                 assert [hit.memory.content for hit in reader.search(text.words(word)[:1], limit=700)].count(word) == 1
-            reader._connection.execute("insert into live_fts (live_fts, rank) values ('integrity-check', 1)")
-            assert erase_canaries.stray_separators(reader._connection, "live") == []
+            reader.view.connection.execute("insert into live_fts (live_fts, rank) values ('integrity-check', 1)")
+            assert erase_canaries.stray_separators(reader.view.connection, "live") == []
     storage.close()
 
 
@@ -283,12 +283,12 @@ def test_a_common_word_is_forgotten_when_the_last_memory_with_it_goes(tmp_path: 
         doomed = tx.add(memory("zebrafish zebrafish"), "remember")
         tx.add(memory("haddock"), "remember")
         words = [("live", "zebrafish", 500), ("live", "haddock", 500)]
-        tx._connection.executemany("insert into hot_words (shelf, word, rows_with) values (?, ?, ?)", words)
+        tx.view.connection.executemany("insert into hot_words (shelf, word, rows_with) values (?, ?, ?)", words)
     with storage.writing(stamp()) as tx:
         tx.erase(doomed)
-        left = tx._connection.execute("select word from hot_words").fetchall()
+        left = tx.view.connection.execute("select word from hot_words").fetchall()
     with storage.reading() as reader:
-        left = reader._connection.execute("select word from hot_words").fetchall()
+        left = reader.view.connection.execute("select word from hot_words").fetchall()
     assert left == [("haddock",)]
     storage.close()
 

@@ -226,8 +226,8 @@ def test_many_conflicts_that_went_with_a_memory_are_explained_at_once(tmp_path: 
     erase(storage, first)
     asked: list[str] = []
     with storage.reading() as reader:
-        reader._connection.exec_trace = lambda cursor, sql, bindings: asked.append(sql) or True
+        reader.view.connection.exec_trace = lambda cursor, sql, bindings: asked.append(sql) or True
         assert sum(event.changed is None for event in reader.events()) == 1 + len(others)
-        reader._connection.exec_trace = None
+        reader.view.connection.exec_trace = None
     storage.close()
     assert len(asked) <= 5

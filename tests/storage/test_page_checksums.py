@@ -535,7 +535,7 @@ def test_a_page_that_is_just_being_swept_is_no_damage(path: Path, monkeypatch: p
 
 def everything(reader: Any) -> list[Memory]:
     """Read every page that an answer can come from."""
-    reader._connection.execute("pragma integrity_check").fetchall()
+    reader.view.connection.execute("pragma integrity_check").fetchall()
     found: list[Memory] = reader.select(ANYWHERE, limit=1000)
     return found
 

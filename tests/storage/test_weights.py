@@ -8,8 +8,8 @@ import pytest
 
 from kept.model import Memory, replace
 from kept.ports import Ranking
-from kept.storage.sqlite import SqliteStorage
-from kept.storage.sqlite.index import weights
+from kept.storage.sqlite import SqliteStorage, index
+from kept.storage.weights import Weights
 from tests.behind import behind
 from tests.builders import START, memory, stamp
 
@@ -65,14 +65,14 @@ def test_what_is_taken_back_is_not_remembered(storage: SqliteStorage) -> None:
 
 
 def test_only_chunks_that_changed_are_read_again(storage: SqliteStorage) -> None:
-    held = weights.Weights()
+    held = Weights()
     with storage.reading() as reader:
-        before = held.read(reader._connection, up_to=ROWS)
-        assert held.read(reader._connection, up_to=ROWS) is before
+        before = held.read(reader.index, up_to=ROWS)
+        assert held.read(reader.index, up_to=ROWS) is before
     kept_chunk = held._chunks[0]
     praise(storage, 1_200, 3)
     with storage.reading() as reader:
-        after = held.read(reader._connection, up_to=ROWS)
+        after = held.read(reader.index, up_to=ROWS)
     assert held._chunks[0] is kept_chunk
     assert [id for id in range(ROWS) if before.feedbacks[id] != after.feedbacks[id]] == [1_200]
 
@@ -85,10 +85,10 @@ def test_nothing_is_wanted_and_nothing_is_found(storage: SqliteStorage) -> None:
 @pytest.mark.parametrize("column", ["lengths", "feedbacks", "others", "days"])
 def test_doctor_notices_a_changed_byte(storage: SqliteStorage, column: str) -> None:
     connection = behind(storage.path)
-    assert weights.wrong(connection) == []
+    assert index.wrongly_weighed(connection) == []
     blob: Any = connection.execute(f"select {column} from weights where chunk = 1").get
     connection.execute(f"update weights set {column} = ? where chunk = 1", (bytes([blob[0] ^ 1]) + blob[1:],))
-    damaged = weights.wrong(connection)
+    damaged = index.wrongly_weighed(connection)
     connection.close()
     assert damaged == list(range(1_000, ROWS + 1))
 

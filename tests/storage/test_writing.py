@@ -19,10 +19,10 @@ from kept.model import Alias, Allowance, Conflict, Memory, Pause, Record, Sessio
 from kept.ports import ANYWHERE
 from kept.storage.lock import Turns
 from kept.storage.shared import prepare
-from kept.storage.sqlite import SqliteStorage, rows
+from kept.storage.sqlite import SqliteStorage, index, rows
 from kept.storage.sqlite.encoding import microseconds
-from kept.storage.sqlite.index import weights
 from kept.storage.sqlite.writer import SqliteTransaction
+from kept.storage.weights import Weights
 from tests.builders import memory, stamp
 
 NOW = datetime(2026, 5, 1, 12, 30, tzinfo=UTC)
@@ -120,11 +120,11 @@ def test_a_full_disk_that_ends_the_transaction_ends_the_turn(storage: SqliteStor
 
     def go_on_although_it_is_full() -> None:
         with storage.writing(stamp()) as tx:
-            connection = tx._connection
+            connection = tx.view.connection
             connection.execute(f"pragma max_page_count = {connection.execute('pragma page_count').get}")
             with pytest.raises(apsw.FullError):
                 fill(tx)
-            tx._bare.execute("pragma max_page_count = 1000000")
+            tx.view.bare.execute("pragma max_page_count = 1000000")
             assert not connection.in_transaction
             tx.add(memory("As if nothing had happened"), "remember")
 
@@ -186,7 +186,7 @@ def assert_whole(storage: SqliteStorage) -> None:
     """The chain has no gap, and what memories are weighed by is theirs."""
     with storage.reading() as reader:
         assert journal.broken_links(reader.events()) == []
-        assert weights.wrong(reader._connection) == []
+        assert index.wrongly_weighed(reader.view.connection) == []
 
 
 def test_a_turn_goes_on_where_the_last_one_ended_without_asking_the_file(storage: SqliteStorage) -> None:
@@ -253,7 +253,7 @@ def test_nothing_of_an_erased_memory_comes_back_with_the_next(storage: SqliteSto
         tx.erase(first)
         tx.add(memory("Another"), "remember")
     with storage.reading() as reader:
-        numbers = weights.Weights().read(reader._connection, up_to=2)
+        numbers = Weights().read(reader.index, up_to=2)
     assert (numbers.lengths[1], numbers.feedbacks[1], numbers.others[1], numbers.days[1]) == (0, 0, 0, 0)
     assert numbers.lengths[2] > 0
 

@@ -7,11 +7,11 @@ more than some ten thousand memories belongs into SQLite.
 
 import secrets
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from itertools import combinations
+from math import inf
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,36 +19,35 @@ from msgspec import Struct, field
 
 from kept import bm25, journal, text, vectors
 from kept.errors import Busy, NotAllowed, NotFound, StorageError
-from kept.model import Alias, Allowance, Conflict, Event, Memory, Message, Pause, Record, Scope, Session, Task, replace
+from kept.model import Alias, Allowance, Conflict, Event, Memory, Message, Pause, Record, Session, Task, replace
 from kept.ports import (
-    BY_MATCH,
-    COMMON_HANDLE,
+    ALWAYS,
+    ANYWHERE,
     LIVE,
     BackedUp,
     Deadline,
     Found,
+    FoundMessage,
+    Period,
     Prepared,
     R,
-    Ranking,
     Restored,
     Scrubbed,
     Stamp,
-    Statistics,
     TooLate,
     VectorState,
     Where,
 )
-from kept.storage.messages import MessageReader, MessageWriter
+from kept.storage.messages import MessageReader, MessageRow, MessageWriter
+from kept.storage.ranking import IndexReader, Postings, handles_of
 from kept.storage.shared import (
     RECEIPTS_KEPT,
     WRITE_WAIT_S,
     check_limit,
     index_of,
-    indexes,
     matches,
     prepare,
     tombstone,
-    weight,
 )
 
 Salt = Callable[[int], str]
@@ -127,13 +126,24 @@ class State(Struct):
         return tables[noun]
 
 
-class InMemoryReader(MessageReader):
-    """Reads one state of one space."""
+class InMemoryReader(IndexReader, MessageReader):
+    """Reads one state of one space. It is its own index: every search looks at every memory."""
+
+    narrowing = None
 
     def __init__(self, space: str, state: State, prepared: dict[int, tuple[Memory, Prepared]]) -> None:
         self.space = space
         self._state = state
         self._prepared = prepared
+        self._deadline: Deadline | None = None
+
+    @property
+    def index(self) -> "InMemoryReader":
+        return self
+
+    @property
+    def message_rows(self) -> "InMemoryMessages":
+        return InMemoryMessages(self._state)
 
     def get(self, noun: type[R], id: int) -> R | None:
         return cast("R | None", self._state.table(noun).get(id))
@@ -158,73 +168,6 @@ class InMemoryReader(MessageReader):
 
     def count(self, where: Where = LIVE) -> int:
         return sum(matches(memory, where) for memory in self._state.memories.values())
-
-    def search(
-        self,
-        words: Sequence[str],
-        where: Where = LIVE,
-        *,
-        limit: int,
-        ranking: Ranking = BY_MATCH,
-        also: Sequence[str] = (),
-        among: int | None = None,
-        newest: bool = False,
-        deadline: Deadline | None = None,
-    ) -> list[Found]:
-        check_limit(limit)
-        relevance = ranking.relevance or bm25.scorer(
-            words, self.statistics(words, where), ranking.columns, by_tokens=True
-        )
-        wanted = set(words)
-        found: list[Found] = []
-        for id in sorted(self._state.memories, reverse=True):
-            if deadline is not None and deadline.is_over():
-                raise TooLate
-            memory = self._state.memories[id]
-            if memory.is_forgotten or not matches(memory, where):
-                continue
-            prepared = self._prepare(memory)
-            if not wanted.isdisjoint(_tokens(prepared)):
-                found.append(Found(memory, prepared, relevance(prepared) * weight(memory, ranking)))
-        if not newest:
-            found = sorted(found[:among], key=lambda hit: -hit.rank)
-        return found[:limit]
-
-    def statistics(self, words: Sequence[str], where: Where = LIVE) -> Statistics:
-        rows = n_words = n_tokens = 0
-        rows_with = dict.fromkeys(words, 0)
-        wanted = indexes(where)
-        for memory in self._state.memories.values():
-            if index_of(memory) not in wanted:
-                continue
-            prepared = self._prepare(memory)
-            rows += 1
-            n_words += prepared.n_words
-            n_tokens += prepared.n_tokens
-            held = _tokens(prepared)
-            for word in rows_with:
-                rows_with[word] += word in held
-        return Statistics(rows, n_words, n_tokens, rows_with)
-
-    def alike(self, texts: Sequence[Sequence[str]], scope: Scope, *, limit: int) -> list[list[Memory]]:
-        check_limit(limit)
-        listed: dict[str, list[Memory]] = {}
-        for memory in self.select(Where(scope=scope), limit=len(self._state.memories)):
-            for handle in text.handles(self._prepare(memory).words.split()):
-                listed.setdefault(handle, []).append(memory)
-        found = []
-        for words in texts:
-            handles = text.handles(words)
-            shared = Counter(memory.id for handle in handles for memory in listed.get(handle, [])[:COMMON_HANDLE])
-            enough = [(-times, -id) for id, times in shared.items() if times >= text.enough_handles(len(handles))]
-            found.append([self._state.memories[-id] for _, id in sorted(enough)[:limit]])
-        return found
-
-    def vocabulary(self, beginning: str, where: Where = LIVE, *, limit: int) -> list[str]:
-        check_limit(limit)
-        wanted = indexes(where)
-        held = (_tokens(self._prepare(m)) for m in self._state.memories.values() if index_of(m) in wanted)
-        return sorted({token for tokens in held for token in tokens if token.startswith(beginning)})[:limit]
 
     def events(
         self,
@@ -294,11 +237,159 @@ class InMemoryReader(MessageReader):
     def is_erased(self, fingerprint: str) -> bool:
         return tombstone(self._state.key, fingerprint) in self._state.tombstones
 
+    @contextmanager
+    def until(self, deadline: Deadline | None) -> Iterator[None]:
+        self._deadline = deadline
+        try:
+            yield
+        finally:
+            self._deadline = None
+
+    def postings(
+        self, words: Sequence[str], where: Where, *, newest: int | None = None, beside: Sequence[str] = ()
+    ) -> Postings:
+        held: Postings = {word: [] for word in words}
+        n_found = 0
+        for id in sorted(self._state.memories, reverse=True):
+            if self._deadline is not None and self._deadline.is_over():
+                raise TooLate
+            memory = self._state.memories[id]
+            if n_found == newest:
+                break
+            if memory.is_forgotten or not matches(memory, where):
+                continue
+            tokens = _tokens(self._prepare(memory))
+            found = [word for word in words if word in tokens]
+            n_found += bool(found)
+            for word in found:
+                held[word].append(id)
+        return held
+
+    def counts(self, shelf: str) -> tuple[int, int, int]:
+        prepared = self._prepared_on(shelf)
+        return len(prepared), sum(one.n_words for one in prepared), sum(one.n_tokens for one in prepared)
+
+    def rows_with(self, shelf: str, words: Sequence[str]) -> dict[str, int]:
+        held = [_tokens(prepared) for prepared in self._prepared_on(shelf)]
+        return {word: sum(word in tokens for tokens in held) for word in words}
+
+    def memories(
+        self, ids: Sequence[int], words: Sequence[str] = (), where: Where = ANYWHERE
+    ) -> list[tuple[Memory, Prepared]]:
+        found = [self._state.memories[id] for id in ids if id in self._state.memories]
+        return [(memory, self._prepare(memory)) for memory in found]
+
+    def terms(self, shelf: str, beginning: str, limit: int) -> list[str]:
+        tokens = {token for prepared in self._prepared_on(shelf) for token in _tokens(prepared)}
+        return sorted(token for token in tokens if token.startswith(beginning))[:limit]
+
+    def listed(self, handles: Sequence[int], newest: int) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {handle: [] for handle in handles}
+        for id in sorted(self._state.memories, reverse=True):
+            for handle in found.keys() & handles_of(self._state.memories[id]):
+                found[handle].append(id)
+        return {handle: ids[:newest] for handle, ids in found.items()}
+
+    def _prepared_on(self, shelf: str) -> list[Prepared]:
+        return [self._prepare(memory) for memory in self._state.memories.values() if index_of(memory) == shelf]
+
     def _prepare(self, memory: Memory) -> Prepared:
         known = self._prepared.get(memory.id)
         if known is None or known[0] is not memory:
             known = self._prepared[memory.id] = (memory, prepare(memory))
         return known[1]
+
+
+class InMemoryMessages:
+    """The messages of one state. A packed session stays as it is, and is only left out of searches."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def session(self, name: str) -> Session | None:
+        return next((session for session in self._state.sessions.values() if session.name == name), None)
+
+    def stored(self, session: str, *, after: int = 0, limit: int | None = None) -> list[Message]:
+        if session in self._state.packed:
+            return []
+        return [message for message in self._state.messages.get(session, ()) if message.n > after][:limit]
+
+    def packed(self, session: str) -> list[Message]:
+        return [*self._state.messages.get(session, ())] if session in self._state.packed else []
+
+    def last_number(self, session: str) -> int:
+        return max((message.n for message in self.stored(session)), default=0)
+
+    def at(self, places: Sequence[tuple[str, int]]) -> list[FoundMessage]:
+        wanted = set(places)
+        return [found for found in self._searchable() if (found.message.session, found.message.n) in wanted]
+
+    @contextmanager
+    def until(self, deadline: Deadline | None) -> Iterator[None]:
+        if deadline is not None and deadline.is_over():
+            raise TooLate
+        yield
+
+    def postings(self, words: Sequence[str], session: str | None, period: Period) -> Postings:
+        held: Postings = {word: [] for word in words}
+        for id, found in enumerate(self._searchable()):
+            if session in (None, found.message.session) and period.holds(found.message.at):
+                for word in held.keys() & set(found.words.split()):
+                    held[word].append(id)
+        return held
+
+    def counts(self) -> tuple[int, int, int]:
+        found = self._searchable()
+        n_words = sum(one.n_words for one in found)
+        return len(found), n_words, n_words
+
+    def rows_with(self, words: Sequence[str]) -> dict[str, int]:
+        return {word: len(ids) for word, ids in self.postings(words, None, ALWAYS).items()}
+
+    def lengths(self, ids: Sequence[int]) -> dict[int, int]:
+        found = self._searchable()
+        return {id: found[id].n_words for id in ids}
+
+    def read(self, ids: Sequence[int]) -> list[MessageRow]:
+        found = self._searchable()
+        return [MessageRow(found[id].words, found[id].n_words, _newer(found[id].message), found[id]) for id in ids]
+
+    def found(self, read: MessageRow, words: Sequence[str]) -> FoundMessage:
+        return cast("FoundMessage", read.row)
+
+    def has(self, session: str, id: str, role: str | None = None) -> bool:
+        return any(message.id == id and role in (None, message.role) for message in self.stored(session))
+
+    def insert(self, message: Message) -> None:
+        said = (*self._state.messages.get(message.session, ()), message)
+        self._state.messages[message.session] = tuple(sorted(said, key=lambda one: one.n))
+
+    def delete(self, session: str, n: int) -> None:
+        left = tuple(message for message in self._state.messages[session] if message.n != n)
+        self._state.messages[session] = left
+        if not left:
+            del self._state.messages[session]
+
+    def pack(self, session: str, messages: Sequence[Message]) -> None:
+        self._state.messages[session] = tuple(messages)
+        self._state.packed.add(session)
+
+    def unpack(self, session: str) -> None:
+        if session in self._state.packed:
+            self._state.packed.remove(session)
+            del self._state.messages[session]
+
+    def _searchable(self) -> list[FoundMessage]:
+        return [
+            FoundMessage(message, " ".join(text.words(message.content)), text.count_words(message.content))
+            for session, messages in self._state.messages.items()
+            if session not in self._state.packed
+            for message in messages
+        ]
+
+
+def _newer(message: Message) -> tuple[float, str, int]:
+    return -inf if message.at is None else message.at.timestamp(), message.session, message.n
 
 
 class InMemoryTransaction(InMemoryReader, MessageWriter):
@@ -358,6 +449,9 @@ class InMemoryTransaction(InMemoryReader, MessageWriter):
         state.tombstones |= {tombstone(state.key, fingerprint) for fingerprint in fingerprints}
         self.has_erased = True
         self._append(action, memory.uid, {})
+
+    def note_erased(self, session: str) -> None:
+        self.has_erased = True
 
     def _log(self, action: str, before: Record | None, after: Record | None) -> None:
         record = after or before

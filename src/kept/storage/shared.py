@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Generic, ParamSpec, TypeVar, cast
 
 from kept import text, worth
-from kept.errors import InvalidInput
+from kept.errors import Corrupt, InvalidInput
 from kept.model import Memory
 from kept.ports import Prepared, Ranking, Shelf, Where
 from kept.tables import by_kind
@@ -110,6 +110,14 @@ def check_limit(limit: int) -> None:
     """Raise InvalidInput for a limit that no answer can have."""
     if type(limit) is not int or not 0 <= limit < MOST:
         raise InvalidInput(f"A limit of {limit!r} makes no sense.", hint="Give a whole number, 0 or more.")
+
+
+def damaged(what: str) -> Corrupt:
+    """The error to raise when `what` is not as it was written."""
+    return Corrupt(
+        f"{what} is damaged: what the file holds is not what was written.",
+        hint="Nothing was changed. `kept doctor` says what can be saved.",
+    )
 
 
 def prepare(memory: Memory) -> Prepared:

@@ -13,17 +13,19 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import apsw
 
 from kept.errors import Busy, Corrupt, InvalidInput, KeptError, StorageError
+from kept.ports import Deadline, TooLate
 from kept.storage import lock
 from kept.storage.shared import block
 from kept.storage.sqlite import pages, schema
-from kept.storage.sqlite.rows import damaged
+from kept.storage.sqlite.rows import MEMORY_SELECT, damaged, json_text
 
 # Before 3.51.3 a WAL file can be corrupted when two connections write and checkpoint at the same moment,
 # which is what a hook, an MCP server and the CLI do. Two older branches got the fix, too.
@@ -32,6 +34,7 @@ _ALSO_FIXED = ((3, 50, 7), (3, 44, 6))
 
 READ_WAIT_MS = 5_000  # a reader meets a lock only while a WAL is being recovered or a file is closed for good
 _WAL_LIMIT_BYTES = 64 * 1024 * 1024
+PROGRESS_STEPS = 2_000  # virtual machine steps between two looks at the clock: some tens of microseconds
 
 
 def check_library(version: str) -> None:
@@ -255,6 +258,50 @@ def _ours(error: apsw.Error, path: Path) -> KeptError:
             return StorageError(
                 f"SQLite failed on {path}: {error}.", hint="Nothing was stored. Try again; then `kept doctor`."
             )
+
+
+class View:
+    """One consistent look at a file, through a connection that is inside a transaction: what all readers read with."""
+
+    def __init__(self, space: str, connection: apsw.Connection) -> None:
+        self.space = space
+        self.bare = connection
+
+    @property
+    def connection(self) -> apsw.Connection:
+        """For whoever looks at anything. A turn to write first writes the rows that wait."""
+        return self.bare
+
+    def fetch(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        """All rows of a query."""
+        try:
+            return self.connection.execute(sql, values).fetchall()
+        except UnicodeDecodeError as error:
+            raise damaged("A text of this file") from error
+
+    def meta(self, name: str) -> str | None:
+        """A fact about the file itself."""
+        found = self.fetch("select value from meta where name = ?", (name,))
+        return str(found[0][0]) if found else None
+
+    def memory_rows(self, ids: Sequence[int]) -> list[Any]:
+        """The rows, as rows.to_memory takes them, of the memories with these ids, in that order."""
+        sql = f"select {MEMORY_SELECT} from json_each(?) wanted cross join memories m on m.id = wanted.value"
+        return self.fetch(sql, (json_text(ids),))
+
+    @block
+    def until(self, deadline: Deadline | None) -> Iterator[None]:
+        """Raise TooLate inside the block, soon after the deadline is over."""
+        if deadline is None:
+            yield
+            return
+        self.bare.set_progress_handler(deadline.is_over, PROGRESS_STEPS)
+        try:
+            yield
+        except apsw.InterruptError as error:
+            raise TooLate from error
+        finally:
+            self.bare.set_progress_handler(None)
 
 
 class Pool:

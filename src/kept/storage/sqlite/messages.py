@@ -1,181 +1,123 @@
-"""Conversations in a SQLite space: messages are rows that are only ever added, with an index of their own.
+"""Conversations in a SQLite space, as SQL: rows that are only ever added, with an index of their own.
 
-Mixed into reader.py and transaction.py. A session that has not been touched for long is packed: its messages become one
-compressed row and leave the index. Rule: a message that was acknowledged reads the same for ever.
+storage/messages.py decides what is added, packed and erased, and ranks. Rule: a row carries a checksum of its values,
+and no message leaves this file unless it still matches.
 """
 
-import zlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from itertools import groupby
+from functools import lru_cache
 from typing import Any
 
-import apsw
 import msgspec
 
 from kept import text
 from kept.model import Message, Session
-from kept.ports import ALWAYS, Deadline, FoundMessage, Period, Statistics
-from kept.storage.messages import blank, free_id
-from kept.storage.shared import check_limit
-from kept.storage.sqlite import encoding, rows
+from kept.ports import ALWAYS, Deadline, FoundMessage, Period
+from kept.storage.messages import MessageRow, from_pack, to_pack
+from kept.storage.ranking import Postings
+from kept.storage.shared import damaged
+from kept.storage.sqlite import encoding, index, rows
+from kept.storage.sqlite.connection import View
 
 COLUMNS = ("session", "n", "message_id", "role", "content", "name", "input", "at", "speaker", "words", "n_words")
+_AT, _WORDS, _N_WORDS = (COLUMNS.index(column) for column in ("at", "words", "n_words"))
 _SELECT = ", ".join(f"m.{column}" for column in (*COLUMNS, "checksum"))
+_INSERT = f"insert into messages ({', '.join(COLUMNS)}, checksum) values ({', '.join('?' * (len(COLUMNS) + 1))})"
 
-_encode = msgspec.json.Encoder().encode
 _decode_input = msgspec.json.Decoder(dict[str, Any]).decode
-_decode_pack = msgspec.json.Decoder(list[Message]).decode
 
 
-class MessageReader:
-    """Reads messages through a connection that is inside a transaction."""
+class SqliteMessages:
+    """The messages as one view of the file sees them; in a turn to write, also to change them."""
 
-    _connection: apsw.Connection
-    space: str
-    _fetch: Callable[..., list[Any]]
-    _holds_any: Callable[[str, Sequence[str]], bool]
-    _interrupted_at: Callable[[Deadline | None], AbstractContextManager[None]]
+    last_id = 0  # the number that the file gave to the last message that was added
+
+    def __init__(self, view: View) -> None:
+        self._view = view
 
     def session(self, name: str) -> Session | None:
         sql = f"select {', '.join(rows.columns_of(Session))} from sessions where name = ?"
-        found = self._fetch(sql, (name,))
-        return rows.to_record(Session, found[0], self.space) if found else None
+        found = self._view.fetch(sql, (name,))
+        return rows.to_record(Session, found[0], self._view.space) if found else None
 
-    def messages(self, session: str, *, after: int = 0, limit: int | None = None) -> list[Message]:
+    def stored(self, session: str, *, after: int = 0, limit: int | None = None) -> list[Message]:
         sql = f"select {_SELECT} from messages m where m.session = ? and m.n > ? order by m.n limit ?"
-        found = self._fetch(sql, (session, after, -1 if limit is None else limit))
-        if found:
-            return [_found(row).message for row in found]
-        return [message for message in self._packed(session) if message.n > after][:limit]
+        return [_found(row).message for row in self._view.fetch(sql, (session, after, -1 if limit is None else limit))]
+
+    def packed(self, session: str) -> list[Message]:
+        found = self._view.fetch("select body from packed_sessions where session = ?", (session,))
+        return from_pack(session, found[0][0]) if found else []
 
     def last_number(self, session: str) -> int:
-        ((last,),) = self._fetch("select max(n) from messages where session = ?", (session,))
-        return int(last) if last is not None else max((message.n for message in self._packed(session)), default=0)
+        return int(self._view.fetch("select max(n) from messages where session = ?", (session,))[0][0] or 0)
 
-    def messages_at(self, places: Sequence[tuple[str, int]]) -> list[FoundMessage]:
-        sql = f"select {_SELECT} from messages m where m.session = ? and m.n = ?"
-        return [_found(row) for place in places for row in self._fetch(sql, place)]
-
-    def search_messages(
-        self,
-        words: Sequence[str],
-        *,
-        limit: int,
-        session: str | None = None,
-        period: Period = ALWAYS,
-        deadline: Deadline | None = None,
-    ) -> list[FoundMessage]:
-        check_limit(limit)
-        if not words:
-            return []
-        # Ranked by number, and only the best are read: sorting whole messages takes longer than ranking them.
-        within, values = _within(session, period)
+    def at(self, places: Sequence[tuple[str, int]]) -> list[FoundMessage]:
         sql = f"""
             select {_SELECT}
-            from (
-              select rowid as id, bm25(messages_fts) as relevance
-              from messages_fts
-              where messages_fts match ? {within}
-              order by relevance, id desc
-              limit ?
-            ) f
-            join messages m on m.id = f.id
-            order by f.relevance, f.id desc"""
-        match = " OR ".join(f'"{word}"' for word in dict.fromkeys(words))
-        with self._interrupted_at(deadline):
-            found = [_found(row) for row in self._fetch(sql, (match, *values, limit))]
-        for hit in found:
-            if not self._holds_any(hit.words, words):
-                at = f"message {hit.message.n} of session {hit.message.session}"
-                raise rows.damaged(f"The index of messages, which says that {at} matches,")
-        return found
+            from json_each(?) place
+            cross join messages m on m.session = place.value ->> 0 and m.n = place.value ->> 1"""
+        return [_found(row) for row in self._view.fetch(sql, (rows.json_text(places),))]
 
-    def message_statistics(self, words: Sequence[str]) -> Statistics:
-        counts = self._fetch("select rows, words, tokens from corpus where shelf = 'messages'")
-        if not counts:
-            raise rows.damaged("The word count of messages")
-        n_rows, n_words, n_tokens = counts[0]
-        rows_with = {word: self._messages_with(word) for word in dict.fromkeys(words)}
-        return Statistics(n_rows, n_words, n_tokens, rows_with)
+    def until(self, deadline: Deadline | None) -> AbstractContextManager[None]:
+        return self._view.until(deadline)
 
-    def _messages_with(self, word: str) -> int:
-        found = self._fetch("select doc from messages_vocabulary where term = ?", (word,))
-        return int(found[0][0]) if found else 0
+    def postings(self, words: Sequence[str], session: str | None, period: Period) -> Postings:
+        sql = "select json_group_array(rowid) from messages_fts where messages_fts match ?"
+        held = {word: rows.from_json(self._view.fetch(sql, (f'"{word}"',))[0][0]) for word in words}
+        if session is None and period == ALWAYS:
+            return held
+        fitting = self._fitting({id for ids in held.values() for id in ids}, session, period)
+        return {word: [id for id in ids if id in fitting] for word, ids in held.items()}
 
-    def _packed(self, session: str) -> list[Message]:
-        found = self._fetch("select body from packed_sessions where session = ?", (session,))
-        return unpacked(session, found[0][0]) if found else []
+    def _fitting(self, ids: Iterable[int], session: str | None, period: Period) -> set[int]:
+        asked = {
+            "m.session = ?": session,
+            "m.at >= ?": encoding.clock(period.since),
+            "m.at < ?": encoding.clock(period.until),
+        }
+        given = {condition: value for condition, value in asked.items() if value is not None}
+        sql = f"""
+            select json_group_array(m.id)
+            from json_each(?) found
+            cross join messages m on m.id = found.value
+            where {" and ".join(given)}"""
+        return set(rows.from_json(self._view.fetch(sql, (rows.json_text([*ids]), *given.values()))[0][0]))
 
+    def counts(self) -> tuple[int, int, int]:
+        return index.counts(self._view, "messages")
 
-class MessageWriter(MessageReader):
-    """Adds, packs and erases messages inside a transaction."""
+    def rows_with(self, words: Sequence[str]) -> dict[str, int]:
+        return index.rows_with(self._view, "messages", words)
 
-    erased: list[str]
-    last_message = 0  # the number that the file gave to the last one that was added
+    def lengths(self, ids: Sequence[int]) -> dict[int, int]:
+        # FTS5 keeps them in a small table; in a message they stand behind its text.
+        sql = """
+            select json_group_array(d.id), json_group_array(hex(d.sz))
+            from json_each(?) found
+            cross join messages_fts_docsize d on d.id = found.value"""
+        ((found, sizes),) = self._view.fetch(sql, (rows.json_text(ids),))
+        lengths = map(_varint, rows.from_json(sizes))
+        return dict.fromkeys(ids, 0) | dict(zip(rows.from_json(found), lengths, strict=True))
 
-    def append(self, messages: Sequence[Message]) -> list[Message]:
-        added = []
-        given = {message.id for message in messages}
-        for session, group in groupby(messages, key=lambda message: message.session):
-            new = list(group)
-            if packed := {(message.id, message.role) for message in self._packed(session)}:
-                new = [message for message in new if (message.id, message.role) not in packed]
-                if new:
-                    self.unpack(session)
-            n = self.last_number(session)
-            for message in new:
-                if message.id and self._is_known(message):
-                    continue
-                n += 1
-                id = message.id or self._free_id(session, n, given)
-                added.append(msgspec.structs.replace(message, n=n, id=id))
-                self._insert(added[-1])
-        return added
+    def read(self, ids: Sequence[int]) -> list[MessageRow]:
+        sql = f"select {_SELECT} from json_each(?) short cross join messages m on m.id = short.value"
+        found = self._view.fetch(sql, (rows.json_text(ids),))
+        return [MessageRow(row[_WORDS], row[_N_WORDS], (row[_AT] or "", row[0], row[1]), row) for row in found]
 
-    def pack(self, session: str) -> int:
-        packed = self.messages(session)
-        if packed:
-            body = zlib.compress(_encode(packed), 9)
-            self._connection.execute("delete from packed_sessions where session = ?", (session,))
-            self._connection.execute("insert into packed_sessions (session, body) values (?, ?)", (session, body))
-            self._connection.execute("delete from messages where session = ?", (session,))
-        return len(packed)
+    def found(self, read: MessageRow, words: Sequence[str]) -> FoundMessage:
+        hit = _found(read.row)
+        if not index.holds_any(self._view, hit.words, words):
+            at = f"message {hit.message.n} of session {hit.message.session}"
+            raise damaged(f"The index of messages, which says that {at} matches,")
+        return hit
 
-    def unpack(self, session: str) -> int:
-        packed = self._packed(session)
-        for message in packed:
-            self._insert(message)
-        self._connection.execute("delete from packed_sessions where session = ?", (session,))
-        return len(packed)
+    def has(self, session: str, id: str, role: str | None = None) -> bool:
+        sql = "select 1 from messages where session = ? and message_id = ? and (?3 is null or role = ?3)"
+        return self._view.connection.execute(sql, (session, id, role)).fetchone() is not None
 
-    def erase_messages(self, session: str, ids: Sequence[str] | None = None) -> int:
-        was_packed = self.unpack(session)
-        gone = 0
-        for message in self.messages(session):
-            if ids is None or message.id in ids:
-                sql = "delete from messages where session = ? and n = ?"
-                self._connection.execute(sql, (session, message.n))
-                if ids is not None:
-                    self._insert(blank(message))
-                gone += 1
-        if gone:
-            self.erased.append(f"session:{session}")
-        if was_packed:
-            self.pack(session)
-        return gone
-
-    def _is_known(self, message: Message) -> bool:
-        sql = "select 1 from messages where session = ? and message_id = ? and role = ?"
-        return self._connection.execute(sql, (message.session, message.id, message.role)).fetchone() is not None
-
-    def _free_id(self, session: str, n: int, given: Collection[str]) -> str:
-        sql = "select 1 from messages where session = ? and message_id = ?"
-        ask = self._connection.execute
-        return free_id(n, lambda id: id in given or ask(sql, (session, id)).fetchone() is not None)
-
-    def _insert(self, message: Message) -> None:
+    def insert(self, message: Message) -> None:
         words, n_words = text.words_and_length(message.content)
         values = (
             message.session,
@@ -184,25 +126,27 @@ class MessageWriter(MessageReader):
             message.role,
             message.content,
             message.name,
-            None if message.input is None else _encode(message.input).decode(),
+            None if message.input is None else rows.json_text(message.input),
             encoding.clock(message.at),
             message.speaker,
             " ".join(words),
             n_words,
         )
-        marks = ", ".join("?" * (len(COLUMNS) + 1))
-        self._connection.execute(
-            f"insert into messages ({', '.join(COLUMNS)}, checksum) values ({marks})", (*values, rows.checksum(values))
-        )
-        self.last_message = self._connection.last_insert_rowid()
+        connection = self._view.connection
+        connection.execute(_INSERT, (*values, rows.checksum(values)))
+        self.last_id = connection.last_insert_rowid()
 
+    def delete(self, session: str, n: int) -> None:
+        self._view.connection.execute("delete from messages where session = ? and n = ?", (session, n))
 
-def unpacked(session: str, body: bytes) -> list[Message]:
-    """The messages of a packed session. Raises Corrupt when the body is not what was packed, which zlib checks."""
-    try:
-        return _decode_pack(zlib.decompress(body))
-    except (TypeError, zlib.error, msgspec.MsgspecError) as error:
-        raise rows.damaged(f"The packed session {session}") from error
+    def pack(self, session: str, messages: Sequence[Message]) -> None:
+        self.unpack(session)
+        sql = "insert into packed_sessions (session, body) values (?, ?)"
+        self._view.connection.execute(sql, (session, to_pack(messages)))
+        self._view.connection.execute("delete from messages where session = ?", (session,))
+
+    def unpack(self, session: str) -> None:
+        self._view.connection.execute("delete from packed_sessions where session = ?", (session,))
 
 
 def is_as_written(row: Sequence[Any]) -> bool:
@@ -210,19 +154,20 @@ def is_as_written(row: Sequence[Any]) -> bool:
     return bool(rows.checksum(row[:-1]) == row[-1])
 
 
-def _within(session: str | None, period: Period) -> tuple[str, list[str]]:
-    """What is asked of a message beside its words, and the values: looked up for each that has a word, and no other."""
-    asked = {"session = ?": session, "at >= ?": encoding.clock(period.since), "at < ?": encoding.clock(period.until)}
-    given = {condition: value for condition, value in asked.items() if value is not None}
-    if not given:
-        return "", []
-    conditions = " and ".join(["id = messages_fts.rowid", *given])
-    return f"and exists (select 1 from messages where {conditions})", list(given.values())
+@lru_cache(maxsize=4_096)
+def _varint(size: str) -> int:
+    """The first number of those that SQLite packs into bytes: seven bits each, the last without the eighth."""
+    number = 0
+    for byte in bytes.fromhex(size):
+        number = number << 7 | byte & 0x7F
+        if byte < 0x80:
+            break
+    return number
 
 
 def _found(row: Sequence[Any]) -> FoundMessage:
     if not is_as_written(row):
-        raise rows.damaged(f"message {row[1]} of session {row[0]}")
+        raise damaged(f"message {row[1]} of session {row[0]}")
     session, n, message_id, role, content, name, input, at, speaker, words, n_words, _ = row
     message = Message(
         id=message_id,

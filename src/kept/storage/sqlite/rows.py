@@ -18,9 +18,9 @@ import apsw
 import msgspec
 
 from kept import journal
-from kept.errors import Corrupt
 from kept.model import Alias, Allowance, Conflict, Event, Memory, Pause, Record, Session, Source, Task
 from kept.ports import Prepared, R, Where
+from kept.storage.shared import damaged as damaged
 from kept.storage.shared import index_of, prepare
 from kept.storage.sqlite import encoding
 from kept.storage.sqlite.encoding import clock, hex_blob, hex_text, microseconds, moment, uid_blob, uid_text
@@ -153,14 +153,6 @@ def _memory_values(memory: Memory, prepared: Prepared) -> tuple[Any, ...]:
         values[at] = encode(values[at])
     values[_CONTENT_AT] = encoding.content_blob(memory.content, prepared.words)
     return (*values, *_astuple(memory.source), *_astuple(prepared))
-
-
-def damaged(what: str) -> Corrupt:
-    """The error to raise when `what` is not as it was written."""
-    return Corrupt(
-        f"{what} is damaged: what the file holds is not what was written.",
-        hint="Nothing was changed. `kept doctor` says what can be saved.",
-    )
 
 
 def verify(noun: type[Record], row: Sequence[Any]) -> None:

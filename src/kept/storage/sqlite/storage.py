@@ -17,14 +17,15 @@ import apsw
 from kept.errors import Busy, Corrupt, InvalidInput, KeptError, StorageError
 from kept.ports import BackedUp, Restored, Scrubbed, Stamp
 from kept.storage.lock import Turns
+from kept.storage.ranking import LOOK_EVERY
 from kept.storage.shared import WRITE_WAIT_S, block, random_hex
 from kept.storage.sqlite import acknowledged, backup, encoding, erase, pages, restore, schema
 from kept.storage.sqlite.backup import DailyBackups
-from kept.storage.sqlite.connection import Pool, connect, is_damage, leaving_the_wal, translate, translated
-from kept.storage.sqlite.index import hotwords
-from kept.storage.sqlite.index.weights import Weights
+from kept.storage.sqlite.connection import Pool, View, connect, is_damage, leaving_the_wal, translate, translated
+from kept.storage.sqlite.index import refresh_hot_words
 from kept.storage.sqlite.reader import SqliteReader
 from kept.storage.sqlite.writer import Salt, SqliteBookkeeping, SqliteTransaction, Tip
+from kept.storage.weights import Weights
 
 _CLOSE_WAIT_S = 1.0
 
@@ -76,7 +77,7 @@ class SqliteStorage:
     def reading(self) -> Iterator[SqliteReader]:
         with translated(self.path), self._pool.borrow() as connection, _Transaction(connection, "begin"):
             schema.check_version(connection, self.path)  # the first read: from here on, one moment
-            yield SqliteReader(self.space, connection, self._weights)
+            yield SqliteReader(View(self.space, connection), self._weights)
 
     @block
     def writing(
@@ -102,8 +103,8 @@ class SqliteStorage:
             else:
                 yield transaction
                 transaction.flush()
-            if transaction.has_come_past(hotwords.LOOK_EVERY):
-                hotwords.refresh_if_grown(connection)
+            if transaction.has_come_past(LOOK_EVERY):
+                refresh_hot_words(connection)
             if transaction.erased:
                 erase.begin(connection, transaction.erased)
         self._left = (connection, connection.data_version(), transaction.tip)

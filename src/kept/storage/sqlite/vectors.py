@@ -1,12 +1,12 @@
 """Vectors in a SQLite space: kept beside the memories, found in two narrowing steps.
 
-Mixed into reader.py. The signs of all vectors, a bit a number, lie in blobs of a few hundred memories each and are
-compared first; of the most alike the vectors themselves are read and compared exactly. Triggers note which memories
-wait for a vector. Rule: a vector counts only for the model and the text that it was made of, whatever else is written
-about it; signs choose candidates and nothing more, and all of it can be made anew.
+The signs of all vectors, a bit a number, lie in blobs of a few hundred memories each and are compared first; of the
+most alike the vectors themselves are read and compared exactly. Triggers note which memories wait for a vector.
+Rule: a vector counts only for the model and the text that it was made of, whatever else is written about it; signs
+choose candidates and nothing more, and all of it can be made again.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import apsw
@@ -16,6 +16,7 @@ from kept.model import Memory
 from kept.ports import LIVE, Found, VectorState, Where
 from kept.storage.shared import check_limit, indexes
 from kept.storage.sqlite import rows
+from kept.storage.sqlite.connection import View
 from kept.storage.sqlite.encoding import hex_blob
 from kept.storage.sqlite.rows import clauses
 
@@ -27,22 +28,19 @@ _FITS = f"v.model = {_MODEL} and v.fingerprint = m.fingerprint"
 
 
 class VectorReading:
-    """Reads vectors through a connection that is inside a transaction."""
+    """Reads vectors, for the reader of a file."""
 
-    _connection: apsw.Connection
-    space: str
-    meta: Callable[[str], str | None]
-    _fetch: Callable[..., list[Any]]
+    view: View
 
     def vector_state(self) -> VectorState:
-        model = self.meta("vector_model")
+        model = self.view.meta("vector_model")
         if model is None:
             return VectorState()
         sql = """
             select
               (select sum(rows) from corpus where shelf <> 'messages'),
               (select count(*) from vectorless)"""
-        memories, pending = self._fetch(sql)[0]
+        memories, pending = self.view.fetch(sql)[0]
         return VectorState(model, memories - pending, pending)
 
     def vectorless(self, *, limit: int) -> list[Memory]:
@@ -53,7 +51,7 @@ class VectorReading:
             cross join memories m on m.id = w.id
             order by w.id
             limit {limit:d}"""
-        return [rows.to_memory(row, self.space) for row in self._fetch(sql)]
+        return [rows.to_memory(row, self.view.space) for row in self.view.fetch(sql)]
 
     def vectors(self, ids: Sequence[int]) -> dict[int, bytes]:
         sql = f"""
@@ -62,14 +60,14 @@ class VectorReading:
             cross join vectors v on v.id = asked.value
             cross join memories m on m.id = v.id
             where {_FITS}"""
-        return {row[0]: bytes(row[3]) for row in self._fetch(sql, (rows.json_text(list(ids)),))}
+        return {row[0]: bytes(row[3]) for row in self.view.fetch(sql, (rows.json_text(list(ids)),))}
 
     def nearest(self, vector: bytes, where: Where = LIVE, *, limit: int) -> list[Found]:
         check_limit(limit)
         if not indexes(where):
             return []
         sketch = vectors.signs(vector)
-        chunks = self._fetch("select chunk, signs from vector_signs order by chunk")
+        chunks = self.view.fetch("select chunk, signs from vector_signs order by chunk")
         sketches = b"".join(_checked_chunk(signs, len(sketch)) for _, signs in chunks)
         # Filters may leave few of the most alike. Then all of them are asked.
         for many in (SHORTLIST * limit, len(chunks) * CHUNK):
@@ -80,10 +78,10 @@ class VectorReading:
                 break
         cosines = dict(zip(fitting, vectors.cosines(vector, list(fitting.values())), strict=True))
         best = sorted(cosines, key=lambda id: (-cosines[id], -id))[:limit]
-        sql = f"select {rows.MEMORY_SELECT} from json_each(?) best cross join memories m on m.id = best.value"
-        found = self._fetch(sql, (rows.json_text(best),))
-        hits = (Found(rows.to_memory(row, self.space), rows.to_prepared(row)) for row in found)
-        return [Found(hit.memory, hit.prepared, cosines[hit.memory.id]) for hit in hits]
+        return [
+            Found(rows.to_memory(row, self.view.space), rows.to_prepared(row), cosines[row[0]])
+            for row in self.view.memory_rows(best)
+        ]
 
     def _fitting(self, ids: Sequence[int], where: Where) -> dict[int, bytes]:
         """Id → vector of those that `where` means, and whose vector is that of their present text."""
@@ -94,7 +92,7 @@ class VectorReading:
             cross join memories m on m.id = alike.value
             cross join vectors v on v.id = m.id
             where {" and ".join([*conditions, "m.shelf <> 'forgotten'", _FITS])}"""
-        return {row[0]: bytes(row[3]) for row in self._fetch(sql, (rows.json_text(ids), *values))}
+        return {row[0]: bytes(row[3]) for row in self.view.fetch(sql, (rows.json_text(ids), *values))}
 
 
 def choose_model(connection: apsw.Connection, model: str | None) -> None:
@@ -165,7 +163,7 @@ def wrong(connection: apsw.Connection) -> list[int]:
 
 
 def rebuild(connection: apsw.Connection) -> None:
-    """Let go of damaged and outdated vectors, sketch the others anew. Call it inside a transaction."""
+    """Let go of damaged and outdated vectors, sketch the others again. Call it inside a transaction."""
     model: Any = connection.execute(f"select {_MODEL}").get
     saved: Any = connection.execute("select id, model, fingerprint, vector from vectors").fetchall()
     kept = []

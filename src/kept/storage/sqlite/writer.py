@@ -20,12 +20,13 @@ from kept import journal
 from kept.errors import NotFound, StorageError
 from kept.model import Event, Memory, Record, replace
 from kept.ports import R, Stamp
+from kept.storage import weights
+from kept.storage.messages import MessageWriter
 from kept.storage.shared import RECEIPTS_KEPT, prepare, tombstone
-from kept.storage.sqlite import rows, vectors
+from kept.storage.sqlite import erase, index, rows, vectors
 from kept.storage.sqlite.acknowledged import Position
+from kept.storage.sqlite.connection import View
 from kept.storage.sqlite.encoding import clock, hex_text, uid_blob
-from kept.storage.sqlite.index import handles, weights
-from kept.storage.sqlite.messages import MessageWriter
 from kept.storage.sqlite.reader import COUNTER, SqliteReader
 
 Salt = Callable[[int], str]
@@ -40,8 +41,43 @@ class Tip(NamedTuple):
     chunks: weights.Chunks  # the one written last
 
 
+class PendingView(View):
+    """What a turn to write sees. New memories and events wait here until somebody looks, or the turn ends."""
+
+    def __init__(self, space: str, connection: apsw.Connection, chunks: weights.Chunks) -> None:
+        super().__init__(space, connection)
+        self.memories: list[Memory] = []
+        self.events: list[tuple[Event, bytes]] = []
+        self.chunks = chunks
+        self._has_failed = False
+
+    @property
+    def connection(self) -> apsw.Connection:
+        self.flush()
+        return self.bare
+
+    def flush(self) -> None:
+        """Write what waits. Once that has failed, nothing of the turn can become true any more."""
+        if self._has_failed or not self.bare.in_transaction:  # a full disk makes SQLite end the transaction itself
+            raise StorageError("A change failed in this turn, so nothing of it is kept.", hint="Begin another turn.")
+        try:
+            if self.memories:
+                memories, self.memories = self.memories, []
+                values = [*map(rows.to_values, memories, map(prepare, memories))]
+                index.note(self.bare, memories, self.chunks)
+                rows.insert(self.bare, rows.insert_sql(Memory), values)
+            if self.events:
+                events, self.events = self.events, []
+                insert_events(self.bare, events)
+        except BaseException:
+            self._has_failed = True
+            raise
+
+
 class SqliteTransaction(SqliteReader, MessageWriter):
     """A turn to write."""
+
+    view: PendingView
 
     def __init__(
         self,
@@ -52,16 +88,12 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         known: weights.Weights,
         tip: Tip,
     ) -> None:
-        self._waiting: list[Memory] = []
-        self._told: list[tuple[Event, bytes]] = []
-        self._before = tip.event
-        self._last_ids = tip.ids
-        self._chunks = tip.chunks
-        super().__init__(space, connection, known)
+        super().__init__(PendingView(space, connection, tip.chunks), known)
         self.stamp = stamp
         self._salt = salt
+        self._before = tip.event
+        self._last_ids = tip.ids
         self._last: tuple[int, str] | None = None  # event of this turn, with its hash
-        self._has_failed = False
         self.erased: list[str] = []  # uids, of which storage.py sees to it that no byte is left
 
     def add(self, record: R, action: str) -> R:
@@ -72,9 +104,9 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         else:
             self._last_ids.pop(rows.table_of(type(record)), None)  # SQLite counts on from the largest
         if isinstance(record, Memory):
-            self._waiting.append(record)
+            self.view.memories.append(record)
         else:
-            self._connection.execute(rows.insert_sql(type(record)), rows.to_values(record))
+            self.view.connection.execute(rows.insert_sql(type(record)), rows.to_values(record))
         self._append(action, record.subject, journal.payload_of_new(record))
         return record
 
@@ -86,12 +118,11 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         changes = {column: value for column, value in new.items() if value != old[column]}
         if changes:
             assignments = ", ".join(f"{column} = ?" for column in changes)
-            self._connection.execute(
+            self.view.connection.execute(
                 f"update {rows.table_of(type(record))} set {assignments} where id = ?", (*changes.values(), record.id)
             )
         if isinstance(before, Memory) and isinstance(record, Memory):
-            weights.note(self._connection, [record], self._chunks)
-            handles.move(self._connection, before, record)
+            index.move(self.view.connection, [(before, record)], self.view.chunks)
         self._append(action, record.subject, journal.payload(journal.diff(before, record)))
         return record
 
@@ -107,10 +138,8 @@ class SqliteTransaction(SqliteReader, MessageWriter):
             if changes := {column: value for column, value in new.items() if value != old[column]}:
                 changed.setdefault(tuple(changes), []).append((memory.id, *changes.values()))
         for columns, values in changed.items():
-            _update_rows(self._connection, columns, values)
-        weights.note(self._connection, memories, self._chunks)
-        for before, memory in pairs:
-            handles.move(self._connection, before, memory)
+            _update_rows(self.view.connection, columns, values)
+        index.move(self.view.connection, pairs, self.view.chunks)
         for before, memory in pairs:
             self._append(action, memory.subject, journal.payload(journal.diff(before, memory)))
 
@@ -118,18 +147,18 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         before = self.get(type(record), record.id)
         if before is None:
             raise NotFound(f"There is no {record.noun} with id {record.id} to remove.")
-        self._connection.execute(f"delete from {rows.table_of(type(record))} where id = ?", (record.id,))
+        self.view.connection.execute(f"delete from {rows.table_of(type(record))} where id = ?", (record.id,))
         self._append(action, before.subject, journal.payload(journal.diff(before, None)))
 
     def erase(self, memory: Memory, action: str = "erase") -> None:
         current = self.get(Memory, memory.id)
         if current is None:
             raise NotFound(f"There is no memory with id {memory.id} to erase.")
-        key = bytes.fromhex(self.meta("tombstone_key") or "")
+        key = bytes.fromhex(self.view.meta("tombstone_key") or "")
         fingerprints = journal.fingerprints(self.events(subject=current.uid)) | {current.fingerprint}
-        erase_rows(self._connection, current.uid)
-        self._chunks.clear()
-        self._connection.executemany(
+        erase_rows(self.view.connection, current.uid)
+        self.view.chunks.clear()
+        self.view.connection.executemany(
             "insert into tombstones (mark) values (?) on conflict do nothing",
             [(tombstone(key, fingerprint),) for fingerprint in fingerprints],
         )
@@ -145,59 +174,38 @@ class SqliteTransaction(SqliteReader, MessageWriter):
     @property
     def position(self) -> Position:
         """The last event and the last message of this turn; 0 where there is none."""
-        return Position(self._last[0] if self._last else 0, self.last_message)
+        return Position(self._last[0] if self._last else 0, self.message_rows.last_id)
 
     @property
     def tip(self) -> Tip:
         """Where this turn has come to."""
-        return Tip(self._last or self._before, self._last_ids, self._chunks)
-
-    @property
-    def _connection(self) -> apsw.Connection:
-        """For whoever looks or changes anything: what waits is written first."""
-        self.flush()
-        return self._bare
-
-    @_connection.setter
-    def _connection(self, connection: apsw.Connection) -> None:
-        self._bare = connection
+        return Tip(self._last or self._before, self._last_ids, self.view.chunks)
 
     def flush(self) -> None:
-        """Write what waits. Once that has failed, nothing of the turn can become true any more."""
-        if self._has_failed or not self._bare.in_transaction:  # a full disk makes SQLite end the transaction itself
-            raise StorageError("A change failed in this turn, so nothing of it is kept.", hint="Begin another turn.")
-        try:
-            if self._waiting:
-                memories, self._waiting = self._waiting, []
-                values = [*map(rows.to_values, memories, map(prepare, memories))]
-                weights.note(self._bare, memories, self._chunks)
-                handles.note(self._bare, memories)
-                rows.insert(self._bare, rows.insert_sql(Memory), values)
-            if self._told:
-                told, self._told = self._told, []
-                insert_events(self._bare, told)
-        except BaseException:
-            self._has_failed = True
-            raise
+        """Write what waits."""
+        self.view.flush()
+
+    def note_erased(self, session: str) -> None:
+        self.erased.append(f"{erase.SESSION}{session}")
 
     def _next_id(self, table: str) -> int:
         """The id that SQLite would give next, known before the row is written, because the row's checksum covers it."""
         if table not in self._last_ids:
-            last: Any = self._connection.execute("select seq from sqlite_sequence where name = ?", (table,)).get
+            last: Any = self.view.connection.execute("select seq from sqlite_sequence where name = ?", (table,)).get
             self._last_ids[table] = last or 0
         self._last_ids[table] += 1
         return self._last_ids[table]
 
     def _append(self, action: str, subject: str, payload: bytes) -> None:
         if self._before is None:
-            last: Any = self._bare.execute("select seq, hash from events order by seq desc limit 1").fetchone()
+            last: Any = self.view.bare.execute("select seq, hash from events order by seq desc limit 1").fetchone()
             self._before = (last[0], hex_text(last[1])) if last else (0, journal.FIRST_PREV)
         seq, prev = self._last or self._before
         salt = self._salt(journal.SALT_BYTES)
         event = journal.seal_payload(
             self.stamp, seq=seq + 1, action=action, subject=subject, payload=payload, prev=prev, salt=salt
         )
-        self._told.append((event, payload))
+        self.view.events.append((event, payload))
         self._last = (event.seq, event.hash)
 
 
@@ -241,9 +249,8 @@ def erase_rows(connection: apsw.Connection, uid: str) -> None:
     sql = "select id, words, scope from memories where uid = ?"
     found: Any = connection.execute(sql, (uid_blob(uid),)).fetchall()
     for memory_id, words, scope in found:
-        weights.drop(connection, memory_id)
+        index.drop(connection, memory_id, words.split(), scope)
         vectors.drop(connection, memory_id)
-        handles.drop(connection, memory_id, words.split(), scope)
     connection.execute("delete from memories where uid = ?", (uid_blob(uid),))
 
 

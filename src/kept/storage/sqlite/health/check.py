@@ -24,14 +24,14 @@ from kept import text
 from kept.errors import Busy, KeptError, SettingsError
 from kept.model import NOUNS, Memory
 from kept.storage.lock import Turns
+from kept.storage.messages import from_pack
 from kept.storage.shared import is_tombstone, prepare
-from kept.storage.sqlite import acknowledged, backup, erase, messages, pages, rows, schema, vectors
+from kept.storage.sqlite import acknowledged, backup, erase, index, messages, pages, rows, schema, vectors
 from kept.storage.sqlite.backup import backups_of
 from kept.storage.sqlite.connection import READ_WAIT_MS, check_library, translated
 from kept.storage.sqlite.encoding import uid_text
 from kept.storage.sqlite.health.findings import FIX, NAMED, REBUILD, Finding, named, size
 from kept.storage.sqlite.health.history import check_journal, ids_of, sound_row
-from kept.storage.sqlite.index import handles, weights
 from kept.storage.sqlite.pages import wal_frames, wal_of
 from kept.storage.sqlite.reader import COUNTER
 
@@ -337,7 +337,7 @@ def _check_conversations(patient: Patient) -> Iterator[Finding]:
         if not is_sound:
             damaged.append(id)
     for session, body in connection.execute("select session, body from packed_sessions"):
-        messages.unpacked(str(session), body)
+        from_pack(str(session), body)
     if damaged:
         yield Finding("problem", "messages", f"Not what was written: {named('message', damaged)}.", FIX)
     else:
@@ -421,7 +421,7 @@ def _check_statistics(patient: Patient) -> Iterator[Finding]:
     noted = {shelf: numbers for shelf, *numbers in connection.execute(sql)}
     wrong = [shelf for shelf in (*INDEXES, "forgotten") if noted.get(shelf) != counted.get(shelf, [0, 0, 0])]
     sql = "select count(*) from hot_words h join corpus c using (shelf) where h.rows_with not between 1 and c.rows"
-    if weighed_wrong := weights.wrong(connection):
+    if weighed_wrong := index.wrongly_weighed(connection):
         message = f"Weighed by numbers that are not theirs: {named('memory', weighed_wrong)}."
         yield Finding("problem", "statistics", message, REBUILD)
     if wrong or connection.execute(sql).get:
@@ -429,7 +429,7 @@ def _check_statistics(patient: Patient) -> Iterator[Finding]:
         yield Finding("problem", "statistics", message if wrong else "Common words are counted wrong.", REBUILD)
     elif not weighed_wrong:
         yield Finding("ok", "statistics", "Rows and words are counted right.")
-    if listed_wrong := handles.wrong(connection):
+    if listed_wrong := index.wrongly_listed(connection):
         message = f"A repetition of it may go unnoticed: {named('memory', listed_wrong)}."
         yield Finding("problem", "index", message, REBUILD)
 

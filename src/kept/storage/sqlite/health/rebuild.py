@@ -17,13 +17,12 @@ from kept import journal
 from kept.model import NOUNS, Conflict, Event, Memory, Record, Session, replace
 from kept.ports import Stamp
 from kept.storage.shared import tombstone
-from kept.storage.sqlite import encoding, messages, rows, schema
+from kept.storage.sqlite import encoding, index, messages, rows, schema
 from kept.storage.sqlite.acknowledged import Position
 from kept.storage.sqlite.connection import connect
 from kept.storage.sqlite.health.findings import NAMED, Finding, named
 from kept.storage.sqlite.health.history import JOURNAL, REPAIR, missing_payloads
 from kept.storage.sqlite.health.salvage import Saved
-from kept.storage.sqlite.index import handles, hotwords, weights
 from kept.storage.sqlite.schema import all_or_nothing
 from kept.storage.sqlite.writer import insert_events
 
@@ -66,9 +65,7 @@ def build(target: Path, saved: Saved, noted: Position, now: datetime) -> list[Fi
             schema.settle_facts(connection, facts)
             _write(connection, saved, decided.records, [*events, told])
             _give_no_id_again(connection, saved, decided.records, noted)
-            hotwords.refresh_if_grown(connection)
-            weights.rebuild(connection)
-            handles.rebuild(connection)
+            index.rebuild(connection)
     finally:
         connection.close()
     return [*findings, *_what_is_lost(saved, decided, events, lost_events, lost_payloads, noted)]

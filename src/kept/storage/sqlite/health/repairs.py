@@ -18,14 +18,13 @@ from kept.errors import Busy, Corrupt, SchemaTooNew
 from kept.model import Memory
 from kept.storage.lock import Turns
 from kept.storage.shared import WRITE_WAIT_S
-from kept.storage.sqlite import acknowledged, erase, messages, pages, rows, schema, vectors
+from kept.storage.sqlite import acknowledged, erase, index, messages, pages, rows, schema, vectors
 from kept.storage.sqlite.connection import connect, translated
 from kept.storage.sqlite.health.check import BESIDE, CHECKSUMS, INDEXES, NOT_LOOKED_AT, SHELVES, examine, look
 from kept.storage.sqlite.health.findings import Finding, named
 from kept.storage.sqlite.health.history import ids_of, sound_row
 from kept.storage.sqlite.health.rebuild import build
 from kept.storage.sqlite.health.salvage import salvage
-from kept.storage.sqlite.index import handles, hotwords, weights
 from kept.storage.sqlite.pages import Image, wal_of
 from kept.storage.sqlite.schema import all_or_nothing
 
@@ -133,10 +132,8 @@ def _build_indexes_anew(path: Path) -> list[Finding]:
                 from messages""")
             connection.execute("delete from hot_words")
             connection.execute("delete from meta where name like 'hot_words_at_%'")
-            hotwords.refresh_if_grown(connection)
-            weights.rebuild(connection)
+            index.rebuild(connection)
             vectors.rebuild(connection)
-            handles.rebuild(connection)
     except apsw.Error:
         return []
     finally:

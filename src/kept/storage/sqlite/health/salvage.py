@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from kept import journal
 from kept.errors import Corrupt
 from kept.model import NOUNS, Conflict, Event, Memory, Record, Session, replace
+from kept.storage.messages import from_pack
 from kept.storage.shared import is_tombstone
 from kept.storage.sqlite import messages, rows, schema
 from kept.storage.sqlite.pages import Image
@@ -177,7 +178,7 @@ def _take_entry(saved: Saved, values: list[Any], *, is_sound: bool) -> None:
             saved.meta.setdefault(name, value)
         case [str(session), bytes(body)] if session not in saved.packed:
             try:
-                if any(message.session != session for message in messages.unpacked(session, body)):
+                if any(message.session != session for message in from_pack(session, body)):
                     raise rows.damaged(session)
                 saved.packed[session] = body
             except Corrupt:

@@ -1,9 +1,9 @@
-"""What every memory brings along to every query, in five bytes each.
+"""Weights of memories: what each brings along to every query, in five bytes.
 
 A search that finds thousands of rows weighs them by length, feedback, age and the like before it reads any. Looking
-that up row by row would take a microsecond each; here it lies in blobs, a thousand memories to a row, read at once.
-Rule: these numbers choose candidates and nothing else. They are rounded, and one that is missing counts as average; the
-exact score comes from the memory itself.
+that up row by row would take a microsecond each. Here it lies in blobs, a thousand memories to a row, read at once:
+ranking.py asks for the heaviest, and engines store the rows. Rule: these numbers choose candidates and nothing else.
+They are rounded, and a missing one counts as average; the exact score comes from the memory itself.
 """
 
 import math
@@ -14,18 +14,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
 from heapq import nlargest
-from typing import Any, NamedTuple
-
-import apsw
+from typing import NamedTuple, Protocol
 
 from kept import bm25, text, worth
 from kept.model import Memory, Status
 from kept.ports import Ranking
-from kept.storage.sqlite import rows
-from kept.storage.sqlite.encoding import moment
+from kept.storage.shared import damaged
 from kept.tables import KIND_WEIGHTS, by_kind
 
-CHUNK = 1_000  # memories a row: five kilobytes, which a write has to write anew, and a thousand rows for a million
+CHUNK = 1_000  # memories a row: five kilobytes, which each write rewrites, and a thousand rows for a million
 _MIDDLE = 128  # of a byte: no feedback, or a weight of 1; a byte of 0 says that nothing is known
 _STEPS = 16  # of the weight, for each time it doubles: 4 % each
 _LAST_DAY = 0xFFFF
@@ -33,12 +30,23 @@ _OLDEST = 4_000  # days: what is older counts as old as that
 _EVEN = (1.0,) * 256
 # Of a promise, which is their sum, and must fit a byte: what is beyond (a feedback of 14) counts as the last step.
 _LENGTH_STEPS, _FEEDBACK_STEPS, _OTHER_STEPS = 80, 126, 48
-_COLUMNS = "stamp, lengths, feedbacks, others, days"
 _NOTHING = (0, bytes(CHUNK), bytes(CHUNK), bytes(CHUNK), bytes(2 * CHUNK))  # is known of a chunk that is not there
-_SELECT_CHUNK = f"select {_COLUMNS} from weights where chunk = ?"
-_REPLACE_CHUNK = f"insert or replace into weights (chunk, {_COLUMNS}) values (?, ?, ?, ?, ?, ?)"
 
+ChunkRow = tuple[int, bytes, bytes, bytes, bytes]  # its stamp; by id: lengths, feedbacks, other factors, days
 Chunks = dict[int, list[bytearray]]  # those that a writer knows, to change them
+
+
+class ChunkRows(Protocol):
+    """The rows in which an engine keeps the numbers: one for each chunk."""
+
+    def last_id(self) -> int:
+        """The largest id of a memory; 0 when there is none."""
+
+    def stamps(self) -> list[tuple[int, int]]:
+        """Each chunk that is stored, with its stamp."""
+
+    def chunks(self, numbers: Sequence[int]) -> dict[int, ChunkRow]:
+        """The rows of these chunks."""
 
 
 class Numbers(NamedTuple):
@@ -59,37 +67,35 @@ class Weights:
     """
 
     def __init__(self) -> None:
-        self._chunks: dict[int, tuple[Any, ...]] = {}
-        self._joined: tuple[list[Any], int, Numbers] = ([], 0, Numbers(b"", b"", b"", ()))
-        self._promised: tuple[Numbers | None, Any, bytes] = (None, None, b"")
+        self._chunks: dict[int, ChunkRow] = {}
+        self._joined: tuple[list[tuple[int, int]], int, Numbers] = ([], 0, Numbers(b"", b"", b"", ()))
+        self._promised: tuple[Numbers | None, tuple[int, bool, bool] | None, bytes] = (None, None, b"")
 
-    def read(self, connection: apsw.Connection, *, up_to: int) -> Numbers:
-        """The numbers of all memories up to an id, as the transaction of the connection sees them."""
-        stamps: Any = connection.execute("select chunk, stamp from weights").fetchall()
+    def read(self, rows: ChunkRows, *, up_to: int) -> Numbers:
+        """The numbers of all memories up to an id, as the transaction of the rows sees them."""
+        stamps = rows.stamps()
         known_stamps, reach, numbers = self._joined
         if stamps == known_stamps and up_to < reach:
             return numbers
-        last: Any = connection.execute("select max(id) from memories").get or 0
+        last = rows.last_id()
         if up_to > last:  # an id of billions would ask for as many chunks
-            raise rows.damaged("An index that names a memory which was never there")
-        chunks = self._chunks
-        changed = [chunk for chunk, stamp in stamps if chunk not in chunks or chunks[chunk][0] != stamp]
-        sql = f"select chunk, {_COLUMNS} from json_each(?) wanted cross join weights on chunk = wanted.value"
-        read: Any = connection.execute(sql, (rows.json_text(changed),)).fetchall()
-        chunks = chunks | {chunk: _checked(*columns) for chunk, *columns in read}
+            raise damaged(f"The index, which names memory {up_to} although the last one is {last},")
+        known = self._chunks
+        changed = [chunk for chunk, stamp in stamps if chunk not in known or known[chunk][0] != stamp]
+        known = known | {chunk: _checked(row) for chunk, row in rows.chunks(changed).items()}
         there = {chunk for chunk, _ in stamps}
         wanted = range(last // CHUNK + 1)
-        parts = zip(*(chunks[chunk] if chunk in there else _NOTHING for chunk in wanted), strict=True)
+        parts = zip(*(known[chunk] if chunk in there else _NOTHING for chunk in wanted), strict=True)
         _, lengths, feedbacks, others, days = parts
         by_day = _little_endian(array("H", b"".join(days)))
         in_chunks = [*zip(lengths, feedbacks, others, strict=True)]
         joined = Numbers(b"".join(lengths), b"".join(feedbacks), b"".join(others), by_day, in_chunks)
-        self._chunks, self._joined = chunks, (stamps, len(wanted) * CHUNK, joined)
+        self._chunks, self._joined = known, (stamps, len(wanted) * CHUNK, joined)
         return joined
 
     def heaviest(
         self,
-        connection: apsw.Connection,
+        rows: ChunkRows,
         gains: Mapping[int, float],
         ranking: Ranking,
         average_words: float,
@@ -98,7 +104,7 @@ class Weights:
         """Of these ids those that promise most by gain, length and weight; and their weights, by the ranking."""
         if not limit:
             return {}
-        numbers = self.read(connection, up_to=max(gains, default=0))
+        numbers = self.read(rows, up_to=max(gains, default=0))
         promises = self._promises(numbers, ranking, max(1, round(average_words)))
         by_promise, by_day, days = _factors(), _recency_table(ranking), numbers.days
         values = [gain * by_promise[promises[id]] * by_day[days[id]] for id, gain in gains.items()]
@@ -117,32 +123,39 @@ class Weights:
         return promises
 
 
-def note(connection: apsw.Connection, memories: Iterable[Memory], known: Chunks) -> None:
-    """Keep the numbers of memories as they are now. Call it inside a transaction.
+def noted(
+    memories: Iterable[Memory], known: Chunks, read: Callable[[int], ChunkRow | None]
+) -> Iterable[tuple[int, ChunkRow]]:
+    """The chunks, as rows to store, that hold the numbers of these memories as they are now.
 
-    `known`: the last chunk that was written, if nobody else has written since; afterwards, the one written here.
+    `known`: the last chunk that was written, if nobody else has written since; afterwards, the one made here.
     """
-    _write(connection, ((memory.id, *_numbers_of(memory)) for memory in memories), known)
+    return _changed([(memory.id, *_numbers_of(memory)) for memory in memories], known, read)
 
 
-def _write(connection: apsw.Connection, numbers: Iterable[tuple[int, int, int, int, int]], known: Chunks) -> None:
+def dropped(id: int, read: Callable[[int], ChunkRow | None]) -> Iterable[tuple[int, ChunkRow]]:
+    """The chunk, as a row to store, that holds nothing of a memory any more."""
+    return _changed([(id, 0, 0, 0, 0)], {}, read)
+
+
+def _changed(
+    numbers: Iterable[tuple[int, int, int, int, int]], known: Chunks, read: Callable[[int], ChunkRow | None]
+) -> Iterable[tuple[int, ChunkRow]]:
     changed: Chunks = {}
     for id, length, feedback, other, day in numbers:
         chunk, place = divmod(id, CHUNK)
         if chunk not in changed:
-            changed[chunk] = known.pop(chunk) if chunk in known else _read_chunk(connection, chunk)
+            changed[chunk] = known.pop(chunk) if chunk in known else _to_change(read(chunk))
         lengths, feedbacks, others, days = changed[chunk]
         lengths[place], feedbacks[place], others[place] = length, feedback, other
         days[2 * place : 2 * place + 2] = day.to_bytes(2, "little")
-    for chunk, blobs in changed.items():
-        connection.execute(_REPLACE_CHUNK, (chunk, _stamp(blobs), *blobs))
     known.clear()
     known.update([*changed.items()][-1:])
+    return [(chunk, (_stamp(blobs), *blobs)) for chunk, blobs in changed.items()]  # type: ignore[misc]
 
 
-def _read_chunk(connection: apsw.Connection, chunk: int) -> list[bytearray]:
-    row: Any = connection.execute(_SELECT_CHUNK, (chunk,)).fetchone() or _NOTHING
-    return [*map(bytearray, _checked(*row)[1:])]
+def _to_change(row: ChunkRow | None) -> list[bytearray]:
+    return [bytearray(blob) for blob in _checked(row or _NOTHING)[1:]]
 
 
 def _numbers_of(memory: Memory) -> tuple[int, int, int, int]:
@@ -158,30 +171,18 @@ def _other(kind: str, importance: float, use_count: int, status: Status) -> int:
     return _byte(round(_STEPS * math.log2(rest)) if rest > 0 else -_MIDDLE)
 
 
-def drop(connection: apsw.Connection, id: int) -> None:
-    """Keep nothing of a memory. Call it inside a transaction."""
-    _write(connection, [(id, 0, 0, 0, 0)], {})
+def wrong(rows: ChunkRows, kept: Iterable[tuple[int, int, datetime]]) -> list[int]:
+    """Of all memories, given as id, feedback and last hit, those whose numbers are not theirs, for doctor.
 
-
-def rebuild(connection: apsw.Connection) -> None:
-    """Keep the numbers of all memories anew. Call it inside a transaction."""
-    connection.execute("delete from weights")
-    found: Any = connection.execute(f"select {rows.MEMORY_SELECT} from memories m").fetchall()
-    note(connection, (rows.to_memory(row, "") for row in found), {})
-
-
-def wrong(connection: apsw.Connection) -> list[int]:
-    """The memories whose numbers are not theirs, for doctor. Usage is not looked at: it is counted without us."""
-    last: Any = connection.execute("select max(id) from memories").get
-    held = Weights()
-    numbers = held.read(connection, up_to=last or 0)
-    damaged = {chunk for chunk, (stamp, *blobs) in held._chunks.items() if _stamp(blobs) != stamp}
-    sql = "select id, feedback, coalesce(last_hit_at, created_at) from memories"
-    found: Any = connection.execute(sql).fetchall()
+    Usage is not looked at: it is counted without a change of the numbers.
+    """
+    numbers = Weights().read(rows, up_to=rows.last_id())
+    chunks = rows.chunks([chunk for chunk, _ in rows.stamps()])
+    changed = {chunk for chunk, (stamp, *blobs) in chunks.items() if _stamp(blobs) != stamp}
     return [
         id
-        for id, feedback, at in found
-        if id // CHUNK in damaged or (numbers.feedbacks[id], numbers.days[id]) != (_byte(feedback), _day(moment(at)))
+        for id, feedback, at in kept
+        if id // CHUNK in changed or (numbers.feedbacks[id], numbers.days[id]) != (_byte(feedback), _day(at))
     ]
 
 
@@ -189,10 +190,10 @@ def _stamp(blobs: Iterable[bytes | bytearray]) -> int:
     return zlib.crc32(b"".join(blobs))
 
 
-def _checked(stamp: int, *blobs: bytes) -> tuple[Any, ...]:
-    if [len(blob) for blob in blobs] != [CHUNK, CHUNK, CHUNK, 2 * CHUNK]:
-        raise rows.damaged("What memories are weighed by")
-    return stamp, *blobs
+def _checked(row: ChunkRow) -> ChunkRow:
+    if [len(blob) for blob in row[1:]] != [CHUNK, CHUNK, CHUNK, 2 * CHUNK]:
+        raise damaged("A chunk of weights")
+    return row
 
 
 def _last_of_the_largest(limit: int, values: list[float]) -> float:

@@ -1,1 +1,0 @@
-"""The index of a SQLite space: postings, weights, handles, hot words."""
