@@ -45,7 +45,7 @@ from kept.model import (
     Task,
     replace,
 )
-from kept.ports import ANYWHERE, Clock, Embedder, Stamp, Storage, Transaction, Where
+from kept.ports import ANYWHERE, Clock, Embedder, Reader, Stamp, Storage, Transaction, Where
 from kept.settings import Settings
 from kept.storage.shared import random_hex
 from kept.tables import PRESETS
@@ -193,10 +193,7 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
             if wanted.uid is None and (storage.space == GLOBAL) != wanted.is_global:
                 continue
             with storage.reading() as reader:
-                if wanted.uid is None:
-                    memory = reader.get(Memory, wanted.id)
-                else:
-                    memory = next(iter(reader.select(replace(ANYWHERE, uid=wanted.uid), limit=1)), None)
+                memory = reader.get(Memory, wanted.id) if wanted.uid is None else by_uid(reader, wanted.uid)
             if memory is not None:
                 return storage, memory
         raise NotFound(f"There is no memory {wanted}.", hint="`kept list` shows what there is.")
@@ -316,6 +313,11 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
             from kept.writing.redact import redact
 
             self.signals.emit("memory:search", query=redact(query).text, results=results)
+
+
+def by_uid(reader: Reader, uid: str) -> Memory | None:
+    """The memory with that uid, on whichever shelf it is."""
+    return next(iter(reader.select(replace(ANYWHERE, uid=uid), limit=1)), None)
 
 
 def pages_of(storage: Storage, where: Where, after: int = 0) -> Iterator[Memories]:

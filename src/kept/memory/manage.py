@@ -14,9 +14,9 @@ from msgspec import to_builtins
 
 from kept import access, ids, vectors
 from kept.errors import Busy, InvalidInput, NotFound, SettingsError, StorageError
-from kept.memory.context import Conflicts, Context, Ref
+from kept.memory.context import Conflicts, Context, Ref, by_uid
 from kept.model import GLOBAL, Alias, Conflict, Memory, Pause, replace
-from kept.ports import ANYWHERE, Bookkeeping, Embedder, Reader, Storage
+from kept.ports import Bookkeeping, Embedder, Reader, Storage
 from kept.recall.hybrid import MODEL, WordLlama
 from kept.recall.query import as_mapping as alias_mapping
 from kept.settings import Settings
@@ -54,8 +54,8 @@ def resolve(context: Context, conflict: Ref, keep: Ref) -> Memory:
                 f"Memory {kept.ref} is not part of conflict c{number}.", hint="`kept conflicts` shows both sides."
             )
         at = tx.stamp.at
-        other = _by_uid(tx, found.right if kept.uid == found.left else found.left)
-        current = _by_uid(tx, kept.uid)
+        other = by_uid(tx, found.right if kept.uid == found.left else found.left)
+        current = by_uid(tx, kept.uid)
         if current is None:
             raise NotFound(f"Memory {kept.ref} has been erased in the meantime.")
         if other is not None and not other.is_archived:
@@ -175,10 +175,6 @@ def _alias(reader: Reader, word: str) -> Alias | None:
 
 def _pause(reader: Reader, session: str | None) -> Pause | None:
     return next((pause for pause in reader.all(Pause) if pause.session == session), None)
-
-
-def _by_uid(reader: Reader, uid: str) -> Memory | None:
-    return next(iter(reader.select(replace(ANYWHERE, uid=uid), limit=1)), None)
 
 
 # Making vectors

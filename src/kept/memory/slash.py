@@ -15,7 +15,7 @@ from kept import ids, text
 from kept.errors import InvalidInput, NotFound
 from kept.memory import Kept
 from kept.memory.read import answer, holds_receipts
-from kept.model import KINDS, Hit, Memory, Receipt, Source, canonical_kind
+from kept.model import KINDS, Hit, Memory, Receipt, Source, canonical_kind, replace
 from kept.ports import Where
 from kept.recall import Request
 from kept.tables import PRESETS
@@ -30,7 +30,7 @@ EXCERPT_CHARS = 160
 class Answer(Struct, frozen=True, kw_only=True):
     """The result of a command: `str(answer)` for the chat, `data` for a program. `done`: something was changed."""
 
-    command: str
+    command: str = ""
     text: str
     data: dict[str, Any] = {}
     done: bool = False
@@ -39,7 +39,7 @@ class Answer(Struct, frozen=True, kw_only=True):
         return self.text
 
 
-class SlashCommand(Struct, frozen=True, kw_only=True):
+class SlashCommand(Struct, frozen=True):
     """One command: how it is typed, what it does, and its code."""
 
     usage: str
@@ -82,7 +82,7 @@ def run(memory: Kept, line: str, *, choose: Choose | None = None) -> Answer:
     Raises KeptError, whose text can be shown as the answer.
     """
     parsed = parse(line)
-    return COMMANDS[parsed.name].run(memory, parsed.argument, choose)
+    return replace(COMMANDS[parsed.name].run(memory, parsed.argument, choose), command=parsed.name)
 
 
 def help_text() -> str:
@@ -125,7 +125,7 @@ def _remember(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
     if receipt.outcome == "refused":
         raise InvalidInput(f"Not kept: {receipt.message}")
     data = {"outcome": receipt.outcome, "ref": receipt.ref, "redactions": msgspec.to_builtins(receipt.redactions)}
-    return Answer(command="/remember", text="\n".join(_kept(receipt)), data=data, done=True)
+    return Answer(text="\n".join(_kept(receipt)), data=data, done=True)
 
 
 def _kept(receipt: Receipt) -> list[str]:
@@ -146,7 +146,7 @@ def _forget(memory: Kept, argument: str, choose: Choose | None) -> Answer:
         return found
     memory.forget(found.ref)
     sentence = f"Forgotten: {_line(found)}\n`kept restore {found.ref}` brings it back."
-    return Answer(command="/forget", text=sentence, data={"ref": found.ref}, done=True)
+    return Answer(text=sentence, data={"ref": found.ref}, done=True)
 
 
 def _pin(memory: Kept, argument: str, choose: Choose | None) -> Answer:
@@ -159,7 +159,7 @@ def _pin(memory: Kept, argument: str, choose: Choose | None) -> Answer:
     else:
         memory.pin(found.ref)
     sentence = f"{'No longer pinned' if is_pinned else 'Pinned'}: {_line(found)}"
-    return Answer(command="/pin", text=sentence, data={"ref": found.ref, "pinned": not is_pinned}, done=True)
+    return Answer(text=sentence, data={"ref": found.ref, "pinned": not is_pinned}, done=True)
 
 
 def _the_one(memory: Kept, name: str, argument: str, choose: Choose | None) -> Memory | Answer:
@@ -173,18 +173,18 @@ def _the_one(memory: Kept, name: str, argument: str, choose: Choose | None) -> M
         chosen = choose(f"{len(matches)} memories match. Which one do you mean?", matches)
         refs = {one.ref: one for one in matches}
         if chosen is None or str(chosen) not in refs:
-            return Answer(command=name, text="Nothing was changed.", data={"matches": _documents(matches)})
+            return Answer(text="Nothing was changed.", data={"matches": _documents(matches)})
         return refs[str(chosen)]
     if len(matches) == 1:
         return matches[0]
     if matches:
         lines = [f"{len(matches)} memories match. Say which one: {name} {matches[0].ref}"]
-        return Answer(command=name, text=_listed(lines, matches), data={"matches": _documents(matches)})
+        return Answer(text=_listed(lines, matches), data={"matches": _documents(matches)})
     near = [hit.memory for hit in _ask(memory, Request(query=argument))]
     if not near:
         raise NotFound("No memory contains these words.", hint="/memory list shows all memories.")
     lines = [f"No memory contains exactly these words. These come near; say which one: {name} {near[0].ref}"]
-    return Answer(command=name, text=_listed(lines, near), data={"near": _documents(near)})
+    return Answer(text=_listed(lines, near), data={"near": _documents(near)})
 
 
 def _is_ref(argument: str) -> bool:
@@ -212,7 +212,7 @@ def _ask(memory: Kept, request: Request) -> tuple[Hit, ...]:
 
 def _help(_memory: Kept, _argument: str, _choose: Choose | None) -> Answer:
     commands = [{"usage": command.usage, "line": command.line} for command in COMMANDS.values()]
-    return Answer(command="/memory help", text=help_text(), data={"commands": commands})
+    return Answer(text=help_text(), data={"commands": commands})
 
 
 def _status(memory: Kept, _argument: str, _choose: Choose | None) -> Answer:
@@ -257,7 +257,7 @@ def _status(memory: Kept, _argument: str, _choose: Choose | None) -> Answer:
         "last_injected": None if injected is None else injected[1],
         "auto": not is_paused,
     }
-    return Answer(command="/memory status", text="\n".join(lines), data=data)
+    return Answer(text="\n".join(lines), data=data)
 
 
 def _list(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
@@ -265,12 +265,12 @@ def _list(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
     found = memory.list(kinds=kinds, limit=MOST_SHOWN + 1)
     if not found:
         nothing = f"There is no {kinds[0]} here." if kinds else "Nothing is kept here yet. /remember keeps the first."
-        return Answer(command="/memory list", text=text.visible(nothing, keep_newlines=False), data={"memories": []})
+        return Answer(text=text.visible(nothing, keep_newlines=False), data={"memories": []})
     shown = found[:MOST_SHOWN]
     lines = [_line(one) for one in shown]
     if len(found) > len(shown):
         lines.append(f"These are the newest {MOST_SHOWN}; /memory search finds others.")
-    return Answer(command="/memory list", text="\n".join(lines), data={"memories": _documents(shown)})
+    return Answer(text="\n".join(lines), data={"memories": _documents(shown)})
 
 
 def _search(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
@@ -281,40 +281,39 @@ def _search(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
     if recalled.conflicts:
         lines.append(f"Some of these disagree: {', '.join(conflict.ref for conflict in recalled.conflicts)}.")
     data = {"hits": [{"score": hit.score, **_document(hit.memory)} for hit in recalled], "receipt": recalled.receipt}
-    return Answer(command="/memory search", text="\n".join(lines) or "No memory has these words.", data=data)
+    return Answer(text="\n".join(lines) or "No memory has these words.", data=data)
 
 
 def _budget(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
-    name = "/memory budget"
     if not argument:
         now = memory.settings.briefing_max_tokens
-        return Answer(command=name, text=f"A briefing takes at most {now:,} tokens.", data={"tokens": now})
+        return Answer(text=f"A briefing takes at most {now:,} tokens.", data={"tokens": now})
     if not (argument.isascii() and argument.isdigit() and len(argument) <= 9):
         raise InvalidInput(f"{text.visible(argument[:40])!r} is not a number of tokens.", hint="/memory budget 3000")
     before = memory.settings.briefing_max_tokens
     now = memory.store.configure("briefing_max_tokens", argument).briefing_max_tokens
     sentence = f"A briefing takes at most {now:,} tokens from now on (before: {before:,})."
-    return Answer(command=name, text=sentence, data={"tokens": now, "before": before}, done=True)
+    return Answer(text=sentence, data={"tokens": now, "before": before}, done=True)
 
 
 def _config(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
-    name, before = "/memory config", memory.settings.preset
+    before = memory.settings.preset
     if not argument:
         sentence = f"The preset is {before}; there are {', '.join(PRESETS)}."
-        return Answer(command=name, text=sentence, data={"preset": before, "presets": list(PRESETS)})
+        return Answer(text=sentence, data={"preset": before, "presets": list(PRESETS)})
     if argument.lower() not in PRESETS:
         shown = text.visible(argument[:40], keep_newlines=False)
         raise InvalidInput(f"Unknown preset {shown!r}.", hint=f"Choose one of {', '.join(PRESETS)}.")
     now = memory.store.configure("preset", argument.lower()).preset
     sentence = f"The preset is {now} from now on (before: {before})."
-    return Answer(command=name, text=sentence, data={"preset": now, "before": before}, done=True)
+    return Answer(text=sentence, data={"preset": now, "before": before}, done=True)
 
 
 def _list_aliases(memory: Kept, _argument: str, _choose: Choose | None) -> Answer:
     aliases = memory.aliases.list()
     lines = [f"{word} → {', '.join(others)}" for word, others in sorted(aliases.items())]
     shown = text.visible("\n".join(lines))
-    return Answer(command="/memory alias list", text=shown, data={"aliases": {w: list(o) for w, o in aliases.items()}})
+    return Answer(text=shown, data={"aliases": {w: list(o) for w, o in aliases.items()}})
 
 
 def _add_alias(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
@@ -323,7 +322,7 @@ def _add_alias(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
         raise _wanting("/memory alias add", "a word and at least one other word for it")
     alias = memory.aliases.add(*words)
     sentence = text.visible(f"{alias.word} also finds {', '.join(alias.expands_to)}.", keep_newlines=False)
-    return Answer(command="/memory alias add", text=sentence, data=msgspec.to_builtins(alias), done=True)
+    return Answer(text=sentence, data=msgspec.to_builtins(alias), done=True)
 
 
 def _remove_alias(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
@@ -331,20 +330,20 @@ def _remove_alias(memory: Kept, argument: str, _choose: Choose | None) -> Answer
         raise _wanting("/memory alias remove", "the word")
     memory.aliases.remove(argument)
     sentence = text.visible(f"{argument} has no alias any more.", keep_newlines=False)
-    return Answer(command="/memory alias remove", text=sentence, data={"removed": argument}, done=True)
+    return Answer(text=sentence, data={"removed": argument}, done=True)
 
 
 def _auto_on(memory: Kept, _argument: str, _choose: Choose | None) -> Answer:
     if not memory.settings.auto_memory:
         memory.store.configure("auto_memory", "true")
     memory.pauses.resume()
-    return Answer(command="/memory auto on", text="Auto-memory is on.", data={"auto": True}, done=True)
+    return Answer(text="Auto-memory is on.", data={"auto": True}, done=True)
 
 
 def _auto_off(memory: Kept, _argument: str, _choose: Choose | None) -> Answer:
     memory.pauses.pause()
     sentence = "Auto-memory is off: nothing is captured or injected automatically. Commands still work."
-    return Answer(command="/memory auto off", text=sentence, data={"auto": False}, done=True)
+    return Answer(text=sentence, data={"auto": False}, done=True)
 
 
 # How memories are put into words
@@ -372,23 +371,19 @@ def _documents(memories: Sequence[Memory]) -> list[dict[str, Any]]:
     return [_document(memory) for memory in memories]
 
 
-def _command(usage: str, line: str, run: Callable[[Kept, str, Choose | None], Answer]) -> SlashCommand:
-    return SlashCommand(usage=usage, line=line, run=run)
-
-
 COMMANDS: Mapping[str, SlashCommand] = {
-    "/remember": _command("/remember TEXT", "Keep one statement.", _remember),
-    "/forget": _command("/forget ID|KEYWORD", "Hide a memory everywhere; it can be restored.", _forget),
-    "/pin": _command("/pin ID|KEYWORD", "Put a memory into every briefing, or no longer.", _pin),
-    "/memory status": _command("/memory status", "Show counts, kinds and the last injection.", _status),
-    "/memory list": _command("/memory list [KIND]", "Show the newest memories.", _list),
-    "/memory search": _command("/memory search WORDS", "Find memories, with their scores.", _search),
-    "/memory budget": _command("/memory budget [TOKENS]", "Limit the tokens of a briefing.", _budget),
-    "/memory alias add": _command("/memory alias add WORD OTHERS", "Let a word also find others.", _add_alias),
-    "/memory alias list": _command("/memory alias list", "Show the words that find others.", _list_aliases),
-    "/memory alias remove": _command("/memory alias remove WORD", "Remove an alias.", _remove_alias),
-    "/memory auto on": _command("/memory auto on", "Capture and inject automatically again.", _auto_on),
-    "/memory auto off": _command("/memory auto off", "Capture and inject nothing automatically.", _auto_off),
-    "/memory config": _command("/memory config [PRESET]", f"How much it takes: {', '.join(PRESETS)}.", _config),
-    "/memory help": _command("/memory help", "Show this list.", _help),
+    "/remember": SlashCommand("/remember TEXT", "Keep one statement.", _remember),
+    "/forget": SlashCommand("/forget ID|KEYWORD", "Hide a memory everywhere; it can be restored.", _forget),
+    "/pin": SlashCommand("/pin ID|KEYWORD", "Put a memory into every briefing, or no longer.", _pin),
+    "/memory status": SlashCommand("/memory status", "Show counts, kinds and the last injection.", _status),
+    "/memory list": SlashCommand("/memory list [KIND]", "Show the newest memories.", _list),
+    "/memory search": SlashCommand("/memory search WORDS", "Find memories, with their scores.", _search),
+    "/memory budget": SlashCommand("/memory budget [TOKENS]", "Limit the tokens of a briefing.", _budget),
+    "/memory alias add": SlashCommand("/memory alias add WORD OTHERS", "Let a word also find others.", _add_alias),
+    "/memory alias list": SlashCommand("/memory alias list", "Show the words that find others.", _list_aliases),
+    "/memory alias remove": SlashCommand("/memory alias remove WORD", "Remove an alias.", _remove_alias),
+    "/memory auto on": SlashCommand("/memory auto on", "Capture and inject automatically again.", _auto_on),
+    "/memory auto off": SlashCommand("/memory auto off", "Capture and inject nothing automatically.", _auto_off),
+    "/memory config": SlashCommand("/memory config [PRESET]", f"How much it takes: {', '.join(PRESETS)}.", _config),
+    "/memory help": SlashCommand("/memory help", "Show this list.", _help),
 }

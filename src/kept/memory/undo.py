@@ -9,9 +9,9 @@ from datetime import datetime
 
 from kept import ids, journal
 from kept.errors import NotFound
-from kept.memory.context import Context, Events, Ref, Storages
-from kept.model import GLOBAL, Event, Memory, Record, Tier, replace
-from kept.ports import ANYWHERE, Reader, Stamp, Storage
+from kept.memory.context import Context, Events, Ref, Storages, by_uid
+from kept.model import GLOBAL, Event, Memory, Record, Tier
+from kept.ports import Reader, Stamp, Storage
 from kept.storage.shared import check_limit
 
 PAGE = 200
@@ -124,4 +124,4 @@ def _current(reader: Reader, event: Event) -> Record | None:
     noun = journal.noun_of(event)
     if noun is not Memory:
         return next((record for record in reader.all(noun) if record.subject == event.subject), None)
-    return next(iter(reader.select(replace(ANYWHERE, uid=event.subject), limit=1)), None)
+    return by_uid(reader, event.subject)

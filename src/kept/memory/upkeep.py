@@ -11,12 +11,12 @@ from contextlib import ExitStack, suppress
 from datetime import datetime
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from kept import journal, worth
 from kept.errors import Busy, KeptError
-from kept.memory.context import BATCH, Context, Memories, pages_of
+from kept.memory.context import BATCH, Context, pages_of
 from kept.model import Memory, Message, Session
 from kept.ports import Reader, Stamp, Storage, Where
 from kept.projects import mirrors
@@ -37,40 +37,30 @@ class Done(Struct, frozen=True, kw_only=True):
     reason: str
 
 
-class Round:
-    """One visit to a store, at one moment: what is due is done, or (a dry run) only said.
+class Round(Struct, eq=False):
+    """One visit to a store, at one moment: due changes are made, or (a dry run) only reported.
 
-    `most` limits how many memories are changed by age; then nobody is waited for, either. `bulk` is closed at the end
-    of the round, if there is an end: what many departures leave behind is then tidied up.
+    `most` limits how many memories are changed by age, and then the round waits for no other writer. `bulk` is closed
+    at the end of a complete round: the index is then rebuilt once for many departures.
     """
 
-    def __init__(
-        self,
-        storage: Storage,
-        now: datetime,
-        rules: UpkeepRules,
-        *,
-        is_dry_run: bool = False,
-        most: int | None = None,
-        bulk: ExitStack | None = None,
-    ) -> None:
-        self.done: list[Done] = []
-        self.archived = 0
-        self.load = decisions.Load()
-        self._due: list[int] = []
-        self._storage = storage
-        self._now = now
-        self._rules = rules
-        self._is_dry_run = is_dry_run
-        self._most = most
-        self._bulk = bulk
+    storage: Storage
+    now: datetime
+    rules: UpkeepRules
+    is_dry_run: bool = False
+    most: int | None = None
+    bulk: ExitStack | None = None
+    done: list[Done] = field(default_factory=list)
+    archived: int = 0
+    load: decisions.Load = field(default_factory=decisions.Load)
+    due: list[int] = field(default_factory=list)
 
     def age(self, memories: Sequence[Memory]) -> int:
-        """End the quarantines and shelf lives that are over; how many of the memories have been visited."""
+        """End the quarantines and shelf lives that are over. Returns how many of the memories were visited."""
         due = [number for number, memory in enumerate(memories) if self._decide(memory)]
-        visited = len(memories) if self._most is None or len(due) <= self._most else due[self._most]
-        self._due += [memories[number].id for number in due if number < visited]
-        if self._most is not None or len(self._due) >= BATCH:
+        visited = len(memories) if self.most is None or len(due) <= self.most else due[self.most]
+        self.due += [memories[number].id for number in due if number < visited]
+        if self.most is not None or len(self.due) >= BATCH:
             self.settle()
         for memory in memories[:visited]:
             if not (aged := self._aged(memory)).is_archived:
@@ -78,10 +68,10 @@ class Round:
         return visited
 
     def settle(self) -> None:
-        """Do what is due, and has been put off so that there are fewer transactions."""
-        for start in range(0, len(self._due), BATCH):
-            self._carry_out(self._due[start : start + BATCH], self._decide)
-        self._due = []
+        """Make the changes that were put off to save transactions."""
+        for start in range(0, len(self.due), BATCH):
+            self._carry_out(self.due[start : start + BATCH], self._decide)
+        self.due = []
 
     def chosen_to_go(self, limits: decisions.Limits, evict_to: int) -> list[int]:
         """The memories for which there is no room, least worth first. `evict_to`: leave at most that many.
@@ -94,22 +84,22 @@ class Round:
         return decisions.least_worth(self._weighed(), surplus) if surplus else []
 
     def evict(self, chosen: Sequence[int]) -> None:
-        """Archive the memories that were chosen, but for those that something has happened to since."""
+        """Archive the chosen memories, except those that have changed since."""
         for start in range(0, len(chosen), BATCH):
-            self._carry_out(chosen[start : start + BATCH], lambda memory: decisions.eviction(memory, self._now))
+            self._carry_out(chosen[start : start + BATCH], lambda memory: decisions.eviction(memory, self.now))
 
     def pack(self, folder: Path | None) -> None:
         """Compress the sessions that have been silent for long, and take their files out of `folder`."""
-        with self._storage.reading() as reader:
+        with self.storage.reading() as reader:
             sessions = reader.all(Session)
             silent = [one for one in sessions if self._is_to_pack(one, _last_message(reader, one))]
         for session in silent:
-            if self._is_dry_run or self._pack(session):
-                reason = f"nothing was said for {self._rules.session_retention_days} days"
+            if self.is_dry_run or self._pack(session):
+                reason = f"nothing was said for {self.rules.session_retention_days} days"
                 self.done.append(Done(ref=session.name, action="pack", reason=reason))
-        if folder is None or self._is_dry_run:
+        if folder is None or self.is_dry_run:
             return
-        with self._storage.reading() as reader:
+        with self.storage.reading() as reader:
             packed = [session for session in reader.all(Session) if session.packed_at is not None]
             for session in packed:  # also of those whose file an interrupted run has left
                 mirrors.remove(folder, session.name)
@@ -117,47 +107,47 @@ class Round:
                 mirrors.write_index(folder, reader)
 
     def _pack(self, session: Session) -> bool:
-        with self._storage.writing(self._stamp()) as tx:
+        with self.storage.writing(self._stamp()) as tx:
             current = tx.session(session.name)
             if current is None or not self._is_to_pack(current, _last_message(tx, current)):
                 return False
             tx.pack(current.name)
-            tx.put(replace(current, packed_at=self._now), "pack")
+            tx.put(replace(current, packed_at=self.now), "pack")
         return True
 
     def _is_to_pack(self, session: Session, last: Message | None) -> bool:
-        return decisions.is_to_pack(session, last, self._now, self._rules)
+        return decisions.is_to_pack(session, last, self.now, self.rules)
 
     def _decide(self, memory: Memory) -> UpkeepDecision | None:
-        return None if memory.is_archived else decisions.decide(memory, self._now, self._rules)
+        return None if memory.is_archived else decisions.decide(memory, self.now, self.rules)
 
     def _aged(self, memory: Memory) -> Memory:
-        """The memory as it is, or (a dry run) would be, when its time has done its work."""
+        """The memory as it is, or (a dry run) would be, after its due change."""
         found = self._decide(memory)
-        return memory if found is None else decisions.carried_out(found, self._now)
+        return memory if found is None else decisions.carried_out(found, self.now)
 
     def _weighed(self) -> Iterator[decisions.Weighed]:
-        for page in pages_of(self._storage, EVERYTHING_LIVE):
+        for page in pages_of(self.storage, EVERYTHING_LIVE):
             for memory in map(self._aged, page):
-                if not memory.is_archived and not worth.is_exempt(memory, self._now):
-                    value = worth.worth(memory, self._now, self._rules.retention.worth)
+                if not memory.is_archived and not worth.is_exempt(memory, self.now):
+                    value = worth.worth(memory, self.now, self.rules.retention.worth)
                     yield decisions.Weighed(value, memory.id, decisions.size_of(memory))
 
     def _carry_out(self, ids: Sequence[int], decide: Callable[[Memory], UpkeepDecision | None]) -> None:
         if not ids:
             return
-        if self._is_dry_run:
-            with self._storage.reading() as reader:
+        if self.is_dry_run:
+            with self.storage.reading() as reader:
                 self._tell(_decided(reader, ids, decide))
             return
-        if self._bulk is not None and self.archived + len(ids) >= MANY:
-            self._bulk.enter_context(self._storage.in_bulk())
-            self._bulk = None
-        with self._storage.writing(self._stamp(), wait_s=None if self._most is None else 0) as tx:
+        if self.bulk is not None and self.archived + len(ids) >= MANY:
+            self.bulk.enter_context(self.storage.in_bulk())
+            self.bulk = None
+        with self.storage.writing(self._stamp(), wait_s=None if self.most is None else 0) as tx:
             found = _decided(tx, ids, decide)
             for action in dict.fromkeys(decision.action for decision in found):
                 same = [decision for decision in found if decision.action == action]
-                tx.put_many([decisions.carried_out(decision, self._now) for decision in same], action)
+                tx.put_many([decisions.carried_out(decision, self.now) for decision in same], action)
         self._tell(found)
 
     def _tell(self, found: Sequence[UpkeepDecision]) -> None:
@@ -166,12 +156,7 @@ class Round:
             self.done.append(Done(ref=decision.memory.ref, action=decision.action, reason=decision.reason))
 
     def _stamp(self) -> Stamp:
-        return Stamp(group=random_hex(8), at=self._now, actor=journal.UPKEEP)
-
-
-def _first_page(storage: Storage, after: int) -> Memories:
-    """The live memories that follow an id, as many as are read at once."""
-    return next(pages_of(storage, EVERYTHING_LIVE, after), [])
+        return Stamp(group=random_hex(8), at=self.now, actor=journal.UPKEEP)
 
 
 def _decided(
@@ -208,10 +193,7 @@ class Upkept(Struct, frozen=True, kw_only=True):
 
 
 def run(context: Context, *, dry_run: bool) -> Upkept:
-    """End quarantines and shelf lives, make room where a limit is exceeded, pack old sessions. Safe at any moment.
-
-    `dry_run` changes nothing and says exactly what would be done now.
-    """
+    """A whole round through every store that this actor keeps in order."""
     done: list[Done] = []
     now = context.now()
     for storage in _tended(context):
@@ -278,13 +260,9 @@ def _whole_round(context: Context, storage: Storage, now: datetime, *, is_dry_ru
         rounds.pack(context.spaces.sessions_folder())
     if not is_dry_run:
         _note(storage, came, UpkeepProgress().done(now))
-        _tell_upkept(context, storage, rounds)
+        if rounds.done:
+            context.tell_write(storage, -rounds.archived)
     return rounds.done
-
-
-def _tell_upkept(context: Context, storage: Storage, rounds: Round) -> None:
-    if rounds.done:
-        context.tell_write(storage, -rounds.archived)
 
 
 # Automatically, a little at a time
@@ -304,7 +282,7 @@ def after_recall(context: Context) -> None:
 
 
 def _tend(context: Context, storages: Sequence[Storage], now: datetime, *, is_recall: bool) -> None:
-    """Go on with the round under way, or begin one. Waits for nobody; a failure is noted, for `status`."""
+    """Continue the round under way, or begin one. Waits for nobody; `status` shows a failure."""
     for storage in storages:
         came = _progress_of(storage)
         is_fresh = came.finished_at is not None and worth.days_between(came.finished_at, now) * 24 < EVERY_HOURS
@@ -315,8 +293,8 @@ def _tend(context: Context, storages: Sequence[Storage], now: datetime, *, is_re
                 if is_ours:
                     _go_on(context, storage, came, now)
         except Busy:
-            continue  # somebody writes: next time, then
-        except Exception as error:  # somebody wanted something else of us, and got it: this is not their affair
+            continue  # somebody writes: next time
+        except Exception as error:  # the caller asked for something else, which must not fail because of this
             log.warning("upkeep of %s failed: %s", storage.space, type(error).__name__)
             _note(storage, came, came.failing(error, now))
 
@@ -324,7 +302,7 @@ def _tend(context: Context, storages: Sequence[Storage], now: datetime, *, is_re
 def _go_on(context: Context, storage: Storage, came: UpkeepProgress, now: datetime) -> None:
     rounds = Round(storage, now, _upkeep_rules(context), most=FEW)
     rounds.load = decisions.Load(came.memories, came.bytes)
-    page = _first_page(storage, came.cursor)
+    page = next(pages_of(storage, EVERYTHING_LIVE, came.cursor), [])
     visited = rounds.age(page)
     if visited < len(page) or len(page) == BATCH:
         load = rounds.load
@@ -332,7 +310,8 @@ def _go_on(context: Context, storage: Storage, came: UpkeepProgress, now: dateti
     else:
         after = _end_round(context, storage, rounds, came, now)
     _note(storage, came, after)
-    _tell_upkept(context, storage, rounds)
+    if rounds.done:
+        context.tell_write(storage, -rounds.archived)
 
 
 def _end_round(
@@ -359,7 +338,7 @@ def _progress_of(storage: Storage) -> UpkeepProgress:
 
 
 def _note(storage: Storage, before: UpkeepProgress, after: UpkeepProgress) -> UpkeepProgress:
-    """Write down how far we have come. Where it cannot be written, the next one begins a little earlier."""
+    """Save how far the round has come. If that fails, the next one begins a little earlier."""
     with suppress(KeptError), storage.bookkeeping() as notes:
         if notes is not None:
             notes.count(decisions.steps(before, after))
