@@ -150,7 +150,7 @@ def progress(invocation: Invocation, label: str) -> Iterator[Callable[[int, int]
     """
     stream = invocation.err or sys.stderr
     with ExitStack() as stack:
-        bars: list[click._termui_impl.ProgressBar[int]] = []
+        bars: list[Any] = []  # click does not export the type of a progress bar
         tenths = {0}
 
         def show_bar(done: int, total: int) -> None:
