@@ -25,7 +25,7 @@ from kept.projects.spaces import is_of_global
 from kept.settings import Settings, as_mapping, resolve
 from kept.upkeep import decisions
 from kept.writing.check import MAX_NAME_CHARS, check_text
-from kept.writing.redact import redact, redact_draft
+from kept.writing.redact import REDACTED_FIELDS, redact, redact_draft
 
 if TYPE_CHECKING:
     from kept.storage import Finding as Finding
@@ -250,19 +250,8 @@ def _replace_redacted(context: Context, storage: Storage, memory: Memory, draft:
         if current is None:
             return
         tx.erase(current)
-        clean = replace(
-            current,
-            content=draft.content,
-            fingerprint=text.fingerprint(draft.content),
-            tags=draft.tags,
-            files=draft.files,
-            topic=draft.topic,
-            key=draft.key,
-            title=draft.title,
-            source=draft.source or current.source,
-            data=draft.data,
-            updated_at=tx.stamp.at,
-        )
+        fields = {name: getattr(draft, name) for name in REDACTED_FIELDS}
+        clean = replace(current, **fields, fingerprint=text.fingerprint(draft.content), updated_at=tx.stamp.at)
         tx.add(clean, "redact")
     context.tell_write(storage, 0)
 

@@ -20,8 +20,10 @@ from kept.writing.check import SOURCE_NAMES
 from kept.writing.secrets import find_secrets
 from kept.writing.secrets.view import Span
 
+REDACTED_FIELDS = ("content", "tags", "files", "topic", "key", "title", "source", "data")  # of a draft
 
-class RedactedSpan(msgspec.Struct, frozen=True):
+
+class RedactedSpan(Struct, frozen=True):
     """One thing that was taken out: its kind and its place in the input. Never the thing itself."""
 
     kind: str
@@ -29,7 +31,7 @@ class RedactedSpan(msgspec.Struct, frozen=True):
     end: int
 
 
-class Redacted(msgspec.Struct, frozen=True):
+class Redacted(Struct, frozen=True):
     """The text that is safe to keep, and what was taken out of it, in order."""
 
     text: str
