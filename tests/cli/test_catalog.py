@@ -20,9 +20,6 @@ MAY_IMPORT = (
     "kept.entrypoints.cli",
     "kept.memory",
     "kept.projects",
-    "kept.upkeep.review",
-    "kept.storage",
-    "kept.exchange.jsonl",
     *(f"kept.{noun}" for noun in ("access", "errors", "ids", "journal", "model", "settings", "tables", "text")),
 )
 NOT_IN_THE_TOUR = {"tour", "config", "demote", "unpin", "show", "projects", "allow", "export"}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kept.entrypoints.cli.catalog import COMMANDS
 from tests.cli.shell import PROGRAM, Shell
 from tests.folders import posix_only
 
@@ -32,8 +33,35 @@ def test_help_version_and_a_typing_error_import_next_to_nothing(shell: Shell, ar
     )
     last = result.stdout.splitlines()[-1]
     assert last.startswith("[] ")
-    for module in ("writing", "reading", "changing", "asking", "house", "projects", "config", "tour"):
+    for module in {entry.module for entry in COMMANDS.values()}:
         assert f"cli.{module}'" not in last
+
+
+# What one recall from a shell can do without, and what each would cost it at every start.
+NOT_FOR_A_RECALL = (
+    *("secrets", "hashlib", "platformdirs", "tomllib", "tempfile", "importlib.resources", "difflib", "shlex", "json"),
+    *(f"kept.memory.{module}" for module in ("brief", "manage", "reviews", "sessions", "slash", "store", "tasks")),
+    *(f"kept.{module}" for module in ("exchange", "recall.messages", "recall.briefing", "upkeep.review")),
+    *(f"kept.{module}" for module in ("storage.sqlite.health", "writing.extraction", "writing.pipeline")),
+)
+
+
+def test_a_recall_loads_what_it_needs(shell: Shell) -> None:
+    shell.run("remember", "Use Fastify")
+    program = (
+        "import sys; from kept.entrypoints.cli import main\n"
+        "try: main()\n"
+        f"finally: print([n for n in {NOT_FOR_A_RECALL!r} if n in sys.modules])"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program, "recall", "fastify"],
+        capture_output=True,
+        env=shell.process_environment(),
+        check=True,
+        text=True,
+    )
+    assert "Use Fastify" in result.stdout
+    assert result.stdout.splitlines()[-1] == "[]"
 
 
 def test_exit_codes(shell: Shell) -> None:

@@ -16,7 +16,11 @@ from kept.memory.context import Context, Memories
 from kept.model import Conflict, Memory, Session, replace
 from kept.ports import Reader, Storage, Transaction, Where
 from kept.upkeep import review as judging
-from kept.upkeep.review import ACTIONS, REASONS, TALK_DAYS, Decision, ReviewFinding, ReviewReason, Talk
+from kept.upkeep.review import ACTIONS, TALK_DAYS, Talk
+from kept.upkeep.review import REASONS as REASONS
+from kept.upkeep.review import Decision as Decision
+from kept.upkeep.review import ReviewFinding as ReviewFinding
+from kept.upkeep.review import ReviewReason as ReviewReason
 from kept.writing.duplicates import NEAR_RATIO, supersede
 
 PAGE = 500

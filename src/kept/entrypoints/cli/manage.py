@@ -12,9 +12,8 @@ from kept.entrypoints.cli.wording import ago, as_document, counted, memories, na
 from kept.entrypoints.cli.write import given_text
 from kept.errors import InvalidInput, NotFound
 from kept.memory import Kept
-from kept.memory.reviews import Review, parse_decision
+from kept.memory.reviews import REASONS, Decision, Review, ReviewFinding, ReviewReason, parse_decision
 from kept.model import Conflict, Memory
-from kept.upkeep.review import REASONS, Decision, ReviewFinding, ReviewReason
 
 PROPOSED = "proposed"
 LATER, STOP, OTHER = "later", "stop", "the-other"

@@ -10,7 +10,7 @@ from kept.entrypoints.cli.frame import command
 from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import counted, memories, size
 from kept.entrypoints.cli.write import given_file
-from kept.exchange.jsonl import to_document, to_lines
+from kept.memory.store import to_document
 from kept.model import GLOBAL
 
 if TYPE_CHECKING:
@@ -70,9 +70,9 @@ def _finding_lines(findings: "Sequence[Finding]") -> list[Line]:
 def export_command(invocation: Invocation, *, archived: bool) -> None:
     """Lossless: with all fields. Forgotten memories are left out."""
     with invocation.open() as memory:
-        found = list(memory.store.export(archived=archived))
-    lines: list[Line] = [line.decode() for line in to_lines(found)]
-    invocation.answer({"memories": [to_document(one) for one in found]}, lines)
+        documents = [to_document(one) for one in memory.store.export(archived=archived)]
+    lines: list[Line] = [msgspec.json.encode(document).decode() for document in documents]
+    invocation.answer({"memories": documents}, lines)
 
 
 _WORDS = {

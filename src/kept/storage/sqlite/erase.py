@@ -12,7 +12,6 @@ only while nobody else can write, while the WAL is empty, and on pages that add 
 could leave half a page, which fits no checksum: so a record beside the file first says which gaps are overwritten.
 """
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
@@ -344,5 +343,6 @@ def _noted_gaps(path: Path) -> list[Gap]:
 
 
 def _digest(content: bytes) -> bytes:
+    import hashlib  # loads OpenSSL: 3 ms, needed only to erase
 
     return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest()
