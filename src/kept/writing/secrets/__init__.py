@@ -10,7 +10,7 @@ Rule: each finder runs in linear time; masking makes the result the same for a t
 from collections.abc import Callable, Collection, Iterable
 
 from kept.writing.secrets import cues, shapes
-from kept.writing.secrets.view import MASK, Span, View
+from kept.writing.secrets.view import MASK, FoldedText, Span
 
 MAX_ROUNDS = 8  # masking one secret can lay bare another; ordinary text needs two rounds, the last of which finds none
 
@@ -37,7 +37,7 @@ def find_secrets(text: str, *, email: bool = True, allow: Collection[str] = ()) 
     """
     spans: list[Span] = []
     for _ in range(MAX_ROUNDS):
-        view = View(text, [(start, end) for start, end, _ in spans])
+        view = FoldedText(text, [(start, end) for start, end, _ in spans])
         fresh = _find_in(view, FINDERS, text, allow)
         if email and not fresh:
             fresh = _find_in(view, (shapes.find_emails,), text, allow)
@@ -47,7 +47,7 @@ def find_secrets(text: str, *, email: bool = True, allow: Collection[str] = ()) 
     raise RuntimeError("redaction does not settle")
 
 
-def _find_in(view: View, finders: tuple[Finder, ...], text: str, allow: Collection[str]) -> list[Span]:
+def _find_in(view: FoldedText, finders: tuple[Finder, ...], text: str, allow: Collection[str]) -> list[Span]:
     folded, small = view.folded, view.small
     spans = []
     for first, last, kind in [span for find in finders for span in find(folded, small)]:

@@ -34,7 +34,7 @@ ESCAPES = {
 ALTERED = (MASK, "\\", "&", "%", "\x1b[", "[redacted:")  # a view of ASCII text without any of these is the text itself
 
 
-class View:
+class FoldedText:
     """The folded text, the same in lower case, and the way back to the original."""
 
     def __init__(self, text: str, masked: Sequence[tuple[int, int]] = ()) -> None:
