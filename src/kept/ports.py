@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from math import inf
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from msgspec import Struct
 
@@ -405,15 +405,35 @@ class Storage(Protocol):
     ) -> AbstractContextManager[Transaction]:
         """Take a turn to write. Raises Busy, naming the holder, if none was free within the time limit.
 
-        `urgent`: something is to go (forget, erase), which must work on a full disk, too.
-        `wait_s`: wait so long at most, instead of as long as the storage was told to; 0 is not at all.
+        `urgent` is a hint: something is to be removed (forget, erase), which should work even on a full disk.
+        `wait_s`: wait at most this long, instead of as long as the storage was told to; 0 is not at all.
         """
 
     def in_bulk(self) -> AbstractContextManager[None]:
-        """Hundreds of memories are about to leave for the archive: be quick about each, and tidy up at the end."""
+        """A hint: hundreds of memories are about to be archived. Be quick about each, and tidy up at the end."""
 
     def bookkeeping(self) -> AbstractContextManager[Bookkeeping | None]:
         """Note usage without waiting: None when somebody else is writing, and then it is skipped."""
+
+    def lease(self, name: str) -> AbstractContextManager[bool]:
+        """Work that only one process at a time should do: True while it is ours, False when somebody else has it.
+
+        A lease outlives no holder: one whose process has died is free again, at once or when it expires.
+        """
+
+    def describe(self) -> dict[str, Any]:
+        """Facts about this storage for `kept status`: its kind, place, size in bytes, schema version."""
+
+    def close(self) -> None:
+        """Let go of files and connections. Closing twice is allowed."""
+
+
+@runtime_checkable
+class FileStorage(Storage, Protocol):
+    """A storage in files of its own, which it can clean of what was erased, back up and restore.
+
+    Optional: `kept.storage.as_file` asks for it. A database server has its own ways to do these things.
+    """
 
     def scrub(self) -> Scrubbed:
         """Finish what `erase` began, in the files of the storage and in the backups it keeps of them."""
@@ -422,19 +442,10 @@ class Storage(Protocol):
         """Write a checked copy of this moment to a new file, while others read and write. Never overwrites one."""
 
     def restore_from(self, source: Path, *, overwrite_newer: bool = False) -> Restored:
-        """Go back to what a backup holds; what was there is kept as a file, and what was erased stays erased.
+        """Go back to what a backup holds. What was there is kept as a file, and what was erased stays erased.
 
         Raises NotAllowed when the storage has changed since the backup was made, unless `overwrite_newer`.
         """
-
-    def lease(self, name: str) -> AbstractContextManager[bool]:
-        """Work that only one process at a time should do: True while it is ours, False when somebody else has it."""
-
-    def describe(self) -> dict[str, Any]:
-        """Facts about this storage for `kept status`: its kind, place, size in bytes, schema version."""
-
-    def close(self) -> None:
-        """Let go of files and connections. Closing twice is allowed."""
 
 
 class Embedder(Protocol):

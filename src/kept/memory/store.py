@@ -24,6 +24,7 @@ from kept.projects.config import parse_text, set_value
 from kept.projects.files import explained, shown
 from kept.projects.spaces import is_of_global
 from kept.settings import Settings, as_mapping, resolve
+from kept.storage import as_file, scrub
 from kept.upkeep import decisions
 from kept.writing.check import MAX_NAME_CHARS, check_text
 from kept.writing.redact import REDACTED_FIELDS, redact, redact_draft
@@ -82,7 +83,7 @@ class Store:
         storage = next((one for one in readable if (one.space == GLOBAL) == (tier == "global")), None)
         if storage is None:
             raise NotFound("There is nothing to back up: nothing is kept here yet.")
-        return storage.back_up(Path(target))
+        return as_file(storage).back_up(Path(target))
 
     def restore(self, source: Path | str, *, overwrite_newer: bool = False) -> Restored:
         """Replace the store with a backup. Asks first when that would lose changes, or is another project's.
@@ -102,10 +103,10 @@ class Store:
         if not is_global:
             access.check_write(context.actor_here(), storage.space)
         try:
-            restored = storage.restore_from(source, overwrite_newer=overwrite_newer)
+            restored = as_file(storage).restore_from(source, overwrite_newer=overwrite_newer)
         except NotAllowed as refusal:
             context.agree(f"{refusal.message} Restore it anyway?")
-            restored = storage.restore_from(source, overwrite_newer=True)
+            restored = as_file(storage).restore_from(source, overwrite_newer=True)
         context.tell_write(storage, 0)
         return restored
 
@@ -136,7 +137,7 @@ class Store:
                         _replace_redacted(self._context, storage, memory, redacted.draft)
                     leaks.append(Leak(ref=memory.ref, found=redacted.redactions, is_fixed=fix))
             if fix and leaks:
-                storage.scrub()
+                scrub(storage)
         return leaks
 
     def allow(self, value: str, note: str = "") -> Allowance:

@@ -17,6 +17,7 @@ from kept.memory.context import BATCH, Context, Memories, Receipts, Ref
 from kept.model import Draft, Event, Memory, Receipt, Source, replace, several
 from kept.ports import Scrubbed, Shelf, Storage, Where
 from kept.projects.mirrors import check_session_name
+from kept.storage import scrub
 from kept.writing import pipeline
 from kept.writing.admit import DELIBERATE, SOURCES, Echoes, echoes_of
 
@@ -198,7 +199,7 @@ def erase(context: Context, refs: Iterable[Ref]) -> Receipts:
                 for memory in memories[start : start + BATCH]:
                     tx.erase(memory)
         try:
-            scrubbed[storage.space] = storage.scrub()
+            scrubbed[storage.space] = scrub(storage)
         except Busy:  # they are erased; only the cleaning has to wait
             scrubbed[storage.space] = Scrubbed(is_done=False)
         context.tell_write(storage, -sum(not memory.is_archived for memory in memories))

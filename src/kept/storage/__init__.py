@@ -10,8 +10,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kept.errors import InvalidInput
-from kept.ports import Restored, Storage
+from kept.errors import InvalidInput, NotAllowed
+from kept.ports import FileStorage, Restored, Scrubbed, Storage
 from kept.storage.shared import WRITE_WAIT_S
 
 if TYPE_CHECKING:
@@ -55,6 +55,21 @@ def open_space(
     from kept.storage.sqlite import SqliteStorage
 
     return SqliteStorage(path, space, write_wait_s=write_wait_s, now=now, daily_backups=daily_backups)
+
+
+def as_file(storage: Storage) -> FileStorage:
+    """The same storage, as one that can be backed up and restored. Raises NotAllowed when it has no file."""
+    if isinstance(storage, FileStorage):
+        return storage
+    raise NotAllowed(
+        f"{storage.space} is not stored in a file, so it has no backups.",
+        hint="Open a file instead, or export the memories.",
+    )
+
+
+def scrub(storage: Storage) -> Scrubbed:
+    """Finish what `erase` began, where the storage has files that may still hold it."""
+    return storage.scrub() if isinstance(storage, FileStorage) else Scrubbed()
 
 
 def space_of(backup: Path) -> str:

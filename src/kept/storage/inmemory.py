@@ -12,27 +12,23 @@ from contextlib import contextmanager
 from datetime import datetime
 from itertools import combinations
 from math import inf
-from pathlib import Path
 from typing import Any, cast
 
 from msgspec import Struct, field
 
 from kept import bm25, journal, text, vectors
-from kept.errors import Busy, NotAllowed, NotFound, StorageError
+from kept.errors import Busy, NotFound, StorageError
 from kept.model import Alias, Allowance, Conflict, Event, Memory, Message, Pause, Record, Session, Task, replace
 from kept.ports import (
     ALWAYS,
     ANYWHERE,
     LIVE,
-    BackedUp,
     Deadline,
     Found,
     FoundMessage,
     Period,
     Prepared,
     R,
-    Restored,
-    Scrubbed,
     Stamp,
     TooLate,
     VectorState,
@@ -561,15 +557,6 @@ class InMemoryStorage:
     @contextmanager
     def in_bulk(self) -> Iterator[None]:
         yield
-
-    def scrub(self) -> Scrubbed:
-        return Scrubbed()
-
-    def back_up(self, target: Path) -> BackedUp:
-        raise NotAllowed("A store in memory has no file to back up.", hint="Open a file, or export what it holds.")
-
-    def restore_from(self, source: Path, *, overwrite_newer: bool = False) -> Restored:
-        raise NotAllowed("A store in memory cannot be restored from a backup.", hint="Open a file instead.")
 
     @contextmanager
     def lease(self, name: str) -> Iterator[bool]:
