@@ -72,6 +72,56 @@ def seal_payload(stamp: Stamp, *, seq: int, action: str, subject: str, payload: 
     )
 
 
+class Chain:
+    """The end of a journal while a turn adds to it: numbers and seals events, and keeps them until they are written.
+
+    `before`: number and hash of the last event, or a function that looks them up when they are first needed.
+    """
+
+    def __init__(
+        self, stamp: Stamp, salt: Callable[[int], str], before: Callable[[], tuple[int, str]] | tuple[int, str]
+    ) -> None:
+        self._stamp = stamp
+        self._salt = salt
+        self._before = before
+        self._last: tuple[int, str] | None = None
+        self._waiting: list[tuple[Event, bytes]] = []
+
+    def append(self, action: str, subject: str, payload: bytes) -> Event:
+        """Seal the next event. It waits, with its payload, until somebody takes it."""
+        if callable(self._before):
+            self._before = self._before()
+        seq, prev = self._last or self._before
+        salt = self._salt(SALT_BYTES)
+        event = seal_payload(
+            self._stamp, seq=seq + 1, action=action, subject=subject, payload=payload, prev=prev, salt=salt
+        )
+        self._waiting.append((event, payload))
+        self._last = (event.seq, event.hash)
+        return event
+
+    def take(self) -> list[tuple[Event, bytes]]:
+        """The events that wait, with their payloads. They no longer wait."""
+        taken, self._waiting = self._waiting, []
+        return taken
+
+    @property
+    def last_seq(self) -> int:
+        """The number of the last event of this turn; 0 if there is none."""
+        return self._last[0] if self._last else 0
+
+    @property
+    def end(self) -> tuple[int, str] | None:
+        """Number and hash of the last event of the journal, as far as somebody has asked."""
+        return self._last or (None if callable(self._before) else self._before)
+
+    def has_passed(self, step: int) -> bool:
+        """Whether a multiple of `step` is among the numbers of the events of this turn."""
+        if self._last is None or callable(self._before):
+            return False
+        return self._last[0] // step > self._before[0] // step
+
+
 def payload(changed: Changed) -> bytes:
     """What an event changed, in the bytes that its digest covers. A storage keeps exactly these."""
     return _encode(changed)

@@ -93,7 +93,7 @@ def test_global_memory_has_backups_of_its_own(shell: Shell) -> None:
 def test_a_backup_overwrites_nothing(shell: Shell) -> None:
     shell("remember", "one")
     Path("b.db").write_text("mine")
-    assert "b.db is already there." in shell.fails("backup", "b.db")
+    assert "b.db already exists." in shell.fails("backup", "b.db")
     assert Path("b.db").read_text() == "mine"
 
 

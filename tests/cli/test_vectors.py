@@ -107,7 +107,7 @@ def test_an_interrupted_run_can_be_resumed(shell: Shell) -> None:
     assert "Interrupted. `kept vectors on` continues where it stopped." in err
     assert out == ""
     assert "400 vectors of the model wordllama; 500 memories have none yet" in shell("vectors", "status")
-    assert "500 memories wait for their vector" in shell("doctor")
+    assert "500 memories have no vector yet" in shell("doctor")
     assert "Statement number 899" in shell("recall", "number", "899"), "by its words"
     assert "900 vectors" in shell("vectors", "on")
 

@@ -56,7 +56,7 @@ def test_a_backup_is_a_counted_copy_that_opens_by_itself(storage: Storage, tmp_p
 def test_a_backup_never_overwrites_anything(storage: Storage, tmp_path: Path) -> None:
     add(storage, "something")
     (tmp_path / "precious").write_text("my thesis")
-    with pytest.raises(NotAllowed, match="already there"):
+    with pytest.raises(NotAllowed, match="already exists"):
         storage.back_up(tmp_path / "precious")
     assert (tmp_path / "precious").read_text() == "my thesis"
     with pytest.raises(StorageError, match="cannot be written"):

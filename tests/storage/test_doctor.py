@@ -199,11 +199,11 @@ def test_a_damaged_memory_is_put_together_from_its_journal(path: Path) -> None:
     change(path, lambda tx: tx.put(replace(second, feedback=3), "reinforce"))
     flip(path, row_with("Use Postgres"))
     damaged = path.read_bytes()
-    assert problems(path)["memory"] == "Not what was written: memory 2."
+    assert problems(path)["memory"] == "Damaged: memory 2."
 
     findings = repair(path, now=START)
     assert levels(findings, "problem") == []
-    assert "Put together from the journal: memory 2." in levels(findings, "note")
+    assert "Rebuilt from the journal: memory 2." in levels(findings, "note")
     assert path.with_name("kept.db.damaged-1").read_bytes() == damaged
     assert read(path, lambda reader: reader.select(oldest_first=True)) == [first, replace(second, feedback=3)]
     assert problems(path, deep=True) == {}
@@ -214,10 +214,10 @@ def test_a_damaged_payload_does_not_cost_the_memory(path: Path) -> None:
     flip_unnoticed(path, payload_with(path, "Use Postgres"))
     with pytest.raises(Corrupt, match="event 2 is damaged"):
         read(path, lambda reader: reader.events())
-    assert problems(path)["journal"] == "Not what was written: event 2."
+    assert problems(path)["journal"] == "Damaged: event 2."
 
     findings = repair(path, now=START)
-    assert levels(findings, "problem") == ["Lost is what they changed: event 2. They cannot be undone."]
+    assert levels(findings, "problem") == ["Lost: the payload of event 2. They cannot be undone."]
     assert contents(path) == ["Use Fastify", "Use Postgres"]
     assert problems(path, deep=True) == {}
 
@@ -228,7 +228,7 @@ def test_a_memory_that_cannot_be_saved_is_named_and_its_id_never_given_again(pat
     flip(path, payload_with(path, "Use Postgres"))
 
     findings = repair(path, now=START)
-    assert f"Lost, though the journal knows of them: {lost.uid}." in levels(findings, "problem")
+    assert f"Lost, but named in the journal: {lost.uid}." in levels(findings, "problem")
     assert "Lost: memory 2." in levels(findings, "problem")
     assert contents(path) == ["Use Fastify"]
     assert problems(path, deep=True) == {}  # the journal says what was lost, so that it is known from now on
@@ -251,14 +251,14 @@ def test_a_second_repair_keeps_a_second_copy(path: Path) -> None:
         flip(path, row_with(content))
         repair(path, now=START)
     assert path.with_name("kept.db.damaged-2").exists()
-    assert any("kept.db.damaged-1 is the copy" in note for note in levels(examine(path, now=START), "note"))
+    assert any("kept.db.damaged-1 is the damaged file" in note for note in levels(examine(path, now=START), "note"))
 
 
 def test_a_file_of_which_nothing_is_left_is_not_touched(path: Path) -> None:
     path.write_bytes(os.urandom(40_000))
     before = path.read_bytes()
     assert "not a SQLite database" in problems(path)["file"]
-    with pytest.raises(Corrupt, match=r"Nothing in .* can be recognised"):
+    with pytest.raises(Corrupt, match=r"holds nothing that Kept could recover"):
         repair(path, now=START)
     assert path.read_bytes() == before
 
@@ -277,7 +277,7 @@ def test_somebody_elses_database_is_left_alone(path: Path) -> None:
     execute(path, "create table t (x)", "insert into t values (1)")
     path.chmod(0o600)
     before = path.read_bytes()
-    assert "does not say that it is a file of Kept" in problems(path)["schema"]
+    assert "is not marked as a database of Kept" in problems(path)["schema"]
     with pytest.raises(Corrupt):
         repair(path, now=START)
     assert path.read_bytes() == before
@@ -303,7 +303,7 @@ def test_a_journal_that_lost_its_end_costs_nothing_else(path: Path, last: str) -
     assert problems(path, deep=True)
 
     findings = repair(path, now=START)
-    assert f"Lost: event {event}. What they did can be neither shown nor undone." in levels(findings, "problem")
+    assert f"Lost: event {event}. They can be neither shown nor undone." in levels(findings, "problem")
     assert contents(path) == ["Use Fastify", "Use Postgres"]
     assert read(path, lambda reader: reader.get(Memory, 1)).feedback == (3 if last == "changed" else first.feedback)
     assert problems(path, deep=True) == {}
@@ -440,18 +440,18 @@ def test_a_lost_event_is_named_and_known_from_then_on(path: Path) -> None:
     assert any(message.startswith("Lost: event 2.") for message in levels(findings, "problem"))
     assert contents(path) == ["Use Fastify", "Use Postgres", "Use Redis"]
     assert problems(path, deep=True) == {}
-    assert "A repair could not save event 2." in levels(examine(path, now=START), "note")
+    assert "A repair could not recover event 2." in levels(examine(path, now=START), "note")
 
 
 def test_a_memory_without_its_row_or_without_its_history_is_a_problem(path: Path) -> None:
     remember(path, "Use Fastify", "Use Postgres")
     execute(path, "delete from memories where id = 1")
-    assert "Memories that the journal knows are not there" in problems(path)["journal"]
+    assert "In the journal, but missing" in problems(path)["journal"]
     repair(path, now=START)
     assert contents(path) == ["Use Fastify", "Use Postgres"]
 
     execute(path, "delete from event_payloads", "delete from events")
-    assert "Without a history: memories 1 and 2." in problems(path)["journal"]
+    assert "Not in the journal: memories 1 and 2." in problems(path)["journal"]
 
 
 def test_a_record_that_is_older_than_its_journal_is_found_and_brought_up_to_date(path: Path) -> None:
@@ -462,7 +462,7 @@ def test_a_record_that_is_older_than_its_journal_is_found_and_brought_up_to_date
     columns = ", ".join(f"{column} = ?" for column in row)
     connection.execute(f"update memories set {columns} where id = {added.id}", tuple(row.values()))
     connection.close()
-    assert "not what the journal says" in problems(path, deep=True)["memory"]
+    assert "differ from the journal" in problems(path, deep=True)["memory"]
     repair(path, now=START)
     assert contents(path) == ["Use Express"]
 
@@ -588,7 +588,7 @@ def test_a_damaged_message_is_named(path: Path) -> None:
     flip_unnoticed(path, rb"m1userhello number")
     with pytest.raises(Corrupt, match="message 2 of session s1"):
         read(path, lambda reader: reader.messages("s1"))
-    assert problems(path)["messages"] == "Not what was written: message 2."
+    assert problems(path)["messages"] == "Damaged: message 2."
     findings = repair(path, now=START)
     assert levels(findings, "problem") == ["Lost: message 2 (number 2 of session s1)."]
 
@@ -601,7 +601,7 @@ def test_a_conflict_about_a_memory_that_is_not_here_is_a_note(path: Path) -> Non
     change(path, lambda tx: tx.add(elsewhere, "conflict"))
     findings = examine(path, now=START)
     assert levels(findings, "problem") == []
-    assert "About a memory that is not here: conflict 1." in levels(findings, "note")
+    assert "About a memory that is not in this store: conflict 1." in levels(findings, "note")
 
 
 def test_text_that_is_no_text_any_more_is_an_error_of_ours(path: Path) -> None:
@@ -670,7 +670,9 @@ def test_values_that_make_no_sense_end_one_check_and_not_the_examination(
 
     monkeypatch.setitem(check._CHECKS, "words", stumble)
     findings = examine(path, now=START)
-    assert [f.message for f in findings if f.check == "words"] == ["What the file holds here (words) makes no sense."]
+    assert [f.message for f in findings if f.check == "words"] == [
+        "What the file holds for the check 'words' cannot be read."
+    ]
     assert findings[-1].check == "orphans"
 
 
@@ -680,11 +682,11 @@ def test_values_that_make_no_sense_end_one_check_and_not_the_examination(
 def test_files_that_others_may_read_are_a_problem_that_repair_solves(path: Path) -> None:
     remember(path, "Use Fastify")
     path.chmod(0o644)
-    assert "may read kept.db" in problems(path)["permissions"]
+    assert "can read kept.db" in problems(path)["permissions"]
     repair(path, now=START)
     assert path.stat().st_mode & 0o777 == 0o600
     path.parent.chmod(0o777)
-    assert "in the place of kept.db" in problems(path)["permissions"]
+    assert "can replace kept.db" in problems(path)["permissions"]
 
 
 def test_who_is_writing_is_a_note(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -694,7 +696,7 @@ def test_who_is_writing_is_a_note(path: Path, monkeypatch: pytest.MonkeyPatch) -
         notes = levels(examine(path, now=START), "note")
     storage.close()
     assert f"Process {os.getpid()} is writing right now." in notes
-    assert "Not looked at, because somebody is writing." in notes
+    assert "Not checked, because another process is writing." in notes
 
 
 def test_the_age_of_the_newest_backup_is_told(path: Path) -> None:
@@ -713,7 +715,7 @@ def test_the_age_of_the_newest_backup_is_told(path: Path) -> None:
 def test_an_erasure_that_is_not_finished_is_a_note(path: Path) -> None:
     (gone,) = remember(path, "Use Fastify")
     change(path, lambda tx: tx.erase(gone))
-    assert "An erasure still has bytes to remove." in levels(examine(path, now=START), "note")
+    assert "Cleanup after an erase is pending." in levels(examine(path, now=START), "note")
 
 
 # Any byte -----------------------------------------------------------------------------------------

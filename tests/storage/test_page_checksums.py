@@ -14,7 +14,7 @@ from kept.ports import ANYWHERE
 from kept.storage.lock import Turns
 from kept.storage.sqlite import SqliteStorage, acknowledged, backup, health, pages
 from kept.storage.sqlite.erase import Gap, _note_gaps, _noted_gaps, sweep
-from kept.storage.sqlite.health import repairs
+from kept.storage.sqlite.health import recovery
 from tests.behind import behind, seal
 from tests.builders import START, memory, stamp
 from tests.crash.simulated_disk import Happened, Refusal, TappedDisk
@@ -259,11 +259,11 @@ def test_a_new_file_that_another_program_looks_into_at_once(path: Path) -> None:
 def test_a_second_one_who_opens_it_meanwhile_is_not_told_of_damage(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = killed(path)
     by_another_program(copy)
-    seal_if_whole = repairs.seal_if_whole
+    seal_if_whole = recovery.seal_if_whole
     second: list[list[str]] = []
 
     def let_another_open_it(path: Path, *, now: datetime) -> bool:
-        monkeypatch.setattr(repairs, "seal_if_whole", seal_if_whole)
+        monkeypatch.setattr(recovery, "seal_if_whole", seal_if_whole)
         looking = behind(path)  # as an examination does: the file has a WAL again
         pages.read_unverified(looking)
         looking.execute("select * from memories").fetchall()
@@ -271,7 +271,7 @@ def test_a_second_one_who_opens_it_meanwhile_is_not_told_of_damage(path: Path, m
         looking.close()
         return seal_if_whole(path, now=now)
 
-    monkeypatch.setattr(repairs, "seal_if_whole", let_another_open_it)
+    monkeypatch.setattr(recovery, "seal_if_whole", let_another_open_it)
     assert len(contents(copy)) == 40
     assert [len(found) for found in second] == [40]
     assert bad_pages(copy) == []
@@ -349,7 +349,7 @@ def test_a_file_that_has_to_be_looked_at_while_somebody_writes_is_busy(
     turns = Turns(copy.with_name("kept.db.lock"))
     turns.take(1)
     before = bad_pages(copy)
-    with pytest.raises(Busy, match="somebody writes"):
+    with pytest.raises(Busy, match="another process keeps writing"):
         SqliteStorage(copy)
     assert bad_pages(copy) == before
     turns.end()

@@ -220,11 +220,11 @@ def test_doctor_finds_harm_to_vectors_and_makes_them_anew(kind: str, path: Path)
     made = some_vectors(3)
     fill(storage, made)
     storage.close()
-    assert findings(path) == [("ok", "All 3 vectors are those of their texts.")]
+    assert findings(path) == [("ok", "All 3 vectors match their texts.")]
     sql, named = HARMS[kind]
     harm(path, sql)
     [(level, message)] = findings(path)
-    assert (level, message) == ("problem", f"Without a vector that could be trusted: {named}.")
+    assert (level, message) == ("problem", f"Missing or damaged vectors: {named}.")
     repair(path, now=START)
     storage = SqliteStorage(path, SPACE)
     with storage.reading() as reader:
@@ -234,7 +234,7 @@ def test_doctor_finds_harm_to_vectors_and_makes_them_anew(kind: str, path: Path)
         assert notes is not None
         notes.save_vectors(MODEL, [(one, made[one.id - 1]) for one in waiting])
     storage.close()
-    assert findings(path) == [("ok", "All 3 vectors are those of their texts.")]
+    assert findings(path) == [("ok", "All 3 vectors match their texts.")]
 
 
 def test_sketches_of_another_length_are_no_answer(path: Path) -> None:
@@ -258,14 +258,14 @@ def test_doctor_says_how_many_wait_and_nothing_where_there_are_none(path: Path) 
     storage = SqliteStorage(path, SPACE)
     fill(storage, some_vectors(2))
     storage.close()
-    assert findings(path) == [("note", "1 memory waits for its vector.")]
+    assert findings(path) == [("note", "1 memory has no vector yet.")]
 
 
 def test_doctor_works_without_numpy(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     storage = SqliteStorage(path, SPACE)
     [first, *_] = fill(storage, some_vectors(2))
     monkeypatch.setitem(sys.modules, "numpy", None)
-    assert findings(path) == [("note", "Not looked at. Vectors need numpy.")]
+    assert findings(path) == [("note", "Not checked. Vectors need numpy.")]
     with storage.writing(stamp()) as tx:
         tx.erase(first)
     with storage.reading() as reader:

@@ -20,7 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kept.errors import InvalidInput, NotAllowed, NotFound, SchemaTooNew
-from kept.projects.files import explained, locked, shown, sync_directory, write_private_file
+from kept.projects.files import explained, locked, shown, write_private_file
 from kept.projects.home import FOLDER_PATTERN, Home, SpaceFiles, entries_of, expanded, slug
 from kept.projects.registry import (
     ID_PATTERN,
@@ -39,6 +39,7 @@ from kept.projects.registry import (
     without,
     write_id,
 )
+from kept.storage.files import sync
 
 REGISTRY_VERSION = 1
 HOW_TO_NAME_ONE = "cd into a project, or name one: --project NAME."
@@ -303,7 +304,7 @@ class Projects:
                 aside = next(name for name in names if not name.exists())
                 path.rename(aside)
                 kept = f" The damaged file was kept as {shown(aside)}."
-            sync_directory(path.parent)
+            sync(path.parent)
         self._write(registry.projects.values())
         self._notice(f"{registry.damage} It was rebuilt from the projects' folders.{kept}")
         return Registry(registry.projects.values())

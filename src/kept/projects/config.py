@@ -16,9 +16,10 @@ import msgspec
 from msgspec import Struct
 
 from kept.errors import SettingsError
-from kept.projects.files import DIRECTORY_MODE, replace_file, sync_directory
+from kept.projects.files import DIRECTORY_MODE, replace_file
 from kept.projects.home import platform_folder
 from kept.settings import Resolved, Settings, as_mapping, fields, resolve, shown
+from kept.storage.files import sync
 
 PREFIX = "KEPT_"
 # Variables that other parts of Kept read; every other KEPT_… variable must be a setting.
@@ -171,7 +172,7 @@ def _write(file: Path, text: str) -> None:
     except (OSError, RuntimeError) as error:  # RuntimeError: a link that leads to itself
         raise SettingsError(f"{file} can't be written: {_reason(error)}.", hint="The file was not changed.") from error
     with suppress(OSError):  # some network file systems can't sync a folder; the new file is in place all the same
-        sync_directory(file.parent)
+        sync(file.parent)
 
 
 def _reason(error: Exception) -> str:

@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from kept.errors import Busy, InvalidInput, KeptError, NotAllowed, StorageError
+from kept.storage.files import sync
 from kept.storage.lock import Turns
 
 DIRECTORY_MODE = 0o700
@@ -35,7 +36,7 @@ def make_private_directory(path: Path) -> None:
             raise InvalidInput(f"{shown(path)} is a file; Kept needs a directory there.", hint=ANOTHER_HOME)
         for missing in reversed([step for step in (path, *path.parents) if not step.exists()]):
             missing.mkdir(DIRECTORY_MODE, exist_ok=True)
-            sync_directory(missing.parent)  # or a power cut takes the directory, with the durable file in it
+            sync(missing.parent)  # or a power cut takes the directory, with the durable file in it
     tighten(path)
 
 
@@ -43,11 +44,11 @@ def write_private_file(path: Path, data: bytes, *, mode: int = FILE_MODE) -> Non
     """Replace the file as a whole: a crash leaves the old bytes or the new ones, and once this returns, the new."""
     with explained("write", path):
         replace_file(path, data, mode=mode)
-        sync_directory(path.parent)
+        sync(path.parent)
 
 
 def replace_file(path: Path, data: bytes, *, mode: int = FILE_MODE) -> None:
-    """Put a new file in the place of `path`, by a rename. Its name is durable only after `sync_directory`."""
+    """Put a new file in the place of `path`, by a rename. Its name is durable only after `sync`."""
     draft = path.with_name(f".{path.name[:100]}.{os.urandom(4).hex()}.tmp")
     try:
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW, mode), "wb") as file:
@@ -58,17 +59,6 @@ def replace_file(path: Path, data: bytes, *, mode: int = FILE_MODE) -> None:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
-
-
-def sync_directory(path: Path) -> None:
-    """Make the names in a directory as durable as the files; Windows has no such call."""
-    if sys.platform == "win32":
-        return
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

@@ -456,17 +456,9 @@ class InMemoryTransaction(InMemoryReader, MessageWriter):
 
     def _append(self, action: str, subject: str, changed: journal.Changed) -> None:
         events = self._state.events
-        events.append(
-            journal.seal(
-                self.stamp,
-                seq=len(events) + 1,
-                action=action,
-                subject=subject,
-                changed=changed,
-                prev=events[-1].hash if events else journal.FIRST_PREV,
-                salt=self._salt(journal.SALT_BYTES),
-            )
-        )
+        before = (events[-1].seq, events[-1].hash) if events else (0, journal.FIRST_PREV)
+        event = journal.Chain(self.stamp, self._salt, before).append(action, subject, journal.payload(changed))
+        events.append(replace(event, changed=changed))
 
 
 class InMemoryBookkeeping:

@@ -21,6 +21,7 @@ import msgspec
 from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound, SchemaTooNew, StorageError
 from kept.model import Memory
 from kept.ports import BackedUp, Restored, Scrubbed, Stamp
+from kept.storage.files import give_name, sync, unused, write_synced
 from kept.storage.inmemory import InMemoryStorage, InMemoryTransaction, State
 from kept.storage.lock import Turns
 from kept.storage.shared import WRITE_WAIT_S
@@ -98,7 +99,7 @@ class JsonFileStorage(InMemoryStorage):
                     hint="Restoring would take them back; the present state would stay beside it as a backup.",
                 )
             left_out = _carry_over(present, wanted, self.space)
-            replaced = _unused(self.path.with_name(self.path.name + ".replaced")) if present.events else None
+            replaced = unused(self.path.parent, f"{self.path.name}.replaced-{{}}") if present.events else None
             if replaced is not None:
                 with self._explained(replaced, "Nothing was restored."):
                     _write_new(replaced, self._encode(present))
@@ -182,17 +183,17 @@ class JsonFileStorage(InMemoryStorage):
         with self._explained(self.path, "It was stored, but may not survive a power cut."):
             if has_erased:
                 self._drop_older_copies()
-            _sync_folder(self.path.parent)
+            sync(self.path.parent)
 
     def _write(self, new: Path, data: bytes, *, is_urgent: bool) -> None:
         try:
-            _write_synced(new, data)
+            write_synced(new, [data])
         except OSError:
             if not is_urgent:
                 raise
             # On a full disk what is to be erased makes room itself: the backup would have to go anyway.
             self.backup.unlink(missing_ok=True)
-            _write_synced(new, data)
+            write_synced(new, [data])
 
     def _encode(self, state: State) -> bytes:
         store = msgspec.Raw(msgspec.json.encode(state))
@@ -221,7 +222,7 @@ class JsonFileStorage(InMemoryStorage):
         if not self.path.exists():
             return
         if self.warning:  # the file is damaged: keep it aside for a person, and keep the good backup
-            shutil.copy2(self.path, _unused(self.path.with_name(self.path.name + ".damaged")))
+            shutil.copy2(self.path, unused(self.path.parent, f"{self.path.name}.damaged-{{}}"))
             self.warning = None
             return
         spare = self.backup.with_name(self.backup.name + ".new")
@@ -270,40 +271,11 @@ def _checksum(store: msgspec.Raw) -> str:
     return hashlib.blake2b(bytes(store), digest_size=16).hexdigest()
 
 
-def _write_synced(path: Path, data: bytes) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(fd, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
 def _write_new(path: Path, data: bytes) -> None:
     """Write a file that was not there, whole or not at all."""
     part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     try:
-        _write_synced(part, data)
-        try:
-            os.link(part, path)  # unlike a rename, this fails when there is already one
-        except FileExistsError as error:
-            raise NotAllowed(f"{path} is already there.", hint="Backups never overwrite a file.") from error
-        except OSError:  # a file system without hard links
-            part.rename(path)
-        _sync_folder(path.parent)
+        write_synced(part, [data])
+        give_name(part, path)
     finally:
         part.unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
-def _unused(path: Path) -> Path:
-    number = 1
-    while path.with_name(f"{path.name}-{number}").exists():
-        number += 1
-    return path.with_name(f"{path.name}-{number}")

@@ -29,8 +29,9 @@ from typing import Any
 import apsw
 
 from kept import journal
-from kept.errors import Busy, Corrupt, KeptError, NotAllowed, NotFound, StorageError
+from kept.errors import Busy, Corrupt, KeptError, NotFound, StorageError
 from kept.ports import BackedUp, Stamp
+from kept.storage.files import already_there, give_name, sync
 from kept.storage.lock import Turns
 from kept.storage.shared import random_hex
 from kept.storage.sqlite import acknowledged, erase, pages, schema
@@ -61,7 +62,7 @@ def no_turn() -> AbstractContextManager[None]:
 def back_up(connection: apsw.Connection, target: Path, turn: Turn, is_stopped: Callable[[], bool] = never) -> BackedUp:
     """Copy the whole database into `target`. Raises NotAllowed when there is already a file of that name."""
     if target.exists():
-        raise NotAllowed(f"{target} is already there.", hint="Backups never overwrite a file. Give another name.")
+        raise already_there(target)
     while True:
         with under_another_name(target) as part:
             try:
@@ -76,7 +77,7 @@ def back_up(connection: apsw.Connection, target: Path, turn: Turn, is_stopped: C
             with turn():
                 # What was erased since we looked must not survive in this backup. Nobody erases during our turn.
                 if part.exists() and erase.erasures(connection) == erasures:
-                    _give_name(part, target)
+                    give_name(part, target)
                     return BackedUp(path=str(target), memories=memories, events=events, bytes=target.stat().st_size)
 
 
@@ -88,7 +89,7 @@ def back_up_before_migration(connection: apsw.Connection, path: Path, version: i
         copy_database(connection, part)
         verify(part)
         sync(part)
-        _give_name(part, target)
+        give_name(part, target)
 
 
 def verify(path: Path) -> tuple[int, int]:
@@ -261,29 +262,11 @@ def under_another_name(target: Path) -> Iterator[Path]:
             left.unlink(missing_ok=True)
 
 
-def _give_name(part: Path, target: Path) -> None:
-    try:
-        os.link(part, target)  # unlike a rename, this fails when somebody else was faster
-    except FileExistsError as error:
-        raise NotAllowed(f"{target} is already there.", hint="Backups never overwrite a file.") from error
-    except OSError:  # a file system without hard links
-        part.rename(target)
-    sync(target.parent)
-
-
 def _cannot_write(target: Path, error: OSError) -> KeptError:
     return StorageError(
         f"{target} cannot be written: {error.strerror}.",
         hint="No backup was made. Check that its folder exists, that you may write there, and that there is room.",
     )
-
-
-def sync(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 RESERVE_BYTES = 4 * 1024 * 1024  # what a full WAL (1,000 pages) may add to the database, which frees the WAL in turn

@@ -10,13 +10,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from itertools import count
 from pathlib import Path
 
 import apsw
 
 from kept.errors import Corrupt, InvalidInput, NotAllowed
 from kept.ports import Restored
+from kept.storage.files import sync, unused
 from kept.storage.lock import Turns
 from kept.storage.shared import tombstone
 from kept.storage.sqlite import acknowledged, backup, pages, schema
@@ -44,7 +44,7 @@ def restore(store: apsw.Connection, path: Path, source: Path, *, overwrite_newer
         if not is_empty and not overwrite_newer:
             _check_nothing_is_lost(store, copy, path, source)
         left_out = _carry_over(store, copy, path, source, now)
-        replaced = _unused(backup.make_folder(path), f"replaced-{now:%Y-%m-%d}-{{}}.db")
+        replaced = unused(backup.make_folder(path), f"replaced-{now:%Y-%m-%d}-{{}}.db")
         if not is_empty:
             backup.back_up(store, replaced, backup.no_turn)
         acknowledged.clear(path, durably=True)  # it would take the restored journal, which may be shorter, for a loss
@@ -69,16 +69,16 @@ def replace_damaged(path: Path, source: Path, *, space: str, wait_s: float, now:
             with translated(source), backup.opened(staged) as copy:
                 _replace_facts(copy, _facts(copy, source) | {"space": space})
             memories, events = backup.verify(staged)
-            aside = _unused(path.parent, f"{path.name}.damaged-{{}}")
+            aside = unused(path.parent, f"{path.name}.damaged-{{}}")
             os.link(path, aside)
             for suffix in ("-wal", "-shm"):  # of the damaged file; beside the restored one they would damage it, too
                 companion = path.with_name(path.name + suffix)
                 if companion.exists():
                     companion.rename(aside.with_name(aside.name + suffix))
-            backup.sync(staged)
+            sync(staged)
             acknowledged.clear(path)
             staged.rename(path)
-            backup.sync(path.parent)
+            sync(path.parent)
     finally:
         turns.end()
         turns.close()
@@ -172,8 +172,3 @@ def _facts(connection: apsw.Connection, path: Path) -> dict[str, str]:
     if not facts:
         raise Corrupt(f"{path} does not say which space it holds.", hint="Use another backup.")
     return facts
-
-
-def _unused(folder: Path, name: str) -> Path:
-    """A name with a number that is not taken yet."""
-    return next(path for number in count(1) if not (path := folder / name.format(number)).exists())

@@ -274,7 +274,7 @@ class SqliteStorage:
 
     def _seal_if_whole(self) -> bool:
         """Pages may not fit their checksum because of another program: then they get one. Whether all do now."""
-        from kept.storage.sqlite.health.repairs import seal_if_whole  # large, and hardly ever needed
+        from kept.storage.sqlite.health.recovery import seal_if_whole  # large, and hardly ever needed
 
         return seal_if_whole(self.path, now=self._now())
 

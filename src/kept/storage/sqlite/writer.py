@@ -44,11 +44,11 @@ class Tip(NamedTuple):
 class PendingView(View):
     """What a turn to write sees. New memories and events wait here until somebody looks, or the turn ends."""
 
-    def __init__(self, space: str, connection: apsw.Connection, chunks: weights.Chunks) -> None:
+    def __init__(self, space: str, connection: apsw.Connection, stamp: Stamp, salt: Salt, tip: Tip) -> None:
         super().__init__(space, connection)
         self.memories: list[Memory] = []
-        self.events: list[tuple[Event, bytes]] = []
-        self.chunks = chunks
+        self.journal = journal.Chain(stamp, salt, tip.event or self._last_event)
+        self.chunks = tip.chunks
         self._has_failed = False
 
     @property
@@ -66,12 +66,15 @@ class PendingView(View):
                 values = [*map(rows.to_values, memories, map(prepare, memories))]
                 index.note(self.bare, memories, self.chunks)
                 rows.insert(self.bare, rows.insert_sql(Memory), values)
-            if self.events:
-                events, self.events = self.events, []
+            if events := self.journal.take():
                 insert_events(self.bare, events)
         except BaseException:
             self._has_failed = True
             raise
+
+    def _last_event(self) -> tuple[int, str]:
+        last: Any = self.bare.execute("select seq, hash from events order by seq desc limit 1").fetchone()
+        return (last[0], hex_text(last[1])) if last else (0, journal.FIRST_PREV)
 
 
 class SqliteTransaction(SqliteReader, MessageWriter):
@@ -88,12 +91,9 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         known: weights.Weights,
         tip: Tip,
     ) -> None:
-        super().__init__(PendingView(space, connection, tip.chunks), known)
+        super().__init__(PendingView(space, connection, stamp, salt, tip), known)
         self.stamp = stamp
-        self._salt = salt
-        self._before = tip.event
         self._last_ids = tip.ids
-        self._last: tuple[int, str] | None = None  # event of this turn, with its hash
         self.erased: list[str] = []  # uids, of which storage.py sees to it that no byte is left
 
     def add(self, record: R, action: str) -> R:
@@ -107,7 +107,7 @@ class SqliteTransaction(SqliteReader, MessageWriter):
             self.view.memories.append(record)
         else:
             self.view.connection.execute(rows.insert_sql(type(record)), rows.to_values(record))
-        self._append(action, record.subject, journal.payload_of_new(record))
+        self.view.journal.append(action, record.subject, journal.payload_of_new(record))
         return record
 
     def put(self, record: R, action: str) -> R:
@@ -123,7 +123,7 @@ class SqliteTransaction(SqliteReader, MessageWriter):
             )
         if isinstance(before, Memory) and isinstance(record, Memory):
             index.move(self.view.connection, [(before, record)], self.view.chunks)
-        self._append(action, record.subject, journal.payload(journal.diff(before, record)))
+        self.view.journal.append(action, record.subject, journal.payload(journal.diff(before, record)))
         return record
 
     def put_many(self, memories: Sequence[Memory], action: str) -> None:
@@ -141,14 +141,14 @@ class SqliteTransaction(SqliteReader, MessageWriter):
             _update_rows(self.view.connection, columns, values)
         index.move(self.view.connection, pairs, self.view.chunks)
         for before, memory in pairs:
-            self._append(action, memory.subject, journal.payload(journal.diff(before, memory)))
+            self.view.journal.append(action, memory.subject, journal.payload(journal.diff(before, memory)))
 
     def remove(self, record: Record, action: str) -> None:
         before = self.get(type(record), record.id)
         if before is None:
             raise NotFound(f"There is no {record.noun} with id {record.id} to remove.")
         self.view.connection.execute(f"delete from {rows.table_of(type(record))} where id = ?", (record.id,))
-        self._append(action, before.subject, journal.payload(journal.diff(before, None)))
+        self.view.journal.append(action, before.subject, journal.payload(journal.diff(before, None)))
 
     def erase(self, memory: Memory, action: str = "erase") -> None:
         current = self.get(Memory, memory.id)
@@ -163,23 +163,21 @@ class SqliteTransaction(SqliteReader, MessageWriter):
             [(tombstone(key, fingerprint),) for fingerprint in fingerprints],
         )
         self.erased.append(current.uid)
-        self._append(action, current.uid, journal.payload({}))
+        self.view.journal.append(action, current.uid, journal.payload({}))
 
     def has_come_past(self, step: int) -> bool:
         """Whether a multiple of `step` is among the numbers of the events of this turn."""
-        if self._last is None or self._before is None:
-            return False
-        return self._last[0] // step > self._before[0] // step
+        return self.view.journal.has_passed(step)
 
     @property
     def position(self) -> Position:
         """The last event and the last message of this turn; 0 where there is none."""
-        return Position(self._last[0] if self._last else 0, self.message_rows.last_id)
+        return Position(self.view.journal.last_seq, self.message_rows.last_id)
 
     @property
     def tip(self) -> Tip:
         """Where this turn has come to."""
-        return Tip(self._last or self._before, self._last_ids, self.view.chunks)
+        return Tip(self.view.journal.end, self._last_ids, self.view.chunks)
 
     def flush(self) -> None:
         """Write what waits."""
@@ -195,18 +193,6 @@ class SqliteTransaction(SqliteReader, MessageWriter):
             self._last_ids[table] = last or 0
         self._last_ids[table] += 1
         return self._last_ids[table]
-
-    def _append(self, action: str, subject: str, payload: bytes) -> None:
-        if self._before is None:
-            last: Any = self.view.bare.execute("select seq, hash from events order by seq desc limit 1").fetchone()
-            self._before = (last[0], hex_text(last[1])) if last else (0, journal.FIRST_PREV)
-        seq, prev = self._last or self._before
-        salt = self._salt(journal.SALT_BYTES)
-        event = journal.seal_payload(
-            self.stamp, seq=seq + 1, action=action, subject=subject, payload=payload, prev=prev, salt=salt
-        )
-        self.view.events.append((event, payload))
-        self._last = (event.seq, event.hash)
 
 
 def insert_events(connection: apsw.Connection, told: Sequence[tuple[Event, bytes | None]]) -> None:

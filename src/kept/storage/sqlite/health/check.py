@@ -1,12 +1,8 @@
 """Examine a SQLite space and say what is wrong with it, without changing anything.
 
-Second part, after surroundings.py: open the file and look. Rule: every byte that an answer could come from is looked
-at: rows and events against their checksums, indexes against rows, rows against the journal (histories.py). What is
-not looked at is said, too.
-
-Look around a database without opening it: who may read it, who writes, is there room, are there backups?
-
-First part of an examination.
+First from outside: who may read the file, who writes, is there room, are there backups? Then the file itself. Rule:
+every byte that an answer could come from is looked at: pages, rows and events against their checksums, indexes against
+rows, rows against the journal (history.py). A check that was not made is reported.
 """
 
 import sys
@@ -30,7 +26,7 @@ from kept.storage.sqlite import acknowledged, backup, erase, index, messages, pa
 from kept.storage.sqlite.backup import backups_of
 from kept.storage.sqlite.connection import READ_WAIT_MS, check_library, translated
 from kept.storage.sqlite.encoding import uid_text
-from kept.storage.sqlite.health.findings import FIX, NAMED, REBUILD, Finding, named, size
+from kept.storage.sqlite.health import FIX, NAMED, REBUILD, Finding, named, size
 from kept.storage.sqlite.health.history import check_journal, ids_of, sound_row
 from kept.storage.sqlite.pages import wal_frames, wal_of
 from kept.storage.sqlite.reader import COUNTER
@@ -49,7 +45,8 @@ def look_around(path: Path, now: datetime) -> Iterator[Finding]:
     yield from _disk(path)
     yield from _backups(path, now)
     for copy in sorted(path.parent.glob(f"{path.name}.damaged-*[0-9]")):
-        yield Finding("note", "file", f"{copy.name} is the copy that a repair kept.", "Delete it when all is well.")
+        message = f"{copy.name} is the damaged file that a repair kept."
+        yield Finding("note", "file", message, "Delete it when you no longer need it.")
 
 
 def _library() -> Iterator[Finding]:
@@ -70,13 +67,13 @@ def _permissions(path: Path) -> Iterator[Finding]:
     folder = path.parent
     mode = folder.stat().st_mode if folder.is_dir() else 0
     if readable:
-        message = f"Others on this machine may read {', '.join(readable)}."
+        message = f"Other users of this machine can read {', '.join(readable)}."
         yield Finding("problem", "permissions", message, f"chmod 600 {' '.join(readable)}")
     if mode & 0o022 and not mode & 0o1000:  # in a folder with the sticky bit only the owner can replace a file
-        message = f"Others on this machine may put another file in the place of {path.name}."
+        message = f"Other users of this machine can replace {path.name}."
         yield Finding("problem", "permissions", message, f"chmod go-w {folder}")
     elif mode & 0o077 and path.name == "kept.db":  # a home is private; a file that somebody carries about may lie open
-        yield Finding("note", "permissions", f"Others on this machine may look into {folder}.", f"chmod 700 {folder}")
+        yield Finding("note", "permissions", f"Other users of this machine can list {folder}.", f"chmod 700 {folder}")
     elif not readable:
         yield Finding("ok", "permissions", "Only you can read the file.")
 
@@ -100,10 +97,10 @@ def _disk(path: Path) -> Iterator[Finding]:
         return
     free = backup.free_bytes(path)
     if free < backup.RESERVE_BYTES * _COMFORT:
-        hint = "Free some space: what is stored stays, but soon nothing new can be."
-        yield Finding("problem", "disk", f"Only {size(free)} are free.", hint)
+        hint = "Free some space. What is stored is safe, but new memories may soon be refused."
+        yield Finding("problem", "disk", f"Only {size(free)} of disk space is free.", hint)
     else:
-        yield Finding("ok", "disk", f"{size(free)} are free.")
+        yield Finding("ok", "disk", f"{size(free)} of disk space is free.")
 
 
 def _backups(path: Path, now: datetime) -> Iterator[Finding]:
@@ -118,7 +115,7 @@ def _backups(path: Path, now: datetime) -> Iterator[Finding]:
 
 SHELVES = ("live", "library", "archive")
 INDEXES = (*SHELVES, "messages")
-NOT_LOOKED_AT = "Not looked at"  # how a note begins about what is therefore not known
+NOT_CHECKED = "Not checked"  # how a note begins about what is therefore not known
 CHECKSUMS = "checksums"  # the check that finds pages changed by whomever, also where nothing depends on it
 
 _SAMPLE = 200  # memories whose words are prepared anew, unless all are asked for
@@ -129,7 +126,7 @@ _LARGE_WAL_BYTES = 128 * 1024 * 1024  # twice what is kept of it
 T = TypeVar("T")
 
 
-class Patient(Struct, frozen=True):
+class Checkup(Struct, frozen=True):
     """What every check gets: the file, a connection that reads it, and how much to look at."""
 
     path: Path
@@ -141,7 +138,7 @@ class Patient(Struct, frozen=True):
         return all_of_them if self.is_deep else all_of_them[:: max(1, len(all_of_them) // _SAMPLE)]
 
 
-Check = Callable[[Patient], Iterator[Finding]]
+Check = Callable[[Checkup], Iterator[Finding]]
 _NONSENSE = (  # what damaged values lead to
     ValueError,
     TypeError,
@@ -170,7 +167,7 @@ def examine(path: Path, *, now: datetime, deep: bool = False) -> list[Finding]:
         return [*findings, Finding("problem", "file", error.message, FIX)]
     try:
         for name, check in _CHECKS.items():
-            found = list(_guarded(name, check, Patient(path, connection, deep)))
+            found = list(_guarded(name, check, Checkup(path, connection, deep)))
             findings += found
             if name == "schema" and any(finding.level == "problem" for finding in found):
                 break  # of other tables nothing further down can be asked
@@ -196,34 +193,34 @@ def look(path: Path) -> apsw.Connection:
     return connection
 
 
-def _guarded(name: str, check: Check, patient: Patient) -> Iterator[Finding]:
+def _guarded(name: str, check: Check, checkup: Checkup) -> Iterator[Finding]:
     try:
-        with translated(patient.path):
-            yield from check(patient)
+        with translated(checkup.path):
+            yield from check(checkup)
     except KeptError as error:
         yield Finding("problem", name, error.message, FIX)
     except _NONSENSE:
-        yield Finding("problem", name, f"What the file holds here ({name}) makes no sense.", FIX)
+        yield Finding("problem", name, f"What the file holds for the check {name!r} cannot be read.", FIX)
 
 
-def _check_schema(patient: Patient) -> Iterator[Finding]:
+def _check_schema(checkup: Checkup) -> Iterator[Finding]:
     """Whose file it is, of which version, and whether tables and triggers are the ones that we made."""
-    if patient.connection.pragma("application_id") != schema.APPLICATION_ID:
-        yield Finding("problem", "schema", f"{patient.path.name} does not say that it is a file of Kept.", FIX)
+    if checkup.connection.pragma("application_id") != schema.APPLICATION_ID:
+        yield Finding("problem", "schema", f"{checkup.path.name} is not marked as a database of Kept.", FIX)
         return
-    version = schema.check_version(patient.connection, patient.path)
+    version = schema.check_version(checkup.connection, checkup.path)
     steps = [step for step in schema.migrations() if step.version <= version]
-    schema.check_checksums(patient.connection, patient.path, steps)
+    schema.check_checksums(checkup.connection, checkup.path, steps)
     expected = apsw.Connection(":memory:")
     try:
         for step in steps:
             expected.execute(step.sql)
-        wrong = _objects(expected) ^ _objects(patient.connection)
+        wrong = _objects(expected) ^ _objects(checkup.connection)
     finally:
         expected.close()
     if wrong or not version:
         names = ", ".join(sorted({name for name, _ in wrong})[:NAMED])
-        yield Finding("problem", "schema", f"Tables and triggers are not as they were made ({names}).", FIX)
+        yield Finding("problem", "schema", f"Tables or triggers differ from the schema ({names}).", FIX)
     else:
         yield Finding("ok", "schema", f"Schema {version}.")
 
@@ -233,20 +230,20 @@ def _objects(connection: apsw.Connection) -> set[tuple[str, str]]:
     return {(str(name), str(definition)) for name, definition in connection.execute(sql)}
 
 
-def _check_pages(patient: Patient) -> Iterator[Finding]:
+def _check_pages(checkup: Checkup) -> Iterator[Finding]:
     """SQLite's own look at its structures: pages, the order of rows, every index against its table."""
-    found = [str(verdict) for (verdict,) in patient.connection.execute(f"pragma integrity_check({NAMED})")]
+    found = [str(verdict) for (verdict,) in checkup.connection.execute(f"pragma integrity_check({NAMED})")]
     verdicts = [verdict for verdict in found if "fts5" not in verdict.lower()]  # of these `_check_index` knows more
     if verdicts in ([], ["ok"]):
-        yield Finding("ok", "pages", "SQLite finds its structures whole.")
+        yield Finding("ok", "pages", "The integrity check of SQLite passed.")
     else:
         first = verdicts[0].splitlines()[-1][:100]
-        yield Finding("problem", "pages", f"SQLite finds its structures damaged; the first place: {first}.", FIX)
+        yield Finding("problem", "pages", f"The integrity check of SQLite failed, first at: {first}.", FIX)
 
 
-def _check_checksums(patient: Patient) -> Iterator[Finding]:
+def _check_checksums(checkup: Checkup) -> Iterator[Finding]:
     """Every page against its checksum. Another program that wrote here, if only what the WAL held, leaves none."""
-    first_pages = pages.first_pages(patient.path)
+    first_pages = pages.first_pages(checkup.path)
     if pages.header_denies_checksums(first_pages):
         yield Finding("problem", "schema", "The header of the file is damaged.", FIX)
         return
@@ -254,78 +251,78 @@ def _check_checksums(patient: Patient) -> Iterator[Finding]:
         message = "The pages of this file have no checksums: a changed byte in an index may go unnoticed."
         yield Finding("note", CHECKSUMS, message, "`kept backup FILE`, then `kept restore FILE`, adds them.")
         return
-    with _turn(patient.path) as has_turn:
+    with _turn(checkup.path) as has_turn:
         if not has_turn:
-            yield Finding("note", CHECKSUMS, f"{NOT_LOOKED_AT}, because somebody is writing.", "Try again later.")
+            yield Finding("note", CHECKSUMS, f"{NOT_CHECKED}, because another process is writing.", "Try again later.")
             return
-        _, copied = patient.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
-        wrong = pages.bad_pages(patient.path, copied)
+        _, copied = checkup.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
+        wrong = pages.bad_pages(checkup.path, copied)
     if wrong:
         message = f"Damaged, or written by another program: {named('page', wrong)}."
         yield Finding("problem", CHECKSUMS, message, FIX)
     else:
-        yield Finding("ok", CHECKSUMS, "Every page is what was written.")
+        yield Finding("ok", CHECKSUMS, "Every page fits its checksum.")
 
 
-def _check_facts(patient: Patient) -> Iterator[Finding]:
-    facts = schema.facts_of(patient.connection, patient.path)
+def _check_facts(checkup: Checkup) -> Iterator[Finding]:
+    facts = schema.facts_of(checkup.connection, checkup.path)
     yield Finding("ok", "space", f"The space is {facts.get('space', 'a new one')}.")
-    marks = [str(mark) for (mark,) in patient.connection.execute("select mark from tombstones")]
+    marks = [str(mark) for (mark,) in checkup.connection.execute("select mark from tombstones")]
     if damaged := sum(not is_tombstone(mark) for mark in marks):
         message = f"{damaged} of {len(marks)} marks of erased memories are damaged: an import could bring those back."
         yield Finding("problem", "erase", message, FIX)
-    for name, value in patient.connection.execute("select name, value from meta"):
+    for name, value in checkup.connection.execute("select name, value from meta"):
         if str(name).startswith(COUNTER):
             int(value)
         elif name not in _FACTS:
-            yield Finding("problem", "space", f"The file states a fact that Kept does not know ({name[:40]!r}).", FIX)
-    if erase.pending(patient.connection):
-        yield Finding("note", "erase", "An erasure still has bytes to remove.", "The next open goes on with it.")
+            yield Finding("problem", "space", f"The file has an unknown entry ({name[:40]!r}).", FIX)
+    if erase.pending(checkup.connection):
+        yield Finding("note", "erase", "Cleanup after an erase is pending.", "It will finish on the next open.")
 
 
-def _check_wal(patient: Patient) -> Iterator[Finding]:
+def _check_wal(checkup: Checkup) -> Iterator[Finding]:
     """Whether all that was acknowledged is there, and whether the WAL holds what SQLite does not read."""
-    wal = wal_of(patient.path)
-    noted = acknowledged.noted(patient.path)
+    wal = wal_of(checkup.path)
+    noted = acknowledged.noted(checkup.path)
     ends = [number for number, frame in enumerate(wal_frames(wal), 1) if frame.ends_transaction]
-    found = acknowledged.position_of(patient.connection)
-    accepted, _ = patient.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
+    found = acknowledged.position_of(checkup.connection)
+    accepted, _ = checkup.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
     unread = sum(number > accepted for number in ends)
     if found.is_behind(noted):
         n_events, n_messages = max(0, noted.event - found.event), max(0, noted.message - found.message)
         message = f"The last {n_events} events and {n_messages} messages that were acknowledged are missing."
-        rest = f"The WAL holds {unread} transactions behind a damaged place." if unread else "The WAL is no help."
+        rest = f"The WAL holds {unread} transactions behind damaged bytes." if unread else "The WAL does not hold them."
         yield Finding("problem", "wal", f"{message} {rest}", FIX)
     elif unread:
         message = f"The WAL holds {unread} transactions that SQLite does not read."
-        yield Finding("note", "wal", f"{message} A power cut in the middle of a write leaves that; or it is damaged.")
+        yield Finding("note", "wal", f"{message} Either a power cut ended a write, or the WAL is damaged.")
     bytes_used = wal.stat().st_size if wal.exists() else 0
     if bytes_used > _LARGE_WAL_BYTES:
-        hint = "Some program has been in the middle of reading for long; end it."
+        hint = "A program has been reading for a long time. End it."
         yield Finding("problem", "wal", f"The WAL has grown to {size(bytes_used)}.", hint)
     elif not found.is_behind(noted):
-        yield Finding("ok", "wal", f"All that was acknowledged is there; the WAL has {size(bytes_used)}.")
+        yield Finding("ok", "wal", f"No acknowledged write is missing. The WAL has {size(bytes_used)}.")
 
 
-def _check_records(patient: Patient) -> Iterator[Finding]:
+def _check_records(checkup: Checkup) -> Iterator[Finding]:
     """Every row against its checksum."""
-    connection = patient.connection
+    connection = checkup.connection
     for noun in NOUNS:
         ids = ids_of(connection, noun)
         if damaged := [id for id in ids if sound_row(connection, noun, id) is None]:
-            yield Finding("problem", noun.noun, f"Not what was written: {named(noun.noun, damaged)}.", FIX)
+            yield Finding("problem", noun.noun, f"Damaged: {named(noun.noun, damaged)}.", FIX)
         elif noun is Memory:
-            yield Finding("ok", noun.noun, f"All {len(ids)} memories are what was written.")
+            yield Finding("ok", noun.noun, f"All {len(ids)} memories fit their checksums.")
     sql = "select at, body, uids, checksum from receipts"
     receipts = sum(rows.checksum(values) != checksum for *values, checksum in connection.execute(sql))
     if receipts:
-        message = f"{receipts} receipts of past recalls are not what was written."
+        message = f"{receipts} receipts of past recalls are damaged."
         yield Finding("problem", "notes", message, FIX)
 
 
-def _check_conversations(patient: Patient) -> Iterator[Finding]:
+def _check_conversations(checkup: Checkup) -> Iterator[Finding]:
     """Every message against its checksum, and every packed session."""
-    connection = patient.connection
+    connection = checkup.connection
     sql = f"select {', '.join(messages.COLUMNS)}, checksum from messages where id = ?"
     ids = [int(row[0]) for row in connection.execute("select id from messages order by id")]
     damaged = []
@@ -339,22 +336,22 @@ def _check_conversations(patient: Patient) -> Iterator[Finding]:
     for session, body in connection.execute("select session, body from packed_sessions"):
         from_pack(str(session), body)
     if damaged:
-        yield Finding("problem", "messages", f"Not what was written: {named('message', damaged)}.", FIX)
+        yield Finding("problem", "messages", f"Damaged: {named('message', damaged)}.", FIX)
     else:
-        yield Finding("ok", "messages", f"All {len(ids)} messages are what was written.")
+        yield Finding("ok", "messages", f"All {len(ids)} messages fit their checksums.")
 
 
-def _check_words(patient: Patient) -> Iterator[Finding]:
+def _check_words(checkup: Checkup) -> Iterator[Finding]:
     """Whether memories and messages are indexed under the words that this version of Kept looks for."""
-    connection = patient.connection
+    connection = checkup.connection
     stale = []
     ids = ids_of(connection, Memory)
-    for id in patient.sample(ids):
+    for id in checkup.sample(ids):
         row = sound_row(connection, Memory, id)
         if row is not None and prepare(rows.to_memory(row, "")) != rows.to_prepared(row):
             stale.append(id)
     stale_messages = []
-    for id in patient.sample([int(row[0]) for row in connection.execute("select id from messages order by id")]):
+    for id in checkup.sample([int(row[0]) for row in connection.execute("select id from messages order by id")]):
         for content, words in connection.execute("select content, words from messages where id = ?", (id,)):
             if " ".join(text.words(str(content))) != words:
                 stale_messages.append(id)
@@ -362,22 +359,22 @@ def _check_words(patient: Patient) -> Iterator[Finding]:
         if wrong:
             yield Finding("problem", "words", f"Indexed by another version of Kept: {named(noun, wrong)}.", REBUILD)
     if not stale and not stale_messages:
-        message = f"The words of {len(patient.sample(ids))} out of {len(ids)} memories were looked at."
+        message = f"Checked the words of {len(checkup.sample(ids))} of {len(ids)} memories."
         yield Finding("ok", "words", message)
 
 
-def _check_index(patient: Patient) -> Iterator[Finding]:
+def _check_index(checkup: Checkup) -> Iterator[Finding]:
     """Each full-text index against the rows of its shelf, posting by posting. FTS5 wants a write lock for it."""
-    with _turn(patient.path) as has_turn:
+    with _turn(checkup.path) as has_turn:
         if not has_turn:
-            yield Finding("note", "index", f"{NOT_LOOKED_AT}, because somebody is writing.", "Try again later.")
+            yield Finding("note", "index", f"{NOT_CHECKED}, because another process is writing.", "Try again later.")
             return
-        damaged = [shelf for shelf in INDEXES if not _is_index_whole(patient.connection, shelf)]
+        damaged = [shelf for shelf in INDEXES if not _is_index_whole(checkup.connection, shelf)]
     if damaged:
-        message = f"The index of the shelf {' and '.join(damaged)} does not fit its rows: a search may miss some."
+        message = f"The search index of {' and '.join(damaged)} does not match its rows. Searches may miss some."
         yield Finding("problem", "index", message, REBUILD)
     else:
-        yield Finding("ok", "index", "Every index holds the words of its rows and no others.")
+        yield Finding("ok", "index", "Every search index matches its rows.")
 
 
 @contextmanager
@@ -410,8 +407,8 @@ def _is_index_whole(connection: apsw.Connection, shelf: str) -> bool:
     return True
 
 
-def _check_statistics(patient: Patient) -> Iterator[Finding]:
-    connection = patient.connection
+def _check_statistics(checkup: Checkup) -> Iterator[Finding]:
+    connection = checkup.connection
     sql = """
         select shelf, count(*), sum(n_words), sum(n_tokens) from memories group by shelf
         union all
@@ -422,21 +419,21 @@ def _check_statistics(patient: Patient) -> Iterator[Finding]:
     wrong = [shelf for shelf in (*INDEXES, "forgotten") if noted.get(shelf) != counted.get(shelf, [0, 0, 0])]
     sql = "select count(*) from hot_words h join corpus c using (shelf) where h.rows_with not between 1 and c.rows"
     if weighed_wrong := index.wrongly_weighed(connection):
-        message = f"Weighed by numbers that are not theirs: {named('memory', weighed_wrong)}."
+        message = f"Wrong ranking data: {named('memory', weighed_wrong)}."
         yield Finding("problem", "statistics", message, REBUILD)
     if wrong or connection.execute(sql).get:
-        message = f"The words of the shelf {' and '.join(wrong)} are counted wrong: scores are off."
-        yield Finding("problem", "statistics", message if wrong else "Common words are counted wrong.", REBUILD)
+        message = f"The word counts of {' and '.join(wrong)} are wrong, so scores are off."
+        yield Finding("problem", "statistics", message if wrong else "The counts of common words are wrong.", REBUILD)
     elif not weighed_wrong:
-        yield Finding("ok", "statistics", "Rows and words are counted right.")
+        yield Finding("ok", "statistics", "Row and word counts are right.")
     if listed_wrong := index.wrongly_listed(connection):
-        message = f"A repetition of it may go unnoticed: {named('memory', listed_wrong)}."
+        message = f"Duplicates may go unnoticed of {named('memory', listed_wrong)}."
         yield Finding("problem", "index", message, REBUILD)
 
 
-def _check_vectors(patient: Patient) -> Iterator[Finding]:
+def _check_vectors(checkup: Checkup) -> Iterator[Finding]:
     """Vectors against the texts and the model they were made of, and their sketches; none are there unless wanted."""
-    connection = patient.connection
+    connection = checkup.connection
     sql = "select (select count(*) from vectors), (select count(*) from vectorless)"
     total, waiting = connection.execute(sql).fetchall()[0]
     if not total and not waiting:
@@ -444,35 +441,35 @@ def _check_vectors(patient: Patient) -> Iterator[Finding]:
     try:
         damaged = vectors.wrong(connection)
     except SettingsError as error:
-        yield Finding("note", "vectors", f"{NOT_LOOKED_AT}. {error.message}", error.hint)
+        yield Finding("note", "vectors", f"{NOT_CHECKED}. {error.message}", error.hint)
         return
     if damaged:
-        message = f"Without a vector that could be trusted: {named('memory', damaged)}."
+        message = f"Missing or damaged vectors: {named('memory', damaged)}."
         yield Finding("problem", "vectors", message, REBUILD)
     elif waiting:
-        hint = "Words find them meanwhile; `kept vectors on` goes on."
-        wait = "1 memory waits for its vector." if waiting == 1 else f"{waiting} memories wait for their vector."
+        hint = "They are matched by words only. Run `kept vectors on`."
+        wait = "1 memory has no vector yet." if waiting == 1 else f"{waiting} memories have no vector yet."
         yield Finding("note", "vectors", wait, hint)
     else:
-        yield Finding("ok", "vectors", f"All {total} vectors are those of their texts.")
+        yield Finding("ok", "vectors", f"All {total} vectors match their texts.")
 
 
-def _check_history(patient: Patient) -> Iterator[Finding]:
-    return check_journal(patient.connection, is_deep=patient.is_deep)
+def _check_history(checkup: Checkup) -> Iterator[Finding]:
+    return check_journal(checkup.connection, is_deep=checkup.is_deep)
 
 
-def _check_orphans(patient: Patient) -> Iterator[Finding]:
-    broken = patient.connection.execute("pragma foreign_key_check").fetchall()
+def _check_orphans(checkup: Checkup) -> Iterator[Finding]:
+    broken = checkup.connection.execute("pragma foreign_key_check").fetchall()
     if broken:
         tables = ", ".join(sorted({str(table) for table, *_ in broken}))
-        message = f"{len(broken)} rows of {tables} belong to something that is not there."
+        message = f"{len(broken)} rows of {tables} refer to something that does not exist."
         yield Finding("problem", "orphans", message, FIX)
-    uids = {uid_text(uid) for (uid,) in patient.connection.execute("select uid from memories")}
-    pairs: Any = patient.connection.execute("select id, left, right from conflicts").fetchall()
+    uids = {uid_text(uid) for (uid,) in checkup.connection.execute("select uid from memories")}
+    pairs: Any = checkup.connection.execute("select id, left, right from conflicts").fetchall()
     if ids := [id for id, *both in pairs if not uids.issuperset(both)]:
-        yield Finding("note", "orphans", f"About a memory that is not here: {named('conflict', ids)}.")
+        yield Finding("note", "orphans", f"About a memory that is not in this store: {named('conflict', ids)}.")
     if not broken and not ids:
-        yield Finding("ok", "orphans", "Nothing points to something that is not there.")
+        yield Finding("ok", "orphans", "No reference leads nowhere.")
 
 
 _CHECKS: dict[str, Check] = {

@@ -18,12 +18,12 @@ from kept.errors import Corrupt
 from kept.model import NOUNS, SMALL_NOUNS, Conflict, Event, Memory, Record
 from kept.storage.sqlite import rows
 from kept.storage.sqlite.encoding import uid_blob, uid_text
-from kept.storage.sqlite.health.findings import FIX, NAMED, Finding, named
+from kept.storage.sqlite.health import FIX, NAMED, Finding, named
 
 REPAIR = "repair"  # the action of the event that says what could not be saved
 JOURNAL = "journal"  # and its subject
 
-_OUTSIDE = frozenset({"use_count", "last_used_at", "space"})  # fields of a memory that no event tells
+_OUTSIDE = frozenset({"use_count", "last_used_at", "space"})  # fields of a memory that no event records
 _MOMENTS = frozenset(
     field.name for noun in NOUNS for field in msgspec.structs.fields(noun) if field.type in (datetime, datetime | None)
 )
@@ -33,7 +33,7 @@ _SELECT = f"""
     left join event_payloads p on p.seq = e.seq"""
 
 
-class Told(Struct):
+class JournalScan(Struct):
     """What is remembered of a journal while it is read once: everything but the payloads."""
 
     damaged: list[int]
@@ -52,26 +52,26 @@ class Told(Struct):
 def check_journal(connection: apsw.Connection, *, is_deep: bool) -> Iterator[Finding]:
     """Every event against its hash and the one before it, every payload, and every record against its history."""
     # What a repair could not save is said by an event behind the gap, so it has to be known before the walk.
-    told = Told([], [], {}, {}, {}, _lost_by_repairs(connection))
+    scan = JournalScan([], [], {}, {}, {}, _lost_by_repairs(connection))
     n_events = int(connection.execute("select count(*) from events").get)
-    wrong = journal.broken_links(_read(connection, told), _Gaps(told))
-    if told.damaged:
-        yield Finding("problem", "journal", f"Not what was written: {named('event', told.damaged)}.", FIX)
+    wrong = journal.broken_links(_read(connection, scan), _Gaps(scan))
+    if scan.damaged:
+        yield Finding("problem", "journal", f"Damaged: {named('event', scan.damaged)}.", FIX)
     if wrong:
         yield Finding("problem", "journal", f"The chain is broken: {'; '.join(wrong[:NAMED])}.", FIX)
-    if not told.damaged and not wrong:
-        yield Finding("ok", "journal", f"All {n_events} events follow from each other.")
-    if told.lost["events"]:
-        yield Finding("note", "journal", f"A repair could not save {named('event', told.lost['events'])}.")
-    yield from _check_payloads(connection, told)
-    yield from _check_subjects(connection, told)
-    if not told.lost["events"] and not told.damaged:
+    if not scan.damaged and not wrong:
+        yield Finding("ok", "journal", f"All {n_events} events form an unbroken chain.")
+    if scan.lost["events"]:
+        yield Finding("note", "journal", f"A repair could not recover {named('event', scan.lost['events'])}.")
+    yield from _check_payloads(connection, scan)
+    yield from _check_subjects(connection, scan)
+    if not scan.lost["events"] and not scan.damaged:
         for noun in NOUNS if is_deep else SMALL_NOUNS:
-            yield from _check_states(connection, told, noun)
+            yield from _check_states(connection, scan, noun)
 
 
 def _lost_by_repairs(connection: apsw.Connection) -> dict[str, set[Any]]:
-    """The events, payloads and records that earlier repairs have told to be gone."""
+    """The events, payloads and records that earlier repairs reported as lost."""
     lost: dict[str, set[Any]] = {"events": set(), "payloads": set(), "records": set()}
     repairs = connection.execute(f"{_SELECT} where e.action = ? and e.subject = ?", (REPAIR, JOURNAL)).fetchall()
     for row in repairs:
@@ -81,7 +81,7 @@ def _lost_by_repairs(connection: apsw.Connection) -> dict[str, set[Any]]:
     return lost
 
 
-def _is_what_was_told(record: Record | None, fields: dict[str, Any]) -> bool:
+def _matches_history(record: Record | None, fields: dict[str, Any]) -> bool:
     """Whether a record is what its history leads to: `fields`, in wire form; None if that leads to nothing."""
     return _comparable(journal.wire(record)) == _comparable(fields)
 
@@ -116,70 +116,70 @@ def sound_row(connection: apsw.Connection, noun: type[Record], id: int) -> tuple
 class _Gaps:
     """The numbers of the events that are known to be gone or damaged; grows while the journal is read."""
 
-    def __init__(self, told: Told) -> None:
-        self._told = told
+    def __init__(self, scan: JournalScan) -> None:
+        self._scan = scan
 
     def __contains__(self, seq: object) -> bool:
-        return seq in self._told.lost["events"] or seq in self._told.damaged
+        return seq in self._scan.lost["events"] or seq in self._scan.damaged
 
 
-def _read(connection: apsw.Connection, told: Told) -> Iterator[Event]:
+def _read(connection: apsw.Connection, scan: JournalScan) -> Iterator[Event]:
     """Every event that is what was sealed, one by one."""
     for seq in [int(row[0]) for row in connection.execute("select seq from events order by seq")]:
         try:
             event = rows.to_event(connection.execute(f"{_SELECT} where e.seq = ?", (seq,)).fetchall()[0])
         except (UnicodeDecodeError, IndexError, apsw.CorruptError, Corrupt):
-            told.damaged.append(seq)
+            scan.damaged.append(seq)
             continue
         if event.changed is None:
-            told.without_payload.append(event)
-        told.last[event.subject] = event.seq
+            scan.without_payload.append(event)
+        scan.last[event.subject] = event.seq
         if event.action == "erase":
-            told.erased_by[event.subject] = event.seq
+            scan.erased_by[event.subject] = event.seq
         if event.subject != JOURNAL:
-            told.subjects[event.subject] = journal.noun_of(event)
+            scan.subjects[event.subject] = journal.noun_of(event)
         yield event
 
 
-def _check_payloads(connection: apsw.Connection, told: Told) -> Iterator[Finding]:
+def _check_payloads(connection: apsw.Connection, scan: JournalScan) -> Iterator[Finding]:
     erased: dict[int, list[int]] = {}
-    for event in told.without_payload:
-        if event.seq < told.erased_by.get(event.subject, 0):
-            erased.setdefault(told.erased_by[event.subject], []).append(event.seq)
+    for event in scan.without_payload:
+        if event.seq < scan.erased_by.get(event.subject, 0):
+            erased.setdefault(scan.erased_by[event.subject], []).append(event.seq)
     for by, seqs in list(erased.items())[:NAMED]:
         yield Finding("note", "journal", f"The payload of {named('event', seqs)} was erased by event {by}.")
     if len(erased) > NAMED:
-        yield Finding("note", "journal", f"… and so were those of {len(erased) - NAMED} more memories.")
-    missing = missing_payloads(told.without_payload, ids_of(connection, Conflict), told.erased_by)
-    if missing := sorted(set(missing) - told.lost["payloads"]):
-        yield Finding("problem", "journal", f"What they changed is missing: {named('event', missing)}.", FIX)
+        yield Finding("note", "journal", f"The payloads of {len(erased) - NAMED} more memories were erased.")
+    missing = missing_payloads(scan.without_payload, ids_of(connection, Conflict), scan.erased_by)
+    if missing := sorted(set(missing) - scan.lost["payloads"]):
+        yield Finding("problem", "journal", f"Payload missing: {named('event', missing)}.", FIX)
 
 
-def _check_subjects(connection: apsw.Connection, told: Told) -> Iterator[Finding]:
+def _check_subjects(connection: apsw.Connection, scan: JournalScan) -> Iterator[Finding]:
     """Histories without a memory, and memories without a history."""
-    has_gaps = bool(told.lost["events"] or told.damaged)
-    memories = {subject for subject, noun in told.subjects.items() if noun is Memory}
+    has_gaps = bool(scan.lost["events"] or scan.damaged)
+    memories = {subject for subject, noun in scan.subjects.items() if noun is Memory}
     there = {uid_text(uid): int(id) for uid, id in connection.execute("select uid, id from memories")}
-    if gone := sorted(memories - told.gone - told.lost["records"] - there.keys()):
+    if gone := sorted(memories - scan.gone - scan.lost["records"] - there.keys()):
         some = ", ".join(gone[:NAMED]) + (f", … ({len(gone)} in all)" if len(gone) > NAMED else "")
-        yield Finding("problem", "journal", f"Memories that the journal knows are not there: {some}.", FIX)
-    if back := [there[uid] for uid in told.gone & there.keys()]:
-        yield Finding("problem", "journal", f"Erased, and there all the same: {named('memory', back)}.", FIX)
+        yield Finding("problem", "journal", f"In the journal, but missing: {some}.", FIX)
+    if back := [there[uid] for uid in scan.gone & there.keys()]:
+        yield Finding("problem", "journal", f"Erased, but still there: {named('memory', back)}.", FIX)
     if untold := [id for uid, id in there.items() if uid not in memories]:
-        message = f"Without a history: {named('memory', untold)}."
+        message = f"Not in the journal: {named('memory', untold)}."
         yield Finding("note" if has_gaps else "problem", "journal", message, "" if has_gaps else FIX)
 
 
-def _check_states(connection: apsw.Connection, told: Told, noun: type[Record]) -> Iterator[Finding]:
+def _check_states(connection: apsw.Connection, scan: JournalScan, noun: type[Record]) -> Iterator[Finding]:
     """Whether each record is what its events made of it."""
-    subjects = [subject for subject, its_noun in told.subjects.items() if its_noun is noun]
+    subjects = [subject for subject, its_noun in scan.subjects.items() if its_noun is noun]
     ids = {}
     for id in ids_of(connection, noun):
         row = sound_row(connection, noun, id)
         if row is not None:
             ids[rows.to_record(noun, row, "").subject] = id
     differing = []
-    unknown = told.gone | told.lost["records"]
+    unknown = scan.gone | scan.lost["records"]
     for subject in subjects:
         if subject in unknown:
             continue
@@ -189,14 +189,14 @@ def _check_states(connection: apsw.Connection, told: Told, noun: type[Record]) -
             continue
         row = sound_row(connection, noun, ids[subject]) if subject in ids else None
         record = None if row is None else rows.to_record(noun, row, "")
-        if not _is_what_was_told(record, journal.replay(history)):
+        if not _matches_history(record, journal.replay(history)):
             differing.append(subject)
     if differing:
-        message = f"{len(differing)} are not what the journal says: {', '.join(differing[:NAMED])}."
+        message = f"{len(differing)} differ from the journal: {', '.join(differing[:NAMED])}."
         yield Finding("problem", noun.noun, message, FIX)
 
 
 def _comparable(fields: dict[str, Any]) -> dict[str, Any]:
     """What the fields mean: a moment is the same in every time zone."""
-    told = {name: value for name, value in fields.items() if value is not None and name not in _OUTSIDE}
-    return told | {name: datetime.fromisoformat(value) for name, value in told.items() if name in _MOMENTS}
+    scan = {name: value for name, value in fields.items() if value is not None and name not in _OUTSIDE}
+    return scan | {name: datetime.fromisoformat(value) for name, value in scan.items() if name in _MOMENTS}

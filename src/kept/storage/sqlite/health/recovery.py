@@ -1,11 +1,10 @@
-"""Repair a SQLite space: build anew what can be derived, and rescue the rest into a new file.
+"""Repair a SQLite space: rebuild what can be derived, and rescue the rest into a new file.
 
-Called by `kept doctor --fix`. salvage.py finds what can be saved, rebuilding.py makes a file of it; here is the order
-of things. Rule: a damaged file is never changed, deleted or replaced before a synced copy of it lies beside it. Only
-what proves to be whole is changed in place: indexes are built anew, and pages get the checksum of what they hold.
+salvage.py finds what can be saved and makes a file of it; here is the order of things. Rule: a damaged file is never
+changed, deleted or replaced before a synced copy of it lies beside it. Only sound data is changed in place: indexes
+are rebuilt, and pages get the checksum of what they hold.
 """
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -16,15 +15,15 @@ import apsw
 from kept import text
 from kept.errors import Busy, Corrupt, SchemaTooNew
 from kept.model import Memory
+from kept.storage.files import sync, unused, write_synced
 from kept.storage.lock import Turns
 from kept.storage.shared import WRITE_WAIT_S
 from kept.storage.sqlite import acknowledged, erase, index, messages, pages, rows, schema, vectors
 from kept.storage.sqlite.connection import connect, translated
-from kept.storage.sqlite.health.check import BESIDE, CHECKSUMS, INDEXES, NOT_LOOKED_AT, SHELVES, examine, look
-from kept.storage.sqlite.health.findings import Finding, named
+from kept.storage.sqlite.health import Finding, named
+from kept.storage.sqlite.health.check import BESIDE, CHECKSUMS, INDEXES, NOT_CHECKED, SHELVES, examine, look
 from kept.storage.sqlite.health.history import ids_of, sound_row
-from kept.storage.sqlite.health.rebuild import build
-from kept.storage.sqlite.health.salvage import salvage
+from kept.storage.sqlite.health.salvage import build, salvage
 from kept.storage.sqlite.pages import Image, wal_of
 from kept.storage.sqlite.schema import all_or_nothing
 
@@ -72,9 +71,9 @@ def _is_whole_but_for_checksums(path: Path, now: datetime) -> bool:
     """Whether everything was looked at, and nothing is wrong but checksums of pages."""
     found = [finding for finding in examine(path, now=now, deep=True) if finding.check not in _NOT_OURS]
     wrong = {finding.check for finding in found if finding.level == "problem"}
-    unknown = {finding.check for finding in found if finding.message.startswith(NOT_LOOKED_AT)}
+    unknown = {finding.check for finding in found if finding.message.startswith(NOT_CHECKED)}
     if wrong <= {CHECKSUMS} and unknown & {CHECKSUMS, "index"}:
-        raise Busy(f"{path} has to be looked at, and somebody writes all the time.", hint="Try again later.")
+        raise Busy(f"{path} could not be checked, because another process keeps writing.", hint="Try again later.")
     return wrong == {CHECKSUMS} and not unknown
 
 
@@ -105,7 +104,7 @@ def _seal(path: Path) -> list[Finding]:
             connection.close()
     if not wrong:
         return []  # somebody else was first
-    message = f"Their checksums did not fit, but all that they hold is right; now they do: {named('page', wrong)}."
+    message = f"The content is right, but the checksum was not. Corrected: {named('page', wrong)}."
     return [Finding("ok", CHECKSUMS, message)]
 
 
@@ -138,7 +137,7 @@ def _build_indexes_anew(path: Path) -> list[Finding]:
         return []
     finally:
         connection.close()
-    return [Finding("ok", "index", "The indexes were built anew from what they index; nothing is lost.")]
+    return [Finding("ok", "index", "The search indexes were rebuilt. Nothing is lost.")]
 
 
 def _prepare_words_anew(connection: apsw.Connection) -> None:
@@ -165,7 +164,7 @@ def _rebuild(path: Path, now: datetime) -> list[Finding]:
         saved = salvage(Image(file, wal), older)
         if saved.is_empty:
             raise Corrupt(
-                f"Nothing in {path} can be recognised as Kept's.",
+                f"{path} holds nothing that Kept could recover.",
                 hint="It was left as it is. `kept restore FILE` brings back a backup.",
             )
         rebuilt = path.with_name(path.name + ".rebuilt")
@@ -175,13 +174,13 @@ def _rebuild(path: Path, now: datetime) -> list[Finding]:
                 leftover.unlink(missing_ok=True)
             findings = build(rebuilt, saved, acknowledged.noted(path), now)
             if problems := _problems(rebuilt, now):
-                raise Corrupt(f"{path} could not be repaired: the new file has problems, too ({', '.join(problems)}).")
-            _sync(rebuilt)
+                raise Corrupt(f"{path} could not be repaired: the new file also has problems ({', '.join(problems)}).")
+            sync(rebuilt)
             copy = _copy_aside(path, file)
             wal.unlink(missing_ok=True)
             path.with_name(path.name + "-shm").unlink(missing_ok=True)
             rebuilt.replace(path)
-            _sync(path.parent)
+            sync(path.parent)
             # Whoever opened the old file meanwhile, and waits for us, must not take it for the new one.
             file.xWrite(bytes(16), 0)
         finally:
@@ -224,32 +223,14 @@ def _alone_with(path: Path) -> Iterator[apsw.VFSFile]:
 
 def _copy_aside(path: Path, file: apsw.VFSFile) -> Path:
     """A synced copy of the file and its WAL, under a name that is not taken."""
-    number = 1
-    while (copy := path.with_name(f"{path.name}.damaged-{number}")).exists():
-        number += 1
+    copy = unused(path.parent, f"{path.name}.damaged-{{}}")
     size = file.xFileSize()
-    _write_file(copy, (file.xRead(min(_COPY_BYTES, size - start), start) for start in range(0, size, _COPY_BYTES)))
+    chunks = (file.xRead(min(_COPY_BYTES, size - start), start) for start in range(0, size, _COPY_BYTES))
+    write_synced(copy, chunks, is_new=True)
     if wal_of(path).exists():
-        _write_file(wal_of(copy), iter([wal_of(path).read_bytes()]))
-    _sync(path.parent)
+        write_synced(wal_of(copy), [wal_of(path).read_bytes()], is_new=True)
+    sync(path.parent)
     return copy
-
-
-def _write_file(target: Path, chunks: Iterator[bytes]) -> None:
-    fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(fd, "wb") as file:
-        for chunk in chunks:
-            file.write(chunk)
-        file.flush()
-        os.fsync(fd)
-
-
-def _sync(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 @contextmanager
