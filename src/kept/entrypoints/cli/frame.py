@@ -9,7 +9,7 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
-from functools import wraps
+from functools import cache, wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
@@ -114,8 +114,9 @@ def _moment(value: str, *, is_end: bool) -> datetime:
     return datetime.combine(day, time.min) + timedelta(days=is_end)
 
 
-def _global_options() -> list[click.Parameter]:
-    """Options that may stand before or after the command; the last one counts."""
+@cache
+def _global_options() -> tuple[click.Parameter, ...]:
+    """Options that may stand before or after the command; the last one counts. Made once, for all commands."""
 
     def note(ctx: click.Context, param: click.Parameter, value: Any) -> None:
         if value is not None and not ctx.resilient_parsing:
@@ -124,7 +125,7 @@ def _global_options() -> list[click.Parameter]:
     def option(*names: str, **about: Any) -> click.Option:
         return click.Option(names, expose_value=False, **about)
 
-    return [
+    return (
         option("--home", metavar="DIR", callback=note, help="Where Kept stores its files, instead of the usual place."),
         option(
             "--project",
@@ -136,7 +137,7 @@ def _global_options() -> list[click.Parameter]:
         # `wants_json` reads it before anything is parsed, so that errors of parsing are answered in JSON as well.
         option("--json", "as_json", is_flag=True, help="Answer with one JSON document, also for errors."),
         option("--help", "-h", "show_help", is_flag=True, is_eager=True, callback=_help, help="Show this page."),
-    ]
+    )
 
 
 def _help(ctx: click.Context, _param: click.Parameter, value: bool) -> None:

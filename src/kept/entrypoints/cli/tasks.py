@@ -166,7 +166,7 @@ def change_state(invocation: Invocation, *, id: str, state: TaskState) -> None:
         opened = _open(memory, id)
         cleared = len(opened.memories()) if state in ENDS else 0
         task = opened.set_state(state)
-    more = f" Archived {counted(cleared, 'note')}; `kept undo` brings them back." if cleared else ""
+    more = f" Archived {counted(cleared, 'note')}; `kept undo` brings all back." if cleared else ""
     invocation.answer({**task_document(task), "cleared": cleared}, [(Strong(task.name), f" is {task.state}.{more}")])
 
 
