@@ -89,6 +89,18 @@ def test_broad_excepts_are_few_and_explained() -> None:
                 assert "#" in line or is_reraised, f"{path.relative_to(SOURCE)}:{number} swallows without a reason"
 
 
+def test_no_two_public_classes_have_the_same_name() -> None:
+    """One word for one idea."""
+    places: dict[str, list[str]] = {}
+    for path in MODULES:
+        if path.is_relative_to(SOURCE / "compat"):  # the names of another design, which it stands in for
+            continue
+        for node in tree_of(path).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(path.relative_to(SOURCE).as_posix())
+    assert not {name: where for name, where in places.items() if len(where) > 1}
+
+
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(SOURCE).as_posix())
 def test_nobody_touches_private_names_of_others(path: Path) -> None:
     """A private name is used only in the module that defines it, through `self`, `cls` or an object made there."""
