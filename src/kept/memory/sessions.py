@@ -168,7 +168,7 @@ class OpenSession:
         if session is None or session.packed_at is None:
             self.mirror()
         if added:
-            _tell(self._context, self._storage, self.id, "memory:write", delta=len(added))
+            _tell(self.id, self._context, self._storage, "memory:write", len(added))
         settings = self._context.settings
         every = settings.checkpoint_every_messages
         if added and before // every != (before + len(added)) // every:
@@ -182,19 +182,13 @@ class OpenSession:
     def messages(self) -> list[Message]:
         """The whole transcript, summaries included."""
         said = self._said()
-        _tell(self._context, self._storage, self.id, "memory:read", size=sum(len(message.content) for message in said))
+        _tell(self.id, self._context, self._storage, "memory:read", _chars(said))
         return said
 
     def window(self) -> Window:
         """The messages to send to a model: the newest summary and what follows, without old tool results."""
         shown = self._window()
-        _tell(
-            self._context,
-            self._storage,
-            self.id,
-            "memory:read",
-            size=sum(len(message.content) for message in shown.messages),
-        )
+        _tell(self.id, self._context, self._storage, "memory:read", _chars(shown.messages))
         return shown
 
     # What is kept of it
@@ -272,11 +266,10 @@ class OpenSession:
         if fast:
             self._set_mark(finished_at=self._context.now())
             return Flushed()
-        flushed = self.flush(summarizer)
-        promoted = self._promote()
+        flushed = replace(self.flush(summarizer), promoted=self._promote())
         self._set_mark(finished_at=self._context.now())
         _write_index(self._context, self._storage)
-        return replace(flushed, promoted=len(promoted))
+        return flushed
 
     def fork(self, id: str | None = None, *, agent: str | None = None) -> "OpenSession":
         """A new session that begins with everything said here, and knows where it came from."""
@@ -291,7 +284,7 @@ class OpenSession:
                 tx.put(replace(session, checked=parent.checked, flushed=parent.flushed), "fork")
             copied = tx.last_number(child.id)
         child.mirror()
-        _tell(self._context, self._storage, child.id, "memory:write", delta=copied)
+        _tell(child.id, self._context, self._storage, "memory:write", copied)
         return child
 
     @contextmanager
@@ -359,15 +352,15 @@ class OpenSession:
         )
         return write.remember(self._context, draft)
 
-    def _promote(self) -> Memories:
-        """Make the findings that qualify candidates of the project."""
+    def _promote(self) -> int:
+        """Make the findings that qualify candidates of the project. Returns how many."""
         preset = PRESETS[self._context.settings.preset]
-        promoted: Memories = []
+        promoted = 0
         with self._storage.writing(self._context.stamp()) as tx:
             for memory in _findings_of(self.id, tx):
                 if admit.is_promotable(signals_of(memory), memory.importance, len(memory.content), preset):
-                    change = replace(memory, tier="project", status="candidate", updated_at=tx.stamp.at)
-                    promoted.append(tx.put(change, "promote"))
+                    tx.put(replace(memory, tier="project", status="candidate", updated_at=tx.stamp.at), "promote")
+                    promoted += 1
         if promoted:
             self._context.tell_write(self._storage, 0)
         return promoted
@@ -402,8 +395,14 @@ def _checked(message: Message) -> Message:
     return message
 
 
-def _tell(context: Context, storage: Storage, name: str, signal: str, **payload: int) -> None:
-    context.signals.emit(signal, type="session", path=f"{storage.space}/sessions/{name}", **payload)
+def _tell(name: str, context: Context, storage: Storage, signal: str, number: int) -> None:
+    """Signal how many characters of a session were read, or by how many messages it has grown."""
+    measure = "size" if signal == "memory:read" else "delta"
+    context.signals.emit(signal, type="session", path=f"{storage.space}/sessions/{name}", **{measure: number})
+
+
+def _chars(messages: Sequence[Message]) -> int:
+    return sum(len(message.content) for message in messages)
 
 
 class Exchange:
