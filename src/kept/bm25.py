@@ -53,13 +53,14 @@ def scorer(
     in_text, *in_others = columns
 
     def relevance(prepared: Prepared) -> float:
-        text = _spaced(prepared.words)
+        text = prepared.words
         others = (prepared.tag_words, prepared.file_words, prepared.source_words, prepared.kind_words)
         beside_text = " ".join(others)
         norm = shortest + a_word * (prepared.n_tokens if by_tokens else prepared.n_words)
         score = 0.0
         for word, alone, gain in gains:
-            tf = in_text * text.count(alone)
+            # Most words are in neither, and `in` tells that faster than counting.
+            tf = in_text * _spaced(text).count(alone) if word in text else 0.0
             if word in beside_text:
                 tf += sum(weight * _spaced(other).count(alone) for weight, other in zip(in_others, others, strict=True))
             if tf:
