@@ -157,9 +157,7 @@ class Scrubbed(Struct, frozen=True, kw_only=True):
     """How far an erasure got. Not done: another program still reads old pages, or the disk is full."""
 
     is_done: bool = True
-    backups: int = (
-        0  # of those that Kept keeps by itself: how many were rewritten, or dropped because they could not be
-    )
+    backups: int = 0  # of the automatic ones: how many were rewritten, or dropped because they could not be
     elsewhere: tuple[str, ...] = ()  # backups that somebody asked for, which are theirs to delete
 
 
@@ -277,7 +275,7 @@ class Reader(Messages, VectorReader, Protocol):
         """Memories that hold at least one of the prepared words, best first by `ranking`. Never the shelf `forgotten`.
 
         `also`: further words of the question; nothing is found by them, but they help to tell the best of what is.
-        `among`: only so many of the matches, the newest ones, are ranked at all.
+        `among`: only this many of the matches, the newest ones, are ranked at all.
         `newest`: the latest ones first, and none is ranked: cheap for the commonest word.
         `deadline`: a search that is not finished by then ends with TooLate, soon after.
         """

@@ -1,4 +1,4 @@
-"""What is of the wrong type or makes no sense is an error that says so, whoever is asked."""
+"""Arguments of the wrong type or out of range raise an error that says so, whichever method is called."""
 
 from collections.abc import Callable, Iterator
 from datetime import date, datetime
@@ -27,11 +27,11 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[kept.Kept
         (lambda m: m.recall("x", since="2026-01-01"), "since must be a datetime with a time zone"),
         (lambda m: m.recall("x", until=date(2026, 1, 1)), "until must be a datetime with a time zone"),
         (lambda m: m.recall("x", since=datetime(2026, 1, 1)), "since must be a datetime with a time zone"),
-        (lambda m: m.list(limit=1.5), "A limit of 1.5 makes no sense"),
-        (lambda m: m.list(limit=True), "A limit of True makes no sense"),
-        (lambda m: m.list(limit=10**30), "makes no sense"),
-        (lambda m: m.history(limit=-1), "A limit of -1 makes no sense"),
-        (lambda m: m.history(limit=10**30), "makes no sense"),
+        (lambda m: m.list(limit=1.5), "limit must be a whole number from 0 to 2,147,483,647, got 1.5"),
+        (lambda m: m.list(limit=True), "got True"),
+        (lambda m: m.list(limit=10**30), "limit must be a whole number"),
+        (lambda m: m.history(limit=-1), "limit must be a whole number from 0 to 2,147,483,647, got -1"),
+        (lambda m: m.history(limit=10**30), "limit must be a whole number"),
         (lambda m: m.erase(b"1"), "Not a memory ref"),
     ],
 )

@@ -9,6 +9,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from datetime import datetime
 from itertools import combinations
 from math import inf
@@ -88,38 +89,21 @@ class State(Struct):
     vectors: dict[int, SavedVector] = {}
 
     def copy(self) -> "State":
-        return State(
-            key=self.key,
-            last_ids=dict(self.last_ids),
-            memories=dict(self.memories),
-            conflicts=dict(self.conflicts),
-            aliases=dict(self.aliases),
-            pauses=dict(self.pauses),
-            allowances=dict(self.allowances),
-            sessions=dict(self.sessions),
-            tasks=dict(self.tasks),
-            messages=dict(self.messages),
-            packed=set(self.packed),
-            events=list(self.events),
-            tombstones=set(self.tombstones),
-            links=dict(self.links),
-            receipts=dict(self.receipts),
-            counters=dict(self.counters),
-            vector_model=self.vector_model,
-            vectors=dict(self.vectors),
-        )
+        return State(**{name: copy(getattr(self, name)) for name in self.__struct_fields__})
 
     def table(self, noun: type[Record]) -> dict[int, Any]:
-        tables: dict[type[Record], dict[int, Any]] = {
-            Memory: self.memories,
-            Conflict: self.conflicts,
-            Alias: self.aliases,
-            Pause: self.pauses,
-            Allowance: self.allowances,
-            Session: self.sessions,
-            Task: self.tasks,
-        }
-        return tables[noun]
+        return cast("dict[int, Any]", getattr(self, _TABLES[noun]))
+
+
+_TABLES: Mapping[type[Record], str] = {
+    Memory: "memories",
+    Conflict: "conflicts",
+    Alias: "aliases",
+    Pause: "pauses",
+    Allowance: "allowances",
+    Session: "sessions",
+    Task: "tasks",
+}
 
 
 class InMemoryReader(IndexReader, MessageReader):

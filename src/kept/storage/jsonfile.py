@@ -149,7 +149,7 @@ class JsonFileStorage(InMemoryStorage):
         except (OSError, msgspec.MsgspecError) as error:
             raise Corrupt(
                 f"{path} cannot be read as a memory file ({type(error).__name__}).",
-                hint="Nothing was changed. Restore a backup, or move the file away to start anew.",
+                hint="Nothing was changed. Restore a backup, or move the file away to start with an empty store.",
             ) from error
         if file.version > self._version:
             raise SchemaTooNew(
@@ -159,7 +159,7 @@ class JsonFileStorage(InMemoryStorage):
         if _checksum(file.store) != file.checksum:
             raise Corrupt(
                 f"{path} was damaged after it was written: its checksum does not fit.",
-                hint="Nothing was changed. Restore a backup, or move the file away to start anew.",
+                hint="Nothing was changed. Restore a backup, or move the file away to start with an empty store.",
             )
         if file.space != self.space:
             raise InvalidInput(f"{path} holds the space {file.space}, not {self.space}.")

@@ -36,7 +36,7 @@ class Forkable(Protocol):
         """Let go of what can be let go of. Nothing may change until `after_fork`."""
 
     def after_fork(self, *, in_child: bool) -> None:
-        """Go on; in the child, start anew."""
+        """Go on; in the child, start again from nothing."""
 
 
 _watched: weakref.WeakSet[Forkable] = weakref.WeakSet()
@@ -110,7 +110,7 @@ else:
 
 
 class Turns:
-    """The turn of one process at one store. Threads of the process take turns, too."""
+    """The turn of one process at one store. Threads of the process also take turns."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -329,7 +329,7 @@ class _Waiter(threading.Thread):
 
     Whoever asked may give up and ask again later: one waiter is enough for all of them, so that a store that stays
     locked costs one thread and not one a try. A lock that comes when nobody wants it is let go. The thread
-    stays for a while, because where one had to wait, the next will have to; to start it anew each time costs more
+    stays for a while, because where one had to wait, the next will have to; to start another one each time costs more
     than the wait.
     """
 

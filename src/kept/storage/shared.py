@@ -1,14 +1,9 @@
-"""What every storage needs and none should write again: filters in Python, tombstones, guards.
+"""What every storage needs and none should write again: filters, shelves, tombstones, prepared tokens, blocks.
 
-From a memory to the tokens that every storage indexes.
-
-The one place that says which field goes into which column of the index.
-
-Blocks made of generators, as `contextlib.contextmanager` makes them, for less.
-
-Every read and every write opens some. The standard library's way costs 15 microseconds each when the processor has
-just done something else, such as waiting for a disk: a thirtieth of a whole write. Rule: a generator yields once; an
-error of the block is raised at its `yield`, and what it does with it then holds.
+`prepare` is the one place that says which field goes into which column of the index. `block` makes context managers of
+generators for less than `contextlib` does: every read and every write opens some, and the standard way costs 15
+microseconds each when the processor has just waited for a disk, a thirtieth of a whole write.
+Rule of a block: its generator yields once; an error of the block is raised at its `yield`.
 """
 
 import os
@@ -109,7 +104,7 @@ def is_tombstone(mark: str) -> bool:
 def check_limit(limit: int) -> None:
     """Raise InvalidInput for a limit that no answer can have."""
     if type(limit) is not int or not 0 <= limit < MOST:
-        raise InvalidInput(f"A limit of {limit!r} makes no sense.", hint="Give a whole number, 0 or more.")
+        raise InvalidInput(f"limit must be a whole number from 0 to {MOST - 1:,}, got {limit!r}.")
 
 
 def damaged(what: str) -> Corrupt:

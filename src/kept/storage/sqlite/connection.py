@@ -1,12 +1,9 @@
-"""Opening a SQLite file the way Kept needs it, and turning apsw's errors into ours.
+"""Connections to a SQLite file: opened the way Kept needs it, lent from a pool, with errors turned into ours.
 
-Rule: each pragma is a statement of its own (apsw stops a multi-statement string at the first row),
-has a reason, and is read back, because SQLite ignores a pragma it cannot honour.
-
-The connections of this process to one file: each lent to one user at a time, and never across a fork.
-
-Rule: a connection comes back into the pool only if nothing went wrong with it. One that failed is
-closed, and with it goes whatever the failure left behind: an open transaction, a changed pragma.
+Each pragma is a statement of its own (apsw stops a multi-statement string at the first row), has a reason, and is read
+back, because SQLite ignores a pragma it cannot honour. A connection is lent to one user at a time, never across a fork.
+Rule: it comes back into the pool only if nothing went wrong with it. One that failed is closed, and with it goes
+whatever the failure left behind: an open transaction, a changed pragma.
 """
 
 import os
@@ -28,7 +25,7 @@ from kept.storage.sqlite import pages, schema
 from kept.storage.sqlite.rows import MEMORY_SELECT, damaged, json_text
 
 # Before 3.51.3 a WAL file can be corrupted when two connections write and checkpoint at the same moment,
-# which is what a hook, an MCP server and the CLI do. Two older branches got the fix, too.
+# which is what a hook, an MCP server and the CLI do. Two older branches also got the fix.
 _FIXED_IN = (3, 51, 3)
 _ALSO_FIXED = ((3, 50, 7), (3, 44, 6))
 
@@ -218,7 +215,7 @@ def is_damage(error: BaseException | None) -> bool:
 
 
 def _is_over(path: Path) -> bool:
-    """A page did not fit its checksum: was that because it was being swept, beneath SQLite, in that very moment?"""
+    """A page did not fit its checksum: was it being swept, beneath SQLite, when it was read?"""
     return path.is_file() and (pages.is_being_swept(path) or not pages.bad_pages(path, sys.maxsize))
 
 
@@ -321,7 +318,7 @@ class Pool:
         lock.watch(self)
 
     def borrow(self) -> AbstractContextManager[apsw.Connection]:
-        """A connection that nobody else uses meanwhile."""
+        """A connection that nobody else uses until the block ends."""
         return _Loan(self)
 
     def check_open(self) -> None:

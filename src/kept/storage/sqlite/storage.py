@@ -356,7 +356,7 @@ class SqliteStorage:
 
     def _connect(self) -> apsw.Connection:
         connection = connect(self.path, vfs=self._vfs, synchronous=self._synchronous)
-        if self.space:  # the file is known; should it have been replaced meanwhile, then by one of this space
+        if self.space:  # the file is known; if it was replaced since, then by one of this space
             found = schema.facts_of(connection, self.path).get("space")
             if found != self.space:
                 connection.close()
