@@ -130,7 +130,7 @@ def state_of(home: Path) -> dict[str, Any]:
                 "said": {session.name: reader.messages(session.name) for session in sessions},
                 "events": sorted(map(repr, events)),
                 "files": sorted(file.name for file in path.parent.glob("sessions/*.jsonl")),
-                "left behind": reader.meta("words_left_behind"),
+                "left behind": reader.view.meta("words_left_behind"),
             }
     finally:
         storage.close()
