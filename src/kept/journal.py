@@ -20,7 +20,7 @@ FIRST_PREV = "0" * 32  # what the first event of a journal points back to
 SALT_BYTES = 16
 UPKEEP = "upkeep"  # the actor of what time does; `undo()` without an event leaves it alone
 
-# Undone by difference, so that what others added meanwhile stays.
+# Undone by difference, so that what others have added since stays.
 _COUNTERS: Mapping[str, tuple[float, float]] = {
     "feedback": (-100, 100),
     "use_count": (0, 2**63 - 1),
@@ -33,7 +33,7 @@ Changed = dict[str, tuple[Any, Any]]
 _astuple = msgspec.structs.astuple
 _sealed_of = operator.attrgetter("prev", "seq", "group", "at", "actor", "action", "subject", "undoes", "digest")
 _encode = msgspec.json.Encoder(order="deterministic").encode
-_encode_sorted = msgspec.json.Encoder(order="sorted").encode  # the fields of nouns, too, as if they were dicts
+_encode_sorted = msgspec.json.Encoder(order="sorted").encode  # also the fields of nouns, as if they were dicts
 
 
 def diff(before: Record | None, after: Record | None) -> Changed:
@@ -164,7 +164,7 @@ def broken_links(events: Iterable[Event], lost: Container[int] = ()) -> list[str
 
 
 def erasures(events: Iterable[Event]) -> dict[str, int]:
-    """Subject → the number of the last event that erased it. What it was before is gone; a later event begins anew."""
+    """Subject → the number of the last event that erased it. What it was before is gone; a later event begins again."""
     return {event.subject: event.seq for event in events if event.action == "erase"}
 
 

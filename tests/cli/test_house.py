@@ -32,7 +32,7 @@ def test_a_store_with_newer_changes_is_replaced_only_after_a_yes_and_is_kept(she
     shell("remember", "one")
     shell("backup", "b.db")
     shell("remember", "two")
-    assert "has changes that b.db does not know" in shell.fails("restore", "b.db")
+    assert "has changes that are not in b.db" in shell.fails("restore", "b.db")
     assert contents(shell) == ["two", "one"]
     restored = shell.json("restore", "b.db", "--yes")
     assert contents(shell) == ["one"]
@@ -130,7 +130,7 @@ def test_what_is_no_backup_is_not_restored(shell: Shell, make: Callable[[Path, P
 def test_a_backup_needs_a_store_and_a_directory(shell: Shell) -> None:
     assert "nothing is kept here yet" in shell.fails("backup", "b.db")
     shell("remember", "one")
-    assert "no/b.db cannot be written" in shell.fails("backup", "no/b.db")
+    assert "Cannot write no/b.db" in shell.fails("backup", "no/b.db")
 
 
 def test_a_program_that_has_the_store_open_goes_on_after_a_restore(shell: Shell) -> None:

@@ -59,7 +59,7 @@ def test_a_backup_never_overwrites_anything(storage: Storage, tmp_path: Path) ->
     with pytest.raises(NotAllowed, match="already exists"):
         storage.back_up(tmp_path / "precious")
     assert (tmp_path / "precious").read_text() == "my thesis"
-    with pytest.raises(StorageError, match="cannot be written"):
+    with pytest.raises(StorageError, match="Cannot write"):
         storage.back_up(tmp_path / "no such folder" / "copy")
     assert not list(tmp_path.glob("*.part*"))
     storage.close()

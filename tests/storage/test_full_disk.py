@@ -5,7 +5,7 @@ Twice: on a small file system of its own (Linux, as root), and always on a simul
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import apsw
@@ -156,14 +156,15 @@ def test_a_json_store_on_a_full_disk_refuses_writes_and_still_erases(
     before = path.read_bytes()
     room = sum(file.stat().st_size for file in tmp_path.iterdir()) + 100
 
-    def write_if_it_fits(file: Path, data: bytes) -> None:
+    def write_if_it_fits(file: Path, chunks: Iterable[bytes]) -> None:
+        data = b"".join(chunks)
         used = sum(other.stat().st_size for other in tmp_path.iterdir())
         if used + len(data) > room:
             file.write_bytes(data[:50])
             raise OSError(28, "No space left on device")
         file.write_bytes(data)
 
-    monkeypatch.setattr("kept.storage.jsonfile._write_synced", write_if_it_fits)
+    monkeypatch.setattr("kept.storage.jsonfile.write_synced", write_if_it_fits)
     with pytest.raises(StorageError, match="No space left"), storage.writing(stamp()) as tx:
         tx.add(memory("one too many"), "remember")
     assert path.read_bytes() == before

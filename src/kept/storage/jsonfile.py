@@ -95,7 +95,7 @@ class JsonFileStorage(InMemoryStorage):
             present = self._refreshed()
             if present.events and not overwrite_newer and present.events[-1] not in wanted.events:
                 raise NotAllowed(
-                    f"{self.path} has changes that {source} does not know.",
+                    f"{self.path} has changes that are not in {source}.",
                     hint="Restoring would take them back; the present state would stay beside it as a backup.",
                 )
             left_out = _carry_over(present, wanted, self.space)
@@ -205,7 +205,7 @@ class JsonFileStorage(InMemoryStorage):
             yield
         except OSError as error:
             raise StorageError(
-                f"{path} cannot be written: {error.strerror}.",
+                f"Cannot write {path}: {error.strerror}.",
                 hint=f"{outcome} Free some space or fix the permissions, then try again.",
             ) from error
 

@@ -1,19 +1,13 @@
-"""Backups: a second file that was checked before it got its name.
+"""Backups, the daily one, and the room that is kept free for a full disk.
 
-Made online, from one moment of the database, while others read and write. Rule: a backup is written under a
-temporary name, swept, verified and synced; only then is it called a backup, and never over another file. What is
-erased while it is being made, or later, is erased in it, too, as long as it lies beside the database.
+A backup is made online, from one moment of the database, while others read and write. It is written under a temporary
+name, swept, verified and synced; only then is it called a backup, and never over another file. What is erased while it
+is being made, or later, is also erased in it, as long as it lies beside the database. The first write of a day makes
+one in the background; only whoever closes a small store waits for it.
 
-A little room set aside for a full disk, so that opening, forgetting and erasing still work.
-
-A file of zeros beside the database. When the disk is full and something has to go, the file goes first; afterwards it
-takes back what is left of its room, so that nothing else of ours eats it up. Rule: it is a precaution, and never
-the reason why something fails.
-
-The first write of a day makes a backup, in the background.
-
-Rule: nobody waits for it but whoever closes a small store. A large one is asked to stop when the process ends;
-the next process begins anew, and one that keeps running completes it.
+The reserve is a file of zeros beside the database: on a full disk it is deleted, so that opening, forgetting and
+erasing still work, and afterwards it takes back the room that is left. Rule: it is a precaution, and never
+the reason of a failure.
 """
 
 import contextlib
@@ -38,7 +32,7 @@ from kept.storage.sqlite import acknowledged, erase, pages, schema
 from kept.storage.sqlite.connection import is_damage, translate, translated
 from kept.storage.sqlite.encoding import hex_text, uid_blob
 from kept.storage.sqlite.erase import SESSION
-from kept.storage.sqlite.schema import all_or_nothing
+from kept.storage.sqlite.schema import AllOrNothing
 from kept.storage.sqlite.writer import erase_rows, insert_events
 
 _PAGES_A_STEP = 2_000  # 8 MB: between two steps a backup in the background looks whether it should stop
@@ -108,7 +102,7 @@ def verify(path: Path) -> tuple[int, int]:
 
 
 def backups_folder(path: Path) -> Path:
-    """Where the backups that Kept keeps of a database by itself are."""
+    """The folder of the backups that Kept makes automatically."""
     return path.with_name(path.name + ".backups")
 
 
@@ -119,12 +113,12 @@ def make_folder(path: Path) -> Path:
 
 
 def backups_of(path: Path) -> list[Path]:
-    """The backups that Kept keeps of a database by itself: daily ones, before an upgrade, before a restore."""
+    """The backups that Kept makes automatically: daily, before an upgrade, before a restore."""
     return sorted(backups_folder(path).glob("*.db"))
 
 
 def erase_from_backups(connection: apsw.Connection, path: Path, subjects: Collection[str], now: datetime) -> int:
-    """Take what was erased out of every copy that Kept keeps by itself; how many files had to change.
+    """Take what was erased out of every copy that Kept keeps automatically; how many files had to change.
 
     One that cannot be changed (it is damaged, or of an older schema) is deleted: no byte may be left.
     """
@@ -156,7 +150,7 @@ def _erase_or_delete(backup: Path, subjects: Collection[str], store: apsw.Connec
 def erase_in(copy: apsw.Connection, subjects: Collection[str], store: apsw.Connection, now: datetime) -> bool:
     """Take out of a copy what was erased from the store: memories by uid, messages by "session:…". Did it hold any?"""
     has_erased = False
-    with all_or_nothing(copy):
+    with AllOrNothing(copy):
         for subject in subjects:
             if subject.startswith(SESSION):
                 has_erased |= _erase_messages(copy, subject.removeprefix(SESSION), store)
@@ -203,7 +197,7 @@ def _erase_messages(copy: apsw.Connection, session: str, store: apsw.Connection)
 
 def copy_database(source: apsw.Connection, target: Path, is_stopped: Callable[[], bool] = never) -> int:
     """Copy one moment of a database into an empty file; how many erasures there had been by then."""
-    source.execute("begin")  # or a writer in between would make SQLite copy everything anew
+    source.execute("begin")  # or a writer in between would make SQLite copy everything again
     try:
         erasures = erase.erasures(source)
         if pages.is_verified(source):
@@ -217,7 +211,7 @@ def copy_database(source: apsw.Connection, target: Path, is_stopped: Callable[[]
                     _step(job, source)
                     if is_stopped():
                         raise Stopped
-            copy.pragma("journal_mode", "delete")  # not WAL: one file, complete by itself
+            copy.pragma("journal_mode", "delete")  # not WAL: one file, complete without others
         finally:
             copy.close()
         return erasures
@@ -264,7 +258,7 @@ def under_another_name(target: Path) -> Iterator[Path]:
 
 def _cannot_write(target: Path, error: OSError) -> KeptError:
     return StorageError(
-        f"{target} cannot be written: {error.strerror}.",
+        f"Cannot write {target}: {error.strerror}.",
         hint="No backup was made. Check that its folder exists, that you may write there, and that there is room.",
     )
 

@@ -215,7 +215,7 @@ def marking_only(connection: apsw.Connection) -> Iterator[None]:
 
 
 def settle(connection: apsw.Connection) -> None:
-    """Build anew the indexes in which words were left behind, if there are any. Call it in a transaction."""
+    """Rebuild the indexes in which words were left behind, if there are any. Call it in a transaction."""
     if connection.execute("select 1 from meta where name = ?", (_LEFT,)).fetchone() is not None:
         for shelf in LEFT_FOR_ARCHIVE:
             connection.execute(f"insert into {shelf}_fts ({shelf}_fts) values ('rebuild')")
@@ -284,7 +284,7 @@ def _overwrite_gap(plain: apsw.VFSFile, file: apsw.VFSFile, gap: Gap, size: int,
     try:
         file.xWrite(clean, start)
     except BaseException:
-        plain.xWrite(before, start)  # nobody who reads meanwhile shall find half of each
+        plain.xWrite(before, start)  # nobody who reads now shall find half of each
         raise
 
 
@@ -327,7 +327,7 @@ def _note_gaps(path: Path, vfs: str | None, gaps: list[Gap]) -> None:
         record.xTruncate(0)
         for start in range(0, len(content), _MOST_BYTES):
             record.xWrite(content[start : start + _MOST_BYTES], start)
-        record.xSync(apsw.SQLITE_SYNC_FULL)  # of its folder, too, as SQLite does with a new journal
+        record.xSync(apsw.SQLITE_SYNC_FULL)  # also of its folder, as SQLite does with a new journal
     finally:
         record.xClose()
 

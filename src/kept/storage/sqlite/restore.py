@@ -1,6 +1,6 @@
 """Going back to a backup.
 
-The backup is copied beside the database first, brought up to date, and told what was erased meanwhile. Then it is
+The backup is copied beside the database first, brought up to date, and told what has been erased since. Then it is
 copied *into* the database in one transaction, through SQLite: a file that is only renamed into place would leave
 every process that has the old one open writing to a file without a name. Rule: the state before is kept as a
 backup, what was erased stays erased, and an id that was given is never given again.
@@ -23,7 +23,7 @@ from kept.storage.sqlite import acknowledged, backup, pages, schema
 from kept.storage.sqlite.connection import translated
 from kept.storage.sqlite.encoding import hex_text, uid_text
 from kept.storage.sqlite.erase import SESSION
-from kept.storage.sqlite.schema import all_or_nothing
+from kept.storage.sqlite.schema import AllOrNothing
 
 # What the store itself has to remember, whatever a backup says: pending and past erasures, and where backups are.
 _KEPT_FACTS = ("scrub", "erasures", "backups_elsewhere")
@@ -71,7 +71,7 @@ def replace_damaged(path: Path, source: Path, *, space: str, wait_s: float, now:
             memories, events = backup.verify(staged)
             aside = unused(path.parent, f"{path.name}.damaged-{{}}")
             os.link(path, aside)
-            for suffix in ("-wal", "-shm"):  # of the damaged file; beside the restored one they would damage it, too
+            for suffix in ("-wal", "-shm"):  # of the damaged file; beside the restored one they would also damage it
                 companion = path.with_name(path.name + suffix)
                 if companion.exists():
                     companion.rename(aside.with_name(aside.name + suffix))
@@ -109,7 +109,7 @@ def _check_nothing_is_lost(store: apsw.Connection, copy: apsw.Connection, path: 
     last = store.execute("select seq, hash from events order by seq desc limit 1").fetchone()
     if last and copy.execute("select 1 from events where seq = ? and hash = ?", last).fetchone() is None:
         raise NotAllowed(
-            f"{path} has changes that {source} does not know.",
+            f"{path} has changes that are not in {source}.",
             hint="Restoring would take them back; the present state would stay beside it as a backup.",
         )
 
@@ -122,7 +122,7 @@ def _carry_over(store: apsw.Connection, copy: apsw.Connection, path: Path, sourc
     ours, theirs = _facts(store, path), _facts(copy, source)
     number_of_memories = "select count(*) from memories"
     before = int(copy.execute(number_of_memories).get)
-    with all_or_nothing(copy):
+    with AllOrNothing(copy):
         erased = _erased(store, copy, bytes.fromhex(ours["tombstone_key"]))
         backup.erase_in(copy, erased, store, now)
         if theirs["tombstone_key"] != ours["tombstone_key"]:

@@ -257,7 +257,7 @@ def to_event(row: Sequence[Any]) -> Event:
     raise damaged(f"event {seq}")
 
 
-# As text, not as bound values: only so can SQLite see that a partial index answers, and need not plan anew each time.
+# As text, not as bound values: only so can SQLite see that a partial index answers, and need not plan again each time.
 _SHELVES = {
     "live": "m.shelf in ('live', 'library')",
     "archive": "m.shelf = 'archive'",

@@ -5,7 +5,6 @@ its turn (turns.py), then BEGIN IMMEDIATE: a transaction that reads first and wr
 with BUSY_SNAPSHOT at once. Rule: a commit that returned is on disk; a failed one left nothing.
 """
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
@@ -24,6 +23,7 @@ from kept.storage.sqlite.backup import DailyBackups
 from kept.storage.sqlite.connection import Pool, View, connect, is_damage, leaving_the_wal, translate, translated
 from kept.storage.sqlite.index import refresh_hot_words
 from kept.storage.sqlite.reader import SqliteReader
+from kept.storage.sqlite.schema import AllOrNothing
 from kept.storage.sqlite.writer import Salt, SqliteBookkeeping, SqliteTransaction, Tip
 from kept.storage.weights import Weights
 
@@ -75,7 +75,7 @@ class SqliteStorage:
 
     @block
     def reading(self) -> Iterator[SqliteReader]:
-        with translated(self.path), self._pool.borrow() as connection, _Transaction(connection, "begin"):
+        with translated(self.path), self._pool.borrow() as connection, AllOrNothing(connection, "begin"):
             schema.check_version(connection, self.path)  # the first read: from here on, one moment
             yield SqliteReader(View(self.space, connection), self._weights)
 
@@ -93,7 +93,7 @@ class SqliteStorage:
             self._daily.after_write(stamp.at, self._created_at)
 
     def _in_transaction(self, connection: apsw.Connection, stamp: Stamp) -> Iterator[SqliteTransaction]:
-        with _Transaction(connection, "begin immediate"):
+        with AllOrNothing(connection):
             tip = self._tip_of(connection)
             transaction = SqliteTransaction(self.space, connection, stamp, self._salt, self._weights, tip)
             if self._is_in_bulk:
@@ -148,7 +148,7 @@ class SqliteStorage:
                 connection.execute("pragma synchronous = normal")
                 try:
                     # Nor are they worth an error, when the disk is full.
-                    with suppress(apsw.FullError), _Transaction(connection, "begin immediate"):
+                    with suppress(apsw.FullError), AllOrNothing(connection):
                         schema.check_version(connection, self.path)
                         yield SqliteBookkeeping(connection)
                 finally:  # if this fails, the pool does not take the connection back
@@ -168,7 +168,7 @@ class SqliteStorage:
             self._turn(self._write_wait_s),
             self._pool.borrow() as connection,
             suppress(apsw.FullError),
-            _Transaction(connection, "begin immediate"),
+            AllOrNothing(connection),
         ):
             schema.check_version(connection, self.path)
             erase.settle(connection)
@@ -183,7 +183,7 @@ class SqliteStorage:
             schema.check_version(connection, self.path)
             made = backup.back_up(connection, target, lambda: self._turn(self._write_wait_s))
             if target.resolve().parent != backup.backups_folder(self.path).resolve():
-                with self._turn(self._write_wait_s), _Transaction(connection, "begin immediate"):
+                with self._turn(self._write_wait_s), AllOrNothing(connection):
                     erase.remember_backup(connection, target.resolve())
             return made
 
@@ -301,7 +301,7 @@ class SqliteStorage:
                 uids = erase.pending(connection)
                 if not uids:
                     return Scrubbed()
-                with _Transaction(connection, "begin immediate"):
+                with AllOrNothing(connection):
                     erase.settle(connection)
                 elsewhere = erase.backups_elsewhere(connection, uids)
                 changed = backup.erase_from_backups(connection, self.path, uids, self._now())
@@ -401,30 +401,3 @@ class _Turn:
         self._turns.end()
         if error is not None:
             translate(error, self._path)
-
-
-class _Transaction:
-    """All of the block becomes true together when it ends, or nothing of it does."""
-
-    def __init__(self, connection: apsw.Connection, begin: str) -> None:
-        self._connection = connection
-        self._begin = begin
-
-    def __enter__(self) -> None:
-        self._process = os.getpid()
-        self._connection.execute(self._begin)
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        is_ours = os.getpid() == self._process
-        if error is None and not is_ours:
-            raise StorageError(
-                "This process was forked inside a transaction, which only its parent can finish.",
-                hint="Fork before the transaction begins, or after it has ended.",
-            )
-        try:
-            if error is None:
-                self._connection.execute("commit")
-        finally:
-            if is_ours and self._connection.in_transaction:
-                with suppress(apsw.Error):  # then the pool does not take the connection back
-                    self._connection.execute("rollback")

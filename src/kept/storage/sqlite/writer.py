@@ -1,12 +1,9 @@
-"""Writing to a SQLite space: each change and its event in the same transaction.
+"""Writing to a SQLite space: each change and its event in the same transaction; and the notes of recall.
 
 Triggers keep index and statistics in step with the rows (0001_start.sql). New memories and events wait until somebody
 looks, or the turn ends, and are then written together: the full-text index takes many rows of one statement three
-times as fast as one by one. Rule: nothing here begins or ends a transaction; storage.py does, in this process's turn.
-
-Recall's own notes in a SQLite space: what was used, and together with what; receipts, counters, vectors.
-
-Rule: nothing here is in the journal, and nothing of it is worth a sync; storage.py begins and ends the transaction.
+times as fast as one by one. What recall notes (uses, links, receipts, counters, vectors) is not in the journal and not
+worth a sync. Rule: nothing here begins or ends a transaction; storage.py does, in this process's turn.
 """
 
 from collections import Counter

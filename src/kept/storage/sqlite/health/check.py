@@ -118,7 +118,7 @@ INDEXES = (*SHELVES, "messages")
 NOT_CHECKED = "Not checked"  # how a note begins about what is therefore not known
 CHECKSUMS = "checksums"  # the check that finds pages changed by whomever, also where nothing depends on it
 
-_SAMPLE = 200  # memories whose words are prepared anew, unless all are asked for
+_SAMPLE = 200  # memories whose words are prepared again, unless all are asked for
 _TURN_WAIT_S = 10.0  # indexes are compared in a turn of our own, so that no writer fails because of it
 _LARGE_WAL_BYTES = 128 * 1024 * 1024  # twice what is kept of it
 
@@ -155,7 +155,7 @@ _FACTS = frozenset(
 def examine(path: Path, *, now: datetime, deep: bool = False) -> list[Finding]:
     """What is wrong with the file, and what is in order. Changes nothing.
 
-    `deep`: prepare the words of every memory anew, not of a sample, and compare each record with its whole history.
+    `deep`: prepare the words of every memory again, not of a sample, and compare each record with its whole history.
     """
     findings = list(look_around(path, now))
     if not path.is_file():
@@ -177,7 +177,7 @@ def examine(path: Path, *, now: datetime, deep: bool = False) -> list[Finding]:
 
 
 def look(path: Path) -> apsw.Connection:
-    """A connection that reads damaged pages, too, and leaves the WAL as it is, so that nothing which could still be
+    """A connection that also reads damaged pages, and leaves the WAL as it is, so that nothing which could still be
     saved goes when it closes."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=pages.vfs())
     try:

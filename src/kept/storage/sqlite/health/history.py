@@ -45,7 +45,7 @@ class JournalScan(Struct):
 
     @property
     def gone(self) -> set[str]:
-        """The subjects that were erased and have not begun anew."""
+        """The subjects that were erased and have not begun again."""
         return {subject for subject, by in self.erased_by.items() if self.last[subject] == by}
 
 

@@ -25,10 +25,10 @@ from kept.storage.sqlite.health.check import BESIDE, CHECKSUMS, INDEXES, NOT_CHE
 from kept.storage.sqlite.health.history import ids_of, sound_row
 from kept.storage.sqlite.health.salvage import build, salvage
 from kept.storage.sqlite.pages import Image, wal_of
-from kept.storage.sqlite.schema import all_or_nothing
+from kept.storage.sqlite.schema import AllOrNothing
 
 _COPY_BYTES = 1024 * 1024
-_DERIVED = frozenset({"index", "statistics", "vectors", "words"})  # can be built anew inside the file
+_DERIVED = frozenset({"index", "statistics", "vectors", "words"})  # can be rebuilt inside the file
 _NOT_OURS = frozenset({"sqlite", "disk", "permissions"})  # nothing that another file would cure
 
 
@@ -45,7 +45,7 @@ def repair(path: Path, *, now: datetime) -> list[Finding]:
     problems = _problems(path, now)
     if problems & _DERIVED and problems <= _DERIVED | {CHECKSUMS}:
         with _turn(path):
-            done += _build_indexes_anew(path)
+            done += _rebuild_indexes(path)
         problems = _problems(path, now)
     if problems == {CHECKSUMS} and _is_whole_but_for_checksums(path, now):
         done += _seal(path)
@@ -108,12 +108,12 @@ def _seal(path: Path) -> list[Finding]:
     return [Finding("ok", CHECKSUMS, message)]
 
 
-def _build_indexes_anew(path: Path) -> list[Finding]:
+def _rebuild_indexes(path: Path) -> list[Finding]:
     """Words, indexes and counts from the rows. When that fails, the file needs more than this."""
     connection = connect(path, is_verified=False)
     try:
-        with all_or_nothing(connection):
-            _prepare_words_anew(connection)
+        with AllOrNothing(connection):
+            _prepare_words_again(connection)
             for shelf in INDEXES:
                 connection.execute(f"insert into {shelf}_fts ({shelf}_fts) values ('rebuild')")
             connection.execute("delete from corpus")
@@ -140,7 +140,7 @@ def _build_indexes_anew(path: Path) -> list[Finding]:
     return [Finding("ok", "index", "The search indexes were rebuilt. Nothing is lost.")]
 
 
-def _prepare_words_anew(connection: apsw.Connection) -> None:
+def _prepare_words_again(connection: apsw.Connection) -> None:
     for id in ids_of(connection, Memory):
         row = sound_row(connection, Memory, id)
         if row is not None:
@@ -181,7 +181,7 @@ def _rebuild(path: Path, now: datetime) -> list[Finding]:
             path.with_name(path.name + "-shm").unlink(missing_ok=True)
             rebuilt.replace(path)
             sync(path.parent)
-            # Whoever opened the old file meanwhile, and waits for us, must not take it for the new one.
+            # Whoever opened the old file in the meantime, and waits for us, must not take it for the new one.
             file.xWrite(bytes(16), 0)
         finally:
             for leftover in leftovers:

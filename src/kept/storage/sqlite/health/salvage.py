@@ -29,10 +29,10 @@ from kept.storage.sqlite.connection import connect
 from kept.storage.sqlite.health import NAMED, Finding, named
 from kept.storage.sqlite.health.history import JOURNAL, REPAIR, missing_payloads
 from kept.storage.sqlite.pages import Image
-from kept.storage.sqlite.schema import all_or_nothing
+from kept.storage.sqlite.schema import AllOrNothing
 from kept.storage.sqlite.writer import insert_events
 
-# A table that holds a noun is saved. So are these; and those are made anew from what was saved.
+# A table that holds a noun is saved. So are these; and those are rebuilt from what was saved.
 OTHER_TABLES = frozenset(
     {"events", "event_payloads", "messages", "packed_sessions", "memory_links", "receipts", "tombstones", "meta"}
 )
@@ -182,7 +182,7 @@ def _take_record(saved: Saved, noun: type[Record], fields: dict[str, Any]) -> No
 
 
 def _take_entry(saved: Saved, values: list[Any], *, is_sound: bool) -> None:
-    """A row of a table without rowid; other indexes have such entries, too, but none that looks like these."""
+    """A row of a table without rowid; other indexes also have such entries, but none that looks like these."""
     match values:
         case [str(mark)] if is_tombstone(mark):
             saved.tombstones.add(mark)
@@ -250,7 +250,7 @@ def build(target: Path, saved: Saved, noted: Position, now: datetime) -> list[Fi
     connection = connect(target)
     try:
         schema.migrate(connection, target, schema.migrations(), now)
-        with all_or_nothing(connection):
+        with AllOrNothing(connection):
             schema.settle_facts(connection, facts)
             _write(connection, saved, decided.records, [*events, told])
             _give_no_id_again(connection, saved, decided.records, noted)
