@@ -1,4 +1,4 @@
-"""The journal: what changed, sealed in a chain, and how to take it back.
+"""The journal: events sealed in a chain, and how to undo them.
 
 Noun layer: pure functions over events. Storages call `seal` for every change they make, the
 facade calls `plan_undo`, `doctor` calls `broken_links`. Rule: the chain runs over digests, not
@@ -46,7 +46,7 @@ def diff(before: Record | None, after: Record | None) -> Changed:
 
 
 def seal(stamp: Stamp, *, seq: int, action: str, subject: str, changed: Changed, prev: str, salt: str) -> Event:
-    """The next event of a chain whose last hash is `prev`."""
+    """Build the next event of a chain whose last hash is `prev`."""
     sealed = seal_payload(
         stamp, seq=seq, action=action, subject=subject, payload=payload(changed), prev=prev, salt=salt
     )
@@ -54,7 +54,7 @@ def seal(stamp: Stamp, *, seq: int, action: str, subject: str, changed: Changed,
 
 
 def seal_payload(stamp: Stamp, *, seq: int, action: str, subject: str, payload: bytes, prev: str, salt: str) -> Event:
-    """The same event, without `changed`, for whoever has its bytes and keeps nothing else."""
+    """Build the same event without `changed`, for callers that already have its encoded bytes."""
     at = stamp.at.astimezone(UTC)
     digest = _digest(salt, payload)
     return Event(
@@ -73,7 +73,7 @@ def seal_payload(stamp: Stamp, *, seq: int, action: str, subject: str, payload: 
 
 
 class Chain:
-    """The end of a journal while a turn adds to it: numbers and seals events, and keeps them until they are written.
+    """The end of a journal during a transaction: numbers and seals events, and keeps them until they are written.
 
     `before`: number and hash of the last event, or a function that looks them up when they are first needed.
     """
@@ -88,7 +88,7 @@ class Chain:
         self._waiting: list[tuple[Event, bytes]] = []
 
     def append(self, action: str, subject: str, payload: bytes) -> Event:
-        """Seal the next event. It waits, with its payload, until somebody takes it."""
+        """Seal the next event and queue it, with its payload, until `take` is called."""
         if callable(self._before):
             self._before = self._before()
         seq, prev = self._last or self._before
@@ -101,34 +101,34 @@ class Chain:
         return event
 
     def take(self) -> list[tuple[Event, bytes]]:
-        """The events that wait, with their payloads. They no longer wait."""
+        """Return the queued events with their payloads, and empty the queue."""
         taken, self._waiting = self._waiting, []
         return taken
 
     @property
     def last_seq(self) -> int:
-        """The number of the last event of this turn; 0 if there is none."""
+        """The number of the last event of this transaction; 0 if there is none."""
         return self._last[0] if self._last else 0
 
     @property
     def end(self) -> tuple[int, str] | None:
-        """Number and hash of the last event of the journal, as far as somebody has asked."""
+        """Number and hash of the last event of the journal, if they have been looked up."""
         return self._last or (None if callable(self._before) else self._before)
 
     def has_passed(self, step: int) -> bool:
-        """Whether a multiple of `step` is among the numbers of the events of this turn."""
+        """Whether this transaction added an event whose number is a multiple of `step`."""
         if self._last is None or callable(self._before):
             return False
         return self._last[0] // step > self._before[0] // step
 
 
 def payload(changed: Changed) -> bytes:
-    """What an event changed, in the bytes that its digest covers. A storage keeps exactly these."""
+    """Encode an event's changes to the bytes that its digest covers. A storage keeps exactly these bytes."""
     return _encode(changed)
 
 
 def payload_of_new(record: Record) -> bytes:
-    """The same bytes as `payload(diff(None, record))`, at a third of the cost: what is new differs in every field."""
+    """The same bytes as `payload(diff(None, record))`, at a third of the cost: a new record differs in every field."""
     fields = zip(record.__struct_fields__, _astuple(record), strict=True)
     return _encode_sorted({name: (None, value) for name, value in fields if value is not None})
 
@@ -140,9 +140,9 @@ def is_as_sealed(event: Event, payload: bytes | None) -> bool:
 
 
 def broken_links(events: Iterable[Event], lost: Container[int] = ()) -> list[str]:
-    """What is wrong with a chain read from its start, one sentence each. An erased payload is not wrong.
+    """List the problems of a chain read from its start, one sentence each. An erased payload is not a problem.
 
-    `lost` are the events that are known to be gone: no link leads over them, and that is not wrong, either.
+    `lost` are the events that are known to be gone. A missing link at one of them is not a problem, either.
     """
     wrong = []
     expected = 1
@@ -158,7 +158,7 @@ def broken_links(events: Iterable[Event], lost: Container[int] = ()) -> list[str
         if _hash_of(event) != event.hash:
             wrong.append(f"event {event.seq} was changed after it was written")
         if event.changed is not None and event.digest != _digest(event.salt or "", payload(event.changed)):
-            wrong.append(f"the payload of event {event.seq} is not what was written")
+            wrong.append(f"the payload of event {event.seq} was changed after it was written")
         prev = event.hash
     return wrong
 
@@ -181,7 +181,7 @@ def fingerprints(events: Iterable[Event]) -> set[str]:
 
 
 def replay(events: Iterable[Event]) -> dict[str, Any]:
-    """The fields of one record as its events leave them, in wire form; empty when there is no such record (any more).
+    """The fields of one record as its events leave them, in wire form; empty when there is no such record now.
 
     An event without a payload changes nothing here.
     """
@@ -197,7 +197,7 @@ def newest_undoable(events: Iterable[Event], actor: str) -> str | None:
     """The newest group of this actor that stands: not an undo, and not undone (or undone and redone).
 
     `events` is the journal, newest first; no more of it is read than needed. An erasure counts, although it
-    can't be undone: whoever wants to take it back must not have something else taken back instead.
+    can't be undone: a caller who wants to undo it must not have an older event undone instead.
     """
     undone: set[str] = set()
     for event in events:
@@ -224,7 +224,7 @@ def plan_undo(
     later: Callable[[Event], Sequence[Event]],
     at: datetime,
 ) -> list[Revert]:
-    """What has to be written to take back one group of events, newest first.
+    """Plan the writes that undo one group of events, newest first.
 
     `current` gives the record of an event as it is now, `later` the events after it on the same
     subject. Raises NotAllowed, and nothing is planned, when a payload was erased or when a later
@@ -235,10 +235,10 @@ def plan_undo(
     own = {event.seq for event in group}
     for event in sorted(group, key=lambda event: event.seq, reverse=True):
         if event.changed is None or event.action == "erase":
-            what = "it erased a memory" if event.action == "erase" else "what it changed was erased"
+            what = "it erased a memory" if event.action == "erase" else "the content it changed was erased"
             raise NotAllowed(
-                f"Event {event.seq} cannot be undone: {what}, and that is for good.",
-                hint="`kept undo EVENT` takes back another one that `kept history` shows.",
+                f"Event {event.seq} cannot be undone: {what}, and erasing is permanent.",
+                hint="`kept history` lists other events; `kept undo EVENT` undoes one.",
             )
         if event.subject not in found:
             found[event.subject] = drafts[event.subject] = current(event)
@@ -269,7 +269,7 @@ def _before(event: Event, record: Record | None, later: Sequence[Event], at: dat
     if is_removal:  # bring it back under its old id
         return msgspec.convert({name: old for name, (old, _) in changed.items()}, noun_of(event))
     if record is None:
-        raise NotAllowed(f"Event {event.seq} cannot be undone: {event.subject} is no longer there.")
+        raise NotAllowed(f"Event {event.seq} cannot be undone: {event.subject} no longer exists.")
     if "id" in changed:
         return _unborn(record, at)
     now = wire(record)

@@ -175,7 +175,7 @@ def test_an_erasure_cannot_be_undone_and_nothing_else_is_undone_in_its_place(mem
     kept_one = remembered(memory_, "Something that stays for good")
     doomed = remembered(memory_, "Something that is to be erased")
     memory_.erase(doomed.ref)
-    with pytest.raises(kept.NotAllowed, match="Event 3 cannot be undone: it erased a memory, and that is for good"):
+    with pytest.raises(kept.NotAllowed, match="Event 3 cannot be undone: it erased a memory, and erasing is permanent"):
         memory_.undo()
     with pytest.raises(kept.NotAllowed, match=r"Event 2 .*erased"):
         memory_.undo(2)

@@ -193,7 +193,7 @@ def test_a_daily_backup_that_fails_is_reported_and_stops_nothing(
     with storage.writing(stamp(at=START + timedelta(days=1))) as tx:
         tx.add(memory("the first write of a day"), "remember")
     storage.close()
-    assert "no room" in caplog.text
+    assert "not enough disk space" in caplog.text
     assert backup.backups_of(tmp_path / "kept.db") == []
 
 

@@ -217,7 +217,7 @@ def test_a_damaged_payload_does_not_cost_the_memory(path: Path) -> None:
     assert problems(path)["journal"] == "Damaged: event 2."
 
     findings = repair(path, now=START)
-    assert levels(findings, "problem") == ["Lost: the payload of event 2. They cannot be undone."]
+    assert levels(findings, "problem") == ["Lost: the payload of event 2. Events without a payload cannot be undone."]
     assert contents(path) == ["Use Fastify", "Use Postgres"]
     assert problems(path, deep=True) == {}
 
@@ -303,7 +303,7 @@ def test_a_journal_that_lost_its_end_costs_nothing_else(path: Path, last: str) -
     assert problems(path, deep=True)
 
     findings = repair(path, now=START)
-    assert f"Lost: event {event}. They can be neither shown nor undone." in levels(findings, "problem")
+    assert f"Lost: event {event}. Lost events can be neither shown nor undone." in levels(findings, "problem")
     assert contents(path) == ["Use Fastify", "Use Postgres"]
     assert read(path, lambda reader: reader.get(Memory, 1)).feedback == (3 if last == "changed" else first.feedback)
     assert problems(path, deep=True) == {}
@@ -416,7 +416,7 @@ def test_an_index_that_names_the_wrong_memory_is_an_error(path: Path) -> None:
         "insert into live_fts (rowid, words, tag_words, file_words, source_words, kind_words) "
         "values (1, 'redi', '', '', '', '')",
     )
-    with pytest.raises(Corrupt, match="index of the shelf live"):
+    with pytest.raises(Corrupt, match=r"search index of live \(it wrongly lists memory 1\) is damaged"):
         read(path, lambda reader: reader.search(["redi"], limit=9))
 
 
@@ -601,7 +601,7 @@ def test_a_conflict_about_a_memory_that_is_not_here_is_a_note(path: Path) -> Non
     change(path, lambda tx: tx.add(elsewhere, "conflict"))
     findings = examine(path, now=START)
     assert levels(findings, "problem") == []
-    assert "About a memory that is not in this store: conflict 1." in levels(findings, "note")
+    assert "Refers to a memory that is not in this store: conflict 1." in levels(findings, "note")
 
 
 def test_text_that_is_no_text_any_more_is_an_error_of_ours(path: Path) -> None:
@@ -670,9 +670,7 @@ def test_values_that_make_no_sense_end_one_check_and_not_the_examination(
 
     monkeypatch.setitem(check._CHECKS, "words", stumble)
     findings = examine(path, now=START)
-    assert [f.message for f in findings if f.check == "words"] == [
-        "What the file holds for the check 'words' cannot be read."
-    ]
+    assert [f.message for f in findings if f.check == "words"] == ["The data for the check 'words' cannot be read."]
     assert findings[-1].check == "orphans"
 
 

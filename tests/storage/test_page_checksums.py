@@ -371,7 +371,7 @@ def test_an_empty_file_with_a_wal_is_damage(path: Path) -> None:
     copy = killed(path)
     copy.write_bytes(b"")
     before = pages.wal_of(copy).read_bytes()
-    with pytest.raises(Corrupt, match="empty although there is a WAL"):
+    with pytest.raises(Corrupt, match="empty, although it has a WAL"):
         SqliteStorage(copy)
     assert pages.wal_of(copy).read_bytes() == before
 
@@ -420,7 +420,7 @@ def test_without_the_vfs_a_file_with_checksums_is_refused(path: Path, monkeypatc
     before = path.read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr(pages, "vfs", lambda: pages.PLAIN)
-        with pytest.raises(StorageError, match=r"cannot keep them up.*pip install"):
+        with pytest.raises(StorageError, match=r"this apsw cannot write.*pip install"):
             SqliteStorage(path)
     assert path.read_bytes() == before
 
@@ -525,7 +525,7 @@ def test_a_page_that_is_just_being_swept_is_no_damage(path: Path, monkeypatch: p
     monkeypatch.setattr(SqliteStorage, "_scrub", lambda self: None)
     storage = SqliteStorage(path)
     cut_off_a_sweep(path)
-    with pytest.raises(Busy, match="cleaned of what was erased"), storage.reading() as reader:
+    with pytest.raises(Busy, match="erased text was being removed"), storage.reading() as reader:
         everything(reader)
     seal(path)
     with storage.reading() as reader:

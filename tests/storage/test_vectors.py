@@ -244,7 +244,7 @@ def test_sketches_of_another_length_are_no_answer(path: Path) -> None:
     storage.close()
     harm(path, "update vector_signs set signs = x'00'")
     storage = SqliteStorage(path, SPACE)
-    with storage.reading() as reader, pytest.raises(kept.Corrupt, match="What vectors are compared by"):
+    with storage.reading() as reader, pytest.raises(kept.Corrupt, match="The vector index is damaged"):
         reader.nearest(made[0], limit=3)
     storage.close()
 

@@ -101,7 +101,7 @@ def test_a_turn_in_which_a_change_failed_leaves_nothing_whoever_catches_the_erro
                 tx.count(ANYWHERE)
             tx.add(memory("As if nothing had happened", uid="two"), "remember")
 
-    with pytest.raises(StorageError, match="nothing of it is kept"):
+    with pytest.raises(StorageError, match="none of it was stored"):
         go_on_after_an_error()
     with storage.reading() as reader:
         assert [m.content for m in reader.select(ANYWHERE)] == ["Kept before"]
@@ -128,7 +128,7 @@ def test_a_full_disk_that_ends_the_transaction_ends_the_turn(storage: SqliteStor
             assert not connection.in_transaction
             tx.add(memory("As if nothing had happened"), "remember")
 
-    with pytest.raises(StorageError, match="nothing of it is kept"):
+    with pytest.raises(StorageError, match="none of it was stored"):
         go_on_although_it_is_full()
     assert_whole(storage)
 

@@ -1,6 +1,6 @@
-"""The door to every storage: a space is opened by its location and its name, and the engine is chosen here.
+"""Open a space by its location and name. The engine is chosen here.
 
-Everybody above comes in through these functions or holds a `kept.ports.Storage`; nobody else imports an engine.
+Code above this layer calls these functions or holds a `kept.ports.Storage`; it never imports an engine.
 Rule: an engine is imported when it is needed and not before, because SQLite and its checks are half of all modules.
 """
 
@@ -33,10 +33,10 @@ def open_space(
     now: Callable[[], datetime] = utc_now,
     daily_backups: int = 0,
 ) -> Storage:
-    """The storage of a space at a location: `:memory:`, a file ending in `.json`, or any other file for SQLite.
+    """Open a space at a location: `:memory:`, a file ending in `.json`, or any other file for SQLite.
 
-    `space` None: whichever space the file holds, or a new one. `daily_backups`: how many to keep of those that the
-    first write of a day makes, where the engine makes any.
+    `space` None: whichever space the file holds, or a new one. `daily_backups`: how many daily backups to keep. The
+    first write of a day makes one, if the engine supports it.
     """
     place = fspath(location)
     if place == IN_MEMORY:
@@ -44,7 +44,7 @@ def open_space(
 
         return InMemoryStorage(space or PORTABLE_SPACE, write_wait_s=write_wait_s)
     if place.startswith(("postgresql://", "postgres://")):
-        raise InvalidInput("PostgreSQL is not supported yet.", hint="Use a file, or the home.")
+        raise InvalidInput("PostgreSQL is not supported yet.", hint="Give a path such as memory.db.")
     if not place or "\0" in place:
         raise InvalidInput(f"{place!r} is not a file name.", hint="Give a path such as memory.db.")
     path = Path(place)
@@ -58,7 +58,7 @@ def open_space(
 
 
 def as_file(storage: Storage) -> FileStorage:
-    """The same storage, as one that can be backed up and restored. Raises NotAllowed when it has no file."""
+    """Return the storage typed as one that can be backed up and restored. Raises NotAllowed when it has no file."""
     if isinstance(storage, FileStorage):
         return storage
     raise NotAllowed(
@@ -68,12 +68,12 @@ def as_file(storage: Storage) -> FileStorage:
 
 
 def scrub(storage: Storage) -> Scrubbed:
-    """Finish what `erase` began, where the storage has files that may still hold it."""
+    """Finish an erasure, if the storage has files that may still hold the erased text."""
     return storage.scrub() if isinstance(storage, FileStorage) else Scrubbed()
 
 
 def space_of(backup: Path) -> str:
-    """Which space a file is a backup of. Raises NotFound, Corrupt or SchemaTooNew when it cannot be restored."""
+    """Return the space that a backup holds. Raises NotFound, Corrupt or SchemaTooNew when it cannot be restored."""
     if _is_json(backup):
         return PORTABLE_SPACE  # only portable files are kept as JSON
     from kept.storage.sqlite import restore
@@ -89,7 +89,7 @@ def replace_damaged(path: Path, source: Path, *, space: str, wait_s: float, now:
 
 
 def examine(path: Path, *, now: datetime, deep: bool = False) -> "list[Finding]":
-    """What is wrong with a file, and what is in order. Changes nothing.
+    """Check a file and report what is wrong and what is in order. Changes nothing.
 
     `deep`: compare every memory, not only a sample, with its words and its whole history.
     """
@@ -99,7 +99,7 @@ def examine(path: Path, *, now: datetime, deep: bool = False) -> "list[Finding]"
 
 
 def repair(path: Path, *, now: datetime) -> "list[Finding]":
-    """Repair what can be repaired, keep the damaged file beside it, and say what was lost."""
+    """Repair a file as far as possible, keep the damaged one beside it, and report losses."""
     from kept.storage.sqlite import health
 
     return health.repair(path, now=now)

@@ -1,6 +1,6 @@
-"""Files that are complete or not there: sync, write, and give a name.
+"""Write files atomically: write, sync, then give the file its name.
 
-Used by every storage that writes files, and by what stands above. Rule: a file gets its name only when its bytes are on
+Used by every storage that writes files, and by the layers above. Rule: a file gets its name only when its bytes are on
 the disk, and a name is durable only when its folder is synced.
 """
 

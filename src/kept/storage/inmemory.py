@@ -2,7 +2,7 @@
 
 Each transaction works on its own copy of the state, which becomes the truth in one assignment,
 so a reader always holds one consistent moment. Rule: clarity over speed. It scans; a space of
-more than some ten thousand memories belongs into SQLite.
+more than about ten thousand memories belongs in SQLite.
 """
 
 import secrets
@@ -387,7 +387,7 @@ class InMemoryTransaction(InMemoryReader, MessageWriter):
         noun = type(record)
         id = record.id or self._state.last_ids.get(noun.noun, 0) + 1
         if id in self._state.table(noun):
-            raise StorageError(f"There is already a {noun.noun} with id {id}.")
+            raise StorageError(f"There is already a {noun.noun} {id}.")
         self._state.last_ids[noun.noun] = max(id, self._state.last_ids.get(noun.noun, 0))
         added = replace(record, id=id)
         self._state.table(noun)[id] = added
@@ -397,7 +397,7 @@ class InMemoryTransaction(InMemoryReader, MessageWriter):
     def put(self, record: R, action: str) -> R:
         before = self.get(type(record), record.id)
         if before is None:
-            raise NotFound(f"There is no {record.noun} with id {record.id} to change.")
+            raise NotFound(f"There is no {record.noun} {record.id} to change.")
         self._state.table(type(record))[record.id] = record
         self._log(action, before, record)
         return record
@@ -409,13 +409,13 @@ class InMemoryTransaction(InMemoryReader, MessageWriter):
     def remove(self, record: Record, action: str) -> None:
         before = self._state.table(type(record)).pop(record.id, None)
         if before is None:
-            raise NotFound(f"There is no {record.noun} with id {record.id} to remove.")
+            raise NotFound(f"There is no {record.noun} {record.id} to remove.")
         self._log(action, before, None)
 
     def erase(self, memory: Memory, action: str = "erase") -> None:
         state = self._state
         if state.memories.pop(memory.id, None) is None:
-            raise NotFound(f"There is no memory with id {memory.id} to erase.")
+            raise NotFound(f"There is no memory {memory.id} to erase.")
         self._prepared.pop(memory.id, None)
         state.vectors.pop(memory.id, None)
         fingerprints = journal.fingerprints(self.events(subject=memory.uid)) | {memory.fingerprint}

@@ -1,4 +1,4 @@
-"""A storage in one JSON file with a `.bak` beside it: for small stores that people want to look into.
+"""A storage in one JSON file with a `.bak` beside it: for small stores that people want to read.
 
 The in-memory storage, loaded when the file has changed and saved whole at each commit: into a new
 file, synced, the old one kept as `.bak`, then renamed over it, all in this process's turn. Opening
@@ -96,7 +96,7 @@ class JsonFileStorage(InMemoryStorage):
             if present.events and not overwrite_newer and present.events[-1] not in wanted.events:
                 raise NotAllowed(
                     f"{self.path} has changes that are not in {source}.",
-                    hint="Restoring would take them back; the present state would stay beside it as a backup.",
+                    hint="Restoring would discard them. The current state would be kept as a backup.",
                 )
             left_out = _carry_over(present, wanted, self.space)
             replaced = unused(self.path.parent, f"{self.path.name}.replaced-{{}}") if present.events else None
@@ -122,9 +122,7 @@ class JsonFileStorage(InMemoryStorage):
         seen = self._stat(self.path)
         if seen is None and self._stat(self.backup) is None:
             if self._seen is not None:
-                raise Corrupt(
-                    f"{self.path} has disappeared while it was open.", hint="Put it back, or restore a backup."
-                )
+                raise Corrupt(f"{self.path} disappeared while it was open.", hint="Put it back, or restore a backup.")
             return self.state
         if seen is None or seen != self._seen:
             self.state = self._load()
@@ -158,7 +156,7 @@ class JsonFileStorage(InMemoryStorage):
             )
         if _checksum(file.store) != file.checksum:
             raise Corrupt(
-                f"{path} was damaged after it was written: its checksum does not fit.",
+                f"{path} is damaged: its checksum does not match.",
                 hint="Nothing was changed. Restore a backup, or move the file away to start with an empty store.",
             )
         if file.space != self.space:
@@ -249,7 +247,7 @@ class JsonFileStorage(InMemoryStorage):
 
 
 def _carry_over(present: State, wanted: State, space: str) -> int:
-    """What must not be forgotten by going back: what was erased, and which ids were given. How many were left out."""
+    """Carry erasures and used ids over into the restored state. Returns how many memories were left out."""
     known = {event.subject for event in present.events} - {memory.uid for memory in present.memories.values()}
     stamp = Stamp(group=secrets.token_hex(8), at=datetime.now(UTC), actor="restore")
     erasing = InMemoryTransaction(space, wanted, {}, stamp, secrets.token_hex)

@@ -1,17 +1,14 @@
 """Writers take turns: one exclusive lock on a file beside the store, for all processes and threads.
 
-SQLite's own busy handler polls, and a polling writer can starve for seconds while others are served again and again.
-A blocking flock is better, but not yet a queue: an unlock only wakes those who wait, and on a busy machine whoever is
-awake already, above all the one who has just had a turn, would be faster every time. So they stand in line: only
-the first in line waits for the turn itself, and nobody tries to get it who is not the first in line. Rule: nobody
-waits for longer than it said it would, and whoever gives up can name the process that holds the store.
+Every write of a file-based storage takes this lock first. SQLite's own busy handler polls, and a polling writer can
+starve for seconds. A blocking flock is better but is no queue: the process that just released the lock is awake and
+would win again every time. So writers queue: only the first in line waits for the turn itself.
 
-What a fork does to an open store, and how it stays whole.
+Forks are handled here too, because SQLite records per process which locks it holds. A child inherits those records but
+not the locks, and the parent could remove the WAL under it. So stores close everything before a fork.
 
-SQLite keeps books for the whole process: which locks it holds on which file. A child inherits the
-books but not the locks; a connection it opens would believe itself protected, and the parent could
-take the WAL away under it. So stores let go of everything before a fork. Rule: a child inherits no
-connection, or it is told that it cannot use the file.
+Rules: no writer waits longer than its time limit, and the error names the process that holds the store. A child
+process inherits no connection, or is told that it cannot use the file.
 """
 
 import contextlib
@@ -33,7 +30,7 @@ class Forkable(Protocol):
     """Something that holds what a child process must not share."""
 
     def before_fork(self) -> None:
-        """Let go of what can be let go of. Nothing may change until `after_fork`."""
+        """Release everything that can be released. Nothing may change until `after_fork`."""
 
     def after_fork(self, *, in_child: bool) -> None:
         """Go on; in the child, start again from nothing."""
@@ -61,7 +58,7 @@ def check(path: Path) -> None:
         if other == path or (other.exists() and path.exists() and other.samefile(path)):
             raise StorageError(
                 f"This process was forked while its parent was using {path}, so it cannot write there safely.",
-                hint="Start it by spawn or forkserver instead of fork, or fork while nothing is being read or written.",
+                hint="Start it with spawn or forkserver instead of fork, or fork while nothing reads or writes.",
             )
 
 
@@ -145,7 +142,7 @@ class Turns:
             raise
 
     def end(self) -> None:
-        """Let the next one have its turn."""
+        """Release the turn to the next in line."""
         if self._taken_by != os.getpid():
             return  # a child that was forked inside the turn: it is the parent's to end
         self._taken_by = None
@@ -157,7 +154,7 @@ class Turns:
             self._threads.release()
 
     def leave(self, line: bytes, offset: int) -> None:
-        """Write a line into the lock file, for whoever looks there next. Call it in one's turn."""
+        """Write a line into the lock file for the next reader. Call it only while holding the turn."""
         if self._held.fd is not None:
             try:  # noqa: SIM105 - at every write, to suppress it by a block costs more than the line
                 write_at(self._held.fd, line, offset)
@@ -165,7 +162,7 @@ class Turns:
                 pass
 
     def holder(self) -> int | None:
-        """The process id that took the last turn, as far as the lock file tells."""
+        """The id of the process that took the last turn, if the lock file names one."""
         try:
             text = self.path.read_bytes()[:_PID_DIGITS].strip()
         except OSError:
@@ -234,8 +231,8 @@ class Turns:
         holder = self.holder()
         name = f"process {holder}" if holder else "another process"
         return Busy(
-            f"{self.path.stem} is being written by {name}, and its turn did not end within {wait_s:g} s.",
-            hint="Try again. If that process hangs, end it; nothing it had not finished will be there.",
+            f"{self.path.stem} is being written by {name}, which did not finish within {wait_s:g} s.",
+            hint="Try again. If that process hangs, end it; its unfinished write is discarded.",
         )
 
 

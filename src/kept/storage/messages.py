@@ -1,8 +1,8 @@
-"""Conversations, as every engine keeps them: reading, ranking, adding, packing and erasing messages.
+"""Conversations for every engine: reading, ranking, adding, packing and erasing messages.
 
-An engine offers its rows (`MessageRows`); what may be added, which number and id a message gets, and which message
-answers best is decided here, so that it is the same everywhere. A session that has not been touched for long is packed:
-its messages become one compressed row and leave the index.
+An engine supplies rows (`MessageRows`). This module decides which messages are added, their numbers and ids, and their
+rank, so that all engines agree. A session that has not been used for a long time is packed: its messages become one
+compressed row and leave the index.
 Rule: a message that was acknowledged reads the same for ever, unless it is erased.
 """
 

@@ -1,4 +1,4 @@
-"""What every storage needs and none should write again: filters, shelves, tombstones, prepared tokens, blocks.
+"""Code shared by all storages: filters, shelves, tombstones, prepared tokens, blocks.
 
 `prepare` is the one place that says which field goes into which column of the index. `block` makes context managers of
 generators for less than `contextlib` does: every read and every write opens some, and the standard way costs 15
@@ -110,7 +110,7 @@ def check_limit(limit: int) -> None:
 def damaged(what: str) -> Corrupt:
     """The error to raise when `what` is not as it was written."""
     return Corrupt(
-        f"{what} is damaged: what the file holds is not what was written.",
+        f"{what} is damaged: the stored bytes have changed since they were written.",
         hint="Nothing was changed. `kept doctor` says what can be saved.",
     )
 
@@ -162,12 +162,12 @@ class Block(Generic[T]):
     def __enter__(self) -> T:
         for value in self._generator:
             return value
-        raise RuntimeError("A block did not begin.")
+        raise RuntimeError("The generator of a block did not yield.")
 
     def __exit__(self, _: object, error: BaseException | None, traceback: TracebackType | None) -> bool | None:
         if error is None:
             for _ in self._generator:
-                raise RuntimeError("A block yielded twice.")
+                raise RuntimeError("The generator of a block yielded twice.")
             return None
         try:
             self._generator.throw(error)
@@ -179,7 +179,7 @@ class Block(Generic[T]):
                 error.__traceback__ = traceback
                 return False
             raise
-        raise RuntimeError("A block went on after an error.")
+        raise RuntimeError("The generator of a block continued after an error.")
 
 
 def block(function: Callable[P, Iterator[T]]) -> Callable[P, Block[T]]:

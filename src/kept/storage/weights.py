@@ -1,4 +1,4 @@
-"""Weights of memories: what each brings along to every query, in five bytes.
+"""Weights of memories: five bytes each, independent of the query.
 
 A search that finds thousands of rows weighs them by length, feedback, age and the like before it reads any. Looking
 that up row by row would take a microsecond each. Here it lies in blobs, a thousand memories to a row, read at once:
@@ -79,7 +79,7 @@ class Weights:
             return numbers
         last = rows.last_id()
         if up_to > last:  # an id of billions would ask for as many chunks
-            raise damaged(f"The index, which names memory {up_to} although the last one is {last},")
+            raise damaged(f"The search index (it lists memory {up_to}, but the last one is {last})")
         known = self._chunks
         changed = [chunk for chunk, stamp in stamps if chunk not in known or known[chunk][0] != stamp]
         known = known | {chunk: _checked(row) for chunk, row in rows.chunks(changed).items()}
@@ -192,7 +192,7 @@ def _stamp(blobs: Iterable[bytes | bytearray]) -> int:
 
 def _checked(row: ChunkRow) -> ChunkRow:
     if [len(blob) for blob in row[1:]] != [CHUNK, CHUNK, CHUNK, 2 * CHUNK]:
-        raise damaged("A chunk of weights")
+        raise damaged("The ranking data")
     return row
 
 

@@ -1,4 +1,4 @@
-"""The default storage: one SQLite file, through apsw, that loses nothing."""
+"""The default storage: one SQLite file, accessed through apsw."""
 
 from kept.storage.sqlite.storage import SqliteStorage
 

@@ -1,10 +1,9 @@
-"""What was acknowledged last: a note outside the database, so that a lost tail does not go unnoticed.
+"""A note of the last acknowledged write, kept outside the database to detect lost transactions.
 
-SQLite guards its WAL with checksums, and what no longer fits them it takes for a write that never finished: one changed
-byte, or a WAL that somebody deleted, and the newest transactions are gone without an error. So whoever commits
-notes, after the sync, how far journal and transcripts had come, in the lock file; whoever opens the file compares.
-Rule: the note is never ahead of what is safely on the disk, so an alarm is never false; where there is no note, nothing
-is claimed. Beside it stands whether anybody has the file open, or had when it was last heard of.
+SQLite treats a WAL frame with a wrong checksum as a write that never finished. One changed byte, or a deleted WAL, and
+the newest transactions are gone without an error. So each commit notes in the lock file, after the sync, the last event
+and message; each open compares. The note also says whether the file is, or was last, open in a process of ours.
+Rule: the note is never ahead of the disk, so an alarm is never false. Without a note, nothing is claimed.
 """
 
 import contextlib
@@ -17,12 +16,12 @@ from msgspec import Struct
 from kept.storage.lock import Turns, read_at, write_at
 from kept.storage.sqlite.pages import size_of, wal_of
 
-_EVENT_AT, _MESSAGE_AT, _IN_USE_AT = 64, 128, 192  # behind the process id that turns.py keeps in the same file
+_EVENT_AT, _MESSAGE_AT, _IN_USE_AT = 64, 128, 192  # after the process id that lock.py keeps in the same file
 _LENGTH = 64
 
 
 class Position(Struct, frozen=True):
-    """How far a file has come: the number of its last event, and of the last message it was given."""
+    """The numbers of a file's last event and last message."""
 
     event: int = 0
     message: int = 0
@@ -32,14 +31,14 @@ class Position(Struct, frozen=True):
 
 
 def position_of(connection: apsw.Connection) -> Position:
-    """How far the file has come, as this connection sees it."""
+    """Read the last event and message as this connection sees them."""
     sql = "select max(seq), (select seq from sqlite_sequence where name = 'messages') from events"
     row = connection.execute(sql).fetchall()[0]
     return Position(int(row[0] or 0), int(row[1] or 0))
 
 
 def note_in_turn(turns: Turns, inode: int, position: Position) -> None:
-    """The file has come so far, and that is on disk; a zero says nothing. Call it before the caller hears of it."""
+    """Note a position that is on disk; zeros are ignored. Call it before the write is acknowledged to the caller."""
     if position.event:
         turns.leave(_line(position.event, inode), _EVENT_AT)
     if position.message:
@@ -47,12 +46,12 @@ def note_in_turn(turns: Turns, inode: int, position: Position) -> None:
 
 
 def note(path: Path, inode: int, event: int, message: int = 0) -> None:
-    """The same, by somebody who has the turn, but not its lock file."""
+    """Do the same from a caller that holds the turn but not the open lock file."""
     _write(path, _line(event, inode) + _line(message, inode), _EVENT_AT)
 
 
 def note_use(path: Path) -> None:
-    """Somebody has the file open, and it has a WAL."""
+    """Note that a process has the file open and that it has a WAL."""
     _write(path, _line(1, path.stat().st_ino), _IN_USE_AT)
 
 
@@ -67,7 +66,7 @@ def is_left_to_others(path: Path) -> bool:
 
 
 def clear(path: Path, *, durably: bool = False) -> None:
-    """Nothing is outstanding: all that was acknowledged is in the database itself, and there is no WAL any more.
+    """Clear the note: every acknowledged write is in the database itself, and there is no WAL.
 
     `durably`: before something older takes its place, or a power cut could leave us with the note of the newer one.
     """
@@ -75,7 +74,7 @@ def clear(path: Path, *, durably: bool = False) -> None:
 
 
 def noted(path: Path) -> Position:
-    """How far the file had come when something was acknowledged last; the beginning, when that is not known."""
+    """Read the position of the last acknowledged write; zeros if it is not known."""
     return _read(path)[0]
 
 

@@ -1,13 +1,12 @@
-"""Backups, the daily one, and the room that is kept free for a full disk.
+"""Backups, daily backups, and disk space held in reserve.
 
 A backup is made online, from one moment of the database, while others read and write. It is written under a temporary
 name, swept, verified and synced; only then is it called a backup, and never over another file. What is erased while it
 is being made, or later, is also erased in it, as long as it lies beside the database. The first write of a day makes
-one in the background; only whoever closes a small store waits for it.
+one in the background; only closing a small store waits for it.
 
 The reserve is a file of zeros beside the database: on a full disk it is deleted, so that opening, forgetting and
-erasing still work, and afterwards it takes back the room that is left. Rule: it is a precaution, and never
-the reason of a failure.
+erasing still work, and it is refilled afterwards. Rule: the reserve is a precaution and never the reason for a failure.
 """
 
 import contextlib
@@ -148,7 +147,7 @@ def _erase_or_delete(backup: Path, subjects: Collection[str], store: apsw.Connec
 
 
 def erase_in(copy: apsw.Connection, subjects: Collection[str], store: apsw.Connection, now: datetime) -> bool:
-    """Take out of a copy what was erased from the store: memories by uid, messages by "session:…". Did it hold any?"""
+    """Remove from a copy what the store erased: memories by uid, messages by "session:…". True if it had any."""
     has_erased = False
     with AllOrNothing(copy):
         for subject in subjects:
@@ -354,7 +353,7 @@ class DailyBackups:
     def _run(self, target: Path) -> None:
         try:
             if free_bytes(self._path) < _ROOM * self._path.stat().st_size:
-                log.warning("There is no room for a daily backup of %s.", self._path)
+                log.warning("There is not enough disk space for a daily backup of %s.", self._path)
                 return
             self._make_alone(target)
             for old in self._existing()[self._keep :]:

@@ -40,8 +40,8 @@ def check_library(version: str) -> None:
     if number >= _FIXED_IN or any(number[:2] == fixed[:2] and number >= fixed for fixed in _ALSO_FIXED):
         return
     raise StorageError(
-        f"This apsw brings SQLite {version}, which can corrupt a database that several processes write.",
-        hint="Upgrade it: pip install --upgrade apsw (SQLite 3.51.3 or newer).",
+        f"This apsw contains SQLite {version}, which can corrupt a database that several processes write.",
+        hint="Run `pip install --upgrade apsw` to get SQLite 3.51.3 or newer.",
     )
 
 
@@ -50,12 +50,12 @@ def connect(
 ) -> apsw.Connection:
     """A connection with every pragma in force. Creates the file, readable by its owner only, if it is not there.
 
-    `vfs`: another one than page_checksums.vfs(). `is_verified`: False to read pages that do not fit their checksum.
+    `vfs`: use this one instead of pages.vfs(). `is_verified`: False to read pages that do not match their checksum.
     """
     check_library(apsw.sqlite_lib_version())
     vfs = vfs or pages.vfs()
     if path.is_file() and not path.stat().st_size and pages.size_of(pages.wal_of(path)):
-        raise damaged(f"{path}, which is empty although there is a WAL,")
+        raise damaged(f"{path} (empty, although it has a WAL)")
     with suppress(OSError):  # SQLite would give it the mode of the umask; if it can't be made, SQLite says why
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     while True:
@@ -105,8 +105,8 @@ def _has_seen_the_header(connection: apsw.Connection, path: Path, vfs: str) -> b
     has_checksums = pages.reserved_bytes(first_pages) == pages.BYTES
     if has_checksums and vfs == pages.PLAIN:
         raise StorageError(
-            f"The pages of {path} have checksums, and this apsw cannot keep them up.",
-            hint="Install apsw from PyPI, which brings what it needs: pip install --force-reinstall apsw",
+            f"{path} has page checksums, which this apsw cannot write.",
+            hint="Install apsw from PyPI, which supports them: pip install --force-reinstall apsw",
         )
     return not has_checksums
 
@@ -177,14 +177,14 @@ def _set(connection: apsw.Connection, name: str, value: object, expected: object
     actual = connection.pragma(name)
     if actual is not None and actual != expected:  # mmap_size answers nothing where mmap is compiled out
         raise StorageError(
-            f"SQLite did not take the setting {name} = {value}; it says {actual}.",
-            hint="Is it on a network drive? Move it to a local disk, which can hold it safely.",
+            f"SQLite refused the setting {name} = {value} and kept {actual}.",
+            hint="If the file is on a network drive, move it to a local disk.",
         )
 
 
 @block
 def translated(path: Path) -> Iterator[None]:
-    """Turn what apsw raises inside into the errors of Kept."""
+    """Turn errors that apsw raises in the block into errors of Kept."""
     try:
         yield
     except Exception as error:
@@ -193,11 +193,11 @@ def translated(path: Path) -> Iterator[None]:
 
 
 def translate(error: BaseException, path: Path) -> None:
-    """Raise the error of Kept that says what this one of apsw does; of any other, leave it at that."""
+    """Raise the error of Kept that corresponds to an error of apsw. Other errors are left to the caller."""
     if isinstance(error, apsw.Error):
         raise _ours(error, path) from error
     if isinstance(error, UnicodeDecodeError) and _raised_in(error).startswith("kept.storage.sqlite"):
-        raise damaged(f"A text in {path}") from error  # text of the file is no text any more
+        raise damaged(f"Text in {path}") from error  # the stored bytes are not UTF-8
 
 
 def _raised_in(error: BaseException) -> str:
@@ -215,25 +215,27 @@ def is_damage(error: BaseException | None) -> bool:
 
 
 def _is_over(path: Path) -> bool:
-    """A page did not fit its checksum: was it being swept, beneath SQLite, when it was read?"""
+    """Whether a page that did not match its checksum was only being swept when it was read."""
     return path.is_file() and (pages.is_being_swept(path) or not pages.bad_pages(path, sys.maxsize))
 
 
 def _ours(error: apsw.Error, path: Path) -> KeptError:
     match error:
         case apsw.BusyError() | apsw.LockedError():
-            return Busy(f"{path} is locked by another program.", hint="Try again; close other tools that have it open.")
+            return Busy(
+                f"{path} is locked by another program.", hint="Close other tools that have it open, then try again."
+            )
         case apsw.IOError() if is_damage(error) and _is_over(path):
-            return Busy(f"A page of {path} was read while it was being cleaned of what was erased.", hint="Try again.")
+            return Busy(f"A page of {path} was read while erased text was being removed from it.", hint="Try again.")
         case apsw.CorruptError() | apsw.IOError() if is_damage(error):
             return Corrupt(
-                f"{path} is damaged: what SQLite reads is not what was written.",
+                f"{path} is damaged: the stored bytes have changed since they were written.",
                 hint="Nothing was changed. `kept doctor` says what can be saved.",
             )
         case apsw.NotADBError():
             return Corrupt(
                 f"{path} is not a SQLite database.",
-                hint="Nothing was changed. Give another file, or let `kept doctor` look at it.",
+                hint="Nothing was changed. Give another file, or run `kept doctor`.",
             )
         case apsw.FullError():
             return StorageError(
@@ -242,7 +244,7 @@ def _ours(error: apsw.Error, path: Path) -> KeptError:
         case apsw.IOError():
             return StorageError(
                 f"The disk failed while {path} was being read or written ({error}).",
-                hint="If this was a write, look whether it is there before you try again. Then `kept doctor`.",
+                hint="If this was a write, check whether it was stored before you try again. Then run `kept doctor`.",
             )
         case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError():
             if path.is_dir():
@@ -253,7 +255,8 @@ def _ours(error: apsw.Error, path: Path) -> KeptError:
             )
         case _:
             return StorageError(
-                f"SQLite failed on {path}: {error}.", hint="Nothing was stored. Try again; then `kept doctor`."
+                f"SQLite failed on {path}: {error}.",
+                hint="Nothing was stored. Try again. If it fails again, run `kept doctor`.",
             )
 
 
@@ -266,7 +269,7 @@ class View:
 
     @property
     def connection(self) -> apsw.Connection:
-        """For whoever looks at anything. A turn to write first writes the rows that wait."""
+        """The connection to read with. A write transaction first writes its pending rows."""
         return self.bare
 
     def fetch(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
@@ -274,7 +277,7 @@ class View:
         try:
             return self.connection.execute(sql, values).fetchall()
         except UnicodeDecodeError as error:
-            raise damaged("A text of this file") from error
+            raise damaged("Text in this file") from error
 
     def meta(self, name: str) -> str | None:
         """A fact about the file itself."""
@@ -322,7 +325,7 @@ class Pool:
         return _Loan(self)
 
     def check_open(self) -> None:
-        """Raise StorageError when nothing can be borrowed any more, or not in this process."""
+        """Raise StorageError when the pool is closed, or cannot be used in this process."""
         if self._is_closed:
             raise StorageError(f"The storage of {self._path} is closed.", hint="Open it again with kept.open().")
         lock.check(self._path)
@@ -374,7 +377,7 @@ class Pool:
             if self.inode is None:
                 return  # it is just being made
             raise StorageError(
-                f"{self._path} has disappeared while it was open.", hint="Put it back, or restore a backup."
+                f"{self._path} disappeared while it was open.", hint="Put it back, or restore a backup."
             ) from error
         if inode != self.inode:  # another file has the name now: those who have the old one open shall not come back
             self.inode = inode

@@ -1,4 +1,4 @@
-"""After erasing: no byte is left.
+"""Remove every byte of erased text from the database, the WAL and the indexes.
 
 SQLite overwrites deleted rows (`secure_delete`) and FTS5 deleted words, but words remain in four places: in
 `<index>_idx`, where FTS5 keeps (the beginnings of) words as separators between its pages; in our own `hot_words`; in
@@ -6,8 +6,8 @@ the gaps inside pages, where SQLite leaves old copies of rows that it moved to a
 two are corrected inside the erasing transaction, the others after it. While many memories go to the archive at once,
 their words are only marked as gone, which takes a twentieth of the time, and the index is rebuilt at the end.
 
-Rules: nothing is called gone that a look at the file could still find. While a reader of another process holds the
-old pages, the answer is "pending", and whoever opens the file next continues. Gaps are overwritten beneath SQLite, so
+Rules: text is reported as erased only when no byte of it is left in the file. While a reader of another process holds
+old pages, the answer is "pending", and the next open continues. Gaps are overwritten beneath SQLite, so
 only while nobody else can write, while the WAL is empty, and on pages that add up and fit their checksum. A crash
 could leave half a page, which fits no checksum: so a record beside the file first says which gaps are overwritten.
 """
@@ -40,7 +40,7 @@ _NEW_FILE = apsw.SQLITE_OPEN_MAIN_JOURNAL | apsw.SQLITE_OPEN_READWRITE | apsw.SQ
 
 
 def cover_tracks(connection: apsw.Connection) -> None:
-    """Leave no word in the indexes that no memory holds any more. Call it inside the erasing transaction."""
+    """Remove from the indexes every word that no memory holds now. Call it inside the erasing transaction."""
     for shelf in SHELVES:
         replace_stray_separators(connection, shelf)
         _drop_stray_hot_words(connection, shelf)
@@ -69,7 +69,7 @@ def pending(connection: apsw.Connection) -> list[str]:
 
 
 def remember_backup(connection: apsw.Connection, target: Path) -> None:
-    """Note where somebody had a backup written, and up to which event, so that an erasure can name it.
+    """Note where a backup was written, and up to which event, so that an erasure can name it.
 
     Only the path: nothing of what the backup holds.
     """
@@ -177,7 +177,7 @@ def _get(connection: apsw.Connection, name: str, kind: type[T], default: T) -> T
     try:
         return default if row is None else msgspec.json.decode(str(row[0]), type=kind)
     except msgspec.DecodeError as error:
-        raise damaged(f"What this file remembers as {name}") from error
+        raise damaged(f"The entry {name} of this file") from error
 
 
 def _set(connection: apsw.Connection, name: str, value: object) -> None:
@@ -247,7 +247,7 @@ def sweep(path: Path, vfs: str | None = None) -> int:
         _note_gaps(path, vfs, gaps)
         finish_sweep(path, vfs)
     if n_damaged:
-        raise apsw.CorruptError(f"{n_damaged} pages do not add up")
+        raise apsw.CorruptError(f"{n_damaged} pages are inconsistent")
     return len(gaps)
 
 

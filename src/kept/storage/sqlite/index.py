@@ -96,7 +96,7 @@ class SqliteIndex:
         found = self._view.memory_rows(ids)
         shelves = indexes(where)
         if words and len(found) < len(ids):
-            raise damaged(f"The index of the shelf {shelves[0]}, which knows a memory that is not there,")
+            raise damaged(f"The search index of {shelves[0]} (it lists a memory that does not exist)")
         hits = []
         for row in found:
             memory, prepared = rows.to_memory(row, self._view.space), rows.to_prepared(row)
@@ -104,7 +104,7 @@ class SqliteIndex:
                 p = prepared
                 held = f"{p.words} {p.tag_words} {p.file_words} {p.source_words} {p.kind_words}"
                 if rows.shelf_in(row) not in shelves or not holds_any(self._view, held, words):
-                    raise damaged(f"The index of the shelf {shelves[0]}, which says that memory {memory.id} matches,")
+                    raise damaged(f"The search index of {shelves[0]} (it wrongly lists memory {memory.id})")
             hits.append((memory, prepared))
         return hits
 
@@ -138,7 +138,7 @@ def counts(view: View, shelf: str) -> tuple[int, int, int]:
     sql = "select rows, words, tokens from corpus where shelf = ?"
     for found in view.fetch(sql, (shelf,)):
         return tuple(found)
-    raise damaged(f"The word count of the shelf {shelf}")
+    raise damaged(f"The word count of {shelf}")
 
 
 def rows_with(view: View, shelf: str, words: Sequence[str]) -> dict[str, int]:

@@ -110,7 +110,7 @@ class SqliteMessages:
         hit = _found(read.row)
         if not index.holds_any(self._view, hit.words, words):
             at = f"message {hit.message.n} of session {hit.message.session}"
-            raise damaged(f"The index of messages, which says that {at} matches,")
+            raise damaged(f"The search index of messages (it wrongly lists {at})")
         return hit
 
     def has(self, session: str, id: str, role: str | None = None) -> bool:

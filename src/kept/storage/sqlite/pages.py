@@ -21,7 +21,7 @@ from typing import Any
 import apsw
 from msgspec import Struct
 
-BYTES = 8  # at the end of a page: the VFS works on files that keep just so many apart
+BYTES = 8  # at the end of a page: the VFS works on files that reserve exactly that many
 PLAIN = "win32" if sys.platform == "win32" else "unix"  # SQLite's own VFS, which takes every page as it is
 VERIFYING = "cksmvfs"
 _RESERVED_AT = 20  # in the header of a file: how many bytes are kept apart at the end of each page
@@ -161,7 +161,7 @@ def first_pages(path: Path) -> list[bytes]:
 def bad_pages(path: Path, copied: int = 0) -> list[int]:
     """The pages, counted from 1, that do not fit their checksum; without those of which the WAL has a newer state.
 
-    `copied`: so many frames of the WAL are in the database already.
+    `copied`: that many frames of the WAL are in the database already.
     """
     found = []
     with opened(path, vfs()) as file:
@@ -204,7 +204,7 @@ class Image:
     """The pages of a database as they stand on disk, with the frames of its WAL laid over them."""
 
     def __init__(self, file: apsw.VFSFile, wal: Path, *, frames: int | None = None) -> None:
-        """`frames`: lay only so many over the database; None for all up to the last end of a transaction."""
+        """`frames`: lay only that many over the database; None for all up to the last end of a transaction."""
         self._file = file
         self._size = file.xFileSize()
         self.page_size = page_size(header_of(file))

@@ -1,9 +1,9 @@
-"""Going back to a backup.
+"""Restore a backup.
 
-The backup is copied beside the database first, brought up to date, and told what has been erased since. Then it is
-copied *into* the database in one transaction, through SQLite: a file that is only renamed into place would leave
-every process that has the old one open writing to a file without a name. Rule: the state before is kept as a
-backup, what was erased stays erased, and an id that was given is never given again.
+The backup is first copied beside the database, migrated, and cleaned of everything erased since it was made. Then it
+is copied *into* the database in one transaction, through SQLite: after a mere rename, every process that has the old
+file open would keep writing to a file without a name. Rule: the previous state is kept as a backup, erased memories
+stay erased, and an id is never given twice.
 """
 
 import os
@@ -38,7 +38,7 @@ def space_of(source: Path) -> str:
 
 
 def restore(store: apsw.Connection, path: Path, source: Path, *, overwrite_newer: bool, now: datetime) -> Restored:
-    """Make the store what the backup holds. Call it in this process's turn to write."""
+    """Replace the content of the store with that of the backup. Call it in this process's turn to write."""
     with _staged(path, source, now) as staged, translated(path), backup.opened(staged) as copy:
         is_empty = acknowledged.position_of(store) == acknowledged.Position()
         if not is_empty and not overwrite_newer:
@@ -61,7 +61,7 @@ def restore(store: apsw.Connection, path: Path, source: Path, *, overwrite_newer
 
 
 def replace_damaged(path: Path, source: Path, *, space: str, wait_s: float, now: datetime) -> Restored:
-    """Put a backup in the place of a file that cannot be opened any more, which is kept aside as it is."""
+    """Replace a file that cannot be opened with a backup. The damaged file is kept beside it, unchanged."""
     turns = Turns(path.with_name(path.name + ".lock"))
     turns.take(wait_s)
     try:
@@ -105,17 +105,17 @@ def _staged(path: Path, source: Path, now: datetime) -> Iterator[Path]:
 
 def _check_nothing_is_lost(store: apsw.Connection, copy: apsw.Connection, path: Path, source: Path) -> None:
     if _facts(copy, source)["space"] != _facts(store, path)["space"]:
-        raise NotAllowed(f"{source} is a backup of another space than that in {path}.")
+        raise NotAllowed(f"{source} is a backup of another space than the one in {path}.")
     last = store.execute("select seq, hash from events order by seq desc limit 1").fetchone()
     if last and copy.execute("select 1 from events where seq = ? and hash = ?", last).fetchone() is None:
         raise NotAllowed(
             f"{path} has changes that are not in {source}.",
-            hint="Restoring would take them back; the present state would stay beside it as a backup.",
+            hint="Restoring would discard them. The current state would be kept as a backup.",
         )
 
 
 def _carry_over(store: apsw.Connection, copy: apsw.Connection, path: Path, source: Path, now: datetime) -> int:
-    """What must not be forgotten by going back: whose store it is, what was erased, which ids were given.
+    """Carry over into the restored copy the space, the erasures and the used ids.
 
     Returns how many memories of the backup were erased since it was made.
     """

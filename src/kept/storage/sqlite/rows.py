@@ -209,7 +209,7 @@ def _plain(value: Any) -> Any:
 
 
 def after_use(row: Sequence[Any], uses: int, at: datetime) -> tuple[int, int | None, int]:
-    """Use count, last use and checksum of a memory's stored row after so many more uses.
+    """Use count, last use and checksum of a memory's stored row after that many more uses.
 
     Raises Corrupt when the row is not what was written.
     """

@@ -1,8 +1,8 @@
-"""The schema: migrations, whose file it is, and the facts that were settled when it was made.
+"""The schema: migrations, ownership and the facts set when the file was created.
 
 Migrations are numbered SQL files, each applied once, in one transaction, after a backup. Rule: `user_version` is the
-number of the last one applied. It is read at the start of every transaction, unless nobody has written since it was
-last read, so that a program that was running while another one upgraded the file notices.
+number of the last one applied. It is read at the start of every transaction, unless nothing was written since the last
+read, so that a running program notices when another one upgrades the file.
 """
 
 import os
@@ -104,7 +104,7 @@ def check_version(connection: apsw.Connection, path: Path) -> int:
 
 
 def check_ownership(connection: apsw.Connection, path: Path) -> None:
-    """Raise InvalidInput when the file is somebody else's database."""
+    """Raise InvalidInput when the file is the database of another program."""
     # In this order: somebody may be making the file, and its tables and whose they are come at once.
     has_tables = connection.execute("select count(*) from sqlite_schema").get
     application = int(connection.execute("pragma application_id").get)
@@ -115,7 +115,7 @@ def check_ownership(connection: apsw.Connection, path: Path) -> None:
 
 
 def facts_of(connection: apsw.Connection, path: Path) -> dict[str, str]:
-    """What was settled when the file was made: space, tombstone_key, created_at; nothing if it is just being made."""
+    """Read the facts set at creation: space, tombstone_key, created_at. Empty while the file is being created."""
     # Asked first: somebody may be making the file, and settles the facts before anything happens.
     has_events = connection.execute("select 1 from events limit 1").fetchone() is not None
     sql = "select name, value from meta where name in ('space', 'tombstone_key', 'created_at', 'seal')"
@@ -164,6 +164,6 @@ def check_checksums(connection: apsw.Connection, path: Path, steps: list[Migrati
     for step in steps:
         if step.version in applied and applied[step.version] != step.checksum:
             raise Corrupt(
-                f"{path} was built by another step {step.version} than this program's ({step.name}).",
-                hint="Was it made by a development version? Export it with that one, and import it here.",
+                f"Schema step {step.version} ({step.name}) of {path} differs from this program's.",
+                hint="If a development version made the file, export it with that version and import it here.",
             )

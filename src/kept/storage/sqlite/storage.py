@@ -1,8 +1,8 @@
 """One space in one SQLite file: connections, turns, transactions, opening and closing.
 
 Readers each take a connection from a small pool and see one moment of the WAL. A writer first takes
-its turn (turns.py), then BEGIN IMMEDIATE: a transaction that reads first and writes later would fail
-with BUSY_SNAPSHOT at once. Rule: a commit that returned is on disk; a failed one left nothing.
+its turn (lock.py), then BEGIN IMMEDIATE: a transaction that reads first and writes later would fail
+immediately with BUSY_SNAPSHOT. Rule: a commit that returned is on disk; a failed one left nothing.
 """
 
 from collections.abc import Callable, Iterator
@@ -320,7 +320,7 @@ class SqliteStorage:
         if found.is_behind(noted):
             raise Corrupt(
                 f"{self.path} ends with event {found.event} and message {found.message}, but event {noted.event} and "
-                f"message {noted.message} were acknowledged. Its WAL file is damaged, or was taken away, or an older "
+                f"message {noted.message} were acknowledged. Its WAL is damaged or was removed, or an older "
                 f"file was put in its place.",
                 hint="Nothing was changed. `kept doctor` says what can be saved; `kept doctor --fix` saves it.",
             )
@@ -360,7 +360,7 @@ class SqliteStorage:
             found = schema.facts_of(connection, self.path).get("space")
             if found != self.space:
                 connection.close()
-                raise InvalidInput(f"{self.path} was replaced by a file of the space {found}; it held {self.space}.")
+                raise InvalidInput(f"{self.path} was replaced: it held the space {self.space} and now holds {found}.")
         return connection
 
     def _turn(self, wait_s: float) -> AbstractContextManager[None]:
@@ -387,7 +387,7 @@ class _Turn:
         self.begin()
 
     def begin(self) -> None:
-        """Wait for it, and finish first what somebody was cut off from. For those who end it by themselves."""
+        """Wait for the turn, then finish a sweep that was cut off. For callers that end the turn explicitly."""
         self._turns.take(self._wait_s)
         try:
             if pages.is_being_swept(self._path):

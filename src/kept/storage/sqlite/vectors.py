@@ -194,5 +194,5 @@ def _sketch(connection: apsw.Connection, sketches: dict[int, bytes]) -> None:
 
 def _checked_chunk(signs: bytes, width: int) -> bytes:
     if len(signs) != CHUNK * width:
-        raise rows.damaged("What vectors are compared by")
+        raise rows.damaged("The vector index")
     return signs

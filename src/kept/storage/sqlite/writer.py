@@ -1,9 +1,9 @@
 """Writing to a SQLite space: each change and its event in the same transaction; and the notes of recall.
 
-Triggers keep index and statistics in step with the rows (0001_start.sql). New memories and events wait until somebody
-looks, or the turn ends, and are then written together: the full-text index takes many rows of one statement three
-times as fast as one by one. What recall notes (uses, links, receipts, counters, vectors) is not in the journal and not
-worth a sync. Rule: nothing here begins or ends a transaction; storage.py does, in this process's turn.
+Triggers keep index and statistics in step with the rows (0001_start.sql). New memories and events are written together
+at the next read or at the end: the full-text index takes many rows in one statement three times as fast as one by one.
+Recall's notes (uses, links, receipts, counters, vectors) are not in the journal and not synced. Rule: nothing here
+begins or ends a transaction; storage.py does, in this process's turn.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ _INSERT_EVENT = f"insert into events ({', '.join(rows.EVENT_COLUMNS)}) values (?
 
 
 class Tip(NamedTuple):
-    """Where a turn ends and the next one begins, as far as somebody has asked. It is used up by the next one."""
+    """The end of one transaction, from which the next one continues, if it has been looked up. Used once."""
 
     event: tuple[int, str] | None  # the last one, with its hash
     ids: dict[str, int]  # the last one given, by table
@@ -39,7 +39,7 @@ class Tip(NamedTuple):
 
 
 class PendingView(View):
-    """What a turn to write sees. New memories and events wait here until somebody looks, or the turn ends."""
+    """The view of a write transaction. New memories and events wait here until the next read or the end."""
 
     def __init__(self, space: str, connection: apsw.Connection, stamp: Stamp, salt: Salt, tip: Tip) -> None:
         super().__init__(space, connection)
@@ -54,9 +54,11 @@ class PendingView(View):
         return self.bare
 
     def flush(self) -> None:
-        """Write what waits. Once that has failed, nothing of the turn can become true any more."""
+        """Write the pending rows. If that fails, the transaction cannot be committed."""
         if self._has_failed or not self.bare.in_transaction:  # a full disk makes SQLite end the transaction itself
-            raise StorageError("A change failed in this turn, so nothing of it is kept.", hint="Begin another turn.")
+            raise StorageError(
+                "An earlier change in this transaction failed, so none of it was stored.", hint="Begin a new one."
+            )
         try:
             if self.memories:
                 memories, self.memories = self.memories, []
@@ -97,7 +99,7 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         if not record.id:
             record = replace(record, id=self._next_id(rows.table_of(type(record))))
         elif self.get(type(record), record.id) is not None:
-            raise StorageError(f"There is already a {record.noun} with id {record.id}.")
+            raise StorageError(f"There is already a {record.noun} {record.id}.")
         else:
             self._last_ids.pop(rows.table_of(type(record)), None)  # SQLite counts on from the largest
         if isinstance(record, Memory):
@@ -110,7 +112,7 @@ class SqliteTransaction(SqliteReader, MessageWriter):
     def put(self, record: R, action: str) -> R:
         before = self.get(type(record), record.id)
         if before is None:
-            raise NotFound(f"There is no {record.noun} with id {record.id} to change.")
+            raise NotFound(f"There is no {record.noun} {record.id} to change.")
         old, new = rows.to_row(before), rows.to_row(record)
         changes = {column: value for column, value in new.items() if value != old[column]}
         if changes:
@@ -129,7 +131,7 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         for memory in memories:
             before = self.get(Memory, memory.id)
             if before is None:
-                raise NotFound(f"There is no memory with id {memory.id} to change.")
+                raise NotFound(f"There is no memory {memory.id} to change.")
             pairs.append((before, memory))
             old, new = rows.to_row(before), rows.to_row(memory)
             if changes := {column: value for column, value in new.items() if value != old[column]}:
@@ -143,14 +145,14 @@ class SqliteTransaction(SqliteReader, MessageWriter):
     def remove(self, record: Record, action: str) -> None:
         before = self.get(type(record), record.id)
         if before is None:
-            raise NotFound(f"There is no {record.noun} with id {record.id} to remove.")
+            raise NotFound(f"There is no {record.noun} {record.id} to remove.")
         self.view.connection.execute(f"delete from {rows.table_of(type(record))} where id = ?", (record.id,))
         self.view.journal.append(action, before.subject, journal.payload(journal.diff(before, None)))
 
     def erase(self, memory: Memory, action: str = "erase") -> None:
         current = self.get(Memory, memory.id)
         if current is None:
-            raise NotFound(f"There is no memory with id {memory.id} to erase.")
+            raise NotFound(f"There is no memory {memory.id} to erase.")
         key = bytes.fromhex(self.view.meta("tombstone_key") or "")
         fingerprints = journal.fingerprints(self.events(subject=current.uid)) | {current.fingerprint}
         erase_rows(self.view.connection, current.uid)
@@ -163,7 +165,7 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         self.view.journal.append(action, current.uid, journal.payload({}))
 
     def has_come_past(self, step: int) -> bool:
-        """Whether a multiple of `step` is among the numbers of the events of this turn."""
+        """Whether this transaction added an event whose number is a multiple of `step`."""
         return self.view.journal.has_passed(step)
 
     @property
@@ -177,7 +179,7 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         return Tip(self.view.journal.end, self._last_ids, self.view.chunks)
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write the pending rows."""
         self.view.flush()
 
     def note_erased(self, session: str) -> None:

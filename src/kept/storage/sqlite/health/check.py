@@ -1,8 +1,8 @@
 """Examine a SQLite space and say what is wrong with it, without changing anything.
 
-First from outside: who may read the file, who writes, is there room, are there backups? Then the file itself. Rule:
-every byte that an answer could come from is looked at: pages, rows and events against their checksums, indexes against
-rows, rows against the journal (history.py). A check that was not made is reported.
+First the surroundings: permissions, the current writer, disk space, backups. Then the file itself. Rule: every byte
+that an answer could come from is checked: pages, rows and events against their checksums, indexes against rows, rows
+against the journal (history.py). A check that was not made is reported.
 """
 
 import sys
@@ -97,7 +97,7 @@ def _disk(path: Path) -> Iterator[Finding]:
         return
     free = backup.free_bytes(path)
     if free < backup.RESERVE_BYTES * _COMFORT:
-        hint = "Free some space. What is stored is safe, but new memories may soon be refused."
+        hint = "Free some space. Stored memories are safe, but new ones may soon be refused."
         yield Finding("problem", "disk", f"Only {size(free)} of disk space is free.", hint)
     else:
         yield Finding("ok", "disk", f"{size(free)} of disk space is free.")
@@ -116,7 +116,7 @@ def _backups(path: Path, now: datetime) -> Iterator[Finding]:
 SHELVES = ("live", "library", "archive")
 INDEXES = (*SHELVES, "messages")
 NOT_CHECKED = "Not checked"  # how a note begins about what is therefore not known
-CHECKSUMS = "checksums"  # the check that finds pages changed by whomever, also where nothing depends on it
+CHECKSUMS = "checksums"  # the check that finds changed pages, also where nothing depends on them
 
 _SAMPLE = 200  # memories whose words are prepared again, unless all are asked for
 _TURN_WAIT_S = 10.0  # indexes are compared in a turn of our own, so that no writer fails because of it
@@ -159,7 +159,15 @@ def examine(path: Path, *, now: datetime, deep: bool = False) -> list[Finding]:
     """
     findings = list(look_around(path, now))
     if not path.is_file():
-        return [*findings, Finding("problem", "file", f"There is no file {path}.", "`kept projects list` shows where.")]
+        return [
+            *findings,
+            Finding(
+                "problem",
+                "file",
+                f"There is no file {path}.",
+                "`kept projects list` shows where each project is stored.",
+            ),
+        ]
     try:
         with translated(path):
             connection = look(path)
@@ -200,7 +208,7 @@ def _guarded(name: str, check: Check, checkup: Checkup) -> Iterator[Finding]:
     except KeptError as error:
         yield Finding("problem", name, error.message, FIX)
     except _NONSENSE:
-        yield Finding("problem", name, f"What the file holds for the check {name!r} cannot be read.", FIX)
+        yield Finding("problem", name, f"The data for the check {name!r} cannot be read.", FIX)
 
 
 def _check_schema(checkup: Checkup) -> Iterator[Finding]:
@@ -235,10 +243,10 @@ def _check_pages(checkup: Checkup) -> Iterator[Finding]:
     found = [str(verdict) for (verdict,) in checkup.connection.execute(f"pragma integrity_check({NAMED})")]
     verdicts = [verdict for verdict in found if "fts5" not in verdict.lower()]  # of these `_check_index` knows more
     if verdicts in ([], ["ok"]):
-        yield Finding("ok", "pages", "The integrity check of SQLite passed.")
+        yield Finding("ok", "pages", "SQLite's integrity check passed.")
     else:
         first = verdicts[0].splitlines()[-1][:100]
-        yield Finding("problem", "pages", f"The integrity check of SQLite failed, first at: {first}.", FIX)
+        yield Finding("problem", "pages", f"SQLite's integrity check failed. First problem: {first}.", FIX)
 
 
 def _check_checksums(checkup: Checkup) -> Iterator[Finding]:
@@ -249,7 +257,7 @@ def _check_checksums(checkup: Checkup) -> Iterator[Finding]:
         return
     if pages.reserved_bytes(first_pages) != pages.BYTES:
         message = "The pages of this file have no checksums: a changed byte in an index may go unnoticed."
-        yield Finding("note", CHECKSUMS, message, "`kept backup FILE`, then `kept restore FILE`, adds them.")
+        yield Finding("note", CHECKSUMS, message, "Run `kept backup FILE`, then `kept restore FILE`, to add them.")
         return
     with _turn(checkup.path) as has_turn:
         if not has_turn:
@@ -261,7 +269,7 @@ def _check_checksums(checkup: Checkup) -> Iterator[Finding]:
         message = f"Damaged, or written by another program: {named('page', wrong)}."
         yield Finding("problem", CHECKSUMS, message, FIX)
     else:
-        yield Finding("ok", CHECKSUMS, "Every page fits its checksum.")
+        yield Finding("ok", CHECKSUMS, "Every page matches its checksum.")
 
 
 def _check_facts(checkup: Checkup) -> Iterator[Finding]:
@@ -269,7 +277,7 @@ def _check_facts(checkup: Checkup) -> Iterator[Finding]:
     yield Finding("ok", "space", f"The space is {facts.get('space', 'a new one')}.")
     marks = [str(mark) for (mark,) in checkup.connection.execute("select mark from tombstones")]
     if damaged := sum(not is_tombstone(mark) for mark in marks):
-        message = f"{damaged} of {len(marks)} marks of erased memories are damaged: an import could bring those back."
+        message = f"{damaged} of {len(marks)} marks of erased memories are damaged: an import could bring them back."
         yield Finding("problem", "erase", message, FIX)
     for name, value in checkup.connection.execute("select name, value from meta"):
         if str(name).startswith(COUNTER):
@@ -294,14 +302,14 @@ def _check_wal(checkup: Checkup) -> Iterator[Finding]:
         rest = f"The WAL holds {unread} transactions behind damaged bytes." if unread else "The WAL does not hold them."
         yield Finding("problem", "wal", f"{message} {rest}", FIX)
     elif unread:
-        message = f"The WAL holds {unread} transactions that SQLite does not read."
-        yield Finding("note", "wal", f"{message} Either a power cut ended a write, or the WAL is damaged.")
+        message = f"The WAL holds {unread} transactions that SQLite ignores."
+        yield Finding("note", "wal", f"{message} Either a power cut interrupted a write, or the WAL is damaged.")
     bytes_used = wal.stat().st_size if wal.exists() else 0
     if bytes_used > _LARGE_WAL_BYTES:
         hint = "A program has been reading for a long time. End it."
         yield Finding("problem", "wal", f"The WAL has grown to {size(bytes_used)}.", hint)
     elif not found.is_behind(noted):
-        yield Finding("ok", "wal", f"No acknowledged write is missing. The WAL has {size(bytes_used)}.")
+        yield Finding("ok", "wal", f"No acknowledged write is missing. The WAL is {size(bytes_used)}.")
 
 
 def _check_records(checkup: Checkup) -> Iterator[Finding]:
@@ -312,7 +320,7 @@ def _check_records(checkup: Checkup) -> Iterator[Finding]:
         if damaged := [id for id in ids if sound_row(connection, noun, id) is None]:
             yield Finding("problem", noun.noun, f"Damaged: {named(noun.noun, damaged)}.", FIX)
         elif noun is Memory:
-            yield Finding("ok", noun.noun, f"All {len(ids)} memories fit their checksums.")
+            yield Finding("ok", noun.noun, f"All {len(ids)} memories match their checksums.")
     sql = "select at, body, uids, checksum from receipts"
     receipts = sum(rows.checksum(values) != checksum for *values, checksum in connection.execute(sql))
     if receipts:
@@ -338,7 +346,7 @@ def _check_conversations(checkup: Checkup) -> Iterator[Finding]:
     if damaged:
         yield Finding("problem", "messages", f"Damaged: {named('message', damaged)}.", FIX)
     else:
-        yield Finding("ok", "messages", f"All {len(ids)} messages fit their checksums.")
+        yield Finding("ok", "messages", f"All {len(ids)} messages match their checksums.")
 
 
 def _check_words(checkup: Checkup) -> Iterator[Finding]:
@@ -371,7 +379,7 @@ def _check_index(checkup: Checkup) -> Iterator[Finding]:
             return
         damaged = [shelf for shelf in INDEXES if not _is_index_whole(checkup.connection, shelf)]
     if damaged:
-        message = f"The search index of {' and '.join(damaged)} does not match its rows. Searches may miss some."
+        message = f"The search index of {' and '.join(damaged)} does not match its rows. Searches may miss results."
         yield Finding("problem", "index", message, REBUILD)
     else:
         yield Finding("ok", "index", "Every search index matches its rows.")
@@ -379,7 +387,7 @@ def _check_index(checkup: Checkup) -> Iterator[Finding]:
 
 @contextmanager
 def _turn(path: Path) -> Iterator[bool]:
-    """While nobody writes; False, if somebody does all the time."""
+    """Hold the turn in the block. Yields False if another process holds it for too long."""
     turns = Turns(path.with_name(path.name + ".lock"))
     try:
         turns.take(_TURN_WAIT_S)
@@ -427,7 +435,7 @@ def _check_statistics(checkup: Checkup) -> Iterator[Finding]:
     elif not weighed_wrong:
         yield Finding("ok", "statistics", "Row and word counts are right.")
     if listed_wrong := index.wrongly_listed(connection):
-        message = f"Duplicates may go unnoticed of {named('memory', listed_wrong)}."
+        message = f"Duplicates may go unnoticed: {named('memory', listed_wrong)}."
         yield Finding("problem", "index", message, REBUILD)
 
 
@@ -462,14 +470,14 @@ def _check_orphans(checkup: Checkup) -> Iterator[Finding]:
     broken = checkup.connection.execute("pragma foreign_key_check").fetchall()
     if broken:
         tables = ", ".join(sorted({str(table) for table, *_ in broken}))
-        message = f"{len(broken)} rows of {tables} refer to something that does not exist."
+        message = f"{len(broken)} rows of {tables} refer to rows that do not exist."
         yield Finding("problem", "orphans", message, FIX)
     uids = {uid_text(uid) for (uid,) in checkup.connection.execute("select uid from memories")}
     pairs: Any = checkup.connection.execute("select id, left, right from conflicts").fetchall()
     if ids := [id for id, *both in pairs if not uids.issuperset(both)]:
-        yield Finding("note", "orphans", f"About a memory that is not in this store: {named('conflict', ids)}.")
+        yield Finding("note", "orphans", f"Refers to a memory that is not in this store: {named('conflict', ids)}.")
     if not broken and not ids:
-        yield Finding("ok", "orphans", "No reference leads nowhere.")
+        yield Finding("ok", "orphans", "There are no broken references.")
 
 
 _CHECKS: dict[str, Check] = {

@@ -58,7 +58,7 @@ def check_journal(connection: apsw.Connection, *, is_deep: bool) -> Iterator[Fin
     if scan.damaged:
         yield Finding("problem", "journal", f"Damaged: {named('event', scan.damaged)}.", FIX)
     if wrong:
-        yield Finding("problem", "journal", f"The chain is broken: {'; '.join(wrong[:NAMED])}.", FIX)
+        yield Finding("problem", "journal", f"The journal's chain is broken: {'; '.join(wrong[:NAMED])}.", FIX)
     if not scan.damaged and not wrong:
         yield Finding("ok", "journal", f"All {n_events} events form an unbroken chain.")
     if scan.lost["events"]:

@@ -1,8 +1,8 @@
 """Repair a SQLite space: rebuild what can be derived, and rescue the rest into a new file.
 
-salvage.py finds what can be saved and makes a file of it; here is the order of things. Rule: a damaged file is never
-changed, deleted or replaced before a synced copy of it lies beside it. Only sound data is changed in place: indexes
-are rebuilt, and pages get the checksum of what they hold.
+salvage.py finds what can be saved and writes a new file; this module runs the steps in order. Rule: a damaged file is
+never changed, deleted or replaced before a synced copy of it lies beside it. Only sound data is changed in place:
+indexes are rebuilt, and pages get the checksum of what they hold.
 """
 
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ _NOT_OURS = frozenset({"sqlite", "disk", "permissions"})  # nothing that another
 
 
 def repair(path: Path, *, now: datetime) -> list[Finding]:
-    """Put right what `examine` finds, and say what was done and what is lost.
+    """Correct what `examine` finds, and report what was done and what is lost.
 
     Raises Busy when the file is in use, SchemaTooNew when it is of a newer Kept, and Corrupt when nothing could be
     saved; then it is as it was.
@@ -60,7 +60,7 @@ def seal_if_whole(path: Path, *, now: datetime) -> bool:
     """Another program may have copied our WAL into the database: if all that is there proves right, pages get the
     checksums that they lack. Whether all of them fit now.
 
-    Raises Busy when somebody writes all the time, so that not everything could be looked at.
+    Raises Busy when another process keeps writing, so that not everything could be checked.
     """
     if pages.bad_pages(path) and _is_whole_but_for_checksums(path, now):
         _seal(path)
@@ -104,7 +104,7 @@ def _seal(path: Path) -> list[Finding]:
             connection.close()
     if not wrong:
         return []  # somebody else was first
-    message = f"The content is right, but the checksum was not. Corrected: {named('page', wrong)}."
+    message = f"The content was right, but the checksum was not. Corrected: {named('page', wrong)}."
     return [Finding("ok", CHECKSUMS, message)]
 
 
@@ -165,7 +165,7 @@ def _rebuild(path: Path, now: datetime) -> list[Finding]:
         if saved.is_empty:
             raise Corrupt(
                 f"{path} holds nothing that Kept could recover.",
-                hint="It was left as it is. `kept restore FILE` brings back a backup.",
+                hint="The file is unchanged. `kept restore FILE` restores a backup.",
             )
         rebuilt = path.with_name(path.name + ".rebuilt")
         leftovers = [rebuilt.with_name(rebuilt.name + suffix) for suffix in BESIDE]
@@ -196,7 +196,7 @@ def _frames_that_sqlite_reads(path: Path) -> int:
         try:
             newest = int(connection.execute("select max(version) from migrations").get or 0)
             if newest > schema.LATEST:  # and not only a damaged number in the header
-                raise SchemaTooNew(f"{path} was written by a newer kept.", hint="Repair it with that one.")
+                raise SchemaTooNew(f"{path} was written by a newer kept.", hint="Repair it with that version.")
             return connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)[0]
         finally:
             connection.close()
@@ -213,7 +213,7 @@ def _alone_with(path: Path) -> Iterator[apsw.VFSFile]:
         except apsw.BusyError:
             raise Busy(
                 f"{path} is open in another program, so it cannot be replaced.",
-                hint="End what uses it (an MCP server, an agent, `kept serve`), and try again.",
+                hint="Close the program that uses it (an MCP server, an agent, `kept serve`), then try again.",
             ) from None
         try:
             yield file

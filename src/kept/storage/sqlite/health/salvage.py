@@ -216,7 +216,7 @@ def _column_orders() -> dict[type[Record], list[str]]:
 
 
 _KEPT_META = ("scrub", "backups_elsewhere")  # lists that must be readable, or they are as good as lost
-_BACKUP = "A backup may hold it: `kept restore FILE`."
+_BACKUP = "A backup may still have it: `kept restore FILE`."
 
 
 class Decided(Struct, frozen=True):
@@ -272,7 +272,7 @@ def _facts(saved: Saved, events: list[Event], now: datetime) -> tuple[dict[str, 
     if not saved.tombstones:
         return facts, []
     saved.tombstones.clear()  # they can be read with the lost key only
-    message = "The marks of erased memories are lost: an import could bring those back."
+    message = "The marks of erased memories are lost: an import could bring them back."
     return facts, [Finding("problem", "erase", message)]
 
 
@@ -456,9 +456,9 @@ def _what_is_lost(
     if lost_packs := sorted((saved.damaged_packs | packed) - saved.packed.keys() - spoken):
         findings.append(Finding("problem", "messages", f"Lost: the messages of {', '.join(lost_packs)}.", _BACKUP))
     if lost_events:
-        message = f"Lost: {named('event', lost_events)}. They can be neither shown nor undone."
+        message = f"Lost: {named('event', lost_events)}. Lost events can be neither shown nor undone."
         findings.append(Finding("problem", "journal", message))
     if lost_payloads:
-        message = f"Lost: the payload of {named('event', lost_payloads)}. They cannot be undone."
+        message = f"Lost: the payload of {named('event', lost_payloads)}. Events without a payload cannot be undone."
         findings.append(Finding("problem", "journal", message))
     return findings
