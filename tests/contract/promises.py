@@ -414,6 +414,31 @@ def promise_a_search_ranks_by_what_a_memory_brings_along(bench: Bench) -> None:
     assert [hit.memory.content for hit in cut] == ["alpha 6"]
 
 
+def promise_a_factor_lifts_a_memory_above_more_than_500_matches(bench: Bench) -> None:
+    """A8, C14: also where an engine chooses among many without reading them all."""
+    storage = bench.open()
+    now = START + timedelta(days=200)
+    brought: dict[str, dict[str, Any]] = {
+        "feedback": {"feedback": 3},
+        "recency": {"last_hit_at": now},
+        "use": {"use_count": 9},
+        "status": {"status": "pinned"},
+        "importance": {"importance": 0.9},
+        "kind": {"kind": "runbook"},
+    }
+    with storage.writing(stamp()) as tx:
+        for name, fields in brought.items():
+            tx.add(memory(f"alpha {name}", **fields), "remember")
+        for number in range(600):
+            tx.add(memory(f"alpha {number}"), "remember")
+    with bench.reopen(storage).reading() as reader:
+        for name in (*worth.FACTORS, "kind"):
+            assert name in brought, f"Add a memory that the factor {name} lifts to this promise."
+            ranking = Ranking(factors=(name,), kind_weights={"runbook": 5.0, "other": 1.0}, now=now)
+            (best,) = reader.search(["alpha"], limit=1, ranking=ranking)
+            assert best.memory.content == f"alpha {name}", f"storage/weights.py does not weigh the factor {name}"
+
+
 def _weigh(name: str, m: Memory, ranking: Ranking) -> float:
     assert ranking.now is not None
     return ranking.kind_weights.get(m.kind, 1.0) if name == "kind" else worth.FACTORS[name](m, ranking.now)

@@ -91,6 +91,34 @@ def test_the_first_five_of_koshi_are_those_of_fts5(lived_in: tuple[Path, FakeClo
             assert found == pytest.approx(best, rel=1e-5), query
 
 
+@pytest.mark.parametrize("n_memories", [600, 1_900])
+def test_a_kind_weight_that_a_person_set_lifts_a_memory_from_any_place(tmp_path: Path, n_memories: int) -> None:
+    """Candidates are chosen by the weights in force, and not by the defaults."""
+    settings = kept.Settings(recall_deadline_ms=60_000, kind_weights={"runbook": 5.0, "other": 1.0})
+    with kept.open(tmp_path / "m.db", clock=FakeClock(), settings=settings) as memory:
+        memory.remember_many(
+            Draft(content=f"Restart service n{number}x", kind="runbook" if number == 99 else "fact")
+            for number in range(n_memories)
+        )
+        (best, *_) = memory.recall("restart service", limit=2)
+    assert (best.memory.content, best.why["kind"]) == ("Restart service n99x", 5.0)
+
+
+def test_a_factor_that_the_profile_leaves_out_does_not_choose_candidates(tmp_path: Path) -> None:
+    """C14: in profile praxis a warning of little importance is a warning like any other."""
+    with kept.open(tmp_path / "m.db", clock=FakeClock(), settings=UNHURRIED) as memory:
+        memory.remember_many(
+            Draft(
+                content=f"Restart service n{number}x",
+                kind="warning" if number == 99 else "fact",
+                importance=0.1 if number == 99 else 0.9,
+            )
+            for number in range(600)
+        )
+        (best, *_) = memory.recall("restart service", limit=2, profile="praxis")
+    assert best.memory.content == "Restart service n99x"
+
+
 def test_days_of_a_memory_count_from_its_last_hit(tmp_path: Path) -> None:
     """A8, A9: reinforced today is as good as written today."""
     clock = FakeClock()

@@ -14,6 +14,7 @@ from kept.recall import score
 from kept.recall.candidates import Latencies
 from kept.recall.score import file_affinity
 from kept.recall.select import MOST_MISSES
+from kept.storage import weights
 from kept.tables import PROFILES
 from tests.builders import START, FakeClock
 from tests.builders import memory as a_memory
@@ -67,6 +68,17 @@ def test_every_factor_that_a_profile_names_has_a_function_and_every_function_is_
     assert worth.FACTORS.keys().isdisjoint(score.FACTORS)
     page = Path(__file__).parents[2] / "docs" / "recall.md"
     assert named <= set(re.findall(r"^\| (\w+) \|", page.read_text("utf-8"), re.MULTILINE)), "its formula in the docs"
+
+
+def test_every_factor_counts_where_a_storage_chooses_candidates() -> None:
+    """A factor that storage/weights.py does not know never lifts a memory above the cut, and nothing else would say so.
+
+    `files` depends on the files at hand: it orders the candidates and chooses none.
+    """
+    unknown = {*worth.FACTORS, *score.FACTORS} - weights.KNOWN
+    assert unknown == {"files"}, (
+        f"Add {sorted(unknown - {'files'})} to OTHERS in storage/weights.py (and its fields to Traits)."
+    )
 
 
 @pytest.mark.parametrize("profile", ["kept", "koshi", "praxis"])

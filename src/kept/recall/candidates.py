@@ -3,8 +3,10 @@
 Second step of the read path. An index scores every row that holds any of the words, so the commonest word decides what
 a search costs. Here only the rarest words are searched, as many as fit a budget of postings; the storage orders what
 they find by nearly our score, and the exact score over all words is computed for the best. A space smaller than the
-budget is searched with every word, hence exactly. `Latencies` watches how long recall takes and asks for fewer
-candidates while it is slow. Rule: what was found by the deadline is the answer, and the answer says so.
+budget is searched with every word. There the answer is exact, but for what the storage's order does not know: it
+rounds factors to 4 %, and knows neither the latest uses nor the factor `files`. `Latencies` watches how long recall
+takes and asks for fewer candidates while it is slow. Rule: what was found by the deadline is the answer, and the
+answer says so.
 """
 
 import math

@@ -2,8 +2,10 @@
 
 A search that finds thousands of rows weighs them by length, feedback, age and the like before it reads any. Looking
 that up row by row would take a microsecond each. Here it lies in blobs, a thousand memories to a row, read at once:
-ranking.py asks for the heaviest, and engines store the rows. Rule: these numbers choose candidates and nothing else.
-They are rounded, and a missing one counts as average; the exact score comes from the memory itself.
+ranking.py asks for the heaviest, and engines store the rows. A ranking with other factors or kind weights than those
+that are packed reads them from the rows of all matches (`Traits`), half a microsecond each. A factor that is missing
+in OTHERS never lifts a memory above the cut. Rule: these numbers choose candidates and nothing else. They are rounded,
+and a missing one counts as average; the exact score comes from the memory itself.
 """
 
 import math
@@ -17,7 +19,7 @@ from heapq import nlargest
 from typing import NamedTuple, Protocol
 
 from kept import bm25, text, worth
-from kept.model import Memory, Status
+from kept.model import Memory, Status, replace
 from kept.ports import Ranking
 from kept.storage.shared import damaged
 from kept.tables import KIND_WEIGHTS, by_kind
@@ -36,8 +38,29 @@ ChunkRow = tuple[int, bytes, bytes, bytes, bytes]  # its stamp; by id: lengths, 
 Chunks = dict[int, list[bytearray]]  # those that a writer knows, to change them
 
 
+class Traits(NamedTuple):
+    """The fields of a memory behind its other factors."""
+
+    kind: str
+    importance: float
+    use_count: int
+    status: Status
+
+
+# The factors that are neither feedback nor recency. A new one is read from the rows; to pack it as well, name it in
+# PACKED, and add a migration that makes the weights again.
+OTHERS: Mapping[str, Callable[[Traits, Mapping[str, float]], float]] = {
+    "kind": lambda traits, kind_weights: by_kind(kind_weights, traits.kind),
+    "importance": lambda traits, kind_weights: worth.importance_factor(traits.importance),
+    "use": lambda traits, kind_weights: worth.use_factor(traits.use_count),
+    "status": lambda traits, kind_weights: worth.STATUS_FACTOR[traits.status],
+}
+PACKED = frozenset({"kind", "importance", "use", "status"})  # in one byte, by tables.KIND_WEIGHTS
+KNOWN = frozenset({"feedback", "recency", *OTHERS})
+
+
 class ChunkRows(Protocol):
-    """The rows in which an engine keeps the numbers: one for each chunk."""
+    """The rows in which an engine keeps the numbers, one for each chunk; and the memories they are about."""
 
     def last_id(self) -> int:
         """The largest id of a memory; 0 when there is none."""
@@ -47,6 +70,9 @@ class ChunkRows(Protocol):
 
     def chunks(self, numbers: Sequence[int]) -> dict[int, ChunkRow]:
         """The rows of these chunks."""
+
+    def traits(self, ids: Sequence[int]) -> Iterable[tuple[int, Traits]]:
+        """The traits of these memories, as far as they exist."""
 
 
 class Numbers(NamedTuple):
@@ -104,6 +130,12 @@ class Weights:
         """Of these ids those that promise most by gain, length and weight; and their weights, by the ranking."""
         if not limit:
             return {}
+        if not (_is_plain(ranking) or _is_packed(ranking)):
+            factor_of = _others_of(rows.traits([*gains]), ranking)
+            gains = {id: gain * factor_of.get(id, 1.0) for id, gain in gains.items()}
+            plain = replace(ranking, factors=tuple(name for name in ranking.factors if name not in OTHERS))
+            heaviest = self.heaviest(rows, gains, plain, average_words, limit)
+            return {id: weight * factor_of.get(id, 1.0) for id, weight in heaviest.items()}
         numbers = self.read(rows, up_to=max(gains, default=0))
         promises = self._promises(numbers, ranking, max(1, round(average_words)))
         by_promise, by_day, days = _factors(), _recency_table(ranking), numbers.days
@@ -160,15 +192,25 @@ def _to_change(row: ChunkRow | None) -> list[bytearray]:
 
 def _numbers_of(memory: Memory) -> tuple[int, int, int, int]:
     length = min(255, 1 + round(_STEPS * math.log2(1 + text.words_and_length(memory.content)[1])))
-    other = _other(memory.kind, memory.importance, memory.use_count, memory.status)
+    other = _packed(Traits(memory.kind, memory.importance, memory.use_count, memory.status))
     return length, _byte(memory.feedback), other, _day(memory.last_hit_at or memory.created_at)
 
 
 @lru_cache(maxsize=1024)  # most new memories are alike in this
-def _other(kind: str, importance: float, use_count: int, status: Status) -> int:
-    rest = by_kind(KIND_WEIGHTS, kind) * worth.importance_factor(importance)
-    rest *= worth.use_factor(use_count) * worth.STATUS_FACTOR[status]
-    return _byte(round(_STEPS * math.log2(rest)) if rest > 0 else -_MIDDLE)
+def _packed(traits: Traits) -> int:
+    product = math.prod(factor(traits, KIND_WEIGHTS) for name, factor in OTHERS.items() if name in PACKED)
+    return _byte(round(_STEPS * math.log2(product)) if product > 0 else -_MIDDLE)
+
+
+def _others_of(traits: Iterable[tuple[int, Traits]], ranking: Ranking) -> dict[int, float]:
+    """Id → the product of the other factors that the ranking names."""
+    factors = [OTHERS[name] for name in ranking.factors if name in OTHERS]
+
+    @cache  # most memories are alike in this
+    def product(traits: Traits) -> float:
+        return math.prod(factor(traits, ranking.kind_weights) for factor in factors)
+
+    return {id: product(own) for id, own in traits}
 
 
 def wrong(rows: ChunkRows, kept: Iterable[tuple[int, int, datetime]]) -> list[int]:
@@ -212,8 +254,13 @@ def _weigher(numbers: Numbers, ranking: Ranking) -> Callable[[int], float]:
 
 
 def _is_plain(ranking: Ranking) -> bool:
-    """Whether no factor counts that is among the others."""
-    return {"importance", "use", "status", "kind"}.isdisjoint(ranking.factors)
+    """Whether none of the other factors counts."""
+    return OTHERS.keys().isdisjoint(ranking.factors)
+
+
+def _is_packed(ranking: Ranking) -> bool:
+    """Whether the other factors that count are the packed ones, all of them, with the kinds weighed alike."""
+    return OTHERS.keys() & set(ranking.factors) == PACKED and ranking.kind_weights == KIND_WEIGHTS
 
 
 @lru_cache(maxsize=4_096)

@@ -22,7 +22,7 @@ from kept.storage.shared import damaged, indexes
 from kept.storage.sqlite import rows
 from kept.storage.sqlite.connection import View
 from kept.storage.sqlite.encoding import moment
-from kept.storage.weights import ChunkRow, Chunks, Weights
+from kept.storage.weights import ChunkRow, Chunks, Traits, Weights
 
 _CHUNK_COLUMNS = "stamp, lengths, feedbacks, others, days"
 _REPLACE_CHUNK = f"insert or replace into weights (chunk, {_CHUNK_COLUMNS}) values (?, ?, ?, ?, ?, ?)"
@@ -89,6 +89,13 @@ class SqliteIndex:
             from json_each(?) short
             cross join memories m on m.id = short.value"""
         return [(id, Prepared(*prepared)) for id, *prepared in self._view.fetch(sql, (rows.json_text(ids),))]
+
+    def traits(self, ids: Sequence[int]) -> Iterable[tuple[int, Traits]]:
+        sql = f"""
+            select m.id, {", ".join(f"m.{column}" for column in Traits._fields)}
+            from json_each(?) matches
+            cross join memories m on m.id = matches.value"""
+        return [(id, Traits(*traits)) for id, *traits in self._view.fetch(sql, (rows.json_text(ids),))]
 
     def memories(
         self, ids: Sequence[int], words: Sequence[str] = (), where: Where = ANYWHERE
