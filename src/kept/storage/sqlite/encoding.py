@@ -85,7 +85,8 @@ def microseconds(at: datetime | None) -> int | None:
     return None if at is None else (at - _EPOCH) // _MICROSECOND
 
 
-def moment(stored: Any) -> Any:
+@lru_cache(maxsize=4096)  # most memories have one moment in two fields
+def moment(stored: int | None) -> Any:
     """The moment that `microseconds` was given."""
     return None if stored is None else _EPOCH + timedelta(microseconds=stored)
 

@@ -49,10 +49,7 @@ _CODES: Mapping[str, _Code] = {
     "use_count": _NUMBER,
     "tags": _STRINGS,
     "files": _STRINGS,
-    "data": (
-        lambda data: None if data is None else json_text(data),
-        lambda stored: None if stored is None else from_json(stored),
-    ),
+    "data": (lambda data: None if data is None else json_text(data), from_json),
     **{field.name: (microseconds, moment) for field in msgspec.structs.fields(Memory) if field.name.endswith("_at")},
 }
 _SOURCE_COLUMNS = ("source", "agent", "session_id", "task_id", "narrative_id", "source_file", "source_line")
@@ -60,7 +57,7 @@ _SOURCE_COLUMNS = ("source", "agent", "session_id", "task_id", "narrative_id", "
 _FIELDS = tuple(name for name in Memory.__struct_fields__ if name not in ("space", "source"))
 _field_values = operator.attrgetter(*_FIELDS)
 _ENCODERS = [(at, _CODES[name][0]) for at, name in enumerate(_FIELDS) if name in _CODES]
-_DECODERS = [(name, decode) for name, (_, decode) in _CODES.items() if decode]
+_DECODERS = [(_FIELDS.index(name), decode) for name, (_, decode) in _CODES.items() if decode]
 _CONTENT_AT = _FIELDS.index("content")
 PREPARED = Prepared.__struct_fields__
 
@@ -169,10 +166,12 @@ def is_as_written(noun: type[Record], row: Sequence[Any]) -> bool:
 def to_memory(row: Sequence[Any], space: str) -> Memory:
     """A memory from its columns in order. Raises Corrupt when they are not what was written."""
     verify(Memory, row)
-    fields = dict(zip(_FIELDS, row, strict=False))
-    for name, decode in _DECODERS:
-        fields[name] = decode(fields[name])
-    fields["content"] = encoding.content_text(row[_CONTENT_AT], row[_WORDS_AT])
+    values = [*row[: len(_FIELDS)]]
+    for at, decode in _DECODERS:
+        if values[at] is not None:
+            values[at] = decode(values[at])
+    values[_CONTENT_AT] = encoding.content_text(row[_CONTENT_AT], row[_WORDS_AT])
+    fields = dict(zip(_FIELDS, values, strict=True))
     return Memory(space=space, source=_source(*row[len(_FIELDS) : len(MEMORY_COLUMNS)]), **fields)
 
 
