@@ -38,7 +38,7 @@ class SqliteMessages:
         self._view = view
 
     def session(self, name: str) -> Session | None:
-        sql = f"select {', '.join(rows.columns_of(Session))} from sessions where name = ?"
+        sql = f"{rows.select_sql(Session)} where name = ?"
         found = self._view.fetch(sql, (name,))
         return rows.to_record(Session, found[0], self._view.space) if found else None
 

@@ -37,13 +37,12 @@ class SqliteReader(IndexReader, MessageReader, VectorReading):
         self.message_rows = SqliteMessages(view)
 
     def get(self, noun: type[R], id: int) -> R | None:
-        sql = f"select {', '.join(rows.columns_of(noun))} from {rows.table_of(noun)} where id = ?"
-        found = self.view.fetch(sql, (id,))
+        found = self.view.fetch(f"{rows.select_sql(noun)} where id = ?", (id,))
         return rows.to_record(noun, found[0], self.space) if found else None
 
     def all(self, noun: type[R]) -> list[R]:
-        sql = f"select {', '.join(rows.columns_of(noun))} from {rows.table_of(noun)} order by id"
-        return [rows.to_record(noun, row, self.space) for row in self.view.fetch(sql)]
+        found = self.view.fetch(f"{rows.select_sql(noun)} order by id")
+        return [rows.to_record(noun, row, self.space) for row in found]
 
     def select(
         self, where: Where = LIVE, *, limit: int = 50, after: int | None = None, oldest_first: bool = False

@@ -37,7 +37,10 @@ def from_json(text: str) -> Any:
 # How fields of a memory are stored that are not stored as they are: to the column, and back.
 _Code = tuple[Callable[[Any], Any], Callable[[Any], Any] | None]  # None: as it is
 _decode_strings = msgspec.json.Decoder(tuple[str, ...]).decode
-_STRINGS: _Code = (json_text, lambda stored: () if stored == "[]" else _decode_strings(stored))
+_STRINGS: _Code = (
+    lambda strings: json_text(strings) if strings else "[]",
+    lambda stored: () if stored == "[]" else _decode_strings(stored),
+)
 _REAL: _Code = (lambda value: value + 0.0, None)  # as SQLite gives it back, or the checksum would not match: no -0.0
 _NUMBER: _Code = (int, None)
 _CODES: Mapping[str, _Code] = {
@@ -49,7 +52,7 @@ _CODES: Mapping[str, _Code] = {
     "use_count": _NUMBER,
     "tags": _STRINGS,
     "files": _STRINGS,
-    "data": (lambda data: None if data is None else json_text(data), from_json),
+    "data": (json_text, from_json),
     **{field.name: (microseconds, moment) for field in msgspec.structs.fields(Memory) if field.name.endswith("_at")},
 }
 _SOURCE_COLUMNS = ("source", "agent", "session_id", "task_id", "narrative_id", "source_file", "source_line")
@@ -83,6 +86,7 @@ _TABLES: Mapping[type[Record], tuple[str, tuple[str, ...]]] = {
 _WRITTEN = {
     noun: tuple(c for c in columns if c != "shelf") for noun, (_, columns) in _TABLES.items()
 }  # it is generated
+_SELECTS = {noun: f"select {', '.join(columns)} from {table}" for noun, (table, columns) in _TABLES.items()}
 _INSERTS = {
     noun: f"insert into {_TABLES[noun][0]} ({', '.join(columns)}) values ({', '.join('?' * len(columns))})"
     for noun, columns in _WRITTEN.items()
@@ -102,6 +106,11 @@ def table_of(noun: type[Record]) -> str:
 def columns_of(noun: type[Record]) -> tuple[str, ...]:
     """Every column that is read, in the order in which `to_record` takes them; the last one is the checksum."""
     return _TABLES[noun][1]
+
+
+def select_sql(noun: type[Record]) -> str:
+    """The beginning of a statement that reads records: the columns in the order in which `to_record` takes them."""
+    return _SELECTS[noun]
 
 
 def insert_sql(noun: type[Record]) -> str:
@@ -147,7 +156,8 @@ def _memory_values(memory: Memory, prepared: Prepared) -> tuple[Any, ...]:
     """The values of MEMORY_COLUMNS and PREPARED."""
     values = [*_field_values(memory)]
     for at, encode in _ENCODERS:
-        values[at] = encode(values[at])
+        if values[at] is not None:
+            values[at] = encode(values[at])
     values[_CONTENT_AT] = encoding.content_blob(memory.content, prepared.words)
     return (*values, *_astuple(memory.source), *_astuple(prepared))
 

@@ -103,7 +103,7 @@ def ids_of(connection: apsw.Connection, noun: type[Record]) -> list[int]:
 
 def sound_row(connection: apsw.Connection, noun: type[Record], id: int) -> tuple[Any, ...] | None:
     """The stored row, or None when it cannot be read or is not what was written."""
-    sql = f"select {', '.join(rows.columns_of(noun))} from {rows.table_of(noun)} where id = ?"
+    sql = f"{rows.select_sql(noun)} where id = ?"
     try:
         row = connection.execute(sql, (id,)).fetchone()
         if row is not None:
