@@ -45,7 +45,7 @@ def parse_ref(ref: int | str) -> Ref:
             if 0 < int(digits) <= MAX_ID:
                 return Ref(id=int(digits), is_global=bool(letter))
     raise InvalidInput(
-        f"Not a memory ref: {_short(ref)}.",
+        f"{_short(ref)} is not a memory ref.",
         hint="A ref looks like 42, g42 (global) or [id:42]. `kept list` shows refs.",
     )
 
@@ -55,7 +55,9 @@ def parse_conflict_ref(ref: int | str) -> int:
     text = str(ref).strip()
     match = _CONFLICT.fullmatch(text if text[:1] in "cC" else f"c{text}")
     if not match or not 0 < int(match[1]) <= MAX_ID:
-        raise InvalidInput(f"Not a conflict ref: {_short(ref)}.", hint="It looks like c7. `kept conflicts` shows them.")
+        raise InvalidInput(
+            f"{_short(ref)} is not a conflict ref.", hint="It looks like c7. `kept conflicts` shows them."
+        )
     return int(match[1])
 
 
@@ -67,7 +69,7 @@ def parse_event_ref(event: int | str) -> Ref:
         wanted = Ref()
     if not wanted.id:
         raise InvalidInput(
-            f"Not an event: {_short(event)}.", hint="It looks like 12, or g12 (global). `kept history` shows them."
+            f"{_short(event)} is not an event.", hint="It looks like 12, or g12 (global). `kept history` shows them."
         )
     return wanted
 

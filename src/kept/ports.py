@@ -1,4 +1,4 @@
-"""What can be plugged in: the shape of a storage, and of the few things a host may replace.
+"""Interfaces: a storage, and the few other things that a host may replace.
 
 A storage is opened for one space and never looks beyond it. It keeps rows and an index and
 holds no policy: which memory is worth keeping, who may see it, and what a change means are
@@ -21,7 +21,7 @@ R = TypeVar("R", bound=Record)
 
 
 class Stamp(Struct, frozen=True, kw_only=True):
-    """Who does something, when, and as part of what: the same for every event of one facade call."""
+    """The actor, time and group of a change: the same for every event of one facade call."""
 
     group: str
     at: datetime
@@ -30,10 +30,10 @@ class Stamp(Struct, frozen=True, kw_only=True):
 
 
 class Where(Struct, frozen=True, kw_only=True):
-    """Which memories are meant. Empty means "don't care"; several words in one field mean "any of them".
+    """A filter for memories. An empty field matches everything; several values in one field mean "any of them".
 
-    `shelf` is live (the default), archive, forgotten, or any. What was forgotten is in no
-    other shelf than its own and `any`.
+    `shelf` is live (the default), archive, forgotten, or any. A forgotten memory is only on the shelves
+    `forgotten` and `any`.
     """
 
     shelf: Shelf = "live"
@@ -55,13 +55,13 @@ class Where(Struct, frozen=True, kw_only=True):
 
 
 class Period(Struct, frozen=True, kw_only=True):
-    """A stretch of time: from `since` on, and before `until`; None is open. What has no time is in `ALWAYS` alone."""
+    """A time span: from `since` on, and before `until`; None is open. A record without a time is only in `ALWAYS`."""
 
     since: datetime | None = None
     until: datetime | None = None
 
     def holds(self, at: datetime | None) -> bool:
-        """Whether that moment lies in it."""
+        """Whether the period contains that moment."""
         if at is None:
             return self == ALWAYS
         return (self.since is None or at >= self.since) and (self.until is None or at < self.until)
@@ -74,23 +74,23 @@ COMMON_HANDLE = 32
 
 
 class Deadline(Struct, frozen=True):
-    """When an answer is due, on the stopwatch of whoever asks. Each storage turns it into what its engine offers."""
+    """When an answer is due, on the caller's stopwatch. Each storage enforces it in the way its engine allows."""
 
     timer: Callable[[], float]
     at: float = inf
 
     @property
     def left_s(self) -> float:
-        """The seconds that are left; 0 or less once it is over."""
+        """The seconds that are left; 0 or less after the deadline."""
         return self.at - self.timer()
 
     def is_over(self) -> bool:
-        """Whether the answer is late."""
+        """Whether the deadline has passed."""
         return self.timer() >= self.at
 
 
 class TooLate(Exception):
-    """A search was given up because its deadline was over. Never leaves the read path."""
+    """A search was stopped at its deadline. Never leaves the read path."""
 
 
 class Prepared(Struct, frozen=True):
@@ -110,7 +110,7 @@ class Prepared(Struct, frozen=True):
 
 
 class Ranking(Struct, frozen=True, kw_only=True):
-    """How a search orders what it finds: by BM25 times what a memory brings along to every query.
+    """How a search orders its matches: by BM25 times the factors of the memory itself.
 
     `columns` says what a word counts in each column of `Prepared`. `factors` are names of worth.FACTORS, taken at the
     moment `now`, and "kind", for which `kind_weights` has the numbers. `relevance` tells how well a memory fits all
@@ -139,7 +139,7 @@ class Found(Struct, frozen=True):
 
 
 class Statistics(Struct, frozen=True):
-    """What BM25 needs to know of a corpus. Statistics of two spaces add up to those of their union."""
+    """The statistics of a corpus that BM25 needs. Those of two spaces can be added."""
 
     rows: int = 0
     words: int = 0
@@ -162,7 +162,7 @@ class Scrubbed(Struct, frozen=True, kw_only=True):
 
 
 class BackedUp(Struct, frozen=True, kw_only=True):
-    """What a backup holds, counted in the backup itself."""
+    """The content of a backup, counted in the backup itself."""
 
     path: str
     memories: int
@@ -171,7 +171,7 @@ class BackedUp(Struct, frozen=True, kw_only=True):
 
 
 class Restored(Struct, frozen=True, kw_only=True):
-    """What is there after going back to a backup, and where the state before it was kept."""
+    """The result of a restore, and the file that keeps the previous state."""
 
     memories: int
     events: int
@@ -218,7 +218,7 @@ class Messages(Protocol):
 
 
 class VectorState(Struct, frozen=True):
-    """Of which model a space keeps vectors, how many memories have theirs, and how many still wait for it."""
+    """The model of a space's vectors, how many memories have one, and how many do not have one yet."""
 
     model: str | None = None
     done: int = 0
@@ -242,7 +242,7 @@ class VectorReader(Protocol):
 
 
 class Reader(Messages, VectorReader, Protocol):
-    """A consistent look at one space: everything read through it is of one moment."""
+    """A consistent view of one space: everything read through it is of one moment."""
 
     space: str
 
@@ -288,7 +288,7 @@ class Reader(Messages, VectorReader, Protocol):
         """
 
     def vocabulary(self, beginning: str, where: Where = LIVE, *, limit: int) -> list[str]:
-        """Words of the index that begin so, in order: what a misspelt or unfinished word could have meant."""
+        """Words of the index with this prefix, in order: corrections for a misspelt or unfinished word."""
 
     def statistics(self, words: Sequence[str], where: Where = LIVE) -> Statistics:
         """Rows, words, tokens, and rows with each word, of the shelf and scope of `where`.
@@ -297,13 +297,13 @@ class Reader(Messages, VectorReader, Protocol):
         """
 
     def counters(self) -> dict[str, int]:
-        """What bookkeeping has counted, by name."""
+        """The counters of bookkeeping, by name."""
 
     def links(self, id: int) -> list[tuple[int, float, datetime]]:
         """The memories linked to this one, strongest first: (id, strength, last recalled together)."""
 
     def receipt(self, id: int | None = None) -> tuple[int, datetime, dict[str, Any]] | None:
-        """What a recall noted about itself: (id, when, body); the newest when no id is given."""
+        """The receipt of a recall: (id, when, body); the newest when no id is given."""
 
     def events(
         self,
@@ -321,10 +321,9 @@ class Reader(Messages, VectorReader, Protocol):
 
 
 class Transaction(Reader, Protocol):
-    """A turn to write. All of it becomes true together when the block ends, or nothing does.
+    """A write transaction. All of it is committed when the block ends, or nothing is.
 
-    Every change appends its event to the journal in the same stroke; there is no way to
-    change a record without one.
+    Every change also appends its event to the journal; there is no way to change a record without one.
     """
 
     stamp: Stamp
@@ -333,13 +332,13 @@ class Transaction(Reader, Protocol):
         """Store a new record (id 0) and return it with its id. An id is never given twice."""
 
     def put(self, record: R, action: str) -> R:
-        """Make `record` the truth for its id. Raises NotFound if the id is not there."""
+        """Replace the stored record that has this id. Raises NotFound if there is none."""
 
     def put_many(self, memories: Sequence[Memory], action: str) -> None:
-        """As `put` does for each of these memories, which differ: only that many at once may be faster."""
+        """Call `put` for each of these distinct memories; a batch may be faster."""
 
     def remove(self, record: Record, action: str) -> None:
-        """Take a small record (an alias) away. A memory is archived by `put` and leaves by `erase` only."""
+        """Remove a small record (an alias). A memory is archived by `put` and removed only by `erase`."""
 
     def append(self, messages: Sequence[Message]) -> list[Message]:
         """Add messages at the end of their sessions and return them with their numbers.
@@ -350,53 +349,53 @@ class Transaction(Reader, Protocol):
         """
 
     def pack(self, session: str) -> int:
-        """Compress the messages of a session and take them out of the search; how many there were."""
+        """Compress the messages of a session and remove them from the search. Returns how many there were."""
 
     def unpack(self, session: str) -> int:
-        """Make a packed session searchable again; how many messages it has."""
+        """Make a packed session searchable again. Returns how many messages it has."""
 
     def erase_messages(self, session: str, ids: Sequence[str] | None = None) -> int:
-        """Leave nothing of a session, or nothing but the place of the messages with these ids; how many there were.
+        """Erase a whole session, or the messages with these ids. Returns how many there were.
 
         A single message stays in its place as `[erased]`, so that a transcript keeps its numbers.
         """
 
     def erase(self, memory: Memory, action: str = "erase") -> None:
-        """Leave no trace of the memory but the fact that it was erased: row, index, and every payload of its events."""
+        """Erase the memory's row, its index entries and every payload of its events; only the fact itself is kept."""
 
 
 class Bookkeeping(Protocol):
-    """Recall's own notes: cheap, not in the journal, and lost when the machine loses power at the wrong moment."""
+    """Recall's own notes: cheap, not in the journal, and possibly lost in a power cut."""
 
     def count_uses(self, ids: Sequence[int], at: datetime) -> None:
-        """One more use for each memory, now."""
+        """Count one more use for each memory, now."""
 
     def link(self, ids: Sequence[int], at: datetime) -> None:
-        """These were recalled together: strengthen the link between each two of them."""
+        """Strengthen the link between each two of these memories, which were recalled together."""
 
     def count(self, counters: Mapping[str, int]) -> None:
         """Add to named counters, such as `refused:chatter`."""
 
     def choose_model(self, model: str | None) -> None:
-        """Keep vectors of this model from now on: every memory waits for one. None: no vectors, and none is left."""
+        """Keep vectors of this model from now on; every memory needs a new one. None: remove all vectors."""
 
     def save_vectors(self, model: str, vectors_made: Sequence[tuple[Memory, bytes]]) -> None:
-        """Keep the vectors of these memories, unless their text, or the model, is another one by now."""
+        """Save the vectors of these memories, unless their text or the model has changed since."""
 
     def save_receipt(self, body: dict[str, Any], uids: Sequence[str], at: datetime) -> int:
-        """Note what was asked and answered; `uids` are the memories it speaks of, with which it will be erased.
+        """Save a receipt; `uids` are the memories it names, and it is erased with any of them.
 
-        Only the newest some hundred are kept.
+        Only the newest few hundred are kept.
         """
 
 
 class Storage(Protocol):
-    """One space, durably or not, behind one small door."""
+    """One space: read it, write it, note usage."""
 
     space: str
 
     def reading(self) -> AbstractContextManager[Reader]:
-        """Look at one consistent state. Waits for no writer."""
+        """Read one consistent state. Waits for no writer."""
 
     def writing(
         self, stamp: Stamp, *, urgent: bool = False, wait_s: float | None = None
@@ -404,53 +403,53 @@ class Storage(Protocol):
         """Take a turn to write. Raises Busy, naming the holder, if none was free within the time limit.
 
         `urgent` is a hint: something is to be removed (forget, erase), which should work even on a full disk.
-        `wait_s`: wait at most this long, instead of as long as the storage was told to; 0 is not at all.
+        `wait_s`: wait at most this long, instead of the storage's own limit; 0 does not wait.
         """
 
     def in_bulk(self) -> AbstractContextManager[None]:
-        """A hint: hundreds of memories are about to be archived. Be quick about each, and tidy up at the end."""
+        """A hint that hundreds of memories will be archived: the storage may defer index work to the end."""
 
     def bookkeeping(self) -> AbstractContextManager[Bookkeeping | None]:
-        """Note usage without waiting: None when somebody else is writing, and then it is skipped."""
+        """Note usage without waiting. None when another writer is active; the caller then skips it."""
 
     def lease(self, name: str) -> AbstractContextManager[bool]:
-        """Work that only one process at a time should do: True while it is ours, False when somebody else has it.
+        """A lease on work for one process at a time: True if it is ours, False if another process has it.
 
-        A lease outlives no holder: one whose process has died is free again, at once or when it expires.
+        A lease does not outlive its holder: if the process dies, it is free again, at once or when it expires.
         """
 
     def describe(self) -> dict[str, Any]:
         """Facts about this storage for `kept status`: its kind, place, size in bytes, schema version."""
 
     def close(self) -> None:
-        """Let go of files and connections. Closing twice is allowed."""
+        """Close files and connections. Closing twice is allowed."""
 
 
 @runtime_checkable
 class FileStorage(Storage, Protocol):
-    """A storage in files of its own, which it can clean of what was erased, back up and restore.
+    """A storage in files of its own, which can be scrubbed, backed up and restored.
 
     Optional: `kept.storage.as_file` asks for it. A database server has its own ways to do these things.
     """
 
     def scrub(self) -> Scrubbed:
-        """Finish what `erase` began, in the files of the storage and in the backups it keeps of them."""
+        """Finish an erasure in the files of the storage and in its automatic backups."""
 
     def back_up(self, target: Path) -> BackedUp:
         """Write a checked copy of this moment to a new file, while others read and write. Never overwrites one."""
 
     def restore_from(self, source: Path, *, overwrite_newer: bool = False) -> Restored:
-        """Go back to what a backup holds. What was there is kept as a file, and what was erased stays erased.
+        """Restore a backup. The previous state is kept as a file, and erased memories stay erased.
 
         Raises NotAllowed when the storage has changed since the backup was made, unless `overwrite_newer`.
         """
 
 
 class Embedder(Protocol):
-    """What turns texts into rows of numbers, such that texts which mean nearly the same point nearly the same way.
+    """Turns texts into vectors, such that texts of similar meaning point in similar directions.
 
-    `model` is its name, which is kept beside every vector: those of two models cannot be compared, and one that gives
-    longer rows, say, is another model.
+    `model` is its name, which is stored with every vector: vectors of two models cannot be compared. A model with
+    another vector length needs another name.
     """
 
     model: str

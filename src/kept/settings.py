@@ -115,7 +115,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 HELP: Mapping[str, Mapping[str, str]] = {
     "recall": {
         "profile": "How hits are scored: by all factors (kept), also by vectors (hybrid), or as koshi or praxis did.",
-        "search_provider": "What finds candidates: words (fts5), or words and vectors (hybrid).",
+        "search_provider": "How candidates are found: by words (fts5), or by words and vectors (hybrid).",
         "vector_model": "Model that makes vectors; none: wordllama, which comes with the extra `vector`.",
         "vector_weight": "Weight of the cosine in the match of profile hybrid.",
         "text_weight": "Weight of BM25 in the match of profile hybrid.",
@@ -124,10 +124,10 @@ HELP: Mapping[str, Mapping[str, str]] = {
     },
     "feedback": {
         "reinforce_weight": "Points that a reinforce adds to a memory's feedback.",
-        "demote_weight": "Points that a demote takes from a memory's feedback.",
+        "demote_weight": "Points that a demote subtracts from a memory's feedback.",
     },
     "writing": {
-        "auto_memory": "Whether memories are taken from conversations without being asked.",
+        "auto_memory": "Whether memories are extracted from conversations automatically.",
         "preset": "How selective automatic memory is; manual: nothing is promoted automatically.",
         "quarantine_hours": "Hours until an automatic memory is confirmed, if it was used, or else loses importance.",
         "redact_email": "Whether e-mail addresses are redacted, as secrets always are.",
@@ -135,7 +135,7 @@ HELP: Mapping[str, Mapping[str, str]] = {
     "briefing": {
         "briefing_max_tokens": "Maximum tokens of a briefing.",
         "briefing_max_percent": "Maximum share of the remaining context that a briefing takes, in percent.",
-        "briefing_shares": "Ratio in which the tiers share the room of a briefing.",
+        "briefing_shares": "Ratio in which the tiers share the tokens of a briefing.",
     },
     "sessions": {
         "session_retention_days": "Days until a finished session is compressed; it stays searchable.",
@@ -147,7 +147,7 @@ HELP: Mapping[str, Mapping[str, str]] = {
         "checkpoint_every_messages": "Messages after which a session's findings are saved, in case of a crash.",
     },
     "upkeep": {
-        "retention": "What is archived: by shelf life and size (kept), also by number (praxis), only by size (koshi).",
+        "retention": "How archiving decides: by age and size (kept), also by number (praxis), or only by size (koshi).",
         "max_size_bytes": "Size of the live memories and their index above which the least valuable are archived.",
         "max_memories": "Number of live memories above which the least valuable are archived; none: as retention says.",
         "auto_upkeep": "Whether a little upkeep runs automatically, at each opening and at every fiftieth recall.",
@@ -160,7 +160,7 @@ HELP: Mapping[str, Mapping[str, str]] = {
         "max_memory_chars": "Maximum characters of the readable memory file.",
     },
     "storage": {
-        "write_wait_s": "Seconds that a write waits for its turn before it is refused as busy.",
+        "write_wait_s": "Seconds that a write waits for its turn before it fails as busy.",
         "backup_daily": "Whether the first write of a day makes a backup.",
         "backups_kept": "Number of daily backups kept; the oldest is deleted.",
     },
@@ -295,7 +295,7 @@ def _row_name(field: Field, given: Any, where: str) -> str:
     row = canonical_kind(given) if isinstance(given, str) else ""
     is_word = bool(row) and len(row) <= 64 and f"_{row}".isidentifier()
     if not is_word or canonical_kind(row) != row:
-        message = f"{where}: {field.name} has a row {shown(given)}, which can't be a kind."
+        message = f"{where}: {field.name} has a row {shown(given)}, which cannot be a kind."
         raise SettingsError(message, hint="A kind consists of letters, digits and underscores.")
     return row
 

@@ -51,7 +51,7 @@ def test_a_hit_says_by_which_words_it_came(asked: Shell) -> None:
     assert "    matches auth (alias of signin)\n" in asked("recall", "signin")
 
 
-def test_more_words_than_are_looked_for_are_said_to_be(asked: Shell) -> None:
+def test_a_note_says_when_a_query_has_too_many_words(asked: Shell) -> None:
     said = asked("recall", "auth " + " ".join(f"word{number}" for number in range(10_000)))
     assert said.startswith("[id:1]")
     assert said.endswith("Note: only the first 32 words were searched for. Two to six work best.\n")

@@ -66,7 +66,7 @@ def test_undo_without_anything_to_undo_says_so(shell: Shell) -> None:
     assert shell.fails("undo").startswith("There is nothing to undo.")
     shell("remember", "x")
     assert "There is no event 99." in shell.fails("undo", "99")
-    assert "Not an event: 'soon'." in shell.fails("undo", "soon")
+    assert "'soon' is not an event." in shell.fails("undo", "soon")
 
 
 def test_undo_takes_the_newest_change_wherever_it_was_made(kept_one: Shell) -> None:
@@ -91,7 +91,7 @@ def test_an_erased_memory_is_gone_for_good(kept_one: Shell) -> None:
 
 
 def test_erasing_asks_first_shows_what_and_takes_no_for_an_answer(kept_one: Shell) -> None:
-    assert "This cannot be undone. Add --yes to agree" in kept_one.fails("erase", "1")
+    assert "This cannot be undone. Add --yes to confirm" in kept_one.fails("erase", "1")
     kept_one.answers = [False, True]
     result = kept_one.type("erase", "1")
     assert result.exit_code == 1
@@ -117,13 +117,13 @@ def test_erasing_opens_the_store_once(kept_one: Shell, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("command", [["revise", "g1", "y"], ["pin", "g1"], ["forget", "g1"], ["erase", "g1"]])
 def test_global_memory_changes_only_with_a_yes_and_is_asked_for_once(shell: Shell, command: list[str]) -> None:
     shell("remember", "x", "--global", "--yes")
-    assert "This needs a yes" in shell.fails(*command)
+    assert "This needs confirmation" in shell.fails(*command)
     shell.answers = [True]
     shell(*command)
     assert len(shell.questions) == 1
     if command[0] != "erase":
         shell.answers = None
-        assert "This needs a yes: Undo a change to global memory?" in shell.fails("undo")
+        assert "This needs confirmation: Undo a change to global memory?" in shell.fails("undo")
         shell("undo", "--yes")
         assert shell.json("show", "g1")["content"] == "x"
 
@@ -133,7 +133,7 @@ def test_feedback_on_global_memory_needs_no_yes(shell: Shell) -> None:
     assert shell("reinforce", "g1") == "[id:g1] has feedback +3 now.\n"
 
 
-def test_what_is_no_memory_can_be_undone_too(shell: Shell) -> None:
+def test_a_change_to_an_alias_can_be_undone(shell: Shell) -> None:
     shell("alias", "add", "play-ground", "harbor")
     assert "alias:play-ground" in shell("history")
     assert shell("undo") == "Undone: a change of alias:play-ground.\n`kept undo 2` makes the change again.\n"

@@ -49,7 +49,7 @@ def test_text_after_a_double_dash_is_text(shell: Shell) -> None:
 
 @pytest.mark.parametrize("name", REFS)
 def test_every_command_refuses_what_is_no_ref_and_what_is_not_there(shell: Shell, name: str) -> None:
-    assert "Not a memory ref" in shell.fails(name, "forty-two")
+    assert "'forty-two' is not a memory ref." in shell.fails(name, "forty-two")
     assert shell.fails(name, "42") == "There is no memory 42. `kept list` shows what there is."
 
 
@@ -117,7 +117,7 @@ def test_help_groups_all_commands_by_topic(shell: Shell) -> None:
     assert page == shell("-h") == shell()
 
 
-def test_help_and_version_are_one_document_too(shell: Shell) -> None:
+def test_help_and_version_are_also_one_json_document(shell: Shell) -> None:
     assert "Usage: kept list" in shell.json("list", "--help")["help"]
     assert "Usage: kept projects" in shell.json("projects")["help"]
     assert set(shell.json("--version")) == {"version"}
@@ -134,6 +134,6 @@ def test_what_the_library_warns_of_is_told_on_standard_error(shell: Shell) -> No
 def test_no_command_asks_when_nobody_is_there_to_answer(shell: Shell) -> None:
     sentence = shell.fails("remember", "x", "--global")
     assert sentence == (
-        "This needs a yes: Remember this fact in global memory, for all projects? "
-        "Add --yes to agree, or run the command in a terminal."
+        "This needs confirmation: Remember this fact in global memory, for all projects? "
+        "Add --yes to confirm, or run the command in a terminal."
     )

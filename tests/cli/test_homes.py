@@ -60,4 +60,4 @@ def test_a_link_inside_the_home_is_not_followed(shell: Shell, tmp_path: Path) ->
 
 
 def test_a_home_that_sqlite_could_not_open_is_refused_at_once(shell: Shell) -> None:
-    assert "is not UTF-8, so SQLite can't open files there" in shell.fails("list", "--home", "caf\udce9")
+    assert "is not UTF-8, so SQLite cannot open files there" in shell.fails("list", "--home", "caf\udce9")

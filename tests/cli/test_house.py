@@ -61,7 +61,7 @@ def test_what_was_erased_does_not_come_back_from_a_backup(shell: Shell) -> None:
     assert contents(shell) == ["one"], "a second time neither"
 
 
-def test_what_is_erased_leaves_the_backups_in_the_home_too(shell: Shell) -> None:
+def test_erasing_also_erases_from_the_backups_in_the_home(shell: Shell) -> None:
     shell("remember", "the canary sings")
     shell("backup", "b.db")
     shell("remember", "one")
@@ -85,7 +85,7 @@ def test_global_memory_has_backups_of_its_own(shell: Shell) -> None:
     shell("backup", "g.db", "--global")
     shell("erase", "g1", "--yes")
     shell("remember", "another", "--global", "--yes")
-    assert "This needs a yes: Put global memory back" in shell.fails("restore", "g.db")
+    assert "This needs confirmation: Restore global memory from" in shell.fails("restore", "g.db")
     shell("restore", "g.db", "--yes")
     assert contents(shell) == []
 
@@ -148,7 +148,7 @@ def test_the_doctor_finds_a_healthy_store_well(shell: Shell) -> None:
     assert "nothing to check" in shell("doctor")
     shell("remember", "one")
     shell("remember", "for all", "--global", "--yes")
-    assert shell("doctor", "--deep").splitlines()[-1] == "All is well."
+    assert shell("doctor", "--deep").splitlines()[-1] == "No problems found."
     document = shell.json("doctor")
     assert document["healthy"]
     assert len(document["stores"]) == 2

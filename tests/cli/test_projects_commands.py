@@ -51,7 +51,7 @@ def test_merging_moves_everything_and_the_old_name_still_works(shell: Shell) -> 
     shell("forget", "3", "--project", "old")
     shell("remember", "ONE", "--project", "new")
     said = shell("projects", "merge", "old", "new", "--as", "admin")
-    assert said == "Moved 2 memories from old into new; 1 was there already.\n"
+    assert said == "Moved 2 memories from old into new; 1 was already there.\n"
     assert names(shell) == ["new"]
     for project in ("new", "old"):
         found = shell.json("list", "--project", project)["memories"]

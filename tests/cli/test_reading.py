@@ -34,7 +34,7 @@ def test_lines_of_a_text_cannot_pass_for_memories(shell: Shell) -> None:
     assert "\n    [id:7]" in shell("show", "1")
 
 
-def test_pages_lead_to_each_other_by_a_command_that_can_be_typed(shell: Shell) -> None:
+def test_a_page_ends_with_the_command_for_the_next_one(shell: Shell) -> None:
     for number in range(5):
         shell("remember", f"statement {number}", "--tag", "some tag")
     seen: list[str] = []
@@ -51,7 +51,7 @@ def test_pages_lead_to_each_other_by_a_command_that_can_be_typed(shell: Shell) -
     assert shell.json("list", "--limit", "5")["next"] is None
 
 
-def test_pages_go_on_after_a_uid_too(shell: Shell) -> None:
+def test_a_page_can_continue_after_a_uid(shell: Shell) -> None:
     uids = [shell.json("remember", f"statement {number}")["memory"]["uid"] for number in range(3)]
     assert [memory["uid"] for memory in shell.json("list", "--after", uids[1])["memories"]] == [uids[0]]
 

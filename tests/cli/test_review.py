@@ -20,7 +20,7 @@ def old(shell: Shell) -> Shell:
     return shell
 
 
-def test_what_a_person_reads(old: Shell) -> None:
+def test_a_review_lists_each_memory_with_reason_and_proposal(old: Shell) -> None:
     """B13: each finding with its reason and a proposal that can be copied."""
     assert old("review").splitlines() == [
         f"[id:1] decision: {ALWAYS}",
@@ -28,7 +28,7 @@ def test_what_a_person_reads(old: Shell) -> None:
         f"    [id:3] decision: {NEVER}",
         "    proposed: supersede:1=3",
         "[id:2] progress: The release is planned for May",
-        "    stale: not used or confirmed for 20 days; its kind keeps for 14",
+        "    stale: not used or confirmed for 20 days; the shelf life of its kind is 14",
         "    proposed: archive:2",
         "In total: 1 conflict, 1 stale. Checked: 3 memories and 0 recent messages.",
         "`kept review --apply DECISION` carries out one, `--apply proposed` all of these.",

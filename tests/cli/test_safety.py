@@ -88,7 +88,7 @@ def test_a_hostile_directory_is_no_danger(shell: Shell, monkeypatch: pytest.Monk
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(min_size=1, max_size=60))
-def test_any_text_is_tame_on_the_terminal(shell: Shell, text: str) -> None:
+def test_any_text_is_escaped_on_the_terminal(shell: Shell, text: str) -> None:
     shell.type("remember", "--key", text[:5], "--", text)
     assert_tame(shell("list", "--limit", "1"))
 
@@ -99,7 +99,7 @@ def test_any_text_is_tame_on_the_terminal(shell: Shell, text: str) -> None:
         st.text() | st.integers() | st.none(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
     )
 )
-def test_json_says_exactly_what_it_was_given_and_is_tame(document: object) -> None:
+def test_json_round_trips_and_has_no_control_characters(document: object) -> None:
     for ascii_only in (False, True):
         written = json_text(document, ascii_only=ascii_only)
         assert json.loads(written) == document
@@ -153,7 +153,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_nothing_that_is_typed_is_a_fault_of_kept(shell: Shell, command: list[str]) -> None:
+def test_no_command_line_ends_in_an_internal_error(shell: Shell, command: list[str]) -> None:
     shell("remember", "first")
     for nasty in NASTY:
         arguments = [nasty if word == "X" else word for word in command]

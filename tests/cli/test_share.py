@@ -36,6 +36,6 @@ def test_a_skill_shares_nothing(shell: Shell) -> None:
     assert sentence.startswith("A skill may not read")
 
 
-def test_what_is_wrong_is_said(shell: Shell) -> None:
+def test_a_bad_share_is_refused_with_a_reason(shell: Shell) -> None:
     assert "more than the budget of 3" in shell.fails("share", "x", "--to", "a", "--action", "b", "--budget", "3")
     assert "--to" in shell.fails("share", "x", "--action", "b", code=2)

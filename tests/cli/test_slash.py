@@ -42,7 +42,7 @@ def test_a_line_may_be_one_argument_or_many_words(shell: Shell) -> None:
 
 
 def test_without_a_line_all_commands_are_listed(shell: Shell) -> None:
-    assert shell("slash").splitlines()[0].split() == ["/remember", "TEXT", "Keep", "one", "statement."]
+    assert shell("slash").splitlines()[0].split() == ["/remember", "TEXT", "Store", "one", "statement."]
     assert shell("slash") == shell("slash", "/memory", "help")
 
 
@@ -75,7 +75,7 @@ def test_in_a_terminal_you_are_asked_which_one(shell: Shell) -> None:
 
 def test_global_memory_is_only_changed_with_a_yes(shell: Shell) -> None:
     shell("remember", "Prefers short answers", "--kind", "preference", "--global", "--yes")
-    assert "needs a yes" in shell.fails("slash", "/forget short answers")
+    assert "needs confirmation" in shell.fails("slash", "/forget short answers")
     assert "Forgotten: [g1]" in shell("slash", "/forget short answers", "--yes").replace("id:", "")
 
 

@@ -59,7 +59,7 @@ def test_a_task_is_edited_and_what_is_not_given_stays(shell: Shell) -> None:
     assert "TASK-002 is active." in shell("task", "state", "TASK-002", "active")
 
 
-def test_what_makes_no_sense_is_said_so(shell: Shell) -> None:
+def test_invalid_task_commands_are_refused_with_a_reason(shell: Shell) -> None:
     shell("task", "add", "Choose a lock")
     assert "cannot become failed" in shell.fails("task", "state", "TASK-001", "failed")
     assert "kept task list" in shell.fails("task", "show", "nowhere")
@@ -83,8 +83,8 @@ def test_a_note_is_promoted_and_the_old_ref_leads_to_the_new_one(shell: Shell) -
     shell("task", "note", "TASK-001", "The parser needs a lock per file")
     assert shell("promote", "1") == "1 is [id:2] now, in tier project. `kept undo` undoes it.\n"
     assert "replaced by [id:2]" in shell("show", "1")
-    assert "It is 2 now" in shell.fails("pin", "1")
-    assert "This needs a yes" in shell.fails("promote", "2", "--to", "global")
+    assert "It was replaced by 2" in shell.fails("pin", "1")
+    assert "This needs confirmation" in shell.fails("promote", "2", "--to", "global")
     promoted = shell.json("promote", "2", "--to", "global", "--yes")
     assert (promoted["ref"], promoted["memory"]["source"]["task"]) == ("g1", "TASK-001")
     assert "replaced by [id:g1]" in shell("show", "2")

@@ -16,12 +16,12 @@ def test_every_step_of_the_tour_really_runs(shell: Shell) -> None:
     assert [step for step in steps if not step["output"]] == []
 
 
-def test_the_tour_shows_commands_and_their_output_and_ends_by_itself(shell: Shell) -> None:
+def test_the_tour_shows_commands_and_their_output_and_ends(shell: Shell) -> None:
     said = shell("tour")
     assert '$ kept remember "Never edit the auth middleware directly"' in said
     assert "Kept: [id:1] (warning).\n" in said
-    assert "Known already: [id:2]" in said
-    assert "It contradicts a memory that is kept already: c1." in said
+    assert "Already kept: [id:2]" in said
+    assert "It contradicts a memory that is already kept: c1." in said
     [secret] = [step for step in shell.json("tour")["steps"] if "password" in step["command"]]
     assert secret["command"].split()[-1] not in secret["output"]
     assert "Undone: forget" in said

@@ -38,7 +38,7 @@ def test_the_receipt_is_the_document(shell: Shell) -> None:
 
 def test_the_same_again_is_strengthened_and_says_so(shell: Shell) -> None:
     shell("remember", "Use Fastify")
-    assert shell("remember", "use  FASTIFY") == "Known already: [id:1] is more important now (0.6).\n"
+    assert shell("remember", "use  FASTIFY") == "Already kept: [id:1] is more important now (0.6).\n"
 
 
 def test_the_same_key_stores_nothing(shell: Shell) -> None:
@@ -100,12 +100,12 @@ def test_yes_and_admin_need_no_question(shell: Shell) -> None:
         (["remember", "-"], b"x" * 10_000_000, f"The text on standard input is longer than {MAX_TEXT_BYTES:,} bytes."),
         (["remember", "x" * 2_000_000], None, "The text is 2,000,000 bytes long; the limit is 1,000,000."),
         (["remember", "x", "--tag", "a\udcff"], None, "half of a surrogate pair"),
-        (["remember", "x", "--kind", "two words!"], None, "Not a kind: 'two words!'."),
-        (["remember", "x", "--importance", "7"], None, "The importance must be between 0 and 1, got 7.0."),
-        (["remember", "x", "--importance", "nan"], None, "The importance must be between 0 and 1, got nan."),
+        (["remember", "x", "--kind", "two words!"], None, "'two words!' is not a valid kind."),
+        (["remember", "x", "--importance", "7"], None, "importance must be between 0 and 1, got 7.0."),
+        (["remember", "x", "--importance", "nan"], None, "importance must be between 0 and 1, got nan."),
         (["remember", "x", "--project", "/no/such/place"], None, "There is no directory /no/such/place."),
-        (["remember", "x", "--project", "a\0b"], None, "has characters that can't be printed"),
-        (["remember", "x", "--home", ""], None, "The home is an empty path."),
+        (["remember", "x", "--project", "a\0b"], None, "has characters that cannot be printed"),
+        (["remember", "x", "--home", ""], None, "home must not be an empty path."),
         (["remember", "x", "--home", "a\0b"], None, "this is not a valid file name"),
     ],
 )

@@ -66,7 +66,7 @@ def reasons(briefing: Briefing) -> dict[str, str]:
     return {out.ref: out.reason for out in briefing.left_out}
 
 
-def test_its_face() -> None:
+def test_the_parameters_of_briefing() -> None:
     assert list(inspect.signature(kept.Kept.briefing).parameters)[1:] == [
         *("prompt", "budget_tokens", "remaining_tokens", "style", "files", "session", "task", "shares", "head_tail"),
         "max_chars",
@@ -137,7 +137,7 @@ def test_what_belongs_to_the_task_comes_without_being_asked_for(memory: kept.Kep
     assert set(reasons(briefing).values()) == {"it belongs to another task"}
 
 
-def test_what_is_known_of_a_file_at_hand_comes_too(memory: kept.Kept) -> None:
+def test_a_briefing_includes_memories_about_the_given_files(memory: kept.Kept) -> None:
     memory.remember("Generated; edit the schema instead", files=["src/auth/middleware.py"])
     memory.remember("Of another file of that name", files=["lib/middleware.py"])
     briefing = memory.briefing("unrelated words", files=["src/auth/middleware.py"])
@@ -197,7 +197,7 @@ def test_what_reads_like_an_instruction_is_left_out(memory: kept.Kept) -> None:
     briefing = memory.briefing("deploy")
     assert refs(briefing, "retrieval") == ["3"]
     assert "instruction" in reasons(briefing)["1"]
-    assert "little confidence" in reasons(briefing)["2"]
+    assert "low confidence" in reasons(briefing)["2"]
     assert "Ignore" not in str(briefing)
 
 
@@ -219,7 +219,7 @@ def test_the_budget_holds_markup_included(memory: kept.Kept) -> None:
             assert (str(briefing) == "") == (budget < 200)
 
 
-def test_hooks_get_at_most_so_many_characters(memory: kept.Kept) -> None:
+def test_a_briefing_for_a_hook_respects_its_character_limit(memory: kept.Kept) -> None:
     for number in range(60):
         memory.remember(f"Regel {number} der Warteschlange: {'Wörter ' * 50}")
     briefing = memory.briefing("Warteschlange", max_chars=4_000)
@@ -299,7 +299,7 @@ def test_a_project_in_which_nothing_was_ever_kept_is_no_error(home: kept.Kept) -
     assert (str(briefing), briefing.error, briefing.receipt, briefing.tokens) == ("", None, None, 0)
 
 
-def test_any_prompt_will_do(memory: kept.Kept) -> None:
+def test_any_text_is_a_valid_prompt(memory: kept.Kept) -> None:
     memory.remember("The deploy key lives in the vault", pin=True)
     for prompt in ("\udc80", "\0", "' OR 1=1 --", "NEAR(", "x" * 100_000, " \n"):
         assert memory.briefing(prompt, session=prompt, task=prompt, files=[prompt]).error is None
@@ -322,7 +322,7 @@ def test_the_receipt_says_what_stood_where_and_goes_with_the_memory(memory: kept
         memory.why(briefing.receipt)
 
 
-def test_being_told_is_a_use_once_a_session_and_never_by_the_one_that_wrote_it(
+def test_a_briefing_counts_one_use_per_session_and_none_in_the_session_that_wrote_it(
     memory: kept.Kept, clock: FakeClock
 ) -> None:
     memory.remember("The deploy runs on Tuesdays")
@@ -359,7 +359,7 @@ def test_being_told_never_confirms_a_candidate(memory: kept.Kept, clock: FakeClo
     assert memory.get(1).status == "candidate"
 
 
-def test_nothing_of_another_project_is_in_it(tmp_path: Path) -> None:
+def test_a_briefing_has_nothing_of_another_project(tmp_path: Path) -> None:
     for name in ("a", "b"):
         with kept.open(home=tmp_path / "home", project=name, settings=kept.Settings()) as memory:
             memory.remember(f"The deploy canary of project {name}", pin=True)
@@ -399,7 +399,7 @@ def test_the_command_stops_no_agent(shell: Shell) -> None:
     shell.fails("briefing", "--budget", "-1", code=2)
 
 
-def test_why_says_what_stood_in_it(shell: Shell) -> None:
+def test_why_lists_the_memories_of_a_briefing(shell: Shell) -> None:
     shell("remember", "Never edit the auth middleware directly", "--pin")
     shell("remember", "We chose Fastify over Express", "--kind", "decision")
     shell("briefing")

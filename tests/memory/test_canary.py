@@ -19,7 +19,7 @@ def home_holds(home: Path) -> list[str]:
     return [str(path) for path in files if CANARY.encode() in path.read_bytes() or CANARY in path.name]
 
 
-def test_every_writer_of_the_library(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_writer_of_the_library_stores_a_secret(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """C24: redaction is the one choke point under every writer."""
     caplog.set_level(logging.DEBUG)
     home = tmp_path / "home"

@@ -142,7 +142,7 @@ def test_a_preference_is_asked_about_and_holds_for_all_projects(memory: kept.Kep
     assert contents(memory.knowledge.preferences("style")) == ["Short answers"]
 
 
-def test_a_pattern_is_free_and_asking_is_free(memory: kept.Kept, person: Person) -> None:
+def test_patterns_and_queries_need_no_confirmation(memory: kept.Kept, person: Person) -> None:
     """D8: patterns and queries need no confirmation; .7."""
     pattern = stored(memory.knowledge.add_pattern("Explain every change of a launch file", "ros"))
     memory.knowledge.preferences()
@@ -220,7 +220,7 @@ def test_a_promoted_memory_keeps_its_past_and_the_old_ref_leads_to_it(memory: ke
     assert (old.status, old.reason, old.superseded_by) == ("archived", "superseded", promoted.uid)
     assert [event.action for event in memory.history(note.ref)] == ["remember", "reinforce", "promote"]
     assert [event.action for event in memory.history(promoted.ref)] == ["remember", "promote"]
-    with pytest.raises(InvalidInput, match=f"It is {promoted.ref} now"):
+    with pytest.raises(InvalidInput, match=f"It was replaced by {promoted.ref}"):
         memory.pin(note.ref)
 
 
@@ -234,7 +234,7 @@ def test_promoting_into_global_memory_asks_and_answers_with_the_new_ref(memory: 
     person.says_yes = True
     promoted = stored(memory.promote(known.ref, to="global"))
     assert (promoted.ref, promoted.tier, promoted.kind, promoted.tags) == ("g1", "global", "pattern", ("http",))
-    with pytest.raises(InvalidInput, match="It is g1 now"):
+    with pytest.raises(InvalidInput, match="It was replaced by g1"):
         memory.pin(known.ref)
 
 
@@ -292,7 +292,7 @@ def test_a_promotion_goes_the_write_path(memory: kept.Kept) -> None:
     assert memory.promote(newer or "").superseded == (old.ref,)
 
 
-def test_what_is_too_long_for_the_tier_is_refused_and_stays(memory: kept.Kept) -> None:
+def test_a_memory_too_long_for_the_tier_is_not_promoted(memory: kept.Kept) -> None:
     note = stored(memory.task("t").add_tool_output("pytest", "x " * 400, "test"))
     receipt = memory.promote(note.ref)
     assert (receipt.outcome, receipt.reason) == ("refused", "too_long")
@@ -337,7 +337,7 @@ def test_what_a_session_found_can_be_promoted_by_hand(memory: kept.Kept) -> None
     assert (promoted.tier, promoted.content, promoted.source.session) == ("project", content, "s1")
 
 
-def test_nothing_is_promoted_by_itself_out_of_a_task(memory: kept.Kept, clock: FakeClock) -> None:
+def test_no_task_note_is_promoted_automatically(memory: kept.Kept, clock: FakeClock) -> None:
     """D11: no automatic promotion: not by use, importance, time, upkeep or the end of the task."""
     task = memory.task("TASK-001")
     note = stored(task.add_reasoning("The parser needs a lock per file", "plan"))

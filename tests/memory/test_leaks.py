@@ -248,7 +248,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Foreign]
     return home, [fill(home, number) for number in range(PROJECTS)]
 
 
-def test_through_no_door_by_no_ref_and_in_no_role_does_a_canary_come_out(house: tuple[Path, list[Foreign]]) -> None:
+def test_no_verb_ref_or_role_leaks_a_canary_of_another_project(house: tuple[Path, list[Foreign]]) -> None:
     """B14: admin and project agent in their own project, a skill, and the agent of another project. None leaks."""
     home, projects = house
     assert leaks(home, projects, range(PROJECTS)) == []

@@ -78,7 +78,7 @@ def test_an_alias_of_ones_own(memory: kept.Kept) -> None:
     assert "playground" in memory.aliases.list()
 
 
-def test_a_pause_stops_what_comes_by_itself_and_nothing_else(memory: kept.Kept) -> None:
+def test_a_pause_stops_automatic_capture_and_nothing_else(memory: kept.Kept) -> None:
     """C32 (C-D15): nothing is captured; what is remembered on purpose is."""
     assert not memory.pauses.status()
     memory.pauses.pause()

@@ -101,7 +101,7 @@ def test_what_was_not_needed_for_its_shelf_life_is_stale(memory: kept.Kept, cloc
     clock.advance(days=1)
     finding = only(memory)
     assert finding.reasons == ("stale",)
-    assert finding.why == "not used or confirmed for 15 days; its kind keeps for 14"
+    assert finding.why == "not used or confirmed for 15 days; the shelf life of its kind is 14"
     assert str(finding.proposed) == "archive:1"
     memory.reviews.apply([finding.proposed])
     assert (memory.get(1).status, memory.get(1).reason) == ("archived", "expired")
@@ -197,7 +197,7 @@ def test_decisions_of_one_call_are_undone_together(memory: kept.Kept, clock: Fak
         (["supersede:1"], "not a decision"),
         (["archive:1=2"], "not a decision"),
         (["supersede:1=1"], "not a decision"),
-        (["archive:nonsense"], "Not a memory ref"),
+        (["archive:nonsense"], "'nonsense' is not a memory ref"),
         (["archive:1", "forget:1"], "two decisions about memory 1"),
         (["archive:2", "supersede:1=2"], "cannot be superseded by 2"),
         (["archive:3"], "archived"),

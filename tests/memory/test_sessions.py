@@ -393,7 +393,7 @@ def test_two_processes_on_one_session_take_turns(memory: kept.Kept, tmp_path: Pa
         ({"role": "user", "content": "x", "timestamp": START.replace(tzinfo=None)}, "time zone"),
     ],
 )
-def test_what_cannot_be_said_is_an_error_and_loses_nothing(
+def test_an_invalid_message_is_an_error_and_loses_nothing(
     memory: kept.Kept, arguments: dict[str, object], word: str
 ) -> None:
     session = memory.session("s1")
@@ -417,7 +417,7 @@ def test_a_session_without_an_id_gets_one(memory: kept.Kept, clock: FakeClock) -
     [
         ({"role": "tool_call", "name": "bash", "input": ["ls", "-l"]}, "must be a dictionary, not list"),
         ({"role": "tool_call", "name": "bash", "input": "ls"}, "must be a dictionary, not str"),
-        ({"role": "tool_call", "name": "bash", "input": {"a": object()}}, "not JSON"),
+        ({"role": "tool_call", "name": "bash", "input": {"a": object()}}, "cannot be stored as JSON"),
         ({"role": "user", "content": None}, "The message must be a string, not NoneType"),
         ({"role": "user", "content": b"hello"}, "The message must be a string, not bytes"),
         ({"role": "user", "name": []}, "The name of the message must be a string, not list"),

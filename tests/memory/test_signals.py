@@ -67,12 +67,12 @@ def read(size: int) -> tuple[str, dict[str, Any]]:
     return "memory:read", {"type": "memory", "path": SPACE, "size": size}
 
 
-def test_the_five_names() -> None:
+def test_signals_have_exactly_the_five_documented_names() -> None:
     """B18."""
     assert set(NAMES) == set(PAYLOADS)
 
 
-def test_what_is_heard_of_every_write(memory: kept.Kept) -> None:
+def test_every_write_sends_a_write_signal(memory: kept.Kept) -> None:
     """B18, B21: `memory:write` {type, path, delta}: where, and by how many memories it has grown."""
     assert told(memory, lambda: memory.remember("The harbor cluster")) == [wrote(1)]
     assert told(memory, lambda: memory.remember("the HARBOR cluster")) == [wrote(0)], "strengthened, not stored twice"
@@ -101,13 +101,13 @@ def test_what_is_heard_of_every_write(memory: kept.Kept) -> None:
         assert told(memory, switch) == [wrote(0)]
 
 
-def test_what_is_heard_of_a_settled_contradiction(memory: kept.Kept) -> None:
+def test_resolving_a_conflict_sends_a_write_signal(memory: kept.Kept) -> None:
     memory.remember("Always use Fastify for the public API server", kind="decision")
     memory.remember("Never use Fastify for the public API server", kind="decision")
     assert told(memory, lambda: memory.resolve("c1", keep=1)) == [wrote(-1)]
 
 
-def test_what_is_heard_of_every_read(memory: kept.Kept) -> None:
+def test_every_read_sends_a_read_signal(memory: kept.Kept) -> None:
     """B18: `memory:read` {type, path, size}: from where, and how many characters."""
     memory.remember("12345")
     memory.remember("1234567890")
@@ -119,7 +119,7 @@ def test_what_is_heard_of_every_read(memory: kept.Kept) -> None:
     assert told(memory, lambda: memory.briefing()) == [read(15)]
 
 
-def test_what_is_heard_of_a_search(memory: kept.Kept) -> None:
+def test_a_search_sends_a_search_signal(memory: kept.Kept) -> None:
     """B18: `memory:search` {query, results}."""
     memory.remember("The harbor cluster")
     assert told(memory, lambda: memory.recall("harbor")) == [("memory:search", {"query": "harbor", "results": 1})]
@@ -131,7 +131,7 @@ def test_what_is_heard_of_a_search(memory: kept.Kept) -> None:
     assert told(memory, lambda: memory.share(to="s", action="a", query="harbor")) == [searched, read(18)]
 
 
-def test_what_is_heard_of_a_conversation(memory: kept.Kept) -> None:
+def test_a_conversation_sends_its_signals(memory: kept.Kept) -> None:
     """B18, B9: episodic memory is appended to and read under its own path; flush and compaction have their signals."""
     path = f"{SPACE}/sessions/s1"
     session = memory.session("s1")
@@ -249,7 +249,7 @@ def test_a_refused_write_is_not_heard(memory: kept.Kept) -> None:
     assert told(memory, wrong) == []
 
 
-def test_two_memories_of_one_store_hear_their_own(tmp_path: Path) -> None:
+def test_each_opened_memory_gets_only_its_own_signals(tmp_path: Path) -> None:
     """A subscriber hears what is done through the memory that it subscribed to."""
     with (
         kept.open(tmp_path / "m.db", settings=kept.Settings()) as first,

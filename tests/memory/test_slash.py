@@ -56,12 +56,12 @@ def test_remember_keeps_it_confirmed_and_in_the_name_of_a_person(memory: kept.Ke
     assert (answer.done, answer.data["ref"]) == (True, "1")
     stored = memory.get(1)
     assert (stored.content, stored.status, stored.source.origin) == ("ok", "confirmed", "user")
-    assert "Known already: [id:1]" in say(memory, "/REMEMBER OK")
+    assert "Already kept: [id:1]" in say(memory, "/REMEMBER OK")
 
 
 def test_remember_takes_secrets_out_and_says_so(memory: kept.Kept) -> None:
     said = say(memory, f"/remember the token is {SECRET} for now")
-    assert "Removed before" in said
+    assert "Redacted before" in said
     assert SECRET not in said + repr(memory.list())
 
 
@@ -121,7 +121,7 @@ def test_a_guess_is_shown_and_never_acted_on(memory: kept.Kept) -> None:
         assert not answer.done
         assert answer.data["near"][0]["ref"] == "1"
     assert len(memory.list()) == 1
-    with pytest.raises(kept.NotFound, match="No memory contains these words"):
+    with pytest.raises(kept.NotFound, match="No memory has these words"):
         say(memory, "/forget zeppelin")
 
 
@@ -207,7 +207,7 @@ def test_settings_are_kept_for_the_project(tmp_path: Path, monkeypatch: pytest.M
         say(memory, "/memory budget 1234")
     with kept.open(home=tmp_path / "home", project="p") as memory:
         assert (memory.settings.preset, memory.settings.briefing_max_tokens) == ("aggressive", 1234)
-        assert say(memory, "/memory config").startswith("The preset is aggressive;")
+        assert say(memory, "/memory config").startswith("The preset is aggressive.")
         with pytest.raises(kept.InvalidInput, match="Unknown preset"):
             say(memory, "/memory config wild")
     with kept.open(home=tmp_path / "home", project="q") as memory:
@@ -221,7 +221,7 @@ def test_aliases(memory: kept.Kept) -> None:
     assert len(memory.recall("playground")) == 1
     assert "playground → harbor, dock" in say(memory, "/memory alias list").splitlines()
     assert say(memory, "/memory alias") == say(memory, "/memory alias list")
-    assert say(memory, "/memory alias remove playground") == "playground has no alias any more."
+    assert say(memory, "/memory alias remove playground") == "The alias for playground is removed."
     assert len(memory.recall("playground")) == 0
 
 
@@ -298,7 +298,7 @@ def test_a_skill_has_no_commands() -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=40), st.sampled_from([*slash.COMMANDS, "", "/"]))
-def test_no_line_breaks_it(text: str, command: str) -> None:
+def test_any_slash_line_gets_an_answer_or_a_kept_error(text: str, command: str) -> None:
     with kept.open(":memory:", clock=FakeClock(), settings=kept.Settings()) as memory:
         memory.remember("Harbor is staging")
         try:

@@ -87,7 +87,7 @@ def test_what_a_task_notes_never_takes_the_place_of_what_the_project_remembers(m
     assert contents(memory.list()) == ["Always use Fastify for the public API server"]
 
 
-def test_a_tool_may_have_said_little_or_nothing_and_may_say_it_during_a_pause(memory: kept.Kept) -> None:
+def test_short_or_empty_tool_output_is_stored_also_during_a_pause(memory: kept.Kept) -> None:
     task = memory.task("TASK-001")
     memory.pauses.pause()
     for output in ("", "ok", "yes", None, [1]):

@@ -72,7 +72,7 @@ def test_what_somebody_else_did_last_is_named_and_not_undone(tmp_path: Path) -> 
     with kept.open(tmp_path / "m.db", actor=Actor(name="codex")) as other:
         other.remember("We use Express")
     with kept.open(tmp_path / "m.db", actor=Actor(name="me")) as mine:
-        with pytest.raises(kept.NotFound, match=r"\(remember\) is by codex: `kept undo 1` takes it back"):
+        with pytest.raises(kept.NotFound, match=r"\(remember\) is by codex: `kept undo 1` undoes it"):
             mine.undo()
         assert len(mine.list()) == 1
 

@@ -394,7 +394,7 @@ def test_upkeep_happens_at_every_fiftieth_recall(tmp_path: Path, clock: FakeCloc
         assert memory.history(ref)[-1].actor == UPKEEP
 
 
-def test_nothing_happens_by_itself_when_it_is_switched_off(tmp_path: Path, clock: FakeClock) -> None:
+def test_no_automatic_upkeep_when_it_is_switched_off(tmp_path: Path, clock: FakeClock) -> None:
     ref = due(tmp_path / "m.db", clock)
     with open_with(tmp_path, clock, auto_upkeep=False) as memory:
         for _ in range(read.UPKEEP_EVERY):
@@ -403,7 +403,7 @@ def test_nothing_happens_by_itself_when_it_is_switched_off(tmp_path: Path, clock
         assert memory.status()["spaces"][0]["upkeep"]["finished_at"] == START
 
 
-def test_by_itself_only_a_little_is_done_at_a_time_and_in_the_end_everything(
+def test_automatic_upkeep_does_a_little_at_a_time_until_all_is_done(
     tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (context, upkeep):
@@ -429,7 +429,7 @@ def test_by_itself_only_a_little_is_done_at_a_time_and_in_the_end_everything(
         assert memory.status()["spaces"][0]["upkeep"]["finished_at"] == clock.at
 
 
-def test_room_is_made_by_itself_over_several_openings(tmp_path: Path, clock: FakeClock) -> None:
+def test_automatic_upkeep_makes_room_over_several_openings(tmp_path: Path, clock: FakeClock) -> None:
     """C29: 3,000 → 2,700 in small, down to where one run would have gone."""
     with open_with(tmp_path, clock, retention="praxis", max_memories=200) as memory:
         memory.remember_many(Draft(content=f"statement {n} about {n * 31}, {n * 17}") for n in range(400))
@@ -477,7 +477,7 @@ def test_a_failure_of_upkeep_never_reaches_a_recall_and_is_seen_in_status(
         assert memory.status()["spaces"][0]["upkeep"]["errors"] == {}
 
 
-def test_upkeep_by_itself_waits_for_nobody(tmp_path: Path, clock: FakeClock) -> None:
+def test_automatic_upkeep_never_waits_for_a_writer(tmp_path: Path, clock: FakeClock) -> None:
     """A writer that holds its turn, however long, delays no opening and no recall."""
     ref = due(tmp_path / "m.db", clock)
     holder = SqliteStorage(tmp_path / "m.db")

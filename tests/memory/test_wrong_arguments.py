@@ -32,10 +32,12 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[kept.Kept
         (lambda m: m.list(limit=10**30), "limit must be a whole number"),
         (lambda m: m.history(limit=-1), "limit must be a whole number from 0 to 2,147,483,647, got -1"),
         (lambda m: m.history(limit=10**30), "limit must be a whole number"),
-        (lambda m: m.erase(b"1"), "Not a memory ref"),
+        (lambda m: m.erase(b"1"), "is not a memory ref"),
     ],
 )
-def test_it_is_an_error_and_changes_nothing(memory: kept.Kept, call: Callable[[Any], object], sentence: str) -> None:
+def test_a_wrong_argument_is_an_error_and_changes_nothing(
+    memory: kept.Kept, call: Callable[[Any], object], sentence: str
+) -> None:
     with pytest.raises(kept.InvalidInput, match=sentence):
         call(memory)
     assert [m.content for m in memory.list()] == ["The importer retries three times"]

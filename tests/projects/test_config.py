@@ -239,7 +239,7 @@ def test_a_file_that_may_not_be_read_is_refused(file, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "open", deny)
-    with pytest.raises(SettingsError, match=r"config\.toml can't be read: Permission denied"):
+    with pytest.raises(SettingsError, match=r"config\.toml cannot be read: Permission denied"):
         load(file)
 
 
@@ -343,7 +343,7 @@ def test_a_linked_file_stays_a_link(tmp_path):
     assert target.read_text() == '# mine\nprofile = "koshi"\n'
     link.unlink()
     link.symlink_to(link)
-    with pytest.raises(SettingsError, match="can't be written"):
+    with pytest.raises(SettingsError, match="cannot be written"):
         set_value(link, "profile", "koshi")
 
 
@@ -394,7 +394,7 @@ def test_a_file_that_only_the_reader_understands_is_not_written_over(file, monke
         raise tomlkit.exceptions.TOMLKitError("no")
 
     monkeypatch.setattr(tomlkit, "parse", give_up)
-    with pytest.raises(SettingsError, match="can't be edited: no"):
+    with pytest.raises(SettingsError, match="cannot be edited: no"):
         set_value(file, "profile", "koshi")
     assert file.read_text() == "# untouched\n"
 

@@ -619,7 +619,7 @@ def test_commands_on_an_unknown_project_are_not_found(projects: Projects, here: 
         lambda: projects.retire("web", "wed"),
     ]
     for door in doors:
-        with pytest.raises(NotFound, match="There is no project with the name or id 'wed'"):
+        with pytest.raises(NotFound, match="There is no project 'wed'"):
             door()
 
 

@@ -62,7 +62,7 @@ def test_what_was_found_until_the_deadline_is_the_answer(crowded: kept.Kept) -> 
         recalled = crowded.recall(" ".join(WORDS[:8]))
     finally:
         crowded.context.timer = usual
-    assert "The 20 ms ran out, so the newest matches replace the best ones." in (recalled.degraded or "")
+    assert "Time ran out after 20 ms, so the newest matches replace the best ones." in (recalled.degraded or "")
     assert len(recalled.hits) > 0
 
 

@@ -152,14 +152,14 @@ class StorageBackend:
             content = msgspec.json.encode(item.payload).decode()
         except (TypeError, ValueError, RecursionError) as error:
             raise InvalidInput(
-                f"The payload of {item.context_item_id} can't be stored as JSON ({error}).",
+                f"The payload of {item.context_item_id} cannot be stored as JSON ({error}).",
                 hint="Use dictionaries, lists, text, numbers, true, false and null.",
             ) from error
         draft = Draft(content=content, tags=tuple(item.tags), key=item.context_item_id, data=data)
         safe = redact_draft(draft, email=True).draft
         if safe.data is None or safe.data.keys() != data.keys():
             raise InvalidInput(
-                f"Item {safe.key} has secrets that can't be redacted.", hint="Remove them from the item."
+                f"Item {safe.key} has secrets that cannot be redacted.", hint="Remove them from the item."
             )
         return Memory(
             uid=uuid7(at, secrets.token_bytes(UID_ENTROPY_BYTES)),

@@ -1,1 +1,1 @@
-"""Doors to the facade for people and programs. They translate words and errors and hold no rules."""
+"""Entry points for people and programs. They translate arguments, results and errors, and decide nothing."""

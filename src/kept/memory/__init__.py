@@ -6,7 +6,7 @@ Every verb is a short method that hands the held `Context` to a function of the 
     read       recall, why, get, list                    tasks      pieces of work
     brief      briefings                                 knowledge  typed knowledge, promotion
     share      messages for skills                       reviews    memories to look at again
-    undo       history, undo                             upkeep     what time does
+    undo       history, undo                             upkeep     quarantine, shelf life, limits
     manage     conflicts, aliases, pauses, vectors       store      status, backups, export, transcripts
 
 Less frequent verbs live in small namespaces: `aliases`, `knowledge`, `pauses`, `reviews`, `store`, `vectors`. Rule: a
@@ -118,7 +118,7 @@ class Kept:
         by: Literal["message", "session"] = "message",
         packed: bool = False,
     ) -> Recalled:
-        """The memories that fit a few key words best, with scores and reasons. No text of a query raises an error.
+        """Find the memories that best match a few key words, with scores and reasons. Any text is a valid query.
 
         `files` are the files at hand: memories about them rank higher. `follow` adds memories that were recalled
         together with the hits before. `scope` "archive" searches archived memories, "sessions" conversations: by
@@ -145,13 +145,13 @@ class Kept:
         return read.recall(self.context, request)
 
     def why(self, receipt: Ref | None = None) -> "Explained":
-        """What a recall returned, what just missed, and the numbers behind it: the last one, or the receipt's."""
+        """Explain a recall, the last one by default: its hits, its nearest misses, and the factors of each score."""
         from kept.memory import read
 
         return read.explain(receipt, self.context.readable())
 
     def get(self, ref: Ref, *, forgotten: bool = False) -> Memory:
-        """The memory with that ref, archived or not; a forgotten one only with `forgotten`. Raises NotFound."""
+        """Return the memory with that ref, archived or not; a forgotten one only with `forgotten`. Raises NotFound."""
         from kept.memory import read
 
         return read.get(self.context, ref, forgotten=forgotten)
@@ -165,9 +165,9 @@ class Kept:
         limit: int = 50,
         after: Ref | None = None,
     ) -> Memories:
-        """Memories, newest first: the project's, then global ones. `after` is the last ref of the page before.
+        """List memories, newest first: the project's, then global ones. `after` is the last ref of the previous page.
 
-        `status` None means live; "archived" and "forgotten" show those that have left.
+        `status` None lists live memories; "archived" and "forgotten" list those.
         """
         from kept.memory import read
 
@@ -187,12 +187,12 @@ class Kept:
         head_tail: int = 0,
         max_chars: int | None = None,
     ) -> Briefing:
-        """A text for an agent that is about to start; `str(briefing)` is empty when there is nothing to tell.
+        """Write a text for an agent that is about to start; `str(briefing)` is empty when there is nothing to say.
 
         It takes at most `budget_tokens`, and 8 % of `remaining_tokens`, markup included; and at most `max_chars`.
-        `style` is xml, markdown, text or json. `files` are the files at hand; `session` adds findings of its other
-        agents, `task` the notes of that task. `shares` says how the tiers task, project and global share the recalled
-        part, and `head_tail` puts that many of its newest and of its oldest first. Never raises: see `error`.
+        `style` is xml, markdown, text or json. `files` are those being worked on; `session` adds findings of its
+        other agents, `task` the notes of that task. `shares` says how the tiers task, project and global share the
+        recalled part, and `head_tail` puts that many of its newest and of its oldest first. Never raises: see `error`.
         """
         from kept.memory import brief
 
@@ -220,10 +220,10 @@ class Kept:
         budget_tokens: int | None = None,
         files: Sequence[str] = (),
     ) -> "Shared":
-        """A message for a skill: memories that fit `query`, and what always holds in the project (pins, summaries).
+        """Write a message for a skill: memories that match `query`, and the project's pins and summaries.
 
-        `project_context` replaces the latter with your own words. The message as JSON takes at most `budget_tokens`
-        (1,500 by default). Raises InvalidInput when not even its envelope fits.
+        `project_context` replaces pins and summaries with your own words. The message as JSON takes at most
+        `budget_tokens` (1,500 by default). Raises InvalidInput when not even its envelope fits.
         """
         from kept.memory import share
 
@@ -238,7 +238,7 @@ class Kept:
         )
 
     def status(self) -> dict[str, Any]:
-        """Numbers about what is kept: a dictionary for each readable space."""
+        """Return the counts and sizes of the store: a dictionary for each readable space."""
         from kept.memory import store
 
         return store.status(self.context)
@@ -246,13 +246,13 @@ class Kept:
     # Change one memory
 
     def reinforce(self, ref: Ref) -> Memory:
-        """This memory helped: feedback +3, and its recency starts again."""
+        """Mark a memory as helpful: feedback +3, and its recency starts again."""
         from kept.memory import write
 
         return write.reinforce(self.context, ref)
 
     def demote(self, ref: Ref) -> Memory:
-        """This memory was wrong, stale or beside the point: feedback −1."""
+        """Mark a memory as wrong, stale or irrelevant: feedback −1."""
         from kept.memory import write
 
         return write.demote(self.context, ref)
@@ -315,13 +315,13 @@ class Kept:
     # Look back, and settle
 
     def history(self, ref: Ref | None = None, *, limit: int = 50, tier: Tier = "project") -> Events:
-        """What happened to a memory, oldest first; without a ref, the newest events of the project (or of global)."""
+        """List the events of a memory, oldest first; without a ref, the newest of the project (or of global memory)."""
         from kept.memory import undo
 
         return undo.history(self.context, ref, limit=limit, tier=tier)
 
     def undo(self, event: Ref | None = None) -> Events:
-        """Take back one call: the newest of this actor's that still stands, or the one that `event` belongs to.
+        """Undo one call: the actor's newest that is not undone, or the one that `event` belongs to.
 
         An event is its number in the project's journal, or `g12` in the global one. Returns the events that did it.
         Undoing an undo redoes. Raises NotAllowed when a later change is in the way (it names the events) or when the
@@ -332,7 +332,7 @@ class Kept:
         return undo.undo(self.context, event)
 
     def conflicts(self, *, resolved: bool = False) -> Conflicts:
-        """The open contradictions; with `resolved`, all of them."""
+        """List the open contradictions; with `resolved`, all of them."""
         from kept.memory import manage
 
         return manage.conflicts(self.context, resolved=resolved)
@@ -346,13 +346,13 @@ class Kept:
     # Sessions, tasks, narratives
 
     def session(self, id: str | None = None, *, agent: str | None = None, parent: str | None = None) -> "OpenSession":
-        """The session of that id, begun if it is new; without an id, a new one."""
+        """Open the session with that id, or begin it if it is new; without an id, begin a new one."""
         from kept.memory import sessions
 
         return sessions.open_session(self.context, id, agent=agent, parent=parent)
 
     def sessions(self) -> Sessions:
-        """All sessions of the project, oldest first."""
+        """List all sessions of the project, oldest first."""
         from kept.memory import sessions
 
         return sessions.list_sessions(self.context)
@@ -365,7 +365,7 @@ class Kept:
         since: datetime | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> "Imported":
-        """Take in the transcripts below a folder, or one file. `since`: only files changed after that.
+        """Import the transcripts in a folder, or one file. `since`: only files changed after that.
 
         Doing it again adds only what is new. Secrets are redacted before anything is stored.
         """
@@ -383,9 +383,10 @@ class Kept:
         acceptance_criteria: Sequence[str] | None = None,
         blocked_by: Sequence[str] | None = None,
     ) -> "OpenTask":
-        """The task of that id, pending if it is new; without an id a new one, TASK-001 and on. Given fields are set.
+        """Open the task with that id, or add it as pending; without an id, add a new one (TASK-001 …).
 
-        Priority 1 comes first. `blocked_by` are the ids of tasks that have to end before this one can begin.
+        The fields that are given are set. Priority 1 comes first. `blocked_by` are the ids of tasks that have to end
+        before this one can begin.
         """
         from kept.memory import tasks
 
@@ -399,7 +400,7 @@ class Kept:
         return tasks.open_task(self.context, id, wanted)
 
     def tasks(self, *, milestone: str | None = None, archived: bool = False) -> Tasks:
-        """The tasks of the project, first priority first.
+        """List the tasks of the project, highest priority first.
 
         When all tasks of a milestone have ended, they are archived and listed only with `archived`; a task without a
         milestone is archived when it ends.
@@ -409,13 +410,13 @@ class Kept:
         return tasks.list_tasks(self.context, milestone=milestone, archived=archived)
 
     def narrative(self, id: str | None = None, *, of: Ref | None = None) -> "Narrative":
-        """The story of that id, to add to and to walk; or the story `of` a memory, if it was written in one."""
+        """Open the narrative with that id, to add to it and read it; or the narrative `of` a memory."""
         from kept.memory import write
 
         return write.narrative(self.context, id, of)
 
     def upkeep(self, *, dry_run: bool = False) -> "Upkept":
-        """End quarantines and shelf lives, make room where a limit is exceeded, pack old sessions. Safe at any time.
+        """Confirm or archive memories that are due, make room where a limit is exceeded, and pack old sessions.
 
         `dry_run` changes nothing and reports exactly what would be done now.
         """

@@ -7,10 +7,10 @@ and `check_change`, which ask `access`; one call is one group of events in the j
 Signals, which `memory.subscribe` delivers:
 
     memory:read     {type, path, size}            memories or messages were loaded: how many characters, from where
-    memory:write    {type, path, delta}           a space or a session has changed: by how many it has grown
+    memory:write    {type, path, delta}           a space or a session has changed: how many entries it gained
     memory:flush    {sessionId}                   findings and a summary were stored, before a compaction
-    memory:compact  {sessionId, before, after}    a summary stands in for old messages: tokens before and after
-    memory:search   {query, results}              somebody asked: what, and how many hits there were
+    memory:compact  {sessionId, before, after}    a summary replaces old messages: tokens before and after
+    memory:search   {query, results}              a search: its query, and the number of hits
 
 `type` is `memory` or `session`, `path` the space, followed by the id for a session. A signal is sent after the fact
 and never carries the text of a memory.
@@ -182,12 +182,12 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
     def agree(self, question: str) -> None:
         """Raise NotAllowed unless a person says yes."""
         if self.confirm is None or not self.confirm(question):
-            raise NotAllowed(f"This needs a yes: {question}", hint="Give `confirm=` to kept.open, or `--yes`.")
+            raise NotAllowed(f"This needs confirmation: {question}", hint="Give `confirm=` to kept.open, or `--yes`.")
 
     # Finding and changing one memory
 
     def find(self, ref: Ref) -> tuple[Storage, Memory]:
-        """The memory and its storage, behind the one check. Raises NotFound."""
+        """Return the memory and its storage if the actor may read it. Raises NotFound."""
         wanted = ids.parse_ref(ref)
         for storage in self.readable():
             if wanted.uid is None and (storage.space == GLOBAL) != wanted.is_global:
@@ -202,7 +202,7 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
         """As `find`. Raises InvalidInput for an archived memory and names the one that replaced it."""
         storage, memory = self.find(ref)
         if memory.is_archived:
-            now = f" It is {heir} now." if (heir := self.heir(memory)) else ""
+            now = f" It was replaced by {heir}." if (heir := self.heir(memory)) else ""
             raise InvalidInput(
                 f"Memory {memory.ref} is archived ({memory.reason}).{now}",
                 hint=f"`kept restore {memory.ref}` brings it back.",

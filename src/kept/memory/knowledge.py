@@ -229,7 +229,7 @@ def _leave(tx: Transaction, memory: Memory, heir: str | None) -> Memory:
         raise NotFound(f"Memory {memory.ref} has been erased in the meantime.")
     if current.is_archived or current.fingerprint != memory.fingerprint:
         raise InvalidInput(
-            f"Memory {memory.ref} has been changed in the meantime.", hint="Look at it, and promote it again."
+            f"Memory {memory.ref} has been changed in the meantime.", hint="Check it, then promote it again."
         )
     at = tx.stamp.at
     return tx.put(

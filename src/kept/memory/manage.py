@@ -2,7 +2,7 @@
 
 `Aliases`, `Pauses` and `Vectors` are the namespaces of `Kept` with those names. Vectors are made outside of every
 transaction and saved with recall's own notes, a few at a time: no writer waits for them, and a memory that has none
-yet is found by its words. Rule: an interrupted run keeps what it has done, and the next one goes on from there.
+yet is found by its words. Rule: an interrupted run keeps what it has done, and the next one continues from there.
 """
 
 import time
@@ -148,7 +148,7 @@ class Vectors:
     def on(self, *, progress: Progress = lambda done, total: None) -> None:
         """Make a vector for every memory that has none. `progress(done, total)` is called along the way.
 
-        Writes in small turns and lets others go first. After an interruption the next call goes on from there.
+        Writes in small turns and lets others go first. After an interruption the next call continues from there.
         """
         for storage in self._context.readable():
             make_all(storage, self._context.find_embedder(), progress)

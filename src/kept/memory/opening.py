@@ -53,7 +53,7 @@ def open(
     now = clock or utc_now
     if location is not None and (project is not None or home is not None):
         raise InvalidInput(
-            "A file and a project exclude each other.", hint="Give either `location`, or `project` and `home`."
+            "location cannot be combined with project or home.", hint="Give `location`, or `project` and `home`."
         )
     if location is None:
         projects = open_projects(home, clock=now)
@@ -88,7 +88,7 @@ def open_projects(home: str | os.PathLike[str] | None = None, *, clock: Clock | 
         root = default_home(environ)
     elif isinstance(home, str):
         if not home:
-            raise InvalidInput("The home is an empty path.", hint="Give a directory, or leave it out.")
+            raise InvalidInput("home must not be an empty path.", hint="Give a directory, or leave it out.")
         root = expanded(home, environ)
     else:
         root = Path(home)

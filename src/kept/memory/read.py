@@ -1,8 +1,8 @@
 """Recall with its receipts, one memory by its ref, and lists of memories.
 
-The answer to a question comes from `recall.pipeline`; here is decided which spaces and which embedder it gets, and what
-is noted afterwards. `save_notes` is the one place that notes receipts, links and uses, also for `brief` and `share`.
-Rule: noting comes after the answer, never waits, and never changes it.
+`recall.pipeline` answers the question; this module chooses its spaces and embedder, and saves notes afterwards.
+`save_notes` is the one place that saves receipts, links and uses, also for `brief` and `share`. Rule: notes are saved
+after the answer; saving never waits and never changes the answer.
 """
 
 from collections.abc import Sequence

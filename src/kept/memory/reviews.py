@@ -51,9 +51,9 @@ class Reviews:
         self._context = context
 
     def list(self, *, limit: int = 20, reasons: Sequence[ReviewReason] = ()) -> Review:
-        """What is stale, unused, repeated, contradicted or irrelevant to recent talk, each with why and a proposal.
+        """List stale, unused, duplicate, contradicted and irrelevant memories, each with a reason and a proposal.
 
-        Of what this actor may change. `reasons` names those that are wanted; `counts` are of all. Changes nothing.
+        Only memories that this actor may change. `reasons` filters the list; `counts` covers all. Changes nothing.
         """
         if limit < 0:
             raise InvalidInput(f"limit must be 0 or more, got {limit}.")
@@ -83,7 +83,7 @@ class Reviews:
         )
 
     def apply(self, decisions: Iterable[Decision | str]) -> Memories:
-        """Carry out decisions, all of them or none; the memories as they are afterwards, in order.
+        """Carry out all decisions, or none. Returns the changed memories, in order.
 
         A decision is a `Decision`, or its text: `keep:3` (it stays, and counts as verified now), `archive:5`,
         `forget:7`, or `supersede:9=3` (3 holds and takes over the tags and files of 9, and 9 is archived).
@@ -138,10 +138,10 @@ def _check_together(pairs: Sequence[tuple[Memory, Memory | None]]) -> None:
     subjects = Counter(memory.uid for memory, _ in pairs)
     for memory, by in pairs:
         if subjects[memory.uid] > 1:
-            raise InvalidInput(f"There are two decisions about memory {memory.ref}.", hint="Give one of them.")
+            raise InvalidInput(f"There are two decisions about memory {memory.ref}.", hint="Give only one.")
         if by is not None and by.uid in subjects:
             raise InvalidInput(
-                f"Memory {memory.ref} cannot be superseded by {by.ref}: there is a decision about that one as well.",
+                f"Memory {memory.ref} cannot be superseded by {by.ref}: there is also a decision about {by.ref}.",
                 hint="Apply the two decisions one after the other.",
             )
 
@@ -179,7 +179,9 @@ def _consolidated(holds: Memory, gone: Memory, at: datetime) -> Memory:
 def _still_live(tx: Transaction, memory: Memory) -> Memory:
     current = tx.get(Memory, memory.id)
     if current is None or current.is_archived:
-        raise NotFound(f"Memory {memory.ref} has gone in the meantime.", hint="Nothing was changed. Review again.")
+        raise NotFound(
+            f"Memory {memory.ref} was archived or erased in the meantime.", hint="Nothing was changed. Review again."
+        )
     return current
 
 

@@ -202,7 +202,7 @@ class OpenSession:
     def checkpoint(self) -> int:
         """Extract findings from the messages since the last checkpoint. Returns how many.
 
-        Findings and mark are one transaction: after a crash the next checkpoint goes on where this one was.
+        Findings and mark are one transaction: after a crash the next checkpoint continues there.
         """
         return len(self._take_findings())
 
@@ -391,7 +391,7 @@ def _checked(message: Message) -> Message:
                 raise TypeError(f"it must be a dictionary, not {type(message.input).__name__}")
             msgspec.json.encode(message.input)
         except (TypeError, ValueError, RecursionError) as error:
-            raise InvalidInput(f"The input of the tool call is not JSON ({error}).") from error
+            raise InvalidInput(f"The input of the tool call cannot be stored as JSON ({error}).") from error
     return message
 
 

@@ -1,8 +1,8 @@
-"""Share: one message with the memories that a skill needs. It is all that the skill ever holds.
+"""Share: one message with the memories that a skill needs.
 
-A skill reaches no memory (`access`); its caller hands it a message in Brain's form, within a budget of tokens. Rule:
-everything that leaves is checked again. Secrets are taken out, no content can pass for another memory, and text that
-reads like an instruction nobody wrote stays here, as in a briefing.
+A skill has no access to memory (`access`); its caller gives it a message in Brain's form, within a budget of tokens.
+Rule: everything in the message is checked again. Secrets are redacted, no content can pass for another memory, and
+text that reads like an instruction from a tool is left out, as in a briefing.
 """
 
 from collections.abc import Sequence
@@ -117,7 +117,7 @@ def share(
 
 
 class _Parts:
-    """The message in the making."""
+    """The message while it is being built."""
 
     def __init__(self, envelope: SharingMessage, budget: int, conflicts: Sequence[Pair], rules: WriteRules) -> None:
         self._envelope = envelope

@@ -1,8 +1,8 @@
-"""Slash commands: what a person types into a chat to remember, forget, pin and look around.
+"""Slash commands: typed into a chat to remember, forget, pin and search.
 
 Facade layer, for hosts: `if is_ours(line): answer = run(memory, line)`. One table (`COMMANDS`), one parser, used by
-every chat, plugin and by `kept slash`. Rule: a keyword acts only where it leaves no doubt. One memory holds all of its
-words: that one; several: they are listed, or the host asks; none: what comes near is listed, and nothing is done.
+every chat, plugin and by `kept slash`. Rule: keywords act only on an unambiguous match. If one memory holds all of the
+words, it is used; if several do, they are listed, or the host asks; if none does, similar ones are listed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -48,7 +48,7 @@ class SlashCommand(Struct, frozen=True):
 
 
 class Parsed(Struct, frozen=True):
-    """A command of the table, and what was typed behind it."""
+    """A command of the table, and the text typed after it."""
 
     name: str
     argument: str
@@ -130,9 +130,9 @@ def _remember(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
 
 def _kept(receipt: Receipt) -> list[str]:
     is_known = receipt.outcome == "strengthened"
-    lines = [f"Known already: [id:{receipt.ref}] counts for more now." if is_known else f"Kept: [id:{receipt.ref}]."]
+    lines = [f"Already kept: [id:{receipt.ref}] is more important now." if is_known else f"Kept: [id:{receipt.ref}]."]
     if receipt.redactions:
-        lines.append(f"Removed before it was stored: {', '.join(one.kind for one in receipt.redactions)}.")
+        lines.append(f"Redacted before it was stored: {', '.join(one.kind for one in receipt.redactions)}.")
     if receipt.near:
         lines.append(f"Similar memories already kept: {', '.join(f'[id:{ref}]' for ref in receipt.near)}.")
     if receipt.conflicts:
@@ -182,8 +182,8 @@ def _the_one(memory: Kept, name: str, argument: str, choose: Choose | None) -> M
         return Answer(text=_listed(lines, matches), data={"matches": _documents(matches)})
     near = [hit.memory for hit in _ask(memory, Request(query=argument))]
     if not near:
-        raise NotFound("No memory contains these words.", hint="/memory list shows all memories.")
-    lines = [f"No memory contains exactly these words. These come near; say which one: {name} {near[0].ref}"]
+        raise NotFound("No memory has these words.", hint="/memory list shows all memories.")
+    lines = [f"No memory has exactly these words. These are similar. Say which one: {name} {near[0].ref}"]
     return Answer(text=_listed(lines, near), data={"near": _documents(near)})
 
 
@@ -279,7 +279,9 @@ def _search(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
     recalled = memory.recall(argument)
     lines = [f"{hit.score:.3g}  {_line(hit.memory)}" for hit in recalled]
     if recalled.conflicts:
-        lines.append(f"Some of these disagree: {', '.join(conflict.ref for conflict in recalled.conflicts)}.")
+        lines.append(
+            f"Some of these contradict each other: {', '.join(conflict.ref for conflict in recalled.conflicts)}."
+        )
     data = {"hits": [{"score": hit.score, **_document(hit.memory)} for hit in recalled], "receipt": recalled.receipt}
     return Answer(text="\n".join(lines) or "No memory has these words.", data=data)
 
@@ -299,7 +301,7 @@ def _budget(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
 def _config(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
     before = memory.settings.preset
     if not argument:
-        sentence = f"The preset is {before}; there are {', '.join(PRESETS)}."
+        sentence = f"The preset is {before}. Choose one of {', '.join(PRESETS)}."
         return Answer(text=sentence, data={"preset": before, "presets": list(PRESETS)})
     if argument.lower() not in PRESETS:
         shown = text.visible(argument[:40], keep_newlines=False)
@@ -329,7 +331,7 @@ def _remove_alias(memory: Kept, argument: str, _choose: Choose | None) -> Answer
     if not argument:
         raise _wanting("/memory alias remove", "the word")
     memory.aliases.remove(argument)
-    sentence = text.visible(f"{argument} has no alias any more.", keep_newlines=False)
+    sentence = text.visible(f"The alias for {argument} is removed.", keep_newlines=False)
     return Answer(text=sentence, data={"removed": argument}, done=True)
 
 
@@ -372,9 +374,9 @@ def _documents(memories: Sequence[Memory]) -> list[dict[str, Any]]:
 
 
 COMMANDS: Mapping[str, SlashCommand] = {
-    "/remember": SlashCommand("/remember TEXT", "Keep one statement.", _remember),
+    "/remember": SlashCommand("/remember TEXT", "Store one statement.", _remember),
     "/forget": SlashCommand("/forget ID|KEYWORD", "Hide a memory everywhere; it can be restored.", _forget),
-    "/pin": SlashCommand("/pin ID|KEYWORD", "Put a memory into every briefing, or no longer.", _pin),
+    "/pin": SlashCommand("/pin ID|KEYWORD", "Pin a memory to every briefing, or unpin it.", _pin),
     "/memory status": SlashCommand("/memory status", "Show counts, kinds and the last injection.", _status),
     "/memory list": SlashCommand("/memory list [KIND]", "Show the newest memories.", _list),
     "/memory search": SlashCommand("/memory search WORDS", "Find memories, with their scores.", _search),
@@ -384,6 +386,8 @@ COMMANDS: Mapping[str, SlashCommand] = {
     "/memory alias remove": SlashCommand("/memory alias remove WORD", "Remove an alias.", _remove_alias),
     "/memory auto on": SlashCommand("/memory auto on", "Capture and inject automatically again.", _auto_on),
     "/memory auto off": SlashCommand("/memory auto off", "Capture and inject nothing automatically.", _auto_off),
-    "/memory config": SlashCommand("/memory config [PRESET]", f"How much it takes: {', '.join(PRESETS)}.", _config),
+    "/memory config": SlashCommand(
+        "/memory config [PRESET]", f"Show or change the preset: {', '.join(PRESETS)}.", _config
+    ),
     "/memory help": SlashCommand("/memory help", "Show this list.", _help),
 }

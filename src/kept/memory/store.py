@@ -94,11 +94,11 @@ class Store:
         context, source = self._context, Path(source)
         is_global = is_of_global(source)
         if is_global:
-            context.check_change(GLOBAL, "", f"Put global memory back as it is in {shown(source)}?")
+            context.check_change(GLOBAL, "", f"Restore global memory from {shown(source)}?")
         try:
             storage = context.spaces.ensure_shared() if is_global else context.spaces.ensure_project()
         except Corrupt as damage:
-            context.agree(f"{damage.message} Put {shown(source)} in its place, and keep the damaged file beside it?")
+            context.agree(f"{damage.message} Replace it with {shown(source)}, and keep the damaged file beside it?")
             return context.spaces.replace_damaged(source, shared=is_global)
         if not is_global:
             access.check_write(context.actor_here(), storage.space)
@@ -266,7 +266,7 @@ def import_transcripts(
 ) -> Imported:
     """Take in the transcripts below a folder, or one file."""
     if program not in PARSERS:
-        raise InvalidInput(f"{program!r} is not a known program.", hint=f"Choose one of {', '.join(PARSERS)}.")
+        raise InvalidInput(f"Unknown program {program!r}.", hint=f"Choose one of {', '.join(PARSERS)}.")
     files = list(_files(Path(path), since))
     done = []
     for number, file in enumerate(files, 1):

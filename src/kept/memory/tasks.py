@@ -75,7 +75,7 @@ def _clean(context: Context, field: str, value: Any) -> Any:
     if field == "acceptance_criteria":
         criteria = several(value)
         if len(criteria) > MAX_CRITERIA:
-            raise InvalidInput(f"A task can have {MAX_CRITERIA} criteria, got {len(criteria)}.")
+            raise InvalidInput(f"A task can have at most {MAX_CRITERIA} criteria, got {len(criteria)}.")
         return tuple(_safe(context, one, "A criterion", MAX_DESCRIPTION_BYTES) for one in criteria)
     is_name = field == "milestone"
     return _safe(context, value, f"The {field}", MAX_NAME_CHARS if is_name else MAX_DESCRIPTION_BYTES) or None
@@ -302,5 +302,5 @@ def _as_text(output: Any) -> str:
         return msgspec.json.encode(output).decode()
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(
-            f"The output is not JSON ({type(error).__name__}).", hint="Give text, or plain values."
+            f"The output cannot be stored as JSON ({type(error).__name__}).", hint="Give text, or plain values."
         ) from error

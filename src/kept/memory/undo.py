@@ -1,4 +1,4 @@
-"""History and undo: the journal, read and taken back.
+"""History and undo: read the journal, and reverse what it records.
 
 `journal.plan_undo` decides what an undo does; here it is found, checked and carried out. Rule: an undo is a new group
 of events, so it can be undone as well; where it touches two spaces, it happens in both or in none.
@@ -34,7 +34,7 @@ def history(context: Context, ref: Ref | None, *, limit: int, tier: Tier) -> Eve
 
 
 def undo(context: Context, event: Ref | None) -> Events:
-    """Take back one call: the newest of this actor's that still stands, or the one that `event` belongs to."""
+    """Undo one call: the actor's newest that is not undone, or the one that `event` belongs to."""
     storages = context.readable()
     group = _newest_group(context, storages) if event is None else _group_of(context, storages, event)
     stamp = context.stamp(undoes=group)
@@ -87,17 +87,17 @@ def _undo_in(context: Context, storage: Storage, group: str, stamp: Stamp) -> Ev
 
 
 def _others_last(storages: Storages) -> str:
-    """What to do instead, where nothing of one's own can be undone: somebody else may have written last."""
+    """The hint when the actor has nothing to undo: another actor may have made the last change."""
     for storage in storages:
         with storage.reading() as reader:
             for event in reader.events(newest_first=True, limit=1):
                 number = f"g{event.seq}" if storage.space == GLOBAL else f"{event.seq}"
-                return f"The last change ({event.action}) is by {event.actor}: `kept undo {number}` takes it back."
-    return f"It looks at your calls among the newest {LOOK_BACK:,} events."
+                return f"The last change ({event.action}) is by {event.actor}: `kept undo {number}` undoes it."
+    return f"Undo considers only your own changes among the newest {LOOK_BACK:,} events."
 
 
 def _newest_first(reader: Reader) -> Iterator[Event]:
-    """The journal from its end, a page at a time, as far back as anyone still remembers."""
+    """The journal from its end, a page at a time, up to `LOOK_BACK` events."""
     last = next((event.seq for event in reader.events(newest_first=True, limit=1)), 0)
     for end in range(last, max(0, last - LOOK_BACK), -PAGE):
         page = reader.events(after=max(0, end - PAGE), limit=PAGE)

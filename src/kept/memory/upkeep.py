@@ -1,4 +1,4 @@
-"""Upkeep: what time does to a store, journaled, in small transactions, by one process at a time.
+"""Upkeep: apply quarantine, shelf life and limits to a store, in small transactions, by one process at a time.
 
 The decisions are in the package `kept.upkeep`; a `Round` carries them out in one store. `run` goes through everything;
 a little is done automatically at each opening and at every fiftieth recall. Rule: everything leaves through the
@@ -38,7 +38,7 @@ class Done(Struct, frozen=True, kw_only=True):
 
 
 class Round(Struct, eq=False):
-    """One visit to a store, at one moment: due changes are made, or (a dry run) only reported.
+    """One pass over a store at one moment: due changes are made, or (in a dry run) only reported.
 
     `most` limits how many memories are changed by age, and then the round waits for no other writer. `bulk` is closed
     at the end of a complete round: the index is then rebuilt once for many departures.
@@ -182,7 +182,7 @@ log = logging.getLogger("kept")
 
 
 class Upkept(Struct, frozen=True, kw_only=True):
-    """What a run of upkeep did. `skipped`: another process was at it."""
+    """The result of an upkeep run. `skipped`: another process was already running it."""
 
     done: tuple[Done, ...] = ()
     is_dry_run: bool = False

@@ -1,4 +1,4 @@
-"""Remember, change and let go of memories; and narratives, the running story that a memory was written in.
+"""Remember, change, forget and erase memories; and narratives, the story that a memory belongs to.
 
 New statements go down the write path (`writing.pipeline`) in batches, each with a receipt; the other verbs change one
 memory through `Context.change`. Rule: a narrative is only a name on memories; it begins with the first that carries it.

@@ -151,7 +151,7 @@ class Projects:
             return project
 
     def rename(self, name_or_id: str, new_name: str) -> Project:
-        """Change the name. The folder in the home keeps its name, so that programs which have it open go on."""
+        """Change the name. The folder in the home keeps its name, so that programs that have it open keep working."""
         with self._changing() as registry:
             project = self._get(registry, name_or_id)
             project = replace(project, name=self._free_name(registry, new_name, besides=project))
@@ -207,7 +207,7 @@ class Projects:
     def _get(self, registry: Registry, name_or_id: str) -> Project:
         project = registry.get(name_or_id.removeprefix("project/")) or registry.named(name_or_id)
         if project is None:
-            raise NotFound(f"There is no project with the name or id {shown(name_or_id)!r}.", hint=HOW_TO_LIST)
+            raise NotFound(f"There is no project {shown(name_or_id)!r}.", hint=HOW_TO_LIST)
         return project
 
     def _free_name(self, registry: Registry, name: str, besides: Project | None = None) -> str:
@@ -374,7 +374,7 @@ def _checked_name(name: str) -> str:
             hint="Give a shorter name.",
         )
     if any(unicodedata.category(char) in UNPRINTABLE for char in clean):
-        raise InvalidInput(f"The name {quoted} has characters that can't be printed.", hint="Remove them.")
+        raise InvalidInput(f"The name {quoted} has characters that cannot be printed.", hint="Remove them.")
     if _is_path(clean):
         raise InvalidInput(
             f"{quoted} is a path, not a name.", hint="A name contains no / or \\ and does not start with ~."

@@ -27,7 +27,7 @@ RESERVED_VARIABLES = frozenset(
     PREFIX + name for name in ("AGENT", "CONFIG", "DEBUG", "HOME", "PROJECT", "ROLE", "SESSION", "TOKEN")
 )
 MAX_FILE_BYTES = 256 * 1024  # a larger file is not a settings file
-RIGHT_FILE = "Is it the right file?"
+RIGHT_FILE = "Check that this is the right file."
 SWITCH_WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -113,7 +113,7 @@ def _read_text(file: Path) -> str:
     except UnicodeDecodeError as error:
         raise SettingsError(f"{file} is not UTF-8 text (byte {error.start}).", hint="Save it as UTF-8.") from None
     except OSError as error:
-        raise SettingsError(f"{file} can't be read: {_reason(error)}.", hint="Check its permissions.") from error
+        raise SettingsError(f"{file} cannot be read: {_reason(error)}.", hint="Check its permissions.") from error
 
 
 def set_value(file: Path, name: str, text: str) -> None:
@@ -160,7 +160,7 @@ def _parse_keeping_comments(file: Path) -> Any:
     try:
         return tomlkit.parse(_read_text(file))
     except TOMLKitError as error:
-        raise SettingsError(f"{file} can't be edited: {error}.", hint="Edit it by hand.") from None
+        raise SettingsError(f"{file} cannot be edited: {error}.", hint="Edit it by hand.") from None
 
 
 def _write(file: Path, text: str) -> None:
@@ -170,7 +170,7 @@ def _write(file: Path, text: str) -> None:
         file.parent.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
         replace_file(file, text.encode())
     except (OSError, RuntimeError) as error:  # RuntimeError: a link that leads to itself
-        raise SettingsError(f"{file} can't be written: {_reason(error)}.", hint="The file was not changed.") from error
+        raise SettingsError(f"{file} cannot be written: {_reason(error)}.", hint="The file was not changed.") from error
     with suppress(OSError):  # some network file systems can't sync a folder; the new file is in place all the same
         sync(file.parent)
 

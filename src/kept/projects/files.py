@@ -124,4 +124,4 @@ def tighten(path: Path) -> None:
                 import logging
 
                 warn = logging.getLogger("kept").warning
-                warn("%s is open to other users, and its mode can't be changed: %s", shown(path), error.strerror)
+                warn("%s is open to other users, and its mode cannot be changed: %s", shown(path), error.strerror)

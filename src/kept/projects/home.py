@@ -45,7 +45,7 @@ class Home:
             self.root = root.resolve()
             if shown(self.root) != str(self.root):
                 raise InvalidInput(
-                    f"The path of Kept's home, {shown(self.root)}, is not UTF-8, so SQLite can't open files there.",
+                    f"The path of Kept's home, {shown(self.root)}, is not UTF-8, so SQLite cannot open files there.",
                     hint=ANOTHER_HOME,
                 )
             if self.root.exists() and not self.root.is_dir():
@@ -86,7 +86,7 @@ class Home:
         """Make the home, as a private directory."""
         if self.root == Path(self.root.anchor) or _is_shared(self.root):
             raise InvalidInput(
-                f"{shown(self.root)} can't be Kept's home: it is shared with other programs or users.",
+                f"{shown(self.root)} cannot be Kept's home: it is shared with other programs or users.",
                 hint=f"Give Kept a directory of its own, such as {shown(self.root / 'kept')}.",
             )
         make_private_directory(self.root)

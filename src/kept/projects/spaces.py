@@ -79,7 +79,7 @@ class OneSpace(Spaces):
         )
 
     def replace_damaged(self, source: Path, *, shared: bool) -> Restored:
-        raise NotAllowed("A damaged memory file can't be replaced while it is open.", hint="Copy the backup over it.")
+        raise NotAllowed("A damaged memory file cannot be replaced while it is open.", hint="Copy the backup over it.")
 
     def files(self) -> list[tuple[str, Path]]:
         facts = self._storage.describe()

@@ -67,7 +67,7 @@ class Request(Struct, frozen=True, kw_only=True):
         if self.scope == "sessions" and (self.kinds or self.tags or self.files):
             given = {"kinds": self.kinds, "tags": self.tags, "files": self.files}
             missing = " and ".join(f"no {name}" for name, values in given.items() if values)
-            hint = "Leave them out or ask another scope; `since` and `until` work for messages."
+            hint = "Leave them out, or use another scope. `since` and `until` work for messages."
             raise InvalidInput(f"Messages have {missing}, so scope `sessions` cannot filter by them.", hint=hint)
 
 

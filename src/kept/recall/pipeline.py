@@ -86,7 +86,9 @@ def _search(request: Request, given: Circumstances, words: SearchWords, deadline
             if gathered.is_late or not gathered.is_cut or not _could_miss(scored, _exact_top(request)):
                 break
         if gathered.is_late:
-            notes.append(f"The {settings.recall_deadline_ms} ms ran out, so the newest matches replace the best ones.")
+            notes.append(
+                f"Time ran out after {settings.recall_deadline_ms} ms, so the newest matches replace the best ones."
+            )
         best += scored
     return _Search(
         words=words,

@@ -1,4 +1,4 @@
-"""Rerank, select, follow: from the best memories to the answer, and why the others are not in it.
+"""Rerank, select, follow: choose the answer from the best memories, and say why the others are not in it.
 
 Last steps of the read path over memories. A host's reranker may add one factor to each hit; it may be wrong, fail or be
 slow, and then our own order stands and the answer says so. Links bring in what was recalled together with the hits
@@ -59,12 +59,12 @@ def rerank(query: str, hits: Sequence[Hit], reranker: Reranker, timeout_s: float
     thread.start()
     thread.join(timeout_s)
     if errors:
-        return list(hits), f"The reranker failed ({type(errors[0]).__name__}), so hits are in our own order."
+        return list(hits), f"The reranker failed ({type(errors[0]).__name__}), so hits keep Kept's own order."
     if not answers:
-        return list(hits), f"The reranker took longer than {timeout_s * 1000:.0f} ms, so hits are in our own order."
+        return list(hits), f"The reranker took longer than {timeout_s * 1000:.0f} ms, so hits keep Kept's own order."
     factors = [float(factor) for factor in answers[0]]
     if len(factors) != len(hits) or not all(isfinite(factor) and factor >= 0 for factor in factors):
-        return list(hits), "The reranker did not return one number per hit, so hits are in our own order."
+        return list(hits), "The reranker did not return one number per hit, so hits keep Kept's own order."
     reranked = [
         replace(hit, score=hit.score * factor, why=hit.why | {"rerank": factor})
         for hit, factor in zip(hits, factors, strict=True)

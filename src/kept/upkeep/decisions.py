@@ -20,7 +20,7 @@ from kept.tables import Retention, by_kind
 
 UpkeepAction = Literal["confirm", "penalise", "expire", "evict"]
 QUARANTINED = "quarantined"  # in the data of a candidate that was penalised: that happens once
-NO_ROOM = "worth least, and there is no room"
+NO_ROOM = "least valuable, and a limit is exceeded"
 
 
 class UpkeepRules(Struct, frozen=True, kw_only=True):

@@ -181,7 +181,7 @@ def _examine(
     shelf_life = by_kind(rules.shelf_life_days, memory.kind)
     found: dict[ReviewReason, str] = {}
     if idle_days > shelf_life:
-        found["stale"] = f"not used or confirmed for {idle_days} days; its kind keeps for {shelf_life}"
+        found["stale"] = f"not used or confirmed for {idle_days} days; the shelf life of its kind is {shelf_life}"
     if memory.use_count == 0 and memory.feedback <= 0 and unseen_days > UNUSED_DAYS:
         found["unused"] = f"never used in {unseen_days} days"
     if (

@@ -40,9 +40,9 @@ REASONS: Mapping[str, str] = {
     "too_long": "It is longer than its tier allows.",
     "too_short": "It is too short to be understood alone.",
     "unimportant": "Its importance is below the minimum of the preset.",
-    "chatter": "It is talk about the moment, not something to come back to.",
-    "echo": "Kept, or a file of the project, already says it.",
-    "only_a_secret": "Nothing was left of it after redaction.",
+    "chatter": "It is only about the current moment.",
+    "echo": "A memory, or a file of the project, already says it.",
+    "only_a_secret": "Nothing was left after redaction.",
     "erased": "It was erased before, and an import must not bring it back.",
     "paused": "Kept is paused here and stores only what is remembered on purpose.",
 }

@@ -30,10 +30,12 @@ def check(draft: Draft) -> Draft:
     check_text(draft.content, "The text", MAX_TEXT_BYTES)
     if not draft.content.strip():
         raise InvalidInput("There is nothing to remember: the text is empty.", hint="Give one statement worth keeping.")
-    check_text(draft.kind, "The kind", MAX_NAME_CHARS)
+    check_text(draft.kind, "kind", MAX_NAME_CHARS)
     kind = canonical_kind(draft.kind)
     if not kind or not kind.replace("_", "").isalnum():
-        raise InvalidInput(f"Not a kind: {draft.kind!r}.", hint=f"Use one word, for example: {', '.join(KINDS)}.")
+        raise InvalidInput(
+            f"{draft.kind!r} is not a valid kind.", hint=f"Use one word, for example: {', '.join(KINDS)}."
+        )
     _check_names(draft, DRAFT_NAMES, "")
     _check_choice(draft.tier, "tier", TIERS)
     _check_choice(draft.scope, "scope", SCOPES)
@@ -77,7 +79,7 @@ def _check_names(of: Draft | Source, names: Sequence[str], whose: str) -> None:
     for name in names:
         value = getattr(of, name)
         if value is not None:
-            check_text(value, f"The {name}{whose}", MAX_NAME_CHARS)
+            check_text(value, f"{name}{whose}", MAX_NAME_CHARS)
 
 
 def _check_choice(value: str, name: str, choices: Sequence[str]) -> None:
@@ -87,23 +89,23 @@ def _check_choice(value: str, name: str, choices: Sequence[str]) -> None:
 
 def _check_share(number: float, name: str) -> None:
     if isinstance(number, bool) or not isinstance(number, float | int):
-        raise InvalidInput(f"The {name} must be a number, not {type(number).__name__}.")
+        raise InvalidInput(f"{name} must be a number, not {type(number).__name__}.")
     if not 0 <= number <= 1:
-        raise InvalidInput(f"The {name} must be between 0 and 1, got {number!r}.")
+        raise InvalidInput(f"{name} must be between 0 and 1, got {number!r}.")
 
 
 def _check_source(source: Source) -> None:
     if not isinstance(source, Source):
-        raise InvalidInput(f"The source must be a kept.Source, not {type(source).__name__}.")
+        raise InvalidInput(f"source must be a kept.Source, not {type(source).__name__}.")
     _check_choice(source.origin, "origin", ORIGINS)
     _check_names(source, SOURCE_NAMES, " of the source")
     if source.line is not None and not isinstance(source.line, int):
-        raise InvalidInput(f"The line of the source must be a number, not {type(source.line).__name__}.")
+        raise InvalidInput(f"line of the source must be a number, not {type(source.line).__name__}.")
 
 
 def _check_data(data: dict[str, Any]) -> None:
     if not isinstance(data, dict):
-        raise InvalidInput(f"The data must be a dictionary, not {type(data).__name__}.")
+        raise InvalidInput(f"data must be a dictionary, not {type(data).__name__}.")
     try:
         is_json = _is_json(data)
         msgspec.json.encode(data)
@@ -111,7 +113,7 @@ def _check_data(data: dict[str, Any]) -> None:
         is_json = False
     if not is_json:
         raise InvalidInput(
-            "The data contains something that JSON cannot carry unchanged.",
+            "data cannot be stored as JSON unchanged.",
             hint="Use strings, finite numbers, true, false and None, in lists and in dictionaries with string keys.",
         )
 
@@ -127,7 +129,7 @@ def _is_json(value: Any) -> bool:
 def _clean_names(names: Iterable[str], what: str, limit: int) -> tuple[str, ...]:
     cleaned = tuple(dict.fromkeys([stripped for name in names if (stripped := name.strip())]))
     if len(cleaned) > limit:
-        raise InvalidInput(f"{len(cleaned)} {what}s are too many for one memory; the limit is {limit}.")
+        raise InvalidInput(f"A memory can have at most {limit} {what}s, got {len(cleaned)}.")
     for name in cleaned:
         check_text(name, f"A {what}", MAX_NAME_CHARS)
     return cleaned

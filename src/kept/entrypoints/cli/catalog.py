@@ -75,7 +75,7 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "Keeping house": {
         "store": {
             "export": "Print every memory as a line of JSON.",
-            "upkeep": "End quarantines and shelf lives, and make room where a limit is exceeded.",
+            "upkeep": "Confirm or archive memories that are due, and make room where a limit is exceeded.",
             "backup": "Write a verified copy of the store to a file.",
             "doctor": "Check the stores of this project and of global memory.",
         }

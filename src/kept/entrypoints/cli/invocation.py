@@ -91,7 +91,7 @@ class Invocation(Struct, frozen=True, kw_only=True):
         ask = self.ask or (_ask_at_terminal if sys.stdin is not None and sys.stdin.isatty() else None)
         if ask is None:
             raise NotAllowed(
-                f"This needs a yes: {question}", hint="Add --yes to agree, or run the command in a terminal."
+                f"This needs confirmation: {question}", hint="Add --yes to confirm, or run the command in a terminal."
             )
         if not ask(text.visible(question, keep_newlines=False)):
             raise NotAllowed("The answer was no. Nothing was changed.")
@@ -223,7 +223,7 @@ def _report(error: Exception, invocation: Invocation) -> int:
         message = f"The operating system reported an error: {(error.strerror or kind).lower()}{place}."
         hint = "Check the file, its permissions, and the free space on the disk."
     else:
-        message = f"Kept stopped because of a bug in it ({kind}). Everything stored before is safe."
+        message = f"Kept stopped because of a bug ({kind}). Everything stored before is safe."
         hint = "Run the command again with KEPT_DEBUG=1 and report its output; check it for private text first."
     # A message repeats the input, and the input may be a key in the wrong place.
     message, hint = kept.redact(message).text, kept.redact(hint).text

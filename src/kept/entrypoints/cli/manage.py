@@ -26,7 +26,7 @@ _DONE = {
 
 
 @command
-@click.option("--all", "resolved", is_flag=True, help="Also settled ones.")
+@click.option("--all", "resolved", is_flag=True, help="Include settled conflicts.")
 def conflicts_command(invocation: Invocation, *, resolved: bool) -> None:
     lines: list[Line] = []
     documents = []

@@ -143,7 +143,7 @@ def _in_full(memory: Memory, heir: str, invocation: Invocation) -> list[Line]:
 
 @command
 @click.argument("ref", required=False)
-@click.option("--global", "is_global", is_flag=True, help="Of global memory, instead of the project's.")
+@click.option("--global", "is_global", is_flag=True, help="Global memory, instead of the project's.")
 @limit_option(PAGE, "events at most")
 def history_command(invocation: Invocation, *, ref: str | None, is_global: bool, limit: int) -> None:
     """The newest event comes last. `kept undo EVENT` undoes one, with everything that was changed together with it."""

@@ -29,11 +29,13 @@ _NUMBER = click.IntRange(0, 1_000_000_000)
 @click.argument("words", nargs=-1, required=True)
 @limit_option(5, "hits at most")
 @kind_and_tag_options
-@click.option("--file", "files", multiple=True, metavar="PATH", help="A file at hand: memories about it rank higher.")
+@click.option(
+    "--file", "files", multiple=True, metavar="PATH", help="A file you are working on: memories about it rank higher."
+)
 @date_option("--since", "Only memories written on this day or later.")
 @date_option("--until", "Only memories written on this day or before.", is_end=True)
 @click.option("--scope", type=click.Choice(SCOPES), default="memory", show_default=True, help="Where to search.")
-@click.option("--profile", type=click.Choice(tuple(PROFILES)), help="How to score, instead of as the settings say.")
+@click.option("--profile", type=click.Choice(tuple(PROFILES)), help="How to score; overrides the settings.")
 @click.option("--follow", is_flag=True, help="Also include memories that were recalled together with the hits before.")
 @click.option("--explain", is_flag=True, help="Show the factors of every score, and the memories that just missed.")
 def recall_command(
@@ -195,9 +197,9 @@ def _briefed(explained: Explained) -> list[Line]:
     "remaining_tokens",
     type=_NUMBER,
     metavar="TOKENS",
-    help="What is left of the context; uses 8 % of it.",
+    help="Tokens left in the context; the briefing takes at most 8 % of them.",
 )
-@click.option("--style", type=click.Choice(STYLES), default="xml", show_default=True, help="How it is written.")
+@click.option("--style", type=click.Choice(STYLES), default="xml", show_default=True, help="The format of the text.")
 @click.option("--file", "files", multiple=True, metavar="PATH", help="A file at hand. May be repeated.")
 @click.option("--session", metavar="ID", help="The running session: adds findings of its other agents.")
 @click.option("--task", metavar="ID", help="The task at hand: adds its notes.")
@@ -231,7 +233,7 @@ def _section_document(section: Section) -> dict[str, Any]:
 @command
 @click.argument("query", nargs=-1, required=True)
 @click.option("--to", required=True, metavar="NAME", help="The skill that gets the message.")
-@click.option("--action", required=True, metavar="TEXT", help="What the skill shall do.")
+@click.option("--action", required=True, metavar="TEXT", help="What the skill should do.")
 @click.option(
     "--context", "project_context", metavar="TEXT", help="The project in your own words, instead of pinned memories."
 )
@@ -246,8 +248,8 @@ def _section_document(section: Section) -> dict[str, Any]:
     help="At most this many tokens.",
 )
 def share_command(invocation: Invocation, *, query: tuple[str, ...], **wanted: Any) -> None:
-    """It holds the memories that match QUERY, and pinned ones, within a budget of tokens. A skill reaches no memory: it
-    knows only this message.
+    """It holds the memories that match QUERY, and pinned ones, within a budget of tokens. A skill has no access to
+    memory: it knows only this message.
 
     \b
     kept share auth login --to agent_skill_review --action review

@@ -129,7 +129,7 @@ def _flushed(done: Flushed) -> str:
 
 @session_command.command("compact")
 @click.argument("id")
-@click.option("--force", is_flag=True, help="Also when the window is not full yet.")
+@click.option("--force", is_flag=True, help="Compact even if the window is not full yet.")
 def compact_session(invocation: Invocation, *, id: str, force: bool) -> None:
     """Replace all but the newest messages by a summary."""
     with invocation.open() as memory:
@@ -166,9 +166,7 @@ def import_command(invocation: Invocation, *, program: str, path: str | None, si
     secrets are redacted.
     """
     if path is None and program not in _PLACES:
-        raise click.UsageError(
-            f"The place of {program}'s transcripts is not known. Name it: kept import {program} PATH"
-        )
+        raise click.UsageError(f"The folder of {program}'s transcripts is unknown. Name it: kept import {program} PATH")
     place = Path(path or _PLACES[program]).expanduser()
 
     def tell(done: int, total: int) -> None:

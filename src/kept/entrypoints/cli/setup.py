@@ -21,7 +21,7 @@ from kept.settings import Resolved, Settings, fields, flat
 ON = "On: recall also compares meanings."
 OFF = "Off: recall compares words only."
 
-_project_only = click.option("--project-only", is_flag=True, help="For this project only, instead of for all of yours.")
+_project_only = click.option("--project-only", is_flag=True, help="For this project only, instead of all projects.")
 
 
 @group
@@ -46,7 +46,7 @@ def _file(invocation: Invocation, *, project_only: bool) -> Path:
 
 
 @config_command.command("show")
-@click.option("--origin", "with_origin", is_flag=True, help="Say where each value comes from.")
+@click.option("--origin", "with_origin", is_flag=True, help="Show where each value comes from.")
 def show_config(invocation: Invocation, *, with_origin: bool) -> None:
     """Show the settings in force."""
     resolved = _load(invocation)
@@ -310,7 +310,7 @@ def merge_projects(invocation: Invocation, *, source: str, into: str) -> None:
     )
     lines: list[Line] = [
         f"Moved {memories(merged.moved)} from {source} into {merged.into.name}; "
-        f"{counted(merged.duplicates, 'was', 'were')} there already."
+        f"{counted(merged.duplicates, 'was', 'were')} already there."
     ]
     if merged.sessions:
         lines.append(f"Also moved {counted(merged.sessions, 'session')}.")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @command
 @click.argument("file")
-@click.option("--global", "is_global", is_flag=True, help="Of global memory, instead of the project's.")
+@click.option("--global", "is_global", is_flag=True, help="Global memory, instead of the project's.")
 def backup_command(invocation: Invocation, *, file: str, is_global: bool) -> None:
     """Other programs may read and write during the backup. FILE must not exist: a backup never overwrites anything.
     `kept restore FILE` restores it.
@@ -48,7 +48,7 @@ def doctor_command(invocation: Invocation, *, deep: bool, fix: bool) -> None:
         lines.append("Nothing is kept here yet, so there is nothing to check.")
     elif is_healthy:
         is_lost = any(one.level == "problem" for store in stores for one in store.repaired)
-        lines.append("Repaired. The items above could not be recovered." if is_lost else "All is well.")
+        lines.append("Repaired. The items above could not be recovered." if is_lost else "No problems found.")
     invocation.answer(msgspec.to_builtins({"healthy": is_healthy, "stores": stores}), lines)
     if not is_healthy:
         click.get_current_context().exit(FAILED)
@@ -66,7 +66,7 @@ def _finding_lines(findings: "Sequence[Finding]") -> list[Line]:
 
 
 @command
-@click.option("--archived", is_flag=True, help="Also archived memories.")
+@click.option("--archived", is_flag=True, help="Include archived memories.")
 def export_command(invocation: Invocation, *, archived: bool) -> None:
     """Lossless: with all fields. Forgotten memories are left out."""
     with invocation.open() as memory:
@@ -100,7 +100,7 @@ def upkeep_command(invocation: Invocation, *, dry_run: bool) -> None:
         for one in done.done
     ]
     if done.skipped:
-        lines.append("Another process is doing the upkeep already.")
+        lines.append("Another process is already running upkeep.")
     elif not lines:
         lines.append("There was nothing to do.")
     packed = [one.ref for one in done.done if one.action == "pack"]

@@ -26,8 +26,8 @@ def task_command() -> None:
 
 
 @task_command.command("list")
-@click.option("--milestone", metavar="NAME", help="Only of this milestone.")
-@click.option("--all", "archived", is_flag=True, help="Also milestones that are finished.")
+@click.option("--milestone", metavar="NAME", help="Only tasks of this milestone.")
+@click.option("--all", "archived", is_flag=True, help="Include finished milestones.")
 def list_tasks(invocation: Invocation, *, milestone: str | None, archived: bool) -> None:
     """List the tasks of this project, by priority."""
     with invocation.open() as memory:
@@ -127,14 +127,14 @@ def _given(about: Given) -> Given:
 
 @task_command.command("add")
 @click.argument("description", nargs=-1, required=True)
-@click.option("--id", metavar="ID", help="By default the next free one: TASK-001 and so on.")
+@click.option("--id", metavar="ID", help="The id of the task; by default the next free one, such as TASK-001.")
 @_planning
 def add_task(invocation: Invocation, *, description: tuple[str, ...], id: str | None, **about: Any) -> None:
     """Add a task. A single dash reads the description from standard input."""
     text = given_text(description)
     with invocation.open() as memory:
         if id is not None and id in {task.name for task in memory.tasks(archived=True)}:
-            raise click.UsageError(f"Task {id} exists already. `kept task edit {id}` changes it.")
+            raise click.UsageError(f"Task {id} already exists. `kept task edit {id}` changes it.")
         task = memory.task(id, description=text, **_given(about)).task
     line = (Strong(task.name), f" is {task.state}. `kept task state {task.name} active` starts it.")
     invocation.answer(task_document(task), [line])
@@ -143,7 +143,7 @@ def add_task(invocation: Invocation, *, description: tuple[str, ...], id: str | 
 @task_command.command("edit")
 @click.argument("id")
 @click.option("--description", metavar="TEXT", help="What to do.")
-@click.option("--unblocked", is_flag=True, help="It no longer waits for another task.")
+@click.option("--unblocked", is_flag=True, help="Stop waiting for other tasks.")
 @_planning
 def edit_task(invocation: Invocation, *, id: str, unblocked: bool, **about: Any) -> None:
     """Change the description of a task. The options replace the current values."""

@@ -99,7 +99,7 @@ WALK = (
     Step("The decision in it is a candidate now, until somebody uses it.", "recall postgres billing"),
     Step("An agent gets this briefing when it starts.", 'briefing "fix the login of the API"'),
     Step(
-        "A skill reaches no memory. It gets a message with everything it needs to know.",
+        "A skill has no access to memory. It gets a message with everything it needs to know.",
         "share auth login --to agent_skill_review --action review",
     ),
     Step("In a chat, the same commands are typed as slash commands.", "slash /memory search billing"),

@@ -88,15 +88,15 @@ def _number(ctx: click.Context, param: click.Parameter, value: str | None) -> fl
 
 @command
 @click.argument("text", nargs=-1)
-@click.option("--kind", default="fact", metavar="KIND", help=f"What it is: {', '.join(KINDS)}, or a word of your own.")
+@click.option("--kind", default="fact", metavar="KIND", help=f"The kind: {', '.join(KINDS)}, or a word of your own.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag. May be repeated.")
 @click.option("--file", "files", multiple=True, metavar="PATH", help="A file it is about. May be repeated.")
 @click.option("--importance", callback=_number, metavar="NUMBER", help="From 0 to 1; the default depends on the kind.")
 @click.option("--pin", is_flag=True, help="Always include it.")
 @click.option("--tier", type=click.Choice(get_args(Tier)), help="How long it lives; by default as long as the project.")
 @click.option("--global", "is_global", is_flag=True, help="For all projects; the same as --tier global.")
-@click.option("--topic", metavar="NAME", help="Replaces the memory that has this topic now.")
-@click.option("--key", metavar="KEY", help="A second call with the same key stores nothing.")
+@click.option("--topic", metavar="NAME", help="A topic: this memory replaces the one that has it now.")
+@click.option("--key", metavar="KEY", help="A key of your own: a second call with the same key stores nothing.")
 @yes_option
 def remember_command(
     invocation: Invocation,
@@ -147,7 +147,7 @@ def _outcome(receipt: Receipt) -> list[Line]:
     if receipt.reason == "already_stored":
         first: Line = ("Already kept under that key: ", name_of(memory), ".")
     elif receipt.outcome == "strengthened":
-        first = ("Known already: ", name_of(memory), f" is more important now ({memory.importance:.2g}).")
+        first = ("Already kept: ", name_of(memory), f" is more important now ({memory.importance:.2g}).")
     elif receipt.outcome == "candidate":
         first = ("Kept as a candidate: ", name_of(memory), f" ({memory.kind}).")
     else:
@@ -162,7 +162,7 @@ def _outcome(receipt: Receipt) -> list[Line]:
         lines.append(f"Nearly the same as {_refs(receipt.near)}.")
     if receipt.conflicts:
         refs = _refs(conflict.ref for conflict in receipt.conflicts)
-        lines.append(f"It contradicts a memory that is kept already: {refs}. `kept conflicts` shows both sides.")
+        lines.append(f"It contradicts a memory that is already kept: {refs}. `kept conflicts` shows both sides.")
     return lines
 
 
@@ -242,7 +242,7 @@ def restore_command(invocation: Invocation, *, ref_or_file: str, yes: bool) -> N
     if restored.left_out:
         lines.append(f"Left out, because erased since then: {memories(restored.left_out)}.")
     if restored.replaced:
-        lines.append(f"The previous store is {restored.replaced}.")
+        lines.append(f"The previous store was kept as {restored.replaced}.")
     invocation.answer(restored, lines)
 
 

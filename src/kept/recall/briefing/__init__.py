@@ -162,7 +162,7 @@ def distrust(memory: Memory) -> str | None:
     if INSTRUCTION_TAG in memory.tags:
         return "it reads like an instruction, and nobody wrote it on purpose"
     if memory.source.origin == "tool" and memory.confidence < LEAST_CONFIDENCE:
-        return "it comes from a tool, with little confidence"
+        return "it comes from a tool and has low confidence"
     return None
 
 
@@ -176,7 +176,7 @@ class _Written(Struct, frozen=True):
 
 
 class _Part(Struct):
-    """A section in the making: what fits, best first."""
+    """A section while it is being filled, best first."""
 
     name: str
     budget: int

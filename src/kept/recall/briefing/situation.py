@@ -187,7 +187,7 @@ def _with_rivals(sections: dict[str, list[Entry]], readers: Sequence[Reader]) ->
         for conflict in open_conflicts(reader, known.keys()):
             sides = (conflict.left, conflict.right)
             left, right = (known.get(uid) or next(iter(reader.select(Where(uid=uid), limit=1)), None) for uid in sides)
-            if left is None or right is None:  # one was archived or erased: no contradiction any more
+            if left is None or right is None:  # one was archived or erased: no longer a contradiction
                 continue
             pairs.append((left, right))
             for memory, rival in ((left, right), (right, left)):
