@@ -17,6 +17,7 @@ from kept.model import Alias, Allowance, Conflict, Event, Memory, Pause, Record,
 from kept.ports import Stamp
 
 FIRST_PREV = "0" * 32  # what the first event of a journal points back to
+Salt = Callable[[int], str]  # that many random bytes in hex
 SALT_BYTES = 16
 UPKEEP = "upkeep"  # the actor of what time does; `undo()` without an event leaves it alone
 
@@ -78,9 +79,7 @@ class Chain:
     `before`: number and hash of the last event, or a function that looks them up when they are first needed.
     """
 
-    def __init__(
-        self, stamp: Stamp, salt: Callable[[int], str], before: Callable[[], tuple[int, str]] | tuple[int, str]
-    ) -> None:
+    def __init__(self, stamp: Stamp, salt: Salt, before: Callable[[], tuple[int, str]] | tuple[int, str]) -> None:
         self._stamp = stamp
         self._salt = salt
         self._before = before

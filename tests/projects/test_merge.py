@@ -257,11 +257,11 @@ def test_a_merge_that_was_interrupted_moves_each_session_once(bench: Bench, monk
         for name in ("s1", "s2"):
             memory.session(name).append("user", f"What was said in {name}")
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(merge_module, "_batches", fail)
+        patch.setattr(merge_module, "pages_of", fail)
         with pytest.raises(KeyboardInterrupt):
             bench.merge()
     assert bench.merge().sessions == 0

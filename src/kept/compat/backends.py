@@ -8,7 +8,7 @@ is forgotten, an evicted one archived.
 
 import operator
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -21,9 +21,9 @@ from kept.ids import UID_ENTROPY_BYTES, uuid7
 from kept.model import Draft, Memory, Reason, Source, canonical_kind, replace
 from kept.ports import Clock, Reader, Stamp, Storage, Where
 from kept.storage import IN_MEMORY, open_space
+from kept.storage.shared import every
 from kept.writing.redact import redact, redact_draft
 
-PAGE = 500
 ITEMS = Where(scope=None, narrative="agent_engine")  # items may share their space with other memories
 
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
@@ -122,12 +122,12 @@ class StorageBackend:
 
     def list_all(self) -> list[ContextItem]:
         with self.storage.reading() as reader:
-            return [_to_item(memory) for memory in _items(reader)]
+            return [_to_item(memory) for memory in every(reader, ITEMS)]
 
     def clear(self) -> None:
         stamp = self._stamp()
         with self.storage.writing(stamp, urgent=True) as tx:
-            for memory in list(_items(tx)):
+            for memory in list(every(tx, ITEMS)):
                 tx.put(_archived(memory, "forgotten", stamp.at), "forget")
 
     def count(self) -> int:
@@ -224,13 +224,6 @@ def _sortable(value: Any) -> tuple[int, Any]:
     if value is None:
         return (0, "")
     return (1, value) if isinstance(value, int | float) else (2, str(value))
-
-
-def _items(reader: Reader) -> Iterator[Memory]:
-    after = None
-    while page := reader.select(ITEMS, limit=PAGE, after=after, oldest_first=True):
-        yield from page
-        after = page[-1].id
 
 
 def _by_key(reader: Reader, key: str) -> Memory | None:

@@ -45,7 +45,7 @@ from kept.model import (
     Task,
     replace,
 )
-from kept.ports import ANYWHERE, Clock, Embedder, Reader, Stamp, Storage, Transaction, Where
+from kept.ports import ANYWHERE, Clock, Embedder, Reader, Stamp, Storage, Transaction
 from kept.settings import Settings
 from kept.storage.shared import random_hex
 from kept.tables import PRESETS
@@ -318,14 +318,3 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
 def by_uid(reader: Reader, uid: str) -> Memory | None:
     """The memory with that uid, on whichever shelf it is."""
     return next(iter(reader.select(replace(ANYWHERE, uid=uid), limit=1)), None)
-
-
-def pages_of(storage: Storage, where: Where, after: int = 0) -> Iterator[Memories]:
-    """The memories that are meant, oldest first, in pages of `BATCH`; each page is read at one moment of its own."""
-    while True:
-        with storage.reading() as reader:
-            page = reader.select(where, limit=BATCH, after=after, oldest_first=True)
-        if not page:
-            return
-        yield page
-        after = page[-1].id

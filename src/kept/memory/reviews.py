@@ -14,7 +14,8 @@ from kept import access, ids, text
 from kept.errors import InvalidInput, NotFound
 from kept.memory.context import Context, Memories
 from kept.model import Conflict, Memory, Session, replace
-from kept.ports import Reader, Storage, Transaction, Where
+from kept.ports import Storage, Transaction, Where
+from kept.storage.shared import every
 from kept.upkeep import review as judging
 from kept.upkeep.review import ACTIONS, TALK_DAYS, Talk
 from kept.upkeep.review import REASONS as REASONS
@@ -23,7 +24,6 @@ from kept.upkeep.review import ReviewFinding as ReviewFinding
 from kept.upkeep.review import ReviewReason as ReviewReason
 from kept.writing.duplicates import NEAR_RATIO, supersede
 
-PAGE = 500
 MOST_MESSAGES = 2_000  # of recent talk: what a month of work says, without reading a year of it
 LONG_TERM = Where(tiers=("project", "global"))  # the notes of sessions and tasks expire anyway
 Findings = list[ReviewFinding]
@@ -69,7 +69,7 @@ class Reviews:
             talk = talk if talk.messages else _recent_talk(storage, now)
             if access.may_write(actor, storage.space):
                 with storage.reading() as reader:
-                    memories = [*_every(reader)]
+                    memories = [*every(reader, LONG_TERM)]
                     conflicts = reader.all(Conflict)
                 examined += len(memories)
                 found += judging.review(memories, conflicts, talk, now, rules)
@@ -183,13 +183,6 @@ def _still_live(tx: Transaction, memory: Memory) -> Memory:
             f"Memory {memory.ref} was archived or erased in the meantime.", hint="Nothing was changed. Review again."
         )
     return current
-
-
-def _every(reader: Reader) -> Iterator[Memory]:
-    after = None
-    while page := reader.select(LONG_TERM, limit=PAGE, after=after, oldest_first=True):
-        yield from page
-        after = page[-1].id
 
 
 def _recent_talk(storage: Storage, now: datetime) -> Talk:

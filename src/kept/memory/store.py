@@ -17,7 +17,7 @@ from kept import access, text
 from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound
 from kept.exchange.jsonl import to_document as to_document
 from kept.exchange.transcripts import PARSERS, Transcript
-from kept.memory.context import Context, Ref, pages_of
+from kept.memory.context import Context, Ref
 from kept.model import GLOBAL, Allowance, Draft, Memory, Message, Recalled, Redaction, Tier, replace
 from kept.ports import ANYWHERE, BackedUp, Restored, Shelf, Storage, Where
 from kept.projects.config import parse_text, set_value
@@ -25,6 +25,7 @@ from kept.projects.files import explained, shown
 from kept.projects.spaces import is_of_global
 from kept.settings import Settings, as_mapping, resolve
 from kept.storage import as_file, scrub
+from kept.storage.shared import pages_of
 from kept.upkeep import decisions
 from kept.writing.check import MAX_NAME_CHARS, check_text
 from kept.writing.redact import REDACTED_FIELDS, redact, redact_draft

@@ -16,6 +16,7 @@ from kept.memory import write
 from kept.memory.context import BATCH, Context, Memories, Tasks
 from kept.model import Draft, Receipt, Source, Task, TaskState, replace, several
 from kept.ports import Reader, Storage, Transaction, Where
+from kept.storage.shared import every
 from kept.writing import pipeline
 from kept.writing.check import MAX_NAME_CHARS, check_text
 from kept.writing.redact import redact
@@ -33,7 +34,6 @@ ENDS: tuple[TaskState, ...] = tuple(state for state, following in CHANGES.items(
 NEEDS_ITS_BLOCKERS: tuple[TaskState, ...] = ("active", "done")
 MAX_DESCRIPTION_BYTES = 4_000
 MAX_CRITERIA = 100
-PAGE = 1_000
 _ID = r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}"
 
 
@@ -126,10 +126,8 @@ class OpenTask:
 
     def memories(self) -> Memories:
         """All notes of this task, oldest first."""
-        found: Memories = []
         with self._storage.reading() as reader:
-            while page := reader.select(self._notes, limit=PAGE, after=found[-1].id if found else 0, oldest_first=True):
-                found += page
+            found = [*every(reader, self._notes)]
         self._context.tell_read(found)
         return found
 

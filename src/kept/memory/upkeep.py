@@ -16,11 +16,11 @@ from msgspec.structs import replace
 
 from kept import journal, worth
 from kept.errors import Busy, KeptError
-from kept.memory.context import BATCH, Context, pages_of
+from kept.memory.context import BATCH, Context
 from kept.model import Memory, Message, Session
 from kept.ports import Reader, Stamp, Storage, Where
 from kept.projects import mirrors
-from kept.storage.shared import random_hex
+from kept.storage.shared import pages_of, random_hex
 from kept.tables import RETENTIONS
 from kept.upkeep import decisions
 from kept.upkeep.decisions import UpkeepDecision, UpkeepProgress, UpkeepRules
@@ -127,7 +127,7 @@ class Round(Struct, eq=False):
         return memory if found is None else decisions.carried_out(found, self.now)
 
     def _weighed(self) -> Iterator[decisions.Weighed]:
-        for page in pages_of(self.storage, EVERYTHING_LIVE):
+        for page in pages_of(self.storage, EVERYTHING_LIVE, size=BATCH):
             for memory in map(self._aged, page):
                 if not memory.is_archived and not worth.is_exempt(memory, self.now):
                     value = worth.worth(memory, self.now, self.rules.retention.worth)
@@ -248,7 +248,7 @@ def _whole_round(context: Context, storage: Storage, now: datetime, *, is_dry_ru
     came = _progress_of(storage)
     with ExitStack() as bulk:
         rounds = Round(storage, now, _upkeep_rules(context), is_dry_run=is_dry_run, bulk=bulk)
-        for page in pages_of(storage, EVERYTHING_LIVE):
+        for page in pages_of(storage, EVERYTHING_LIVE, size=BATCH):
             rounds.age(page)
         rounds.settle()
         chosen = rounds.chosen_to_go(_limits(context), came.evict_to)
@@ -302,7 +302,7 @@ def _tend(context: Context, storages: Sequence[Storage], now: datetime, *, is_re
 def _go_on(context: Context, storage: Storage, came: UpkeepProgress, now: datetime) -> None:
     rounds = Round(storage, now, _upkeep_rules(context), most=FEW)
     rounds.load = decisions.Load(came.memories, came.bytes)
-    page = next(pages_of(storage, EVERYTHING_LIVE, came.cursor), [])
+    page = next(pages_of(storage, EVERYTHING_LIVE, after=came.cursor, size=BATCH), [])
     visited = rounds.age(page)
     if visited < len(page) or len(page) == BATCH:
         load = rounds.load

@@ -6,7 +6,7 @@ uid. So an interrupted merge can be run again, and nothing is ever in neither.
 """
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from kept.projects.home import Home
 from kept.projects.registry import Project
 from kept.settings import Settings
 from kept.storage import open_space
+from kept.storage.shared import pages_of
 
 BATCH = 500  # memories per transaction: others get their turn in between
 ACTION = "merge"
@@ -67,7 +68,7 @@ def _move(giver: Storage, taker: Storage, counts: dict[str, int], giver_id: str,
     stamp = Stamp(group=secrets.token_hex(8), at=clock().astimezone(UTC), actor=actor.name)
     sessions = _session_names(giver, taker, giver_id)
     counts["sessions"] = _move_sessions(giver, taker, sessions, stamp)
-    for batch in _batches(giver):
+    for batch in pages_of(giver, ANYWHERE, size=BATCH):
         heirs = {}
         with taker.writing(stamp) as tx:
             for memory in batch:
@@ -141,18 +142,6 @@ def _renamed(memory: Memory, names: Mapping[str, str]) -> Memory:
     """The memory, with the name that its session has at the taker."""
     name = names.get(memory.source.session or "", memory.source.session)
     return memory if name == memory.source.session else replace(memory, source=replace(memory.source, session=name))
-
-
-def _batches(giver: Storage) -> Iterator[list[Memory]]:
-    """All memories of the store, oldest first, including those added in the meantime."""
-    after = 0
-    while True:
-        with giver.reading() as reader:
-            batch = reader.select(ANYWHERE, limit=BATCH, after=after, oldest_first=True)
-        if not batch:
-            return
-        yield batch
-        after = batch[-1].id
 
 
 def _take(tx: Transaction, memory: Memory) -> tuple[str | None, str]:

@@ -7,7 +7,7 @@ more than about ten thousand memories belongs in SQLite.
 
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from datetime import datetime
@@ -46,8 +46,6 @@ from kept.storage.shared import (
     prepare,
     tombstone,
 )
-
-Salt = Callable[[int], str]
 
 
 class SavedReceipt(Struct, frozen=True):
@@ -376,7 +374,7 @@ class InMemoryTransaction(InMemoryReader, MessageWriter):
     """Writes to a state that nobody else has seen yet."""
 
     def __init__(
-        self, space: str, state: State, prepared: dict[int, tuple[Memory, Prepared]], stamp: Stamp, salt: Salt
+        self, space: str, state: State, prepared: dict[int, tuple[Memory, Prepared]], stamp: Stamp, salt: journal.Salt
     ) -> None:
         super().__init__(space, state, prepared)
         self.stamp = stamp
@@ -486,7 +484,9 @@ class InMemoryBookkeeping:
 class InMemoryStorage:
     """One space in this process's memory. `state` is the truth; whoever holds an older one still reads it whole."""
 
-    def __init__(self, space: str, *, write_wait_s: float = WRITE_WAIT_S, salt: Salt = secrets.token_hex) -> None:
+    def __init__(
+        self, space: str, *, write_wait_s: float = WRITE_WAIT_S, salt: journal.Salt = secrets.token_hex
+    ) -> None:
         self.space = space
         self.state = State()
         self._prepared: dict[int, tuple[Memory, Prepared]] = {}

@@ -1,4 +1,4 @@
-"""Code shared by all storages: filters, shelves, tombstones, prepared tokens, blocks.
+"""Code shared by all storages: filters, shelves, tombstones, prepared tokens, pages, blocks.
 
 `prepare` is the one place that says which field goes into which column of the index. `block` makes context managers of
 generators for less than `contextlib` does: every read and every write opens some, and the standard way costs 15
@@ -16,7 +16,7 @@ from typing import Generic, ParamSpec, TypeVar, cast
 from kept import text, worth
 from kept.errors import Corrupt, InvalidInput
 from kept.model import Memory
-from kept.ports import Prepared, Ranking, Shelf, Where
+from kept.ports import Prepared, Ranking, Reader, Shelf, Storage, Where
 from kept.tables import by_kind
 
 WRITE_WAIT_S = 30.0  # the promise: no write is refused within this time because somebody else writes
@@ -24,6 +24,7 @@ WRITE_WAIT_S = 30.0  # the promise: no write is refused within this time because
 ERASED = "[erased]"  # what stands in the place of an erased message
 RECEIPTS_KEPT = 500  # of recalls; enough to ask "why?" about the last days
 MOST = 2**31  # of anything that is asked for at once
+PAGE = 500  # memories that are read at once when all are wanted
 
 
 def random_hex(n_bytes: int) -> str:
@@ -190,3 +191,22 @@ def block(function: Callable[P, Iterator[T]]) -> Callable[P, Block[T]]:
         return Block(function(*arguments, **named))
 
     return opened
+
+
+def every(reader: Reader, where: Where) -> Iterator[Memory]:
+    """The memories that are meant, oldest first, all of one moment, read page by page."""
+    after = 0
+    while page := reader.select(where, limit=PAGE, after=after, oldest_first=True):
+        yield from page
+        after = page[-1].id
+
+
+def pages_of(storage: Storage, where: Where, *, after: int = 0, size: int = PAGE) -> Iterator[list[Memory]]:
+    """The same in pages, each of a moment of its own, so that others can write in between."""
+    while True:
+        with storage.reading() as reader:
+            page = reader.select(where, limit=size, after=after, oldest_first=True)
+        if not page:
+            return
+        yield page
+        after = page[-1].id

@@ -14,6 +14,7 @@ from typing import Any
 import apsw
 
 from kept.errors import Busy, Corrupt, InvalidInput, KeptError, StorageError
+from kept.journal import Salt
 from kept.ports import BackedUp, Restored, Scrubbed, Stamp
 from kept.storage.lock import Turns
 from kept.storage.ranking import LOOK_EVERY
@@ -24,7 +25,7 @@ from kept.storage.sqlite.connection import Pool, View, connect, is_damage, leavi
 from kept.storage.sqlite.index import refresh_hot_words
 from kept.storage.sqlite.reader import SqliteReader
 from kept.storage.sqlite.schema import AllOrNothing
-from kept.storage.sqlite.writer import Salt, SqliteBookkeeping, SqliteTransaction, Tip
+from kept.storage.sqlite.writer import SqliteBookkeeping, SqliteTransaction, Tip
 from kept.storage.weights import Weights
 
 _CLOSE_WAIT_S = 1.0

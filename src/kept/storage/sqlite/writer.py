@@ -7,7 +7,7 @@ begins or ends a transaction; storage.py does, in this process's turn.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -26,7 +26,6 @@ from kept.storage.sqlite.connection import View
 from kept.storage.sqlite.encoding import clock, hex_text, uid_blob
 from kept.storage.sqlite.reader import COUNTER, SqliteReader
 
-Salt = Callable[[int], str]
 _INSERT_EVENT = f"insert into events ({', '.join(rows.EVENT_COLUMNS)}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -41,7 +40,7 @@ class Tip(NamedTuple):
 class PendingView(View):
     """The view of a write transaction. New memories and events wait here until the next read or the end."""
 
-    def __init__(self, space: str, connection: apsw.Connection, stamp: Stamp, salt: Salt, tip: Tip) -> None:
+    def __init__(self, space: str, connection: apsw.Connection, stamp: Stamp, salt: journal.Salt, tip: Tip) -> None:
         super().__init__(space, connection)
         self.memories: list[Memory] = []
         self.journal = journal.Chain(stamp, salt, tip.event or self._last_event)
@@ -86,7 +85,7 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         space: str,
         connection: apsw.Connection,
         stamp: Stamp,
-        salt: Salt,
+        salt: journal.Salt,
         known: weights.Weights,
         tip: Tip,
     ) -> None:
