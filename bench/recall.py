@@ -27,7 +27,7 @@ from kept import text
 from kept.ports import Found, Reader, Stamp, Statistics
 from kept.recall import Request
 from kept.recall.query import SearchWords
-from kept.recall.score import relevance, scorer
+from kept.recall.score import score_of, word_match
 from kept.settings import Settings
 from kept.storage.shared import prepare
 from kept.storage.sqlite import SqliteStorage
@@ -198,8 +198,8 @@ def exact_top(path: Path, queries: list[str]) -> dict[str, set[int]]:
             words = text.query_words(query)
             statistics = exact_statistics(reader, words, path)
             if any(0 < rows_with <= 0.05 * statistics.rows for rows_with in statistics.rows_with.values()):
-                match = relevance(SearchWords(dict.fromkeys(words, 1.0)), statistics, PROFILE)
-                scorers[query] = (set(words), scorer(match, Request(query=query), Settings(), corpora.NOW))
+                match = word_match(SearchWords(dict.fromkeys(words, 1.0)), statistics, PROFILE)
+                scorers[query] = (set(words), score_of(match, Request(query=query), Settings(), corpora.NOW))
         best: dict[str, list[tuple[float, int]]] = {query: [] for query in scorers}
         for memory in corpora.stored(path):
             found = Found(memory, prepare(memory))

@@ -15,7 +15,7 @@ SMALLEST_IDF = 1e-6  # FTS5's floor, for a word that most rows hold
 
 COLUMNS = ("words", "tag_words", "file_words", "source_words", "kind_words")
 
-Scorer = Callable[[Prepared], float]
+Match = Callable[[Prepared], float]
 
 
 def idf(rows: int, rows_with: int) -> float:
@@ -29,14 +29,14 @@ def small_idf(rows: int, rows_with: int) -> float:
     return math.log1p((rows - rows_with + 0.5) / (rows_with + 0.5))
 
 
-def scorer(
+def match_of(
     words: Mapping[str, float] | Sequence[str],
     statistics: Statistics,
     columns: Sequence[float] = BY_MATCH.columns,
     *,
     by_tokens: bool = False,
-) -> Scorer:
-    """A function that gives the relevance of a memory to the words; 0.0 for a memory that holds none of them.
+) -> Match:
+    """A function that says how well a memory matches the words: 0.0 if it holds none of them.
 
     `words` may have weights; `columns` are the weights of COLUMNS. With `by_tokens`, as in FTS5, length is counted in
     all tokens of all columns, and a word that half of the rows hold counts for nothing. Without it, length is counted
@@ -52,22 +52,22 @@ def scorer(
     shortest, a_word = K1 * (1 - B), K1 * B * rows / (total or 1)
     in_text, *in_others = columns
 
-    def relevance(prepared: Prepared) -> float:
+    def match(prepared: Prepared) -> float:
         text = prepared.words
         others = (prepared.tag_words, prepared.file_words, prepared.source_words, prepared.kind_words)
         beside_text = " ".join(others)
         norm = shortest + a_word * (prepared.n_tokens if by_tokens else prepared.n_words)
-        score = 0.0
+        total_gain = 0.0
         for word, alone, gain in gains:
             # Most words are in neither, and `in` tells that faster than counting.
             tf = in_text * _spaced(text).count(alone) if word in text else 0.0
             if word in beside_text:
                 tf += sum(weight * _spaced(other).count(alone) for weight, other in zip(in_others, others, strict=True))
             if tf:
-                score += gain * tf / (tf + norm)
-        return score
+                total_gain += gain * tf / (tf + norm)
+        return total_gain
 
-    return relevance
+    return match
 
 
 def _spaced(tokens: str) -> str:
@@ -76,8 +76,3 @@ def _spaced(tokens: str) -> str:
     Three times as fast as splitting them into a list.
     """
     return f" {tokens.replace(' ', '  ')} "
-
-
-def score(prepared: Prepared, words: Mapping[str, float] | Sequence[str], statistics: Statistics) -> float:
-    """The relevance of a single memory to the words."""
-    return scorer(words, statistics)(prepared)

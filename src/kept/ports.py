@@ -112,16 +112,16 @@ class Prepared(Struct, frozen=True):
 class Ranking(Struct, frozen=True, kw_only=True):
     """How a search orders its matches: by BM25 times the factors of the memory itself.
 
-    `columns` says what a word counts in each column of `Prepared`. `factors` are names of worth.FACTORS, taken at the
-    moment `now`, and "kind", for which `kind_weights` has the numbers. `relevance` tells how well a memory fits all
-    that was asked, of which the words searched for may be a part; None: how well it fits these.
+    `columns` says what a word counts in each column of `Prepared`. `factors` are names of worth.MEMORY_FACTORS,
+    taken at the moment `now`, and "kind", for which `kind_weights` has the numbers. `match` tells how well a memory
+    fits all that was asked, of which the words searched for may be a part; None: how well it fits these.
     """
 
     columns: tuple[float, float, float, float, float] = (1.0, 1.0, 1.0, 1.0, 1.0)
     factors: tuple[str, ...] = ()
     kind_weights: Mapping[str, float] = {}
     now: datetime | None = None
-    relevance: Callable[[Prepared], float] | None = None
+    match: Callable[[Prepared], float] | None = None
 
 
 BY_MATCH = Ranking()

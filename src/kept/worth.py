@@ -35,7 +35,7 @@ def use_factor(use_count: int) -> float:
 
 
 def importance_factor(importance: float) -> float:
-    """Between 0.5 and 1: importance decides between equals, relevance between others."""
+    """Between 0.5 and 1: importance decides between equals, the match between others."""
     return 0.5 + 0.5 * importance
 
 
@@ -44,8 +44,8 @@ def days_between(earlier: datetime, now: datetime) -> float:
     return max(0.0, (now - earlier).total_seconds() / 86_400)
 
 
-# The factors of a memory that no query changes, by the names that profiles use.
-FACTORS: Mapping[str, Factor] = {
+# The factors of a score that no query changes, by the names that profiles use (recall/score.py has the others).
+MEMORY_FACTORS: Mapping[str, Factor] = {
     "feedback": lambda memory, now: feedback_factor(memory.feedback),
     "recency": recency_factor,
     "use": lambda memory, now: use_factor(memory.use_count),
@@ -90,20 +90,21 @@ def decayed_importance(memory: Memory, now: datetime) -> float:
     if memory.status == "pinned":
         return memory.importance
     weeks = days_between(memory.last_used_at or memory.created_at, now) / 7
-    trust = CANDIDATE_SHARE if memory.status == "candidate" else 1.0
-    return float(memory.importance * DECAY_PER_WEEK**weeks * trust * min(1.0, 0.5 + 0.05 * memory.use_count))
+    candidate_share = CANDIDATE_SHARE if memory.status == "candidate" else 1.0
+    return float(memory.importance * DECAY_PER_WEEK**weeks * candidate_share * min(1.0, 0.5 + 0.05 * memory.use_count))
 
 
-WORTH_FACTORS: Mapping[str, Factor] = {**FACTORS, "decayed_importance": decayed_importance}
+# The factors by which a retention (tables.RETENTIONS) says which memories make room.
+RETENTION_FACTORS: Mapping[str, Factor] = {**MEMORY_FACTORS, "decayed_importance": decayed_importance}
 
 
 def worth(memory: Memory, now: datetime, factors: Sequence[str]) -> float:
     """The worth of a memory when room is needed: the product of the named factors."""
-    return math.prod(WORTH_FACTORS[name](memory, now) for name in factors)
+    return math.prod(RETENTION_FACTORS[name](memory, now) for name in factors)
 
 
 def is_automatic(memory: Memory) -> bool:
-    """Whether a rule, a tool or a narrative stored it, and nobody on purpose."""
+    """Whether a rule, a tool or a narrative stored it, so that its shelf life may end without a question."""
     return memory.source.origin in AUTOMATIC
 
 

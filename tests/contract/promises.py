@@ -402,7 +402,7 @@ def promise_a_search_ranks_by_what_a_memory_brings_along(bench: Bench) -> None:
     ]
     kind_weights = {"warning": 1.2, "other": 1.0}
     with bench.reopen(storage).reading() as reader:
-        for factors in (*((name,) for name in worth.FACTORS), ("kind",), (*worth.FACTORS, "kind")):
+        for factors in (*((name,) for name in worth.MEMORY_FACTORS), ("kind",), (*worth.MEMORY_FACTORS, "kind")):
             ranking = Ranking(factors=factors, kind_weights=kind_weights, now=now)
             found = reader.search(["alpha"], limit=50, ranking=ranking)
             ranks = {hit.memory.id: hit.rank for hit in found}
@@ -432,7 +432,7 @@ def promise_a_factor_lifts_a_memory_above_more_than_500_matches(bench: Bench) ->
         for number in range(600):
             tx.add(memory(f"alpha {number}"), "remember")
     with bench.reopen(storage).reading() as reader:
-        for name in (*worth.FACTORS, "kind"):
+        for name in (*worth.MEMORY_FACTORS, "kind"):
             assert name in brought, f"Add a memory that the factor {name} lifts to this promise."
             ranking = Ranking(factors=(name,), kind_weights={"runbook": 5.0, "other": 1.0}, now=now)
             (best,) = reader.search(["alpha"], limit=1, ranking=ranking)
@@ -441,7 +441,7 @@ def promise_a_factor_lifts_a_memory_above_more_than_500_matches(bench: Bench) ->
 
 def _weigh(name: str, m: Memory, ranking: Ranking) -> float:
     assert ranking.now is not None
-    return ranking.kind_weights.get(m.kind, 1.0) if name == "kind" else worth.FACTORS[name](m, ranking.now)
+    return ranking.kind_weights.get(m.kind, 1.0) if name == "kind" else worth.MEMORY_FACTORS[name](m, ranking.now)
 
 
 def promise_a_search_ranks_by_all_that_was_asked(bench: Bench) -> None:
@@ -451,11 +451,11 @@ def promise_a_search_ranks_by_all_that_was_asked(bench: Bench) -> None:
         add(storage, f"alpha {'beta ' if number == 17 else ''}{'gamma ' if number % 2 else ''}{number}")
     with storage.reading() as reader:
         asked = ["alpha", "beta", "gamma"]
-        relevance = bm25.scorer(asked, reader.statistics(asked))
-        ranking = Ranking(relevance=relevance)
+        match = bm25.match_of(asked, reader.statistics(asked))
+        ranking = Ranking(match=match)
         found = reader.search(["alpha"], limit=3, ranking=ranking, also=["beta", "gamma"])
         assert found[0].memory.content == "alpha beta gamma 17"
-        assert [hit.rank for hit in found] == pytest.approx([relevance(hit.prepared) for hit in found])
+        assert [hit.rank for hit in found] == pytest.approx([match(hit.prepared) for hit in found])
         assert not reader.search(["delta"], limit=3, ranking=ranking, also=["beta"]), "nothing is found by the others"
 
 
@@ -922,8 +922,8 @@ def promise_messages_are_ranked_by_the_same_rule_everywhere(bench: Bench) -> Non
     words = text.query_words("harbor lighthouse")
     with bench.reopen(storage).reading() as reader:
         found = reader.search_messages(words, limit=20)
-        relevance = bm25.scorer(words, reader.message_statistics(words), by_tokens=True)
-        ranks = [relevance(Prepared(hit.words, "", "", "", "", hit.n_words, hit.n_words)) for hit in found]
+        match = bm25.match_of(words, reader.message_statistics(words), by_tokens=True)
+        ranks = [match(Prepared(hit.words, "", "", "", "", hit.n_words, hit.n_words)) for hit in found]
         best = reader.search_messages(words, limit=3)
     assert ranks == sorted(ranks, reverse=True)
     assert [hit.message.id for hit in found] == ["m5", "m3", "m4", "m8", "m7", "m1", "m9", "m2"]

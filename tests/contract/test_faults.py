@@ -232,7 +232,7 @@ def search_also_the_forgotten(self: InMemoryReader, words: Any, where: Where = L
     found = InMemoryReader.search(self, words, where, **how)
     gone = [m for m in self._state.memories.values() if m.is_forgotten]
     return found + [
-        Found(m, self._prepare(m)) for m in gone if bm25.score(self._prepare(m), words, Statistics(1, 1, 1, {}))
+        Found(m, self._prepare(m)) for m in gone if bm25.match_of(words, Statistics(1, 1, 1, {}))(self._prepare(m))
     ]
 
 

@@ -62,10 +62,10 @@ def test_the_factors_of_profile_praxis(memory: kept.Kept, clock: FakeClock) -> N
 
 
 def test_every_factor_that_a_profile_names_has_a_function_and_every_function_is_used() -> None:
-    """A new factor needs both: a pure function in worth.FACTORS or score.FACTORS, and its name in tables.PROFILES."""
+    """A pure function in worth.MEMORY_FACTORS or score.QUESTION_FACTORS, and its name in tables.PROFILES."""
     named = {name for profile in PROFILES.values() for name in profile.factors}
-    assert named == {score.MATCH, *worth.FACTORS, *score.FACTORS}
-    assert worth.FACTORS.keys().isdisjoint(score.FACTORS)
+    assert named == {score.MATCH, *worth.MEMORY_FACTORS, *score.QUESTION_FACTORS}
+    assert worth.MEMORY_FACTORS.keys().isdisjoint(score.QUESTION_FACTORS)
     page = Path(__file__).parents[2] / "docs" / "recall.md"
     assert named <= set(re.findall(r"^\| (\w+) \|", page.read_text("utf-8"), re.MULTILINE)), "its formula in the docs"
 
@@ -75,7 +75,7 @@ def test_every_factor_counts_where_a_storage_chooses_candidates() -> None:
 
     `files` depends on the files at hand: it orders the candidates and chooses none.
     """
-    unknown = {*worth.FACTORS, *score.FACTORS} - weights.KNOWN
+    unknown = {*worth.MEMORY_FACTORS, *score.QUESTION_FACTORS} - weights.KNOWN
     assert unknown == {"files"}, (
         f"Add {sorted(unknown - {'files'})} to OTHERS in storage/weights.py (and its fields to Traits)."
     )

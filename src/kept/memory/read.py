@@ -86,7 +86,7 @@ def answer(context: Context, request: Request, storages: Storages, now: datetime
     """Ask all spaces, each at one moment. Notes nothing."""
     embedder, note = _embedder(context, request, storages)
     with ExitStack() as stack:
-        given = Circumstances(
+        circumstances = Circumstances(
             readers=[stack.enter_context(storage.reading()) for storage in storages],
             settings=context.settings,
             now=now,
@@ -98,9 +98,9 @@ def answer(context: Context, request: Request, storages: Storages, now: datetime
         if request.scope == "sessions":
             from kept.recall.messages import recall_messages
 
-            recalled = recall_messages(request, given)
+            recalled = recall_messages(request, circumstances)
         else:
-            recalled = pipeline.recall(request, given)
+            recalled = pipeline.recall(request, circumstances)
             context.latencies.note(recalled.took_ms)
     if note is None:
         return recalled

@@ -344,7 +344,7 @@ class OpenSession:
         if not text.strip() or self._context.is_off(self.id):
             return None
         draft = Draft(
-            content=text[: pipeline.MAX_SUMMARY_CHARS],
+            content=text[: admit.MAX_SUMMARY_CHARS],
             kind="summary",
             tier="session",
             key=f"{self.id}:summary:{messages[-1].n}",

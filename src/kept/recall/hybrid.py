@@ -33,9 +33,9 @@ Key = tuple[str, int]
 
 def join(
     scored: Sequence[Scored],
-    score: Callable[[Found], Scored],
+    score_of: Callable[[Found], Scored],
     request: Request,
-    given: Circumstances,
+    circumstances: Circumstances,
     embedder: Embedder,
 ) -> tuple[list[Scored], str | None]:
     """The candidates of words and vectors with their joint match, and None; or those of words, and a sentence why."""
@@ -46,19 +46,19 @@ def join(
     where = where_of(request)
     candidates = {_key(one.found): one for one in scored}
     cosines: dict[Key, float] = {}
-    for reader in given.readers:
+    for reader in circumstances.readers:
         if reader.vector_state().model != embedder.model:
             continue
         for found in reader.nearest(vector, where, limit=CANDIDATES):
             if found.rank > UNRELATED and _key(found) not in candidates:
-                candidates[_key(found)] = score(found)
+                candidates[_key(found)] = score_of(found)
         own = reader.vectors([id for space, id in candidates if space == reader.space])
         values = vectors.cosines(vector, list(own.values()))
         cosines |= {(reader.space, id): cosine for id, cosine in zip(own, values, strict=True)}
     best = max((one.why[MATCH] for one in candidates.values()), default=0.0) or 1.0
     joined = []
     for key, one in candidates.items():
-        parts = joint_match(one.why[MATCH] / best, cosines.get(key, 0.0), given.settings)
+        parts = joint_match(one.why[MATCH] / best, cosines.get(key, 0.0), circumstances.settings)
         why = one.why | {MATCH: sum(parts.values())}
         joined.append(Scored(one.found, prod(why.values()), why, parts))
     return [one for one in joined if one.score > 0], None

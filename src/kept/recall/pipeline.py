@@ -1,10 +1,13 @@
-"""The read path in order: query → candidates → score → rerank → select.
+"""The read path in order: query → candidates → score (→ guess, and again) (→ vectors) → rerank → select.
 
-An agent asks with a few key words; the answer is the few memories that fit best, each with its reasons. Rule: a query
-never fails. Whatever could not be done in time is missing from the answer, and `degraded` says so.
+An agent asks with a few key words; the answer is the few memories that fit best, each with its reasons. Where words of
+the query are unknown and little is found, words that they could have meant are guessed and searched as well. Vectors
+join if an embedder is there. Rule: a query never fails. Whatever could not be done in time is missing from the answer,
+and `degraded` says so.
 """
 
 from collections.abc import Callable, Sequence, Set
+from functools import partial
 from heapq import nlargest
 
 from msgspec import Struct
@@ -13,79 +16,77 @@ from kept.model import Conflict, Memory, Recalled
 from kept.ports import Deadline, Found, Reader, Statistics, Where
 from kept.recall import Circumstances, Request, candidates, profile_of, where_of
 from kept.recall.query import SearchWords, guess, search_words
-from kept.recall.score import Scored, hit, ranking, relevance, scorer
-from kept.recall.select import best_first, considered, follow, rerank, select
+from kept.recall.score import Scored, score_of, storage_ranking, to_hit, word_match
+from kept.recall.select import best_first, follow, n_considered, rerank, select
 
 MOST_PINNED = 5
-DEGRADED_TOP = 5
+MOST_HITS_WHEN_SLOW = 5
 
 
-def recall(request: Request, given: Circumstances) -> Recalled:
+def recall(request: Request, circumstances: Circumstances) -> Recalled:
     """The answer to one question about memories. Never raises for anything a query could say."""
-    started = given.timer()
-    deadline = Deadline(given.timer, started + given.settings.recall_deadline_ms / 1000)
-    found = _search(request, given, search_words(request, given), deadline)
-    if len(found.scored) < _exact_top(request) and found.unknown and not deadline.is_over():
+    started, settings = circumstances.timer(), circumstances.settings
+    deadline = Deadline(circumstances.timer, started + settings.recall_deadline_ms / 1000)
+    search = _search(request, circumstances, search_words(request, circumstances), deadline)
+    if len(search.best) < _n_exact(request) and search.unknown and not deadline.is_over():
         # Too little: search again, also for words that the unknown ones could have meant.
-        guessed = guess(found.words, found.unknown, request, given, deadline)
-        if guessed.weights != found.words.weights:
-            found = _search(request, given, guessed, deadline)
-    scored, notes = found.scored, found.notes
-    if given.embedder is not None:
+        guessed = guess(search.words, search.unknown, request, circumstances, deadline)
+        if guessed.weights != search.words.weights:
+            search = _search(request, circumstances, guessed, deadline)
+    best, notes = search.best, search.notes
+    if circumstances.embedder is not None:
         from kept.recall import hybrid
 
-        joined, note = hybrid.join(scored, found.score, request, given, given.embedder)
-        scored, notes = best_first(joined), [*notes, note]
-    hits = [hit(one, found.words) for one in scored[: considered(request.limit)]]
-    if given.reranker is not None and hits:
-        hits, note = rerank(request.query, hits, given.reranker, max(0.01, deadline.left_s))
+        joined, note = hybrid.join(best, search.score_of, request, circumstances, circumstances.embedder)
+        best, notes = best_first(joined), [*notes, note]
+    hits = [to_hit(one, search.words) for one in best[: n_considered(request.limit)]]
+    if circumstances.reranker is not None and hits:
+        hits, note = rerank(request.query, hits, circumstances.reranker, max(0.01, deadline.left_s))
         notes = [*notes, note]
-    top = DEGRADED_TOP if given.is_degraded else len(hits)
-    chosen, misses = select(hits, profile_of(request, given.settings), request.limit, top=top)
+    top = MOST_HITS_WHEN_SLOW if circumstances.is_degraded else len(hits)
+    chosen, misses = select(hits, profile_of(request, settings), request.limit, top=top)
     if request.follow:
-        chosen += follow(chosen, given.readers, given.now, limit=request.limit)
+        chosen += follow(chosen, circumstances.readers, circumstances.now, limit=request.limit)
     returned = {hit.memory.uid for hit in chosen}
     return Recalled(
         hits=tuple(chosen),
-        pinned=pinned(given.readers) if request.scope != "archive" else (),
-        conflicts=tuple(conflict for reader in given.readers for conflict in open_conflicts(reader, returned)),
+        pinned=pinned(circumstances.readers) if request.scope != "archive" else (),
+        conflicts=tuple(conflict for reader in circumstances.readers for conflict in open_conflicts(reader, returned)),
         misses=tuple(misses),
-        words=found.words.all,
+        words=search.words.all,
         degraded=" ".join(filter(None, notes)) or None,
-        took_ms=(given.timer() - started) * 1000,
+        took_ms=(circumstances.timer() - started) * 1000,
     )
 
 
 class _Search(Struct, frozen=True, kw_only=True):
-    """Scored candidates, best first; by which words and which score; and what was cut short."""
+    """The best candidates of all spaces, in order; by which words and which score; and what was cut short."""
 
     words: SearchWords
     unknown: list[str]  # words of the query that no memory holds
-    score: Callable[[Found], Scored]
-    scored: list[Scored]
+    score_of: Callable[[Found], Scored]
+    best: list[Scored]
     notes: list[str | None]
 
 
-def _search(request: Request, given: Circumstances, words: SearchWords, deadline: Deadline) -> _Search:
+def _search(request: Request, circumstances: Circumstances, words: SearchWords, deadline: Deadline) -> _Search:
     """The best candidates of every space, scored as if all spaces were one."""
-    settings, where = given.settings, where_of(request)
-    statistics = [reader.statistics(words.all, where) for reader in given.readers]
+    settings, now, where = circumstances.settings, circumstances.now, where_of(request)
+    statistics = [reader.statistics(words.all, where) for reader in circumstances.readers]
     # Of all spaces together, so that a space of ten rows cannot make its words look rare.
     together = sum(statistics, Statistics())
-    match = relevance(words, together, profile_of(request, settings))
-    score = scorer(match, request, settings, given.now)
-    order = ranking(match, request, settings, given.now)
-    best: list[Scored] = []
+    match = word_match(words, together, profile_of(request, settings))
+    score = score_of(match, request, settings, now)
+    ranking = storage_ranking(match, request, settings, now)
+    sizes = candidates.sizes(n_considered(request.limit), is_degraded=circumstances.is_degraded)
     notes: list[str | None] = []
-    if given.is_degraded:
+    if circumstances.is_degraded:
         notes.append("Recall has been slow lately, so fewer candidates were scored.")
-    for reader, own in zip(given.readers, statistics, strict=True):
-        for limit in candidates.sizes(considered(request.limit), is_degraded=given.is_degraded):
-            gathered = candidates.gather(reader, words.weights, own, where, order, limit=limit, deadline=deadline)
-            scored = [score(found) for found in gathered.found]
-            if gathered.is_late or not gathered.is_cut or not _could_miss(scored, _exact_top(request)):
-                break
-        if gathered.is_late:
+    best: list[Scored] = []
+    for reader, own in zip(circumstances.readers, statistics, strict=True):
+        gather = partial(candidates.gather, reader, words.weights, own, where, ranking, deadline=deadline)
+        scored, is_late = _search_space(gather, score, sizes, _n_exact(request))
+        if is_late:
             notes.append(
                 f"Time ran out after {settings.recall_deadline_ms} ms, so the newest matches replace the best ones."
             )
@@ -93,13 +94,29 @@ def _search(request: Request, given: Circumstances, words: SearchWords, deadline
     return _Search(
         words=words,
         unknown=[word for word in words.literal if not together.rows_with.get(word)],
-        score=score,
-        scored=best_first([one for one in best if one.score > 0]),
+        score_of=score,
+        best=best_first([one for one in best if one.score > 0]),
         notes=notes,
     )
 
 
-def _exact_top(request: Request) -> int:
+def _search_space(
+    gather: Callable[..., candidates.Candidates], score: Callable[[Found], Scored], sizes: Sequence[int], n_exact: int
+) -> tuple[list[Scored], bool]:
+    """The candidates of one space with their scores, and whether time ran out.
+
+    More are gathered if a memory below the cut could belong to the first `n_exact`.
+    """
+    for limit in sizes:
+        gathered = gather(limit=limit)
+        scored = [score(found) for found in gathered.found]
+        if gathered.is_late or not gathered.is_cut or not _could_miss(scored, n_exact):
+            break
+    return scored, gathered.is_late
+
+
+def _n_exact(request: Request) -> int:
+    """How many of the first hits must be exactly the best."""
     return request.limit if request.exact_top is None else request.exact_top
 
 

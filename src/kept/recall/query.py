@@ -59,49 +59,49 @@ class SearchWords(Struct, frozen=True):
         return SearchWords(self.weights | dict.fromkeys(new, weight), self.reasons | new)
 
 
-def search_words(request: Request, given: Circumstances) -> SearchWords:
+def search_words(request: Request, circumstances: Circumstances) -> SearchWords:
     """The words of the query, and their aliases if the profile wants them."""
     words = SearchWords(dict.fromkeys(text.query_words(request.query), 1.0))
-    if profile_of(request, given.settings).aliases:
-        own = [alias for reader in given.readers for alias in reader.all(Alias)]
+    if profile_of(request, circumstances.settings).aliases:
+        own = [alias for reader in circumstances.readers for alias in reader.all(Alias)]
         words = words.with_words(ALIAS_WEIGHT, _expansions(words.all, own))
     return words
 
 
 def guess(
-    words: SearchWords, unknown: Sequence[str], request: Request, given: Circumstances, deadline: Deadline
+    words: SearchWords, unknown: Sequence[str], request: Request, circumstances: Circumstances, deadline: Deadline
 ) -> SearchWords:
     """Add the words that each unknown one could have meant: it is their beginning, or a slip of the keyboard."""
-    profile, where = profile_of(request, given.settings), where_of(request)
+    profile, where = profile_of(request, circumstances.settings), where_of(request)
     for word in unknown:
         if deadline.is_over():
             break
         if len(word) < _SHORTEST_GUESS:
             continue
         if profile.prefix:
-            longer = _vocabulary(word, given, where, limit=_MOST_PER_WORD)[:_MOST_PER_WORD]
+            longer = _vocabulary(word, circumstances, where, limit=_MOST_PER_WORD)[:_MOST_PER_WORD]
             words = words.with_words(PREFIX_WEIGHT, dict.fromkeys(longer, f"begins with {word}"))
         if profile.fuzzy_share:
-            near = _near(word, given, where, profile.fuzzy_share)
+            near = _near(word, circumstances, where, profile.fuzzy_share)
             words = words.with_words(FUZZY_WEIGHT, dict.fromkeys(near, f"near {word}"))
     return words
 
 
-def _near(word: str, given: Circumstances, where: Where, share: float) -> list[str]:
+def _near(word: str, circumstances: Circumstances, where: Where, share: float) -> list[str]:
     from rapidfuzz import process
     from rapidfuzz.distance import OSA
 
     edits = max(1, round(share * len(word)))
     # FTS5 counts the rows of every word that it lists, so ask for few first: a slip is seldom at the beginning.
     for beginning in (word[:3], word[:2], word[:1]):
-        known = _vocabulary(beginning, given, where, limit=_NEIGHBOURHOOD)
+        known = _vocabulary(beginning, circumstances, where, limit=_NEIGHBOURHOOD)
         if near := process.extract(word, known, scorer=OSA.distance, score_cutoff=edits, limit=_MOST_PER_WORD):
             return [other for other, _, _ in near]
     return []
 
 
-def _vocabulary(beginning: str, given: Circumstances, where: Where, *, limit: int) -> list[str]:
-    return [word for reader in given.readers for word in reader.vocabulary(beginning, where, limit=limit)]
+def _vocabulary(beginning: str, circumstances: Circumstances, where: Where, *, limit: int) -> list[str]:
+    return [word for reader in circumstances.readers for word in reader.vocabulary(beginning, where, limit=limit)]
 
 
 def as_mapping(own: Iterable[Alias]) -> dict[str, tuple[str, ...]]:

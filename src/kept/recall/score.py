@@ -2,13 +2,14 @@
 
 Third step of the read path. A profile (`tables.PROFILES`) says which factors count. Every number in `hit.why`:
 
-    match                                    `bm25.scorer`; with vectors `hybrid.joint_match`
-    feedback recency use status importance   `worth.FACTORS`: from the memory and the clock alone
-    kind files                               `FACTORS` below: also from the question and the settings
+    match                                    `bm25.match_of`; with vectors `hybrid.joint_match`
+    feedback recency use status importance   `worth.MEMORY_FACTORS`: from the memory and the clock alone
+    kind files                               `QUESTION_FACTORS` below: also from the question and the settings
     rerank                                   `select.rerank`
     linked hit, link                         `select.follow`
 
-To add a factor: write a pure function, name it in one of the two tables, and name it in the profiles that use it.
+To add a factor: write a pure function, name it in one of the two tables, name it in the profiles that use it, and let
+storages choose candidates by it (`OTHERS` in storage/weights.py; without that it only orders those that were chosen).
 tests/recall/test_score.py tells what is missing. Rule: a number that is not in `why` is not in the score.
 """
 
@@ -42,7 +43,7 @@ def file_affinity(memory: Memory, files: Sequence[str]) -> float:
     return SHARED_FOLDER if any(str(PurePosixPath(file).parent) in folders for file in memory.files) else 1.0
 
 
-FACTORS: Mapping[str, Callable[[Memory, Request, Settings], float]] = {
+QUESTION_FACTORS: Mapping[str, Callable[[Memory, Request, Settings], float]] = {
     "kind": lambda memory, request, settings: by_kind(settings.kind_weights, memory.kind),
     "files": lambda memory, request, settings: file_affinity(memory, request.files),
 }
@@ -61,41 +62,41 @@ class Scored(Struct, frozen=True):
         return self.found.memory
 
 
-def relevance(words: SearchWords, statistics: Statistics, profile: Profile) -> bm25.Scorer:
+def word_match(words: SearchWords, statistics: Statistics, profile: Profile) -> bm25.Match:
     """How well the words fit a memory: the factor `match`."""
     columns = [profile.columns.get(name, 0.0) for name in ("content", "tags", "files", "source", "kind")]
-    return bm25.scorer(words.weights, statistics, columns, by_tokens=profile.by_tokens)
+    return bm25.match_of(words.weights, statistics, columns, by_tokens=profile.by_tokens)
 
 
-def scorer(match: bm25.Scorer, request: Request, settings: Settings, now: datetime) -> Callable[[Found], Scored]:
+def score_of(match: bm25.Match, request: Request, settings: Settings, now: datetime) -> Callable[[Found], Scored]:
     """A function that scores one candidate after the other for the same question."""
     names = [name for name in profile_of(request, settings).factors if name != MATCH]
     factors = [(name, _factor(name, request, settings)) for name in names]
 
-    def score(found: Found) -> Scored:
+    def scored(found: Found) -> Scored:
         why = {MATCH: match(found.prepared)}
         for name, factor in factors:
             why[name] = factor(found.memory, now)
         return Scored(found, prod(why.values()), why)
 
-    return score
+    return scored
 
 
 def _factor(name: str, request: Request, settings: Settings) -> Callable[[Memory, datetime], float]:
-    if name in worth.FACTORS:
-        return worth.FACTORS[name]
-    own = FACTORS[name]
+    if name in worth.MEMORY_FACTORS:
+        return worth.MEMORY_FACTORS[name]
+    own = QUESTION_FACTORS[name]
     return lambda memory, now: own(memory, request, settings)
 
 
-def ranking(match: bm25.Scorer, request: Request, settings: Settings, now: datetime) -> Ranking:
+def storage_ranking(match: bm25.Match, request: Request, settings: Settings, now: datetime) -> Ranking:
     """The same order, as far as a storage can compute it: without factors that depend on the question."""
-    known = (*worth.FACTORS, "kind")
+    known = (*worth.MEMORY_FACTORS, "kind")
     factors = tuple(name for name in profile_of(request, settings).factors if name in known)
-    return Ranking(relevance=match, factors=factors, kind_weights=settings.kind_weights, now=now)
+    return Ranking(match=match, factors=factors, kind_weights=settings.kind_weights, now=now)
 
 
-def hit(scored: Scored, words: SearchWords) -> Hit:
+def to_hit(scored: Scored, words: SearchWords) -> Hit:
     """The hit that a candidate makes, with the words that were found in it and how each came in."""
     found, prepared = scored.found, scored.found.prepared
     columns = (prepared.words, prepared.tag_words, prepared.file_words, prepared.source_words, prepared.kind_words)

@@ -22,7 +22,7 @@ from kept.tables import Profile
 AT_LEAST_CONSIDERED = 15
 MOST_MISSES = 10  # that say why
 LINK_HALF_LIFE_DAYS = 30.0
-_HALF_TRUST = 2.0  # a link of this strength passes on half of a score
+_HALF_STRENGTH = 2.0  # a link of this strength passes on half of a score
 _LINK_STEPS = 2  # memories linked to a hit, and those linked to them
 _FAINTEST_LINK = 0.1
 
@@ -39,7 +39,7 @@ def best_first(ranked: Sequence[Ranked]) -> list[Ranked]:
     return sorted(ranked, key=place)
 
 
-def considered(limit: int) -> int:
+def n_considered(limit: int) -> int:
     """How many of the best are considered for an answer of at most `limit`."""
     return max(AT_LEAST_CONSIDERED, 3 * limit)
 
@@ -111,7 +111,7 @@ def follow(hits: Sequence[Hit], readers: Sequence[Reader], now: datetime, *, lim
                 if linked.uid in known or linked.is_archived or strength < _FAINTEST_LINK:
                     continue
                 known.add(linked.uid)
-                share = strength / (strength + _HALF_TRUST)
+                share = strength / (strength + _HALF_STRENGTH)
                 why = {"linked hit": hit.score, "link": share}
                 matched = {hit.ref: "recalled together"}
                 next_edge.append(Hit(memory=linked, score=hit.score * share, why=why, matched=matched))

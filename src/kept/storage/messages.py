@@ -134,9 +134,9 @@ class MessageReader:
             else:
                 statistics = self.message_statistics(words)
             shortlist = _shortlist(rows, gains_of(held, statistics), statistics, max(_FEWEST, SHORTLIST * limit))
-            relevance = bm25.scorer(words, statistics, by_tokens=True)
+            match = bm25.match_of(words, statistics, by_tokens=True)
             ranked = [
-                (relevance(Prepared(one.words, "", "", "", "", one.n_words, one.n_words)), one.newer, one)
+                (match(Prepared(one.words, "", "", "", "", one.n_words, one.n_words)), one.newer, one)
                 for one in rows.read(shortlist)
             ]
             return [rows.found(one, words) for _, _, one in sorted(ranked, reverse=True)[:limit]]

@@ -111,14 +111,14 @@ class IndexReader:
                 latest = sorted({id for ids in held.values() for id in ids}, reverse=True)[:limit]
                 return [Found(*row) for row in index.memories(latest, words, where)]
             statistics = self._statistics(held, where, is_cut=among is not None)
-            relevance = ranking.relevance or bm25.scorer(words, statistics, ranking.columns, by_tokens=True)
+            match = ranking.match or bm25.match_of(words, statistics, ranking.columns, by_tokens=True)
             gains = gains_of(held, statistics)
             if index.narrowing is None or len(gains) <= limit:
                 matches = index.memories([*gains], words, where)
-                found = [Found(one, tokens, relevance(tokens) * weight(one, ranking)) for one, tokens in matches]
+                found = [Found(one, tokens, match(tokens) * weight(one, ranking)) for one, tokens in matches]
             else:
                 self._add_gains(gains, [*held], also, where)
-                ranks = _best(index.narrowing, gains, statistics, ranking, relevance, limit)
+                ranks = _best(index.narrowing, gains, statistics, ranking, match, limit)
                 found = [Found(one, tokens, ranks[one.id]) for one, tokens in index.memories([*ranks], words, where)]
         return sorted(found, key=lambda hit: (-hit.rank, -hit.memory.id))[:limit]
 
@@ -183,14 +183,14 @@ def _best(
     gains: Mapping[int, float],
     statistics: Statistics,
     ranking: Ranking,
-    relevance: bm25.Scorer,
+    match: bm25.Match,
     limit: int,
 ) -> dict[int, float]:
     """Id → rank of about the best `limit`: first by the words that a row holds, then by its tokens."""
     shortlist = max(SHORTLIST * limit, int(SHORTLIST_SHARE * len(gains)))
     average_words = statistics.words / (statistics.rows or 1)
     weight_of = narrowing.weights.heaviest(narrowing, gains, ranking, average_words, shortlist)
-    ranks = [(weight_of[id] * relevance(tokens), id) for id, tokens in narrowing.tokens([*weight_of])]
+    ranks = [(weight_of[id] * match(tokens), id) for id, tokens in narrowing.tokens([*weight_of])]
     return {id: rank for rank, id in nlargest(limit, ranks)}
 
 

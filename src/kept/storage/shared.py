@@ -82,7 +82,7 @@ def weight(memory: Memory, ranking: Ranking) -> float:
         if name == "kind":
             product *= by_kind(ranking.kind_weights, memory.kind)
         elif ranking.now is not None:
-            product *= worth.FACTORS[name](memory, ranking.now)
+            product *= worth.MEMORY_FACTORS[name](memory, ranking.now)
     return product
 
 

@@ -1,7 +1,15 @@
 """The write path: check → redact → admit → duplicates → store → conflicts. The storage journals each change.
 
-Every writer goes this one way, in two halves: `prepare` needs no storage and runs before the turn to write, `store`
-runs in it. What a conversation left behind comes from `extraction` as drafts and then goes the same way. Rule: a draft
+Every writer goes this one way, in two halves: `prepare` needs no storage and runs before the transaction, for which
+writers wait in turn; `store` runs in it. Findings of a conversation come from `extraction` as drafts and go the same
+way. A draft can be like four sorts of memories:
+
+    twin         says the same but for case and spacing: it is strengthened, and nothing is stored
+    superseded   has the same topic: it is archived, and the new memory takes its place
+    near         shares most of the letters: named in the receipt; an unasked draft is refused as its echo
+    rivals       contradict it: stored as open conflicts
+
+`alike` are the memories that share a few words with it, among which near ones and rivals are looked for. Rule: a draft
 becomes a memory, strengthens one, or is refused with a reason that people can read and count.
 """
 
@@ -27,7 +35,6 @@ from kept.writing.admit import (
     is_instruction_like,
     too_long,
 )
-from kept.writing.admit import MAX_SUMMARY_CHARS as MAX_SUMMARY_CHARS
 from kept.writing.check import check
 from kept.writing.conflicts import find_rivals
 from kept.writing.duplicates import Known, find_near, find_superseded, strengthen, supersede
@@ -42,16 +49,16 @@ class WriteRules(Struct, frozen=True, kw_only=True):
     preset: Preset
     source: Source  # of a draft that names none
     redact_email: bool = True
-    allow: Collection[str] = ()
-    echoes: Echoes = Echoes()
+    allow: Collection[str] = ()  # values that look like secrets and that a person declared harmless
+    echoes: Echoes = Echoes()  # statements of the project's own files, which are not stored again
     is_paused: bool = False
 
 
 class Ready(Struct, frozen=True, kw_only=True, gc=False):
-    """A draft that may be stored, with its source and importance; as what, and what was taken out of it."""
+    """A draft that was checked, redacted and admitted, and can be stored."""
 
-    draft: Draft
-    status: Status
+    draft: Draft  # with a source and an importance
+    status: Status  # of the memory that it becomes
     redactions: tuple[Redaction, ...] = ()
 
     @property
@@ -60,7 +67,11 @@ class Ready(Struct, frozen=True, kw_only=True, gc=False):
         return self.draft.source
 
     @property
-    def is_automatic(self) -> bool:
+    def is_unasked(self) -> bool:
+        """Whether it was neither said on purpose nor imported: it comes from a conversation, a tool or a rule.
+
+        Unlike `worth.is_automatic`, this counts the origin `conversation`.
+        """
         return self.source.origin not in (*DELIBERATE, *BROUGHT_IN)
 
 
@@ -72,7 +83,7 @@ class Destination(Struct, frozen=True, kw_only=True):
     new_uid: Callable[[], str]
 
 
-# ---- before the turn to write ----
+# ---- before the transaction ----
 
 
 def prepare(draft: Draft, rules: WriteRules) -> Ready | Receipt:
@@ -101,7 +112,7 @@ def _with_caution(draft: Draft) -> Draft:
     return replace(draft, tags=(*draft.tags, INSTRUCTION_TAG), confidence=confidence)
 
 
-# ---- in the turn to write ----
+# ---- in the transaction ----
 
 
 def store(tx: Transaction, batch: Sequence[Ready | Receipt], to: Destination) -> list[Receipt]:
@@ -109,10 +120,10 @@ def store(tx: Transaction, batch: Sequence[Ready | Receipt], to: Destination) ->
     memories = [to_memory(ready, to) for ready in batch if isinstance(ready, Ready)]
     known = Known(tx, memories)
     new = iter(memories)
-    return [_store(tx, ready, next(new), known, to.at) if isinstance(ready, Ready) else ready for ready in batch]
+    return [_store_one(tx, ready, next(new), known, to.at) if isinstance(ready, Ready) else ready for ready in batch]
 
 
-def _store(tx: Transaction, ready: Ready, memory: Memory, known: Known, at: datetime) -> Receipt:
+def _store_one(tx: Transaction, ready: Ready, memory: Memory, known: Known, at: datetime) -> Receipt:
     if memory.key is not None and (stored := tx.select(Where(key=memory.key, shelf="any", scope=None), limit=1)):
         return _receipt("stored", stored[0], ready, reason="already_stored", message="It was stored before.")
     if ready.source.origin in BROUGHT_IN and tx.is_erased(memory.fingerprint):
@@ -122,7 +133,7 @@ def _store(tx: Transaction, ready: Ready, memory: Memory, known: Known, at: date
     superseded = find_superseded(tx, memory)
     alike = [other for other in known.alike(memory) if other not in superseded]
     near = find_near(memory, alike)
-    if near and ready.is_automatic and memory.kind != "summary":  # two summaries of one story are alike on purpose
+    if near and ready.is_unasked and memory.kind != "summary":  # two summaries of one story are alike on purpose
         return _refused("echo", f"Memory {near[0].ref} says nearly the same.", ready.redactions)
     added = known.note(tx.add(memory, "remember"))
     for old in superseded:

@@ -118,7 +118,9 @@ def _out_of_place(memory: Memory, situation: Situation) -> str | None:
 
 def _worthiest(readers: Sequence[Reader], situation: Situation, settings: Settings, now: datetime) -> list[Entry]:
     """Without a prompt: of the newest memories, those that recall would weigh most."""
-    factors = [worth.FACTORS[name] for name in PROFILES[settings.profile].factors if name in worth.FACTORS]
+    factors = [
+        worth.MEMORY_FACTORS[name] for name in PROFILES[settings.profile].factors if name in worth.MEMORY_FACTORS
+    ]
 
     def weight(memory: Memory) -> float:
         own = by_kind(settings.kind_weights, memory.kind) * file_affinity(memory, situation.files)

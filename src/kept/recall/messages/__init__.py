@@ -78,21 +78,21 @@ WEIGHTS = MessageWeights()
 
 
 def recall_messages(
-    request: Request, given: Circumstances, *, session: str | None = None, weights: MessageWeights = WEIGHTS
+    request: Request, circumstances: Circumstances, *, session: str | None = None, weights: MessageWeights = WEIGHTS
 ) -> Recalled:
     """The messages of the first space, or of one session in it, that answer a question best.
 
     A hit has the form of a memory, so that code that reads hits can read these as well. Never raises for anything a
     question could say.
     """
-    started = given.timer()
-    if not given.readers:
+    started = circumstances.timer()
+    if not circumstances.readers:
         return Recalled()
-    reader = WithPacked(given.readers[0]) if request.packed else given.readers[0]
-    seconds = inf if request.packed else given.settings.recall_deadline_ms / 1000
-    deadline = Deadline(given.timer, started + seconds)
+    reader = WithPacked(circumstances.readers[0]) if request.packed else circumstances.readers[0]
+    seconds = inf if request.packed else circumstances.settings.recall_deadline_ms / 1000
+    deadline = Deadline(circumstances.timer, started + seconds)
     period = Period(since=request.since, until=request.until)
-    question = read_question(request.query, given.now)
+    question = read_question(request.query, circumstances.now)
     statistics = reader.message_statistics(question.words.all)
     words = _searched(question, statistics)
     search = partial(reader.search_messages, limit=CANDIDATES, session=session, period=period)
@@ -104,8 +104,8 @@ def recall_messages(
     asked = set(text.words(request.query))
     asked_about = {speaker for speaker in speakers if asked.intersection(text.words(speaker))}
     question = question.without({word for speaker in speakers for word in text.words(speaker)})
-    relevance = bm25.scorer(question.words.weights, statistics)
-    candidates = [candidate(one, relevance(_prepared(one))) for one in found]
+    match = bm25.match_of(question.words.weights, statistics)
+    candidates = [candidate(one, match(_prepared(one))) for one in found]
     if not deadline.is_over():
         candidates += [candidate(one, 0.0) for one in _beside(candidates, reader) if period.holds(one.message.at)]
     elif candidates and note is None:
@@ -113,13 +113,13 @@ def recall_messages(
     if asked_about == speakers:  # a question that names everybody names nobody
         asked_about = set()
     features = describe(candidates, question, statistics, asked_about)
-    if given.embedder is not None and candidates and not deadline.is_over():
-        note = _compare_meanings(candidates, features, weights, request.query, reader, given.embedder) or note
+    if circumstances.embedder is not None and candidates and not deadline.is_over():
+        note = _compare_meanings(candidates, features, weights, request.query, reader, circumstances.embedder) or note
     return Recalled(
-        hits=tuple(_hits(candidates, features, weights, question, request, given.readers[0].space)),
+        hits=tuple(_hits(candidates, features, weights, question, request, circumstances.readers[0].space)),
         words=question.words.all,
         degraded=note,
-        took_ms=(given.timer() - started) * 1000,
+        took_ms=(circumstances.timer() - started) * 1000,
     )
 
 
@@ -142,24 +142,24 @@ MessagePlace = tuple[str, int]  # session, number
 
 
 class Candidate(Struct, frozen=True):
-    """A message that may answer, with what its features are computed from; `relevance` is the BM25 of its own words."""
+    """A message that may answer, with what its features are computed from; `match` is the BM25 of its own words."""
 
     found: FoundMessage
     place: MessagePlace
     words: frozenset[str]
-    relevance: float
+    match: float
     is_short: bool
     is_question: bool
 
 
-def candidate(found: FoundMessage, relevance: float) -> Candidate:
+def candidate(found: FoundMessage, match: float) -> Candidate:
     """A message with what its features are computed from."""
     message = found.message
     return Candidate(
         found,
         (message.session, message.n),
         frozenset(found.words.split()),
-        relevance,
+        match,
         found.n_words <= SHORT_WORDS,
         message.content.rstrip(" \n\t)]\"'").endswith("?"),
     )
@@ -167,8 +167,8 @@ def candidate(found: FoundMessage, relevance: float) -> Candidate:
 
 def _beside(candidates: Sequence[Candidate], reader: "Reader | WithPacked") -> list[FoundMessage]:
     """The short messages next to the best short ones: an answer need not repeat the words of the question."""
-    short = [candidate for candidate in candidates if candidate.is_short and candidate.relevance > 0]
-    best = [candidate.place for candidate in nlargest(LED_ON, short, key=lambda candidate: candidate.relevance)]
+    short = [candidate for candidate in candidates if candidate.is_short and candidate.match > 0]
+    best = [candidate.place for candidate in nlargest(LED_ON, short, key=lambda candidate: candidate.match)]
     beside = {(session, n + step) for session, n in best for step in _TAKING if n + step > 0}
     unknown = sorted(beside - {candidate.place for candidate in candidates})
     return [one for one in reader.messages_at(unknown) if one.n_words <= SHORT_WORDS]
@@ -178,21 +178,21 @@ def describe(
     candidates: Sequence[Candidate], question: Question, statistics: Statistics, asked_about: set[str]
 ) -> list[dict[str, float]]:
     """The features of each message, by the names of their weights."""
-    best = max((candidate.relevance for candidate in candidates), default=0.0) or 1.0
-    match = {candidate.place: candidate.relevance / best for candidate in candidates}
+    best = max((candidate.match for candidate in candidates), default=0.0) or 1.0
+    match_share = {candidate.place: candidate.match / best for candidate in candidates}
     asking = {candidate.place for candidate in candidates if candidate.is_question}
-    session_match, session_words = _sessions(candidates, match, question, statistics)
+    session_match, session_words = _sessions(candidates, match_share, question, statistics)
     fillers = _rarity_of_fillers(candidates, question)
     described = []
     for candidate in candidates:
         message, words = candidate.found.message, candidate.words
         session, n = candidate.place
         before, after, two_before = (
-            [match.get((session, n + step), 0.0) for step in _GIVING] if candidate.is_short else _NO_NEIGHBOURS
+            [match_share.get((session, n + step), 0.0) for step in _GIVING] if candidate.is_short else _NO_NEIGHBOURS
         )
         described.append(
             {
-                "match": match[candidate.place],
+                "match": match_share[candidate.place],
                 "before": before,
                 "after": after,
                 "two_before": two_before,
@@ -362,10 +362,10 @@ class WithPacked:
         deadline: Deadline | None = None,
     ) -> list[FoundMessage]:
         """As in any storage, but without a time limit: the caller asked for more than the quick answer."""
-        score = bm25.scorer(words, self.message_statistics(words))
+        match = bm25.match_of(words, self.message_statistics(words))
         found = self._reader.search_messages(words, limit=limit, session=session, period=period)
         old = (one for one in self._old(session) if period.holds(one.message.at))
-        scored = [(score(_prepared(one)), one) for one in (*found, *old)]
+        scored = [(match(_prepared(one)), one) for one in (*found, *old)]
         best = nlargest(limit, (entry for entry in scored if entry[0]), key=lambda entry: entry[0])
         return [one for _, one in best]
 
