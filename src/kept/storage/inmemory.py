@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from copy import copy
 from datetime import datetime
 from itertools import combinations
-from math import inf
 from typing import Any, cast
 
 from msgspec import Struct, field
@@ -21,7 +20,6 @@ from kept import bm25, journal, text, vectors
 from kept.errors import Busy, NotFound, StorageError
 from kept.model import Alias, Allowance, Conflict, Event, Memory, Message, Pause, Record, Session, Task, replace
 from kept.ports import (
-    ALWAYS,
     ANYWHERE,
     LIVE,
     Deadline,
@@ -35,7 +33,7 @@ from kept.ports import (
     VectorState,
     Where,
 )
-from kept.storage.messages import MessageReader, MessageRow, MessageWriter
+from kept.storage.messages import MessageReader, MessageWriter
 from kept.storage.ranking import IndexReader, Postings, handles_of
 from kept.storage.shared import (
     RECEIPTS_KEPT,
@@ -308,13 +306,18 @@ class InMemoryMessages:
             raise TooLate
         yield
 
-    def postings(self, words: Sequence[str], session: str | None, period: Period) -> Postings:
-        held: Postings = {word: [] for word in words}
-        for id, found in enumerate(self._searchable()):
-            if session in (None, found.message.session) and period.holds(found.message.at):
-                for word in held.keys() & set(found.words.split()):
-                    held[word].append(id)
-        return held
+    def matching(self, words: Sequence[str], session: str | None, period: Period, most: int) -> list[FoundMessage]:
+        asked = set(words)
+        return [
+            found
+            for found in self._searchable()
+            if session in (None, found.message.session)
+            and period.holds(found.message.at)
+            and not asked.isdisjoint(found.words.split())
+        ]
+
+    def check_match(self, found: FoundMessage, words: Sequence[str]) -> None:
+        """What matches was read from the messages themselves."""
 
     def counts(self) -> tuple[int, int, int]:
         found = self._searchable()
@@ -322,18 +325,8 @@ class InMemoryMessages:
         return len(found), n_words, n_words
 
     def rows_with(self, words: Sequence[str]) -> dict[str, int]:
-        return {word: len(ids) for word, ids in self.postings(words, None, ALWAYS).items()}
-
-    def lengths(self, ids: Sequence[int]) -> dict[int, int]:
-        found = self._searchable()
-        return {id: found[id].n_words for id in ids}
-
-    def read(self, ids: Sequence[int]) -> list[MessageRow]:
-        found = self._searchable()
-        return [MessageRow(found[id].words, found[id].n_words, _newer(found[id].message), found[id]) for id in ids]
-
-    def found(self, read: MessageRow, words: Sequence[str]) -> FoundMessage:
-        return cast("FoundMessage", read.row)
+        held = [set(found.words.split()) for found in self._searchable()]
+        return {word: sum(word in one for one in held) for word in words}
 
     def has(self, session: str, id: str, role: str | None = None) -> bool:
         return any(message.id == id and role in (None, message.role) for message in self.stored(session))
@@ -364,10 +357,6 @@ class InMemoryMessages:
             if session not in self._state.packed
             for message in messages
         ]
-
-
-def _newer(message: Message) -> tuple[float, str, int]:
-    return -inf if message.at is None else message.at.timestamp(), message.session, message.n
 
 
 class InMemoryTransaction(InMemoryReader, MessageWriter):

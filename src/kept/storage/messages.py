@@ -7,37 +7,29 @@ Rule: a message that was acknowledged reads the same for ever, unless it is eras
 """
 
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from datetime import UTC, datetime
 from itertools import count, groupby
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from kept import bm25
 from kept.model import Message, Session, replace
 from kept.ports import ALWAYS, Deadline, FoundMessage, Period, Prepared, Statistics
-from kept.storage.ranking import Postings, gains_of
 from kept.storage.shared import ERASED, check_limit, damaged
 
-SHORTLIST = 2  # times as many as are wanted: of that many, and of 100 at least, the words are read
-_FEWEST = 100
+# Messages to rank: at least this many, and this many beyond the limit. Engines propose them by nearly the same rule.
+FEWEST, SPARE = 100, 10
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(list[Message]).decode
 
 
-class MessageRow(NamedTuple):
-    """A message as an engine reads it, with what it is ranked by. Of two that fit equally well the `newer` is first."""
-
-    words: str
-    n_words: int
-    newer: tuple[Any, str, int]  # when it was said, as the engine compares it; session; number
-    row: Any
-
-
 class MessageRows(Protocol):
-    """The messages of one space as an engine keeps them. An id is the number of a row, until something changes.
+    """The messages of one space as an engine keeps them.
 
     The last five methods are for a turn to write.
     """
@@ -60,23 +52,17 @@ class MessageRows(Protocol):
     def until(self, deadline: Deadline | None) -> AbstractContextManager[None]:
         """Raise TooLate inside the block, soon after the deadline is over."""
 
-    def postings(self, words: Sequence[str], session: str | None, period: Period) -> Postings:
-        """The messages that hold each word, of that session and period."""
+    def matching(self, words: Sequence[str], session: str | None, period: Period, most: int) -> list[FoundMessage]:
+        """The messages of that session and period that hold one of the words; of more than `most`, about the best."""
+
+    def check_match(self, found: FoundMessage, words: Sequence[str]) -> None:
+        """Raise Corrupt when the index proposed a message that holds none of the words."""
 
     def counts(self) -> tuple[int, int, int]:
         """Messages, words and tokens of all that are not packed."""
 
     def rows_with(self, words: Sequence[str]) -> dict[str, int]:
         """How many messages hold each word; a word that none holds may be missing."""
-
-    def lengths(self, ids: Sequence[int]) -> Mapping[int, int]:
-        """About how many words each of these messages has."""
-
-    def read(self, ids: Sequence[int]) -> Iterable[MessageRow]:
-        """The messages with these ids."""
-
-    def found(self, read: MessageRow, words: Sequence[str]) -> FoundMessage:
-        """The message that was read. Raises Corrupt when it is damaged, or holds none of the words."""
 
     def has(self, session: str, id: str, role: str | None = None) -> bool:
         """Whether a message that is not packed has that id, and that role if one is given."""
@@ -128,33 +114,20 @@ class MessageReader:
         check_limit(limit)
         rows = self.message_rows
         with rows.until(deadline):
-            held = rows.postings([*dict.fromkeys(words)], session, period)
-            if session is None and period == ALWAYS:  # all of them are listed, and need not be counted again
-                statistics = Statistics(*rows.counts(), {word: len(ids) for word, ids in held.items()})
-            else:
-                statistics = self.message_statistics(words)
-            shortlist = _shortlist(rows, gains_of(held, statistics), statistics, max(_FEWEST, SHORTLIST * limit))
-            match = bm25.match_of(words, statistics, by_tokens=True)
-            ranked = [
-                (match(Prepared(one.words, "", "", "", "", one.n_words, one.n_words)), one.newer, one)
-                for one in rows.read(shortlist)
-            ]
-            return [rows.found(one, words) for _, _, one in sorted(ranked, reverse=True)[:limit]]
+            proposed = rows.matching([*dict.fromkeys(words)], session, period, max(FEWEST, limit + SPARE))
+            match_of = bm25.match_of(words, self.message_statistics(words), by_tokens=True)
+            ranked = []
+            for one in proposed:
+                match, message = match_of(Prepared(one.words, "", "", "", "", one.n_words, one.n_words)), one.message
+                if not match:
+                    rows.check_match(one, words)
+                ranked.append((match, message.at or _LONG_AGO, message.session, message.n, one))
+            return [one for *_, one in sorted(ranked, reverse=True)[:limit]]
 
     def message_statistics(self, words: Sequence[str]) -> Statistics:
         distinct = [*dict.fromkeys(words)]
         counted = self.message_rows.rows_with(distinct) if distinct else {}
         return Statistics(*self.message_rows.counts(), dict.fromkeys(distinct, 0) | counted)
-
-
-def _shortlist(rows: MessageRows, gains: Mapping[int, float], statistics: Statistics, most: int) -> list[int]:
-    """Of many matches those that promise most: by the words they hold, as if each stood there once, and by length."""
-    if len(gains) <= most:
-        return [*gains]
-    norm, a_word = 1 + bm25.K1 * (1 - bm25.B), bm25.K1 * bm25.B * statistics.rows / (statistics.words or 1)
-    lengths = rows.lengths([*gains])
-    promises = [gain / (norm + a_word * lengths[id]) for id, gain in gains.items()]
-    return [id for _, id in sorted(zip(promises, gains, strict=True), reverse=True)[:most]]
 
 
 class MessageWriter(MessageReader):

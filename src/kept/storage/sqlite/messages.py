@@ -4,25 +4,22 @@ storage/messages.py decides what is added, packed and erased, and ranks. Rule: a
 and no message leaves this file unless it still matches.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from kept import text
 from kept.model import Message, Session
-from kept.ports import ALWAYS, Deadline, FoundMessage, Period
-from kept.storage.messages import MessageRow, from_pack, to_pack
-from kept.storage.ranking import Postings
+from kept.ports import Deadline, FoundMessage, Period
+from kept.storage.messages import from_pack, to_pack
 from kept.storage.shared import damaged
 from kept.storage.sqlite import encoding, index, rows
 from kept.storage.sqlite.connection import View
 
 COLUMNS = ("session", "n", "message_id", "role", "content", "name", "input", "at", "speaker", "words", "n_words")
-_AT, _WORDS, _N_WORDS = (COLUMNS.index(column) for column in ("at", "words", "n_words"))
 _SELECT = ", ".join(f"m.{column}" for column in (*COLUMNS, "checksum"))
 _INSERT = f"insert into messages ({', '.join(COLUMNS)}, checksum) values ({', '.join('?' * (len(COLUMNS) + 1))})"
 
@@ -63,55 +60,34 @@ class SqliteMessages:
     def until(self, deadline: Deadline | None) -> AbstractContextManager[None]:
         return self._view.until(deadline)
 
-    def postings(self, words: Sequence[str], session: str | None, period: Period) -> Postings:
-        sql = "select json_group_array(rowid) from messages_fts where messages_fts match ?"
-        held = {word: rows.from_json(self._view.fetch(sql, (f'"{word}"',))[0][0]) for word in words}
-        if session is None and period == ALWAYS:
-            return held
-        fitting = self._fitting({id for ids in held.values() for id in ids}, session, period)
-        return {word: [id for id in ids if id in fitting] for word, ids in held.items()}
-
-    def _fitting(self, ids: Iterable[int], session: str | None, period: Period) -> set[int]:
-        asked = {
-            "m.session = ?": session,
-            "m.at >= ?": encoding.clock(period.since),
-            "m.at < ?": encoding.clock(period.until),
-        }
-        given = {condition: value for condition, value in asked.items() if value is not None}
+    def matching(self, words: Sequence[str], session: str | None, period: Period, most: int) -> list[FoundMessage]:
+        if not words:
+            return []
+        # Ranked by number, and only the best are read: sorting whole messages takes longer than ranking them.
+        within, values = _within(session, period)
         sql = f"""
-            select json_group_array(m.id)
-            from json_each(?) found
-            cross join messages m on m.id = found.value
-            where {" and ".join(given)}"""
-        return set(rows.from_json(self._view.fetch(sql, (rows.json_text([*ids]), *given.values()))[0][0]))
+            select {_SELECT}
+            from (
+              select rowid as id
+              from messages_fts
+              where messages_fts match ? {within}
+              order by bm25(messages_fts), id desc
+              limit ?
+            ) best
+            cross join messages m on m.id = best.id"""
+        match = " OR ".join(f'"{word}"' for word in words)
+        return [_found(row) for row in self._view.fetch(sql, (match, *values, most))]
+
+    def check_match(self, found: FoundMessage, words: Sequence[str]) -> None:
+        if not index.holds_any(self._view, found.words, words):
+            at = f"message {found.message.n} of session {found.message.session}"
+            raise damaged(f"The search index of messages (it wrongly lists {at})")
 
     def counts(self) -> tuple[int, int, int]:
         return index.counts(self._view, "messages")
 
     def rows_with(self, words: Sequence[str]) -> dict[str, int]:
         return index.rows_with(self._view, "messages", words)
-
-    def lengths(self, ids: Sequence[int]) -> dict[int, int]:
-        # FTS5 keeps them in a small table; in a message they stand behind its text.
-        sql = """
-            select json_group_array(d.id), json_group_array(hex(d.sz))
-            from json_each(?) found
-            cross join messages_fts_docsize d on d.id = found.value"""
-        ((found, sizes),) = self._view.fetch(sql, (rows.json_text(ids),))
-        lengths = map(_varint, rows.from_json(sizes))
-        return dict.fromkeys(ids, 0) | dict(zip(rows.from_json(found), lengths, strict=True))
-
-    def read(self, ids: Sequence[int]) -> list[MessageRow]:
-        sql = f"select {_SELECT} from json_each(?) short cross join messages m on m.id = short.value"
-        found = self._view.fetch(sql, (rows.json_text(ids),))
-        return [MessageRow(row[_WORDS], row[_N_WORDS], (row[_AT] or "", row[0], row[1]), row) for row in found]
-
-    def found(self, read: MessageRow, words: Sequence[str]) -> FoundMessage:
-        hit = _found(read.row)
-        if not index.holds_any(self._view, hit.words, words):
-            at = f"message {hit.message.n} of session {hit.message.session}"
-            raise damaged(f"The search index of messages (it wrongly lists {at})")
-        return hit
 
     def has(self, session: str, id: str, role: str | None = None) -> bool:
         sql = "select 1 from messages where session = ? and message_id = ? and (?3 is null or role = ?3)"
@@ -154,15 +130,18 @@ def is_as_written(row: Sequence[Any]) -> bool:
     return bool(rows.checksum(row[:-1]) == row[-1])
 
 
-@lru_cache(maxsize=4_096)
-def _varint(size: str) -> int:
-    """The first number of those that SQLite packs into bytes: seven bits each, the last without the eighth."""
-    number = 0
-    for byte in bytes.fromhex(size):
-        number = number << 7 | byte & 0x7F
-        if byte < 0x80:
-            break
-    return number
+def _within(session: str | None, period: Period) -> tuple[str, list[Any]]:
+    """What is asked of a message beside its words, and the values: looked up for each that has a word, and no other."""
+    asked = {
+        "session = ?": session,
+        "at >= ?": encoding.clock(period.since),
+        "at < ?": encoding.clock(period.until),
+    }
+    given = {condition: value for condition, value in asked.items() if value is not None}
+    if not given:
+        return "", []
+    conditions = " and ".join(["id = messages_fts.rowid", *given])
+    return f"and exists (select 1 from messages where {conditions})", [*given.values()]
 
 
 def _found(row: Sequence[Any]) -> FoundMessage:
