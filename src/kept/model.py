@@ -57,7 +57,7 @@ class Source(Struct, frozen=True, kw_only=True, gc=False):  # holds only names: 
 
 
 class Draft(Struct, frozen=True, kw_only=True):
-    """A statement that somebody wants remembered, before any rule has looked at it."""
+    """A statement to remember, before any rule has checked it."""
 
     content: str
     kind: str = "fact"
@@ -139,7 +139,7 @@ class Memory(Record, frozen=True, kw_only=True):
         return f"g{self.id}" if self.space == GLOBAL else str(self.id)
 
     def as_draft(self, **changes: Any) -> Draft:
-        """The memory as somebody would put it forward again, with some fields changed."""
+        """The memory as a new draft, with some fields changed."""
         fields = {name: getattr(self, name) for name in Draft.__struct_fields__ if name != "pin"}
         return Draft(**{**fields, "pin": self.status == "pinned", **changes})
 
@@ -173,7 +173,7 @@ class Conflict(Record, frozen=True, kw_only=True):
 
 
 class Alias(Record, frozen=True, kw_only=True):
-    """A word, and the words to search for as well when somebody asks for it."""
+    """A word, and the other words that a query for it also searches."""
 
     noun: ClassVar[str] = "alias"
     named_by: ClassVar[str] = "word"

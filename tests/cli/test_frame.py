@@ -109,7 +109,7 @@ def test_a_skill_can_reach_nothing(shell: Shell) -> None:
 
 def test_help_groups_all_commands_by_topic(shell: Shell) -> None:
     page = shell("--help")
-    for topic in ("Writing", "Reading", "Changing", "Keeping house", "Set-up"):
+    for topic in ("Writing", "Reading", "Changing", "Maintenance", "Set-up"):
         assert f"\n{topic}:\n" in page
     for name, entry in catalog.COMMANDS.items():
         assert f"\n  {name} " in page

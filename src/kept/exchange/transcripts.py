@@ -76,7 +76,7 @@ def codex(lines: Iterable[bytes]) -> Transcript:
 
 
 def gemini(lines: Iterable[bytes]) -> Transcript:
-    """Gemini CLI: a line of metadata, then {id, timestamp, type, content, toolCalls}; `$rewindTo` takes back."""
+    """Gemini CLI: a line of metadata, then {id, timestamp, type, content, toolCalls}; `$rewindTo` removes messages."""
     read = Transcript()
     roles: dict[str, MessageRole] = {"user": "user", "gemini": "assistant"}
     for number, record in read.records(lines):

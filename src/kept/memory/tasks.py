@@ -51,7 +51,7 @@ def open_task(context: Context, id: str | None, wanted: Mapping[str, Any]) -> "O
 
 
 def list_tasks(context: Context, *, milestone: str | None, archived: bool) -> Tasks:
-    """The tasks of the project, first priority first. When all tasks of a milestone have ended, they are archived."""
+    """The tasks of the project, highest priority first. When all tasks of a milestone have ended, they are archived."""
     storage = context.spaces.project()
     context.readable()
     if storage is None:

@@ -1,4 +1,4 @@
-"""Reviews: conflicting, duplicate, stale, unused and irrelevant memories, for somebody to decide about.
+"""Reviews: conflicting, duplicate, stale, unused and irrelevant memories that need a decision.
 
 Pure, from the memories, the clock, and recent conversations. Upkeep acts when time decides; here a person or an agent
 decides. Rule: a review gives reasons and proposes; it never acts.

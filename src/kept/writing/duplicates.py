@@ -1,9 +1,9 @@
-"""The same statement again: strengthen the memory that says it instead of storing it twice.
+"""Duplicates: strengthen the memory that already says a statement, instead of storing it twice.
 
-`Known` reads once, for a whole batch, what a space already says about the things that its drafts are about; from these
+`Known` reads, once for a whole batch, the memories that may be about the same things as its drafts. From these
 candidates this module picks duplicates and `conflicts` picks contradictions. Rule: only texts that differ in nothing
-but case and spacing are the same. Near duplicates are reported and never merged silently. A topic is the writer's own
-word that a new statement replaces the old one.
+but case and spacing are the same. Near duplicates are reported and never merged silently. With a topic, the writer
+says explicitly that a new statement replaces the old one.
 """
 
 from collections import Counter, defaultdict

@@ -1,8 +1,8 @@
 """The write path: check → redact → admit → duplicates → store → conflicts. The storage journals each change.
 
-Every writer goes this one way, in two halves: `prepare` needs no storage and runs before the transaction, for which
-writers wait in turn; `store` runs in it. Findings of a conversation come from `extraction` as drafts and go the same
-way. A draft can be like four sorts of memories:
+Every writer takes this path, in two halves: `prepare` needs no storage and runs before the transaction, for which
+writers wait in turn; `store` runs in it. Findings of a conversation come from `extraction` as drafts and take the same
+path. A draft can be related to four sorts of memories:
 
     twin         says the same but for case and spacing: it is strengthened, and nothing is stored
     superseded   has the same topic: it is archived, and the new memory takes its place

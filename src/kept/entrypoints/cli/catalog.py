@@ -72,7 +72,7 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         },
         "write": {"slash": "Run a slash command, as typed into a chat."},
     },
-    "Keeping house": {
+    "Maintenance": {
         "store": {
             "export": "Print every memory as a line of JSON.",
             "upkeep": "Confirm or archive memories that are due, and make room where a limit is exceeded.",

@@ -131,9 +131,9 @@ def _global_options() -> tuple[click.Parameter, ...]:
             "--project",
             metavar="PATH_OR_NAME",
             callback=note,
-            help="The project, instead of the one of the current directory.",
+            help="The project; by default that of the current directory.",
         ),
-        option("--as", "role", type=click.Choice(ROLES), callback=note, help="Act in this role, instead of project."),
+        option("--as", "role", type=click.Choice(ROLES), callback=note, help="The role to act in; by default project."),
         # `wants_json` reads it before anything is parsed, so that errors of parsing are answered in JSON as well.
         option("--json", "as_json", is_flag=True, help="Answer with one JSON document, also for errors."),
         option("--help", "-h", "show_help", is_flag=True, is_eager=True, callback=_help, help="Show this page."),
@@ -230,7 +230,7 @@ class Group(Command, click.Group):
         return (name if command else None), command, args[1:]
 
     def guess(self, ctx: click.Context, name: str) -> str | None:
-        """The command that somebody may have meant who typed this."""
+        """The command that was probably meant by this name."""
         return _nearest(name, self.list_commands(ctx))
 
 

@@ -268,7 +268,7 @@ def warnings_told(invocation: Invocation) -> Iterator[None]:
 
 
 def _silence_output() -> None:
-    """Nobody reads on: let the interpreter flush the rest into nothing."""
+    """The reader has gone: let the interpreter flush the rest into nothing."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

@@ -158,9 +158,10 @@ def edit_task(invocation: Invocation, *, id: str, unblocked: bool, **about: Any)
 @click.argument("id")
 @click.argument("state", type=click.Choice(tuple(CHANGES)), metavar="STATE")
 def change_state(invocation: Invocation, *, id: str, state: TaskState) -> None:
-    """Change the state of a task: pending, active, blocked; done, failed or cancelled.
+    """Change the state of a task.
 
-    The last three end it, and archive its notes. `kept undo` brings the notes back as well.
+    STATE is pending, active, blocked, done, failed or cancelled. The last three end the task and archive its notes.
+    `kept undo` brings the notes back as well.
     """
     with invocation.open() as memory:
         opened = _open(memory, id)
@@ -176,7 +177,7 @@ def change_state(invocation: Invocation, *, id: str, state: TaskState) -> None:
 @click.option("--stage", default="work", show_default=True, metavar="NAME", help="The stage of the work.")
 @click.option("--tool", metavar="NAME", help="The text is the output of this tool.")
 def note_in_task(invocation: Invocation, *, id: str, text: tuple[str, ...], stage: str, tool: str | None) -> None:
-    """Add a note to a task, until the task ends. A single dash reads it from standard input."""
+    """Add a note to a task. A single dash reads it from standard input."""
     content = given_text(text)
     with invocation.open() as memory:
         opened = _open(memory, id)

@@ -23,7 +23,7 @@ def as_document(memory: Memory) -> dict[str, Any]:
 
 
 def event_document(event: Event) -> dict[str, Any]:
-    """The event with all its fields but the salt, which is of no use to anybody."""
+    """The event with all its fields except the salt."""
     fields: dict[str, Any] = msgspec.to_builtins(event)
     del fields["salt"]
     return fields
@@ -48,7 +48,7 @@ def memories(number: int) -> str:
 
 
 def local(at: datetime, zone: tzinfo | None) -> str:
-    """The time as a clock on the wall shows it."""
+    """The time in the person's time zone."""
     return f"{at.astimezone(zone):%Y-%m-%d %H:%M}"
 
 

@@ -1,6 +1,6 @@
 """Briefings: what an agent should know before it starts, as one text that fits a budget and a style.
 
-Last steps of the read path, for a host that injects memories. Three files, and this is their door:
+Last steps of the read path, for a host that injects memories. Three files:
 
     situation.py   collect: what could be told in this situation, best first in each section, and why   `collect`
     __init__.py    budget and compose: how many tokens each section may take, and what fits             `compose`

@@ -1,4 +1,4 @@
-"""Find what is worth keeping in a conversation: messages in, drafts out. One door: `extract`, and `summarize`.
+"""Find statements worth keeping in a conversation: messages in, drafts out. Call `extract` and `summarize`.
 
 First step of the write path for everything that nobody stored on purpose. Rules, no model: decisions, corrections,
 preferences, warnings, discoveries and progress by the words of a sentence (`rules`, `statements`); errors by the run

@@ -1,4 +1,4 @@
-"""Find secrets and personal data in a text. One door: `find_secrets`.
+"""Find secrets and personal data in a text. Call `find_secrets`.
 
     view the text (folded, escapes undone)  →  every finder names spans  →  mask them  →  again, until nothing new
     is found

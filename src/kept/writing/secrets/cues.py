@@ -33,7 +33,7 @@ IDENTIFIER = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
 
 def find_cued_secrets(text: str, small: str) -> Iterator[Span]:
-    """Values behind a cue, and cells below one."""
+    """Values after a cue, and cells below one."""
     resume = table_end = 0
     allowance = len(text) // CROWDED + text.count(MASK) + 1000
     for cue in find_cues(text, small):

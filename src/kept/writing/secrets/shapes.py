@@ -405,7 +405,7 @@ def _luhn(digits: str) -> bool:
 
 
 def find_seed_phrases(text: str, small: str) -> Iterator[Span]:
-    """Twelve or more small words behind `seed phrase`, `mnemonic` or `recovery phrase`."""
+    """Twelve or more short words after `seed phrase`, `mnemonic` or `recovery phrase`."""
     if "phrase" not in small and "mnemonic" not in small and "seed" not in small:
         return
     cue = compiled(
