@@ -15,6 +15,7 @@ from kept.errors import SettingsError
 from kept.model import KINDS
 from kept.settings import HELP, Settings, as_mapping, fields, flat, resolve, shown
 from kept.tables import (
+    HISTORY_KINDS,
     IMPORTANCE_BY_KIND,
     KIND_WEIGHTS,
     OTHER,
@@ -111,7 +112,7 @@ def test_presets_are_those_of_praxis_and_manual_promotes_nothing():
     }
 
 
-def test_shelf_lives_are_those_of_praxis_and_ninety_days_for_the_rest():
+def test_shelf_lives_by_kind():
     """C28: days until an automatic memory of a kind is archived."""
     expected = {
         "progress": 14,
@@ -143,18 +144,24 @@ def test_every_row_of_a_table_by_kind_is_a_known_kind(name, table):
     assert OTHER in table, f"tables.{name} needs a row for every other kind: OTHER."
 
 
+def test_kinds_that_tell_history_are_known_kinds():
+    assert set(KINDS) >= HISTORY_KINDS
+
+
 def test_importance_and_weight_of_every_kind():
     """D7: decisions .9, conventions .8, failures .85."""
     importance = {kind: by_kind(IMPORTANCE_BY_KIND, kind) for kind in KINDS}
     raised = {"decision": 0.9, "preference": 0.9, "error": 0.85, "convention": 0.8, "pattern": 0.7, "tool_output": 0.7}
-    assert importance == {kind: raised.get(kind, 0.5) for kind in KINDS}
+    hint = "If that is intended, change it here and run: make docs"
+    assert importance == {kind: raised.get(kind, 0.5) for kind in KINDS}, hint
     weights = {"warning": 1.2, "decision": 1.15, "preference": 1.1, "error": 1.1, "progress": 0.8}
-    assert {kind: by_kind(KIND_WEIGHTS, kind) for kind in KINDS} == {kind: weights.get(kind, 1.0) for kind in KINDS}
+    expected = {kind: weights.get(kind, 1.0) for kind in KINDS}
+    assert {kind: by_kind(KIND_WEIGHTS, kind) for kind in KINDS} == expected, hint
 
 
 def test_profile_koshi_scores_by_match_feedback_and_recency_and_nothing_else():
     koshi = PROFILES["koshi"]
-    assert koshi.factors == ("match", "feedback", "recency")
+    assert koshi.factors == ("match", "feedback", "recency"), "a design of others: it stays"
     assert dict(koshi.columns) == {"content": 1, "tags": 1, "source": 1}
     assert (koshi.aliases, koshi.prefix, koshi.fuzzy_share, koshi.threshold_share) == (False, False, 0, 0)
     assert koshi.max_per_session is None
@@ -163,7 +170,7 @@ def test_profile_koshi_scores_by_match_feedback_and_recency_and_nothing_else():
 def test_profile_praxis_has_the_factors_and_columns_of_its_design():
     """C14: score = match × kind × recency × use × files × status."""
     praxis = PROFILES["praxis"]
-    assert praxis.factors == ("match", "kind", "recency", "use", "files", "status")
+    assert praxis.factors == ("match", "kind", "recency", "use", "files", "status"), "a design of others: it stays"
     assert dict(praxis.columns) == {"content": 2, "tags": 1.5, "files": 1.2, "kind": 1}
     assert (praxis.aliases, praxis.prefix, praxis.fuzzy_share) == (True, True, 0.2)
     assert (praxis.threshold_share, praxis.max_per_session) == (0.3, 2)
@@ -172,7 +179,8 @@ def test_profile_praxis_has_the_factors_and_columns_of_its_design():
 def test_profile_kept_has_every_factor_and_hybrid_differs_by_vectors_alone():
     """B16: hybrid is kept with vectors in its match."""
     kept = PROFILES["kept"]
-    assert set(kept.factors) == {*PROFILES["koshi"].factors, *PROFILES["praxis"].factors, "importance"}
+    factors = {*PROFILES["koshi"].factors, *PROFILES["praxis"].factors, "importance"}
+    assert set(kept.factors) == factors, "If that is intended, change it here, and describe it in docs/recall.md."
     assert PROFILES["hybrid"] == msgspec.structs.replace(kept, vectors=True)
 
 

@@ -1,7 +1,8 @@
 """Tables: one for each question about a kind, and the rows that profile, preset and retention choose from.
 
-Shelf life, importance and weight of a kind are here. To add a kind, name it in `model.KINDS` and give it a row in each
-table where it differs from `other`; then run `make docs`. Writing, recall and upkeep read the tables;
+By kind there are SHELF_LIFE_DAYS, IMPORTANCE_BY_KIND, KIND_WEIGHTS and HISTORY_KINDS. To add a kind, name it in
+`model.KINDS`, give it a row in each table where it differs from `other`, change the tables that tests/test_settings.py
+pins, and run `make docs`. Writing, recall and upkeep read the tables;
 `settings` lets a person override rows.
 Rule: a table never changes at run time. Values that a person sets are in `Settings`, on top of these rows.
 """
@@ -58,6 +59,8 @@ IMPORTANCE_BY_KIND: Mapping[str, float] = _frozen(
 KIND_WEIGHTS: Mapping[str, float] = _frozen(
     {"warning": 1.2, "decision": 1.15, "preference": 1.1, "error": 1.1, "progress": 0.8, OTHER: 1.0}
 )
+# Which kinds tell what was done or seen once, so that a later statement does not contradict them?
+HISTORY_KINDS = frozenset({"progress", "file_change", "summary", "reasoning", "tool_output"})
 
 
 class Profile(Struct, frozen=True, kw_only=True):

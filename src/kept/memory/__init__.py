@@ -238,7 +238,11 @@ class Kept:
         )
 
     def status(self) -> dict[str, Any]:
-        """Return the counts and sizes of the store: a dictionary for each readable space."""
+        """Return `actor`, who is asking, and `spaces`: a dictionary of counts and sizes for each readable space.
+
+        Its keys: `space`, `memories` (live, pinned, candidates, archived, forgotten), `refused` (drafts by reason),
+        `vectors`, `upkeep`, `events`, `last_change`, and those of the storage: `storage`, `place`, `bytes`, and more.
+        """
         from kept.memory import store
 
         return store.status(self.context)

@@ -18,6 +18,7 @@ from msgspec import Struct
 from kept import text
 from kept.model import ConflictType, Memory, replace
 from kept.ports import Reader, Where
+from kept.tables import HISTORY_KINDS
 from kept.writing.patterns import compiled
 
 MAX_CHARS = 1_000  # a statement is short; only the beginning of a document is read
@@ -204,8 +205,6 @@ RARE_SHARE = 0.05  # a word in more than one of twenty memories says little abou
 ALWAYS_RARE_ROWS = 5  # ... except in a small space, where every word is common
 
 _GRAVEST_FIRST: tuple[ConflictType, ...] = ("superseded", "contradictory", "ambiguous")
-# What was done or seen once is not contradicted by what was done later.
-HISTORY = frozenset({"progress", "file_change", "summary", "reasoning", "tool_output"})
 
 
 class Rival(Struct, frozen=True):
@@ -222,7 +221,7 @@ class Rival(Struct, frozen=True):
 def find_rivals(reader: Reader, memory: Memory, alike: Sequence[Memory]) -> list[Rival]:
     """C22: the memories in `alike` that contradict this one and share its kind or a file."""
     others = [other for other in alike if _may_disagree(memory, other)]
-    if not others or memory.kind in HISTORY:
+    if not others or memory.kind in HISTORY_KINDS:
         return []
     claims = claims_of(memory.content)
     rarity = _Rarity(reader, Where(scope=memory.scope))
@@ -260,7 +259,7 @@ def _may_disagree(memory: Memory, other: Memory) -> bool:
     if other.uid == memory.uid or other.fingerprint == memory.fingerprint:
         return False
     is_about_the_same = memory.kind == other.kind or not set(memory.files).isdisjoint(other.files)
-    return is_about_the_same and other.kind not in HISTORY
+    return is_about_the_same and other.kind not in HISTORY_KINDS
 
 
 def contradiction(

@@ -1,9 +1,9 @@
 """Which commands there are, under which heading, what each is for, and which module has its code.
 
-To add a command `NAME`: add a line here, write a function `NAME_command` marked with `@command` in that module (its
-docstring is the rest of the help), show it in `tour.WALK`, and run docs/generate.py. tests/cli/test_catalog.py says
-what is missing. `kept --help` and shell completion are answered from this table alone, so that neither imports a
-command.
+To add a command `NAME`: add a line here; write a function `NAME_command` marked with `@command` in that module (its
+docstring is the rest of the help); show it in `tour.WALK`, or name it in NOT_IN_THE_TOUR of tests/cli/test_catalog.py;
+test it in tests/cli; and run `make docs`. tests/cli/test_catalog.py says what is missing. `kept --help` and shell
+completion are answered from this table alone, so that neither imports a command.
 """
 
 from collections.abc import Mapping

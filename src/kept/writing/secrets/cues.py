@@ -32,59 +32,59 @@ _texts = count()  # short texts that this process has checked
 IDENTIFIER = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
 
-def find_cued_secrets(text: str, small: str) -> Iterator[Span]:
+def find_cued_secrets(folded: str, small: str) -> Iterator[Span]:
     """Values after a cue, and cells below one."""
     resume = table_end = 0
-    allowance = len(text) // CROWDED + text.count(MASK) + 1000
-    for cue in find_cues(text, small):
+    allowance = len(folded) // CROWDED + folded.count(MASK) + 1000
+    for cue in find_cues(folded, small):
         allowance -= 1
         if allowance < 0:
             raise ValueError("a text that is made of cue words cannot be checked in linear time")
         if cue.start < resume and cue.end <= resume:
             continue
         kind = KINDS.get(cue.family, cue.family)
-        value = _value(text, small, cue)
+        value = _value(folded, small, cue)
         if value:
             yield value.start, value.end, kind
             resume = value.end
             allowance += 1
         elif cue.start >= table_end:
-            cells, table_end = _column(text, cue)
+            cells, table_end = _column(folded, cue)
             for cell in cells:
                 yield cell.start, cell.end, kind
 
 
-def _value(text: str, small: str, cue: Cue) -> Value | None:
+def _value(folded: str, small: str, cue: Cue) -> Value | None:
     """The secret that is tied to the cue, if there is one; the firmest tie is tried first."""
-    after = text[cue.end : cue.end + 1]
+    after = folded[cue.end : cue.end + 1]
     value = None
     link = _sign().match(small, cue.end)
     if link:
-        if text[link.end() : link.end() + 1] == MASK or (link.group(2) == ":" == text[cue.start - 1 : cue.start]):
+        if folded[link.end() : link.end() + 1] == MASK or (link.group(2) == ":" == folded[cue.start - 1 : cue.start]):
             return None  # found before, or a part of a name: `arn:…:secret:…`
-        value = _assigned(text, small, cue, link)
-    elif text[cue.end + 1 : cue.end + 2] == MASK:
+        value = _assigned(folded, small, cue, link)
+    elif folded[cue.end + 1 : cue.end + 2] == MASK:
         pass
     elif (after and after in " \t\n\r\"'`*)]<>(,{?") or after > "\x7f":
         value = (
-            (_element_text(text, cue) if after in "\"'>" else None)
-            or _named_elsewhere(text, small, cue)
-            or (_argument(text, cue) if after in "(\"'" else None)
-            or _linked(text, small, cue)
-            or _apart(text, small, cue)
-            or _beside(text, small, cue)
-            or _printed(text, small, cue)
-            or _inserted(text, small, cue)
+            (_element_text(folded, cue) if after in "\"'>" else None)
+            or _named_elsewhere(folded, small, cue)
+            or (_argument(folded, cue) if after in "(\"'" else None)
+            or _linked(folded, small, cue)
+            or _apart(folded, small, cue)
+            or _beside(folded, small, cue)
+            or _printed(folded, small, cue)
+            or _inserted(folded, small, cue)
         )
     if value is None and cue.family != "pass" and small[cue.start - 1 : cue.start] == " ":
-        value = _stated_before(text, small, cue)
+        value = _stated_before(folded, small, cue)
     return value
 
 
 # ---- cues ----
 
 
-def find_cues(text: str, small: str) -> Iterator[Cue]:
+def find_cues(folded: str, small: str) -> Iterator[Cue]:
     """The cues of the folded text, in order."""
     if len(small) <= SHORT_TEXT and next(_texts) < FIRST_TEXTS:
         held = tuple(word for word in _words() if word in small)
@@ -99,7 +99,7 @@ def find_cues(text: str, small: str) -> Iterator[Cue]:
             return
         if follower and _are_adjacent(small, match.end(), follower):
             continue
-        cue = _cue(text, match, follower.start() if follower else len(text))
+        cue = _cue(folded, match, follower.start() if follower else len(folded))
         if cue and cue.next_start >= cue.end:
             yield cue
 
@@ -113,37 +113,37 @@ def _are_adjacent(small: str, end: int, follower: re.Match[str]) -> bool:
     )
 
 
-def _cue(text: str, match: re.Match[str], next_start: int) -> Cue | None:
+def _cue(folded: str, match: re.Match[str], next_start: int) -> Cue | None:
     """The cue with its identifier, or None if the identifier names something else."""
     start, end = match.span()
     family, is_bound = _words()[match.group()]
-    before = text[max(0, start - 48) : start]
+    before = folded[max(0, start - 48) : start]
     left = before[len(before.rstrip(IDENTIFIER)) :]
-    if is_bound and left and left[-1].isalnum() and not (text[start].isupper() and left[-1].islower()):
+    if is_bound and left and left[-1].isalnum() and not (folded[start].isupper() and left[-1].islower()):
         return None
     if is_bound and len(left) >= 8 and is_opaque(left):
         return None  # two letters of an id
-    suffix, is_weak = _suffix(text, end, is_bound)
+    suffix, is_weak = _suffix(folded, end, is_bound)
     if suffix is None:
         return None
     if family == "token" and any(hump.lower() in rules.OTHER_TOKENS for hump in _humps(left)[-1:]):
         return None
     if match.group() in rules.BARE_KEYS:
-        near = [word.lower() for word in _humps(text[max(0, start - 32) : start])[-3:]]
+        near = [word.lower() for word in _humps(folded[max(0, start - 32) : start])[-3:]]
         if near and near[-1] in rules.OTHER_KEYS:
             return None
         is_weak = is_weak or not any(word in rules.KEY_QUALIFIERS for word in near)
-    return Cue(family, start - len(left), end + len(suffix), left + text[start:end] + suffix, is_weak, next_start)
+    return Cue(family, start - len(left), end + len(suffix), left + folded[start:end] + suffix, is_weak, next_start)
 
 
-def _suffix(text: str, end: int, is_bound: bool) -> tuple[str | None, bool]:
+def _suffix(folded: str, end: int, is_bound: bool) -> tuple[str | None, bool]:
     """The rest of the identifier after the cue, and whether it may change the meaning; None if it does."""
-    if not text[end : end + 1].isalnum() and text[end : end + 1] not in ("_", ".", "-"):
+    if not folded[end : end + 1].isalnum() and folded[end : end + 1] not in ("_", ".", "-"):
         return "", False
-    suffix = compiled(r"(?:[_.\-]?[A-Za-z0-9]{1,30}+){0,5}+").match(text, end).group()  # type: ignore[union-attr]
+    suffix = compiled(r"(?:[_.\-]?[A-Za-z0-9]{1,30}+){0,5}+").match(folded, end).group()  # type: ignore[union-attr]
     if not suffix:
         return "", False
-    if suffix[0].isalpha() and text[end - 1].isalpha() and suffix[0].islower() == text[end - 1].islower():
+    if suffix[0].isalpha() and folded[end - 1].isalpha() and suffix[0].islower() == folded[end - 1].islower():
         is_plural = suffix[0] in "sS" and not suffix[1:2].isalpha()
         if not is_plural:
             return None, False
@@ -209,31 +209,31 @@ def _sign() -> re.Pattern[str]:
     )
 
 
-def _assigned(text: str, small: str, cue: Cue, link: re.Match[str]) -> Value | None:
+def _assigned(folded: str, small: str, cue: Cue, link: re.Match[str]) -> Value | None:
     """`name = value`, `"name": value`, `name: type = value`, and the value on the next line."""
     position, sign = link.end(), link.group(2)
     nested = compiled(r"\{\s{0,40}+[\"']?\s{0,4}+(?:value|key|secret|token|data|string)[\"']?\s{0,8}+[:=]\s{0,8}+")
     inner = nested.match(small, position)
     if inner:  # "token": {"value": …
-        return _read(text, cue, inner.end(), Tie.LITERAL)
+        return _read(folded, cue, inner.end(), Tie.LITERAL)
     line_ends = compiled(r"(?:[|>][-+]?)?[ \t]{0,8}+(?:\r?\n[ \t>#*+-]{0,24}+){1,3}+(?:```\w{0,12}+\n)?[ \t]{0,16}+")
-    below = line_ends.match(text, position)
+    below = line_ends.match(folded, position)
     if below:
-        value = _read(text, cue, below.end(), Tie.STATED)
-        is_alone = value and compiled(r"[ \t\"'`.,;*)]{0,8}+(?:[\r\n]|$)").match(text, value.end)
-        return _named_elsewhere(text, small, cue) or (value if is_alone else None)
+        value = _read(folded, cue, below.end(), Tie.STATED)
+        is_alone = value and compiled(r"[ \t\"'`.,;*)]{0,8}+(?:[\r\n]|$)").match(folded, value.end)
+        return _named_elsewhere(folded, small, cue) or (value if is_alone else None)
     if sign in ("|", "-", ">", "~") or sign.startswith(".."):
-        return _read(text, cue, position, Tie.LOOSE)
+        return _read(folded, cue, position, Tie.LOOSE)
     if "=" in sign or sign in ("<-", "<<<", "%3d"):
         is_spaced = link.group(1) or link.group(3)
-        return _read(text, cue, position, Tie.ASSIGNED if is_spaced else Tie.LITERAL)
-    value = _read(text, cue, position, Tie.STATED)
+        return _read(folded, cue, position, Tie.ASSIGNED if is_spaced else Tie.LITERAL)
+    value = _read(folded, cue, position, Tie.STATED)
     if value is None and link.group(3):  # "password: it is still …"
-        value = _linked(text, small, cue._replace(end=position - 1))
+        value = _linked(folded, small, cue._replace(end=position - 1))
     return value
 
 
-def _named_elsewhere(text: str, small: str, cue: Cue) -> Value | None:
+def _named_elsewhere(folded: str, small: str, cue: Cue) -> Value | None:
     """`name: NAME` with `value: …` beside or below it, `<key>NAME</key><string>…`, `variable "NAME" { default = …`."""
     link = compiled(
         r"""["'`]?(?:[ \t]{0,8}+,?[ \t\r\n]{0,60}+["']?[ \t]{0,2}+(?:\w{1,12}:)?"""
@@ -243,23 +243,23 @@ def _named_elsewhere(text: str, small: str, cue: Cue) -> Value | None:
         r"""|\s{0,4}+\{[^{}]{0,200}?\bdefault\s{0,16}+=\s{0,4}+(?=["'])"""
         r"""|</[a-z]{1,20}+>\s{0,60}+<[a-z]{1,20}+>)"""
     ).match(small, cue.end)
-    return _read(text, cue, link.end(), Tie.LITERAL) if link else None
+    return _read(folded, cue, link.end(), Tie.LITERAL) if link else None
 
 
-def _element_text(text: str, cue: Cue) -> Value | None:
+def _element_text(folded: str, cue: Cue) -> Value | None:
     """`<password>value</password>`, `<entry key="db.password">value</entry>`."""
-    match = compiled(r"[\"']?>\s{0,40}+([^<>\n]{3,512}+)<").match(text, cue.end)
+    match = compiled(r"[\"']?>\s{0,40}+([^<>\n]{3,512}+)<").match(folded, cue.end)
     value = Value(match.start(1), match.end(1), True) if match else None
-    return value if value and is_secret(text, cue, value, Tie.LITERAL) else None
+    return value if value and is_secret(folded, cue, value, Tie.LITERAL) else None
 
 
-def _argument(text: str, cue: Cue) -> Value | None:
+def _argument(folded: str, cue: Cue) -> Value | None:
     """`setPassword("value")`, `getenv("API_KEY", "value")`."""
-    link = compiled(r"""["']?[ \t]{0,4}+(?:\(|,)[ \t]{0,24}+(?=[bruf]{0,2}+["'])""").match(text, cue.end)
-    return _read(text, cue, link.end(), Tie.ARGUMENT) if link else None
+    link = compiled(r"""["']?[ \t]{0,4}+(?:\(|,)[ \t]{0,24}+(?=[bruf]{0,2}+["'])""").match(folded, cue.end)
+    return _read(folded, cue, link.end(), Tie.ARGUMENT) if link else None
 
 
-def _linked(text: str, small: str, cue: Cue) -> Value | None:
+def _linked(folded: str, small: str, cue: Cue) -> Value | None:
     """`password is value`, `password should now be set to value`."""
     run = _links().match(small, cue.end)
     if not run:
@@ -269,10 +269,10 @@ def _linked(text: str, small: str, cue: Cue) -> Value | None:
     is_firm = is_set or any(word in rules.VERBS and word != "to" for word in words)
     if cue.family == "pass" and not is_firm:
         return None  # "pass it to the parser"
-    return _read(text, cue, run.end(), Tie.STATED if is_firm else Tie.LOOSE)
+    return _read(folded, cue, run.end(), Tie.STATED if is_firm else Tie.LOOSE)
 
 
-def _apart(text: str, small: str, cue: Cue) -> Value | None:
+def _apart(folded: str, small: str, cue: Cue) -> Value | None:
     """`password for the staging box is value`, `the password was leaked: value`."""
     opener = compiled(r"[\"'`*)]{0,3}+,?[ \t]{1,3}+([(\[]|[^\W\d_]{1,20}+)").match(small, cue.end)
     if not opener:
@@ -288,7 +288,7 @@ def _apart(text: str, small: str, cue: Cue) -> Value | None:
     for tries, link in enumerate(_late_links().finditer(small, opener.end(), limit)):
         if link.group(1) or tries == TRIES or (link.start() > cue.next_start and tries):
             return None  # the sentence ends, or the value belongs to the next cue
-        value = _read(text, cue, link.end(), Tie.APART if is_near else Tie.DISTANT)
+        value = _read(folded, cue, link.end(), Tie.APART if is_near else Tie.DISTANT)
         if value:
             return value
     return None
@@ -325,15 +325,24 @@ def _late_links() -> re.Pattern[str]:
     )
 
 
-def _beside(text: str, small: str, cue: Cue) -> Value | None:
+def _beside(folded: str, small: str, cue: Cue) -> Value | None:
     """`password value`, `--password value`, `ENV NAME value`, `PASSWORD 'value'`."""
-    gap = compiled(r"(?:[\"'`*]{1,2}+,?)?[ \t]{1,8}+\(?(?!\x00)").match(text, cue.end)
+    gap = compiled(r"(?:[\"'`*]{1,2}+,?)?[ \t]{1,8}+\(?(?!\x00)").match(folded, cue.end)
     if not gap:
-        return _read(text, cue, cue.end + 2, Tie.DISTANT) if text.startswith(", ", cue.end) else None
-    is_flag = cue.name.startswith("-") and text[cue.start - 1 : cue.start] in ("", " ", "\t", "\n", '"', "'", "[", "`")
+        return _read(folded, cue, cue.end + 2, Tie.DISTANT) if folded.startswith(", ", cue.end) else None
+    is_flag = cue.name.startswith("-") and folded[cue.start - 1 : cue.start] in (
+        "",
+        " ",
+        "\t",
+        "\n",
+        '"',
+        "'",
+        "[",
+        "`",
+    )
     if is_flag or _is_setter(small, cue):
-        return _read(text, cue, gap.end(), Tie.LITERAL)
-    return _read(text, cue, gap.end(), Tie.LOOSE) if cue.family != "pass" else None
+        return _read(folded, cue, gap.end(), Tie.LITERAL)
+    return _read(folded, cue, gap.end(), Tie.LOOSE) if cue.family != "pass" else None
 
 
 def _is_setter(small: str, cue: Cue) -> bool:
@@ -347,18 +356,18 @@ def _is_setter(small: str, cue: Cue) -> bool:
     return second in ("env", "arg", "setx", "set", "setenv", "export") or (first == "set" and second.startswith("-"))
 
 
-def _printed(text: str, small: str, cue: Cue) -> Value | None:
+def _printed(folded: str, small: str, cue: Cue) -> Value | None:
     """The output of a command on the next line: `$ echo $API_TOKEN`, `>>> token`."""
-    next_line = compiled(r"[\"'})]{0,3}+[ \t]{0,4}+\n[ \t]{0,8}+").match(text, cue.end)
+    next_line = compiled(r"[\"'})]{0,3}+[ \t]{0,4}+\n[ \t]{0,8}+").match(folded, cue.end)
     if not next_line:
         return None
     line = small[max(0, cue.start - 80) : cue.start].rpartition("\n")[2].lstrip()
     if not line.startswith(("$ ", "% ", "# ", "> ", ">>> ", "echo ", "printenv ")):
         return None
-    return _read(text, cue, next_line.end(), Tie.LOOSE)
+    return _read(folded, cue, next_line.end(), Tie.LOOSE)
 
 
-def _inserted(text: str, small: str, cue: Cue) -> Value | None:
+def _inserted(folded: str, small: str, cue: Cue) -> Value | None:
     """`insert into users (name, password) values ('me', 'value')`."""
     values = compiled(r"[\w\s,`\"]{0,400}+\)\s{1,8}+values\s{0,8}+\(\s{0,8}+").match(small, cue.end)
     if not values:
@@ -366,12 +375,12 @@ def _inserted(text: str, small: str, cue: Cue) -> Value | None:
     cell = compiled(r"(?:'[^'\n]{0,512}+'|[^',()\n]{1,128}+)[ \t]{0,4}+,\s{0,8}+")
     position = values.end()
     for _ in range(small[max(0, cue.start - 400) : cue.start].rpartition("(")[2].count(",")):
-        before = cell.match(text, position)
-        position = before.end() if before else len(text)
-    return _read(text, cue, position, Tie.LITERAL)
+        before = cell.match(folded, position)
+        position = before.end() if before else len(folded)
+    return _read(folded, cue, position, Tie.LITERAL)
 
 
-def _stated_before(text: str, small: str, cue: Cue) -> Value | None:
+def _stated_before(folded: str, small: str, cue: Cue) -> Value | None:
     """`use value as the password`, `value is my token`."""
     floor = max(0, cue.start - GAP)
     words = small[floor : cue.start].split()[-8:]
@@ -384,39 +393,39 @@ def _stated_before(text: str, small: str, cue: Cue) -> Value | None:
     start = last_words[place - 1].start() + words[place - 1].index(bare)
     value = Value(start, start + len(bare), False)
     is_used = place > 1 and words[place - 2] in ("use", "used", "try", "type", "enter", "with")
-    return value if is_secret(text, cue, value, Tie.STATED if is_used else Tie.LOOSE) else None
+    return value if is_secret(folded, cue, value, Tie.STATED if is_used else Tie.LOOSE) else None
 
 
-def _column(text: str, cue: Cue) -> tuple[list[Value], int]:
+def _column(folded: str, cue: Cue) -> tuple[list[Value], int]:
     """The secrets below a heading, `user,password` or `| user | password |`, and where the table ends."""
     secrets: list[Value] = []
-    start = text.rfind("\n", max(0, cue.start - 400), cue.start) + 1
-    end = text.find("\n", cue.end, cue.end + 400)
-    if end < 0 or not compiled(r"[ \"'*`]{0,8}+[|\t;,\n]").match(text, cue.end):
+    start = folded.rfind("\n", max(0, cue.start - 400), cue.start) + 1
+    end = folded.find("\n", cue.end, cue.end + 400)
+    if end < 0 or not compiled(r"[ \"'*`]{0,8}+[|\t;,\n]").match(folded, cue.end):
         return secrets, 0
-    heading = text[start:end]
+    heading = folded[start:end]
     sign = next((sign for sign in "|\t;," if sign in heading), "\n")
     place = heading.count(sign, 0, cue.start - start)
     names = [name.strip(" \"'*`") for name in heading.split(sign)]
     if sign == "\n" or names[place] != cue.name or sum(map(bool, names)) < 2:
         return secrets, 0
-    for row in _rows(text, end + 1):
+    for row in _rows(folded, end + 1):
         cells = row.split(sign)
         if len(cells) != heading.count(sign) + 1:
             break
         content = cells[place].strip(" \"'`")
         start = end + 1 + sum(map(len, cells[:place])) + place + cells[place].index(content)
         secret = Value(start, start + len(content), False)
-        if content and is_secret(text, cue, secret, Tie.LOOSE):
+        if content and is_secret(folded, cue, secret, Tie.LOOSE):
             secrets.append(secret)
         end += len(row) + 1
     return secrets, end
 
 
-def _rows(text: str, start: int) -> Iterator[str]:
+def _rows(folded: str, start: int) -> Iterator[str]:
     for _ in range(ROWS):
-        end = text.find("\n", start, start + 2000)
-        yield text[start : end if end >= 0 else start + 2000]
+        end = folded.find("\n", start, start + 2000)
+        yield folded[start : end if end >= 0 else start + 2000]
         if end < 0:
             return
         start = end + 1
@@ -425,53 +434,55 @@ def _rows(text: str, start: int) -> Iterator[str]:
 # ---- the value ----
 
 
-def _read(text: str, cue: Cue, position: int, tie: Tie) -> Value | None:
+def _read(folded: str, cue: Cue, position: int, tie: Tie) -> Value | None:
     """The value that begins here, if it is a secret."""
-    value = _quoted(text, position) or _unquoted(text, position, tie)
+    value = _quoted(folded, position) or _unquoted(folded, position, tie)
     if value is None:
         return None
-    scheme = compiled(r"(?i:bearer|basic|token|apikey|bot|ssws)[ \t]{1,3}+").match(text, value.start)
+    scheme = compiled(r"(?i:bearer|basic|token|apikey|bot|ssws)[ \t]{1,3}+").match(folded, value.start)
     if scheme and tie is not Tie.LOOSE:
-        inner = Value(scheme.end(), value.end, True) if value.end > scheme.end() else _unquoted(text, scheme.end(), tie)
-        if inner and is_opaque(text[inner.start : inner.end]) and " " not in text[inner.start : inner.end]:
+        inner = (
+            Value(scheme.end(), value.end, True) if value.end > scheme.end() else _unquoted(folded, scheme.end(), tie)
+        )
+        if inner and is_opaque(folded[inner.start : inner.end]) and " " not in folded[inner.start : inner.end]:
             return inner
-    if cue.family == "credentials" or (cue.family == "pass" and text[cue.start - 1 : cue.start] == "/"):
-        second = _second_of_pair(text, value)
+    if cue.family == "credentials" or (cue.family == "pass" and folded[cue.start - 1 : cue.start] == "/"):
+        second = _second_of_pair(folded, value)
         if second:
             cue, value = cue._replace(family="password"), second
-    if is_secret(text, cue, value, tie):
+    if is_secret(folded, cue, value, tie):
         return value
     if not value.quoted and cue.family == "password" and tie in (Tie.STATED, Tie.APART, Tie.ASSIGNED, Tie.LITERAL):
-        phrase = compiled(r"[a-z]{3,12}+(?: [a-z]{3,12}+){3,7}+(?=[.,;:)]?(?:\s|$))").match(text, value.start)
+        phrase = compiled(r"[a-z]{3,12}+(?: [a-z]{3,12}+){3,7}+(?=[.,;:)]?(?:\s|$))").match(folded, value.start)
         if phrase and is_passphrase(phrase.group()):
             return Value(phrase.start(), phrase.end(), True)
     return None
 
 
-def _quoted(text: str, position: int) -> Value | None:
+def _quoted(folded: str, position: int) -> Value | None:
     """A string literal, with or without a call around it: `"…"`, `b'…'`, `String::from("…")`, `**…**`."""
     opening = compiled(
         r"""(?:(?:[A-Za-z_][\w.:]{0,40}+)?\([ \t]{0,4}+|\[[ \t]{0,4}+){0,2}+"""
         r"""(?:[bBrRuUfFlL]{1,2}|@|\$)?("{3}|'{3}|["'`]|\*\*)"""
-    ).match(text, position)
+    ).match(folded, position)
     if not opening:
         return None
     mark, start = opening.group(1), opening.end()
-    line_end = text.find("\n", start, start + 2048) if len(mark) < 3 else -1
-    end = text.find(mark, start, line_end if line_end >= 0 else start + 2048)
+    line_end = folded.find("\n", start, start + 2048) if len(mark) < 3 else -1
+    end = folded.find(mark, start, line_end if line_end >= 0 else start + 2048)
     if end < 0:
-        return _unquoted(text, start, Tie.STATED) if opening.start(1) == position else None
-    content = text[start:end]
+        return _unquoted(folded, start, Tie.STATED) if opening.start(1) == position else None
+    content = folded[start:end]
     start += len(content) - len(content.lstrip())
     end -= len(content) - len(content.rstrip())
     return Value(start, end, True) if end > start else None
 
 
-def _unquoted(text: str, position: int, tie: Tie) -> Value | None:
+def _unquoted(folded: str, position: int, tie: Tie) -> Value | None:
     """The word that begins here, without the punctuation around it."""
     literal = tie is Tie.LITERAL
     in_file, in_prose = compiled(r"[^\s\"\x00]{1,512}+"), compiled(r"[^\s\"'`<>|\x00]{1,512}+")
-    match = (in_file if literal else in_prose).match(text, position)
+    match = (in_file if literal else in_prose).match(folded, position)
     if not match:
         return None
     value = match.group()
@@ -487,12 +498,12 @@ def _unquoted(text: str, position: int, tie: Tie) -> Value | None:
     return Value(position, position + len(value), False) if value else None
 
 
-def _second_of_pair(text: str, value: Value) -> Value | None:
+def _second_of_pair(folded: str, value: Value) -> Value | None:
     """Of `me / value`, `me:value` and `"me", "value"`, the value."""
     pair = compiled(
         r"""[\w.@+-]{1,64}+["'`]?(?:[ \t]{1,2}+(?:/|\||and|und|et)[ \t]{1,2}+|:[ \t]?|/|,[ \t]{0,2}+(?=["']))"""
         r"""["'`]?(?=([^\s"'`]{3,128}+))"""
-    ).match(text, value.start)
+    ).match(folded, value.start)
     if not pair:
         return None
     secret = pair.group(1).rstrip(".,;)")

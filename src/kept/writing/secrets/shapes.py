@@ -56,7 +56,7 @@ def vendor_tails() -> dict[str, list[Tail]]:
     return table
 
 
-def find_vendor_tokens(text: str, small: str) -> Iterator[Span]:
+def find_vendor_tokens(folded: str, small: str) -> Iterator[Span]:
     """Tokens of the vendors in the table, and tokens of others whose own prefix says `sk`, `pat`, `secret`, ….
 
     Only runs of at least 16 characters are looked at, and in each run only the places where a token may begin: its
@@ -64,34 +64,34 @@ def find_vendor_tokens(text: str, small: str) -> Iterator[Span]:
     """
     tails = vendor_tails()
     done = 0
-    for run in compiled(r"[A-Za-z0-9_.\-]{16,}+").finditer(text):
+    for run in compiled(r"[A-Za-z0-9_.\-]{16,}+").finditer(folded):
         start, end = run.span()
-        if text[start - 1 : start] == "%":
+        if folded[start - 1 : start] == "%":
             start = min(start + 2, end)
-        found = _vendor_token(text, start, True)
+        found = _vendor_token(folded, start, True)
         if found is None:
-            for inner in compiled(r"[_.\-](?=[A-Za-z0-9])").finditer(text, start, end):
+            for inner in compiled(r"[_.\-](?=[A-Za-z0-9])").finditer(folded, start, end):
                 begin = inner.end()
-                if begin >= done and text[begin : begin + 2] in tails:
-                    found = _vendor_token(text, begin, False)
+                if begin >= done and folded[begin : begin + 2] in tails:
+                    found = _vendor_token(folded, begin, False)
                     if found:
                         yield found
                         done = found[1]
-            found = _unlisted_token(text, start, end) if done <= start else None
+            found = _unlisted_token(folded, start, end) if done <= start else None
         if found:
             yield found
             done = found[1]
 
 
-def _vendor_token(text: str, start: int, is_run_start: bool) -> Span | None:
-    for prefix, kind, tail in vendor_tails().get(text[start : start + 2], ()):
-        if not text.startswith(prefix, start) or (len(prefix) < 4 and not is_run_start):
+def _vendor_token(folded: str, start: int, is_run_start: bool) -> Span | None:
+    for prefix, kind, tail in vendor_tails().get(folded[start : start + 2], ()):
+        if not folded.startswith(prefix, start) or (len(prefix) < 4 and not is_run_start):
             continue
-        match = compiled(tail).match(text, start + len(prefix))
+        match = compiled(tail).match(folded, start + len(prefix))
         if match and _is_random(match.group()):
-            rest = compiled(r"[A-Za-z0-9+/=_%-]{0,8192}+(?:\.[A-Za-z0-9_-]{8,4096}+){0,4}+").match(text, match.end())
+            rest = compiled(r"[A-Za-z0-9+/=_%-]{0,8192}+(?:\.[A-Za-z0-9_-]{8,4096}+){0,4}+").match(folded, match.end())
             end = rest.end() if rest and "}+" in tail else match.end()
-            return start, start + len(text[start:end].rstrip(".-")), kind
+            return start, start + len(folded[start:end].rstrip(".-")), kind
     return None
 
 
@@ -101,9 +101,9 @@ def _is_random(tail: str) -> bool:
     return len(set(head)) >= 7 and (head.lower() != head != head.upper() or compiled("[0-9]").search(head) is not None)
 
 
-def _unlisted_token(text: str, start: int, end: int) -> Span | None:
+def _unlisted_token(folded: str, start: int, end: int) -> Span | None:
     """A token of a vendor that the table does not know, but in the usual form of tokens; or Discord's."""
-    run = text[start : min(end, start + 300)].rstrip(".-_")
+    run = folded[start : min(end, start + 300)].rstrip(".-_")
     if len(run) < 20 or compiled(r"[a-z.]++$").match(run):
         return None
     if run.count(".") == 2 and compiled(r"[MNO][\w-]{22,27}+\.[\w-]{6,7}+\.[\w-]{27,45}+$").match(run):
@@ -133,13 +133,13 @@ def _looks_like_token(run: str) -> bool:
     return min(sorts) >= 3 and len(tail.group(1)) / len(chunks) < RANDOM_STRETCH
 
 
-def find_shapes(text: str, small: str) -> Iterator[Span]:
+def find_shapes(folded: str, small: str) -> Iterator[Span]:
     """Tokens that are known by their form: webhook addresses, password hashes, raw keys, vendors without a prefix."""
     for sign, literal, kind, source in _signed_shapes():
-        if sign in text and literal in text:
-            for match in compiled(source, re.MULTILINE).finditer(text):
+        if sign in folded and literal in folded:
+            for match in compiled(source, re.MULTILINE).finditer(folded):
                 secret = match.group(1)
-                if text[match.start(1) - 1 : match.start(1)].isalnum():
+                if folded[match.start(1) - 1 : match.start(1)].isalnum():
                     continue
                 if _is_random(secret) or (kind == "password" and not is_stand_in(secret)):
                     yield match.start(1), match.end(1), kind
@@ -158,57 +158,57 @@ def _rarity(character: str) -> tuple[bool, bool, int]:
 # ---- private keys ----
 
 
-def find_key_blocks(text: str, small: str) -> Iterator[Span]:
+def find_key_blocks(folded: str, small: str) -> Iterator[Span]:
     """PEM, OpenSSH, PGP and PuTTY private keys; also those whose end or beginning was cut off."""
     if "private key" in small:
-        yield from _pem_blocks(text)
+        yield from _pem_blocks(folded)
     if "private-lines" in small:
-        for match in compiled(r"Private-Lines: {0,4}+[0-9]{1,4}+").finditer(text):
-            end = _end_of_body(text, match.end(), len(text))
-            mac = compiled(r"\s{0,8}+Private-MAC: {0,4}+[0-9a-fA-F]{1,128}+").match(text, end)
+        for match in compiled(r"Private-Lines: {0,4}+[0-9]{1,4}+").finditer(folded):
+            end = _end_of_body(folded, match.end(), len(folded))
+            mac = compiled(r"\s{0,8}+Private-MAC: {0,4}+[0-9a-fA-F]{1,128}+").match(folded, end)
             yield match.end(), mac.end() if mac else end, "private-key"
 
 
-def _pem_blocks(text: str) -> Iterator[Span]:
+def _pem_blocks(folded: str) -> Iterator[Span]:
     """From BEGIN to END, or as far as there is key material; a header that is merely mentioned is not a key."""
     marker = compiled(r"-{4,5}+ ?(BEGIN|END) [A-Z0-9 ]{0,24}?PRIVATE KEY(?: BLOCK)? ?-{4,5}+")
     material = compiled(r"[A-Za-z0-9+/=]{16}")
-    matches = list(marker.finditer(text))
+    matches = list(marker.finditer(folded))
     for match, after in pairwise([*matches, None]):
         if match is None:
             return
-        limit = after.start() if after else len(text)
+        limit = after.start() if after else len(folded)
         if match.group(1) == "END":
-            start = _start_of_body(text, match.start())
-            if material.search(text, start, match.start()):
+            start = _start_of_body(folded, match.start())
+            if material.search(folded, start, match.start()):
                 yield start, match.end(), "private-key"
         elif after and after.group(1) == "END" and limit - match.end() < LONGEST_KEY:
-            if material.search(text, match.end(), limit):
+            if material.search(folded, match.end(), limit):
                 yield match.start(), after.end(), "private-key"
         else:
-            end = _end_of_body(text, match.end(), limit)
+            end = _end_of_body(folded, match.end(), limit)
             if end > match.end():
                 yield match.start(), end, "private-key"
 
 
-def _end_of_body(text: str, start: int, limit: int) -> int:
+def _end_of_body(folded: str, start: int, limit: int) -> int:
     """Where key material ends that nothing closes: at the first line that is not base64 or a header of the key."""
     lines = compiled(  # each may have a margin: a quote or comment sign, a line number
         r"(?:[\s>|#*\"',+]{0,24}+(?:[0-9]{1,5}+[\t:> ]{1,4}+)?+"
         r"(?:[A-Za-z0-9+/=]{16,20000}+|(?:Proc-Type|DEK-Info|Version|Comment|Hash): [^\n]{0,200}+))*+"
     )
-    end = lines.match(text, start, limit).end()  # type: ignore[union-attr]
+    end = lines.match(folded, start, limit).end()  # type: ignore[union-attr]
     last = compiled(
         r"[\s>|#*\"',+]{0,24}+(?:[0-9]{1,5}+[\t:> ]{1,4}+)?+[A-Za-z0-9+/]{1,80}+={0,2}+(?=[ \t]{0,8}+(?:[\r\n\"']|$))"
-    ).match(text, end, limit)
+    ).match(folded, end, limit)
     return last.end() if last and end > start else end
 
 
-def _start_of_body(text: str, end: int) -> int:
+def _start_of_body(folded: str, end: int) -> int:
     """Where the lines of base64 begin that end here; only the last of them may be short."""
     start = end
     least = 1
-    for line in reversed(text[max(0, end - LONGEST_KEY) : end].split("\n")):
+    for line in reversed(folded[max(0, end - LONGEST_KEY) : end].split("\n")):
         material = compiled(r"[\s>|#*\"',+]{0,24}+([A-Za-z0-9+/=]{0,200}+)[\s\"',]{0,8}+$").match(line)
         if not material or 0 < len(material.group(1)) < least:
             break
@@ -217,11 +217,10 @@ def _start_of_body(text: str, end: int) -> int:
     return max(0, start + 1)
 
 
-LETTERS_AND_DIGITS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-ASSET_ENDINGS = ("png", "jpg", "jpeg", "gif", "svg", "webp", "js", "css", "ico")  # icon@2x.png
+# ---- places: private blocks, headers, URLs, command lines ----
 
 
-def find_private_blocks(text: str, small: str) -> Iterator[Span]:
+def find_private_blocks(folded: str, small: str) -> Iterator[Span]:
     """Everything from <private> to its </private>, nested ones included; to the end of the text if none closes it."""
     if "private" not in small:
         return
@@ -237,10 +236,10 @@ def find_private_blocks(text: str, small: str) -> Iterator[Span]:
             if depth == 0:
                 yield start, tag.end(), "private"
     if depth:
-        yield start, len(text), "private"
+        yield start, len(folded), "private"
 
 
-def find_headers(text: str, small: str) -> Iterator[Span]:
+def find_headers(folded: str, small: str) -> Iterator[Span]:
     """The values of Authorization, Bearer, Basic, Cookie and Set-Cookie."""
     if "authorization" in small:
         header = compiled(
@@ -249,29 +248,29 @@ def find_headers(text: str, small: str) -> Iterator[Span]:
             r"([^\s\"'`<>,;)]{6,4096}+)"
         )
         for match in header.finditer(small):
-            value = text[match.start(2) : match.end(2)]
+            value = folded[match.start(2) : match.end(2)]
             if is_stand_in(value) or is_code(value) or is_name(value) or (value.isalpha() and value.islower()):
                 continue
             if match.group(1) == "," and not is_opaque(value):
                 continue  # a list of names
             end = match.end(2)
             if "credential=" in value.lower():  # AWS: the signature is the last of three parts
-                end = compiled(r"[^\"'\n]{0,600}+").match(text, end).end()  # type: ignore[union-attr]
+                end = compiled(r"[^\"'\n]{0,600}+").match(folded, end).end()  # type: ignore[union-attr]
             yield match.start(2), end, "authorization"
     if "bearer" in small or "basic" in small:
         scheme = compiled(r"(?:bearer|basic)(?:[ \t]|\+){1,3}+[\"']?([^\s\"'`<>,;)]{8,4096}+)")
         for match in scheme.finditer(small):
-            value = text[match.start(1) : match.end(1)]
+            value = folded[match.start(1) : match.end(1)]
             if is_opaque(value) and not is_code(value):
                 yield match.start(1), match.end(1), "authorization"
     if "cookie" in small:
-        yield from _cookies(text, small)
+        yield from _cookies(folded, small)
 
 
-def _cookies(text: str, small: str) -> Iterator[Span]:
+def _cookies(folded: str, small: str) -> Iterator[Span]:
     answer = compiled(r"set-cookie[\"']?\s{0,4}+[:,=]\s{0,4}+[\"']?[\w.-]{1,80}+=([^\s;\"',]{4,4096}+)")
     for match in answer.finditer(small):
-        if not is_stand_in(text[match.start(1) : match.end(1)]):
+        if not is_stand_in(folded[match.start(1) : match.end(1)]):
             yield match.start(1), match.end(1), "cookie"
     request = compiled(
         r"cookies?[\"']?(?:\s{0,4}+(?::\s{0,4}+[\"']?|=\s{0,4}+[\"'])|[ =][\"']?)"
@@ -280,19 +279,19 @@ def _cookies(text: str, small: str) -> Iterator[Span]:
     for match in request.finditer(small):
         if compiled(r"(?<!--)(?<=[\w-])").match(small, match.start()):
             continue  # set-cookie, or the end of another word
-        values = [pair.partition("=")[2].strip() for pair in text[match.start(1) : match.end(1)].split(";")]
+        values = [pair.partition("=")[2].strip() for pair in folded[match.start(1) : match.end(1)].split(";")]
         if not all(is_stand_in(value) or is_code(value) for value in values if value):
             yield match.start(1), match.end(1), "cookie"
 
 
-def find_url_secrets(text: str, small: str) -> Iterator[Span]:
+def find_url_secrets(folded: str, small: str) -> Iterator[Span]:
     """The password in scheme://user:password@host, a lone token before the @, and signed query parameters."""
     position = small.find("://")
     while position >= 0:
-        yield from _user_info(text, position + 3)
+        yield from _user_info(folded, position + 3)
         position = small.find("://", position + 3)
     if "@tcp(" in small or "@unix(" in small:
-        for match in compiled(r"(?<![\w:])[\w.-]{1,64}+:([^\s\"'@/]{1,128}+)@(?:tcp|unix)\(").finditer(text):
+        for match in compiled(r"(?<![\w:])[\w.-]{1,64}+:([^\s\"'@/]{1,128}+)@(?:tcp|unix)\(").finditer(folded):
             if not is_stand_in(match.group(1)):
                 yield match.start(1), match.end(1), "password"
     if "=" in small and ("sig" in small or "key=" in small or "x-amz-" in small):
@@ -301,12 +300,12 @@ def find_url_secrets(text: str, small: str) -> Iterator[Span]:
             r"([\w%+/=.~-]{16,2048}+)"
         )
         for match in query.finditer(small):
-            if is_opaque(text[match.start(1) : match.end(1)]):
+            if is_opaque(folded[match.start(1) : match.end(1)]):
                 yield match.start(1), match.end(1), "signature"
 
 
-def _user_info(text: str, start: int) -> Iterator[Span]:
-    chunk = compiled(r"[^\s\"'`<>\x00]{1,600}+").match(text, start)
+def _user_info(folded: str, start: int) -> Iterator[Span]:
+    chunk = compiled(r"[^\s\"'`<>\x00]{1,600}+").match(folded, start)
     if not chunk or "@" not in chunk.group():
         return
     rest = chunk.group()
@@ -326,13 +325,13 @@ def _user_info(text: str, start: int) -> Iterator[Span]:
         yield start, start + len(user), "token"
 
 
-def find_command_secrets(text: str, small: str) -> Iterator[Span]:
+def find_command_secrets(folded: str, small: str) -> Iterator[Span]:
     """Secrets that a command takes by position or by a short flag: `curl -u me:…`, `mysql -p…`, `sshpass -p …`."""
     for sign, commands in _signed_commands():
-        if sign in text:
+        if sign in folded:
             for word, source in commands:
                 if word in small:
-                    yield from _taken_by(word, source, text, small)
+                    yield from _taken_by(word, source, folded, small)
 
 
 @cache
@@ -344,13 +343,13 @@ def _signed_commands() -> list[tuple[str, list[tuple[str, str]]]]:
     ]
 
 
-def _taken_by(word: str, source: str, text: str, small: str) -> Iterator[Span]:
+def _taken_by(word: str, source: str, folded: str, small: str) -> Iterator[Span]:
     """The secrets that a command takes, wherever it is called. Case counts after its word only."""
     position = small.find(word)
     while position >= 0:
         name_end = position + len(word)
-        match = compiled(source, re.MULTILINE).match(text, name_end)
-        if match and _is_taken(text[position:name_end], match.group(1)):
+        match = compiled(source, re.MULTILINE).match(folded, name_end)
+        if match and _is_taken(folded[position:name_end], match.group(1)):
             yield match.start(1), match.end(1), "password"
         position = small.find(word, match.end() if match else name_end)
 
@@ -362,31 +361,34 @@ def _is_taken(name: str, value: str) -> bool:
 
 # ---- personal data ----
 
+LETTERS_AND_DIGITS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+ASSET_ENDINGS = ("png", "jpg", "jpeg", "gif", "svg", "webp", "js", "css", "ico")  # icon@2x.png
 
-def find_emails(text: str, small: str) -> Iterator[Span]:
+
+def find_emails(folded: str, small: str) -> Iterator[Span]:
     """E-mail addresses. `git@host` (a remote) and `icon@2x.png` (a file) are not."""
-    position = text.find("@")
+    position = folded.find("@")
     while position >= 0:
-        before = text[max(0, position - 64) : position]
+        before = folded[max(0, position - 64) : position]
         name = before[len(before.rstrip(LETTERS_AND_DIGITS + "._%+-'")) :].lstrip(".%+-'")
-        domain = compiled(r"[A-Za-z0-9-]{1,63}+(?:\.[A-Za-z0-9-]{1,63}+){1,8}+").match(text, position + 1)
+        domain = compiled(r"[A-Za-z0-9-]{1,63}+(?:\.[A-Za-z0-9-]{1,63}+){1,8}+").match(folded, position + 1)
         if name and name != "git" and domain:
             ending = domain.group().rpartition(".")[2].lower()
             if len(ending) > 1 and ending.isalpha() and ending not in ASSET_ENDINGS:
                 yield position - len(name), domain.end(), "email"
-        position = text.find("@", position + 1)
+        position = folded.find("@", position + 1)
 
 
-def find_cards(text: str, small: str) -> Iterator[Span]:
+def find_cards(folded: str, small: str) -> Iterator[Span]:
     """Payment card numbers: an issuer's range, its length, and the Luhn check digit."""
-    if not any(map(text.__contains__, "23456")):
+    if not any(map(folded.__contains__, "23456")):
         return
     number = compiled(
         r"[2-6][0-9]{3}(?:[0-9]{9,15}+|[ -][0-9]{4}[ -][0-9]{4}[ -][0-9]{1,4}+(?:[ -][0-9]{1,3}+)?"
         r"|[ -][0-9]{6}[ -][0-9]{4,5}+)(?![\w-]|\.[0-9])"
     )
-    for match in number.finditer(text):
-        if compiled(r"(?<=[\w.,+-])").match(text, match.start()):
+    for match in number.finditer(folded):
+        if compiled(r"(?<=[\w.,+-])").match(folded, match.start()):
             continue
         digits = re.sub("[ -]", "", match.group())
         if _is_issued(digits) and _luhn(digits):
@@ -404,7 +406,7 @@ def _luhn(digits: str) -> bool:
     return len(set(digits)) > 1 and sum(value - 9 if value > 9 else value for value in doubled) % 10 == 0
 
 
-def find_seed_phrases(text: str, small: str) -> Iterator[Span]:
+def find_seed_phrases(folded: str, small: str) -> Iterator[Span]:
     """Twelve or more short words after `seed phrase`, `mnemonic` or `recovery phrase`."""
     if "phrase" not in small and "mnemonic" not in small and "seed" not in small:
         return
