@@ -209,9 +209,13 @@ class Messages(Protocol):
         limit: int,
         session: str | None = None,
         period: Period = ALWAYS,
+        statistics: Statistics | None = None,
         deadline: Deadline | None = None,
     ) -> list[FoundMessage]:
-        """Messages that hold at least one of the words, best BM25 first; packed sessions are not looked at."""
+        """Messages that hold at least one of the words, best BM25 first; packed sessions are not looked at.
+
+        `statistics` are those of the words, if the caller has asked for them already.
+        """
 
     def message_statistics(self, words: Sequence[str]) -> Statistics:
         """Rows, words, and rows with each word, of all messages that are not packed."""

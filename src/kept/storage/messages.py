@@ -109,13 +109,14 @@ class MessageReader:
         limit: int,
         session: str | None = None,
         period: Period = ALWAYS,
+        statistics: Statistics | None = None,
         deadline: Deadline | None = None,
     ) -> list[FoundMessage]:
         check_limit(limit)
         rows = self.message_rows
         with rows.until(deadline):
             proposed = rows.matching([*dict.fromkeys(words)], session, period, max(FEWEST, limit + SPARE))
-            match_of = bm25.match_of(words, self.message_statistics(words), by_tokens=True)
+            match_of = bm25.match_of(words, statistics or self.message_statistics(words), by_tokens=True)
             ranked = []
             for one in proposed:
                 match, message = match_of(Prepared(one.words, "", "", "", "", one.n_words, one.n_words)), one.message

@@ -95,7 +95,7 @@ def recall_messages(
     question = read_question(request.query, circumstances.now)
     statistics = reader.message_statistics(question.words.all)
     words = _searched(question, statistics)
-    search = partial(reader.search_messages, limit=CANDIDATES, session=session, period=period)
+    search = partial(reader.search_messages, limit=CANDIDATES, session=session, period=period, statistics=statistics)
     try:
         found, note = search(words, deadline=deadline), None
     except TooLate:
@@ -359,10 +359,11 @@ class WithPacked:
         limit: int,
         session: str | None = None,
         period: Period = ALWAYS,
+        statistics: Statistics | None = None,
         deadline: Deadline | None = None,
     ) -> list[FoundMessage]:
         """As in any storage, but without a time limit: the caller asked for more than the quick answer."""
-        match = bm25.match_of(words, self.message_statistics(words))
+        match = bm25.match_of(words, statistics or self.message_statistics(words))
         found = self._reader.search_messages(words, limit=limit, session=session, period=period)
         old = (one for one in self._old(session) if period.holds(one.message.at))
         scored = [(match(_prepared(one)), one) for one in (*found, *old)]
