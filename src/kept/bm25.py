@@ -46,21 +46,23 @@ def match_of(
     rows, total = statistics.rows, statistics.tokens if by_tokens else statistics.words
     rarity = idf if by_tokens else small_idf
     gains = [
-        (word, f" {word} ", weight * rarity(rows, statistics.rows_with.get(word, 0)) * (K1 + 1))
+        (word, f" {word} ", f" {word} {word} ", weight * rarity(rows, statistics.rows_with.get(word, 0)) * (K1 + 1))
         for word, weight in asked.items()
     ]
     shortest, a_word = K1 * (1 - B), K1 * B * rows / (total or 1)
     in_text, *in_others = columns
 
     def match(prepared: Prepared) -> float:
-        text = prepared.words
+        text = f" {prepared.words} "
         others = (prepared.tag_words, prepared.file_words, prepared.source_words, prepared.kind_words)
         beside_text = " ".join(others)
         norm = shortest + a_word * (prepared.n_tokens if by_tokens else prepared.n_words)
         total_gain = 0.0
-        for word, alone, gain in gains:
-            # Most words are in neither, and `in` tells that faster than counting.
-            tf = in_text * _spaced(text).count(alone) if word in text else 0.0
+        for word, alone, twice, gain in gains:
+            # Most words are in neither, and `in` tells that faster than counting. Few stand twice in a row.
+            tf = 0.0
+            if word in text:
+                tf = in_text * (_spaced(text) if twice in text else text).count(alone)
             if word in beside_text:
                 tf += sum(weight * _spaced(other).count(alone) for weight, other in zip(in_others, others, strict=True))
             if tf:
