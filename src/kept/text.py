@@ -96,6 +96,12 @@ _UNSAFE = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\uff
 _MARKS = re.compile(r"([^\w\x00-\x7f]{30})(?=[^\w\x00-\x7f])")
 
 
+@cache
+def compiled(source: str, flags: int = 0) -> re.Pattern[str]:
+    """The pattern, compiled at its first use: the write path knows hundreds, and recall needs none of them."""
+    return re.compile(source, flags)
+
+
 def normalise(text: str) -> str:
     """The form in which two texts are the same memory: lower case, single blanks, nothing invisible.
 

@@ -395,12 +395,11 @@ def pattern_sources() -> Iterator[tuple[str, str]]:
         for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text("utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "compiled":
                 source = node.args[0]
-                is_from_table = isinstance(source, ast.Name) and source.id in ("tail", "source")
-                assert is_from_table or (isinstance(source, ast.Constant) and isinstance(source.value, str)), (
-                    ast.unparse(node)
-                )
-                if isinstance(source, ast.Constant):
-                    yield module.__name__, str(source.value)
+                if isinstance(source, ast.Name) and source.id in ("tail", "source"):  # from a table
+                    continue
+                pattern = vars(module).get(source.id) if isinstance(source, ast.Name) else ast.literal_eval(source)
+                assert isinstance(pattern, str), ast.unparse(node)
+                yield module.__name__, pattern
         makers: list[Callable[[], Any]] = [
             member
             for member in vars(module).values()
@@ -555,7 +554,7 @@ def test_what_is_said_about_commands_is_left_alone(text: str) -> None:
 
 def test_a_text_in_which_anything_is_escaped_or_masked_is_not_plain() -> None:
     escapes = [escape for escapes in view.ESCAPES.values() for escape in escapes]
-    for sign in (view.MASK, *view.NOISE, *escapes):
+    for sign in (view.MASK, *view.NOISE_SIGNS, *escapes):
         assert not view._is_plain(f"a {sign} b")
 
 
@@ -563,8 +562,9 @@ def test_importing_compiles_nothing() -> None:
     """The rules cost nothing until a text needs them; the hook starts with this module loaded."""
     program = (
         "import re, sys; before = len(re._cache) if hasattr(re, '_cache') else 0\n"
-        "from kept.writing import patterns, redact\nfrom kept.writing.secrets import cues, shapes\n"
-        "assert patterns.compiled.cache_info().currsize == 0\n"
+        "from kept.text import compiled\nfrom kept.writing import redact\n"
+        "from kept.writing.secrets import cues, shapes\n"
+        "assert compiled.cache_info().currsize == 0\n"
         "assert shapes.vendor_tails.cache_info().currsize == 0\n"
         "assert cues._cue_words.cache_info().currsize == 0\n"
         "assert 're2' not in sys.modules\n"

@@ -20,8 +20,7 @@ from kept.memory.context import Context, Memories, Receipts, Sessions
 from kept.memory.write import grown_by
 from kept.model import Draft, Memory, Message, MessageRole, Receipt, Session, Source, replace
 from kept.ports import Reader, Storage, Where
-from kept.projects import mirrors
-from kept.projects.mirrors import check_session_name
+from kept.projects.files import Mirrored, check_session_name, mirror_session, write_session_index
 from kept.storage.shared import random_hex
 from kept.tables import PRESETS
 from kept.text import fingerprint
@@ -122,7 +121,7 @@ def _write_index(context: Context, storage: Storage) -> None:
     folder = context.spaces.sessions_folder()
     if folder is not None:
         with storage.reading() as reader:
-            mirrors.write_index(folder, reader)
+            write_session_index(folder, reader)
 
 
 class OpenSession:
@@ -133,7 +132,7 @@ class OpenSession:
         self._context = context
         self._storage = storage
         self._unflushed = Unflushed(since=-1, upto=0, tokens=0)
-        self._mirrored: mirrors.Mirrored | None = None
+        self._mirrored: Mirrored | None = None
 
     # What was said
 
@@ -220,7 +219,7 @@ class OpenSession:
         folder = self._context.spaces.sessions_folder()
         if folder is not None:
             with self._storage.reading() as reader:
-                self._mirrored = mirrors.mirror(
+                self._mirrored = mirror_session(
                     folder, self.id, lambda n: reader.messages(self.id, after=n), self._mirrored
                 )
 

@@ -15,7 +15,7 @@ from msgspec import Struct, to_builtins
 
 from kept import access, text
 from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound
-from kept.exchange.jsonl import to_document as to_document
+from kept.exchange import to_document as to_document
 from kept.exchange.transcripts import PARSERS, Transcript
 from kept.memory.context import Context, Ref
 from kept.model import GLOBAL, Allowance, Draft, Memory, Message, Recalled, Redaction, Tier, replace

@@ -19,7 +19,7 @@ from kept.errors import Busy, KeptError
 from kept.memory.context import BATCH, Context
 from kept.model import Memory, Message, Session
 from kept.ports import Reader, Stamp, Storage, Where
-from kept.projects import mirrors
+from kept.projects.files import remove_mirror, write_session_index
 from kept.storage.shared import pages_of, random_hex
 from kept.tables import RETENTIONS
 from kept.upkeep import decisions
@@ -102,9 +102,9 @@ class Round(Struct, eq=False):
         with self.storage.reading() as reader:
             packed = [session for session in reader.all(Session) if session.packed_at is not None]
             for session in packed:  # also of those whose file an interrupted run has left
-                mirrors.remove(folder, session.name)
+                remove_mirror(folder, session.name)
             if silent:
-                mirrors.write_index(folder, reader)
+                write_session_index(folder, reader)
 
     def _pack(self, session: Session) -> bool:
         with self.storage.writing(self._stamp()) as tx:

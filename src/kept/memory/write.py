@@ -16,7 +16,7 @@ from kept.errors import Busy, InvalidInput, NotFound
 from kept.memory.context import BATCH, Context, Memories, Receipts, Ref
 from kept.model import Draft, Event, Memory, Receipt, Source, replace, several
 from kept.ports import Scrubbed, Shelf, Storage, Where
-from kept.projects.mirrors import check_session_name
+from kept.projects.files import check_session_name
 from kept.storage import scrub
 from kept.writing import pipeline
 from kept.writing.admit import DELIBERATE, SOURCES, Echoes, echoes_of

@@ -16,7 +16,8 @@ from msgspec import Struct
 from kept import access
 from kept.model import Actor, Alias, Allowance, Conflict, Memory, Message, Session, Task, replace
 from kept.ports import ANYWHERE, LIVE, Clock, Reader, Stamp, Storage, Transaction, Where
-from kept.projects import Projects, mirrors, refuse_same
+from kept.projects import Projects, refuse_same
+from kept.projects.files import mirror_session, write_session_index
 from kept.projects.home import Home
 from kept.projects.registry import Project
 from kept.settings import Settings
@@ -134,8 +135,8 @@ def _mirror(taker: Storage, folder: Path) -> None:
 
         for session in reader.all(Session):
             if session.packed_at is None:
-                mirrors.mirror(folder, session.name, partial(messages_after, session=session.name))
-        mirrors.write_index(folder, reader)
+                mirror_session(folder, session.name, partial(messages_after, session=session.name))
+        write_session_index(folder, reader)
 
 
 def _renamed(memory: Memory, names: Mapping[str, str]) -> Memory:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from kept import text
 from kept.model import Draft, Origin, Source, Status
 from kept.tables import Preset
-from kept.writing.patterns import compiled
+from kept.text import compiled
 from kept.writing.redact import is_only_redacted
 
 # Signals that speak for a finding when a session ends and it may be promoted into the project.

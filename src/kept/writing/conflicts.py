@@ -19,7 +19,7 @@ from kept import text
 from kept.model import ConflictType, Memory, replace
 from kept.ports import Reader, Where
 from kept.tables import HISTORY_KINDS
-from kept.writing.patterns import compiled
+from kept.text import compiled
 
 MAX_CHARS = 1_000  # a statement is short; only the beginning of a document is read
 

@@ -15,7 +15,7 @@ from kept.memory import Kept
 from kept.memory.sessions import Flushed, OpenSession
 from kept.memory.store import ImportedTranscript
 from kept.model import Message, Session
-from kept.projects.mirrors import to_line
+from kept.projects.files import to_line
 
 
 @group

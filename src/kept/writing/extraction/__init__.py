@@ -3,12 +3,12 @@
 First step of the write path for everything that nobody stored on purpose. Rules, no model: decisions, corrections,
 preferences, warnings, discoveries and progress by the words of a sentence (`rules`, `statements`); errors by the run
 that ended them (`failures`); file changes by the text that was written (`edits`). Rule: one draft is one statement that
-can be understood alone, in its speaker's words. Tool output is never a statement. A miss costs little; a memory full of
-chatter is worth nothing.
+can be understood alone, in its speaker's words; a summary says nothing that nobody said. Tool output is never a
+statement. A miss costs little; a memory full of chatter is worth nothing.
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -17,6 +17,8 @@ from msgspec import Struct
 from kept import text
 from kept.model import Draft, Message, Origin, Source
 from kept.tables import IMPORTANCE_BY_KIND, by_kind
+from kept.text import compiled
+from kept.writing.admit import is_chatter
 from kept.writing.extraction.edits import Edits, edits_in
 from kept.writing.extraction.failures import (
     MAX_MESSAGE_CHARS,
@@ -37,8 +39,6 @@ from kept.writing.extraction.statements import (
     sentences,
     statement,
 )
-from kept.writing.extraction.summaries import Summarizer, summarize
-from kept.writing.patterns import compiled
 
 __all__ = [
     "MAX_MESSAGE_CHARS",
@@ -239,3 +239,65 @@ def _importance(kind: str, speaker: Speaker) -> float:
 
 def _last_question(spoken: Sequence[Sentence]) -> str:
     return next((each.text for each in reversed(spoken) if each.text.endswith("?")), "")
+
+
+# ---- the summary: sentences of the conversation, chosen; for prose, plug in a model ----
+
+Summarizer = Callable[[Sequence[Message]], str]
+
+MAX_SUMMARY_CHARS = 1_200
+_ASKED = 3
+_FOUND = 8
+_LONGEST_SENTENCE = 280
+
+_TELLING = (
+    r"(?i)\b(?:decid\w*|chose|chosen|choose|instead|because|root cause|turns? out|prefer\w*|always|never|don't|careful"
+    r"|the (?:bug|problem|issue|fix|cause) (?:is|was)|fixed|solved|implemented|added|removed|renamed|migrated|warning"
+    r"|must(?: not)?|works now|passes|failed|broke|deploy\w*|release\w*)\b"
+)
+
+
+def summarize(messages: Sequence[Message]) -> str:
+    """What was asked, decided and found, and how it ended: at most 1,200 characters, one sentence a line."""
+    spoken = [message for message in messages if message.role in ("user", "assistant") and message.content.strip()]
+    said = [(message, _plain_sentences(message.content)) for message in spoken]
+    asked = [
+        own[0] if own else " ".join(message.content.split())[:_LONGEST_SENTENCE]
+        for message, own in said
+        if message.role == "user"
+    ]
+    telling = [one for _, own in said for one in own if compiled(_TELLING).search(one) and not one.endswith("?")]
+    ended = [own[-1] if own else "" for message, own in said if message.role == "assistant"][-1:]
+    lines: dict[str, str] = {}
+    for label, chosen in (("Asked: ", asked[:_ASKED]), ("", _spread(telling, _FOUND)), ("Ended: ", ended)):
+        for sentence in chosen:
+            if sentence and not is_chatter(sentence):
+                lines.setdefault(sentence, f"- {label}{sentence}")
+    return _cut("\n".join(lines.values()))
+
+
+def _plain_sentences(content: str) -> list[str]:
+    """The sentences of a text, without code blocks and decoration, each on one line."""
+    prose = compiled(r"(?s)```.*?(?:```|$)").sub(" ", content)
+    parts = compiled(r"(?<=[.!?。！？])\s+|\n+").split(prose)
+    cleaned = (compiled(r"^[\s>#*\-\d.)]+|[*_`]{1,3}").sub("", part).strip() for part in parts)
+    return [part for part in cleaned if 15 <= len(part) <= _LONGEST_SENTENCE]
+
+
+def _spread(found: list[str], limit: int) -> list[str]:
+    """At most `limit` of them, evenly spread: the end matters as much as the beginning."""
+    found = list(dict.fromkeys(found))
+    if len(found) <= limit:
+        return found
+    return [found[round(i * (len(found) - 1) / (limit - 1))] for i in range(limit)]
+
+
+def _cut(summary: str) -> str:
+    if len(summary) <= MAX_SUMMARY_CHARS:
+        return summary
+    lines: list[str] = []
+    for line in summary.splitlines():
+        if sum(len(kept) + 1 for kept in lines) + len(line) > MAX_SUMMARY_CHARS:
+            break
+        lines.append(line)
+    return "\n".join(lines)

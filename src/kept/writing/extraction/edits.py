@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from kept.model import Message
-from kept.writing.patterns import compiled
+from kept.text import compiled
 
 MIN_LINES = 12  # fewer new lines are a detail that is told elsewhere
 MAX_SYMBOLS = 6

@@ -12,7 +12,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 from kept.model import Message
-from kept.writing.patterns import compiled
+from kept.text import compiled
 
 MAX_HEAD_CHARS = 4_000  # errors are at the beginning or the end of an output
 MAX_TAIL_CHARS = 24_000

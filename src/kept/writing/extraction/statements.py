@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from kept import text
+from kept.text import compiled
 from kept.writing.extraction.rules import phrases, rule_for
-from kept.writing.patterns import compiled
 
 MAX_CHARS = 20_000  # a longer message is a file
 DOCUMENT_CHARS = 1_800  # a message with more prose than this quotes a document between its first and last paragraph

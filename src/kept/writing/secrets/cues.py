@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import chain, count, pairwise
 
-from kept.writing.patterns import compiled
+from kept.text import compiled
 from kept.writing.secrets import rules
 from kept.writing.secrets.verdict import Cue, Tie, Value, is_opaque, is_passphrase, is_secret
 from kept.writing.secrets.view import MASK, Span, fold
@@ -58,7 +58,7 @@ def _value(folded: str, small: str, cue: Cue) -> Value | None:
     """The secret that is tied to the cue, if there is one; the firmest tie is tried first."""
     after = folded[cue.end : cue.end + 1]
     value = None
-    link = _sign().match(small, cue.end)
+    link = compiled(SIGN).match(small, cue.end)
     if link:
         if folded[link.end() : link.end() + 1] == MASK or (link.group(2) == ":" == folded[cue.start - 1 : cue.start]):
             return None  # found before, or a part of a name: `arn:…:secret:…`
@@ -199,14 +199,12 @@ def _tree(words: dict[str, bool]) -> str:
 # ---- from the cue to the value ----
 
 
-@cache
-def _sign() -> re.Pattern[str]:
-    """A sign that assigns, after closing quotes: `=`, `:`, `->` and the like, perhaps with a type (`: str =`)."""
-    return re.compile(
-        r"""["'`\])*]{0,4}+([ \t]{0,24}+)"""
-        r"""(:[ \t]{0,4}+[a-z_.\[\]<>, |?]{1,40}+=(?!=)|:=|=>|-{1,2}>|\?=|\|\|=|\+=|={1,3}+|!={1,2}+|:{1,2}+|<-|<<<"""
-        r"""|\||%3d|%3a|(?<=[ \t])(?:[->~]|\.{2,3}+)(?=[ \t]))(?:\*\*|[\])])?([ \t]{0,40}+)"""
-    )
+# A sign that assigns, after closing quotes: `=`, `:`, `->` and the like, perhaps with a type (`: str =`).
+SIGN = (
+    r"""["'`\])*]{0,4}+([ \t]{0,24}+)"""
+    r"""(:[ \t]{0,4}+[a-z_.\[\]<>, |?]{1,40}+=(?!=)|:=|=>|-{1,2}>|\?=|\|\|=|\+=|={1,3}+|!={1,2}+|:{1,2}+|<-|<<<"""
+    r"""|\||%3d|%3a|(?<=[ \t])(?:[->~]|\.{2,3}+)(?=[ \t]))(?:\*\*|[\])])?([ \t]{0,40}+)"""
+)
 
 
 def _assigned(folded: str, small: str, cue: Cue, link: re.Match[str]) -> Value | None:

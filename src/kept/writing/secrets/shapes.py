@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 
-from kept.writing.patterns import compiled
+from kept.text import compiled
 from kept.writing.secrets import rules
 from kept.writing.secrets.verdict import WORD, grade, is_code, is_name, is_opaque, is_stand_in
 from kept.writing.secrets.view import Span

@@ -9,10 +9,9 @@ tie-break, so a hash or a UUID counts as opaque here.
 
 import re
 from enum import Enum
-from functools import cache
 from typing import NamedTuple
 
-from kept.writing.patterns import compiled
+from kept.text import compiled
 from kept.writing.secrets import rules
 from kept.writing.secrets.view import MASK
 
@@ -23,6 +22,20 @@ NOTHING, WORD, MIXED, OPAQUE = range(4)  # how much a value looks like a secret
 OPAQUE_STRETCH = 3.2
 NAME_STRETCH = 2.5
 LOOK = 64  # how much of a value is looked at to judge it
+
+ROW_OF_X = r"(?<![A-Za-z0-9])[xX]{3,64}+(?![A-Za-z0-9])|[xX]{5}|[*]{3}|[.]{5}|[#]{5}"
+_NAMESPACES = (
+    "var|local|data|module|secrets|vars|steps|env|inputs|params|settings|config|self|this|process|os|import|context"
+    "|args|opts|options|request|req|ctx|state|props|app|kwargs"
+)
+_SCHEMES = "arn|vault|op|ssm|env|file|secretref|sops|keyring|gopass|bw|awskms|gcpkms"
+TEMPLATE = (
+    r"\$[{(]|\{\{|%\(|\{[A-Za-z_][A-Za-z0-9_.]{0,40}+\}|\\[wdsbWDSB](?![A-Za-z0-9])|\[\^|\(\?|\[[a-z-]{1,40}+="
+    r"|^(?:#\{|<|\{[^}]{0,80}+\}$|\[[^\]]{0,80}+\]$|ENC\[|@Microsoft|\$\$?[A-Za-z_][A-Za-z0-9_]*+(?:$|[:./@])"
+    r"|%[A-Za-z_][A-Za-z0-9_]*+%$|@[A-Za-z_.]++@$|!(?:vault|Ref|Sub|secret|env|ENV)$"
+    rf"|(?:{_SCHEMES}):|(?:{_NAMESPACES})\.[A-Za-z_])"
+    r"|(?:^|[^A-Za-z0-9%])%[sdr](?![A-Za-z0-9])"
+)
 
 
 class Cue(NamedTuple):
@@ -197,10 +210,10 @@ def is_passphrase(value: str) -> bool:
 def is_stand_in(value: str) -> bool:
     """A mask, a template, a variable or a word that only says that a secret belongs here."""
     if value.isalnum() and not value.isalpha():
-        return len(set(value[:64])) < 3 or _row_of_x().search(value) is not None
-    if len(set(value[:64])) < 3 or MASK in value or value.endswith(("...", "…")) or _row_of_x().search(value):
+        return len(set(value[:64])) < 3 or compiled(ROW_OF_X).search(value) is not None
+    if len(set(value[:64])) < 3 or MASK in value or value.endswith(("...", "…")) or compiled(ROW_OF_X).search(value):
         return True
-    if compiled(r"[^A-Za-z0-9+/=_-]").search(value) and _template().search(value):
+    if compiled(r"[^A-Za-z0-9+/=_-]").search(value) and compiled(TEMPLATE).search(value):
         return True
     parts = [part.lower() for part in compiled("[A-Za-z0-9]++").findall(value)]
     if not all(part.isalpha() or part.isdigit() for part in parts):
@@ -211,26 +224,6 @@ def is_stand_in(value: str) -> bool:
     if any(word in rules.PLACEHOLDER_WORDS for word in words):
         return True
     return len(words) == len(parts) and all(word in rules.FILLER_WORDS for word in words)
-
-
-@cache
-def _row_of_x() -> re.Pattern[str]:
-    return re.compile(r"(?<![A-Za-z0-9])[xX]{3,64}+(?![A-Za-z0-9])|[xX]{5}|[*]{3}|[.]{5}|[#]{5}")
-
-
-@cache
-def _template() -> re.Pattern[str]:
-    namespaces = (
-        "var|local|data|module|secrets|vars|steps|env|inputs|params|settings|config|self|this|process|os|import|context"
-        "|args|opts|options|request|req|ctx|state|props|app|kwargs"
-    )
-    schemes = "arn|vault|op|ssm|env|file|secretref|sops|keyring|gopass|bw|awskms|gcpkms"
-    return re.compile(
-        r"\$[{(]|\{\{|%\(|\{[A-Za-z_][A-Za-z0-9_.]{0,40}+\}|\\[wdsbWDSB](?![A-Za-z0-9])|\[\^|\(\?|\[[a-z-]{1,40}+="
-        r"|^(?:#\{|<|\{[^}]{0,80}+\}$|\[[^\]]{0,80}+\]$|ENC\[|@Microsoft|\$\$?[A-Za-z_][A-Za-z0-9_]*+(?:$|[:./@])"
-        rf"|%[A-Za-z_][A-Za-z0-9_]*+%$|@[A-Za-z_.]++@$|!(?:vault|Ref|Sub|secret|env|ENV)$|(?:{schemes}):|(?:{namespaces})\.[A-Za-z_])"
-        r"|(?:^|[^A-Za-z0-9%])%[sdr](?![A-Za-z0-9])"
-    )
 
 
 def is_code(value: str) -> bool:

@@ -8,11 +8,12 @@ Rule: a view knows where each of its characters came from, and folding looks at 
 A redacted text therefore has the same view as the text whose spans were masked, which makes redaction idempotent.
 """
 
-import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
+
+from kept.text import compiled
 
 Span = tuple[int, int, str]  # start, end, kind of secret
 
@@ -20,7 +21,11 @@ MASK = "\x00"  # what was already redacted; a NUL of the text itself becomes OTH
 OTHER = "\x01"  # a sign that no pattern asks for
 BLANKS = "\u115f\u1160\u3164\uffa0\u2800"  # letters by category, invisible on the screen
 SIGNS = dict(zip("‘’‚“”„«»→⇒。…", '\'\'\'""""">>..', strict=True))
-NOISE = ("[redacted:", "\x1b[", "\\u001b[", "\\u001B[", "\\x1b[", "\\x1B[", "\\033[", "\\e[", "\u241b[")
+NOISE_SIGNS = ("[redacted:", "\x1b[", "\\u001b[", "\\u001B[", "\\x1b[", "\\x1B[", "\\033[", "\\e[", "\u241b[")
+NOISE = (
+    r"\[redacted:[a-z0-9-]{1,40}+\]|\x1b\[[0-9;:?]{0,24}+[A-Za-z]"
+    r"|\\(?:u001[bB]|x1[bB]|033|e)\[[0-9;:?]{0,24}+[A-Za-z]|\u241b\[[0-9;:?]{0,24}+[A-Za-z]"
+)
 
 # Escapes of JSON, HTML, URLs and shells, by what they begin with. Each is replaced by its character and spaces, so that
 # no position moves.
@@ -82,7 +87,7 @@ def _rest_of_escape(text: str, position: int) -> int:
 
 def fold(text: str) -> str:
     """The text as a view would show it: for the words that views are searched for."""
-    return _beyond_ascii().sub(lambda run: "".join(map(_fold_character, run.group())), text)
+    return compiled(r"[^\x00-\x7f]++").sub(lambda run: "".join(map(_fold_character, run.group())), text)
 
 
 def _is_plain(text: str) -> bool:
@@ -106,7 +111,7 @@ def _pieces(text: str, masked: Iterable[tuple[int, int]]) -> Iterator[tuple[int,
 
 def _edits(text: str, masked: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, str]]:
     """Parts that are not text: spans already found, redactions of an earlier run, terminal colour codes."""
-    noise = _noise() if any(sign in text for sign in NOISE) else None
+    noise = compiled(NOISE) if any(sign in text for sign in NOISE_SIGNS) else None
     position = 0
     for start, end in (*masked, (len(text), len(text))):
         if noise:
@@ -133,19 +138,6 @@ def _folded_piece(piece: str, start: int) -> Iterator[tuple[int, int, str, bool]
             folded = _fold_character(character)
             if folded:
                 yield position, position + 1, folded, len(folded) == 1
-
-
-@cache
-def _noise() -> re.Pattern[str]:
-    return re.compile(
-        r"\[redacted:[a-z0-9-]{1,40}+\]|\x1b\[[0-9;:?]{0,24}+[A-Za-z]"
-        r"|\\(?:u001[bB]|x1[bB]|033|e)\[[0-9;:?]{0,24}+[A-Za-z]|\u241b\[[0-9;:?]{0,24}+[A-Za-z]"
-    )
-
-
-@cache
-def _beyond_ascii() -> re.Pattern[str]:
-    return re.compile(r"[^\x00-\x7f]++")
 
 
 @lru_cache(maxsize=8192)
