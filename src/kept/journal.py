@@ -289,7 +289,7 @@ def _before(event: Event, record: Record | None, later: Sequence[Event], at: dat
 def _unborn(record: Record, at: datetime) -> Record | None:
     """The undo of adding: a memory goes to the archive as forgotten, a conflict is settled, an alias goes."""
     if isinstance(record, Memory):
-        return msgspec.structs.replace(record, status="archived", reason="forgotten", archived_at=at, updated_at=at)
+        return record.archived("forgotten", at)
     if isinstance(record, Conflict):
         return msgspec.structs.replace(record, resolved_at=at)
     return None

@@ -143,6 +143,11 @@ class Memory(Record, frozen=True, kw_only=True):
         fields = {name: getattr(self, name) for name in Draft.__struct_fields__ if name != "pin"}
         return Draft(**{**fields, "pin": self.status == "pinned", **changes})
 
+    def archived(self, reason: Reason, at: datetime, *, superseded_by: str | None = None) -> "Memory":
+        """The memory in the archive, since `at` and for that reason."""
+        heir = superseded_by or self.superseded_by
+        return replace(self, status="archived", reason=reason, superseded_by=heir, archived_at=at, updated_at=at)
+
     @property
     def is_archived(self) -> bool:
         return self.status == "archived"

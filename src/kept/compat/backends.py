@@ -128,7 +128,7 @@ class StorageBackend:
         stamp = self._stamp()
         with self.storage.writing(stamp, urgent=True) as tx:
             for memory in list(every(tx, ITEMS)):
-                tx.put(_archived(memory, "forgotten", stamp.at), "forget")
+                tx.put(memory.archived("forgotten", stamp.at), "forget")
 
     def count(self) -> int:
         with self.storage.reading() as reader:
@@ -140,7 +140,7 @@ class StorageBackend:
             found = [_by_key(tx, redact(item_id).text) for item_id in item_ids]
             live = [memory for memory in found if memory is not None and not memory.is_archived]
             for memory in live:
-                tx.put(_archived(memory, reason, stamp.at), action)
+                tx.put(memory.archived(reason, stamp.at), action)
         return len(live)
 
     def _stamp(self) -> Stamp:
@@ -228,10 +228,6 @@ def _sortable(value: Any) -> tuple[int, Any]:
 
 def _by_key(reader: Reader, key: str) -> Memory | None:
     return next(iter(reader.select(replace(ITEMS, shelf="any", key=key), limit=1)), None)
-
-
-def _archived(memory: Memory, reason: Reason, at: datetime) -> Memory:
-    return replace(memory, status="archived", reason=reason, archived_at=at, updated_at=at)
 
 
 def _to_item(memory: Memory) -> ContextItem:

@@ -4,10 +4,10 @@ Every verb is a short method that hands the held `Context` to a function of the 
 
     write      remember, change, let go, narratives      sessions   conversations
     read       recall, why, get, list                    tasks      pieces of work
-    brief      briefings                                 knowledge  typed knowledge, promotion
-    share      messages for skills                       reviews    memories to look at again
-    undo       history, undo                             upkeep     quarantine, shelf life, limits
-    manage     conflicts, aliases, pauses, vectors       store      status, backups, export, transcripts
+    brief      briefings, messages for skills            knowledge  typed knowledge, promotion
+    undo       history, undo                             reviews    memories to look at again
+    manage     conflicts, aliases, pauses, vectors       upkeep     quarantine, shelf life, limits
+                                                         store      status, backups, export, transcripts
 
 Less frequent verbs live in small namespaces: `aliases`, `knowledge`, `pauses`, `reviews`, `store`, `vectors`. Rule: a
 module is imported when a verb first needs it, so that one command from a shell loads little.
@@ -15,6 +15,7 @@ module is imported when a verb first needs it, so that one command from a shell 
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
@@ -23,17 +24,42 @@ from kept.model import Briefing, Draft, Memory, Name, Recalled, Receipt, Source,
 from kept.settings import Settings
 
 if TYPE_CHECKING:
+    from kept.memory import brief as _brief
+    from kept.memory import knowledge as _knowledge
+    from kept.memory import manage as _manage
+    from kept.memory import read as _read
+    from kept.memory import reviews as _reviews
+    from kept.memory import sessions as _sessions
+    from kept.memory import store as _store
+    from kept.memory import tasks as _tasks
+    from kept.memory import undo as _undo
+    from kept.memory import upkeep as _upkeep
+    from kept.memory import write as _write
+    from kept.memory.brief import Shared
     from kept.memory.knowledge import Knowledge
     from kept.memory.manage import Aliases, Pauses, Vectors
     from kept.memory.read import Explained, ListStatus
     from kept.memory.reviews import Reviews
     from kept.memory.sessions import OpenSession
-    from kept.memory.share import Shared
     from kept.memory.store import Imported, Store
     from kept.memory.tasks import OpenTask
     from kept.memory.upkeep import Upkept
     from kept.memory.write import Narrative
     from kept.recall import RecallScope
+else:
+
+    class _Topic:
+        """A module of this package, imported when one of its names is first used."""
+
+        def __init__(self, name):
+            self._module = f"kept.memory.{name}"
+
+        def __getattr__(self, name):
+            return getattr(import_module(self._module), name)
+
+    _brief, _knowledge, _manage, _read = map(_Topic, ("brief", "knowledge", "manage", "read"))
+    _reviews, _sessions, _store, _tasks = map(_Topic, ("reviews", "sessions", "store", "tasks"))
+    _undo, _upkeep, _write = map(_Topic, ("undo", "upkeep", "write"))
 
 
 class Kept:
@@ -78,8 +104,6 @@ class Kept:
         key: str | None = None,
     ) -> Receipt:
         """Keep one statement. The receipt says whether it was stored, strengthened another, or was refused, and why."""
-        from kept.memory import write
-
         draft = Draft(
             content=content,
             kind=kind,
@@ -92,13 +116,11 @@ class Kept:
             source=source,
             key=key,
         )
-        return write.remember_many(self.context, [draft])[0]
+        return _write.remember_many(self.context, [draft])[0]
 
     def remember_many(self, drafts: Iterable[Draft | str]) -> Receipts:
         """Keep many statements the same way, in batches; one receipt each, in order. A string is a fact."""
-        from kept.memory import write
-
-        return write.remember_many(self.context, drafts)
+        return _write.remember_many(self.context, drafts)
 
     # Read
 
@@ -125,7 +147,6 @@ class Kept:
         message, or `by` session, where each comes once. `packed` includes old, compressed sessions and takes longer.
         Messages have no kinds, tags or files: giving them with "sessions" raises InvalidInput.
         """
-        from kept.memory import read
         from kept.recall import Request
 
         request = Request(
@@ -142,19 +163,15 @@ class Kept:
             by=by,
             packed=packed,
         )
-        return read.recall(self.context, request)
+        return _read.recall(self.context, request)
 
     def why(self, receipt: Ref | None = None) -> "Explained":
         """Explain a recall, the last one by default: its hits, its nearest misses, and the factors of each score."""
-        from kept.memory import read
-
-        return read.explain(receipt, self.context.readable())
+        return _read.explain(receipt, self.context.readable())
 
     def get(self, ref: Ref, *, forgotten: bool = False) -> Memory:
         """Return the memory with that ref, archived or not; a forgotten one only with `forgotten`. Raises NotFound."""
-        from kept.memory import read
-
-        return read.get(self.context, ref, forgotten=forgotten)
+        return _read.get(self.context, ref, forgotten=forgotten)
 
     def list(
         self,
@@ -169,9 +186,7 @@ class Kept:
 
         `status` None lists live memories; "archived" and "forgotten" list those.
         """
-        from kept.memory import read
-
-        return read.list_memories(self.context, kinds=kinds, tags=tags, status=status, limit=limit, after=after)
+        return _read.list_memories(self.context, kinds=kinds, tags=tags, status=status, limit=limit, after=after)
 
     def briefing(
         self,
@@ -194,9 +209,7 @@ class Kept:
         other agents, `task` the notes of that task. `shares` says how the tiers task, project and global share the
         recalled part, and `head_tail` puts that many of its newest and of its oldest first. Never raises: see `error`.
         """
-        from kept.memory import brief
-
-        request = brief.BriefingRequest(
+        request = _brief.BriefingRequest(
             prompt=prompt,
             budget_tokens=budget_tokens,
             remaining_tokens=remaining_tokens,
@@ -208,7 +221,7 @@ class Kept:
             head_tail=head_tail,
             max_chars=max_chars,
         )
-        return brief.briefing(self.context, request)
+        return _brief.briefing(self.context, request)
 
     def share(
         self,
@@ -225,9 +238,7 @@ class Kept:
         `project_context` replaces pins and summaries with your own words. The message as JSON takes at most
         `budget_tokens` (1,500 by default). Raises InvalidInput when not even its envelope fits.
         """
-        from kept.memory import share
-
-        return share.share(
+        return _brief.share(
             self.context,
             to=to,
             action=action,
@@ -243,53 +254,37 @@ class Kept:
         Its keys: `space`, `memories` (live, pinned, candidates, archived, forgotten), `refused` (drafts by reason),
         `vectors`, `upkeep`, `events`, `last_change`, and those of the storage: `storage`, `place`, `bytes`, and more.
         """
-        from kept.memory import store
-
-        return store.status(self.context)
+        return _store.status(self.context)
 
     # Change one memory
 
     def reinforce(self, ref: Ref) -> Memory:
         """Mark a memory as helpful: feedback +3, and its recency starts again."""
-        from kept.memory import write
-
-        return write.reinforce(self.context, ref)
+        return _write.reinforce(self.context, ref)
 
     def demote(self, ref: Ref) -> Memory:
         """Mark a memory as wrong, stale or irrelevant: feedback −1."""
-        from kept.memory import write
-
-        return write.demote(self.context, ref)
+        return _write.demote(self.context, ref)
 
     def revise(self, ref: Ref, content: str, tags: Sequence[str] | None = None) -> Memory:
         """Correct a memory in place. It keeps its id and its feedback and counts as verified now."""
-        from kept.memory import write
-
-        return write.revise(self.context, ref, content, tags)
+        return _write.revise(self.context, ref, content, tags)
 
     def pin(self, ref: Ref) -> Memory:
         """Put this memory into every briefing."""
-        from kept.memory import write
-
-        return write.pin(self.context, ref)
+        return _write.pin(self.context, ref)
 
     def unpin(self, ref: Ref) -> Memory:
         """End a pin. The memory stays confirmed."""
-        from kept.memory import write
-
-        return write.unpin(self.context, ref)
+        return _write.unpin(self.context, ref)
 
     def forget(self, ref: Ref) -> Memory:
         """Hide a memory from every search, scope and export. `restore` or `undo` brings it back."""
-        from kept.memory import write
-
-        return write.forget(self.context, ref)
+        return _write.forget(self.context, ref)
 
     def restore(self, ref: Ref) -> Memory:
         """Bring an archived or forgotten memory back, with the status it had."""
-        from kept.memory import write
-
-        return write.restore(self.context, ref)
+        return _write.restore(self.context, ref)
 
     @overload  # a string is one ref, although it is iterable
     def erase(self, ref: Ref) -> Receipt: ...  # type: ignore[overload-overlap]
@@ -300,11 +295,9 @@ class Kept:
 
         Several refs are erased in one group and with one cleaning of the files; the receipts come in their order.
         """
-        from kept.memory import write
-
         if isinstance(ref, int | str | bytes):  # bytes would be taken for a list of ids
-            return write.erase(self.context, [ref])[0]  # type: ignore[list-item]
-        return write.erase(self.context, ref)
+            return _write.erase(self.context, [ref])[0]  # type: ignore[list-item]
+        return _write.erase(self.context, ref)
 
     def promote(self, ref: Ref, to: Tier = "project") -> Receipt:
         """Move a memory to a tier that lives longer: out of its task or session, or into global memory.
@@ -312,17 +305,13 @@ class Kept:
         It keeps its source, and the old ref then names the new memory. A text too long for the tier is refused: revise
         it first. A candidate stays one, unless a person promotes it.
         """
-        from kept.memory import knowledge
-
-        return knowledge.promote(self.context, ref, to)
+        return _knowledge.promote(self.context, ref, to)
 
     # Look back, and settle
 
     def history(self, ref: Ref | None = None, *, limit: int = 50, tier: Tier = "project") -> Events:
         """List the events of a memory, oldest first; without a ref, the newest of the project (or of global memory)."""
-        from kept.memory import undo
-
-        return undo.history(self.context, ref, limit=limit, tier=tier)
+        return _undo.history(self.context, ref, limit=limit, tier=tier)
 
     def undo(self, event: Ref | None = None) -> Events:
         """Undo one call: the actor's newest that is not undone, or the one that `event` belongs to.
@@ -331,35 +320,25 @@ class Kept:
         Undoing an undo redoes. Raises NotAllowed when a later change is in the way (it names the events) or when the
         changed memory has been erased.
         """
-        from kept.memory import undo
-
-        return undo.undo(self.context, event)
+        return _undo.undo(self.context, event)
 
     def conflicts(self, *, resolved: bool = False) -> Conflicts:
         """List the open contradictions; with `resolved`, all of them."""
-        from kept.memory import manage
-
-        return manage.conflicts(self.context, resolved=resolved)
+        return _manage.conflicts(self.context, resolved=resolved)
 
     def resolve(self, conflict: Ref, keep: Ref) -> Memory:
         """Settle a contradiction: `keep` stays and counts as verified, the other one is archived as superseded."""
-        from kept.memory import manage
-
-        return manage.resolve(self.context, conflict, keep)
+        return _manage.resolve(self.context, conflict, keep)
 
     # Sessions, tasks, narratives
 
     def session(self, id: str | None = None, *, agent: str | None = None, parent: str | None = None) -> "OpenSession":
         """Open the session with that id, or begin it if it is new; without an id, begin a new one."""
-        from kept.memory import sessions
-
-        return sessions.open_session(self.context, id, agent=agent, parent=parent)
+        return _sessions.open_session(self.context, id, agent=agent, parent=parent)
 
     def sessions(self) -> Sessions:
         """List all sessions of the project, oldest first."""
-        from kept.memory import sessions
-
-        return sessions.list_sessions(self.context)
+        return _sessions.list_sessions(self.context)
 
     def import_transcripts(
         self,
@@ -373,9 +352,7 @@ class Kept:
 
         Doing it again adds only what is new. Secrets are redacted before anything is stored.
         """
-        from kept.memory import store
-
-        return store.import_transcripts(self.context, program, path, since=since, progress=progress)
+        return _store.import_transcripts(self.context, program, path, since=since, progress=progress)
 
     def task(
         self,
@@ -392,8 +369,6 @@ class Kept:
         The fields that are given are set. Priority 1 comes first. `blocked_by` are the ids of tasks that have to end
         before this one can begin.
         """
-        from kept.memory import tasks
-
         wanted = {
             "description": description,
             "milestone": milestone,
@@ -401,7 +376,7 @@ class Kept:
             "acceptance_criteria": acceptance_criteria,
             "blocked_by": blocked_by,
         }
-        return tasks.open_task(self.context, id, wanted)
+        return _tasks.open_task(self.context, id, wanted)
 
     def tasks(self, *, milestone: str | None = None, archived: bool = False) -> Tasks:
         """List the tasks of the project, highest priority first.
@@ -409,65 +384,47 @@ class Kept:
         When all tasks of a milestone have ended, they are archived and listed only with `archived`; a task without a
         milestone is archived when it ends.
         """
-        from kept.memory import tasks
-
-        return tasks.list_tasks(self.context, milestone=milestone, archived=archived)
+        return _tasks.list_tasks(self.context, milestone=milestone, archived=archived)
 
     def narrative(self, id: str | None = None, *, of: Ref | None = None) -> "Narrative":
         """Open the narrative with that id, to add to it and read it; or the narrative `of` a memory."""
-        from kept.memory import write
-
-        return write.narrative(self.context, id, of)
+        return _write.narrative(self.context, id, of)
 
     def upkeep(self, *, dry_run: bool = False) -> "Upkept":
         """Confirm or archive memories that are due, make room where a limit is exceeded, and pack old sessions.
 
         `dry_run` changes nothing and reports exactly what would be done now.
         """
-        from kept.memory import upkeep
-
-        return upkeep.run(self.context, dry_run=dry_run)
+        return _upkeep.run(self.context, dry_run=dry_run)
 
     # Namespaces
 
     @property
     def aliases(self) -> "Aliases":
         """Words that stand for others in a recall: add, remove, list."""
-        from kept.memory.manage import Aliases
-
-        return Aliases(self.context)
+        return _manage.Aliases(self.context)
 
     @property
     def pauses(self) -> "Pauses":
         """Automatic capture and injection: pause, resume, status."""
-        from kept.memory.manage import Pauses
-
-        return Pauses(self.context)
+        return _manage.Pauses(self.context)
 
     @property
     def vectors(self) -> "Vectors":
         """The vectors of profile `hybrid`: on, off, check, status."""
-        from kept.memory.manage import Vectors
-
-        return Vectors(self.context)
+        return _manage.Vectors(self.context)
 
     @property
     def reviews(self) -> "Reviews":
         """Stale, duplicate and conflicting memories: list, apply."""
-        from kept.memory.reviews import Reviews
-
-        return Reviews(self.context)
+        return _reviews.Reviews(self.context)
 
     @property
     def knowledge(self) -> "Knowledge":
         """Typed shortcuts: add_decision, add_convention, add_failure, add_preference, add_pattern, and their lists."""
-        from kept.memory.knowledge import Knowledge
-
-        return Knowledge(self.context)
+        return _knowledge.Knowledge(self.context)
 
     @property
     def store(self) -> "Store":
         """The store as a whole: backup, restore, export, scan, allow, configure, replay, pack_sessions."""
-        from kept.memory.store import Store
-
-        return Store(self.context)
+        return _store.Store(self.context)

@@ -43,9 +43,10 @@ from kept.model import (
     Signal,
     Source,
     Task,
+    Tier,
     replace,
 )
-from kept.ports import ANYWHERE, Clock, Embedder, Reader, Stamp, Storage, Transaction
+from kept.ports import ANYWHERE, Clock, Embedder, R, Reader, Stamp, Storage, Transaction
 from kept.settings import Settings
 from kept.storage.shared import random_hex
 from kept.tables import PRESETS
@@ -145,6 +146,25 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
             access.check_read(actor, GLOBAL)
         return found
 
+    def readers(self) -> Iterator[Reader]:
+        """A reader of each readable storage, one after the other; each is closed when the next is asked for."""
+        for storage in self.readable():
+            with storage.reading() as reader:
+                yield reader
+
+    def readable_tier(self, tier: Tier) -> Storage | None:
+        """The storage of global memory for tier "global", else the project's; None if there is none yet."""
+        return next((one for one in self.readable() if (one.space == GLOBAL) == (tier == "global")), None)
+
+    def of_project(self, noun: type[R]) -> list[R]:
+        """Every record of that noun in the opened project."""
+        self.readable()
+        storage = self.spaces.project()
+        if storage is None:
+            return []
+        with storage.reading() as reader:
+            return reader.all(noun)
+
     def writable(self, draft: Draft) -> Storage:
         """The storage that a draft goes to. A person is asked first about global preferences."""
         if self.actor.role == "skill":
@@ -232,9 +252,7 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
         else:
             self.check_change(storage.space, memory.kind, f"{action.capitalize()} global memory {memory.ref}?")
         with storage.writing(self.stamp(), urgent=urgent) as tx:
-            current = tx.get(Memory, memory.id)
-            if current is None:
-                raise NotFound(f"Memory {memory.ref} has been erased in the meantime.")
+            current = as_it_is(tx, memory)
             changed = tx.put(change(current, tx.stamp.at), action)
         self.tell_write(storage, current.is_archived - changed.is_archived)
         return changed
@@ -313,6 +331,14 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
             from kept.writing.redact import redact
 
             self.signals.emit("memory:search", query=redact(query).text, results=results)
+
+
+def as_it_is(reader: Reader, memory: Memory) -> Memory:
+    """The memory as it is now. Raises NotFound when it has been erased since it was found."""
+    current = reader.get(Memory, memory.id)
+    if current is None:
+        raise NotFound(f"Memory {memory.ref} has been erased in the meantime.")
+    return current
 
 
 def by_uid(reader: Reader, uid: str) -> Memory | None:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import get_args
 
 from kept import access, text
-from kept.errors import InvalidInput, NotFound
+from kept.errors import InvalidInput
 from kept.memory import write
-from kept.memory.context import BATCH, Context, Memories, Ref
+from kept.memory.context import BATCH, Context, Memories, Ref, as_it_is
 from kept.memory.write import grown_by
 from kept.model import GLOBAL, Draft, Memory, Receipt, Source, Status, Tier, replace, several
 from kept.ports import Shelf, Stamp, Storage, Transaction, Where
@@ -100,11 +100,11 @@ class Knowledge:
 
     def _known(self, where: Where, limit: int | None, *, is_global: bool = False) -> Memories:
         """Memories of the project, or of global memory, newest first; all of them when there is no limit."""
-        found: Memories = []
-        for storage in self._context.readable():
-            if (storage.space == GLOBAL) == is_global:
-                with storage.reading() as reader:
-                    found = reader.select(where, limit=reader.count(where) if limit is None else limit)
+        storage = self._context.readable_tier("global" if is_global else "project")
+        if storage is None:
+            return []
+        with storage.reading() as reader:
+            found = reader.select(where, limit=reader.count(where) if limit is None else limit)
         self._context.tell_read(found)
         return found
 
@@ -224,18 +224,12 @@ def _with_its_past(promoted: Memory, memory: Memory) -> Memory:
 
 def _leave(tx: Transaction, memory: Memory, heir: str | None) -> Memory:
     """Archive what was promoted; its ref answers with its heir from now on."""
-    current = tx.get(Memory, memory.id)
-    if current is None:
-        raise NotFound(f"Memory {memory.ref} has been erased in the meantime.")
+    current = as_it_is(tx, memory)
     if current.is_archived or current.fingerprint != memory.fingerprint:
         raise InvalidInput(
             f"Memory {memory.ref} has been changed in the meantime.", hint="Check it, then promote it again."
         )
-    at = tx.stamp.at
-    return tx.put(
-        replace(current, status="archived", reason="superseded", superseded_by=heir, archived_at=at, updated_at=at),
-        "promote",
-    )
+    return tx.put(current.archived("superseded", tx.stamp.at, superseded_by=heir), "promote")
 
 
 def _uid(receipt: Receipt) -> str | None:
@@ -247,6 +241,5 @@ def _forget_some(storage: Storage, where: Where, stamp: Stamp) -> int:
     with storage.writing(stamp, urgent=True) as tx:
         batch = tx.select(where, limit=BATCH)
         for memory in batch:
-            at = stamp.at
-            tx.put(replace(memory, status="archived", reason="forgotten", archived_at=at, updated_at=at), "forget")
+            tx.put(memory.archived("forgotten", stamp.at), "forget")
     return len(batch)

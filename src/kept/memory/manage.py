@@ -6,15 +6,15 @@ yet is found by its words. Rule: an interrupted run keeps what it has done, and 
 """
 
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from msgspec import to_builtins
 
 from kept import access, ids, vectors
 from kept.errors import Busy, InvalidInput, NotFound, SettingsError, StorageError
-from kept.memory.context import Conflicts, Context, Ref, by_uid
+from kept.memory.context import Conflicts, Context, Ref, as_it_is, by_uid
 from kept.model import GLOBAL, Alias, Conflict, Memory, Pause, replace
 from kept.ports import Bookkeeping, Embedder, Reader, Storage
 from kept.recall.hybrid import MODEL, WordLlama
@@ -33,11 +33,8 @@ _BUSY_TRIES = 1_500  # hence half a minute, as for any write
 
 def conflicts(context: Context, *, resolved: bool) -> Conflicts:
     """The open contradictions; with `resolved`, all of them."""
-    found: Conflicts = []
-    for storage in context.readable():
-        with storage.reading() as reader:
-            found += [one for one in reader.all(Conflict) if resolved or one.resolved_at is None]
-    return found
+    found = (conflict for reader in context.readers() for conflict in reader.all(Conflict))
+    return [conflict for conflict in found if resolved or conflict.resolved_at is None]
 
 
 def resolve(context: Context, conflict: Ref, keep: Ref) -> Memory:
@@ -55,9 +52,7 @@ def resolve(context: Context, conflict: Ref, keep: Ref) -> Memory:
             )
         at = tx.stamp.at
         other = by_uid(tx, found.right if kept.uid == found.left else found.left)
-        current = by_uid(tx, kept.uid)
-        if current is None:
-            raise NotFound(f"Memory {kept.ref} has been erased in the meantime.")
+        current = as_it_is(tx, kept)
         if other is not None and not other.is_archived:
             supersede(tx, other, current, at)
         tx.put(replace(found, resolved_at=at), "resolve")
@@ -100,10 +95,7 @@ class Aliases:
 
     def list(self) -> dict[str, tuple[str, ...]]:
         """Every word that stands for others: the defaults, and what was added here."""
-        own: tuple[Alias, ...] = ()
-        for storage in self._context.readable():
-            with storage.reading() as reader:
-                own = (*own, *reader.all(Alias))
+        own = [alias for reader in self._context.readers() for alias in reader.all(Alias)]
         return dict(alias_mapping(own))
 
 
@@ -214,7 +206,8 @@ def make_all(storage: Storage, embedder: Embedder, progress: Progress) -> None:
     Raises Busy when others write without a pause, StorageError when nothing can be saved.
     """
     if not _is_chosen(storage, embedder.model):
-        _note(storage, lambda notes: notes.choose_model(embedder.model))
+        with _patient_bookkeeping(storage) as notes:
+            notes.choose_model(embedder.model)
     with storage.reading() as reader:
         state = reader.vector_state()
     total, last = state.done + state.pending, 0
@@ -228,16 +221,15 @@ def make_all(storage: Storage, embedder: Embedder, progress: Progress) -> None:
             message = f"The vector of memory {waiting[0].ref} was not saved."
             raise StorageError(message, hint="Check for a full disk, or another program that uses a different model.")
         last = waiting[0].id
-        _note(storage, partial(_save, embedder.model, _made(waiting, embedder)))
+        made = _made(waiting, embedder)
+        with _patient_bookkeeping(storage) as notes:
+            notes.save_vectors(embedder.model, made)
 
 
 def drop_all(storage: Storage) -> None:
     """Keep no vectors, and make none."""
-    _note(storage, lambda notes: notes.choose_model(None))
-
-
-def _save(model: str, made: Sequence[tuple[Memory, vectors.Vector]], notes: Bookkeeping) -> None:
-    notes.save_vectors(model, made)
+    with _patient_bookkeeping(storage) as notes:
+        notes.choose_model(None)
 
 
 def _is_chosen(storage: Storage, model: str) -> bool:
@@ -250,12 +242,13 @@ def _made(memories: Sequence[Memory], embedder: Embedder) -> list[tuple[Memory, 
     return list(zip(memories, rows, strict=True))
 
 
-def _note(storage: Storage, act: Callable[[Bookkeeping], None]) -> None:
-    """Act once nobody else is writing: writers go first."""
+@contextmanager
+def _patient_bookkeeping(storage: Storage) -> Iterator[Bookkeeping]:
+    """The storage's bookkeeping, once nobody else is writing: writers go first."""
     for _ in range(_BUSY_TRIES):
         with storage.bookkeeping() as notes:
             if notes is not None:
-                act(notes)
+                yield notes
                 return
         time.sleep(_BUSY_WAIT_S)
     raise Busy(

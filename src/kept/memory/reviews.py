@@ -160,9 +160,7 @@ def _carry_out(tx: Transaction, decision: Decision, memory: Memory, by: Memory |
     if decision.action == "keep":
         status = "confirmed" if current.status == "candidate" else current.status
         return tx.put(replace(current, status=status, verified_at=at, updated_at=at), "verify")
-    reason = "forgotten" if decision.action == "forget" else "expired"
-    gone = replace(current, status="archived", reason=reason, archived_at=at, updated_at=at)
-    return tx.put(gone, decision.action)
+    return tx.put(current.archived("forgotten" if decision.action == "forget" else "expired", at), decision.action)
 
 
 def _consolidated(holds: Memory, gone: Memory, at: datetime) -> Memory:

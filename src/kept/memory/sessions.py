@@ -109,12 +109,7 @@ def open_session(context: Context, id: str | None, *, agent: str | None, parent:
 
 def list_sessions(context: Context) -> Sessions:
     """All sessions of the project, oldest first."""
-    storage = context.spaces.project()
-    context.readable()
-    if storage is None:
-        return []
-    with storage.reading() as reader:
-        return reader.all(Session)
+    return context.of_project(Session)
 
 
 def _write_index(context: Context, storage: Storage) -> None:

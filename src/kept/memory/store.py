@@ -80,8 +80,7 @@ class Store:
 
     def backup(self, target: Path | str, *, tier: Tier = "project") -> BackedUp:
         """Write a verified copy of the project's store (or of the global one) to a new file, while others work."""
-        readable = self._context.readable()
-        storage = next((one for one in readable if (one.space == GLOBAL) == (tier == "global")), None)
+        storage = self._context.readable_tier(tier)
         if storage is None:
             raise NotFound("There is nothing to back up: nothing is kept here yet.")
         return as_file(storage).back_up(Path(target))

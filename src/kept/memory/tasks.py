@@ -52,12 +52,7 @@ def open_task(context: Context, id: str | None, wanted: Mapping[str, Any]) -> "O
 
 def list_tasks(context: Context, *, milestone: str | None, archived: bool) -> Tasks:
     """The tasks of the project, highest priority first. When all tasks of a milestone have ended, they are archived."""
-    storage = context.spaces.project()
-    context.readable()
-    if storage is None:
-        return []
-    with storage.reading() as reader:
-        tasks = reader.all(Task)
+    tasks = context.of_project(Task)
     unfinished = {task.milestone or task.name for task in tasks if not task.has_ended}
     shown = [task for task in tasks if archived or (task.milestone or task.name) in unfinished]
     wanted = [task for task in shown if milestone in (None, task.milestone)]
@@ -287,9 +282,8 @@ def _check_change(reader: Reader, task: Task, state: TaskState) -> None:
 def _clear_some(tx: Transaction, notes: Where) -> int:
     """Archive a batch of notes, pinned ones included: they were pinned for the task. Returns how many."""
     batch = tx.select(notes, limit=BATCH)
-    at = tx.stamp.at
     for memory in batch:
-        tx.put(replace(memory, status="archived", reason="expired", archived_at=at, updated_at=at), "clear")
+        tx.put(memory.archived("expired", tx.stamp.at), "clear")
     return len(batch)
 
 

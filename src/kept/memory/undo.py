@@ -22,15 +22,15 @@ LOOK_BACK = 10_000  # events: an undo that finds nothing is over in a blink, how
 def history(context: Context, ref: Ref | None, *, limit: int, tier: Tier) -> Events:
     """The events of a memory, or the newest of a space; oldest first."""
     check_limit(limit)
-    if ref is None:
-        for storage in context.readable():
-            if (storage.space == GLOBAL) == (tier == "global"):
-                with storage.reading() as reader:
-                    return reader.events(newest_first=True, limit=limit)[::-1]
+    if ref is not None:
+        storage, memory = context.find(ref)
+        with storage.reading() as reader:
+            return reader.events(subject=memory.uid)
+    of_tier = context.readable_tier(tier)
+    if of_tier is None:
         return []
-    storage, memory = context.find(ref)
-    with storage.reading() as reader:
-        return reader.events(subject=memory.uid)
+    with of_tier.reading() as reader:
+        return reader.events(newest_first=True, limit=limit)[::-1]
 
 
 def undo(context: Context, event: Ref | None) -> Events:

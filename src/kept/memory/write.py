@@ -163,11 +163,7 @@ def forget(context: Context, ref: Ref) -> Memory:
     storage, memory = context.find(ref)
     if memory.is_forgotten:
         return memory
-
-    def change(memory: Memory, at: datetime) -> Memory:
-        return replace(memory, status="archived", reason="forgotten", archived_at=at, updated_at=at)
-
-    return context.change(storage, memory, "forget", change, urgent=True)
+    return context.change(storage, memory, "forget", lambda m, at: m.archived("forgotten", at), urgent=True)
 
 
 def restore(context: Context, ref: Ref) -> Memory:
@@ -267,10 +263,9 @@ class Narrative:
     def memories(self) -> Memories:
         """The memories of this story in the order they were written, including those archived since."""
         found: Memories = []
-        for storage in self._context.readable():
-            with storage.reading() as reader:
-                for shelf in SHELVES:
-                    found += reader.select(Where(shelf=shelf, scope=None, narrative=self.id), limit=MOST_TOLD)
+        for reader in self._context.readers():
+            for shelf in SHELVES:
+                found += reader.select(Where(shelf=shelf, scope=None, narrative=self.id), limit=MOST_TOLD)
         return sorted(found, key=lambda memory: (memory.created_at, memory.id))
 
 

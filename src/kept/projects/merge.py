@@ -172,11 +172,7 @@ def _leave(tx: Transaction, memory: Memory, heir: str | None) -> None:
     """Archive what the target has now. Memories archived earlier stay unchanged, to keep their history."""
     current = tx.get(Memory, memory.id)
     if current is not None and not current.is_archived:
-        at = tx.stamp.at
-        tx.put(
-            replace(current, status="archived", reason="superseded", superseded_by=heir, archived_at=at, updated_at=at),
-            ACTION,
-        )
+        tx.put(current.archived("superseded", tx.stamp.at, superseded_by=heir), ACTION)
 
 
 def _take_conflicts(tx: Transaction, conflicts: Sequence[Conflict]) -> None:

@@ -79,8 +79,7 @@ def carried_out(decision: UpkeepDecision, now: datetime) -> Memory:
     if decision.action == "penalise":
         data: dict[str, Any] = {**(memory.data or {}), QUARANTINED: True}
         return replace(memory, importance=round(memory.importance * worth.QUARANTINE_PENALTY, 9), data=data)
-    reason = "expired" if decision.action == "expire" else "evicted"
-    return replace(memory, status="archived", reason=reason, archived_at=now, updated_at=now)
+    return memory.archived("expired" if decision.action == "expire" else "evicted", now)
 
 
 def is_to_pack(session: Session, last: Message | None, now: datetime, rules: UpkeepRules) -> bool:

@@ -77,10 +77,7 @@ def find_superseded(reader: Reader, draft: Memory) -> list[Memory]:
 
 def supersede(tx: Transaction, old: Memory, new: Memory, at: datetime) -> Memory:
     """Archive the old memory; its ref leads to the new one from now on."""
-    return tx.put(
-        replace(old, status="archived", reason="superseded", superseded_by=new.uid, archived_at=at, updated_at=at),
-        "supersede",
-    )
+    return tx.put(old.archived("superseded", at, superseded_by=new.uid), "supersede")
 
 
 CANDIDATES = 8
