@@ -50,6 +50,15 @@ def parse_ref(ref: int | str) -> Ref:
     )
 
 
+def is_ref(text: str) -> bool:
+    """Whether `parse_ref` can read it."""
+    try:
+        parse_ref(text)
+    except InvalidInput:
+        return False
+    return True
+
+
 def parse_conflict_ref(ref: int | str) -> int:
     """Read 7, "7" or "c7". Raises InvalidInput for anything else."""
     text = str(ref).strip()

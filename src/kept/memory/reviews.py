@@ -26,7 +26,6 @@ from kept.writing.duplicates import NEAR_RATIO, supersede
 
 MOST_MESSAGES = 2_000  # of recent talk: what a month of work says, without reading a year of it
 LONG_TERM = Where(tiers=("project", "global"))  # the notes of sessions and tasks expire anyway
-Findings = list[ReviewFinding]
 
 
 class Review(Struct, frozen=True, kw_only=True):
@@ -62,7 +61,7 @@ class Reviews:
                 raise InvalidInput(f"Unknown reason {reason!r}.", hint=f"Choose from {', '.join(REASONS)}.")
         now, actor = self._context.now(), self._context.actor_here()
         rules = judging.ReviewRules(shelf_life_days=self._context.settings.shelf_life_days, near_percent=NEAR_RATIO)
-        found: Findings = []
+        found: list[ReviewFinding] = []
         examined = 0
         talk = Talk()
         for storage in self._context.readable():

@@ -166,7 +166,7 @@ def _the_one(memory: Kept, name: str, argument: str, choose: Choose | None) -> M
     """The memory that an id or keywords mean, or the answer that says why there is not one."""
     if not argument:
         raise _wanting(name, "an id or a keyword")
-    if _is_ref(argument):
+    if ids.is_ref(argument):
         return memory.get(argument)
     matches = _holding(memory, argument)
     if len(matches) > 1 and choose is not None:
@@ -185,14 +185,6 @@ def _the_one(memory: Kept, name: str, argument: str, choose: Choose | None) -> M
         raise NotFound("No memory has these words.", hint="/memory list shows all memories.")
     lines = [f"No memory has exactly these words. These are similar. Say which one: {name} {near[0].ref}"]
     return Answer(text=_listed(lines, near), data={"near": _documents(near)})
-
-
-def _is_ref(argument: str) -> bool:
-    try:
-        ids.parse_ref(argument)
-    except InvalidInput:
-        return False
-    return True
 
 
 def _holding(memory: Kept, keywords: str) -> list[Memory]:

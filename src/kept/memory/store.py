@@ -45,9 +45,6 @@ class Leak(Struct, frozen=True, kw_only=True):
     is_fixed: bool = False
 
 
-Leaks = list[Leak]
-
-
 class ImportedTranscript(Struct, frozen=True, kw_only=True):
     """The result for one transcript file."""
 
@@ -67,9 +64,7 @@ class Examined(Struct, frozen=True, kw_only=True):
     findings: "list[Finding]"
 
 
-Examinations = list[Examined]
 Imported = list[ImportedTranscript]
-Names = list[str]
 
 
 class Store:
@@ -122,13 +117,13 @@ class Store:
                     self._context.tell_read(page)
                     yield from page
 
-    def scan(self, *, fix: bool = False) -> Leaks:
+    def scan(self, *, fix: bool = False) -> list[Leak]:
         """Look for secrets in everything that is stored, as a check on what older rules let through.
 
         `fix` takes them out: the memory keeps its ref, and its earlier text is erased from its history.
         """
         rules = self._context.rules()
-        leaks: Leaks = []
+        leaks: list[Leak] = []
         for storage in self._context.readable():
             for memory in [memory for page in pages_of(storage, ANYWHERE) for memory in page]:
                 redacted = redact_draft(memory.as_draft(), email=rules.redact_email, allow=rules.allow)
@@ -150,7 +145,7 @@ class Store:
             known = next((one for one in tx.all(Allowance) if one.digest == digest), None)
             return known or tx.add(Allowance(digest=digest, note=redact(note).text), "allow")
 
-    def doctor(self, *, deep: bool = False, fix: bool = False) -> Examinations:
+    def doctor(self, *, deep: bool = False, fix: bool = False) -> list[Examined]:
         """Examine the files of the project and of global memory. `fix` repairs first what can be repaired.
 
         Opens no store, since a damaged one could not be opened, and changes nothing without `fix`. `deep` compares
@@ -161,7 +156,7 @@ class Store:
         now, actor = self._context.now(), self._context.actor
         if actor.role == "skill":
             access.check_read(actor, GLOBAL)
-        examined: Examinations = []
+        examined: list[Examined] = []
         for space, path in self._context.spaces.files():
             if actor.role == "project" and actor.project is None and space != GLOBAL:
                 actor = replace(actor, project=space)
@@ -192,7 +187,7 @@ class Store:
 
         return read.replay(self._context, receipt)
 
-    def pack_sessions(self) -> Names:
+    def pack_sessions(self) -> list[str]:
         """Compress the sessions in which nothing was said for `session_retention_days`. Returns their ids."""
         from kept.memory import upkeep
 

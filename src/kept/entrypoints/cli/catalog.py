@@ -73,7 +73,7 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "write": {"slash": "Run a slash command, as typed into a chat."},
     },
     "Maintenance": {
-        "store": {
+        "manage": {
             "export": "Print every memory as a line of JSON.",
             "upkeep": "Confirm or archive memories that are due, and make room where a limit is exceeded.",
             "backup": "Write a verified copy of the store to a file.",

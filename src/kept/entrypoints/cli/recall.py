@@ -256,12 +256,6 @@ def share_command(invocation: Invocation, *, query: tuple[str, ...], **wanted: A
     """
     with invocation.open() as memory:
         shared = memory.share(query=" ".join(query), **wanted)
-    document = {
-        "message": shared.as_dict(),
-        "budget": shared.budget,
-        "tokens": shared.tokens,
-        "entries": [{"ref": entry.ref, "why": entry.why} for entry in shared.entries],
-        "left_out": msgspec.to_builtins(shared.left_out),
-        "receipt": shared.receipt,
-    }
+    entries = [{"ref": entry.ref, "why": entry.why} for entry in shared.entries]
+    document = msgspec.to_builtins(shared) | {"entries": entries}
     invocation.answer(document, json_text(shared.as_dict()).split("\n"))

@@ -25,7 +25,7 @@ from kept.entrypoints.cli.wording import (
     name_of,
 )
 from kept.errors import InvalidInput
-from kept.ids import parse_ref
+from kept.ids import is_ref
 from kept.memory import Kept
 from kept.model import KINDS, Event, Memory, Receipt, Tier
 
@@ -229,7 +229,7 @@ def restore_command(invocation: Invocation, *, ref_or_file: str, yes: bool) -> N
     only after a yes, and is kept beside it as a backup of its own. Memories that were erased since then do not come
     back.
     """
-    if _is_ref(ref_or_file):
+    if is_ref(ref_or_file):
         with invocation.open(yes=yes) as memory:
             found = memory.restore(ref_or_file)
         invocation.answer(as_document(found), [(name_of(found), f" is back ({found.status}).")])
@@ -244,14 +244,6 @@ def restore_command(invocation: Invocation, *, ref_or_file: str, yes: bool) -> N
     if restored.replaced:
         lines.append(f"The previous store was kept as {restored.replaced}.")
     invocation.answer(restored, lines)
-
-
-def _is_ref(text: str) -> bool:
-    try:
-        parse_ref(text)
-    except InvalidInput:
-        return False
-    return True
 
 
 @command
