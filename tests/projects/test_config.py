@@ -18,7 +18,6 @@ from kept.model import KINDS
 from kept.projects.config import (
     MAX_FILE_BYTES,
     RESERVED_VARIABLES,
-    example_toml,
     import_config,
     load,
     parse_text,
@@ -423,43 +422,6 @@ def test_what_is_set_is_what_is_read(tmp_path_factory, field, data):
         value = parse_text(field.name, text)
         expected = flat(resolve([("", {field.name: {row: value} if row else value})]).settings)[name]
         assert flat(load(file).settings) == {**before, name: expected}
-
-
-# The example
-
-
-def test_the_example_explains_every_setting_and_says_the_defaults(file):
-    example = example_toml()
-    for field in fields():
-        assert f"# {field.help} [" in example
-    given = tomllib.loads(example)
-    assert set(given) == set(Settings.__struct_fields__)
-    file.write_text(example)
-    resolved = load(file)
-    assert resolved.settings == Settings()
-    assert set(resolved.origin.values()) == {f"user file {file}"}
-
-
-kind_names = st.sampled_from([*KINDS, "incident", "überblick", "3d"])
-
-
-@given(
-    st.fixed_dictionaries(
-        {},
-        optional={
-            "profile": st.sampled_from(["kept", "koshi"]),
-            "vector_model": st.none() | st.text(min_size=1, max_size=20).filter(str.isprintable),
-            "prune_percent": st.floats(0.01, 100),
-            "max_memories": st.none() | st.integers(1, 10**9),
-            "auto_memory": st.booleans(),
-            "shelf_life_days": st.dictionaries(kind_names, st.integers(1, 36_500)),
-            "kind_weights": st.dictionaries(kind_names, st.floats(0.01, 10)),
-        },
-    )
-)
-def test_any_settings_come_back_from_their_example(values):
-    settings = resolve([("argument", values)]).settings
-    assert resolve([("file", tomllib.loads(example_toml(settings)))]).settings == settings
 
 
 # Importing the configuration of other systems

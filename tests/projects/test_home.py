@@ -251,7 +251,7 @@ def test_kept_home_wins(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("environ", [{}, {"KEPT_HOME": ""}])
 def test_without_kept_home_it_is_the_platforms_directory_for_data(environ: dict[str, str]) -> None:
-    assert default_home(environ, lambda: Path("/data/kept")) == Path("/data/kept")
+    assert default_home(environ) == platform_folder("data", environ)
     assert default_home(environ).name == "kept"
     assert default_home(environ).is_absolute()
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kept.model import Draft, Message
-from kept.writing.extraction import Extracted, error_signature, extract
+from kept.writing.extraction import Extracted, error_message, extract, signature_of
 from tests.writing.conversation import CONVERSATION, PLANTED, REVIEWED, Planted
 
 EXTRACTED = extract(CONVERSATION)
@@ -274,6 +274,11 @@ def test_a_draft_names_its_files() -> None:
 
 
 # Errors and what resolved them
+
+
+def error_signature(output: str) -> str | None:
+    message = error_message(output)
+    return None if message is None else signature_of(message)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from kept.model import Draft, Redaction, Source
 from kept.writing import redact as redact_module
 from kept.writing import secrets
 from kept.writing.redact import Redacted, RedactedSpan, redact, redact_draft
-from kept.writing.secrets import cues, rules, shapes, verdict, view
+from kept.writing.secrets import cues, rules, shapes, verdict
 
 GITHUB = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
@@ -316,7 +316,7 @@ def test_a_failing_rule_redacts_the_whole_text(monkeypatch: pytest.MonkeyPatch) 
     def broken(text: str, small: str) -> Iterator[tuple[int, int, str]]:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(secrets, "FINDERS", (*secrets.FINDERS, broken))
+    monkeypatch.setattr(redact_module, "FINDERS", (*redact_module.FINDERS, broken))
     text = "nothing secret here"
     assert redact(text) == Redacted("[redacted:error]", (RedactedSpan("error", 0, len(text)),))
 
@@ -327,7 +327,7 @@ def test_a_rule_that_never_settles_redacts_the_whole_text(monkeypatch: pytest.Mo
         if place >= 0:
             yield place, place + 1, "letter"
 
-    monkeypatch.setattr(secrets, "FINDERS", (greedy,))
+    monkeypatch.setattr(redact_module, "FINDERS", (greedy,))
     assert redact("a a a").text == "[redacted:letter] [redacted:letter] [redacted:letter]"
     assert kinds("a " * 100) == ["error"]
 
@@ -386,7 +386,7 @@ def number_of_ways(parsed: Any) -> float:
     return ways
 
 
-MODULES = (cues, verdict, shapes, view)
+MODULES = (cues, verdict, shapes, secrets)
 
 
 def pattern_sources() -> Iterator[tuple[str, str]]:
@@ -435,7 +435,7 @@ def test_a_failure_that_has_passed_is_not_remembered(monkeypatch: pytest.MonkeyP
 
     draft = Draft(content="Ask her", tags=("a-tag-of-its-own",), source=Source(agent="an-agent-of-its-own"))
     with monkeypatch.context() as patch:
-        patch.setattr(secrets, "FINDERS", (broken,))
+        patch.setattr(redact_module, "FINDERS", (broken,))
         assert redact_draft(draft, email=True).draft.tags == ("[redacted:error]",)
     assert redact_draft(draft, email=True).draft == draft
 
@@ -553,9 +553,9 @@ def test_what_is_said_about_commands_is_left_alone(text: str) -> None:
 
 
 def test_a_text_in_which_anything_is_escaped_or_masked_is_not_plain() -> None:
-    escapes = [escape for escapes in view.ESCAPES.values() for escape in escapes]
-    for sign in (view.MASK, *view.NOISE_SIGNS, *escapes):
-        assert not view._is_plain(f"a {sign} b")
+    escapes = [escape for escapes in secrets.ESCAPES.values() for escape in escapes]
+    for sign in (secrets.MASK, *secrets.NOISE_SIGNS, *escapes):
+        assert not secrets._is_plain(f"a {sign} b")
 
 
 def test_importing_compiles_nothing() -> None:

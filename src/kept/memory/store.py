@@ -22,9 +22,8 @@ from kept.model import GLOBAL, Allowance, Draft, Memory, Message, Recalled, Reda
 from kept.ports import ANYWHERE, BackedUp, Restored, Shelf, Storage, Where
 from kept.projects.config import parse_text, set_value
 from kept.projects.files import explained, shown
-from kept.projects.spaces import is_of_global
 from kept.settings import Settings, as_mapping, resolve
-from kept.storage import as_file, scrub
+from kept.storage import as_file, scrub, space_of
 from kept.storage.shared import pages_of
 from kept.upkeep import decisions
 from kept.writing.check import MAX_NAME_CHARS, check_text
@@ -87,7 +86,7 @@ class Store:
         beside it, and memories erased since the backup was made stay erased.
         """
         context, source = self._context, Path(source)
-        is_global = is_of_global(source)
+        is_global = space_of(source) == GLOBAL
         if is_global:
             context.check_change(GLOBAL, "", f"Restore global memory from {shown(source)}?")
         try:

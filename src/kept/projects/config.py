@@ -18,7 +18,7 @@ from msgspec import Struct
 from kept.errors import SettingsError
 from kept.projects.files import DIRECTORY_MODE, replace_file
 from kept.projects.home import platform_folder
-from kept.settings import Resolved, Settings, as_mapping, fields, resolve, shown
+from kept.settings import Resolved, fields, resolve, shown
 from kept.storage.files import sync
 
 PREFIX = "KEPT_"
@@ -179,29 +179,6 @@ def _reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
-def example_toml(settings: Settings | None = None) -> str:
-    """The settings (the defaults, unless given) as a TOML file that explains every line."""
-    values = as_mapping(settings or Settings())
-    lines: list[str] = []
-    # A table swallows every line below it, so the tables come last.
-    for field in sorted(fields(), key=lambda field: field.is_table):
-        lines.append(f"# {field.help} [{field.group}; {field.allowed}]")
-        if field.is_table:
-            lines.append(f"[{field.name}]")
-            lines.extend(
-                f"{row if row.isascii() else _toml(row)} = {_toml(value)}" for row, value in values[field.name].items()
-            )
-        else:
-            lines.append(f"{field.name} = {_toml(values[field.name])}")
-        lines.append("")
-    return "\n".join(lines)
-
-
-def _toml(value: Any) -> str:
-    # Every allowed text is printable, and a JSON string of printable characters is a TOML string too.
-    return msgspec.json.encode("none" if value is None else value).decode()
-
-
 class NotTaken(Struct, frozen=True):
     """A key of a foreign configuration that was not imported, or only in part, and why."""
 
@@ -217,29 +194,15 @@ class Imported(Struct, frozen=True):
 
 
 # Koshi's `memory:` block, Brain's MemoryConfig, and the metadata of a Praxis store.
-FOREIGN_NAMES = MappingProxyType(
-    {
-        "reinforceWeight": "reinforce_weight",
-        "demoteWeight": "demote_weight",
-        "maxSize": "max_size_bytes",
-        "pruneSchedule": "prune_schedule",
-        "prunePercent": "prune_percent",
-        "memoryPath": "memory_path",
-        "maxMemorySize": "max_memory_chars",
-        "sessionRetentionDays": "session_retention_days",
-        "compactionThreshold": "compaction_threshold_tokens",
-        "compactionKeepRecent": "compaction_keep_recent",
-        "flushEnabled": "flush_enabled",
-        "flushThreshold": "flush_threshold_tokens",
-        "searchProvider": "search_provider",
-        "vectorModel": "vector_model",
-        "vectorWeight": "vector_weight",
-        "textWeight": "text_weight",
-        "toolResultRetention": "tool_result_retention",
-        "configPreset": "preset",
-        "autoMemoryEnabled": "auto_memory",
-    }
-)
+FOREIGN_NAMES = {
+    "reinforceWeight": "reinforce_weight", "demoteWeight": "demote_weight", "maxSize": "max_size_bytes",
+    "pruneSchedule": "prune_schedule", "prunePercent": "prune_percent", "memoryPath": "memory_path",
+    "maxMemorySize": "max_memory_chars", "sessionRetentionDays": "session_retention_days",
+    "compactionThreshold": "compaction_threshold_tokens", "compactionKeepRecent": "compaction_keep_recent",
+    "flushEnabled": "flush_enabled", "flushThreshold": "flush_threshold_tokens", "searchProvider": "search_provider",
+    "vectorModel": "vector_model", "vectorWeight": "vector_weight", "textWeight": "text_weight",
+    "toolResultRetention": "tool_result_retention", "configPreset": "preset", "autoMemoryEnabled": "auto_memory",
+}  # fmt: skip
 
 
 def import_config(text: str, format: Literal["yaml", "json"]) -> Imported:

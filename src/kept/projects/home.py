@@ -10,7 +10,7 @@ import re
 import stat
 import sys
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
@@ -105,7 +105,7 @@ class Home:
                     raise _is_link(step)
 
 
-def default_home(environ: Mapping[str, str], user_data_dir: Callable[[], Path] | None = None) -> Path:
+def default_home(environ: Mapping[str, str]) -> Path:
     """`$KEPT_HOME`, else `kept` in the platform's directory for user data.
 
     A relative KEPT_HOME raises SettingsError: it would be a different home in every directory.
@@ -122,7 +122,7 @@ def default_home(environ: Mapping[str, str], user_data_dir: Callable[[], Path] |
                 hint=f"Give Kept a directory of its own, such as {shown(path / 'kept')}.",
             )
         return path
-    return user_data_dir() if user_data_dir else platform_folder("data", environ)
+    return platform_folder("data", environ)
 
 
 def platform_folder(purpose: Literal["data", "config"], environ: Mapping[str, str]) -> Path:

@@ -17,7 +17,7 @@ from kept.projects import Projects
 from kept.projects.home import Home
 from kept.projects.registry import text_path
 from kept.settings import Settings
-from kept.storage import open_space, replace_damaged, space_of
+from kept.storage import open_space, replace_damaged
 
 
 class Spaces(Protocol):
@@ -108,11 +108,6 @@ class HomeSpaces(Spaces):
         self._open: dict[str, Storage] = {}
         self._located = projects.locate(target)
 
-    @property
-    def refusal(self) -> str:
-        """Why nothing can be written to a project from here, or ''."""
-        return self._located.refusal
-
     def project(self) -> Storage | None:
         found = self._located.project
         if found is None:
@@ -178,8 +173,3 @@ class HomeSpaces(Spaces):
                 path, space, write_wait_s=self._settings.write_wait_s, now=self._now, daily_backups=daily
             )
         return self._open[space]
-
-
-def is_of_global(backup: Path) -> bool:
-    """Whether a backup is of the global space. Raises NotFound, Corrupt or SchemaTooNew if it can't be restored."""
-    return space_of(backup) == GLOBAL

@@ -9,7 +9,7 @@ Rule: precision before recall. All stems of one claim must be in the other, and 
 only", "not when it rains") denies nothing. A false alarm costs trust; after a miss a reader can still compare the two.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -241,18 +241,13 @@ class _Rarity:
         self._rows = 0
         self._rows_with: dict[str, int] = {}
 
-    def rows_with(self, stems: Collection[str]) -> Mapping[str, int]:
-        unknown = [stem for stem in stems if stem not in self._rows_with]
-        if unknown:
+    def rare(self, stems: Collection[str]) -> set[str]:
+        words = [stem for stem in stems if not stem.startswith("+")]
+        if unknown := [word for word in words if word not in self._rows_with]:
             statistics = self._reader.statistics(unknown, self._where)
             self._rows = statistics.rows
             self._rows_with.update(statistics.rows_with)
-        return self._rows_with
-
-    def rare(self, stems: Collection[str]) -> set[str]:
-        words = [stem for stem in stems if not stem.startswith("+")]
-        counted = self.rows_with(words)
-        return {word for word in words if counted[word] <= max(ALWAYS_RARE_ROWS, self._rows * RARE_SHARE)}
+        return {word for word in words if self._rows_with[word] <= max(ALWAYS_RARE_ROWS, self._rows * RARE_SHARE)}
 
 
 def _may_disagree(memory: Memory, other: Memory) -> bool:

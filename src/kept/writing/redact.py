@@ -1,13 +1,18 @@
 """Take secrets and personal data out of texts, drafts and messages.
 
 Second step of the write path, and the one choke point under every writer: nothing is stored, indexed, journaled or
-logged that has not been through here. `kept.writing.secrets` finds, this module replaces. Pure: no I/O, no clock.
+logged that has not been through here. Pure: no I/O, no clock.
+
+    fold the text (`secrets`)  →  every finder names spans (`secrets.shapes`, `secrets.cues`)  →  mask them
+    →  again, until nothing new is found  →  replace the spans
+
+Each finder runs in linear time; masking makes the result the same for a text that was redacted before.
 
 Rule: a false alarm costs a word; a miss costs a key. When unsure, redact; when a finder fails, redact everything.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -17,10 +22,25 @@ from msgspec.structs import replace
 
 from kept.model import Draft, Message, Redaction, Source
 from kept.writing.check import SOURCE_NAMES
-from kept.writing.secrets import find_secrets
-from kept.writing.secrets.view import Span
+from kept.writing.secrets import MASK, FoldedText, Span, cues, shapes
 
 REDACTED_FIELDS = ("content", "tags", "files", "topic", "key", "title", "source", "data")  # of a draft
+MAX_ROUNDS = 8  # masking one secret can lay bare another; ordinary text needs two rounds, the last of which finds none
+
+Finder = Callable[[str, str], Iterable[Span]]  # (folded text, the same in lower case)
+
+FINDERS: tuple[Finder, ...] = (
+    shapes.find_private_blocks,
+    shapes.find_key_blocks,
+    shapes.find_vendor_tokens,
+    shapes.find_shapes,
+    shapes.find_headers,
+    shapes.find_url_secrets,
+    shapes.find_command_secrets,
+    shapes.find_seed_phrases,
+    cues.find_cued_secrets,
+    shapes.find_cards,
+)
 
 
 class RedactedSpan(Struct, frozen=True):
@@ -46,7 +66,7 @@ def redact(text: str, *, email: bool = True, allow: Collection[str] = ()) -> Red
     Redacting a redacted text changes nothing. If a rule fails, the whole text is replaced by `[redacted:error]`.
     """
     try:
-        spans = find_secrets(text, email=email, allow=allow)
+        spans = _find_secrets(text, email=email, allow=allow)
     except Exception:  # whatever went wrong, the text has not been checked: fail closed
         return Redacted("[redacted:error]", (RedactedSpan("error", 0, len(text)),))
     if not spans:
@@ -61,6 +81,56 @@ def _replace(text: str, spans: list[Span]) -> str:
         pieces += (text[position:start], f"[redacted:{kind}]")
         position = end
     return "".join((*pieces, text[position:]))
+
+
+def _find_secrets(text: str, *, email: bool = True, allow: Collection[str] = ()) -> list[Span]:
+    """All secrets of the text as disjoint spans in order.
+
+    Addresses come last, since `me:secret@host` looks like one. Raises RuntimeError if new secrets keep turning up.
+    """
+    spans: list[Span] = []
+    for _ in range(MAX_ROUNDS):
+        view = FoldedText(text, [(start, end) for start, end, _ in spans])
+        fresh = _find_in(view, FINDERS, text, allow)
+        if email and not fresh:
+            fresh = _find_in(view, (shapes.find_emails,), text, allow)
+        if not fresh:
+            return spans
+        spans = _merge([*spans, *fresh])
+    raise RuntimeError("redaction does not settle")
+
+
+def _find_in(view: FoldedText, finders: tuple[Finder, ...], text: str, allow: Collection[str]) -> list[Span]:
+    folded, small = view.folded, view.small
+    spans = []
+    for first, last, kind in [span for find in finders for span in find(folded, small)]:
+        if folded[first:last].strip(MASK):
+            start, end = view.original(first, last)
+            if not allow or not _is_allowed(text[start:end], allow):
+                spans.append((start, end, kind))
+    return spans
+
+
+def _is_allowed(value: str, allow: Collection[str]) -> bool:
+    import hashlib  # slow to load, and needed only with an allow-list
+
+    return value in allow or hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest() in allow
+
+
+def _merge(spans: list[Span]) -> list[Span]:
+    """Join spans that overlap; the longest decides the kind, and among equals the one that was found first."""
+    merged: list[Span] = []
+    longest = 0
+    for start, end, kind in sorted(spans, key=lambda span: span[0]):
+        if merged and start < merged[-1][1]:
+            first, last, last_kind = merged[-1]
+            if end - start > longest:
+                last_kind, longest = kind, end - start
+            merged[-1] = (first, max(end, last), last_kind)
+        else:
+            merged.append((start, end, kind))
+            longest = end - start
+    return merged
 
 
 class RedactedDraft(Struct, frozen=True):

@@ -26,7 +26,6 @@ from kept.writing.extraction.failures import (
     Resolution,
     command_in,
     error_message,
-    error_signature,
     signature_of,
 )
 from kept.writing.extraction.rules import SentenceRule, Speaker, explains, rule_for
@@ -45,7 +44,6 @@ __all__ = [
     "Extracted",
     "Summarizer",
     "error_message",
-    "error_signature",
     "extract",
     "signature_of",
     "summarize",

@@ -79,12 +79,6 @@ _LIBRARY = (
 )
 
 
-def error_signature(text: str) -> str | None:
-    """The error that a text reports, without what changes from run to run; None if it reports none."""
-    message = error_message(text)
-    return None if message is None else signature_of(message)
-
-
 def error_message(text: str) -> str | None:
     """The error that a text reports, in its own words: `TypeError: x is undefined`, at most a line."""
     best: tuple[int, str] | None = None

@@ -1,80 +1,166 @@
-"""Find secrets and personal data in a text. Call `find_secrets`.
+"""Finders of secrets and personal data, and a text as they see it. `redact` runs them.
 
-    view the text (folded, escapes undone)  →  every finder names spans  →  mask them  →  again, until nothing new
-    is found
+`rules` holds the tables, `shapes` and `cues` find, `verdict` judges what a cue announces. Here is the view they search.
 
-`rules` holds the tables, `view` folds the text, `shapes` and `cues` find, `verdict` judges what a cue announces.
-Rule: each finder runs in linear time; masking makes the result the same for a text that was redacted before.
+A key with a zero-width space in it, in full-width letters, in terminal colours or inside a JSON string is still a key.
+So redaction matches on a view of the text: compatibility forms made plain, accents and invisible characters dropped,
+one level of escaping undone, and every secret that was already found as a single MASK.
+
+Rule: a view knows where each of its characters came from, and folding looks at nothing but the piece between two masks.
+A redacted text therefore has the same view as the text whose spans were masked, which makes redaction idempotent.
 """
 
-from collections.abc import Callable, Collection, Iterable
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
-from kept.writing.secrets import cues, shapes
-from kept.writing.secrets.view import MASK, FoldedText, Span
+from kept.text import compiled
 
-MAX_ROUNDS = 8  # masking one secret can lay bare another; ordinary text needs two rounds, the last of which finds none
+Span = tuple[int, int, str]  # start, end, kind of secret
 
-Finder = Callable[[str, str], Iterable[Span]]  # (folded text, the same in lower case)
-
-FINDERS: tuple[Finder, ...] = (
-    shapes.find_private_blocks,
-    shapes.find_key_blocks,
-    shapes.find_vendor_tokens,
-    shapes.find_shapes,
-    shapes.find_headers,
-    shapes.find_url_secrets,
-    shapes.find_command_secrets,
-    shapes.find_seed_phrases,
-    cues.find_cued_secrets,
-    shapes.find_cards,
+MASK = "\x00"  # what was already redacted; a NUL of the text itself becomes OTHER
+OTHER = "\x01"  # a sign that no pattern asks for
+BLANKS = "\u115f\u1160\u3164\uffa0\u2800"  # letters by category, invisible on the screen
+SIGNS = dict(zip("‘’‚“”„«»→⇒。…", '\'\'\'""""">>..', strict=True))
+NOISE_SIGNS = ("[redacted:", "\x1b[", "\\u001b[", "\\u001B[", "\\x1b[", "\\x1B[", "\\033[", "\\e[", "\u241b[")
+NOISE = (
+    r"\[redacted:[a-z0-9-]{1,40}+\]|\x1b\[[0-9;:?]{0,24}+[A-Za-z]"
+    r"|\\(?:u001[bB]|x1[bB]|033|e)\[[0-9;:?]{0,24}+[A-Za-z]|\u241b\[[0-9;:?]{0,24}+[A-Za-z]"
 )
 
-
-def find_secrets(text: str, *, email: bool = True, allow: Collection[str] = ()) -> list[Span]:
-    """All secrets of the text as disjoint spans in order.
-
-    Addresses come last, since `me:secret@host` looks like one. Raises RuntimeError if new secrets keep turning up.
-    """
-    spans: list[Span] = []
-    for _ in range(MAX_ROUNDS):
-        view = FoldedText(text, [(start, end) for start, end, _ in spans])
-        fresh = _find_in(view, FINDERS, text, allow)
-        if email and not fresh:
-            fresh = _find_in(view, (shapes.find_emails,), text, allow)
-        if not fresh:
-            return spans
-        spans = _merge([*spans, *fresh])
-    raise RuntimeError("redaction does not settle")
+# Escapes of JSON, HTML, URLs and shells, by what they begin with. Each is replaced by its character and spaces, so that
+# no position moves.
+ESCAPES = {
+    "\\": {'\\\\\\"': '"', "\\\\n": "\n", '\\"': '"', "\\'": "'", "\\n": "\n", "\\r": "\r", "\\t": "\t", "\\/": "/",
+           "\\\r\n": " ", "\\\n": " "},
+    "\\u00": {"\\u0022": '"', "\\u0026": "&", "\\u0027": "'", "\\u003c": "<", "\\u003e": ">", "\\u003d": "="},
+    "&": {"&quot;": '"', "&#34;": '"', "&#39;": "'", "&apos;": "'", "&lt;": "<", "&gt;": ">", "&amp;": "&"},
+    "%": {"%22": '"', "%0A": "\n", "%0a": "\n", "%20": " "},
+}  # fmt: skip
+ALTERED = (MASK, "\\", "&", "%", "\x1b[", "[redacted:")  # a view of ASCII text without any of these is the text itself
 
 
-def _find_in(view: FoldedText, finders: tuple[Finder, ...], text: str, allow: Collection[str]) -> list[Span]:
-    folded, small = view.folded, view.small
-    spans = []
-    for first, last, kind in [span for find in finders for span in find(folded, small)]:
-        if folded[first:last].strip(MASK):
-            start, end = view.original(first, last)
-            if not allow or not _is_allowed(text[start:end], allow):
-                spans.append((start, end, kind))
-    return spans
+class FoldedText:
+    """The folded text, the same in lower case, and the way back to the original."""
 
-
-def _is_allowed(value: str, allow: Collection[str]) -> bool:
-    import hashlib  # slow to load, and needed only with an allow-list
-
-    return value in allow or hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest() in allow
-
-
-def _merge(spans: list[Span]) -> list[Span]:
-    """Join spans that overlap; the longest decides the kind, and among equals the one that was found first."""
-    merged: list[Span] = []
-    longest = 0
-    for start, end, kind in sorted(spans, key=lambda span: span[0]):
-        if merged and start < merged[-1][1]:
-            first, last, last_kind = merged[-1]
-            if end - start > longest:
-                last_kind, longest = kind, end - start
-            merged[-1] = (first, max(end, last), last_kind)
+    def __init__(self, text: str, masked: Sequence[tuple[int, int]] = ()) -> None:
+        self._text = text
+        self._marks: list[tuple[int, int, int, bool]] = []  # folded start, original start and end, one to one
+        self.folded = text
+        if masked or not _is_plain(text):
+            self.folded = self._fold(masked)
         else:
-            merged.append((start, end, kind))
-            longest = end - start
-    return merged
+            self._marks.append((0, 0, len(text), True))
+        self.small = self.folded.lower()
+        if len(self.small) != len(self.folded):  # no folded character is known to do this; every finder relies on it
+            raise ValueError("lower case changes the length")
+
+    def _fold(self, masked: Iterable[tuple[int, int]]) -> str:
+        pieces: list[str] = []
+        length = 0
+        for start, end, piece, one_to_one in _pieces(self._text, masked):
+            self._marks.append((length, start, end, one_to_one))
+            pieces.append(piece)
+            length += len(piece)
+        return "".join(pieces)
+
+    def original(self, start: int, end: int) -> tuple[int, int]:
+        """The span of the original that this span of the folded text came from."""
+        folded, first, _, one_to_one = self._mark_at(start)
+        first += start - folded if one_to_one else 0
+        folded, begin, last, one_to_one = self._mark_at(end - 1)
+        if one_to_one:
+            last = begin + end - folded
+            last += _rest_of_escape(self._text, last - 1)
+        return first, last
+
+    def _mark_at(self, position: int) -> tuple[int, int, int, bool]:
+        return self._marks[bisect_right(self._marks, position, key=lambda mark: mark[0]) - 1]
+
+
+def _rest_of_escape(text: str, position: int) -> int:
+    """How many characters the escape that begins here, if any, has after its first."""
+    if text[position] not in ESCAPES:
+        return 0
+    known = (escape for escapes in ESCAPES.values() for escape in escapes)
+    return max((len(escape) - 1 for escape in known if text.startswith(escape, position)), default=0)
+
+
+def fold(text: str) -> str:
+    """The text as a view would show it: for the words that views are searched for."""
+    return compiled(r"[^\x00-\x7f]++").sub(lambda run: "".join(map(_fold_character, run.group())), text)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a view shows the text as it is."""
+    return text.isascii() and not any(map(text.__contains__, ALTERED))
+
+
+def _pieces(text: str, masked: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, str, bool]]:
+    """The view in pieces: where each came from, what it became, and whether character by character."""
+    is_plain = text.isascii() and MASK not in text and not any(sign in text for sign in ESCAPES)
+    position = 0
+    for start, end, replacement in (*_edits(text, masked), (len(text), len(text), "")):
+        if not is_plain:
+            yield from _folded_piece(text[position:start], position)
+        elif position < start:
+            yield position, start, text[position:start], True
+        if replacement:
+            yield start, end, replacement, False
+        position = end
+
+
+def _edits(text: str, masked: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, str]]:
+    """Parts that are not text: spans already found, redactions of an earlier run, terminal colour codes."""
+    noise = compiled(NOISE) if any(sign in text for sign in NOISE_SIGNS) else None
+    position = 0
+    for start, end in (*masked, (len(text), len(text))):
+        if noise:
+            for match in noise.finditer(text, position, start):
+                yield match.start(), match.end(), MASK if text[match.start()] == "[" else ""
+        if start < end:
+            yield start, end, MASK
+        position = end
+
+
+def _folded_piece(piece: str, start: int) -> Iterator[tuple[int, int, str, bool]]:
+    piece = piece.replace(MASK, OTHER)
+    for sign, escapes in ESCAPES.items():
+        if sign in piece:
+            for escape, plain in escapes.items():
+                piece = piece.replace(escape, plain.ljust(len(escape)))
+    if piece.isascii():
+        if piece:
+            yield start, start + len(piece), piece, True
+    elif all(len(_fold_character(character)) == 1 for character in set(piece)):
+        yield start, start + len(piece), fold(piece), True
+    else:
+        for position, character in enumerate(piece, start):
+            folded = _fold_character(character)
+            if folded:
+                yield position, position + 1, folded, len(folded) == 1
+
+
+@lru_cache(maxsize=8192)
+def _fold_character(character: str) -> str:
+    """NFKC and more: no accents, nothing invisible, plain quotes and dashes. Other signs become OTHER.
+
+    Signs stay one character, so that a text of Latin letters folds to ASCII, which is the quickest to search.
+    """
+    if character < "\x80" or "\uac00" <= character <= "\ud7a3":  # Hangul stays in syllables
+        return character
+    if character in BLANKS:
+        return ""
+    if character in SIGNS:
+        return SIGNS[character]
+    folded = ""
+    for part in unicodedata.normalize("NFKD", character):
+        category = unicodedata.category(part)
+        if part < "\x80" or category[0] in "LN":
+            folded += part
+        elif category == "Pd":
+            folded += "-"
+        elif category not in ("Mn", "Cf"):
+            folded += OTHER
+    return folded

@@ -15,9 +15,8 @@ from functools import cache
 from itertools import chain, count, pairwise
 
 from kept.text import compiled
-from kept.writing.secrets import rules
+from kept.writing.secrets import MASK, Span, fold, rules
 from kept.writing.secrets.verdict import Cue, Tie, Value, is_opaque, is_passphrase, is_secret
-from kept.writing.secrets.view import MASK, Span, fold
 
 KINDS = {"pass": "password", "key": "api-key"}  # the family of the cue is the kind, but for these
 GAP = 160  # how far a value may be from its cue in a sentence

@@ -15,9 +15,8 @@ from functools import cache
 from itertools import pairwise
 
 from kept.text import compiled
-from kept.writing.secrets import rules
+from kept.writing.secrets import Span, rules
 from kept.writing.secrets.verdict import WORD, grade, is_code, is_name, is_opaque, is_stand_in
-from kept.writing.secrets.view import Span
 
 Tail = tuple[str, str, str]  # prefix, kind, pattern of what follows the prefix
 

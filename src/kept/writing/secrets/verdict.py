@@ -12,8 +12,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from kept.text import compiled
-from kept.writing.secrets import rules
-from kept.writing.secrets.view import MASK
+from kept.writing.secrets import MASK, rules
 
 NOTHING, WORD, MIXED, OPAQUE = range(4)  # how much a value looks like a secret
 
