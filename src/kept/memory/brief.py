@@ -81,6 +81,8 @@ def briefing(context: Context, request: BriefingRequest) -> Briefing:
 def _order(context: Context, request: BriefingRequest) -> Order:
     """The budget and the form of the text."""
     settings = context.settings
+    if request.style not in STYLES:
+        raise InvalidInput(f"Unknown style {request.style!r}.", hint=f"Choose one of {', '.join(STYLES)}.")
     return Order(
         total=total_tokens(
             request.budget_tokens,
@@ -88,7 +90,7 @@ def _order(context: Context, request: BriefingRequest) -> Order:
             most_tokens=settings.briefing_max_tokens,
             most_percent=settings.briefing_max_percent,
         ),
-        style=_check_style(request.style),
+        style=request.style,
         shares={**settings.briefing_shares, **_check_shares(request.shares or {})},
         max_chars=None if request.max_chars is None else max(0, request.max_chars),
     )
@@ -192,12 +194,6 @@ def _body(told: Gathered, shown: Sequence[Memory], briefing: Briefing) -> dict[s
 def entry_line(entry: Entry) -> dict[str, Any]:
     """An entry in a receipt."""
     return {"ref": entry.ref, "uid": entry.memory.uid, "why": entry.why}
-
-
-def _check_style(style: str) -> str:
-    if style not in STYLES:
-        raise InvalidInput(f"Unknown style {style!r}.", hint=f"Choose one of {', '.join(STYLES)}.")
-    return style
 
 
 def _check_shares(shares: Mapping[str, int]) -> Mapping[str, int]:

@@ -270,10 +270,6 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
         """Who changes something, when, and as which group of the journal."""
         return Stamp(group=random_hex(8), at=self.now(), actor=self.actor.name, undoes=undoes)
 
-    def new_id(self) -> str:
-        """A short random id."""
-        return random_hex(4)
-
     def rules(self) -> "WriteRules":
         """The rules for a write right now; the echoes of the project's files are added where they matter."""
         from kept.writing.pipeline import WriteRules

@@ -13,7 +13,7 @@ from kept.memory import write
 from kept.memory.context import BATCH, Context, Memories, Ref, as_it_is
 from kept.memory.write import grown_by
 from kept.model import GLOBAL, Draft, Memory, Receipt, Source, Status, Tier, replace, several
-from kept.ports import Shelf, Stamp, Storage, Transaction, Where
+from kept.ports import Stamp, Storage, Transaction, Where
 from kept.writing import pipeline
 from kept.writing.check import clean_tags
 from kept.writing.extraction import MAX_MESSAGE_CHARS, error_message, signature_of
@@ -23,7 +23,6 @@ MOST = 100
 FROM_UID = "promoted_from"  # in the data of a promoted memory: the uid of what it was
 LOWEST_FIRST: tuple[Tier, ...] = get_args(Tier)
 PROMOTED_TO: tuple[Tier, ...] = ("project", "global")
-CLEARED_SHELVES: tuple[Shelf, ...] = ("live", "archive")
 
 
 class Knowledge:
@@ -89,7 +88,7 @@ class Knowledge:
         if storage is None:
             return 0
         stamp, gone = context.stamp(), 0
-        for shelf in CLEARED_SHELVES:
+        for shelf in write.SHELVES:
             while batch := _forget_some(storage, Where(shelf=shelf, scope=None), stamp):
                 gone += batch
         context.tell_write(storage, -gone)

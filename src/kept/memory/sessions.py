@@ -88,7 +88,7 @@ class Flushed(Struct, frozen=True, kw_only=True):
 def open_session(context: Context, id: str | None, *, agent: str | None, parent: str | None) -> "OpenSession":
     """The session of that id, begun if it is new; without an id, a new one."""
     at = context.now()
-    name = check_session_name(id if id is not None else f"{at:%Y%m%d-%H%M%S}-{context.new_id()}")
+    name = check_session_name(id if id is not None else f"{at:%Y%m%d-%H%M%S}-{random_hex(4)}")
     for value in (agent, parent):
         if value is not None:
             check_text(value, "The name", MAX_NAME_CHARS)
@@ -126,6 +126,7 @@ class OpenSession:
         self.id = name
         self._context = context
         self._storage = storage
+        self._path = f"{storage.space}/sessions/{name}"
         self._unflushed = Unflushed(since=-1, upto=0, tokens=0)
         self._mirrored: Mirrored | None = None
 
@@ -162,7 +163,7 @@ class OpenSession:
         if session is None or session.packed_at is None:
             self.mirror()
         if added:
-            _tell(self.id, self._context, self._storage, "memory:write", len(added))
+            self._tell_write(len(added))
         settings = self._context.settings
         every = settings.checkpoint_every_messages
         if added and before // every != (before + len(added)) // every:
@@ -176,13 +177,13 @@ class OpenSession:
     def messages(self) -> list[Message]:
         """The whole transcript, summaries included."""
         said = self._said()
-        _tell(self.id, self._context, self._storage, "memory:read", _chars(said))
+        self._tell_read(said)
         return said
 
     def window(self) -> Window:
         """The messages to send to a model: the newest summary and what follows, without old tool results."""
         shown = self._window()
-        _tell(self.id, self._context, self._storage, "memory:read", _chars(shown.messages))
+        self._tell_read(shown.messages)
         return shown
 
     # What is kept of it
@@ -278,7 +279,7 @@ class OpenSession:
                 tx.put(replace(session, checked=parent.checked, flushed=parent.flushed), "fork")
             copied = tx.last_number(child.id)
         child.mirror()
-        _tell(child.id, self._context, self._storage, "memory:write", copied)
+        child._tell_write(copied)
         return child
 
     @contextmanager
@@ -288,6 +289,13 @@ class OpenSession:
         yield Exchange(self, user_text)
 
     # How it is done
+
+    def _tell_read(self, messages: Sequence[Message]) -> None:
+        size = sum(len(message.content) for message in messages)
+        self._context.signals.emit("memory:read", type="session", path=self._path, size=size)
+
+    def _tell_write(self, delta: int) -> None:
+        self._context.signals.emit("memory:write", type="session", path=self._path, delta=delta)
 
     def _said(self) -> list[Message]:
         with self._storage.reading() as reader:
@@ -387,16 +395,6 @@ def _checked(message: Message) -> Message:
         except (TypeError, ValueError, RecursionError) as error:
             raise InvalidInput(f"The input of the tool call cannot be stored as JSON ({error}).") from error
     return message
-
-
-def _tell(name: str, context: Context, storage: Storage, signal: str, number: int) -> None:
-    """Signal how many characters of a session were read, or by how many messages it has grown."""
-    measure = "size" if signal == "memory:read" else "delta"
-    context.signals.emit(signal, type="session", path=f"{storage.space}/sessions/{name}", **{measure: number})
-
-
-def _chars(messages: Sequence[Message]) -> int:
-    return sum(len(message.content) for message in messages)
 
 
 class Exchange:

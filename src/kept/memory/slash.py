@@ -47,21 +47,17 @@ class SlashCommand(Struct, frozen=True):
     run: Callable[[Kept, str, Choose | None], Answer]
 
 
-class Parsed(Struct, frozen=True):
-    """A command of the table, and the text typed after it."""
-
-    name: str
-    argument: str
-
-
 def is_ours(line: str) -> bool:
     """Whether a line is meant for Kept, correct or not; a host has commands of its own."""
     first = next(iter(line.split(None, 1)), "").lower()
     return first in {name.split()[0] for name in COMMANDS}
 
 
-def parse(line: str) -> Parsed:
-    """Read a line. `/memory` alone asks for help. Raises InvalidInput, with the nearest command, for anything else."""
+def parse(line: str) -> tuple[str, str]:
+    """The command of the table that a line names, and the text typed after it. `/memory` alone asks for help.
+
+    Raises InvalidInput, with the nearest command, for anything else.
+    """
     first, rest = _split(line)
     if first == "/memory":
         word, argument = _split(rest)
@@ -72,7 +68,7 @@ def parse(line: str) -> Parsed:
     else:
         name, argument = first, rest
     if name in COMMANDS:
-        return Parsed(name, argument)
+        return name, argument
     raise _unknown(name)
 
 
@@ -81,8 +77,8 @@ def run(memory: Kept, line: str, *, choose: Choose | None = None) -> Answer:
 
     Raises KeptError, whose text can be shown as the answer.
     """
-    parsed = parse(line)
-    return replace(COMMANDS[parsed.name].run(memory, parsed.argument, choose), command=parsed.name)
+    name, argument = parse(line)
+    return replace(COMMANDS[name].run(memory, argument, choose), command=name)
 
 
 def help_text() -> str:

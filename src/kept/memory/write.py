@@ -14,7 +14,7 @@ from typing import Any
 from kept import ids
 from kept.errors import Busy, InvalidInput, NotFound
 from kept.memory.context import BATCH, Context, Memories, Receipts, Ref
-from kept.model import Draft, Event, Memory, Receipt, Source, replace, several
+from kept.model import Draft, Memory, Receipt, Source, replace, several
 from kept.ports import Scrubbed, Shelf, Storage, Where
 from kept.projects.files import check_session_name
 from kept.storage import scrub
@@ -26,7 +26,7 @@ Batch = list[pipeline.Ready | Receipt]
 MAX_SOURCE_BYTES = 256 * 1024  # of a README: beyond that nobody reads it either
 MAX_FEEDBACK = 100
 MOST_TOLD = 10_000  # memories of one narrative
-SHELVES: tuple[Shelf, ...] = ("live", "archive")
+SHELVES: tuple[Shelf, ...] = ("live", "archive")  # all but the forgotten
 
 
 def remember(context: Context, draft: Draft) -> Receipt:
@@ -173,7 +173,8 @@ def restore(context: Context, ref: Ref) -> Memory:
         return memory
     with storage.reading() as reader:
         events = reader.events(subject=memory.uid, newest_first=True)
-    status = next((status for event in events if (status := _status_before_archiving(event))), "candidate")
+    steps = [(event.changed or {}).get("status", (None, None)) for event in events]
+    status = next((before for before, after in steps if before and after == "archived"), "candidate")
 
     def change(memory: Memory, at: datetime) -> Memory:
         return replace(memory, status=status, reason=None, archived_at=None, superseded_by=None, updated_at=at)
@@ -240,11 +241,6 @@ def _erased(memory: Memory, scrubbed: Scrubbed) -> Receipt:
         reason="erased" if scrubbed.is_done else "pending",
         message=" ".join(sentences),
     )
-
-
-def _status_before_archiving(event: Event) -> str | None:
-    before, after = (event.changed or {}).get("status", (None, None))
-    return before if after == "archived" else None
 
 
 class Narrative:

@@ -72,10 +72,6 @@ class Invocation(Struct, frozen=True, kw_only=True):
             origin="user",
         )
 
-    def settings_in_force(self) -> Settings:
-        """The settings for all projects of this person."""
-        return opening.settings_in_force(self.settings)
-
     @property
     def actor(self) -> Actor:
         return Actor(role=self.role, name="user")

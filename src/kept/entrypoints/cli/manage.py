@@ -39,6 +39,8 @@ _UPKEEP_DONE = {
     "pack": ("is packed", "would be packed"),
 }
 
+_session_option = click.option("--session", metavar="ID", help="Only in this session.")
+
 
 @command
 @click.option("--all", "resolved", is_flag=True, help="Include settled conflicts.")
@@ -154,7 +156,7 @@ def allow_command(invocation: Invocation, *, value: str, note: str) -> None:
 
 
 @command
-@click.option("--session", metavar="ID", help="Only in this session.")
+@_session_option
 def off_command(invocation: Invocation, *, session: str | None) -> None:
     """Commands that you run yourself (remember, recall …) still work."""
     with invocation.open() as memory:
@@ -164,7 +166,7 @@ def off_command(invocation: Invocation, *, session: str | None) -> None:
 
 
 @command
-@click.option("--session", metavar="ID", help="Only in this session.")
+@_session_option
 def on_command(invocation: Invocation, *, session: str | None) -> None:
     with invocation.open() as memory:
         was_paused = memory.pauses.resume(session)
@@ -217,7 +219,8 @@ def review_command(
         else:
             review = memory.reviews.list(limit=limit, reasons=reasons)
             if only_list or not review.findings or not invocation.can_pick():
-                invocation.answer(_review_document(review), _review_lines(review))
+                findings = [_finding_document(finding) for finding in review]
+                invocation.answer(msgspec.to_builtins(review) | {"findings": findings}, _review_lines(review))
                 return
             chosen = _asked(review, invocation)
         changed = memory.reviews.apply(chosen)
@@ -277,11 +280,6 @@ def _answer_applied(invocation: Invocation, chosen: Sequence[Decision], changed:
         {"decision": decision, "memory": as_document(memory)} for decision, memory in zip(chosen, changed, strict=True)
     ]
     invocation.answer({"applied": applied}, lines)
-
-
-def _review_document(review: Review) -> dict[str, Any]:
-    document: dict[str, Any] = msgspec.to_builtins(review)
-    return document | {"findings": [_finding_document(finding) for finding in review]}
 
 
 def _finding_document(finding: ReviewFinding) -> dict[str, Any]:

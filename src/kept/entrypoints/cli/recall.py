@@ -14,7 +14,7 @@ from kept.entrypoints.cli.wording import as_document, local, memory_lines, name_
 from kept.errors import InvalidInput, KeptError
 from kept.memory import Kept
 from kept.memory.read import SCOPES, Explained, RecallScope
-from kept.model import Briefing, Hit, Miss, Recalled, Section
+from kept.model import Briefing, Hit, Miss, Recalled
 from kept.tables import PROFILES
 
 SHOWN_OF_A_MISS = 100  # characters
@@ -220,14 +220,12 @@ def briefing_command(invocation: Invocation, *, prompt: tuple[str, ...], **wante
         briefing = Briefing(error=str(error))
     if briefing.error and not invocation.as_json:
         invocation.tell(briefing.error)
-    document = msgspec.to_builtins(briefing) | {"sections": [_section_document(one) for one in briefing.sections]}
+    document = msgspec.to_builtins(briefing)
+    for section, its_document in zip(briefing.sections, document["sections"], strict=True):
+        its_document["entries"] = [
+            {"ref": entry.ref, "why": entry.why, "memory": as_document(entry.memory)} for entry in section.entries
+        ]
     invocation.answer(document, str(briefing).split("\n") if str(briefing) else [])
-
-
-def _section_document(section: Section) -> dict[str, Any]:
-    document: dict[str, Any] = msgspec.to_builtins(section)
-    entries = [{"ref": entry.ref, "why": entry.why, "memory": as_document(entry.memory)} for entry in section.entries]
-    return document | {"entries": entries}
 
 
 @command

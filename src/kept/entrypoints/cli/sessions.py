@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import click
 import msgspec
@@ -12,8 +12,7 @@ from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import ago, counted, local
 from kept.errors import NotFound
 from kept.memory import Kept
-from kept.memory.sessions import Flushed, OpenSession
-from kept.memory.store import ImportedTranscript
+from kept.memory.sessions import OpenSession
 from kept.model import Message, Session
 from kept.projects.files import to_line
 
@@ -27,7 +26,10 @@ def session_command() -> None:
 def list_sessions(invocation: Invocation) -> None:
     """Show the sessions of this project, oldest first."""
     with invocation.open() as memory:
-        found = [(session, _count(memory, session)) for session in memory.sessions()]
+        found = [
+            (session, 0 if session.packed_at else len(memory.session(session.name).messages()))
+            for session in memory.sessions()
+        ]
     lines: list[Line] = [
         (
             Strong(session.name),
@@ -40,10 +42,6 @@ def list_sessions(invocation: Invocation) -> None:
         lines.append("There are no sessions here yet. `kept import claude-code` imports some.")
     documents = [{**msgspec.to_builtins(session), "messages": count} for session, count in found]
     invocation.answer({"sessions": documents}, lines)
-
-
-def _count(memory: Kept, session: Session) -> int:
-    return len(memory.session(session.name).messages()) if session.packed_at is None else 0
 
 
 def _state(session: Session) -> str:
@@ -119,12 +117,8 @@ def finish_session(invocation: Invocation, *, id: str) -> None:
     """End a session: store its findings and a summary, and promote memories that proved useful."""
     with invocation.open() as memory:
         done = _open(memory, id).finish()
-    invocation.answer(done, [_flushed(done)])
-
-
-def _flushed(done: Flushed) -> str:
-    parts = [counted(done.findings, "new finding"), f"{done.promoted} promoted"]
-    return f"{', '.join(parts)}{f', summary [id:{done.summary}]' if done.summary else ''}."
+    summary = f", summary [id:{done.summary}]" if done.summary else ""
+    invocation.answer(done, [f"{counted(done.findings, 'new finding')}, {done.promoted} promoted{summary}."])
 
 
 @session_command.command("compact")
@@ -176,20 +170,12 @@ def import_command(invocation: Invocation, *, program: str, path: str | None, si
     with invocation.open() as memory:
         moment = since.replace(tzinfo=invocation.zone or UTC) if since is not None else None
         done = memory.import_transcripts(program, place, since=moment, progress=tell)
-    invocation.answer({"files": done}, _import_lines(done))
-
-
-def _import_lines(done: list[ImportedTranscript]) -> list[Line]:
-    lines: list[Line] = [
-        (Strong(one.session or "?"), f"  {counted(one.added, 'new message')}", Dim(f"  {_rest(one)}"))
-        for one in done
-        if one.added
-    ]
+    lines: list[Line] = []
+    for one in done:
+        if one.added:
+            rest = [f"{one.known} known" if one.known else "", f"{one.skipped} unreadable" if one.skipped else ""]
+            about = Dim(f"  {', '.join(filter(None, rest))}")
+            lines.append((Strong(one.session or "?"), f"  {counted(one.added, 'new message')}", about))
     added = sum(one.added for one in done)
     lines.append(f"{counted(added, 'message')} from {counted(len(done), 'file')}. `kept session list` shows them.")
-    return lines
-
-
-def _rest(one: ImportedTranscript) -> str:
-    parts: list[Any] = [f"{one.known} known" if one.known else "", f"{one.skipped} unreadable" if one.skipped else ""]
-    return ", ".join(part for part in parts if part)
+    invocation.answer({"files": done}, lines)

@@ -12,11 +12,11 @@ from kept.entrypoints.cli.frame import group
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import counted, memories, progress, vector_line
 from kept.errors import InvalidInput
-from kept.memory.opening import project_settings_file
+from kept.memory.opening import project_settings_file, settings_in_force
 from kept.model import GLOBAL
 from kept.projects import config
 from kept.projects.registry import Project
-from kept.settings import Resolved, Settings, fields, flat
+from kept.settings import Resolved, fields, flat
 
 ON = "On: recall also compares meanings."
 OFF = "Off: recall compares words only."
@@ -211,12 +211,9 @@ def switch_off(invocation: Invocation) -> None:
 def show_status(invocation: Invocation) -> None:
     """Show whether it is on, and how many memories have a vector."""
     with invocation.open() as memory:
-        states, is_on = memory.vectors.status(), _is_on(memory.settings)
+        states = memory.vectors.status()
+        is_on = "hybrid" in (memory.settings.search_provider, memory.settings.profile)
     _answer_vectors(invocation, states, ON if is_on else f"{OFF} `kept vectors on` switches it on.", is_on=is_on)
-
-
-def _is_on(settings: Settings) -> bool:
-    return "hybrid" in (settings.search_provider, settings.profile)
 
 
 def _set(invocation: Invocation, values: Mapping[str, str]) -> None:
@@ -305,7 +302,7 @@ def merge_projects(invocation: Invocation, *, source: str, into: str) -> None:
         source,
         into,
         actor=invocation.actor,
-        settings=invocation.settings_in_force(),
+        settings=settings_in_force(invocation.settings),
         clock=invocation.clock,
     )
     lines: list[Line] = [

@@ -32,9 +32,7 @@ def list_tasks(invocation: Invocation, *, milestone: str | None, archived: bool)
     """List the tasks of this project, by priority."""
     with invocation.open() as memory:
         tasks = memory.tasks(milestone=milestone, archived=archived)
-    lines: list[Line] = [
-        (Strong(task.name), f" {task.state}: ", _first_line(task), Dim(f"  {_about(task)}")) for task in tasks
-    ]
+    lines: list[Line] = [(*_title(task), Dim(f"  {_about(task)}")) for task in tasks]
     if not tasks:
         is_filtered = milestone is not None or not archived
         lines.append(
@@ -43,8 +41,8 @@ def list_tasks(invocation: Invocation, *, milestone: str | None, archived: bool)
     invocation.answer({"tasks": [task_document(task) for task in tasks]}, lines)
 
 
-def _first_line(task: Task) -> str:
-    return task.description.split("\n")[0] or "(no description)"
+def _title(task: Task) -> tuple[str, ...]:
+    return Strong(task.name), f" {task.state}: ", task.description.split("\n")[0] or "(no description)"
 
 
 def _about(task: Task) -> str:
@@ -75,7 +73,6 @@ def _open(memory: Kept, id: str) -> OpenTask:
 
 
 def _in_full(task: Task, invocation: Invocation) -> list[Line]:
-    first, *rest = task.description.split("\n")
     rows = {
         "milestone": task.milestone or "",
         "priority": "" if task.priority is None else str(task.priority),
@@ -84,8 +81,8 @@ def _in_full(task: Task, invocation: Invocation) -> list[Line]:
         "ended": "" if task.completed_at is None else local(task.completed_at, invocation.zone),
     }
     return [
-        (Strong(task.name), f" {task.state}: ", first or "(no description)"),
-        *(("    ", line) for line in rest),
+        _title(task),
+        *(("    ", line) for line in task.description.split("\n")[1:]),
         *(("    - ", criterion.replace("\n", " ")) for criterion in task.acceptance_criteria),
         *field_lines(rows),
     ]
