@@ -565,3 +565,27 @@ def test_the_record_of_a_sweep_may_be_long(path: Path) -> None:
     gaps = [Gap(number, 100, 200, bytes(16)) for number in range(1, 20_000)]
     _note_gaps(path, None, gaps)
     assert _noted_gaps(path) == gaps
+
+
+def test_links_and_counters_on_pages_in_doubt_are_dropped_not_sealed(path: Path) -> None:
+    """Nothing proves a link or a counter, so a repair must not give their changed pages a fitting checksum."""
+    storage = filled(path, 10)
+    with storage.bookkeeping() as notes:
+        assert notes is not None
+        notes.link([1, 2, 3], START)
+        notes.count({"refused:chatter": 7})
+    storage.close()
+    connection = behind(path)
+    root: Any = connection.execute("select rootpage from sqlite_schema where name = 'memory_links'").get
+    connection.close()
+    at = path.read_bytes().index(b"2026", (root - 1) * PAGE)
+    flip(path, at)
+    findings = health.repair(path, now=START)
+    assert ("note", "Dropped, because they could not be checked: links.") in [(f.level, f.message) for f in findings]
+    assert problems(path) == {}
+    storage = SqliteStorage(path)
+    with storage.reading() as reader:
+        assert reader.links(1) == []
+        assert reader.counters() == {"refused:chatter": 7}
+        assert reader.count() == 10
+    storage.close()

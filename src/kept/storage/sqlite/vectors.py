@@ -107,6 +107,13 @@ def choose_model(connection: apsw.Connection, model: str | None) -> None:
         connection.execute("insert into vectorless (id) select id from memories")
 
 
+def make_again(connection: apsw.Connection) -> None:
+    """Drop every vector, and let every memory wait for one if a model is chosen. Call it inside a transaction."""
+    model: Any = connection.execute(f"select {_MODEL}").get
+    connection.execute("delete from vectors")
+    choose_model(connection, model)
+
+
 def save(connection: apsw.Connection, model: str, made: Sequence[tuple[Memory, bytes]]) -> None:
     """Keep vectors, each if its memory still has that text. Call it inside a transaction."""
     if connection.execute(f"select {_MODEL}").get != model:

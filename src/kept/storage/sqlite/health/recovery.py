@@ -5,7 +5,8 @@ never changed, deleted or replaced before a synced copy of it lies beside it. On
 indexes are rebuilt, and pages get the checksum of what they hold.
 """
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -25,10 +26,20 @@ from kept.storage.sqlite.health.check import BESIDE, CHECKSUMS, INDEXES, NOT_CHE
 from kept.storage.sqlite.health.history import ids_of, sound_row
 from kept.storage.sqlite.health.salvage import build, salvage
 from kept.storage.sqlite.pages import Image, wal_of
+from kept.storage.sqlite.reader import COUNTER
 from kept.storage.sqlite.schema import AllOrNothing
+
+log = logging.getLogger("kept")
 
 _COPY_BYTES = 1024 * 1024
 _DERIVED = frozenset({"index", "statistics", "vectors", "words"})  # can be rebuilt inside the file
+# Notes that no checksum, journal or index proves, and the tables and indexes that hold them.
+_NOTES = {
+    "links": {"memory_links", "memory_links_back"},
+    "counters": {"meta"},
+    "vectors": {"vectors", "vector_signs", "vectorless"},
+}
+_NOTES_GROW_AGAIN = "They are made again as Kept is used. No memory is affected."
 _NOT_OURS = frozenset({"sqlite", "disk", "permissions"})  # nothing that another file would cure
 
 
@@ -63,7 +74,9 @@ def seal_if_whole(path: Path, *, now: datetime) -> bool:
     Raises Busy when another process keeps writing, so that not everything could be checked.
     """
     if pages.bad_pages(path) and _is_whole_but_for_checksums(path, now):
-        _seal(path)
+        for finding in _seal(path):
+            if finding.level == "note":
+                log.warning("%s: %s %s", path, finding.message, finding.hint)
     return not pages.bad_pages(path)
 
 
@@ -92,20 +105,46 @@ def _close_to_others(path: Path) -> Iterator[Finding]:
 
 
 def _seal(path: Path) -> list[Finding]:
-    """Each row, event and index was compared with what it must be, and found right: so is every page."""
+    """Each row, event and index was compared with what it must be, and found right: so is every page.
+
+    Links, counters and vectors have nothing to be compared with. Those on pages in doubt are dropped first.
+    """
     with _turn(path), translated(path):
         connection = connect(path, is_verified=False)
         try:
+            with AllOrNothing(connection):
+                wrong = pages.bad_pages(path)
+                dropped = _drop_notes(connection, wrong)
             connection.execute("begin immediate")  # so that no page goes into the WAL while it is sealed
-            wrong = pages.bad_pages(path)
-            pages.seal(path, wrong)
+            pages.seal(path, pages.bad_pages(path))
             connection.execute("rollback")
         finally:
             connection.close()
     if not wrong:
         return []  # somebody else was first
     message = f"The content was right, but the checksum was not. Corrected: {named('page', wrong)}."
-    return [Finding("ok", CHECKSUMS, message)]
+    lost = [
+        Finding("note", "notes", f"Dropped, because they could not be checked: {what}.", _NOTES_GROW_AGAIN)
+        for what in dropped
+    ]
+    return [Finding("ok", CHECKSUMS, message), *lost]
+
+
+def _drop_notes(connection: apsw.Connection, wrong: Collection[int]) -> list[str]:
+    """Drop the links, counters and vectors that have a page among these, and say which."""
+    try:
+        sql = "select distinct s.name from dbstat s join json_each(?) on s.pageno = value"
+        in_doubt = {str(name) for (name,) in connection.execute(sql, (rows.json_text([*wrong]),))}
+    except apsw.SQLError:  # this SQLite was built without dbstat
+        in_doubt = {name for names in _NOTES.values() for name in names} if wrong else set()
+    dropped = [what for what, names in _NOTES.items() if in_doubt & names]
+    if "links" in dropped:
+        connection.execute("delete from memory_links")
+    if "counters" in dropped:
+        connection.execute("delete from meta where substr(name, 1, ?) = ?", (len(COUNTER), COUNTER))
+    if "vectors" in dropped:
+        vectors.make_again(connection)
+    return dropped
 
 
 def _rebuild_indexes(path: Path) -> list[Finding]:
