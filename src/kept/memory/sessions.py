@@ -215,9 +215,7 @@ class OpenSession:
         folder = self._context.spaces.sessions_folder()
         if folder is not None:
             with self._storage.reading() as reader:
-                self._mirrored = mirror_session(
-                    folder, self.id, lambda n: reader.messages(self.id, after=n), self._mirrored
-                )
+                self._mirrored = mirror_session(folder, reader, self.id, self._mirrored)
 
     def flush(self, summarizer: Summarizer | None = None) -> Flushed:
         """Store the findings and a summary of the session so far, before a host compacts. Safe to repeat."""

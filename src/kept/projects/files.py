@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -170,10 +170,8 @@ class Mirrored(NamedTuple):
     lines: int
 
 
-def mirror_session(
-    folder: Path, session: str, messages_after: Callable[[int], Sequence[Message]], known: Mirrored | None = None
-) -> Mirrored:
-    """Bring the file of a session up to date; `messages_after(n)` gives the messages that follow the n-th.
+def mirror_session(folder: Path, reader: Reader, session: str, known: Mirrored | None = None) -> Mirrored:
+    """Append the messages that the file of a session lacks.
 
     Only lines written after `known`, the answer of an earlier call, are counted.
     """
@@ -183,7 +181,7 @@ def mirror_session(
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | NO_FOLLOW, FILE_MODE)
         try:
             found = _whole_lines(fd, known)
-            missing = messages_after(found.lines)
+            missing = reader.messages(session, after=found.lines)
             if not missing:
                 return found
             lines = b"".join(msgspec.json.encode(to_line(message)) + b"\n" for message in missing)

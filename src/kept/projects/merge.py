@@ -8,13 +8,12 @@ uid. So an interrupted merge can be run again, and nothing is ever in neither.
 import secrets
 from collections.abc import Mapping, Sequence
 from datetime import UTC
-from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
 
 from kept import access
-from kept.model import Actor, Alias, Allowance, Conflict, Memory, Message, Session, Task, replace
+from kept.model import Actor, Alias, Allowance, Conflict, Memory, Session, Task, replace
 from kept.ports import ANYWHERE, LIVE, Clock, Reader, Stamp, Storage, Transaction, Where
 from kept.projects import Projects, refuse_same
 from kept.projects.files import mirror_session, write_session_index
@@ -129,13 +128,9 @@ def _move_sessions(giver: Storage, taker: Storage, names: Mapping[str, str], sta
 def _mirror(taker: Storage, folder: Path) -> None:
     """Bring the files of all unpacked sessions up to date, which costs little where nothing is new."""
     with taker.reading() as reader:
-
-        def messages_after(n: int, session: str) -> list[Message]:
-            return reader.messages(session, after=n)
-
         for session in reader.all(Session):
             if session.packed_at is None:
-                mirror_session(folder, session.name, partial(messages_after, session=session.name))
+                mirror_session(folder, reader, session.name)
         write_session_index(folder, reader)
 
 

@@ -22,8 +22,8 @@ from kept.writing.admit import is_chatter
 from kept.writing.extraction.edits import Edits, edits_in
 from kept.writing.extraction.failures import (
     MAX_MESSAGE_CHARS,
+    Failure,
     Failures,
-    Resolution,
     command_in,
     error_message,
     signature_of,
@@ -138,8 +138,8 @@ class _Conversation:
         command = command_in(self._calls.popleft()) if self._calls else None
         if command is None:
             return
-        for resolution in self._failures.ran(command, message.content):
-            yield self._resolved(resolution, message)
+        for failure in self._failures.ran(command, message.content):
+            yield self._resolved(failure, message)
         subject = compiled(_COMMIT).search(command) if compiled(_COMMITTED).search(message.content[:500]) else None
         if subject:
             content, kind = finished(f"Committed: {subject[1]}"), "progress"
@@ -179,18 +179,18 @@ class _Conversation:
             tags=(rule.tag,) if rule.tag else (),
         )
 
-    def _resolved(self, resolution: Resolution, message: Message) -> Extracted:
+    def _resolved(self, failure: Failure, message: Message) -> Extracted:
         """The error, where it was, what made it go away, and the last explanation that was given."""
-        failure, changed = resolution.failure, resolution.changed
+        changed = failure.changed
         place = self._edits.relative(failure.place) if failure.place else f"`{failure.command}`"
         place = next((path for path in changed if path.endswith(f"/{place}")), place)
         if changed:
             fix = f"changing {', '.join(changed[:3])}" + (" and others" if len(changed) > 3 else "")
         else:
-            fix = f"running `{resolution.ran[-1]}`"
+            fix = f"running `{failure.ran[-1]}`"
         content = self._edits.shorten(f"Error {failure.message.rstrip('.')} in {place}: fixed by {fix}.")
-        if resolution.said and len(content) + len(resolution.said[-1]) < MAX_CHARS:
-            content += f" {finished(own_words(resolution.said[-1]))}"
+        if failure.said and len(content) + len(failure.said[-1]) < MAX_CHARS:
+            content += f" {finished(own_words(failure.said[-1]))}"
         files = dict.fromkeys((*changed, place) if failure.place else changed)
         return _extracted(
             message,

@@ -151,22 +151,18 @@ _LOOKING = frozenset(
 _LOOKING_WORDS = frozenset("logs log status show diff describe get list ready".split())
 
 
-class Failure(Struct, frozen=True):
-    """An error as a command reported it."""
+class Failure(Struct):
+    """An error as a command reported it, and the changes, commands and explanations since then."""
 
     signature: str
     message: str
     place: str | None
     command: str
-
-
-class Resolution(Struct, frozen=True):
-    """The changes, commands and explanations between an error and the run without it."""
-
-    failure: Failure
-    changed: tuple[str, ...]
-    ran: tuple[str, ...]
-    said: tuple[str, ...]
+    words: tuple[str, ...]  # of the command
+    changed: list[str] = []
+    ran: list[str] = []
+    said: list[str] = []
+    is_gone: bool = False
 
 
 def command_in(call: Message) -> str | None:
@@ -201,20 +197,11 @@ def shown(command: str) -> str:
     return " ".join(compiled(r"\s*2>&1|\s*\|\s*(?:tail|head)\b.*$").sub("", command.strip()).split())[:120]
 
 
-class _Open(Struct):
-    failure: Failure
-    words: tuple[str, ...]
-    changed: list[str] = []
-    ran: list[str] = []
-    said: list[str] = []
-    is_gone: bool = False
-
-
-def _covers(words: tuple[str, ...], earlier: _Open) -> bool:
+def _covers(words: tuple[str, ...], earlier: Failure) -> bool:
     """Whether a command would meet the earlier error again: the same one, a wider one, or one for the failing file."""
     if words[0] != earlier.words[0]:
         return False
-    is_for_the_file = _last_part(earlier.failure.place or "") in words and set(earlier.words) < set(words)
+    is_for_the_file = _last_part(earlier.place or "") in words and set(earlier.words) < set(words)
     return set(words) <= set(earlier.words) or is_for_the_file
 
 
@@ -226,7 +213,7 @@ class Failures:
     """The errors of one conversation, from their first appearance to the run without them."""
 
     def __init__(self) -> None:
-        self._open: dict[str, _Open] = {}
+        self._open: dict[str, Failure] = {}
 
     @property
     def are_open(self) -> bool:
@@ -245,7 +232,7 @@ class Failures:
             if not each.is_gone:
                 each.said = [*each.said, *sentences][-MAX_SAID:]
 
-    def ran(self, command: str, output: str) -> list[Resolution]:
+    def ran(self, command: str, output: str) -> list[Failure]:
         """The errors that this command, which has just ended, resolved."""
         words = command_words(command)
         failed = has_failed(output) if words else None
@@ -262,10 +249,10 @@ class Failures:
                     each.ran.append(shown(command))
                 continue
             del self._open[signature]
-            if not each.changed and shown(command) != each.failure.command:
+            if not each.changed and shown(command) != each.command:
                 each.ran.append(shown(command))
             if each.changed or each.ran:
-                resolved.append(Resolution(each.failure, tuple(each.changed), tuple(each.ran), tuple(each.said)))
+                resolved.append(each)
         return resolved
 
     def _fail(self, command: str, words: tuple[str, ...], output: str) -> None:
@@ -274,11 +261,11 @@ class Failures:
             return
         signature = signature_of(message)
         for each in self._open.values():
-            if each.failure.signature != signature and _covers(words, each):
+            if each.signature != signature and _covers(words, each):
                 each.is_gone = True  # another error now: what was done has helped, if the command passes in the end
         known = self._open.pop(signature, None)
         while len(self._open) >= MAX_OPEN:
             del self._open[next(iter(self._open))]
-        failure = Failure(signature, message, place_of(output), shown(command))
         # Changes made before the error came back did not help; explanations may still hold.
-        self._open[signature] = _Open(failure, words, said=list(known.said) if known else [])
+        said = known.said if known else []
+        self._open[signature] = Failure(signature, message, place_of(output), shown(command), words, said=said)

@@ -40,7 +40,6 @@ class SentenceRule(Struct, frozen=True):
     `is_intent`: the user wants it to be kept or followed. `is_headed`: the lines are about the headings above it.
     """
 
-    name: str
     lines: str = ""
     kind: str = ""
     tag: str | None = None
@@ -197,7 +196,7 @@ def _parsed(table: str) -> dict[str, SentenceRule]:
         kind, *marks = words.split() or [""]
         tag = "correction" if "correction" in marks else None
         is_intent, is_headed = "intent" in marks, "headed" in marks
-        rules[name] = SentenceRule(name, kind=kind, tag=tag, is_intent=is_intent, is_headed=is_headed)
+        rules[name] = SentenceRule(kind=kind, tag=tag, is_intent=is_intent, is_headed=is_headed)
     return rules
 
 
