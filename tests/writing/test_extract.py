@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kept.model import Draft, Message
-from kept.writing.extraction import Extracted, error_message, extract, signature_of
+from kept.writing.extraction import Extracted, extract
+from kept.writing.extraction.failures import error_message, signature_of
 from tests.writing.conversation import CONVERSATION, PLANTED, REVIEWED, Planted
 
 EXTRACTED = extract(CONVERSATION)

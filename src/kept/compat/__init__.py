@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from kept.compat.backends import ContextItem, InMemoryBackend, MemoryBackend, StorageBackend
 from kept.recall.briefing import fitting_shared
 from kept.tables import BRIEFING_SHARES
-from kept.writing.extraction import signature_of
+from kept.writing.extraction.failures import signature_of
 
 __all__ = [
     "ContextAssembler",

@@ -20,14 +20,7 @@ from kept.tables import IMPORTANCE_BY_KIND, by_kind
 from kept.text import compiled
 from kept.writing.admit import is_chatter
 from kept.writing.extraction.edits import Edits, edits_in
-from kept.writing.extraction.failures import (
-    MAX_MESSAGE_CHARS,
-    Failure,
-    Failures,
-    command_in,
-    error_message,
-    signature_of,
-)
+from kept.writing.extraction.failures import Failure, Failures, command_in
 from kept.writing.extraction.rules import SentenceRule, Speaker, explains, rule_for
 from kept.writing.extraction.statements import (
     Sentence,
@@ -38,16 +31,6 @@ from kept.writing.extraction.statements import (
     sentences,
     statement,
 )
-
-__all__ = [
-    "MAX_MESSAGE_CHARS",
-    "Extracted",
-    "Summarizer",
-    "error_message",
-    "extract",
-    "signature_of",
-    "summarize",
-]
 
 MAX_CHARS = 500
 MAX_FILES = 5
