@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from kept import journal, worth
 from kept.errors import Busy, KeptError
 from kept.memory.context import BATCH, Context
-from kept.model import Memory, Message, Session
+from kept.model import Memory, Session
 from kept.ports import Reader, Stamp, Storage, Where
 from kept.projects.files import remove_mirror, write_session_index
 from kept.storage.shared import pages_of, random_hex
@@ -91,8 +91,7 @@ class Round(Struct, eq=False):
     def pack(self, folder: Path | None) -> None:
         """Compress the sessions that have been silent for long, and take their files out of `folder`."""
         with self.storage.reading() as reader:
-            sessions = reader.all(Session)
-            silent = [one for one in sessions if self._is_to_pack(one, _last_message(reader, one))]
+            silent = [session for session in reader.all(Session) if self._is_to_pack(reader, session)]
         for session in silent:
             if self.is_dry_run or self._pack(session):
                 reason = f"nothing was said for {self.rules.session_retention_days} days"
@@ -109,13 +108,17 @@ class Round(Struct, eq=False):
     def _pack(self, session: Session) -> bool:
         with self.storage.writing(self._stamp()) as tx:
             current = tx.session(session.name)
-            if current is None or not self._is_to_pack(current, _last_message(tx, current)):
+            if current is None or not self._is_to_pack(tx, current):
                 return False
             tx.pack(current.name)
             tx.put(replace(current, packed_at=self.now), "pack")
         return True
 
-    def _is_to_pack(self, session: Session, last: Message | None) -> bool:
+    def _is_to_pack(self, reader: Reader, session: Session) -> bool:
+        if session.packed_at is not None:
+            return False
+        end = reader.last_number(session.name)
+        last = next(iter(reader.messages(session.name, after=end - 1)), None)
         return decisions.is_to_pack(session, last, self.now, self.rules)
 
     def _decide(self, memory: Memory) -> UpkeepDecision | None:
@@ -164,13 +167,6 @@ def _decided(
 ) -> list[UpkeepDecision]:
     memories = (reader.get(Memory, id) for id in ids)
     return [found for memory in memories if memory is not None and (found := decide(memory)) is not None]
-
-
-def _last_message(reader: Reader, session: Session) -> Message | None:
-    if session.packed_at is not None:
-        return None
-    last = reader.last_number(session.name)
-    return next(iter(reader.messages(session.name, after=last - 1)), None)
 
 
 EVERY_HOURS = 1  # at an opening, a new round is begun

@@ -76,14 +76,10 @@ def _command_line(invocation: Invocation, *words: str) -> str:
     """A command line that can be copied as it is, for the same home and project."""
     import shlex
 
-    options = [
-        word
-        for option, value in (("--home", invocation.home), ("--project", invocation.project))
-        if value is not None
-        for word in (option, value)
-    ]
-    role = ["--as", invocation.role] if invocation.role != "project" else []
-    return shlex.join(["kept", *words, *options, *role])
+    role = None if invocation.role == "project" else invocation.role
+    options = (("--home", invocation.home), ("--project", invocation.project), ("--as", role))
+    given = [word for option, value in options if value is not None for word in (option, value)]
+    return shlex.join(["kept", *words, *given])
 
 
 @command
