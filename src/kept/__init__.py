@@ -63,6 +63,8 @@ else:
             if name in names.split():
                 value = globals()[name] = getattr(import_module(f"kept.{module}"), name)
                 return value
+        if name in ("errors", "model", "ports", "settings"):  # `kept.errors.Busy` works without an import of its own
+            return import_module(f"kept.{name}")
         raise AttributeError(f"module 'kept' has no attribute {name!r}")
 
     def __dir__():

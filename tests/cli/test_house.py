@@ -155,6 +155,19 @@ def test_the_doctor_finds_a_healthy_store_well(shell: Shell) -> None:
     assert {finding["level"] for store in document["stores"] for finding in store["findings"]} <= {"ok", "note"}
 
 
+def test_the_doctor_checks_the_stores_although_a_settings_file_is_broken(shell: Shell) -> None:
+    shell("remember", "one")
+    [database] = shell.home.glob("projects/*/kept.db")
+    database.with_name("settings.toml").write_text("x = = [")
+    result = shell.type("doctor")
+    assert result.exit_code == 1
+    assert "problem: " in result.stdout.splitlines()[0]
+    assert "settings.toml" in result.stdout.splitlines()[0].replace("\n", "")
+    assert "ok: " in result.stdout
+    document = json.loads(shell.type("doctor", "--json").stdout)
+    assert (document["healthy"], len(document["stores"])) == (False, 1)
+
+
 def test_the_doctor_finds_damage_and_can_mend_it(shell: Shell) -> None:
     for number in range(30):
         shell("remember", f"The statement with number {number}")

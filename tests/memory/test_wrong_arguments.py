@@ -33,6 +33,9 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[kept.Kept
         (lambda m: m.history(limit=-1), "limit must be a whole number from 0 to 2,147,483,647, got -1"),
         (lambda m: m.history(limit=10**30), "limit must be a whole number"),
         (lambda m: m.erase(b"1"), "is not a memory ref"),
+        (lambda m: m.erase(None), "is not a memory ref"),
+        (lambda m: m.erase(1.5), "is not a memory ref"),
+        (lambda m: m.erase({}), "is not a memory ref"),
     ],
 )
 def test_a_wrong_argument_is_an_error_and_changes_nothing(

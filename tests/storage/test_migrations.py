@@ -14,9 +14,9 @@ from kept import journal, text
 from kept.errors import Corrupt, InvalidInput, KeptError, SchemaTooNew, StorageError
 from kept.model import Alias, Conflict, Memory
 from kept.ports import ANYWHERE, Where
-from kept.storage.sqlite import SqliteStorage, backup, schema
+from kept.storage.sqlite import SqliteStorage, backup, health, schema
 from tests.behind import behind
-from tests.builders import memory, stamp
+from tests.builders import START, memory, stamp
 from tests.upgrades import make
 
 ADDS_A_COLUMN = schema.Migration(2, "0002_mood.sql", "alter table memories add column mood text;")
@@ -51,6 +51,7 @@ def contents(path: Path) -> list[str]:
 
 def test_the_newest_migration_is_the_latest_schema() -> None:
     assert [step.version for step in schema.migrations()] == list(range(1, schema.LATEST + 1))
+    assert {step.version: step.checksum for step in schema.migrations()} == schema.CHECKSUMS
 
 
 def test_an_older_file_is_upgraded_after_a_backup(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,8 +85,29 @@ def test_a_file_built_by_other_steps_is_not_upgraded(store: Path, monkeypatch: p
     connection.execute("update migrations set checksum = 'of a development version'")
     connection.close()
     teach(monkeypatch, ADDS_A_COLUMN)
-    with pytest.raises(Corrupt, match=r"Schema step 1 .* differs"):
+    with pytest.raises(InvalidInput, match=r"Schema step 1 .* differs"):
         SqliteStorage(store)
+
+
+def test_a_file_built_by_other_steps_is_refused_everywhere_and_left_alone(store: Path, tmp_path: Path) -> None:
+    """Its columns may mean something else: nobody could read what is written there, and a repair would lose all."""
+    ours = tmp_path / "ours.db"
+    SqliteStorage(ours, "project/p1").close()
+    connection = behind(store)
+    connection.execute("update migrations set checksum = 'of a development version'")
+    connection.close()
+    before = store.read_bytes()
+    with pytest.raises(InvalidInput, match=r"Schema step 1 .* differs"):
+        SqliteStorage(store)
+    with pytest.raises(InvalidInput, match=r"Schema step 1 .* differs"):
+        health.repair(store, now=START)
+    storage = SqliteStorage(ours)
+    with pytest.raises(InvalidInput, match=r"Schema step 1 .* differs"):
+        storage.restore_from(store)
+    storage.close()
+    [problem] = [finding for finding in health.examine(store, now=START) if finding.level == "problem"]
+    assert "Open it with that version" in problem.hint
+    assert store.read_bytes() == before
 
 
 def test_a_newer_file_is_refused_and_left_alone(store: Path) -> None:

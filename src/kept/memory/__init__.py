@@ -295,9 +295,9 @@ class Kept:
 
         Several refs are erased in one group and with one cleaning of the files; the receipts come in their order.
         """
-        if isinstance(ref, int | str | bytes):  # bytes would be taken for a list of ids
-            return _write.erase(self.context, [ref])[0]  # type: ignore[list-item]
-        return _write.erase(self.context, ref)
+        if isinstance(ref, Iterable) and not isinstance(ref, str | bytes | Mapping):
+            return _write.erase(self.context, ref)
+        return _write.erase(self.context, [ref])[0]  # type: ignore[list-item]  # which is refused if it is no ref
 
     def promote(self, ref: Ref, to: Tier = "project") -> Receipt:
         """Move a memory to a tier that lives longer: out of its task or session, or into global memory.

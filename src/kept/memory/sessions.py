@@ -309,7 +309,7 @@ class OpenSession:
         flush.
         """
         known = self._unflushed
-        if known.since != flushed:
+        if known.since != flushed or known.upto > before:  # another flush, or an older state was restored
             known = Unflushed(flushed, flushed, 0)
         if known.upto != before:
             with self._storage.reading() as reader:

@@ -68,8 +68,16 @@ def _register() -> None:
         os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
 
 
+def _all_watched() -> list[Forkable]:
+    while True:
+        try:
+            return list(_watched)
+        except RuntimeError:  # another thread has just added one
+            continue
+
+
 def _before() -> None:
-    for store in list(_watched):
+    for store in _all_watched():
         store.before_fork()
         _prepared.append(store)
 

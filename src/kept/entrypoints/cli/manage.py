@@ -14,11 +14,12 @@ from kept.entrypoints.cli.frame import command, group, limit_option, yes_option
 from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import ago, as_document, counted, memories, name_of, size
 from kept.entrypoints.cli.write import given_file, given_text
-from kept.errors import InvalidInput, NotFound
+from kept.errors import InvalidInput, NotFound, SettingsError
 from kept.memory import Kept
 from kept.memory.reviews import REASONS, Decision, Review, ReviewFinding, ReviewReason, parse_decision
 from kept.memory.store import to_document
 from kept.model import GLOBAL, Conflict, Memory
+from kept.settings import Settings
 
 if TYPE_CHECKING:
     from kept.memory.store import Finding
@@ -343,13 +344,19 @@ def doctor_command(invocation: Invocation, *, deep: bool, fix: bool) -> None:
     """It reads every byte that an answer could come from, and changes nothing. The exit code is 1 if there is a
     problem. With --fix it recovers as much as possible and says what is lost.
     """
-    with invocation.open(auto_upkeep=False) as memory:
-        stores = memory.store.doctor(deep=deep, fix=fix)
     lines: list[Line] = []
+    try:
+        memory = invocation.open(auto_upkeep=False)
+    except SettingsError as error:  # a broken settings file must not keep anybody from checking the stores
+        lines.append((Strong("problem: "), f"{error.message} {error.hint}"))
+        memory = msgspec.structs.replace(invocation, settings=Settings()).open(auto_upkeep=False)
+    are_settings_sound = not lines
+    with memory:
+        stores = memory.store.doctor(deep=deep, fix=fix)
     for store in stores:
         lines.append((Strong("Global memory" if store.space == GLOBAL else "This project"), Dim(f"  {store.path}")))
         lines += _check_lines([*store.repaired, *store.findings])
-    is_healthy = all(one.level != "problem" for store in stores for one in store.findings)
+    is_healthy = are_settings_sound and all(one.level != "problem" for store in stores for one in store.findings)
     if not stores:
         lines.append("Nothing is kept here yet, so there is nothing to check.")
     elif is_healthy:

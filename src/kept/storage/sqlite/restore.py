@@ -94,10 +94,10 @@ def _staged(path: Path, source: Path, now: datetime) -> Iterator[Path]:
     with backup.under_another_name(backup.make_folder(path) / "restoring.db") as part:
         with translated(source), backup.opened(source, apsw.SQLITE_OPEN_READONLY) as original:
             version = schema.check_version(original, source)
+            schema.check_steps(original, source)
             backup.copy_database(original, part)
         if version < schema.LATEST:
             with backup.opened(part) as copy:
-                schema.check_checksums(copy, source, schema.migrations())
                 schema.migrate(copy, source, schema.migrations(), now)
         pages.add_checksums(part)
         yield part

@@ -285,7 +285,10 @@ class SqliteStorage:
         with backup.spent(self.path), self._pool.borrow() as connection:
             with leaving_the_wal(connection):
                 schema.check_ownership(connection, self.path)
-                if schema.check_version(connection, self.path) < schema.LATEST:
+                version = schema.check_version(connection, self.path)
+                if version:
+                    schema.check_steps(connection, self.path)
+                if version < schema.LATEST:
                     self._migrate(connection)
                 self._check_nothing_is_lost(connection)
             facts = self._settle_facts(connection, space)
@@ -347,7 +350,6 @@ class SqliteStorage:
                 return  # another process was first
             steps = schema.migrations()
             if version:
-                schema.check_checksums(connection, self.path, steps)
                 backup.back_up_before_migration(connection, self.path, version)
             schema.migrate(connection, self.path, steps, self._now())
             if not version:

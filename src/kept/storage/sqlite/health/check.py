@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from kept import text
-from kept.errors import Busy, KeptError, SettingsError
+from kept.errors import Busy, InvalidInput, KeptError, SettingsError
 from kept.model import NOUNS, Memory
 from kept.storage.lock import Turns
 from kept.storage.messages import from_pack
@@ -205,6 +205,8 @@ def _guarded(name: str, check: Check, checkup: Checkup) -> Iterator[Finding]:
     try:
         with translated(checkup.path):
             yield from check(checkup)
+    except InvalidInput as error:  # another program's file, or another version's
+        yield Finding("problem", name, error.message, error.hint)
     except KeptError as error:
         yield Finding("problem", name, error.message, FIX)
     except _NONSENSE:
@@ -218,7 +220,7 @@ def _check_schema(checkup: Checkup) -> Iterator[Finding]:
         return
     version = schema.check_version(checkup.connection, checkup.path)
     steps = [step for step in schema.migrations() if step.version <= version]
-    schema.check_checksums(checkup.connection, checkup.path, steps)
+    schema.check_steps(checkup.connection, checkup.path)
     expected = apsw.Connection(":memory:")
     try:
         for step in steps:

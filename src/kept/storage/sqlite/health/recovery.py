@@ -7,7 +7,7 @@ indexes are rebuilt, and pages get the checksum of what they hold.
 
 import logging
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -46,14 +46,17 @@ _NOT_OURS = frozenset({"sqlite", "disk", "permissions"})  # nothing that another
 def repair(path: Path, *, now: datetime) -> list[Finding]:
     """Correct what `examine` finds, and report what was done and what is lost.
 
-    Raises Busy when the file is in use, SchemaTooNew when it is of a newer Kept, and Corrupt when nothing could be
-    saved; then it is as it was.
+    Raises Busy when the file is in use, SchemaTooNew or InvalidInput when another version of Kept wrote it, and Corrupt
+    when nothing could be saved; then it is as it was.
     """
     done = list(_close_to_others(path))
     if pages.is_being_swept(path):
         with _turn(path), translated(path):
             erase.recover_sweep(path)
     problems = _problems(path, now)
+    if "schema" in problems and CHECKSUMS not in problems:  # no byte has changed: it is the file of another version
+        with translated(path), closing(look(path)) as connection:
+            schema.check_steps(connection, path)
     if problems & _DERIVED and problems <= _DERIVED | {CHECKSUMS}:
         with _turn(path):
             done += _rebuild_indexes(path)
