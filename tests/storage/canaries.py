@@ -18,7 +18,9 @@ from tests.builders import memory
 LETTERS = "ghjkmnpqrtvwxz"
 HAN = [chr(number) for number in range(0x3400, 0x4D00)]
 WORD_BYTES, PRINT_BYTES, BLOB_BYTES = 6, 16, 8
-_WORD = re.compile(rb"[ghjkmnpqrtvwxz]{6,}|(?:[\xe3\xe4][\x80-\xbf]{2}){2,}")
+# As canaries are written: in lower case, or with a capital first. Any mix of cases would also be found in ids and
+# other binary values, of which a large file has some that read like a canary.
+_WORD = re.compile(rb"[A-Zghjkmnpqrtvwxz][ghjkmnpqrtvwxz]{5,}|(?:[\xe3\xe4][\x80-\xbf]{2}){2,}")
 _PRINT = re.compile(rb"[0-9a-f]{16,}")
 
 
@@ -90,7 +92,7 @@ def found_in(folder: Path, traces: set[bytes], blobs: set[bytes] = frozenset()) 
     for path in sorted(folder.rglob("*")):
         if path.is_file():
             content = path.read_bytes()
-            hits = {*_hits(content.lower(), traces), *(blobs.intersection(_runs(content, BLOB_BYTES)) if blobs else ())}
+            hits = {*_hits(content, traces), *(blobs.intersection(_runs(content, BLOB_BYTES)) if blobs else ())}
             if hits:
                 found[str(path.relative_to(folder))] = hits
     return found
@@ -99,7 +101,7 @@ def found_in(folder: Path, traces: set[bytes], blobs: set[bytes] = frozenset()) 
 def _hits(data: bytes, traces: set[bytes]) -> Iterable[bytes]:
     for pattern, length in ((_WORD, WORD_BYTES), (_PRINT, PRINT_BYTES)):
         for match in pattern.finditer(data):
-            yield from (run for run in _runs(match.group(), length) if run in traces)
+            yield from (run for run in _runs(match.group().lower(), length) if run in traces)
 
 
 def _runs(data: bytes, length: int) -> Iterable[bytes]:
