@@ -55,7 +55,7 @@ def repair(path: Path, *, now: datetime) -> list[Finding]:
             erase.recover_sweep(path)
     problems = _problems(path, now)
     if "schema" in problems and CHECKSUMS not in problems:  # no byte has changed: it is the file of another version
-        with translated(path), closing(look(path)) as connection:
+        with suppress(apsw.Error), closing(look(path)) as connection:  # or it is no file of ours at all
             schema.check_steps(connection, path)
     if problems & _DERIVED and problems <= _DERIVED | {CHECKSUMS}:
         with _turn(path):
