@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kept.errors import Corrupt
 from kept.model import NOUNS, Alias, Conflict, Memory, Source, replace
-from kept.storage.sqlite import SqliteStorage, rows
+from kept.storage.sqlite import SqliteStorage, health, rows
 from tests.behind import behind
 from tests.builders import START, memory, stamp
 
@@ -117,3 +117,24 @@ def test_damaged_small_records_are_named(tmp_path: Path) -> None:
     with storage.reading() as reader, pytest.raises(Corrupt, match="conflict 1 is damaged"):
         reader.all(Conflict)
     storage.close()
+
+
+@pytest.mark.parametrize("change", ["value = replace(value, '3', '1')", "name = 'c0unt:' || substr(name, 7)"])
+def test_a_changed_counter_is_noticed(tmp_path: Path, change: str) -> None:
+    storage = SqliteStorage(tmp_path / "kept.db", "project/p1")
+    for number in (1, 2):
+        with storage.bookkeeping() as notes:
+            assert notes is not None
+            notes.count({"refused:chatter": number})
+    with storage.reading() as reader:
+        assert reader.counters() == {"refused:chatter": 3}
+    storage.close()
+    connection = behind(storage.path)
+    connection.execute(f"update meta set {change} where name like 'count:%'")
+    connection.close()
+    assert [finding for finding in health.examine(storage.path, now=START) if finding.level == "problem"]
+    if change.startswith("value"):
+        storage = SqliteStorage(storage.path)
+        with storage.reading() as reader, pytest.raises(Corrupt, match="A counter"):
+            reader.counters()
+        storage.close()

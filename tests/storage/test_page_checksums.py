@@ -567,8 +567,8 @@ def test_the_record_of_a_sweep_may_be_long(path: Path) -> None:
     assert _noted_gaps(path) == gaps
 
 
-def test_links_and_counters_on_pages_in_doubt_are_dropped_not_sealed(path: Path) -> None:
-    """Nothing proves a link or a counter, so a repair must not give their changed pages a fitting checksum."""
+def test_links_on_pages_in_doubt_are_dropped_not_sealed(path: Path) -> None:
+    """Nothing proves a link, so a repair must not give a page with changed ones a fitting checksum."""
     storage = filled(path, 10)
     with storage.bookkeeping() as notes:
         assert notes is not None

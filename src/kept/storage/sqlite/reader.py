@@ -97,7 +97,7 @@ class SqliteReader(IndexReader, MessageReader, VectorReading):
     def counters(self) -> dict[str, int]:
         sql = "select name, value from meta where substr(name, 1, ?) = ?"
         found = self.view.fetch(sql, (len(COUNTER), COUNTER))
-        return {str(name)[len(COUNTER) :]: int(value) for name, value in found}
+        return {str(name)[len(COUNTER) :]: rows.number_of(name, value) for name, value in found}
 
     def links(self, id: int) -> list[tuple[int, float, datetime]]:
         sql = """

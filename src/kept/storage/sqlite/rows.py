@@ -135,6 +135,19 @@ def checksum(values: Sequence[Any]) -> int:
     return zlib.crc32(_pack(values))
 
 
+def sealed_number(name: str, number: int) -> str:
+    """A counter as it is stored: with a checksum, so that a page which another program wrote can be proved right."""
+    return f"{number} {checksum((name, number))}"
+
+
+def number_of(name: str, sealed: str) -> int:
+    """The counter that `sealed_number` wrote. Raises Corrupt for anything else."""
+    number = str(sealed).partition(" ")[0]
+    if not number.lstrip("-").isdecimal() or sealed != sealed_number(name, int(number)):
+        raise damaged("A counter")
+    return int(number)
+
+
 def to_row(record: Record) -> dict[str, Any]:
     """Column → value, for every column that is written."""
     return dict(zip(_WRITTEN[type(record)], to_values(record), strict=True))

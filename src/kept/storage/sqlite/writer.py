@@ -269,9 +269,10 @@ class SqliteBookkeeping:
         for counter, number in counters.items():
             name = COUNTER + counter
             stored: Any = self._connection.execute("select value from meta where name = ?", (name,)).get
+            before = 0 if stored is None else rows.number_of(name, stored)
             self._connection.execute(
                 "insert into meta (name, value) values (?, ?) on conflict do update set value = excluded.value",
-                (name, str(int(stored or 0) + number)),
+                (name, rows.sealed_number(name, before + number)),
             )
 
     def choose_model(self, model: str | None) -> None:

@@ -283,7 +283,7 @@ def _check_facts(checkup: Checkup) -> Iterator[Finding]:
         yield Finding("problem", "erase", message, FIX)
     for name, value in checkup.connection.execute("select name, value from meta"):
         if str(name).startswith(COUNTER):
-            int(value)
+            rows.number_of(name, value)
         elif name not in _FACTS:
             yield Finding("problem", "space", f"The file has an unknown entry ({name[:40]!r}).", FIX)
     if erase.pending(checkup.connection):

@@ -26,7 +26,6 @@ from kept.storage.sqlite.health.check import BESIDE, CHECKSUMS, INDEXES, NOT_CHE
 from kept.storage.sqlite.health.history import ids_of, sound_row
 from kept.storage.sqlite.health.salvage import build, salvage
 from kept.storage.sqlite.pages import Image, wal_of
-from kept.storage.sqlite.reader import COUNTER
 from kept.storage.sqlite.schema import AllOrNothing
 
 log = logging.getLogger("kept")
@@ -36,7 +35,6 @@ _DERIVED = frozenset({"index", "statistics", "vectors", "words"})  # can be rebu
 # Notes that no checksum, journal or index proves, and the tables and indexes that hold them.
 _NOTES = {
     "links": {"memory_links", "memory_links_back"},
-    "counters": {"meta"},
     "vectors": {"vectors", "vector_signs", "vectorless"},
 }
 _NOTES_GROW_AGAIN = "They are made again as Kept is used. No memory is affected."
@@ -110,7 +108,7 @@ def _close_to_others(path: Path) -> Iterator[Finding]:
 def _seal(path: Path) -> list[Finding]:
     """Each row, event and index was compared with what it must be, and found right: so is every page.
 
-    Links, counters and vectors have nothing to be compared with. Those on pages in doubt are dropped first.
+    Links and vectors have nothing to be compared with. Those on pages in doubt are dropped first.
     """
     with _turn(path), translated(path):
         connection = connect(path, is_verified=False)
@@ -134,7 +132,7 @@ def _seal(path: Path) -> list[Finding]:
 
 
 def _drop_notes(connection: apsw.Connection, wrong: Collection[int]) -> list[str]:
-    """Drop the links, counters and vectors that have a page among these, and say which."""
+    """Drop the links and the vectors if they have a page among these, and say which."""
     try:
         sql = "select distinct s.name from dbstat s join json_each(?) on s.pageno = value"
         in_doubt = {str(name) for (name,) in connection.execute(sql, (rows.json_text([*wrong]),))}
@@ -143,8 +141,6 @@ def _drop_notes(connection: apsw.Connection, wrong: Collection[int]) -> list[str
     dropped = [what for what, names in _NOTES.items() if in_doubt & names]
     if "links" in dropped:
         connection.execute("delete from memory_links")
-    if "counters" in dropped:
-        connection.execute("delete from meta where substr(name, 1, ?) = ?", (len(COUNTER), COUNTER))
     if "vectors" in dropped:
         vectors.make_again(connection)
     return dropped
