@@ -98,7 +98,7 @@ class Knowledge:
         return write.remember(self._context, draft)
 
     def _known(self, where: Where, limit: int | None, *, is_global: bool = False) -> Memories:
-        """Memories of the project, or of global memory, newest first; all of them when there is no limit."""
+        """Memories of the project, or of global memory, newest first. Without a limit, all of them."""
         storage = self._context.readable_tier("global" if is_global else "project")
         if storage is None:
             return []

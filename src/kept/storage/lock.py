@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -488,3 +488,23 @@ if sys.platform == "linux":
     _IN_LINE = _Kind(_try_in_line, _lock_in_line, _unlock)
 else:  # pragma: no cover
     _IN_LINE = _PAST_THE_LINE
+
+
+@contextlib.contextmanager
+def held(path: Path, wait_s: float) -> Iterator[bool]:
+    """Hold the lock file in the block. Yields False, and holds nothing, if another process keeps it that long."""
+    turns = Turns(path)
+    try:
+        try:
+            turns.take(wait_s)
+        except Busy:
+            is_ours = False
+        else:
+            is_ours = True
+        try:
+            yield is_ours
+        finally:
+            if is_ours:
+                turns.end()
+    finally:
+        turns.close()

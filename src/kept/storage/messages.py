@@ -134,9 +134,7 @@ class MessageReader:
 class MessageWriter(MessageReader):
     """Adds, packs and erases messages, for the transaction of any engine."""
 
-    def note_erased(self, session: str) -> None:
-        """Remember that something of a session was erased."""
-        raise NotImplementedError
+    note_erased: Callable[[str], None]  # of the engine's transaction: something of this session was erased
 
     def append(self, messages: Sequence[Message]) -> list[Message]:
         added = []

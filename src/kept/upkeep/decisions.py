@@ -1,8 +1,8 @@
 """Upkeep of each memory and session: quarantine, shelf life, room. Decisions only; the facade carries them out.
 
-Three parts: decide about one memory, note how far a round over all of them has come, and choose the memories that leave
-when there is no room. Rule: a decision depends on nothing but what is stored, the settings and the time. So a dry run
-says exactly what a real run does, and the next run finishes one that was interrupted.
+Three parts: decide about one memory, note how far a round has come, and choose the memories to evict when a limit is
+exceeded. Rule: a decision depends only on stored data, the settings and the time. So a dry run says exactly what a real
+run does, and the next run finishes one that was interrupted.
 """
 
 from collections.abc import Iterable, Mapping

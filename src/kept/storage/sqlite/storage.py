@@ -16,7 +16,7 @@ import apsw
 from kept.errors import Busy, Corrupt, InvalidInput, KeptError, StorageError
 from kept.journal import Salt
 from kept.ports import BackedUp, Restored, Scrubbed, Stamp
-from kept.storage.lock import Turns
+from kept.storage.lock import Turns, held
 from kept.storage.ranking import LOOK_EVERY
 from kept.storage.shared import WRITE_WAIT_S, block, random_hex
 from kept.storage.sqlite import acknowledged, backup, encoding, erase, pages, restore, schema
@@ -193,19 +193,8 @@ class SqliteStorage:
             schema.check_version(connection, self.path)
             return restore.restore(connection, self.path, source, overwrite_newer=overwrite_newer, now=self._now())
 
-    @contextmanager
-    def lease(self, name: str) -> Iterator[bool]:
-        turns = Turns(self.path.with_name(f"{self.path.name}.{name}"))
-        try:
-            turns.take(0)
-        except Busy:
-            yield False
-            return
-        try:
-            yield True
-        finally:
-            turns.end()
-            turns.close()
+    def lease(self, name: str) -> AbstractContextManager[bool]:
+        return held(self.path.with_name(f"{self.path.name}.{name}"), 0)
 
     def describe(self) -> dict[str, Any]:
         with translated(self.path), self._pool.borrow() as connection:

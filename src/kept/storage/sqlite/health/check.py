@@ -7,7 +7,6 @@ against the journal (history.py). A check that was not made is reported.
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,9 +16,9 @@ import msgspec
 from msgspec import Struct
 
 from kept import text
-from kept.errors import Busy, InvalidInput, KeptError, SettingsError
+from kept.errors import InvalidInput, KeptError, SettingsError
 from kept.model import NOUNS, Memory
-from kept.storage.lock import Turns
+from kept.storage.lock import Turns, held
 from kept.storage.messages import from_pack
 from kept.storage.shared import is_tombstone, prepare
 from kept.storage.sqlite import acknowledged, backup, erase, index, messages, pages, rows, schema, vectors
@@ -261,7 +260,7 @@ def _check_checksums(checkup: Checkup) -> Iterator[Finding]:
         message = "The pages of this file have no checksums: a changed byte in an index may go unnoticed."
         yield Finding("note", CHECKSUMS, message, "Run `kept backup FILE`, then `kept restore FILE`, to add them.")
         return
-    with _turn(checkup.path) as has_turn:
+    with held(checkup.path.with_name(f"{checkup.path.name}.lock"), _TURN_WAIT_S) as has_turn:
         if not has_turn:
             yield Finding("note", CHECKSUMS, f"{NOT_CHECKED}, because another process is writing.", "Try again later.")
             return
@@ -375,7 +374,7 @@ def _check_words(checkup: Checkup) -> Iterator[Finding]:
 
 def _check_index(checkup: Checkup) -> Iterator[Finding]:
     """Each full-text index against the rows of its shelf, posting by posting. FTS5 wants a write lock for it."""
-    with _turn(checkup.path) as has_turn:
+    with held(checkup.path.with_name(f"{checkup.path.name}.lock"), _TURN_WAIT_S) as has_turn:
         if not has_turn:
             yield Finding("note", "index", f"{NOT_CHECKED}, because another process is writing.", "Try again later.")
             return
@@ -385,22 +384,6 @@ def _check_index(checkup: Checkup) -> Iterator[Finding]:
         yield Finding("problem", "index", message, REBUILD)
     else:
         yield Finding("ok", "index", "Every search index matches its rows.")
-
-
-@contextmanager
-def _turn(path: Path) -> Iterator[bool]:
-    """Hold the turn in the block. Yields False if another process holds it for too long."""
-    turns = Turns(path.with_name(path.name + ".lock"))
-    try:
-        turns.take(_TURN_WAIT_S)
-    except Busy:
-        yield False
-        return
-    try:
-        yield True
-    finally:
-        turns.end()
-        turns.close()
 
 
 def _is_index_whole(connection: apsw.Connection, shelf: str) -> bool:
