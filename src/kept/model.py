@@ -57,7 +57,7 @@ class Source(Struct, frozen=True, kw_only=True, gc=False):  # holds only names: 
 
 
 class Draft(Struct, frozen=True, kw_only=True):
-    """A statement to remember, before any rule has checked it."""
+    """A statement to remember, before any rule has checked it. `created_at`: when it was said, if that was not now."""
 
     content: str
     kind: str = "fact"
@@ -74,6 +74,7 @@ class Draft(Struct, frozen=True, kw_only=True):
     item_type: str | None = None
     title: str | None = None
     data: dict[str, Any] | None = None
+    created_at: datetime | None = None
 
 
 class Record(Struct, frozen=True, kw_only=True):
@@ -191,7 +192,9 @@ class Session(Record, frozen=True, kw_only=True):
     """A conversation. Messages are only added to it; these are its marks.
 
     `checked` is the number of the last message that was searched for findings, `flushed` of the last message before
-    which findings and a summary were stored.
+    which findings and a summary were stored, `ended` of the last message that a finish took into account. A fork
+    begins with the first `shared` messages of its parent, which are stored once. `summary`, `findings` and `promoted`
+    are the uids of the memories that the last finish left: what they say has its home there.
     """
 
     noun: ClassVar[str] = "session"
@@ -200,9 +203,14 @@ class Session(Record, frozen=True, kw_only=True):
     name: str
     agent: str | None = None
     parent: str | None = None
+    shared: int = 0
+    cwd: str | None = None
     summary: str = ""
+    findings: tuple[str, ...] = ()
+    promoted: tuple[str, ...] = ()
     checked: int = 0
     flushed: int = 0
+    ended: int = 0
     started_at: datetime
     finished_at: datetime | None = None
     packed_at: datetime | None = None
@@ -307,7 +315,8 @@ class Receipt(Struct, frozen=True, kw_only=True):
 class Message(Struct, frozen=True, kw_only=True):
     """One message of a conversation, as it was said. A tool call has a name and an input, a tool result a content.
 
-    A `summary` replaces the messages before it in a compacted view. The storage sets `session` and `n`, its number.
+    A `summary` replaces the messages before it in a compacted view. `is_error`: the result of a tool call that failed.
+    The storage sets `session` and `n`, its number.
     """
 
     id: str
@@ -319,6 +328,7 @@ class Message(Struct, frozen=True, kw_only=True):
     input: dict[str, Any] | None = None
     at: datetime | None = None
     speaker: str | None = None
+    is_error: bool = False
 
 
 class Hit(Struct, frozen=True, kw_only=True):

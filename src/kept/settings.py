@@ -77,6 +77,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     briefing_max_percent: _Percent = 8.0
     briefing_shares: Annotated[Mapping[str, _Points], _choice(BRIEFING_SHARES)] = BRIEFING_SHARES
 
+    session_idle_minutes: Annotated[int, Meta(ge=1, le=525_600)] = 30
     session_retention_days: _Days = 30
     flush_enabled: bool = True
     flush_threshold_tokens: _Count = 80_000
@@ -138,6 +139,7 @@ HELP: Mapping[str, Mapping[str, str]] = {
         "briefing_shares": "Ratio in which the tiers share the tokens of a briefing.",
     },
     "sessions": {
+        "session_idle_minutes": "Minutes of silence after which a session counts as finished.",
         "session_retention_days": "Days until a finished session is compressed; it stays searchable.",
         "flush_enabled": "Whether findings and a summary are stored before a session is compacted.",
         "flush_threshold_tokens": "Tokens in the window at which findings are stored; at compaction at the latest.",

@@ -816,7 +816,10 @@ def promise_a_transcript_is_what_was_said(bench: Bench) -> None:
         added = tx.append([said(1, "Hello", at=START, speaker="Ann"), call])
         other = tx.append([said(1, "Elsewhere", "s2")])
         added += tx.append(
-            [Message(id="t1", role="tool_result", session="s1", content="# Title"), said(2, "ünïcödé 名前")]
+            [
+                Message(id="t1", role="tool_result", session="s1", content="# Title", is_error=True),
+                said(2, "ünïcödé 名前"),
+            ]
         )
     assert [message.n for message in added] == [1, 2, 3, 4]
     assert [message.n for message in other] == [1]

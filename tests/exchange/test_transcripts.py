@@ -146,6 +146,36 @@ def test_brain() -> None:
     assert parsed.skipped == 1
 
 
+def test_a_failed_tool_call_is_imported_as_an_error() -> None:
+    """C31: a rejected commit or a failing hook is told from a success in every format."""
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "hook rejected", "is_error": True}
+    item = {"type": "function_call_output", "call_id": "k"}
+    outputs = ("Exit code: 1\nOutput:\nno", "Exit code: 0\nOutput:\nyes", '{"output":"no","metadata":{"exit_code":2}}')
+    claw = {"type": "message", "id": "1", "message": {"role": "toolResult", "content": "no", "isError": True}}
+    call = {"id": "k", "name": "sh", "args": {}, "result": "no", "status": "error"}
+    parsed = [
+        *claude_code(lines(claude("user", "u1", [result]))).messages,
+        *codex(
+            lines(*({"type": "response_item", "payload": item | {"output": output}} for output in outputs))
+        ).messages,
+        *openclaw(lines(claw)).messages,
+        *gemini(lines({"id": "1", "type": "gemini", "toolCalls": [call]})).messages[1:],
+        *brain(lines({"id": "1", "role": "tool_result", "content": "no", "is_error": True})).messages,
+    ]
+    assert [message.is_error for message in parsed] == [True, True, False, True, True, True, True]
+
+
+def test_an_imported_error_is_still_one_when_it_is_read_back(tmp_path: Path) -> None:
+    file = tmp_path / "s.jsonl"
+    record = {"id": "1", "role": "tool_result", "content": "no", "is_error": True}
+    file.write_bytes(lines(record)[0] + b"\n")
+    with kept.open(home=tmp_path / "home", project="p", clock=FakeClock(), settings=kept.Settings()) as memory:
+        memory.import_transcripts("brain", file)
+        assert [message.is_error for message in memory.session("s").messages()] == [True]
+        (mirror,) = (tmp_path / "home").rglob("sessions/s.jsonl")
+        assert json.loads(mirror.read_text())["is_error"] is True
+
+
 @given(st.lists(st.binary(max_size=80) | st.text(max_size=80).map(str.encode)), st.sampled_from(sorted(PARSERS)))
 @settings(max_examples=200, deadline=None)
 def test_no_file_can_break_a_parser(data: list[bytes], program: str) -> None:

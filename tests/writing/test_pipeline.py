@@ -52,6 +52,7 @@ def test_a_memory_turns_back_into_the_draft_it_came_from() -> None:
         content=LONG_ENOUGH, kind="decision", tags=("db",), files=("src/a.py",), importance=0.6, confidence=0.7,
         pin=True, tier="session", topic="import job", source=Source(origin="user", agent="me", line=3), key="k1",
         scope="items", item_type="claim", title="The import", data={"stage": "plan"},
+        created_at=datetime(2025, 11, 1, tzinfo=UTC),
     )  # fmt: skip
     defaults = Draft(content="")
     assert [name for name in Draft.__struct_fields__ if getattr(draft, name) == getattr(defaults, name)] == []
@@ -501,3 +502,21 @@ def test_refusals_are_counted_for_status(memory: kept.Kept) -> None:
     memory.remember_many([automatic("short"), automatic("short too"), automatic("x" * 600)])
     (space,) = memory.status()["spaces"]
     assert space["refused"] == {"too_long": 1, "too_short": 2}
+
+
+def test_a_draft_is_as_old_as_what_was_said(memory: kept.Kept, clock: FakeClock) -> None:
+    """A memory that is stored later keeps the date on which it was said; the future is not believed."""
+    said = datetime(2025, 11, 1, tzinfo=UTC)
+    old, odd = memory.remember_many(
+        [
+            Draft(content="The release is in May", created_at=said),
+            Draft(content="The harbor opens at six", created_at=datetime(2999, 1, 1, tzinfo=UTC)),
+        ]
+    )
+    assert old.memory is not None
+    assert (old.memory.created_at, old.memory.updated_at) == (said, clock.at)
+    assert odd.memory is not None
+    assert odd.memory.created_at == clock.at
+    assert [hit.ref for hit in memory.recall("release May", until=clock.at.replace(year=2025, month=12))] == [old.ref]
+    with pytest.raises(kept.InvalidInput, match="time zone"):
+        memory.remember_many([Draft(content="x", created_at=said.replace(tzinfo=None))])

@@ -4,6 +4,7 @@ One parser for each program; each takes complete lines of a JSONL file and gives
 Rule: lenient. A line that is torn or unknown is skipped and counted; a host's next version must not break an import.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, get_args
@@ -14,6 +15,8 @@ from msgspec import Struct
 from kept.model import Message, MessageRole
 
 MAX_MESSAGE_CHARS = 200_000  # a tool result of megabytes is a file, not something said
+_HEAD_CHARS = 2_000  # of an output: the exit code stands at its beginning
+_EXIT_CODE = re.compile(r"(?mi)^(?:process exited with code|exit code:?) (-?\d{1,5})\b|\"exit_code\": ?(-?\d{1,5})\b")
 ROLES: tuple[MessageRole, ...] = get_args(MessageRole)
 
 
@@ -111,7 +114,8 @@ def openclaw(lines: Iterable[bytes]) -> Transcript:
         elif kind in ("message", "custom_message"):
             inner = record.get("message")
             body = inner if isinstance(inner, dict) else record
-            read.messages += _blocks(id, roles.get(str(body.get("role")), "user"), body.get("content"), at)
+            role = roles.get(str(body.get("role")), "user")
+            read.messages += _blocks(id, role, body.get("content"), at, is_error=body.get("isError") is True)
     return read
 
 
@@ -133,6 +137,7 @@ def brain(lines: Iterable[bytes]) -> Transcript:
                 input=input if isinstance(input, dict) else None,
                 at=_moment(record.get("timestamp")),
                 speaker=_text(record.get("speaker")),
+                is_error=record.get("is_error") is True,
             )
         )
     return read
@@ -147,13 +152,13 @@ PARSERS: Mapping[str, Parser] = {
 }
 
 
-def _blocks(id: str, role: MessageRole, content: Any, at: datetime | None) -> list[Message]:
+def _blocks(id: str, role: MessageRole, content: Any, at: datetime | None, *, is_error: bool = False) -> list[Message]:
     """The messages in the content of one record: what was said, then calls and results, each under its own id."""
     if isinstance(content, str):
-        return [_said(id, role, content, at)] if content.strip() else []
+        return [_said(id, role, content, at, is_error=is_error)] if content.strip() else []
     blocks = [block for block in content or () if isinstance(block, dict)] if isinstance(content, list) else []
     if role == "tool_result":
-        return [_said(id, role, _flat(content), at)]
+        return [_said(id, role, _flat(content), at, is_error=is_error)]
     found: list[Message] = []
     spoken = "\n".join(_text(block.get("text")) or "" for block in blocks if block.get("type") == "text")
     if spoken.strip():
@@ -164,7 +169,8 @@ def _blocks(id: str, role: MessageRole, content: Any, at: datetime | None) -> li
             found.append(_called(_text(block.get("id")) or f"{id}_{number}", block.get("name"), input, at))
         elif block.get("type") == "tool_result":
             result_id = _text(block.get("tool_use_id")) or f"{id}_{number}"
-            found.append(_said(result_id, "tool_result", _flat(block.get("content")), at))
+            is_error = block.get("is_error") is True
+            found.append(_said(result_id, "tool_result", _flat(block.get("content")), at, is_error=is_error))
     return found
 
 
@@ -177,15 +183,28 @@ def _codex_item(payload: dict[str, Any], id: str, at: datetime | None) -> list[M
     if kind in ("function_call", "custom_tool_call", "local_shell_call"):
         return [_called(call, payload.get("name"), _arguments(payload), at)]
     if kind in ("function_call_output", "custom_tool_call_output"):
-        return [_said(call, "tool_result", _flat(payload.get("output")), at)]
+        output = payload.get("output")
+        return [_said(call, "tool_result", _flat(output), at, is_error=_has_failed(output))]
     return []
+
+
+def _has_failed(output: Any) -> bool:
+    """Whether the output of a Codex tool reports an exit code other than 0, in its text or in its metadata."""
+    if isinstance(output, str):
+        code = _EXIT_CODE.search(output[:_HEAD_CHARS])
+        return code is not None and int(code[1] or code[2]) != 0
+    metadata = output.get("metadata") if isinstance(output, dict) else None
+    return isinstance(output, dict) and (
+        output.get("success") is False or (isinstance(metadata, dict) and metadata.get("exit_code") not in (None, 0))
+    )
 
 
 def _call_and_result(call: dict[str, Any], id: str, at: datetime | None) -> list[Message]:
     own = _text(call.get("id")) or id
     found = [_called(own, call.get("name"), call.get("args"), at)]
     if call.get("result") is not None:
-        found.append(_said(own, "tool_result", _flat(call.get("result")), at))
+        is_error = call.get("status") == "error"
+        found.append(_said(own, "tool_result", _flat(call.get("result")), at, is_error=is_error))
     return found
 
 
@@ -217,8 +236,8 @@ def _flat(value: Any) -> str:
     return ""
 
 
-def _said(id: str, role: MessageRole, content: str, at: datetime | None) -> Message:
-    return Message(id=id, role=role, content=_storable(content[:MAX_MESSAGE_CHARS]), at=at)
+def _said(id: str, role: MessageRole, content: str, at: datetime | None, *, is_error: bool = False) -> Message:
+    return Message(id=id, role=role, content=_storable(content[:MAX_MESSAGE_CHARS]), at=at, is_error=is_error)
 
 
 def _called(id: str, name: Any, input: Any, at: datetime | None) -> Message:

@@ -157,6 +157,8 @@ def to_line(message: Message) -> dict[str, Any]:
         line |= {"content": message.content} | ({} if message.name is None else {"name": message.name})
     if message.speaker is not None:
         line["speaker"] = message.speaker
+    if message.is_error:
+        line["is_error"] = True
     if message.at is not None:
         line["timestamp"] = message.at.isoformat().replace("+00:00", "Z")
     return line

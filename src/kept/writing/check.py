@@ -5,6 +5,7 @@ nothing; what could be stored but should not be is refused later, with a reason,
 """
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from math import isfinite
 from typing import Any, get_args
 
@@ -46,6 +47,8 @@ def check(draft: Draft) -> Draft:
         _check_source(draft.source)
     if draft.data is not None:
         _check_data(draft.data)
+    if draft.created_at is not None and (not isinstance(draft.created_at, datetime) or draft.created_at.tzinfo is None):
+        raise InvalidInput("created_at has no time zone.", hint="Use datetime(…, tzinfo=UTC).")
     files = _clean_names(several(draft.files), "file", MAX_FILES)
     return replace(draft, kind=kind, tags=clean_tags(draft.tags), files=files)
 

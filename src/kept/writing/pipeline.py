@@ -156,13 +156,14 @@ def to_memory(ready: Ready, to: Destination) -> Memory:
     """The memory that a draft becomes."""
     fields = asdict(ready.draft)
     del fields["pin"]  # the status says it
+    said_at = fields.pop("created_at")
     return Memory(
         **fields,
         uid=to.new_uid(),
         space=to.space,
         fingerprint=text.fingerprint(ready.draft.content),
         status=ready.status,
-        created_at=to.at,
+        created_at=to.at if said_at is None else min(said_at, to.at),
         updated_at=to.at,
     )
 

@@ -19,7 +19,7 @@ from kept.storage.shared import damaged
 from kept.storage.sqlite import encoding, index, rows
 from kept.storage.sqlite.connection import View
 
-COLUMNS = ("session", "n", "message_id", "role", "content", "name", "input", "at", "speaker", "words", "n_words")
+COLUMNS = tuple("session n message_id role content name input at speaker is_error words n_words".split())
 _SELECT = ", ".join(f"m.{column}" for column in (*COLUMNS, "checksum"))
 _INSERT = f"insert into messages ({', '.join(COLUMNS)}, checksum) values ({', '.join('?' * (len(COLUMNS) + 1))})"
 
@@ -105,6 +105,7 @@ class SqliteMessages:
             None if message.input is None else rows.json_text(message.input),
             encoding.clock(message.at),
             message.speaker,
+            int(message.is_error),
             " ".join(words),
             n_words,
         )
@@ -147,7 +148,7 @@ def _within(session: str | None, period: Period) -> tuple[str, list[Any]]:
 def _found(row: Sequence[Any]) -> FoundMessage:
     if not is_as_written(row):
         raise damaged(f"message {row[1]} of session {row[0]}")
-    session, n, message_id, role, content, name, input, at, speaker, words, n_words, _ = row
+    session, n, message_id, role, content, name, input, at, speaker, is_error, words, n_words, _ = row
     message = Message(
         id=message_id,
         role=role,
@@ -158,5 +159,6 @@ def _found(row: Sequence[Any]) -> FoundMessage:
         input=None if input is None else _decode_input(input),
         at=None if at is None else datetime.fromisoformat(at),
         speaker=speaker,
+        is_error=bool(is_error),
     )
     return FoundMessage(message, words, n_words)

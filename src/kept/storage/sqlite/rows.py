@@ -77,7 +77,8 @@ _SMALL_TABLES: Mapping[type[Record], str] = {
     Pause: "pauses",
     Allowance: "allowances",
 }
-_LISTS = ("expands_to", "acceptance_criteria", "blocked_by")  # fields of small nouns that are lists, hence JSON
+# Fields of small nouns that are lists, hence JSON.
+_LISTS = ("expands_to", "acceptance_criteria", "blocked_by", "findings", "promoted")
 _TABLES: Mapping[type[Record], tuple[str, tuple[str, ...]]] = {
     Memory: ("memories", _STORED),
     # The small nouns have a table with a column for each field.

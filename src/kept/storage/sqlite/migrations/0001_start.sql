@@ -249,9 +249,14 @@ create table sessions (
   name text not null unique,
   agent text,
   parent text,
-  summary text not null,
+  shared integer not null,               -- a fork: this many messages of the parent are also its first
+  cwd text,                              -- the directory it ran in
+  summary text not null,                 -- the uid of a memory
+  findings text not null,                -- JSON list of uids
+  promoted text not null,                -- JSON list of uids
   checked integer not null,              -- findings up to this message are safe
   flushed integer not null,              -- findings and a summary up to this message were stored
+  ended integer not null,                -- up to this message, it was finished
   started_at text not null,
   finished_at text,
   packed_at text,
@@ -270,6 +275,7 @@ create table messages (
   input text,                            -- JSON object
   at text,
   speaker text,
+  is_error integer not null,
   words text not null,
   n_words integer not null,
   checksum integer not null,
