@@ -35,6 +35,7 @@ def make_worktree(common: Path, path: Path) -> Path:
     (inside / "HEAD").write_text("ref: refs/heads/other\n")
     (inside / "commondir").write_text("../..\n")
     (directory(path) / ".git").write_text(f"gitdir: {inside}\n")
+    (inside / "gitdir").write_text(f"{path / '.git'}\n")
     return path
 
 

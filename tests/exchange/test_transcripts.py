@@ -219,6 +219,46 @@ def test_an_import_is_whole_and_happens_once(tmp_path: Path) -> None:
         assert path.is_dir() or SECRET.encode() not in path.read_bytes(), path
 
 
+def deep(levels: int) -> Any:
+    value: Any = "bottom"
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+ODD: list[dict[str, Any]] = [
+    claude("user", "odd", "Said in the first year", timestamp="0001-01-01T00:00:00+14:00"),
+    claude("user", "odd", deep(900)),
+    claude("assistant", "odd", [{"type": "tool_use", "id": "t", "name": "x", "input": {"k": deep(900)}}]),
+    claude("assistant", "odd", [{"type": "tool_use", "id": "t", "name": "x" * 600, "input": {}}]),
+    claude("assistant", "odd", [{"type": "tool_use", "id": "t", "name": "x", "input": {"k": ["v" * 1_000_001]}}]),
+    claude("user", "odd" * 300, "An id that is too long"),
+]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=["year 1", "deep", "deep input", "long name", "large input", "long id"])
+def test_an_odd_record_is_skipped_and_counted_and_the_import_goes_on(tmp_path: Path, odd: dict[str, Any]) -> None:
+    folder = tmp_path / "transcripts"
+    folder.mkdir()
+    for name in ("a", "b"):
+        records = [claude("user", "u1", "Before", sessionId=name), odd | {"sessionId": name}]
+        records.append(claude("user", "u2", "After", sessionId=name))
+        (folder / f"{name}.jsonl").write_bytes(b"".join(line + b"\n" for line in lines(*records)))
+    with kept.open(home=tmp_path / "home", project="p", clock=FakeClock(), settings=kept.Settings()) as memory:
+        done = memory.import_transcripts("claude-code", folder)
+        assert [(one.added, one.skipped) for one in done] == [(2, 1), (2, 1)]
+        assert [message.content for message in memory.session("b").messages()] == ["Before", "After"]
+        assert [one.added for one in memory.import_transcripts("claude-code", folder)] == [0, 0]
+
+
+@pytest.mark.parametrize("name", ["../../etc", "a/b", "x" * 200, "", ".hidden", "ü", "a..b"])
+def test_a_session_id_that_is_no_name_does_not_stop_the_import(tmp_path: Path, name: str) -> None:
+    (tmp_path / "c..ä d.jsonl").write_bytes(lines(claude("user", "u1", "Hello", sessionId=name))[0] + b"\n")
+    with kept.open(home=tmp_path / "home", project="p", clock=FakeClock(), settings=kept.Settings()) as memory:
+        (done,) = memory.import_transcripts("claude-code", tmp_path / "c..ä d.jsonl")
+        assert (done.session, done.added) == ("c.--d", 1)
+
+
 def test_an_unknown_program_is_refused(tmp_path: Path) -> None:
     with (
         kept.open(":memory:", settings=kept.Settings()) as memory,

@@ -1,5 +1,8 @@
 """Contradictions, aliases, pauses, false alarms, scans: what somebody has to decide, through the facade."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +13,7 @@ from kept.model import Actor, Draft, Source
 from kept.ports import Stamp
 from tests.builders import FakeClock
 from tests.builders import memory as a_memory
+from tests.folders import posix_only
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 AUTOMATIC = "The nightly import job reads from the replica because the primary is too busy."
@@ -145,6 +149,32 @@ def test_what_the_readme_says_is_no_new_memory(tmp_path: Path) -> None:
         new = "The repository layer caches rows for five minutes, which hides updates made by the importer."
         assert memory.remember_many([automatic(new)])[0].outcome == "candidate"
         assert memory.remember(echo).outcome == "stored"
+
+
+@posix_only
+@pytest.mark.parametrize("kind", ["a pipe", "a link to standard input", "a link to a device"])
+def test_a_readme_that_would_block_is_not_read(tmp_path: Path, kind: str) -> None:
+    """A repository cannot hang the agent: only regular files are read."""
+    project = tmp_path / "project"
+    project.mkdir()
+    if kind == "a pipe":
+        os.mkfifo(project / "README.md")
+    else:
+        (project / "README.md").symlink_to("/dev/stdin" if "input" in kind else "/dev/zero")
+    script = (
+        "import kept\n"
+        f"with kept.open(home={str(tmp_path / 'home')!r}, project={str(project)!r}) as memory:\n"
+        "    source = kept.Source(origin='extraction')\n"
+        f"    (receipt,) = memory.remember_many([kept.Draft(content={AUTOMATIC!r}, kind='decision', source=source)])\n"
+        "    print(receipt.outcome)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            process.wait(timeout=30)  # its standard input stays open
+            assert process.stdout.read().decode().strip() == "candidate"
+        finally:
+            process.kill()
 
 
 def test_the_doctor_examines_every_file_and_opens_none(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 import kept
 from kept.memory.sessions import PRUNED, message_tokens, signals_of, window
 from kept.model import Message
+from kept.projects.files import locked
 from kept.storage.sqlite.reader import SqliteReader
 from tests.builders import START, FakeClock
 
@@ -523,3 +524,26 @@ def test_a_transcript_file_that_was_removed_or_torn_is_whole_after_the_next_appe
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:1]))
     session.append("user", "Fifth")
     assert len(transcript(tmp_path, "s1")) == 5
+
+
+def test_a_message_is_acknowledged_whatever_happens_to_its_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The mirror never decides: `append` does not raise when the message is stored, so that nobody repeats it."""
+    monkeypatch.setattr("kept.projects.files.MIRROR_WAIT_S", 0.0)
+    with kept.open(home=tmp_path, project="p", clock=FakeClock(), settings=kept.Settings()) as memory:
+        session = memory.session("s1")
+        session.append("user", "First")
+        (copy,) = tmp_path.glob("projects/*/sessions/s1.jsonl")
+        with locked(copy.with_name("sessions.lock")):
+            added = session.append("user", "Second")
+            assert added is not None
+        assert "is behind" in caplog.text
+        assert [message.content for message in session.messages()] == ["First", "Second"]
+        assert copy.read_text().count("\n") == 1
+        session.append("user", "Third")
+        assert copy.read_text().count("\n") == 3
+        copy.unlink()
+        copy.mkdir()
+        assert session.append("user", "Fourth") is not None
+        assert memory.session("s1").fork("s2") is not None

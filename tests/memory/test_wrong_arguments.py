@@ -1,7 +1,7 @@
 """Arguments of the wrong type or out of range raise an error that says so, whichever method is called."""
 
 from collections.abc import Callable, Iterator
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -65,3 +65,45 @@ def test_hits_can_be_counted_and_taken_by_their_place(memory: kept.Kept) -> None
     recalled = memory.recall("importer")
     assert recalled[0] is recalled.hits[0]
     assert len(recalled) == 1
+
+
+def nested(levels: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(levels):
+        value = {"in": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda m: m.remember("x", tags=[f"t{n}" for n in range(51)]), "at most 50 tags, got 51"),
+        (lambda m: m.remember("x", tags=["t" * 501]), "A tag is 501 bytes long; the limit is 500"),
+        (lambda m: m.remember("x", files=[f"f{n}" for n in range(201)]), "at most 200 files, got 201"),
+        (lambda m: m.remember("x", files=["f" * 501]), "A file is 501 bytes long"),
+        (lambda m: m.remember_many([kept.Draft(content="x", title="t" * 501)]), "title is 501 bytes long"),
+        (lambda m: m.remember_many([kept.Draft(content="x", data={"k": "v" * 70_000})]), "data is 70,008 bytes long"),
+        (lambda m: m.remember_many([kept.Draft(content="x", data=nested(101))]), "at most 100 deep"),
+        (
+            lambda m: m.session("s").append("tool_call", name="t", input={"k": "v" * 1_000_001}),
+            "the limit is 1,000,000",
+        ),
+        (lambda m: m.session("s").append("tool_call", name="t", input=nested(900)), "at most 100 deep"),
+        (lambda m: m.session("s").append("user", "x", timestamp=datetime(1, 1, 1, tzinfo=UTC)), "is in the year 1"),
+        (lambda m: m.remember_many([kept.Draft(content="x", created_at=datetime(1, 1, 1, tzinfo=UTC))]), "the year 1"),
+        (lambda m: m.aliases.add("a", *(f"b{n}" for n in range(51))), "at most 50 words, got 51"),
+        (lambda m: m.task("T", blocked_by=[f"T-{n}" for n in range(101)]), "at most 100 others"),
+    ],
+)
+def test_every_size_has_a_limit_and_says_so(memory: kept.Kept, call: Callable[[Any], object], sentence: str) -> None:
+    with pytest.raises(kept.InvalidInput, match=sentence):
+        call(memory)
+
+
+def test_repeating_a_memory_with_other_tags_does_not_make_it_grow_for_ever(memory: kept.Kept) -> None:
+    for batch in range(6):
+        receipt = memory.remember(
+            "The importer retries", tags=[f"t{batch}-{n}" for n in range(20)], files=[f"f{batch}"]
+        )
+    assert receipt.memory is not None
+    assert len(receipt.memory.tags) == 50

@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,7 @@ def test_a_submodule_is_a_place_of_its_own(here: Path, pointer: str) -> None:
     make_repository(here / "scratch").joinpath(".git").rename(module)
     (outer / "lib").mkdir()
     (outer / "lib/.git").write_text(f"gitdir: {module}\n" if pointer == "absolute" else pointer)
+    (module / "config").write_text("[core]\n\tbare = false\n\tworktree = ../../../lib\n")
     assert place(outer / "lib") == Place(outer / "lib", module)
 
 
@@ -95,7 +97,47 @@ def test_a_repository_whose_git_directory_is_linked_from_elsewhere_is_found(here
     repository = make_repository(here / "web")
     (repository / ".git").rename(here / "store")
     (repository / ".git").symlink_to(here / "store")
+    (here / "store/config").write_text(f"[core]\n\tworktree = {repository}\n")
     assert place(repository) == Place(repository, here / "store")
+
+
+def _pointing_file(stranger: Path, victim: Path) -> None:
+    (stranger / ".git").write_text(f"gitdir: {victim}\n")
+
+
+def _pointing_at_no_worktree(stranger: Path, victim: Path) -> None:
+    (stranger / ".git").write_text(f"gitdir: {victim}/worktrees/none\n")
+
+
+def _pointing_at_anothers_worktree(stranger: Path, victim: Path) -> None:
+    make_worktree(victim, stranger.parent / "fix")
+    (stranger / ".git").write_text(f"gitdir: {victim}/worktrees/fix\n")
+
+
+def _link(stranger: Path, victim: Path) -> None:
+    (stranger / ".git").symlink_to(victim)
+
+
+def _foreign_commondir(stranger: Path, victim: Path) -> None:
+    (directory(stranger / ".git") / "HEAD").write_text("ref: refs/heads/main\n")
+    (stranger / ".git/commondir").write_text(f"{victim}\n")
+
+
+@posix_only
+@pytest.mark.parametrize(
+    "claim",
+    [_pointing_file, _pointing_at_no_worktree, _pointing_at_anothers_worktree, _link, _foreign_commondir],
+)
+def test_a_folder_does_not_become_a_repository_that_does_not_link_back(
+    here: Path, claim: Callable[[Path, Path], None]
+) -> None:
+    """An archive may hold any `.git`; the memory of another project is not for whoever unpacks it."""
+    victim = make_repository(here / "web")
+    stranger = directory(here / "stranger")
+    claim(stranger, victim / ".git")
+    found = place(stranger)
+    assert found.directory == stranger
+    assert found.git_common_dir in (None, stranger / ".git")
 
 
 @needs_git
@@ -112,6 +154,8 @@ def test_real_git_agrees(here: Path) -> None:
     assert place(main) == place(here / "fix") == Place(main, main / ".git")
     assert place(here / "bare.git") == Place(here / "bare.git", here / "bare.git")
     assert place(main / "lib") == Place(main / "lib", main / ".git/modules/lib")
+    assert place(here / "split") == Place(here / "split")  # git writes no link back: known by its path alone
+    git("config", "core.worktree", here / "split", cwd=here / "split")
     assert place(here / "split") == Place(here / "split", here / "store")
     assert place(here / "library") == Place(here / "library", here / "library/.git")
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from kept.errors import InvalidInput, KeptError, NotAllowed, NotFound, SchemaTooNew, StorageError
 from kept.projects import Projects
 from kept.projects.home import Home
-from kept.projects.registry import Project
+from kept.projects.registry import Project, identify
 from tests.folders import common_user, directory, git, make_repository, make_worktree, needs_git, posix_only, umask
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -193,16 +193,20 @@ def test_worktrees_and_linked_checkouts_share_one_project(projects: Projects, he
 
 
 @needs_git
-def test_real_worktrees_share_one_project_and_a_copied_worktree_too(projects: Projects, here: Path) -> None:
+def test_real_worktrees_share_one_project_and_a_copied_one_once_git_knows_it(projects: Projects, here: Path) -> None:
     main = directory(here / "web")
     git("init", "-q", cwd=main)
     git("commit", "-q", "--allow-empty", "-m", "first", cwd=main)
     git("worktree", "add", "-q", here / "fix", cwd=main)
     made = projects.ensure(here / "fix")
     shutil.copytree(here / "fix", here / "copied-fix")
-    assert projects.ensure(main) == projects.ensure(here / "copied-fix") == made
+    assert projects.ensure(main) == made
+    assert projects.ensure(here / "copied-fix") != made  # the repository has never heard of it
     git("worktree", "move", here / "fix", here / "fix2", cwd=main)
     assert projects.ensure(here / "fix2") == made
+    shutil.rmtree(here / "fix2")
+    git("worktree", "repair", here / "copied-fix", cwd=main)
+    assert identify(here / "copied-fix", {}).git_common_dir == main / ".git"
 
 
 @pytest.mark.parametrize("new", ["renamed", "elsewhere/deep/web"])

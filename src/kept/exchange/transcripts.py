@@ -17,6 +17,7 @@ from kept.model import Message, MessageRole
 MAX_MESSAGE_CHARS = 200_000  # a tool result of megabytes is a file, not something said
 _HEAD_CHARS = 2_000  # of an output: the exit code stands at its beginning
 _EXIT_CODE = re.compile(r"(?mi)^(?:process exited with code|exit code:?) (-?\d{1,5})\b|\"exit_code\": ?(-?\d{1,5})\b")
+MAX_DEPTH = 50  # of lists and objects in each other; what is deeper was made to break readers
 ROLES: tuple[MessageRole, ...] = get_args(MessageRole)
 
 
@@ -36,7 +37,7 @@ class Transcript(Struct, kw_only=True):
                 record = msgspec.json.decode(line)
             except (msgspec.MsgspecError, RecursionError):
                 record = None
-            if isinstance(record, dict):
+            if isinstance(record, dict) and not (line.count(b"[") + line.count(b"{") > MAX_DEPTH and _is_deep(record)):
                 yield number, record
             else:
                 self.skipped += 1
@@ -241,7 +242,22 @@ def _said(id: str, role: MessageRole, content: str, at: datetime | None, *, is_e
 
 
 def _called(id: str, name: Any, input: Any, at: datetime | None) -> Message:
-    return Message(id=id, role="tool_call", name=_text(name), input=input if isinstance(input, dict) else {}, at=at)
+    given = input if isinstance(input, dict) else {}
+    input = {name: value[:MAX_MESSAGE_CHARS] if isinstance(value, str) else value for name, value in given.items()}
+    return Message(id=id, role="tool_call", name=_text(name), input=input, at=at)
+
+
+def _is_deep(record: dict[str, Any]) -> bool:
+    """Whether lists and objects stand in each other more than MAX_DEPTH deep."""
+    level: list[Any] = [record]
+    for _ in range(MAX_DEPTH):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+    return bool(level)
 
 
 def _storable(content: str) -> str:

@@ -26,6 +26,7 @@ from kept.writing.redact import redact
 
 Progress = Callable[[int, int], None]  # memories done, memories in all
 
+MAX_OTHERS = 50  # words that one word stands for
 VECTOR_BATCH = 200  # memories per turn: some milliseconds
 _BUSY_WAIT_S = 0.02
 _BUSY_TRIES = 1_500  # hence half a minute, as for any write
@@ -73,6 +74,8 @@ class Aliases:
         others = tuple(dict.fromkeys(redact(other.strip()).text.lower() for other in expands_to))
         for part in (word, *others):
             check_text(part, "An alias", MAX_NAME_CHARS)
+        if len(others) > MAX_OTHERS:
+            raise InvalidInput(f"An alias can stand for at most {MAX_OTHERS} words, got {len(others)}.")
         if not word or not others or not all(others) or word in others:
             raise InvalidInput(
                 "An alias is a word and at least one other word for it.", hint="kept alias add auth login sso"
@@ -81,7 +84,12 @@ class Aliases:
             known = _alias(tx, word)
             if known is None:
                 return tx.add(Alias(word=word, expands_to=others), "alias")
-            return tx.put(replace(known, expands_to=tuple(dict.fromkeys((*known.expands_to, *others)))), "alias")
+            both = tuple(dict.fromkeys((*known.expands_to, *others)))
+            if len(both) > MAX_OTHERS:
+                raise InvalidInput(
+                    f"{word!r} stands for {len(known.expands_to)} words; at most {MAX_OTHERS} are possible."
+                )
+            return tx.put(replace(known, expands_to=both), "alias")
 
     def remove(self, word: str) -> None:
         """Remove what was added here for a word; the defaults stay. Raises NotFound."""

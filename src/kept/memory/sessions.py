@@ -14,9 +14,9 @@ import msgspec
 from msgspec import Struct
 
 from kept import tokens
-from kept.errors import InvalidInput, NotFound
+from kept.errors import InvalidInput, KeptError, NotFound
 from kept.memory import write
-from kept.memory.context import Context, Memories, Receipts, Sessions
+from kept.memory.context import Context, Memories, Receipts, Sessions, log
 from kept.memory.write import grown_by
 from kept.model import Draft, Memory, Message, MessageRole, Receipt, Session, Source, replace
 from kept.ports import Reader, Storage, Where
@@ -25,7 +25,7 @@ from kept.storage.shared import random_hex
 from kept.tables import PRESETS
 from kept.text import fingerprint
 from kept.writing import admit, pipeline
-from kept.writing.check import MAX_NAME_CHARS, MAX_TEXT_BYTES, check_text
+from kept.writing.check import MAX_NAME_CHARS, MAX_TEXT_BYTES, check_json, check_moment, check_text
 from kept.writing.extraction import Extracted, Summarizer, extract, summarize
 from kept.writing.redact import redact, redact_message
 
@@ -113,10 +113,14 @@ def list_sessions(context: Context) -> Sessions:
 
 
 def _write_index(context: Context, storage: Storage) -> None:
-    folder = context.spaces.sessions_folder()
-    if folder is not None:
-        with storage.reading() as reader:
-            write_session_index(folder, reader)
+    """Write the list of sessions beside their files; like them, it is a copy, and its failure no reason to raise."""
+    try:
+        folder = context.spaces.sessions_folder()
+        if folder is not None:
+            with storage.reading() as reader:
+                write_session_index(folder, reader)
+    except KeptError as error:
+        log.warning("the list of sessions could not be written: %s", error.message)
 
 
 class OpenSession:
@@ -211,11 +215,17 @@ class OpenSession:
             self.checkpoint()
 
     def mirror(self) -> None:
-        """Bring the transcript's file up to date with the store."""
-        folder = self._context.spaces.sessions_folder()
-        if folder is not None:
-            with self._storage.reading() as reader:
-                self._mirrored = mirror_session(folder, reader, self.id, self._mirrored)
+        """Bring the transcript's file up to date with the store, if that is possible now; else the next call does.
+
+        The store is the truth: what is in it was acknowledged, whatever happens to its copy.
+        """
+        try:
+            folder = self._context.spaces.sessions_folder()
+            if folder is not None:
+                with self._storage.reading() as reader:
+                    self._mirrored = mirror_session(folder, reader, self.id, self._mirrored)
+        except KeptError as error:
+            log.warning("the transcript's file of session %s is behind: %s", self.id, error.message)
 
     def flush(self, summarizer: Summarizer | None = None) -> Flushed:
         """Store the findings and a summary of the session so far, before a host compacts. Safe to repeat."""
@@ -383,15 +393,10 @@ def _checked(message: Message) -> Message:
     for name, value in (("id", message.id), ("name", message.name), ("speaker", message.speaker)):
         if value is not None:
             check_text(value, f"The {name} of the message", MAX_NAME_CHARS)
-    if message.at is not None and (not isinstance(message.at, datetime) or message.at.tzinfo is None):
-        raise InvalidInput("The time of the message has no time zone.", hint="Use datetime(…, tzinfo=UTC).")
+    if message.at is not None:
+        check_moment(message.at, "The time of the message")
     if message.input is not None:
-        try:
-            if not isinstance(message.input, dict):
-                raise TypeError(f"it must be a dictionary, not {type(message.input).__name__}")
-            msgspec.json.encode(message.input)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise InvalidInput(f"The input of the tool call cannot be stored as JSON ({error}).") from error
+        check_json(message.input, "The input of the tool call", MAX_TEXT_BYTES)
     return message
 
 

@@ -2,10 +2,12 @@
 
 Backups, export, a scan for secrets, a check of the files, and switches. Importing transcripts reads on from where the
 last import of a file stopped; messages have ids of their own, so one that is read twice is added once. Rule: a torn
-last line is left for next time, and a file that cannot be read is an error, not skipped.
+last line is left for next time; a record that no store can hold is skipped and counted; a file that cannot be read is
+an error, not skipped.
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -21,7 +23,7 @@ from kept.memory.context import Context, Ref
 from kept.model import GLOBAL, Allowance, Draft, Memory, Message, Recalled, Redaction, Tier, replace
 from kept.ports import ANYWHERE, BackedUp, Restored, Shelf, Storage, Where
 from kept.projects.config import parse_text, set_value
-from kept.projects.files import explained, shown
+from kept.projects.files import check_session_name, explained, shown
 from kept.settings import Settings, as_mapping, resolve
 from kept.storage import as_file, scrub, space_of
 from kept.storage.shared import pages_of
@@ -51,7 +53,7 @@ class ImportedTranscript(Struct, frozen=True, kw_only=True):
     session: str | None = None
     added: int = 0
     known: int = 0
-    skipped: int = 0  # lines that were torn or unknown
+    skipped: int = 0  # lines that were torn or unknown, and messages that cannot be stored
 
 
 class Examined(Struct, frozen=True, kw_only=True):
@@ -288,16 +290,22 @@ def _import_file(context: Context, program: str, file: Path) -> ImportedTranscri
         return ImportedTranscript(path=str(file), session=parsed.session, skipped=parsed.skipped)
     name, parent = _names(file, parsed)
     session = open_session(context, name, agent=program, parent=parent)
-    added = 0
+    added = unfit = 0
     for batch in _batches(parsed.messages):
-        added += len(session.extend(batch))
+        try:
+            added += len(session.extend(batch))
+        except InvalidInput:  # of one of them; the others are fine
+            for message in batch:
+                try:
+                    added += len(session.extend([message]))
+                except InvalidInput:
+                    unfit += 1
     session.checkpoint()
     with storage.bookkeeping() as notes:
         if notes is not None:  # otherwise the next import reads it again, and adds nothing twice
             notes.count({mark: start + len(whole) - offset})
-    return ImportedTranscript(
-        path=str(file), session=name, added=added, known=len(parsed.messages) - added, skipped=parsed.skipped
-    )
+    known = len(parsed.messages) - added - unfit
+    return ImportedTranscript(path=str(file), session=name, added=added, known=known, skipped=parsed.skipped + unfit)
 
 
 def _files(path: Path, since: datetime | None) -> Iterator[Path]:
@@ -312,14 +320,29 @@ def _files(path: Path, since: datetime | None) -> Iterator[Path]:
 
 
 def _names(file: Path, parsed: Transcript) -> tuple[str, str | None]:
-    """The session a file belongs to. A sub-agent's file has its parent's session id inside, and a name of its own."""
-    own = "".join(character if character.isalnum() or character in "._-" else "-" for character in file.stem)
-    own = own.strip(".-_")[:100] or "session"
-    if parsed.session is None:
-        return own, parsed.parent
+    """The session a file belongs to. A sub-agent's file has its parent's session id inside, and a name of its own.
+
+    An id that cannot be a name of a session is not used: the file's name stands for it.
+    """
+    own = "".join(character if _is_plain(character) else "-" for character in file.stem).strip(".-_")
+    own = re.sub(r"\.{2,}", ".", own)[:100].rstrip(".") or "session"
+    session, parent = _valid(parsed.session), _valid(parsed.parent)
+    if session is None:
+        return own, parent
     if file.parent.name == "subagents":
-        return f"{parsed.session}.{own}"[:128], parsed.session
-    return parsed.session, parsed.parent
+        return f"{session[: 127 - len(own)].rstrip('.')}.{own}", session
+    return session, parent
+
+
+def _is_plain(character: str) -> bool:
+    return (character.isascii() and character.isalnum()) or character in "._-"
+
+
+def _valid(name: str | None) -> str | None:
+    try:
+        return None if name is None else check_session_name(name)
+    except InvalidInput:
+        return None
 
 
 def _batches(messages: Sequence[Message]) -> Iterator[list[Message]]:

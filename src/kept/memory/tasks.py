@@ -33,7 +33,7 @@ CHANGES: Mapping[TaskState, tuple[TaskState, ...]] = {
 ENDS: tuple[TaskState, ...] = tuple(state for state, following in CHANGES.items() if not following)
 NEEDS_ITS_BLOCKERS: tuple[TaskState, ...] = ("active", "done")
 MAX_DESCRIPTION_BYTES = 4_000
-MAX_CRITERIA = 100
+MAX_CRITERIA = 100  # and tasks to wait for
 _ID = r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}"
 
 
@@ -66,7 +66,10 @@ def _clean(context: Context, field: str, value: Any) -> Any:
             raise InvalidInput(f"priority must be a whole number, got {value!r}.", hint="1 comes first.")
         return value
     if field == "blocked_by":
-        return tuple(dict.fromkeys(check_task_id(id) for id in several(value)))
+        blockers = tuple(dict.fromkeys(check_task_id(id) for id in several(value)))
+        if len(blockers) > MAX_CRITERIA:
+            raise InvalidInput(f"A task can wait for at most {MAX_CRITERIA} others, got {len(blockers)}.")
+        return blockers
     if field == "acceptance_criteria":
         criteria = several(value)
         if len(criteria) > MAX_CRITERIA:

@@ -7,7 +7,6 @@ memory through `Context.change`. Rule: a narrative is only a name on memories; i
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -16,7 +15,7 @@ from kept.errors import Busy, InvalidInput, NotFound
 from kept.memory.context import BATCH, Context, Memories, Receipts, Ref
 from kept.model import Draft, Memory, Receipt, Source, replace, several
 from kept.ports import Scrubbed, Shelf, Storage, Where
-from kept.projects.files import check_session_name
+from kept.projects.files import check_session_name, read_regular
 from kept.storage import scrub
 from kept.writing import pipeline
 from kept.writing.admit import DELIBERATE, SOURCES, Echoes, echoes_of
@@ -53,12 +52,7 @@ def echoes(context: Context) -> Echoes:
     folder = context.spaces.folder()
     if folder is None:
         return Echoes()
-    texts = []
-    for name in SOURCES:
-        # No such file, or one we may not read: then nothing can echo it.
-        with suppress(OSError), (folder / name).open("rb") as file:
-            texts.append(file.read(MAX_SOURCE_BYTES).decode("utf-8", "replace"))
-    return echoes_of(texts)
+    return echoes_of(read_regular(folder / name, MAX_SOURCE_BYTES).decode("utf-8", "replace") for name in SOURCES)
 
 
 def _store(context: Context, batch: Batch) -> Receipts:

@@ -28,6 +28,7 @@ DIRECTORY_MODE = 0o700
 FILE_MODE = 0o600
 LOOSE_BITS = 0o077  # permissions of everybody but the owner
 LOCK_TIMEOUT_S = 30.0  # the promise: no write is refused within 30 s because another process writes
+MIRROR_WAIT_S = 0.5  # a copy is not worth waiting for: the next message brings it up to date
 ANOTHER_HOME = "Choose another home with KEPT_HOME or --home."
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
 
@@ -67,6 +68,16 @@ def replace_file(path: Path, data: bytes, *, mode: int = FILE_MODE) -> None:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def read_regular(path: Path, limit: int) -> bytes:
+    """The beginning of a regular file; b"" if it is missing, unreadable, or a pipe or device, which could block."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+    try:
+        with os.fdopen(os.open(path, flags), "rb") as file:
+            return file.read(limit) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
+    except OSError:
+        return b""
 
 
 @contextmanager
@@ -173,13 +184,13 @@ class Mirrored(NamedTuple):
 
 
 def mirror_session(folder: Path, reader: Reader, session: str, known: Mirrored | None = None) -> Mirrored:
-    """Append the messages that the file of a session lacks.
+    """Append the messages that the file of a session lacks. Raises Busy when another process is writing for long.
 
     Only lines written after `known`, the answer of an earlier call, are counted.
     """
     path = folder / f"{check_session_name(session)}.jsonl"
     make_private_directory(folder)
-    with explained("write the transcript", path), locked(folder / "sessions.lock"):
+    with explained("write the transcript", path), locked(folder / "sessions.lock", timeout_s=MIRROR_WAIT_S):
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | NO_FOLLOW, FILE_MODE)
         try:
             found = _whole_lines(fd, known)

@@ -25,12 +25,13 @@ import msgspec
 from msgspec.structs import replace
 
 from kept.errors import InvalidInput, KeptError, NotFound
-from kept.projects.files import explained, shown, write_private_file
+from kept.projects.files import explained, read_regular, shown, write_private_file
 from kept.projects.home import SLUG_CHARS, user_home
 
 ID_PATTERN = r"\A[0-9a-f]{8}\Z"
 ID_FILE = "kept-id"  # in the git common directory; git leaves unknown files there alone, and does not clone them
 POINTER_BYTES = 8192  # a `.git` or `commondir` file is one path
+CONFIG_BYTES = 64 * 1024  # of a repository's configuration; [core] stands first
 NAME_CHARS = 200
 UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, lone surrogates, line and paragraph separators
 
@@ -104,6 +105,8 @@ def _repository_at(folder: Path) -> Place | None:
     mode = _mode(dot_git)
     if stat.S_ISDIR(mode) and is_git_directory(dot_git):
         git_dir = dot_git.resolve()
+        if not _belongs_to(git_dir, folder):
+            return Place(folder)
     elif stat.S_ISREG(mode):
         target = _pointer(dot_git, "gitdir: ")
         if target is None:
@@ -111,8 +114,10 @@ def _repository_at(folder: Path) -> Place | None:
         git_dir = (folder / target).resolve()
         if not is_git_directory(git_dir):
             # The repository can't be reached, perhaps it is not mounted. The path in a worktree still names it.
-            in_worktrees = git_dir.parent.name == "worktrees"
-            return _linked_worktree(git_dir.parent.parent) if in_worktrees else Place(folder)
+            is_away = git_dir.parent.name == "worktrees" and not is_git_directory(git_dir.parent.parent)
+            return _linked_worktree(git_dir.parent.parent) if is_away else Place(folder)
+        if not _belongs_to(git_dir, folder):
+            return Place(folder)
     elif is_git_directory(folder):
         git_dir = folder
         if _mode(folder / "commondir") == 0:  # a bare repository, or the inside of a `.git`
@@ -120,7 +125,25 @@ def _repository_at(folder: Path) -> Place | None:
     else:
         return None
     common = _pointer(git_dir / "commondir")
-    return Place(folder, git_dir) if common is None else _linked_worktree((git_dir / common).resolve())
+    # git keeps the directory of a worktree inside the repository; a `commondir` anywhere else proves nothing.
+    if common is None or git_dir.parent != (git_dir / common).resolve() / "worktrees":
+        return Place(folder, git_dir)
+    return _linked_worktree((git_dir / common).resolve())
+
+
+def _belongs_to(git_dir: Path, folder: Path) -> bool:
+    """Whether a git directory that `folder` names is its own: it lies in the folder, or git's own link leads back.
+
+    Anybody can put a `.git` that names another repository into an archive; only git writes the link back.
+    """
+    if git_dir.is_relative_to(folder):
+        return True
+    back = _pointer(git_dir / "gitdir")  # of a worktree: the path of its `.git` file
+    if back is None:  # of a submodule: `worktree` in the section [core]
+        config = os.fsdecode(read_regular(git_dir / "config", CONFIG_BYTES))
+        named = re.search(r'(?im)^[ \t]*worktree[ \t]*=[ \t]*"?([^"\r\n\0]+?)"?[ \t]*$', config)
+        back = Path(named[1]) / ".git" if named else None
+    return back is not None and is_same(path_text(git_dir / back.parent), path_text(folder))
 
 
 def _linked_worktree(common: Path) -> Place:
@@ -145,25 +168,15 @@ def _mode(path: Path) -> int:
 
 def _pointer(path: Path, prefix: str = "") -> Path | None:
     """The path that a file of git contains, after `prefix`; None if it is no such file."""
-    text = os.fsdecode(_first_bytes(path, POINTER_BYTES).rstrip(b"\r\n"))
+    text = os.fsdecode(read_regular(path, POINTER_BYTES).rstrip(b"\r\n"))
     return Path(text.removeprefix(prefix)) if text.startswith(prefix) and text != prefix and "\0" not in text else None
-
-
-def _first_bytes(path: Path, limit: int) -> bytes:
-    """The beginning of a regular file; b"" if it is missing, unreadable, or a pipe that would block."""
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)
-    try:
-        with os.fdopen(os.open(path, flags), "rb") as file:
-            return file.read(limit) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
-    except OSError:
-        return b""
 
 
 def read_id(git_common_dir: Path | None) -> str | None:
     """The id of the project that this repository belongs to, as noted in the repository itself."""
     if git_common_dir is None:
         return None
-    text = _first_bytes(git_common_dir / ID_FILE, 64).strip().decode("ascii", "replace")
+    text = read_regular(git_common_dir / ID_FILE, 64).strip().decode("ascii", "replace")
     return text if re.match(ID_PATTERN, text) else None
 
 

@@ -22,6 +22,9 @@ MAX_TEXT_BYTES = 1_000_000  # beyond this it is a file, not a thought; and it mu
 MAX_TAGS = 50
 MAX_FILES = 200
 MAX_NAME_CHARS = 500
+MAX_DATA_BYTES = 64 * 1024  # of a memory, as JSON
+FIRST_YEAR, LAST_YEAR = 1970, 9999
+MAX_DEPTH = 100  # of lists and dictionaries in each other; Python itself ends at a thousand
 DRAFT_NAMES = ("topic", "key", "title", "item_type")
 SOURCE_NAMES = ("agent", "session", "task", "narrative", "file")
 
@@ -46,9 +49,9 @@ def check(draft: Draft) -> Draft:
     if draft.source is not None:
         _check_source(draft.source)
     if draft.data is not None:
-        _check_data(draft.data)
-    if draft.created_at is not None and (not isinstance(draft.created_at, datetime) or draft.created_at.tzinfo is None):
-        raise InvalidInput("created_at has no time zone.", hint="Use datetime(…, tzinfo=UTC).")
+        check_json(draft.data, "data", MAX_DATA_BYTES)
+    if draft.created_at is not None:
+        check_moment(draft.created_at, "created_at")
     files = _clean_names(several(draft.files), "file", MAX_FILES)
     return replace(draft, kind=kind, tags=clean_tags(draft.tags), files=files)
 
@@ -76,6 +79,14 @@ def check_text(text: str, name: str, limit: int) -> None:
             f"{name} is {size:,} bytes long; the limit is {limit:,}.",
             hint="Remember one statement at a time; keep whole files as files.",
         )
+
+
+def check_moment(at: datetime, name: str) -> None:
+    """Raise InvalidInput for a time that has no time zone, or that may be out of reach in UTC."""
+    if not isinstance(at, datetime) or at.tzinfo is None:
+        raise InvalidInput(f"{name} has no time zone.", hint="Use datetime(…, tzinfo=UTC).")
+    if not FIRST_YEAR <= at.year < LAST_YEAR:
+        raise InvalidInput(f"{name} is in the year {at.year}.", hint="Check the timestamp.")
 
 
 def _check_names(of: Draft | Source, names: Sequence[str], whose: str) -> None:
@@ -106,26 +117,34 @@ def _check_source(source: Source) -> None:
         raise InvalidInput(f"line of the source must be a number, not {type(source.line).__name__}.")
 
 
-def _check_data(data: dict[str, Any]) -> None:
+def check_json(data: dict[str, Any], name: str, limit: int) -> None:
+    """Raise InvalidInput unless this is a dictionary that JSON can hold unchanged, in at most `limit` bytes."""
     if not isinstance(data, dict):
-        raise InvalidInput(f"data must be a dictionary, not {type(data).__name__}.")
+        raise InvalidInput(f"{name} must be a dictionary, not {type(data).__name__}.")
     try:
-        is_json = _is_json(data)
-        msgspec.json.encode(data)
-    except (RecursionError, UnicodeEncodeError, TypeError):  # too deep, half of a surrogate pair
+        is_json = _is_json(data, MAX_DEPTH)
+        size = len(msgspec.json.encode(data)) if is_json else 0
+    except (RecursionError, UnicodeEncodeError, TypeError):  # half of a surrogate pair
         is_json = False
     if not is_json:
         raise InvalidInput(
-            "data cannot be stored as JSON unchanged.",
-            hint="Use strings, finite numbers, true, false and None, in lists and in dictionaries with string keys.",
+            f"{name} cannot be stored as JSON unchanged.",
+            hint="Use strings, finite numbers, true, false and None, in lists and in dictionaries with string keys, "
+            f"at most {MAX_DEPTH} deep.",
+        )
+    if size > limit:
+        raise InvalidInput(
+            f"{name} is {size:,} bytes long as JSON; the limit is {limit:,}.",
+            hint="Keep whole files as files, and name them.",
         )
 
 
-def _is_json(value: Any) -> bool:
-    if isinstance(value, dict):
-        return all(isinstance(key, str) for key in value) and all(map(_is_json, value.values()))
-    if isinstance(value, list | tuple):
-        return all(map(_is_json, value))
+def _is_json(value: Any, depth: int) -> bool:
+    if isinstance(value, dict | list | tuple):
+        if not depth or (isinstance(value, dict) and not all(isinstance(key, str) for key in value)):
+            return False
+        inner = value.values() if isinstance(value, dict) else value
+        return all(_is_json(one, depth - 1) for one in inner)
     return value is None or (isfinite(value) if isinstance(value, float) else isinstance(value, str | int))
 
 

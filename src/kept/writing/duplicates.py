@@ -16,10 +16,12 @@ from msgspec.structs import replace
 from kept import text
 from kept.model import Memory, Scope
 from kept.ports import COMMON_HANDLE, Reader, Transaction, Where
+from kept.writing.check import MAX_FILES, MAX_TAGS
 
 STRENGTHEN_BY = 0.1
 NEAR_RATIO = 85.0  # per cent of the letters, in order, that two texts share
 EVIDENCE = frozenset({"sessions", "agents", "signals"})  # lists in the data of a memory that grow when it is repeated
+MAX_EVIDENCE = 100  # of each list
 
 
 def strengthen(tx: Transaction, twin: Memory, again: Memory, at: datetime) -> Memory:
@@ -36,8 +38,8 @@ def strengthen(tx: Transaction, twin: Memory, again: Memory, at: datetime) -> Me
             importance=min(1.0, round(twin.importance + STRENGTHEN_BY, 9)),
             use_count=twin.use_count + 1,
             status=status,
-            tags=tuple(dict.fromkeys((*twin.tags, *again.tags))),
-            files=tuple(dict.fromkeys((*twin.files, *again.files))),
+            tags=tuple(dict.fromkeys((*twin.tags, *again.tags)))[:MAX_TAGS],
+            files=tuple(dict.fromkeys((*twin.files, *again.files)))[:MAX_FILES],
             data=_evidence(twin, again),
             last_used_at=at,
             updated_at=at,
@@ -52,7 +54,7 @@ def _evidence(twin: Memory, again: Memory) -> dict[str, Any] | None:
         return twin.data
     merged = dict(twin.data or {})
     for name in EVIDENCE & again.data.keys():
-        merged[name] = list(dict.fromkeys((*merged.get(name, ()), *again.data[name])))
+        merged[name] = list(dict.fromkeys((*merged.get(name, ()), *again.data[name])))[:MAX_EVIDENCE]
     return merged
 
 

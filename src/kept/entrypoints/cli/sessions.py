@@ -172,10 +172,12 @@ def import_command(invocation: Invocation, *, program: str, path: str | None, si
         done = memory.import_transcripts(program, place, since=moment, progress=tell)
     lines: list[Line] = []
     for one in done:
-        if one.added:
-            rest = [f"{one.known} known" if one.known else "", f"{one.skipped} unreadable" if one.skipped else ""]
+        if one.added or one.skipped:
+            rest = [f"{one.known} known" if one.known else "", f"{one.skipped} skipped" if one.skipped else ""]
             about = Dim(f"  {', '.join(filter(None, rest))}")
             lines.append((Strong(one.session or "?"), f"  {counted(one.added, 'new message')}", about))
     added = sum(one.added for one in done)
     lines.append(f"{counted(added, 'message')} from {counted(len(done), 'file')}. `kept session list` shows them.")
+    if skipped := sum(one.skipped for one in done):
+        lines.append(f"{counted(skipped, 'record')} could not be read or stored.")
     invocation.answer({"files": done}, lines)
