@@ -7,9 +7,10 @@ value never changes. `replace(memory, status="pinned")` makes a new one, and onl
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import PurePath
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 from msgspec.structs import replace as replace
 
 from kept.errors import InvalidInput
@@ -23,6 +24,7 @@ Outcome = Literal["stored", "strengthened", "candidate", "refused"]
 ConflictType = Literal["contradictory", "superseded", "ambiguous"]
 Role = Literal["admin", "project", "skill"]
 MessageRole = Literal["user", "assistant", "tool_call", "tool_result", "summary"]
+Trust = Literal["unknown", "tool", "agent", "user"]  # whose words a text is made of, least first
 TaskState = Literal["pending", "active", "blocked", "done", "failed", "cancelled"]
 
 GLOBAL = "global"
@@ -42,6 +44,36 @@ KIND_ALIASES: Mapping[str, str] = {
     "entity": "fact",
     "task": "progress",
 }
+
+# ---- trust: a text has the least of what it was made from, and only a person's act raises it ----
+
+TRUSTS: tuple[Trust, ...] = get_args(Trust)
+LOW_TRUST: tuple[Trust, ...] = ("unknown", "tool")  # never pinned, never confirmed by use, never an instruction
+_RANK = {trust: rank for rank, trust in enumerate(TRUSTS)}
+
+# The trust of a text that comes without one, and the most that it can have. A conversation has several speakers.
+TRUST_BY_ORIGIN: Mapping[Origin, Trust] = {
+    "user": "user",
+    "agent": "agent",
+    "conversation": "agent",
+    "extraction": "agent",
+    "narrative": "agent",
+    "import": "agent",
+    "migration": "agent",
+    "tool": "tool",
+}
+TRUST_BY_ROLE: Mapping[MessageRole, Trust] = {
+    "user": "user",
+    "assistant": "agent",
+    "tool_call": "agent",
+    "tool_result": "tool",
+    "summary": "agent",
+}
+
+
+def least(*trusts: Trust) -> Trust:
+    """The least of these."""
+    return min(trusts, key=_RANK.__getitem__)
 
 
 class Source(Struct, frozen=True, kw_only=True, gc=False):  # holds only names: no cycles to collect
@@ -65,6 +97,7 @@ class Draft(Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
     importance: float | None = None
     confidence: float = 1.0
+    trust: Trust | None = None  # None: as its source says
     pin: bool = False
     tier: Tier = "project"
     topic: str | None = None
@@ -111,6 +144,7 @@ class Memory(Record, frozen=True, kw_only=True):
     reason: Reason | None = None
     importance: float = 0.5
     confidence: float = 1.0
+    trust: Trust = "unknown"
     feedback: int = 0
     use_count: int = 0
     tags: tuple[str, ...] = ()
@@ -148,6 +182,11 @@ class Memory(Record, frozen=True, kw_only=True):
         """The memory in the archive, since `at` and for that reason."""
         heir = superseded_by or self.superseded_by
         return replace(self, status="archived", reason=reason, superseded_by=heir, archived_at=at, updated_at=at)
+
+    @property
+    def is_low_trust(self) -> bool:
+        """Whether a tool or somebody unknown wrote it: it is quoted and labelled, and never an instruction."""
+        return self.trust in LOW_TRUST
 
     @property
     def is_archived(self) -> bool:
@@ -317,6 +356,7 @@ class Message(Struct, frozen=True, kw_only=True):
 
     A `summary` replaces the messages before it in a compacted view. `is_error`: the result of a tool call that failed.
     The storage sets `session` and `n`, its number.
+    `trust` is that of its speaker, or less: no tool result is the user's, whatever is said of it.
     """
 
     id: str
@@ -329,6 +369,12 @@ class Message(Struct, frozen=True, kw_only=True):
     at: datetime | None = None
     speaker: str | None = None
     is_error: bool = False
+    trust: Trust = "user"
+
+    def __post_init__(self) -> None:
+        most = TRUST_BY_ROLE.get(self.role, "unknown")
+        if self.trust is not most and _RANK.get(self.trust, 0) > _RANK[most]:
+            force_setattr(self, "trust", most)
 
 
 class Hit(Struct, frozen=True, kw_only=True):

@@ -82,6 +82,7 @@ def test_show_tells_everything_about_a_memory(shell: Shell, ref: str) -> None:
         "[id:1] decision\n"
         "    Use Fastify\n"
         "status      confirmed\n"
+        "trust       user\n"
         "tags        api\n"
         "importance  0.9\n"
         "feedback    +3\n"

@@ -818,10 +818,11 @@ def promise_a_transcript_is_what_was_said(bench: Bench) -> None:
         added += tx.append(
             [
                 Message(id="t1", role="tool_result", session="s1", content="# Title", is_error=True),
-                said(2, "ünïcödé 名前"),
+                said(2, "ünïcödé 名前", trust="unknown"),
             ]
         )
     assert [message.n for message in added] == [1, 2, 3, 4]
+    assert [message.trust for message in added] == ["user", "agent", "tool", "unknown"]
     assert [message.n for message in other] == [1]
     assert added[1] == replace(call, n=2)
     storage = bench.reopen(storage)

@@ -167,6 +167,7 @@ class StorageBackend:
             content=safe.content,
             fingerprint=text.fingerprint(f"{safe.key}\n{safe.content}"),
             kind=canonical_kind(item.kind) or "fact",
+            trust="agent",
             importance=0.5 if item.importance is None else item.importance,
             tags=safe.tags,
             key=safe.key,

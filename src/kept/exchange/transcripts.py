@@ -2,6 +2,7 @@
 
 One parser for each program; each takes complete lines of a JSONL file and gives messages in the order of the file.
 Rule: lenient. A line that is torn or unknown is skipped and counted; a host's next version must not break an import.
+Only a person's own message has the user's trust: the prompt of a sub-agent has its writer's, an unknown role none.
 """
 
 import re
@@ -12,7 +13,7 @@ from typing import Any, get_args
 import msgspec
 from msgspec import Struct
 
-from kept.model import Message, MessageRole
+from kept.model import TRUSTS, Message, MessageRole, Trust, least, replace
 
 MAX_MESSAGE_CHARS = 200_000  # a tool result of megabytes is a file, not something said
 _HEAD_CHARS = 2_000  # of an output: the exit code stands at its beginning
@@ -57,13 +58,16 @@ def claude_code(lines: Iterable[bytes]) -> Transcript:
             continue
         uuid, at = _text(record.get("uuid")) or "", _moment(record.get("timestamp"))
         role: MessageRole = "summary" if record.get("isCompactSummary") else record["type"]
-        read.messages += _blocks(uuid, role, body.get("content"), at)
+        # What a sidechain is asked, another agent wrote.
+        most: Trust = "agent" if record.get("isSidechain") else "user"
+        read.messages += _at_most(most, _blocks(uuid, role, body.get("content"), at))
     return read
 
 
 def codex(lines: Iterable[bytes]) -> Transcript:
     """Codex: {timestamp, type, payload}; what was said is in response_item, who it was in session_meta."""
     read = Transcript()
+    most: Trust = "user"
     for number, record in read.records(lines):
         payload, kind, at = record.get("payload"), record.get("type"), _moment(record.get("timestamp"))
         if not isinstance(payload, dict):
@@ -72,10 +76,12 @@ def codex(lines: Iterable[bytes]) -> Transcript:
             read.session = read.session or _text(payload.get("id"))
             read.cwd = read.cwd or _text(payload.get("cwd"))
             read.parent = _text(payload.get("forked_from_id")) or _text(payload.get("parent_thread_id"))
+            if payload.get("parent_thread_id"):  # a sub-agent: the agent that started it wrote its prompts
+                most = "agent"
         elif kind == "compacted":
             read.messages.append(_said(f"line_{number}", "summary", _text(payload.get("message")) or "", at))
         elif kind == "response_item":
-            read.messages += _codex_item(payload, f"line_{number}", at)
+            read.messages += _at_most(most, _codex_item(payload, f"line_{number}", at))
     return read
 
 
@@ -103,7 +109,12 @@ def gemini(lines: Iterable[bytes]) -> Transcript:
 def openclaw(lines: Iterable[bytes]) -> Transcript:
     """OpenClaw: a header {type: session}, then entries with id and parentId of type message, compaction, …"""
     read = Transcript()
-    roles: dict[str, MessageRole] = {"assistant": "assistant", "toolResult": "tool_result", "tool": "tool_result"}
+    roles: dict[str, MessageRole] = {
+        "user": "user",
+        "assistant": "assistant",
+        "toolResult": "tool_result",
+        "tool": "tool_result",
+    }
     for number, record in read.records(lines):
         kind, id = record.get("type"), _text(record.get("id")) or f"line_{number}"
         at = _moment(record.get("timestamp"))
@@ -115,8 +126,10 @@ def openclaw(lines: Iterable[bytes]) -> Transcript:
         elif kind in ("message", "custom_message"):
             inner = record.get("message")
             body = inner if isinstance(inner, dict) else record
-            role = roles.get(str(body.get("role")), "user")
-            read.messages += _blocks(id, role, body.get("content"), at, is_error=body.get("isError") is True)
+            role = roles.get(str(body.get("role")))
+            is_error = body.get("isError") is True
+            found = _blocks(id, role or "assistant", body.get("content"), at, is_error=is_error)
+            read.messages += _at_most("user" if role and kind == "message" else "unknown", found)
     return read
 
 
@@ -139,6 +152,7 @@ def brain(lines: Iterable[bytes]) -> Transcript:
                 at=_moment(record.get("timestamp")),
                 speaker=_text(record.get("speaker")),
                 is_error=record.get("is_error") is True,
+                trust=next((known for known in TRUSTS if known == record.get("trust")), "user"),
             )
         )
     return read
@@ -235,6 +249,12 @@ def _flat(value: Any) -> str:
                 return _flat(value[name])
         return msgspec.json.encode(value).decode()[:MAX_MESSAGE_CHARS] if value.get("type") not in ("image",) else ""
     return ""
+
+
+def _at_most(most: Trust, messages: list[Message]) -> list[Message]:
+    if most == "user":
+        return messages
+    return [replace(message, trust=least(message.trust, most)) for message in messages]
 
 
 def _said(id: str, role: MessageRole, content: str, at: datetime | None, *, is_error: bool = False) -> Message:

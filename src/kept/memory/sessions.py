@@ -18,7 +18,7 @@ from kept.errors import InvalidInput, KeptError, NotFound
 from kept.memory import write
 from kept.memory.context import Context, Memories, Receipts, Sessions, log
 from kept.memory.write import grown_by
-from kept.model import Draft, Memory, Message, MessageRole, Receipt, Session, Source, replace
+from kept.model import TRUSTS, Draft, Memory, Message, MessageRole, Receipt, Session, Source, replace
 from kept.ports import Reader, Storage, Where
 from kept.projects.files import Mirrored, check_session_name, mirror_session, write_session_index
 from kept.storage.shared import random_hex
@@ -389,6 +389,8 @@ def _checked(message: Message) -> Message:
         )
     if message.role not in ROLES:
         raise InvalidInput(f"Unknown role {message.role!r}.", hint=f"Choose one of {', '.join(ROLES)}.")
+    if message.trust not in TRUSTS:
+        raise InvalidInput(f"Unknown trust {message.trust!r}.", hint=f"Choose one of {', '.join(TRUSTS)}.")
     check_text(message.content, "The message", 10 * MAX_TEXT_BYTES)
     for name, value in (("id", message.id), ("name", message.name), ("speaker", message.speaker)):
         if value is not None:

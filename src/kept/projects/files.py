@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kept.errors import Busy, InvalidInput, KeptError, NotAllowed, StorageError
-from kept.model import Message, Session
+from kept.model import TRUST_BY_ROLE, Message, Session
 from kept.ports import Reader
 from kept.storage.files import sync
 from kept.storage.lock import Turns
@@ -170,6 +170,8 @@ def to_line(message: Message) -> dict[str, Any]:
         line["speaker"] = message.speaker
     if message.is_error:
         line["is_error"] = True
+    if message.trust != TRUST_BY_ROLE[message.role]:
+        line["trust"] = message.trust
     if message.at is not None:
         line["timestamp"] = message.at.isoformat().replace("+00:00", "Z")
     return line

@@ -203,6 +203,5 @@ def _free_id(n: int, is_taken: Callable[[str], bool]) -> str:
 
 def _blank(message: Message) -> Message:
     """What is left of an erased message: its place."""
-    return Message(
-        id=message.id, role=message.role, session=message.session, n=message.n, content=ERASED, at=message.at
-    )
+    fields = {name: getattr(message, name) for name in ("id", "role", "session", "n", "at", "trust")}
+    return Message(**fields, content=ERASED)

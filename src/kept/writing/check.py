@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kept.errors import InvalidInput
-from kept.model import KINDS, Draft, Origin, Scope, Source, Tier, canonical_kind, several
+from kept.model import KINDS, TRUSTS, Draft, Origin, Scope, Source, Tier, canonical_kind, several
 
 TIERS: tuple[Tier, ...] = get_args(Tier)
 SCOPES: tuple[Scope, ...] = get_args(Scope)
@@ -46,6 +46,8 @@ def check(draft: Draft) -> Draft:
     if draft.importance is not None:
         _check_share(draft.importance, "importance")
     _check_share(draft.confidence, "confidence")
+    if draft.trust is not None:
+        _check_choice(draft.trust, "trust", TRUSTS)
     if draft.source is not None:
         _check_source(draft.source)
     if draft.data is not None:

@@ -22,7 +22,20 @@ from msgspec.structs import asdict, replace
 
 from kept import text
 from kept.errors import InvalidInput
-from kept.model import Conflict, Draft, Memory, Outcome, Receipt, Redaction, Source, Status, several
+from kept.model import (
+    TRUST_BY_ORIGIN,
+    Conflict,
+    Draft,
+    Memory,
+    Outcome,
+    Receipt,
+    Redaction,
+    Source,
+    Status,
+    Trust,
+    least,
+    several,
+)
 from kept.ports import Transaction, Where
 from kept.tables import IMPORTANCE_BY_KIND, Preset, by_kind
 from kept.writing.admit import (
@@ -90,7 +103,7 @@ def prepare(draft: Draft, rules: WriteRules) -> Ready | Receipt:
     """Check, redact and judge a draft. A receipt is a refusal; what no storage could hold raises InvalidInput."""
     draft = check(draft if draft.source is not None else replace(draft, source=rules.source))
     safe = redact_draft(draft, email=rules.redact_email, allow=rules.allow)
-    draft = _with_importance(safe.draft)
+    draft = _completed(safe.draft)
     is_redacted = bool(safe.redactions)
     verdict = admit(draft, rules.preset, rules.echoes, is_redacted=is_redacted, is_paused=rules.is_paused)
     if verdict.status is None:
@@ -98,10 +111,18 @@ def prepare(draft: Draft, rules: WriteRules) -> Ready | Receipt:
     return Ready(draft=_with_caution(draft), status=verdict.status, redactions=safe.redactions)
 
 
-def _with_importance(draft: Draft) -> Draft:
-    if draft.importance is not None:
-        return draft
-    return replace(draft, importance=by_kind(IMPORTANCE_BY_KIND, draft.kind))
+def _completed(draft: Draft) -> Draft:
+    """The draft with an importance and a trust: by its kind and its source, where it does not name them."""
+    importance = by_kind(IMPORTANCE_BY_KIND, draft.kind) if draft.importance is None else draft.importance
+    return replace(draft, importance=importance, trust=_trust_of(draft))
+
+
+def _trust_of(draft: Draft) -> Trust:
+    """As its source says, or less. Only a draft from a conversation knows better: it names its speaker's."""
+    origin = (draft.source or Source()).origin
+    if draft.trust is None:
+        return TRUST_BY_ORIGIN[origin]
+    return draft.trust if origin == "conversation" else least(draft.trust, TRUST_BY_ORIGIN[origin])
 
 
 def _with_caution(draft: Draft) -> Draft:

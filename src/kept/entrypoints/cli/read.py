@@ -115,6 +115,7 @@ def _in_full(memory: Memory, heir: str, invocation: Invocation) -> list[Line]:
     place = f"{source.file}{f':{source.line}' if source.line else ''}" if source.file else ""
     rows = {
         "status": state(memory) or memory.status,
+        "trust": memory.trust,
         "tags": ", ".join(memory.tags),
         "files": ", ".join(memory.files),
         "topic": memory.topic or "",

@@ -325,6 +325,7 @@ def _as_memory(message: Message, space: str) -> Memory:
         fingerprint="",
         kind=message.role,
         tier="session",
+        trust=message.trust,
         source=Source(origin="conversation", agent=message.speaker, session=message.session),
         created_at=at,
         updated_at=at,

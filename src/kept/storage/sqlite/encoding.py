@@ -33,13 +33,14 @@ PAYLOAD_DICTIONARY = (
     b'{"archived_at":[null,"20"reason":[null,"superseded"forgotten"evicted"expired"],"status":["candidate","archived"'
     b'"confirmed","pinned"],"superseded_by":[null,"feedback":[0,3],"importance":[0.5,0.6],"last_hit_at":[null,"202'
     b'"updated_at":["202"verified_at":[null,"202"last_used_at":[null,"202"use_count":[0,1],"topic":[null,"title":['
-    b'null,"key":[null,"item_type":[null,"data":[null,{"fix":"trust":"user""tool"'
+    b'null,"key":[null,"item_type":[null,"data":[null,{"fix":'
     b'{"confidence":[null,1.0],"content":[null,""],"created_at":[null,"202-1T:0.Z"],"feedback":[null,0],"files":[null,'
     b'["src/.py"]],"fingerprint":[null,""],"id":[null,1],"importance":[null,0.80.90.7],"kind":[null,"preference"'
     b'"convention"warning"discovery"pattern"architecture"error"progress"summary"fact"decision"],"scope":[null,"memory"'
     b'],"source":[null,{"agent":"claude-code"agent","file":null,"line":null,"narrative":null,"origin":"conversation"'
     b'user"agent","session":null,"task":null}],"space":[null,"project/"],"status":[null,"confirmed"],"tags":[null,[""]'
-    b',[]],"tier":[null,"project"],"uid":[null,"01"],"updated_at":[null,"202T"],"use_count":[null,0]}'
+    b',[]],"tier":[null,"project"],"trust":[null,"user"tool"unknown"agent"],"uid":[null,"01"],'
+    b'"updated_at":[null,"202T"],"use_count":[null,0]}'
 )
 
 encode_json = msgspec.json.Encoder().encode

@@ -19,7 +19,7 @@ from kept.storage.shared import damaged
 from kept.storage.sqlite import encoding, index, rows
 from kept.storage.sqlite.connection import View
 
-COLUMNS = tuple("session n message_id role content name input at speaker is_error words n_words".split())
+COLUMNS = tuple("session n message_id role content name input at speaker is_error trust words n_words".split())
 _SELECT = ", ".join(f"m.{column}" for column in (*COLUMNS, "checksum"))
 _INSERT = f"insert into messages ({', '.join(COLUMNS)}, checksum) values ({', '.join('?' * (len(COLUMNS) + 1))})"
 
@@ -106,6 +106,7 @@ class SqliteMessages:
             encoding.clock(message.at),
             message.speaker,
             int(message.is_error),
+            message.trust,
             " ".join(words),
             n_words,
         )
@@ -148,7 +149,7 @@ def _within(session: str | None, period: Period) -> tuple[str, list[Any]]:
 def _found(row: Sequence[Any]) -> FoundMessage:
     if not is_as_written(row):
         raise damaged(f"message {row[1]} of session {row[0]}")
-    session, n, message_id, role, content, name, input, at, speaker, is_error, words, n_words, _ = row
+    session, n, message_id, role, content, name, input, at, speaker, is_error, trust, words, n_words, _ = row
     message = Message(
         id=message_id,
         role=role,
@@ -160,5 +161,6 @@ def _found(row: Sequence[Any]) -> FoundMessage:
         at=None if at is None else datetime.fromisoformat(at),
         speaker=speaker,
         is_error=bool(is_error),
+        trust=trust,
     )
     return FoundMessage(message, words, n_words)

@@ -205,6 +205,7 @@ def _extracted(
         kind=kind,
         importance=importance,
         confidence=confidence,
+        trust=message.trust,
         tier="session",
         source=source,
         **fields,

@@ -23,6 +23,7 @@ create table memories (
   reason text,
   importance real not null,
   confidence real not null,
+  trust text not null,                   -- whose words: user, agent, tool, unknown
   feedback integer not null,
   use_count integer not null,
   tags text not null,                    -- JSON list
@@ -276,6 +277,7 @@ create table messages (
   at text,
   speaker text,
   is_error integer not null,
+  trust text not null,                   -- that of its speaker
   words text not null,
   n_words integer not null,
   checksum integer not null,
