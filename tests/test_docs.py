@@ -29,9 +29,9 @@ def test_the_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytes
 
 WITH_COMMANDS = [
     "README.md",
-    *(f"docs/{name}.md" for name in ("tutorial", "sessions", "recall", "projects", "upkeep", "hosts")),
+    *(f"docs/{name}.md" for name in ("tutorial", "sessions", "recall", "projects", "upkeep", "hosts", "agents")),
 ]
-TOPICS = ("storage", "writing", "recall", "sessions", "upkeep", "projects", "briefing")
+TOPICS = ("agents", "storage", "writing", "recall", "sessions", "upkeep", "projects", "briefing")
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS)

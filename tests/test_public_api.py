@@ -22,7 +22,7 @@ NAMESPACES = {
         "preferences",
     },
     "pauses": {"pause", "resume", "status"},
-    "reviews": {"list", "apply"},
+    "reviews": {"list", "apply", "propose"},
     "store": {"allow", "backup", "configure", "doctor", "export", "pack_sessions", "replay", "restore", "scan"},
     "vectors": {"check", "off", "on", "status"},
 }

@@ -28,6 +28,7 @@ Trust = Literal["unknown", "tool", "agent", "user"]  # whose words a text is mad
 TaskState = Literal["pending", "active", "blocked", "done", "failed", "cancelled"]
 
 GLOBAL = "global"
+PROPOSED = "proposed-global"  # the tag of what an agent wants in global memory, until a person decides in a review
 
 # Their shelf life, importance and weight are in `tables`.
 KINDS = tuple(

@@ -18,11 +18,12 @@ MODULES = sorted({entry.module for entry in catalog.COMMANDS.values()})
 # A command translates: it may know the facade, the projects and the nouns, and no step behind them.
 MAY_IMPORT = (
     "kept.entrypoints.cli",
+    "kept.entrypoints.mcp",
     "kept.memory",
     "kept.projects",
     *(f"kept.{noun}" for noun in ("access", "errors", "ids", "journal", "model", "settings", "tables", "text")),
 )
-NOT_IN_THE_TOUR = {"tour", "config", "demote", "unpin", "show", "projects", "allow", "export"}
+NOT_IN_THE_TOUR = {"mcp", "protocol", "tour", "config", "demote", "unpin", "show", "projects", "allow", "export"}
 
 
 @pytest.mark.parametrize("name", catalog.COMMANDS)

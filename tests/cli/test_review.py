@@ -97,3 +97,10 @@ def test_in_a_terminal_you_are_asked_about_each(old: Shell) -> None:
 def test_what_is_no_decision_is_refused(old: Shell, arguments: list[str], given: str | None, says: str) -> None:
     assert old.fails("review", *arguments, input=given).startswith(says)
     assert len(old.json("review")["findings"]) == 2
+
+
+def test_status_mentions_what_agents_propose_for_all_projects(shell: Shell) -> None:
+    shell("remember", "Prefers short answers", "--kind", "preference", "--tag", "proposed-global")
+    assert "1 memory proposed for all projects. `kept review --reason global` asks you." in shell("status")
+    assert "promote:1" in shell("review", "--reason", "global")
+    assert shell("review", "--apply", "promote:1", "--yes").startswith("[id:g1] is in global memory now.")

@@ -291,3 +291,26 @@ def test_a_long_series_is_no_quadratic_work() -> None:
     ]
     found = judging.review(memories, [], Talk(), START, RULES)
     assert len(found) < len(memories)
+
+
+def test_what_an_agent_proposes_for_all_projects_comes_first_and_is_asked_once(memory: kept.Kept) -> None:
+    memory.remember("Always use tabs for indentation in this project", kind="convention")
+    receipt = memory.reviews.propose(Draft(content="Prefers short answers", kind="preference", tier="global", pin=True))
+    assert receipt.memory is not None
+    assert (receipt.memory.tier, receipt.memory.status) == ("project", "confirmed")
+    finding = only(memory)
+    assert (finding.reasons, str(finding.proposed)) == (("global",), "promote:2")
+    memory.reviews.apply(["keep:2"])
+    assert memory.get(2).tags == ()
+    assert memory.reviews.list().findings == ()
+
+
+def test_a_promotion_by_review_needs_a_yes_and_changes_nothing_without_one(tmp_path: Path, clock: FakeClock) -> None:
+    (tmp_path / "project").mkdir()
+    where = {"project": tmp_path / "project", "home": tmp_path / "home", "clock": clock, "settings": kept.Settings()}
+    with kept.open(**where, confirm=lambda _: False) as memory:
+        memory.reviews.propose(Draft(content="Prefers short answers", kind="preference"))
+        memory.remember("The release is planned for May", kind="progress")
+        with pytest.raises(kept.NotAllowed):
+            memory.reviews.apply(["archive:2", "promote:1"])
+        assert [one.ref for one in memory.list()] == ["2", "1"]

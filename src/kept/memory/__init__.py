@@ -251,8 +251,8 @@ class Kept:
     def status(self) -> dict[str, Any]:
         """Return `actor`, who is asking, and `spaces`: a dictionary of counts and sizes for each readable space.
 
-        Its keys: `space`, `memories` (live, pinned, candidates, archived, forgotten), `refused` (drafts by reason),
-        `vectors`, `upkeep`, `events`, `last_change`, and those of the storage: `storage`, `place`, `bytes`, and more.
+        Its keys: `space`, `memories` (live, pinned, candidates, archived, forgotten, proposed), `refused` (drafts by
+        reason), `vectors`, `upkeep`, `events`, `last_change`, and those of the storage: `storage`, `place`, `bytes` ….
         """
         return _store.status(self.context)
 

@@ -191,6 +191,11 @@ def _body(told: Gathered, shown: Sequence[Memory], briefing: Briefing) -> dict[s
     )
 
 
+def memory_line(memory: Memory) -> str:
+    """A memory as a briefing in plain text shows it: no content can pass for another memory."""
+    return render_entry(Entry(memory=memory, why=""), "", "text")
+
+
 def entry_line(entry: Entry) -> dict[str, Any]:
     """An entry in a receipt."""
     return {"ref": entry.ref, "uid": entry.memory.uid, "why": entry.why}

@@ -12,7 +12,7 @@ from kept.errors import InvalidInput
 from kept.memory import write
 from kept.memory.context import BATCH, Context, Memories, Ref, as_it_is
 from kept.memory.write import grown_by
-from kept.model import GLOBAL, Draft, Memory, Receipt, Source, Status, Tier, replace, several
+from kept.model import GLOBAL, PROPOSED, Draft, Memory, Receipt, Source, Status, Tier, replace, several
 from kept.ports import Stamp, Storage, Transaction, Where
 from kept.writing import pipeline
 from kept.writing.check import clean_tags
@@ -183,8 +183,9 @@ def _check_promotion(memory: Memory, to: Tier) -> None:
 def _as_draft(memory: Memory, to: Tier) -> Draft:
     """The memory as its promoter puts it forward: the tags of a note speak of its task, which it leaves."""
     of_task = ("task", (memory.data or {}).get("stage")) if memory.tier == "task" else ()
+    left_behind = (*of_task, PROPOSED)
     return memory.as_draft(
-        tags=tuple(tag for tag in memory.tags if tag not in of_task),
+        tags=tuple(tag for tag in memory.tags if tag not in left_behind),
         tier=to,
         data={**(memory.data or {}), FROM_UID: memory.uid},
         # It is said again, by the promoter: none of these comes along.

@@ -12,8 +12,9 @@ from msgspec import Struct
 
 from kept import access, ids, text
 from kept.errors import InvalidInput, NotFound
+from kept.memory import write
 from kept.memory.context import Context, Memories
-from kept.model import Conflict, Memory, Session, replace
+from kept.model import PROPOSED, Conflict, Draft, Memory, Receipt, Session, replace, several
 from kept.ports import Storage, Transaction, Where
 from kept.storage.shared import every
 from kept.upkeep import review as judging
@@ -81,11 +82,20 @@ class Reviews:
             messages=talk.messages,
         )
 
+    def propose(self, draft: Draft) -> Receipt:
+        """Store a draft for global memory in the project instead, and ask about it in the next review.
+
+        For agents whose host cannot ask a person now.
+        """
+        tags = (*several(draft.tags), PROPOSED)
+        return write.remember(self._context, replace(draft, tier="project", tags=tags, pin=False))
+
     def apply(self, decisions: Iterable[Decision | str]) -> Memories:
         """Carry out all decisions, or none. Returns the changed memories, in order.
 
         A decision is a `Decision`, or its text: `keep:3` (it stays, and counts as verified now), `archive:5`,
-        `forget:7`, or `supersede:9=3` (3 holds and takes over the tags and files of 9, and 9 is archived).
+        `forget:7`, `supersede:9=3` (3 holds and takes over the tags and files of 9, and 9 is archived), or
+        `promote:4`, which moves it into global memory. A promotion is a group of its own, and comes first.
         """
         if isinstance(decisions, str):
             decisions = [decisions]
@@ -101,19 +111,29 @@ class Reviews:
             self._context.check_change(
                 storage.space, memory.kind, f"{one.action.capitalize()} global memory {memory.ref}?"
             )
+        changed = {memory.uid: self._promote(memory) for one, _, memory, _ in found if one.action == "promote"}
         stamp = self._context.stamp()
-        changed: dict[str, Memory] = {}
-        for storage in {storage.space: storage for _, storage, _, _ in found}.values():
-            own = [(one, memory, by) for one, owner, memory, by in found if owner is storage]
+        for storage in {storage.space: storage for one, storage, *_ in found if one.action != "promote"}.values():
+            own = [
+                (one, memory, by) for one, owner, memory, by in found if owner is storage and one.action != "promote"
+            ]
             with storage.writing(stamp, urgent=any(one.action == "forget" for one, _, _ in own)) as tx:
                 for one, memory, by in own:
                     changed[memory.uid] = _carry_out(tx, one, memory, by[1] if by else None)
             self._context.tell_write(storage, -sum(changed[memory.uid].is_archived for _, memory, _ in own))
         return [changed[memory.uid] for _, _, memory, _ in found]
 
+    def _promote(self, memory: Memory) -> Memory:
+        from kept.memory.knowledge import promote
+
+        receipt = promote(self._context, memory.ref, "global")
+        if receipt.memory is None:
+            raise InvalidInput(f"Memory {memory.ref} was not promoted: {receipt.message}")
+        return receipt.memory
+
 
 def parse_decision(decision: str) -> Decision:
-    """Read `keep:3`, `archive:5`, `forget:7` or `supersede:9=3`. Raises InvalidInput for anything else."""
+    """Read `keep:3`, `archive:5`, `forget:7`, `promote:4` or `supersede:9=3`. Raises InvalidInput for anything else."""
     action, _, refs = decision.strip().partition(":")
     ref, _, by = refs.partition("=")
     return _checked(Decision(action=action.strip().lower(), ref=ref.strip(), by=by.strip() or None))  # type: ignore[arg-type]
@@ -124,7 +144,7 @@ def _checked(decision: Decision) -> Decision:
     if not is_sound or not decision.ref or decision.ref == decision.by:
         raise InvalidInput(
             f"{str(decision)[:60]!r} is not a decision.",
-            hint="Write keep:3, archive:3, forget:3, or supersede:9=3 (3 holds, 9 goes).",
+            hint="Write keep:3, archive:3, forget:3, promote:3, or supersede:9=3 (3 holds, 9 goes).",
         )
     for ref in (decision.ref, decision.by):
         if ref is not None:
@@ -158,7 +178,8 @@ def _carry_out(tx: Transaction, decision: Decision, memory: Memory, by: Memory |
         return superseded
     if decision.action == "keep":
         status = "confirmed" if current.status == "candidate" else current.status
-        return tx.put(replace(current, status=status, verified_at=at, updated_at=at), "verify")
+        tags = tuple(tag for tag in current.tags if tag != PROPOSED)
+        return tx.put(replace(current, status=status, tags=tags, verified_at=at, updated_at=at), "verify")
     return tx.put(current.archived("forgotten" if decision.action == "forget" else "expired", at), decision.action)
 
 

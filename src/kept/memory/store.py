@@ -20,7 +20,7 @@ from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound
 from kept.exchange import to_document as to_document
 from kept.exchange.transcripts import PARSERS, Transcript
 from kept.memory.context import Context, Ref
-from kept.model import GLOBAL, Allowance, Draft, Memory, Message, Recalled, Redaction, Tier, replace
+from kept.model import GLOBAL, PROPOSED, Allowance, Draft, Memory, Message, Recalled, Redaction, Tier, replace
 from kept.ports import ANYWHERE, BackedUp, Restored, Shelf, Storage, Where
 from kept.projects.config import parse_text, set_value
 from kept.projects.files import check_session_name, explained, shown
@@ -206,6 +206,7 @@ def status(context: Context) -> dict[str, Any]:
                 "candidates": reader.count(Where(statuses=("candidate",))),
                 "archived": reader.count(Where(shelf="archive", scope=None)),
                 "forgotten": reader.count(Where(shelf="forgotten", scope=None)),
+                "proposed": reader.count(Where(tags=(PROPOSED,))),
             }
             newest = reader.events(newest_first=True, limit=1)
             counters = reader.counters()

@@ -12,11 +12,11 @@ from typing import Literal, get_args
 from msgspec import Struct
 
 from kept import text, worth
-from kept.model import Conflict, Memory
+from kept.model import PROPOSED, Conflict, Memory
 from kept.tables import by_kind
 
-ReviewReason = Literal["conflict", "duplicate", "stale", "unused", "irrelevant"]
-ReviewAction = Literal["keep", "archive", "forget", "supersede"]
+ReviewReason = Literal["global", "conflict", "duplicate", "stale", "unused", "irrelevant"]
+ReviewAction = Literal["keep", "archive", "forget", "supersede", "promote"]
 REASONS: tuple[ReviewReason, ...] = get_args(ReviewReason)
 ACTIONS: tuple[ReviewAction, ...] = get_args(ReviewAction)
 
@@ -29,7 +29,7 @@ _MOST_ALIKE = 50  # memories compared for one rare word: more of them are a seri
 
 
 class Decision(Struct, frozen=True, kw_only=True):
-    """What to do with one memory: keep, archive or forget it, or let it be superseded `by` another."""
+    """What to do with one memory: keep, archive, forget or promote it, or let it be superseded `by` another."""
 
     action: ReviewAction
     ref: str
@@ -71,7 +71,9 @@ class ReviewRules(Struct, frozen=True, kw_only=True):
 def review(
     memories: Sequence[Memory], conflicts: Sequence[Conflict], talk: Talk, now: datetime, rules: ReviewRules
 ) -> list[ReviewFinding]:
-    """Everything to decide about: contradictions, then repetitions, then the rest, worth least first."""
+    """Everything to decide about: proposals, contradictions, repetitions, then the rest, worth least first."""
+    proposals = [_proposal(memory) for memory in memories if PROPOSED in memory.tags]
+    asked = {finding.memory.uid for finding in proposals}
     words = {memory.uid: frozenset(text.words(memory.content)) for memory in memories}
     held_by = Counter(word for own in words.values() for word in own)
     repetitions = _repetitions(memories, words, held_by, rules.near_percent)
@@ -81,12 +83,21 @@ def review(
     alone = [
         finding
         for memory in memories
-        if memory.uid not in in_pairs
+        if memory.uid not in in_pairs | asked
         and memory.status != "pinned"
         and (finding := _examine(memory, words[memory.uid] - common, talk, now, rules))
     ]
     alone.sort(key=lambda finding: (worth.decayed_importance(finding.memory, now), finding.memory.uid))
-    return [*found, *alone]
+    return [*proposals, *(finding for finding in found if finding.memory.uid not in asked), *alone]
+
+
+def _proposal(memory: Memory) -> ReviewFinding:
+    return ReviewFinding(
+        memory=memory,
+        reasons=("global",),
+        why="an agent proposes it for all projects; promote:… moves it into global memory, keep:… leaves it here",
+        proposed=Decision(action="promote", ref=memory.ref),
+    )
 
 
 def _one_at_a_time(pairs: Sequence[ReviewFinding]) -> Iterator[ReviewFinding]:

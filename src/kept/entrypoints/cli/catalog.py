@@ -80,6 +80,12 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "doctor": "Check the stores of this project and of global memory.",
         }
     },
+    "Agents": {
+        "agents": {
+            "mcp": "Serve memory to an agent over MCP, on standard input and output.",
+            "protocol": "Print how an agent should use its memory, for a system prompt.",
+        }
+    },
     "Set-up": {
         "setup": {
             "vectors": 'Find memories by meaning as well: "car" finds the automobile.',

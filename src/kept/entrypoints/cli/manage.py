@@ -31,6 +31,7 @@ _DONE = {
     "archive": "is archived",
     "forget": "is forgotten",
     "supersede": "is archived, replaced by",
+    "promote": "is in global memory now",
 }
 _UPKEEP_DONE = {
     "confirm": ("is confirmed", "would be confirmed"),
@@ -198,12 +199,13 @@ def review_command(
     only_list: bool,
     yes: bool,
 ) -> None:
-    """Memories that are stale, unused, nearly duplicates, in conflict, or no longer mentioned, each with the reason and
-    a proposal. In a terminal you are asked about each; an agent reads --json and answers with --apply. Listing
-    changes nothing.
+    """Memories that an agent proposes for all projects, that are stale, unused, nearly duplicates, in conflict, or no
+    longer mentioned, each with the reason and a proposal. In a terminal you are asked about each; an agent reads --json
+    and answers with --apply. Listing changes nothing.
 
-    A DECISION is keep:3 (it stays, and counts as verified), archive:3, forget:3, or supersede:9=3 (3 stays, and 9 is
-    archived). `kept undo` undoes all decisions of one call together.
+    A DECISION is keep:3 (it stays, and counts as verified), archive:3, forget:3, supersede:9=3 (3 stays, and 9 is
+    archived), or promote:3 (all projects get it). `kept undo` undoes all decisions of one call together, and each
+    promotion by itself.
 
     \b
     kept review --apply archive:12 --apply supersede:9=3

@@ -205,6 +205,9 @@ def _space_lines(space: dict[str, Any], now: datetime) -> list[Line]:
     parts = [memories(counts["live"])]
     parts += [f"{counts[name]:,} {name}" for name in ("pinned", "candidates", "archived", "forgotten") if counts[name]]
     lines: list[Line] = [("    ", ", ".join(parts))]
+    if counts["proposed"]:
+        proposed = memories(counts["proposed"])
+        lines.append(("    ", f"{proposed} proposed for all projects. `kept review --reason global` asks you."))
     if space["last_change"] is not None:
         lines.append(("    ", f"{counted(space['events'], 'event')}, the latest {ago(space['last_change'], now)}"))
     if line := vector_line(space["vectors"]):

@@ -1,0 +1,34 @@
+"""`kept mcp` and `kept protocol`: the memory for agents, and how they should use it."""
+
+import os
+
+import click
+
+from kept.entrypoints.cli.frame import command
+from kept.entrypoints.cli.invocation import Invocation
+from kept.errors import SettingsError
+
+
+@command
+@click.option("--agent", metavar="NAME", help="The agent that is served; by default what it calls itself.")
+@click.option("--all-tools", is_flag=True, help="Offer every tool, instead of the six that an agent needs.")
+def mcp_command(invocation: Invocation, *, agent: str | None, all_tools: bool) -> None:
+    """An agent starts this; you need not. Its project is --project, else $KEPT_PROJECT, $CLAUDE_PROJECT_DIR, or the
+    directory it is started in. Needs the extra `agents` (pip install 'kept[agents]').
+    """
+    try:
+        from kept.entrypoints.mcp.server import ServerOptions, run_stdio
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] not in ("mcp", "mcp_types", "anyio"):
+            raise
+        raise SettingsError("The MCP server needs the package mcp.", hint="Run: pip install 'kept[agents]'") from None
+    agent = agent or os.environ.get("KEPT_AGENT")
+    run_stdio(ServerOptions(home=invocation.home, project=invocation.project, agent=agent, all_tools=all_tools))
+
+
+@command
+def protocol_command(invocation: Invocation) -> None:
+    """Agents that use `kept mcp` are told automatically. For any other agent, put this text into its system prompt."""
+    from kept.entrypoints.mcp.protocol import PROTOCOL
+
+    invocation.answer({"protocol": PROTOCOL}, PROTOCOL.split("\n"))

@@ -1,0 +1,13 @@
+"""The MCP server: `kept mcp`, the tools through which an agent recalls, stores and rates memories.
+
+    protocol    the texts an agent reads: when and how to use its memory
+    tools       the tools: their arguments, and one function each
+    arguments   checking what a model sent, with errors that it can act on
+    surroundings    which project and which session a call belongs to
+    consent     asking a person through the client
+    server      the official SDK around all of this
+
+Rule: every call opens the memory and closes it again. So the server holds nothing that could be lost or out of date,
+and any number of clients may run one each. A result is text only: where a result has structured content as well, some
+clients show the model nothing else.
+"""
