@@ -18,7 +18,7 @@ from kept.errors import InvalidInput, KeptError, NotFound
 from kept.memory import write
 from kept.memory.context import Context, Memories, Receipts, Sessions, log
 from kept.memory.write import grown_by
-from kept.model import TRUSTS, Draft, Memory, Message, MessageRole, Receipt, Session, Source, replace
+from kept.model import TRUSTS, Draft, Memory, Message, MessageRole, Receipt, Session, Source, Trust, replace
 from kept.ports import Reader, Storage, Where
 from kept.projects.files import Mirrored, check_session_name, mirror_session, write_session_index
 from kept.storage.shared import random_hex
@@ -27,6 +27,7 @@ from kept.text import fingerprint
 from kept.writing import admit, pipeline
 from kept.writing.check import MAX_NAME_CHARS, MAX_TEXT_BYTES, check_json, check_moment, check_text
 from kept.writing.extraction import Extracted, Summarizer, extract, summarize
+from kept.writing.quotes import Quotes
 from kept.writing.redact import redact, redact_message
 
 PRUNED = "[tool result left out of the window; the transcript has it]"
@@ -133,6 +134,7 @@ class OpenSession:
         self._path = f"{storage.space}/sessions/{name}"
         self._unflushed = Unflushed(since=-1, upto=0, tokens=0)
         self._mirrored: Mirrored | None = None
+        self._quotes = Quotes()
 
     # What was said
 
@@ -255,8 +257,10 @@ class OpenSession:
         upto = old[-1].n if old else 0
         if not old or any(stands_for(message) >= upto for message in whole if message.role == "summary"):
             return before
-        summary = (summarizer or summarize)(old) or "Nothing of note was said."
-        self.extend([Message(id=f"summary_{upto:03d}", role="summary", content=summary, input={"upto": upto})])
+        text, trust = self._summary_of(old, summarizer)
+        summary = text or "Nothing of note was said."
+        id = f"summary_{upto:03d}"
+        self.extend([Message(id=id, role="summary", content=summary, input={"upto": upto}, trust=trust)])
         after = self._window()
         self._context.signals.emit("memory:compact", sessionId=self.id, before=before.tokens, after=after.tokens)
         return after
@@ -338,7 +342,7 @@ class OpenSession:
         if not recent or recent[-1].n <= session.checked:
             return []
         rules = replace(self._context.rules(), echoes=write.echoes(self._context))
-        ready = [pipeline.prepare(_as_draft(found, session), rules) for found in extract(recent)]
+        ready = [pipeline.prepare(_as_draft(found, session), rules) for found in self._trusted(extract(recent), recent)]
         with self._storage.writing(self._context.stamp()) as tx:
             receipts = pipeline.store(tx, ready, write.place(self._storage, tx.stamp.at))
             current = tx.session(self.id)
@@ -349,12 +353,41 @@ class OpenSession:
             self._context.tell_write(self._storage, sum(map(grown_by, receipts)))
         return [receipt for receipt in receipts if receipt.outcome != "refused" and receipt.reason != "already_stored"]
 
+    def _trusted(self, found: Sequence[Extracted], recent: Sequence[Message]) -> list[Extracted]:
+        """The findings, each with the trust of those whose words it repeats."""
+        said = {message.id: message for message in recent if message.role in ("user", "assistant", "summary")}
+        quotes = self._heard() if any(each.message_id in said for each in found) else Quotes()
+        return [
+            replace(each, draft=replace(each.draft, trust=quotes.trust_of(each.draft.content, by.trust, by=by)))
+            if (by := said.get(each.message_id)) is not None
+            else each
+            for each in found
+        ]
+
+    def _heard(self) -> Quotes:
+        """What tools and pasted texts have said in this session so far."""
+        with self._storage.reading() as reader:
+            if reader.last_number(self.id) < self._quotes.upto:  # an older state was restored
+                self._quotes = Quotes()
+            self._quotes.add(reader.messages(self.id, after=self._quotes.upto))
+        return self._quotes
+
+    def _summary_of(self, messages: Sequence[Message], summarizer: Summarizer | None) -> tuple[str, Trust]:
+        """A summary and its trust. Ours leaves out what is only quoted; a plugged-in one may quote, and is labelled."""
+        said = [message for message in messages if message.role != "summary"]
+        text, quotes = (summarizer or summarize)(said), self._heard()
+        if summarizer is not None:
+            return text, quotes.trust_of(text, "agent")
+        lines = [line for line in text.splitlines() if quotes.trust_of(line, "agent") == "agent"]
+        return "\n".join(lines), "agent"
+
     def _store_summary(self, messages: Sequence[Message], summarizer: Summarizer | None) -> Receipt | None:
-        text = (summarizer or summarize)([message for message in messages if message.role != "summary"])
+        text, trust = self._summary_of(messages, summarizer)
         if not text.strip() or self._context.is_off(self.id):
             return None
         draft = Draft(
             content=text[: admit.MAX_SUMMARY_CHARS],
+            trust=trust,
             kind="summary",
             tier="session",
             key=f"{self.id}:summary:{messages[-1].n}",

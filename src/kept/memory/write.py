@@ -19,6 +19,7 @@ from kept.projects.files import check_session_name, read_regular
 from kept.storage import scrub
 from kept.writing import pipeline
 from kept.writing.admit import DELIBERATE, SOURCES, Echoes, echoes_of
+from kept.writing.quotes import Quotes
 
 Batch = list[pipeline.Ready | Receipt]
 
@@ -39,12 +40,35 @@ def remember_many(context: Context, drafts: Iterable[Draft | str]) -> list[Recei
     rules = context.rules()
     if any(isinstance(draft.source, Source) and draft.source.origin not in DELIBERATE for draft in drafts):
         rules = replace(rules, echoes=echoes(context))
-    prepared = [pipeline.prepare(draft, rules) for draft in drafts]
+    prepared = [pipeline.prepare(draft, rules) for draft in _with_trust(context, drafts)]
     receipts: list[Receipt] = []
     for batch in _batches(prepared):
         receipts += _store(context, batch)
     count_reasons(context, receipts)
     return receipts
+
+
+def _with_trust(context: Context, drafts: list[Draft]) -> Iterator[Draft]:
+    """The drafts; one that an agent took from a tool result or a pasted text of its session, with the trust of that."""
+    heard: dict[str, Quotes] = {}
+    for draft in drafts:
+        session = _session_of_agent(draft)
+        storage = None if session is None else context.spaces.project()
+        if session is None or storage is None:
+            yield draft
+            continue
+        if session not in heard:
+            with storage.reading() as reader:
+                heard[session] = Quotes(reader.messages(session))
+        yield replace(draft, trust=heard[session].trust_of(draft.content, draft.trust or "agent"))
+
+
+def _session_of_agent(draft: Draft) -> str | None:
+    """The session in which an agent wrote a draft, if it says so. Nothing of the draft has been checked yet."""
+    source = draft.source
+    if not isinstance(source, Source) or source.origin != "agent" or draft.trust not in (None, "agent", "user"):
+        return None
+    return source.session if isinstance(source.session, str) and isinstance(draft.content, str) else None
 
 
 def echoes(context: Context) -> Echoes:

@@ -31,6 +31,7 @@ from kept.writing.extraction.statements import (
     sentences,
     statement,
 )
+from kept.writing.quotes import own_words_in
 
 MAX_CHARS = 500
 MAX_FILES = 5
@@ -81,7 +82,9 @@ class _Conversation:
 
     def read(self) -> Iterator[Extracted]:
         for message, following in zip_longest(self._messages, self._messages[1:]):
-            if message.role == "user":
+            if message.role == "user" and message.trust != "user":
+                self._calls.clear()  # the prompt of a sub-agent: its writer is not the user
+            elif message.role == "user":
                 yield from self._read_user(message)
             elif message.role == "assistant":
                 is_final = following is None or following.role == "user"
@@ -242,14 +245,14 @@ _TELLING = (
 def summarize(messages: Sequence[Message]) -> str:
     """What was asked, decided and found, and how it ended: at most 1,200 characters, one sentence a line."""
     spoken = [message for message in messages if message.role in ("user", "assistant") and message.content.strip()]
-    said = [(message, _plain_sentences(message.content)) for message in spoken]
+    said = [(message, words, _plain_sentences(words)) for message in spoken if (words := own_words_in(message))]
     asked = [
-        own[0] if own else " ".join(message.content.split())[:_LONGEST_SENTENCE]
-        for message, own in said
-        if message.role == "user"
+        own[0] if own else " ".join(words.split())[:_LONGEST_SENTENCE]
+        for message, words, own in said
+        if message.trust == "user"
     ]
-    telling = [one for _, own in said for one in own if compiled(_TELLING).search(one) and not one.endswith("?")]
-    ended = [own[-1] if own else "" for message, own in said if message.role == "assistant"][-1:]
+    telling = [one for _, _, own in said for one in own if compiled(_TELLING).search(one) and not one.endswith("?")]
+    ended = [own[-1] if own else "" for message, _, own in said if message.role == "assistant"][-1:]
     lines: dict[str, str] = {}
     for label, chosen in (("Asked: ", asked[:_ASKED]), ("", _spread(telling, _FOUND)), ("Ended: ", ended)):
         for sentence in chosen:
@@ -259,9 +262,8 @@ def summarize(messages: Sequence[Message]) -> str:
 
 
 def _plain_sentences(content: str) -> list[str]:
-    """The sentences of a text, without code blocks and decoration, each on one line."""
-    prose = compiled(r"(?s)```.*?(?:```|$)").sub(" ", content)
-    parts = compiled(r"(?<=[.!?。！？])\s+|\n+").split(prose)
+    """The sentences of a text, without decoration, each on one line."""
+    parts = compiled(r"(?<=[.!?。！？])\s+|\n+").split(content)
     cleaned = (compiled(r"^[\s>#*\-\d.)]+|[*_`]{1,3}").sub("", part).strip() for part in parts)
     return [part for part in cleaned if 15 <= len(part) <= _LONGEST_SENTENCE]
 

@@ -1,7 +1,7 @@
 """Read the sentences of a message, and make statements of them that can be understood alone.
 
-Used by extraction. Only a speaker's own words are read: private parts, blocks that a program put in, code, quotations,
-tables and pasted documents are dropped first. Linear in the text. Rule: the words stay the speaker's. Openings ("No,
+Used by extraction. Only a speaker's own words are read (`writing.quotes`); code and tables are dropped. Linear in the
+text. Rule: the words stay the speaker's. Openings ("No,
 actually,") go, the first person becomes "the user" where that is easy, and "it" is explained by joining the sentence
 before. A sentence that still points nowhere is dropped.
 """
@@ -13,24 +13,14 @@ from msgspec import Struct
 from kept import text
 from kept.text import compiled
 from kept.writing.extraction.rules import phrases, rule_for
+from kept.writing.quotes import split
 
 MAX_CHARS = 20_000  # a longer message is a file
-DOCUMENT_CHARS = 1_800  # a message with more prose than this quotes a document between its first and last paragraph
 MIN_SENTENCE_CHARS = 8
 MAX_SENTENCE_CHARS = 450
 MAX_LABEL_CHARS = 60  # of a line that introduces a list, such as "Decisions:"
 WRAPPED_CHARS = 60  # a line that is shorter than this was ended, not broken
 
-# Texts that programs put into a conversation in the user's name.
-_BOILERPLATE = (
-    "this session is being continued from a previous conversation",
-    "[request interrupted",
-    "caveat: the messages below were generated",
-    "your task is to create a detailed summary of the conversation",
-    "base directory for this skill",
-)
-_TAG = r"<(/?)([a-zA-Z][\w-]{1,40})(?:\s[^<>]{0,500})?>"
-_BLOCK_TAGS = frozenset({"private", "analysis", "summary", "thinking", "instructions", "context", "document"})
 _FENCE = r"\s{0,3}(?:```|~~~)"
 _HEADING = r"(#{1,6}) +([^#\n]{1,200})"
 _MARKER = r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?"
@@ -63,45 +53,14 @@ class Sentence(Struct, frozen=True):
 
 def sentences(text: str, *, may_be_pasted: bool = False) -> list[Sentence]:
     """The sentences of a message in order. `may_be_pasted`: of a very long text, only both ends are the speaker's."""
-    text = text[:MAX_CHARS]
-    if text.lstrip().lower().startswith(_BOILERPLATE):
-        return []
-    paragraphs = list(_paragraphs(_without_blocks(text)))
-    if may_be_pasted and sum(len(paragraph.text) for paragraph in paragraphs) > DOCUMENT_CHARS:
-        paragraphs = [each for each in (paragraphs[0], paragraphs[-1]) if len(each.text) <= DOCUMENT_CHARS // 2]
     found: list[Sentence] = []
     before = ""
-    for paragraph in paragraphs:
+    for paragraph in _paragraphs(split(text[:MAX_CHARS], is_long_pasted=may_be_pasted).own):
         for sentence in _split(paragraph.text):
             if _is_prose(sentence):
                 found.append(Sentence(sentence, before, paragraph.headings, paragraph.topic))
             before = sentence
     return found
-
-
-def _without_blocks(text: str) -> str:
-    """The text without blocks in tags such as <private> or <system-reminder>; an unclosed one runs to the end."""
-    if "<" not in text:
-        return text
-    tags = [tag for tag in compiled(_TAG).finditer(text) if _is_block(tag[2].lower())]
-    ends: dict[str, list[int]] = {}
-    for tag in reversed(tags):
-        if tag[1]:
-            ends.setdefault(tag[2].lower(), []).append(tag.end())  # the last end first, so that pop() gives the next
-    kept, at = [], 0
-    for tag in tags:
-        if tag[1] or tag.start() < at:
-            continue
-        kept.append(text[at : tag.start()])
-        closing = ends.get(tag[2].lower(), [])
-        while closing and closing[-1] < tag.end():
-            closing.pop()
-        at = closing.pop() if closing else len(text)
-    return "\n".join((*kept, text[at:]))
-
-
-def _is_block(tag: str) -> bool:
-    return tag in _BLOCK_TAGS or "-" in tag or "_" in tag  # no element of HTML has such a name; those of programs do
 
 
 def _paragraphs(text: str) -> Iterator[_Paragraph]:
