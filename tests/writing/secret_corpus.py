@@ -640,6 +640,20 @@ def benign(seed: int, count: int = 24000) -> Iterator[str]:
         yield LOOKALIKES[number % len(LOOKALIKES)](rng)
 
 
+def installed_lines(count: int, seed: int) -> Iterator[str]:
+    """Lines of the source and the documents of the packages that are installed here, file by file."""
+    files = sorted(Path(sysconfig.get_paths()["purelib"]).rglob("*"))
+    suffixes = {".py", ".pyi", ".md", ".rst", ".txt"}
+    known = [path for path in files if path.suffix in suffixes and path.stat().st_size < 200_000]
+    for path in Random(seed).sample(known, len(known)):
+        for line in path.read_text("utf-8", "replace").splitlines():
+            if line.strip():
+                yield line
+                count -= 1
+                if not count:
+                    return
+
+
 def _sentence(rng: Random, low: int = 5, high: int = 14) -> str:
     words = rng.choices(WORDS, k=rng.randint(low, high))
     return " ".join(words).capitalize() + rng.choice([".", ".", "?", ":"])

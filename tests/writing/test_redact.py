@@ -17,7 +17,7 @@ from kept.model import Draft, Redaction, Source
 from kept.writing import redact as redact_module
 from kept.writing import secrets
 from kept.writing.redact import Redacted, RedactedSpan, redact, redact_draft
-from kept.writing.secrets import cues, rules, shapes, verdict
+from kept.writing.secrets import cues, disguises, rules, shapes, verdict
 
 GITHUB = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
@@ -345,6 +345,8 @@ HOSTILE = [
     "user,password\n", 'password="', "password: [", "$2b$", "\x1b[0m", "[redacted:x]", "seed phrase: a b ",
     "hunter2 as the password ", "name: PASSWORD\nvalue: ", "auth=(", "%20", "&quot;", "a,password\nx\n",
     "docker login ", "sign in with ", "zip -P ", "secret_", "eyJhbGciOi", "/1", "MIIAAAIBAA",
+    '"a1b2c3d4e5" + ', '"ghp_a1b2c3" ', "ghp_a1b2\n", "stringData:\n a: b\n", "kind: Secret\ndata:\n a: b\n", "stringData: {",
+    "%41", "%41 ", "QUFB", "QUFBQUFBQUFBQUFBQUFBQUFBQUFB ", "616263646566", "<token>\n", "alpha ", "alpha beta\n",
 ]  # fmt: skip
 
 
@@ -386,7 +388,7 @@ def number_of_ways(parsed: Any) -> float:
     return ways
 
 
-MODULES = (cues, verdict, shapes, secrets)
+MODULES = (cues, disguises, verdict, shapes, secrets)
 
 
 def pattern_sources() -> Iterator[tuple[str, str]]:
@@ -491,6 +493,15 @@ COMMAND_LINES = [
     "net use Z: //host/x /user:bob {s}", "net user bob {s} /add",
     *(f"{name} login -u bob -p {{s}} host" for name in "docker podman nerdctl buildah skopeo crane az oc cf".split()),
     "helm registry login -p {s}",
+    *(f"{name} -u bob -P {{s}} -t x" for name in "sqlcmd bcp mosquitto_pub mosquitto_sub mosquitto_rr".split()),
+    *(f"{name} -u bob -p {{s}} host" for name in "cqlsh cypher-shell snowsql rabbitmqadmin rdesktop".split()),
+    "evil-winrm -i host -p {s}",
+    *(f"{name} -pw {{s}} bob@host" for name in "plink pscp psftp".split()),
+    "lftp -u bob,{s} host", "unrar x -p{s} a.rar",
+    "rar a -hp{s} a.rar a", "net use Z: \\\\host\\x {s} /user:bob",
+    *(f"{name} /u:bob /p:{{s}}" for name in "xfreerdp wfreerdp sdl-freerdp".split()), "schtasks /create /rp {s}",
+    *(f"{name} bob/{{s}}@db" for name in "sqlplus expdp impdp".split()), "mc alias set a https://host id {s}",
+    "vncpasswd -f <<< {s}", "chpasswd -e <<< {s}", "wpa_passphrase home {s}", "rabbitmqctl add_user bob {s}",
 ]  # fmt: skip
 
 
@@ -570,3 +581,24 @@ def test_importing_compiles_nothing() -> None:
         "assert 're2' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, env={"PYTHONPATH": ":".join(sys.path)})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PASS: tests/test_login_2.py::test_token_3",
+        "PASS: tests/unit/checkout2.test.ts",
+        "Set-Cookie: theme=dark; Path=/",
+        "Set-Cookie: lang=en-US",
+        "The feature flag key checkout_v2_rollout is on",
+        "feature flag key: ab12cd34ef56gh78",
+        "alpha bravo charlie delta echo foxtrot golf hotel india juliett kilo lima",
+    ],
+)
+def test_results_of_tests_plain_cookies_and_flags_are_left_alone(text: str) -> None:
+    beside = text.replace("alpha", "list of words and more of them\nalpha")
+    assert redact(beside) == Redacted(beside, ())
+
+
+def test_a_value_of_several_strings_is_redacted_as_a_whole() -> None:
+    assert redact('password = "hunter2x" + "yz7Q9"').text == 'password = "[redacted:password]"'

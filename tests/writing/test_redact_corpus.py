@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import pytest
 
 from kept.writing.redact import redact
+from tests.writing import disguises
 from tests.writing import secret_corpus as corpus
 from tests.writing.secret_corpus import Sample
 
@@ -70,3 +71,28 @@ def test_fewer_than_one_ordinary_line_in_a_thousand_is_touched(seed: int) -> Non
     touched = [line for line in lines if redact(line, email=False).found]
     print(f"\nfalse alarms: {len(touched)} of {len(lines)} lines ({len(touched) / len(lines):.4%})")
     assert len(touched) < len(lines) / 1000
+
+
+@pytest.mark.parametrize("form", disguises.FORMS)
+def test_secrets_that_are_encoded_split_or_in_other_words_are_found(seed: int, form: str) -> None:
+    samples = list(disguises.disguised(form, seed))
+    missed = Counter(sample.form for sample in samples if sample.leaks(redact(sample.text).text))
+    figure = 1 - sum(missed.values()) / len(samples)
+    print(f"\n{form}: {figure:.4f} of {len(samples)}; missed {dict(missed.most_common(8))}")
+    assert figure >= 0.95
+
+
+def test_a_disguised_secret_that_was_redacted_stays_as_it_is(seed: int) -> None:
+    for form in disguises.FORMS:
+        for sample in disguises.disguised(form, seed, 60):
+            once = redact(sample.text).text
+            assert redact(once).text == once, sample.form
+
+
+def test_fewer_than_one_line_of_real_source_in_two_thousand_is_touched(seed: int) -> None:
+    """Lines of installed packages, code and documents, as they come; some of them are real examples of keys."""
+    lines = list(corpus.installed_lines(100_000, seed))
+    touched = [line for line in lines if redact(line, email=False).found]
+    print(f"\ninstalled packages: {len(touched)} of {len(lines)} lines ({len(touched) / len(lines):.4%})")
+    assert len(lines) == 100_000
+    assert len(touched) < len(lines) / 2000

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from kept.model import Draft, Message, Redaction, Source
 from kept.writing.check import SOURCE_NAMES
-from kept.writing.secrets import MASK, FoldedText, Span, cues, shapes
+from kept.writing.secrets import MASK, FoldedText, Span, cues, disguises, shapes
 
 REDACTED_FIELDS = ("content", "tags", "files", "topic", "key", "title", "source", "data")  # of a draft
 MAX_ROUNDS = 8  # masking one secret can lay bare another; ordinary text needs two rounds, the last of which finds none
@@ -40,6 +40,19 @@ FINDERS: tuple[Finder, ...] = (
     shapes.find_seed_phrases,
     cues.find_cued_secrets,
     shapes.find_cards,
+    disguises.find_manifest_secrets,
+    disguises.find_split_tokens,
+    lambda folded, small: disguises.find_encoded(folded, small, _holds_secret),
+)
+
+
+FINDERS_OF_DECODED: tuple[Finder, ...] = (
+    shapes.find_key_blocks,
+    shapes.find_vendor_tokens,
+    shapes.find_shapes,
+    shapes.find_headers,
+    shapes.find_url_secrets,
+    cues.find_cued_secrets,
 )
 
 
@@ -109,6 +122,14 @@ def _find_in(view: FoldedText, finders: tuple[Finder, ...], text: str, allow: Co
             if not allow or not _is_allowed(text[start:end], allow):
                 spans.append((start, end, kind))
     return spans
+
+
+def _holds_secret(decoded: str) -> str | None:
+    """The kind of the first secret in a text that was decoded out of another."""
+    small = decoded.lower()
+    if len(small) != len(decoded):
+        return None
+    return next((kind for find in FINDERS_OF_DECODED for _, _, kind in find(decoded, small)), None)
 
 
 def _is_allowed(value: str, allow: Collection[str]) -> bool:

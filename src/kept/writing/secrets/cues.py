@@ -28,6 +28,7 @@ ROWS = 500  # how many rows of a table are read below its heading
 SHORT_TEXT = 200  # characters
 FIRST_TEXTS = 8
 _texts = count()  # short texts that this process has checked
+MORE_PIECES = rf"(?:{rules.QUOTES_JOINED}[^\s\"'`]{{1,200}}+(?=[\"'`])){{1,8}}+"
 IDENTIFIER = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
 
@@ -44,8 +45,9 @@ def find_cued_secrets(folded: str, small: str) -> Iterator[Span]:
         kind = KINDS.get(cue.family, cue.family)
         value = _value(folded, small, cue)
         if value:
-            yield value.start, value.end, kind
-            resume = value.end
+            end = _end_of_pieces(folded, value)
+            yield value.start, end, kind
+            resume = end
             allowance += 1
         elif cue.start >= table_end:
             cells, table_end = _column(folded, cue)
@@ -55,18 +57,18 @@ def find_cued_secrets(folded: str, small: str) -> Iterator[Span]:
 
 def _value(folded: str, small: str, cue: Cue) -> Value | None:
     """The secret that is tied to the cue, if there is one; the firmest tie is tried first."""
-    after = folded[cue.end : cue.end + 1]
+    before, after = folded[cue.start - 1 : cue.start], folded[cue.end : cue.end + 1]
     value = None
     link = compiled(SIGN).match(small, cue.end)
     if link:
-        if folded[link.end() : link.end() + 1] == MASK or (link.group(2) == ":" == folded[cue.start - 1 : cue.start]):
+        if folded[link.end() : link.end() + 1] == MASK or (link.group(2) == ":" == before):
             return None  # found before, or a part of a name: `arn:…:secret:…`
         value = _assigned(folded, small, cue, link)
     elif folded[cue.end + 1 : cue.end + 2] == MASK:
         pass
     elif (after and after in " \t\n\r\"'`*)]<>(,{?") or after > "\x7f":
         value = (
-            (_element_text(folded, cue) if after in "\"'>" else None)
+            (_element_text(folded, cue) if after in "\"'>" or before == "<" else None)
             or _named_elsewhere(folded, small, cue)
             or (_argument(folded, cue) if after in "(\"'" else None)
             or _linked(folded, small, cue)
@@ -78,6 +80,14 @@ def _value(folded: str, small: str, cue: Cue) -> Value | None:
     if value is None and cue.family != "pass" and small[cue.start - 1 : cue.start] == " ":
         value = _stated_before(folded, small, cue)
     return value
+
+
+def _end_of_pieces(folded: str, value: Value) -> int:
+    """Where a value ends that is put together from several string literals: `"…" + "…"`."""
+    if not value.quoted or folded[value.end : value.end + 1] not in ("'", '"', "`"):
+        return value.end
+    pieces = compiled(MORE_PIECES).match(folded, value.end)
+    return pieces.end() if pieces else value.end
 
 
 # ---- cues ----
@@ -244,9 +254,14 @@ def _named_elsewhere(folded: str, small: str, cue: Cue) -> Value | None:
 
 
 def _element_text(folded: str, cue: Cue) -> Value | None:
-    """`<password>value</password>`, `<entry key="db.password">value</entry>`."""
-    match = compiled(r"[\"']?>\s{0,40}+([^<>\n]{3,512}+)<").match(folded, cue.end)
-    value = Value(match.start(1), match.end(1), True) if match else None
+    """`<password>value</password>`, `<entry key="db.password">value</entry>`, also with the value alone on its line."""
+    is_tag = folded[cue.start - 1 : cue.start] in ("<", ":")
+    attributes = compiled(r"(?:[ \t][^<>\n]{0,80}+)?").match(folded, cue.end)
+    match = compiled(
+        r"[\"']?>\s{0,60}+(?:<(?:value|string|val)>\s{0,60}+)?(?:<!\[CDATA\[\s{0,60}+)?([^<>\n]{3,512}+)\s{0,60}+>?\s{0,60}+<"
+    ).match(folded, attributes.end() if is_tag and attributes else cue.end)
+    content = match.group(1).rstrip().removesuffix("]]").rstrip() if match else ""
+    value = Value(match.start(1), match.start(1) + len(content), True) if match and content else None
     return value if value and is_secret(folded, cue, value, Tie.LITERAL) else None
 
 
@@ -398,19 +413,20 @@ def _column(folded: str, cue: Cue) -> tuple[list[Value], int]:
     secrets: list[Value] = []
     start = folded.rfind("\n", max(0, cue.start - 400), cue.start) + 1
     end = folded.find("\n", cue.end, cue.end + 400)
-    if end < 0 or not compiled(r"[ \"'*`]{0,8}+[|\t;,\n]").match(folded, cue.end):
+    if end < 0 or not compiled(r"[ \"'*`\r]{0,8}+[|\t;,\n]").match(folded, cue.end):
         return secrets, 0
     heading = folded[start:end]
     sign = next((sign for sign in "|\t;," if sign in heading), "\n")
     place = heading.count(sign, 0, cue.start - start)
-    names = [name.strip(" \"'*`") for name in heading.split(sign)]
-    if sign == "\n" or names[place] != cue.name or sum(map(bool, names)) < 2:
+    names = [name.strip(" \r\"'*`") for name in heading.split(sign)]
+    is_heading = names[place].lower().endswith(cue.name.lower()) and names[place].count(" ") < 3  # `Secret access key`
+    if sign == "\n" or not is_heading or sum(map(bool, names)) < 2:
         return secrets, 0
     for row in _rows(folded, end + 1):
         cells = row.split(sign)
         if len(cells) != heading.count(sign) + 1:
             break
-        content = cells[place].strip(" \"'`")
+        content = cells[place].strip(" \r\"'`")
         start = end + 1 + sum(map(len, cells[:place])) + place + cells[place].index(content)
         secret = Value(start, start + len(content), False)
         if content and is_secret(folded, cue, secret, Tie.LOOSE):

@@ -180,7 +180,13 @@ jwt            eyJhbGciOi,eyJ0eXAiOi,eyJraWQiOi                     [D]{20,}
 # Shapes that no prefix gives away: a literal that must be in the text before the pattern is worth running, the kind, and
 # the pattern, whose group 1 is the secret and must not follow a letter or digit.
 PGPASS = r"^[ \t]{0,8}+[\w.*-]{1,255}+:(?:[0-9]{4,5}|\*):[\w.*-]{1,64}+:[\w.*@-]{1,64}+:(\S{3,128}+)[ \t]{0,8}+$"
+AWS_PAIR = (  # an id and its secret side by side, as consoles export them
+    r"""A[KS]IA[A-Z0-9]{16}["']?(?:[ \t]{0,4}[,;:|/][ \t]{0,4}+|[ \t]{1,8}+|[ \t]{0,4}\r?\n[ \t]{0,8}+)["']?"""
+    r"""([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"""
+)
 SHAPES: tuple[tuple[str, str, str], ...] = (
+    ("AKIA", "aws", AWS_PAIR),
+    ("ASIA", "aws", AWS_PAIR),
     ("hooks.slack.com", "slack", r"hooks\.slack\.com/(?:services|workflows|triggers)/([\w/+-]{20,200}+)"),
     ("/webhooks/", "discord", r"/api/(?:v\d{1,2}/)?webhooks/(\d{10,25}+/[\w-]{40,120}+)"),
     ("webhook.office.com", "teams", r"webhook\.office\.com/webhookb2/([\w@/.-]{40,300}+)"),
@@ -218,6 +224,11 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
     (":*:", "password", PGPASS),
 )  # fmt: skip
 
+# What may stand between two pieces of one value: the signs that join string literals, or the line break of a wrapped text.
+QUOTES_JOINED = r"""["'`]\s{0,40}+(?:(?:\+|\.|&|\|\|)[ \t]{0,4}+(?:_[ \t]{0,4}+)?\\?\s{0,40}+)?["'`]"""
+LISTED = r"""["'`],\s{0,40}+["'`]"""  # arguments of `concat` or `join`
+LINES_JOINED = r"(?:[ \t]{0,2}+\r?\n[ \t>|#*]{0,16}+|[ ]{2})"
+
 # A token that no line above knows, but whose own prefix says what it is: acme_sk_live_…, foo-api-key-…, bar_pat_….
 TOKEN_MARKS = _words("sk pat key apikey api secret token tok live prod auth oauth access refresh bot svc webhook")
 TOKEN_MARKS_FOR_HEX = _words("sk pat apikey secret token")  # `prod-<git hash>` is an image tag, not a key
@@ -231,20 +242,21 @@ CUES: dict[str, str] = {
         palavra~passe ^senha wachtwoord lösenord lösenordet adgangskode adgangskoden kodeord salasana ^hasło ^haslo ^heslo$
         ^parola$ jelszó ^şifre$ ^şifresi$ ^sifre$ lozinka ^geslo$ kata~sandi kata~sandinya mật~khẩu slaptažodis
         пароль пароля паролю паролем пароли 密码 密碼 口令 パスワード 비밀번호 패스워드 암호 كلمة~المرور كلمة~مرور كلمة~السر
-        סיסמה סיסמא סיסמת รหัสผ่าน पासवर्ड κωδικός
+        סיסמה סיסמא סיסמת รหัสผ่าน पासवर्ड कूटशब्द κωδικός code~secret código~de~acceso código~secreto код~доступа
+        passe~partout 合言葉 暗証番号 الرمز~السري
         """,
     "pass": "^pass$ ^clave$",
     "secret": """
         client~secret clientsecret secretstr secret$ secrets$ secret_ secret- secret. secretkey secretaccess geheimnis ^secreto$ ^segredo$
-        секрет シークレット 秘密
+        секрет シークレット 秘密 秘密鍵 الرقم~السري गुप्त client~key~data$
         """,
     "token": """
-        token authtoken _auth$ jeton$ токен токена токеном 令牌 トークン 토큰 ^jwt$ ^bearer$ ^sas$ phpsessid jsessionid
+        token authtoken _auth$ jeton$ токен токена токеном 令牌 トークン 토큰 टोकन توكن رمز~الوصول رمز~الدخول ^jwt$ ^bearer$ ^sas$ phpsessid jsessionid
         connect.sid sharedaccesssignature
         """,
     "key": """
         ^key$ apikey accountkey accesskey privatekey privkey sharedkey sharedaccesskey presharedkey ^psk$ schlüssel$ ^clé$
-        ^chave$ ^chiave$ ^klucz$ ключ ключа ключом 密钥 密鑰 キー 키
+        ^chave$ ^chiave$ ^klucz$ ключ ключа ключом 密钥 密鑰 キー 키 ^llave$ कुंजी مفتاح المفتاح~السري
         """,
     "credentials": """
         credential$ credentials ^cred$ ^creds$ zugangsdaten logindaten anmeldedaten identifiants credenciales credenziais
@@ -256,7 +268,7 @@ CUES: dict[str, str] = {
 }  # fmt: skip
 
 # A bare `key` is not a cue (dictionaries have keys): one of KEY_QUALIFIERS must come before it …
-BARE_KEYS = _words("key schlussel cle chave chiave klucz ключ ключа ключом キー 키")
+BARE_KEYS = _words("key schlussel cle chave chiave klucz llave ключ ключа ключом キー 키")
 KEY_QUALIFIERS = _words("""
     api access secret private priv encryption encrypt encrypting decryption signing sign signature master auth
     authorization account app application service client license licence product activation admin deploy storage
@@ -274,7 +286,8 @@ KEY_QUALIFIERS = _words("""
 # … and none of these directly before it.
 OTHER_KEYS = _words("""
     public primary foreign cache partition sort sorting unique group grouping row object dict map hash index lookup
-    idempotency composite natural surrogate shard routing query json yaml each no any which every
+    idempotency composite natural surrogate shard routing query json yaml each no any which every flag feature
+    experiment toggle translation message locale registry keyboard shortcut arrow
     first last same missing""")
 
 # Tokens that open nothing, by the word before them: they turn pages, mark the ends of texts, or make calls idempotent.
@@ -315,10 +328,10 @@ LINKS = _words("""
     aktuell auf gesetzt geandert und hier est sont etait sera devient maintenant toujours defini sur voici le la es
     son era sigue siendo ahora aqui e sao foi agora continua ainda sono adesso zijn wordt werd nu ar blev er var
     blir nyt on jest sa byl bylo bude je byla bu simdi olarak это является теперь был сейчас такой вот adalah bang
-    with using into wäre serait seria ware""")
+    with using into wäre serait seria ware هي هو है""")
 VERBS = _words("""
     is was are be equals reads changed rotated ist war lautet lauten sei heisst heißt est sera es era e ar er jest
-    to je on это является adalah ware wäre serait seria""")
+    to je on это является adalah ware wäre serait seria هي هو""")
 LINKS_UNSPACED = _words("是 为 為 就是 改为 改成 設定為 设置为 は が を 는 은 이 가 를 을")
 
 # Words that may open a phrase between the cue and its link: "password *for* the staging box is …".
@@ -413,6 +426,11 @@ COMMANDS: dict[str, tuple[tuple[str, str], ...]] = {
         ("mariadb", r"""[\w-]{0,8}+\b[^\n|;]{0,200}?\s-p["']?([^\s"'-][^\s"']{2,128}+)"""),
         ("sshpass", r"""\s{1,4}+-p\s{0,4}+["']?([^\s"']{3,128}+)"""),
         ("redis-cli", r"""\b[^\n|;]{0,200}?\s-a\s{1,4}+["']?([^\s"']{3,128}+)"""),
+        ("sqlcmd bcp mosquitto_pub mosquitto_sub mosquitto_rr", r"""\b[^\n|;]{0,200}?\s-P[ \t]{0,4}+["']?([^\s"'-][^\s"']{2,128}+)"""),
+        ("cqlsh cypher-shell snowsql rabbitmqadmin rdesktop evil-winrm", r"""\b[^\n|;]{0,200}?\s-p[ \t]{0,4}+["']?([^\s"'-][^\s"']{2,128}+)"""),
+        ("plink pscp psftp", r"""\b[^\n|;]{0,200}?\s-pw[ \t]{1,4}+["']?([^\s"'-][^\s"']{2,128}+)"""),
+        ("lftp", r"""\b[^\n|;]{0,200}?-u[ \t]{0,4}+["']?[^\s,"']{1,64}+,([^\s"']{3,128}+)"""),
+        ("rar", r"""[ \t]{1,4}+[a-z]{1,2}+\b[^\n|;]{0,80}?\s-(?:hp|p)["']?([^\s"'-][^\s"']{2,128}+)"""),
         ("mongo", r"""\w{0,8}+\b[^\n|;]{0,200}?\s-p(?:=|[ \t]{0,4}+)["']?(?![0-9]{1,5}+:[0-9])([^\s"'-][^\s"']{2,128}+)"""),
         ("ldap", r"""\w{1,10}+\b[^\n|;]{0,300}?\s-w\s{1,4}+["']?([^\s"']{3,128}+)"""),
         ("zip", r"""\b[^\n|;]{0,80}?\s-P\s{1,4}+["']?([^\s"']{3,128}+)"""),
@@ -439,13 +457,53 @@ COMMANDS: dict[str, tuple[tuple[str, str], ...]] = {
         ("echo", r"""\s{1,4}+(?:-\w\s{1,4}+)?["']?[\w.-]{1,64}+:([^\s"']{3,128}+)["']?\s{0,4}+\|\s{0,4}+(?:sudo\s{1,4}+)?chpasswd"""),
         ("echo", r"""\s{1,4}+(?:-\w\s{1,4}+)?["']?([^\s"']{3,128}+)["']?\s{0,4}+\|\s{0,4}+sudo\s{1,4}+(?:-\w{1,4}+\s{1,4}+){0,3}?-S"""),
     ),
+    "\\": (
+        ("net", r"""[ \t]{1,4}+(?i:use)[ \t]{1,4}+(?:\w:[ \t]{1,4}+|\*[ \t]{1,4}+)?\\\\\S{1,200}+[ \t]{1,4}+["']?([^\s"'/][^\s"']{2,128}+)[ \t]{1,4}+/(?i:user):"""),
+    ),
     "/": (
+        ("xfreerdp wfreerdp sdl-freerdp", r"""\b[^\n|;]{0,200}?\s/p:["']?([^\s"']{3,128}+)"""),
+        ("schtasks", r"""\b[^\n|;]{0,200}?\s/(?i:rp)[ \t]{1,4}+["']?([^\s"'/][^\s"']{2,128}+)"""),
+        ("sqlplus expdp impdp", r"""[ \t]{1,4}+(?:-\w{1,8}+[ \t]{1,4}+){0,3}?["']?[\w$#.-]{1,64}+/(?!/)([^\s"'@/]{3,128}+)(?=@)"""),
+        ("mc", r"""(?<![\w.]..)[ \t]{1,4}+(?:alias[ \t]{1,4}+set|config[ \t]{1,4}+host[ \t]{1,4}+add)[ \t]{1,4}+\S{1,64}+[ \t]{1,4}+https?://\S{1,200}+[ \t]{1,4}+\S{1,128}+[ \t]{1,4}+["']?([^\s"']{3,128}+)"""),
         ("net", r"""[ \t]{1,4}+(?i:use)\b[^\n]{0,120}?/(?i:user):\S{1,64}+\s{1,4}+["']?([^\s"'/][^\s"']{2,128}+)"""),
+    ),
+    "<<<": (
+        ("vncpasswd chpasswd", r"""\b[^\n]{0,80}?<<<[ \t]{0,4}+["']?([^\s"']{3,128}+)"""),
+    ),
+    "_": (
+        ("wpa_passphrase", r"""[ \t]{1,4}+["']?[^\s"']{1,64}+["']?[ \t]{1,4}+["']?([^\s"']{8,63}+)"""),
+        ("rabbitmqctl", r"""[ \t]{1,4}+(?:-\w{1,8}+[ \t]{1,4}+\S{1,64}+[ \t]{1,4}+)?(?:add_user|change_password|authenticate_user)[ \t]{1,4}+\S{1,64}+[ \t]{1,4}+["']?([^\s"']{3,128}+)"""),
     ),
     "": (
         ("net", r"""(?<![\w.]...)(?<!\bthe\s...)[ \t]{1,4}+(?i:user)[ \t]{1,4}+[\w.-]{1,40}+[ \t]{1,4}+["']?([^\s"'/][^\s"']{2,128}+)"""),
     ),
 }  # fmt: skip
+
+# Names of cookies that open a session, in part: others (theme, lang) count only if their value looks like a secret.
+SESSION_COOKIES = ("sess", "sid", "auth", "token", "jwt", "login", "csrf", "xsrf", "remember", "identity")
+
+# What announces a seed phrase (folded), and frequent words that no wallet's list holds.
+SEED_SIGNS = (
+    "phrase",
+    "mnemonic",
+    "seed",
+    "bip39",
+    "bip-39",
+    "wallet",
+    "frase",
+    "semilla",
+    "фраза",
+    "ニーモニック",
+    "助记词",
+)
+SEED_CUES = (
+    r"(?:seed|recovery|backup|secret|wallet)[ _-]?(?:phrase|words?)|mnemonic(?:[ _-]phrase)?|\bseed\b|\bbip-?39\b"
+    r"|wiederherstellungsphrase|phrase de recuperation|frase (?:semilla|de recuperacion|secreta)"
+    r"|(?:сид|секретная|мнемоническая)[ -]фраза|ニーモニック|助记词"
+)
+SEED_STRANGERS = _words("""
+    the and for are from your with was were has had but its our which when into been they their them these those
+    also than because should would could must does did don""")
 
 # Payment cards: by their length, the ranges of first digits that issuers use (Visa, Mastercard, Amex, Diners, JCB,
 # Discover, UnionPay).

@@ -12,7 +12,7 @@ or a mask; a hash, a UUID or a path anywhere else is left alone.
 import re
 from collections.abc import Iterator
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from kept.text import compiled
 from kept.writing.secrets import Span, rules
@@ -67,12 +67,12 @@ def find_vendor_tokens(folded: str, small: str) -> Iterator[Span]:
         start, end = run.span()
         if folded[start - 1 : start] == "%":
             start = min(start + 2, end)
-        found = _vendor_token(folded, start, True)
+        found = vendor_token(folded, start, True)
         if found is None:
             for inner in compiled(r"[_.\-](?=[A-Za-z0-9])").finditer(folded, start, end):
                 begin = inner.end()
                 if begin >= done and folded[begin : begin + 2] in tails:
-                    found = _vendor_token(folded, begin, False)
+                    found = vendor_token(folded, begin, False)
                     if found:
                         yield found
                         done = found[1]
@@ -82,7 +82,7 @@ def find_vendor_tokens(folded: str, small: str) -> Iterator[Span]:
             done = found[1]
 
 
-def _vendor_token(folded: str, start: int, is_run_start: bool) -> Span | None:
+def vendor_token(folded: str, start: int, is_run_start: bool) -> Span | None:
     for prefix, kind, tail in vendor_tails().get(folded[start : start + 2], ()):
         if not folded.startswith(prefix, start) or (len(prefix) < 4 and not is_run_start):
             continue
@@ -267,10 +267,12 @@ def find_headers(folded: str, small: str) -> Iterator[Span]:
 
 
 def _cookies(folded: str, small: str) -> Iterator[Span]:
-    answer = compiled(r"set-cookie[\"']?\s{0,4}+[:,=]\s{0,4}+[\"']?[\w.-]{1,80}+=([^\s;\"',]{4,4096}+)")
+    answer = compiled(r"set-cookie[\"']?\s{0,4}+[:,=]\s{0,4}+[\"']?([\w.-]{1,80}+)=([^\s;\"',]{4,4096}+)")
     for match in answer.finditer(small):
-        if not is_stand_in(folded[match.start(1) : match.end(1)]):
-            yield match.start(1), match.end(1), "cookie"
+        value = folded[match.start(2) : match.end(2)]
+        opens_session = any(part in match.group(1) for part in rules.SESSION_COOKIES)
+        if not is_stand_in(value) and (opens_session or grade(value, quoted=False) > WORD):
+            yield match.start(2), match.end(2), "cookie"
     request = compiled(
         r"cookies?[\"']?(?:\s{0,4}+(?::\s{0,4}+[\"']?|=\s{0,4}+[\"'])|[ =][\"']?)"
         r"([\w.-]{1,80}+=[^\s\"',;]{6,4096}+(?:;\s{0,4}+[\w.-]{1,80}+=[^\s\"',;]{0,4096}+){0,60}+)"
@@ -405,19 +407,41 @@ def _luhn(digits: str) -> bool:
     return len(set(digits)) > 1 and sum(value - 9 if value > 9 else value for value in doubled) % 10 == 0
 
 
+WORDS_ALONE = r"[ \t]{0,16}+((?:[a-z]{3,8}+ ){11,23}+[a-z]{3,8}+)[ \t]{0,4}+\r?$"
+WORDS_BELOW = rf"\n{WORDS_ALONE}"
+
+
 def find_seed_phrases(folded: str, small: str) -> Iterator[Span]:
-    """Twelve or more short words after `seed phrase`, `mnemonic` or `recovery phrase`."""
-    if "phrase" not in small and "mnemonic" not in small and "seed" not in small:
-        return
-    cue = compiled(
-        r"(?:seed|recovery|backup|secret|wallet)[ _-]?(?:phrase|words?)|mnemonic(?:[ _-]phrase)?|\bseed\b"
-        r"|wiederherstellungsphrase"
-    )
-    words = compiled(
-        r"[^\n]{0,40}?(?:[:=\"'`\n]| is )[\s\"'`:=]{0,6}+"
-        r"((?:(?:[0-9]{1,2}[.)] ?)?[a-z]{3,8}+[ ,\n]{1,2}+){11,23}+[a-z]{3,8}+)"
-    )
-    for match in cue.finditer(small):
-        phrase = words.match(small, match.end())
-        if phrase and not {"the", "and", "for", "are", "from", "your"} & set(re.split(r"[^a-z]+", phrase.group(1))):
-            yield phrase.start(1), phrase.end(1), "seed-phrase"
+    """Twelve or more short words after `seed phrase`, `mnemonic` or the like, or alone on a line between other text."""
+    if any(sign in small for sign in rules.SEED_SIGNS):
+        words = compiled(
+            r"[^\n]{0,40}?(?:[:=\"'`\n\[]| are | is )[\s\"'`:=\[(]{0,8}+"
+            r"((?:[\"']?(?:[0-9]{1,2}[.):]? ?|[*-] )?[\"']?[a-z]{3,8}+[\"']?[ ,;\r\n\t]{1,4}+){11,23}+"
+            r"[\"']?(?:[0-9]{1,2}[.):]? ?|[*-] )?[\"']?[a-z]{3,8}+)"
+        )
+        for match in _seed_cues().finditer(small):
+            phrase = words.match(small, match.end())
+            if phrase and not _is_sentence(phrase.group(1)):
+                yield phrase.start(1), phrase.end(1), "seed-phrase"
+    first = compiled(WORDS_ALONE, re.MULTILINE).match(folded)
+    for line in chain([first] if first else [], compiled(WORDS_BELOW, re.MULTILINE).finditer(folded)):
+        count = line.group(1).count(" ") + 1
+        if count % 3 == 0 and not _is_sentence(line.group(1)) and not _is_in_list(folded, *line.span(1)):
+            yield line.start(1), line.end(1), "seed-phrase"
+
+
+@cache
+def _seed_cues() -> re.Pattern[str]:
+    return re.compile(rules.SEED_CUES)
+
+
+def _is_sentence(words: str) -> bool:
+    return not rules.SEED_STRANGERS.isdisjoint(re.split(r"[^a-z]+", words.lower()))
+
+
+def _is_in_list(folded: str, start: int, end: int) -> bool:
+    """Whether the line before or after is made of bare words as well: a list of key words in a source file."""
+    bare = compiled(r"[ \t]{0,40}+[a-z0-9_-]++(?: [a-z0-9_-]++){3,60}+[ \t\r]{0,4}+$")
+    before = folded[max(0, start - 400) : start].rpartition("\n")[0].rpartition("\n")[2]
+    after = folded[end : end + 400].partition("\n")[2].partition("\n")[0]
+    return bare.match(before) is not None or bare.match(after) is not None
