@@ -11,17 +11,28 @@
         └── SchemaTooNew  the file was written by a newer version of Kept
 
 A message says what happened, with the value; why; and what to do. The last part is `hint`, so that
-a surface can show it on its own line. Messages never quote a memory: they name its ref.
+a surface can show it on its own line. Messages never quote a memory: they name its ref. They do quote values that were
+given, and one of these may be a key in the wrong place: `clean_messages_with` brings the rule that takes it out.
 """
+
+from collections.abc import Callable
+
+_clean: Callable[[str], str] = str
+
+
+def clean_messages_with(rule: Callable[[str], str]) -> None:
+    """Send every message through this rule from now on. Opening a memory does it; nouns know no rule about secrets."""
+    global _clean
+    _clean = rule
 
 
 class KeptError(Exception):
     """The root: `except kept.KeptError` catches everything that Kept raises on purpose."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        self.message = _clean(message)
+        self.hint = _clean(hint)
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".rstrip()

@@ -345,7 +345,8 @@ HOSTILE = [
     "user,password\n", 'password="', "password: [", "$2b$", "\x1b[0m", "[redacted:x]", "seed phrase: a b ",
     "hunter2 as the password ", "name: PASSWORD\nvalue: ", "auth=(", "%20", "&quot;", "a,password\nx\n",
     "docker login ", "sign in with ", "zip -P ", "secret_", "eyJhbGciOi", "/1", "MIIAAAIBAA",
-    '"a1b2c3d4e5" + ', '"ghp_a1b2c3" ', "ghp_a1b2\n", "stringData:\n a: b\n", "kind: Secret\ndata:\n a: b\n", "stringData: {",
+    '"a1b2c3d4e5" + ', '"ghp_a1b2c3" ', "ghp_a1b2\n", "stringData:\n a: b\n", "kind: Secret\ndata:\n a: b\n",
+    "stringData: {",
     "%41", "%41 ", "QUFB", "QUFBQUFBQUFBQUFBQUFBQUFBQUFB ", "616263646566", "<token>\n", "alpha ", "alpha beta\n",
 ]  # fmt: skip
 

@@ -10,7 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kept.errors import InvalidInput
+from msgspec.structs import replace
+
+from kept.errors import InvalidInput, clean_messages_with
 from kept.memory import Kept
 from kept.memory.context import Confirm, Context
 from kept.model import Actor, Origin
@@ -24,6 +26,9 @@ from kept.storage import open_space
 
 if TYPE_CHECKING:
     from kept.recall import Reranker
+
+
+SHORTEST_SECRET = 8  # characters; nothing shorter has a shape that gives a secret away
 
 
 def utc_now() -> datetime:
@@ -50,6 +55,7 @@ def open(
     global memory changes. `clock` returns an aware datetime. `origin` is who speaks when a draft does not say.
     `reranker(query, hits)` may give each hit one more factor; `embedder` makes the vectors of profile hybrid.
     """
+    clean_messages_with(_redacted)
     now = clock or utc_now
     if location is not None and (project is not None or home is not None):
         raise InvalidInput(
@@ -66,7 +72,7 @@ def open(
         spaces = OneSpace(open_space(location, write_wait_s=chosen.write_wait_s, now=now))
     context = Context(
         spaces=spaces,
-        actor=actor or Actor(),
+        actor=replace(actor, name=_redacted(actor.name)) if actor else Actor(),
         settings=chosen,
         clock=now,
         confirm=confirm,
@@ -79,6 +85,14 @@ def open(
 
         upkeep.after_opening(context)
     return Kept(context)
+
+
+def _redacted(text: str) -> str:
+    if len(text) < SHORTEST_SECRET:
+        return text
+    from kept.writing.redact import redact
+
+    return redact(text).text
 
 
 def open_projects(home: str | os.PathLike[str] | None = None, *, clock: Clock | None = None) -> Projects:

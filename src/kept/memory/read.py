@@ -185,19 +185,21 @@ def body(request: Request, recalled: Recalled) -> dict[str, Any]:
         tags=tuple(redact(tag).text for tag in request.tags),
         files=tuple(redact(file).text for file in request.files),
     )
+    is_clean = asked.query == request.query  # otherwise the words of the query are pieces of its secret
     return {
         "question": msgspec.to_builtins(asked),
-        "words": [] if asked.query != request.query else list(recalled.words),
-        "hits": [_line(hit) for hit in recalled.hits],
-        "misses": [_line(miss.hit) | {"reason": miss.reason} for miss in recalled.misses],
+        "words": list(recalled.words) if is_clean else [],
+        "hits": [_line(hit, is_clean) for hit in recalled.hits],
+        "misses": [_line(miss.hit, is_clean) | {"reason": miss.reason} for miss in recalled.misses],
         "pinned": [memory.ref for memory in recalled.pinned],
         "degraded": recalled.degraded,
         "took_ms": round(recalled.took_ms, 3),
     }
 
 
-def _line(hit: Hit) -> dict[str, Any]:
-    line = {"ref": hit.ref, "uid": hit.memory.uid, "score": hit.score, "why": hit.why, "matched": hit.matched}
+def _line(hit: Hit, with_words: bool) -> dict[str, Any]:
+    matched = hit.matched if with_words else ()
+    line = {"ref": hit.ref, "uid": hit.memory.uid, "score": hit.score, "why": hit.why, "matched": matched}
     return line | ({"parts": hit.parts} if hit.parts else {})
 
 

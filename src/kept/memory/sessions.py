@@ -93,7 +93,10 @@ def open_session(context: Context, id: str | None, *, agent: str | None, parent:
     for value in (agent, parent):
         if value is not None:
             check_text(value, "The name", MAX_NAME_CHARS)
+    if redact(name).found:
+        raise InvalidInput("A session id must not contain a secret.", hint="Give another id, or none.")
     agent = None if agent is None else redact(agent).text
+    parent = None if parent is None else redact(parent).text
     storage = context.writable(Draft(content=name))
     with storage.reading() as reader:
         known = reader.session(name)

@@ -24,7 +24,18 @@ from kept.model import Draft, Message, Redaction, Source
 from kept.writing.check import SOURCE_NAMES
 from kept.writing.secrets import MASK, FoldedText, Span, cues, disguises, shapes
 
-REDACTED_FIELDS = ("content", "tags", "files", "topic", "key", "title", "source", "data")  # of a draft
+REDACTED_FIELDS = (
+    "content",
+    "kind",
+    "tags",
+    "files",
+    "topic",
+    "key",
+    "title",
+    "item_type",
+    "source",
+    "data",
+)  # of a draft
 MAX_ROUNDS = 8  # masking one secret can lay bare another; ordinary text needs two rounds, the last of which finds none
 
 Finder = Callable[[str, str], Iterable[Span]]  # (folded text, the same in lower case)
@@ -183,6 +194,8 @@ def redact_draft(draft: Draft, *, email: bool, allow: Collection[str] = ()) -> R
     safe = replace(
         draft,
         content=clean(draft.content),
+        kind=clean_name(draft.kind),
+        item_type=None if draft.item_type is None else clean_name(draft.item_type),
         tags=tuple(map(clean_name, draft.tags)),
         files=tuple(map(clean_name, draft.files)),
         topic=None if draft.topic is None else clean_name(draft.topic),
