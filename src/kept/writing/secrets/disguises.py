@@ -38,8 +38,8 @@ def find_encoded(folded: str, small: str, holds_secret: Callable[[str], str | No
         if sign.start() >= done:
             before = folded[max(done, sign.start() - 400) : sign.start()]
             start = sign.start() - len(before) + len(before.rstrip(PERCENT_LETTERS))
-            run = compiled(r"(?:[A-Za-z0-9_.~+-]{1,64}+|%[0-9A-Fa-f]{2}){1,2048}+").match(folded, start)
-            done = run.end() if run else sign.end()
+            whole = compiled(r"(?:[A-Za-z0-9_.~+-]{1,64}+|%[0-9A-Fa-f]{2}){1,2048}+").match(folded, start)
+            done = whole.end() if whole else sign.end()
             kind = holds_secret(_from_percent(folded[start:done])) if done - start >= 16 else None
             if kind:
                 yield start, done, kind
@@ -157,7 +157,7 @@ def _values_below(folded: str, start: int, end: int) -> Iterator[Span]:
         match = line.match(folded, end)
         if not match or (len(match.group(1)) <= margin and match.group(2, 3) != (None, "")):
             return
-        value = match.group(3).rstrip(" \t\r\"'")
-        if len(value) > 2 and not is_stand_in(value) and value.strip("|>-+"):
-            yield match.start(3), match.start(3) + len(value), "secret"
+        content = match.group(3).rstrip(" \t\r\"'")
+        if len(content) > 2 and not is_stand_in(content) and content.strip("|>-+"):
+            yield match.start(3), match.start(3) + len(content), "secret"
         end = match.end()
