@@ -120,6 +120,7 @@ WRITING: tuple[tuple[str, Door], ...] = (
     ("session", lambda m, f: m.session("talk").fork(f"fork-{f.number}").messages()),
     ("remember", lambda m, f: m.remember(f"Never use {f.handle} for the harbor server", kind="decision")),
     ("remember_many", lambda m, f: m.remember_many([Draft(content=f"harbor {f.handle} again", topic="t")])),
+    ("reviews.propose", lambda m, f: m.reviews.propose(Draft(content=f"prefers {f.handle}", kind="preference"))),
     ("reinforce", lambda m, f: m.reinforce(f.uid)),
     ("demote", lambda m, f: m.demote(f.uid)),
     ("revise", lambda m, f: m.revise(f.uid, "Mine now")),
