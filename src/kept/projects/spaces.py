@@ -17,7 +17,7 @@ from kept.projects import Projects
 from kept.projects.home import Home
 from kept.projects.registry import text_path
 from kept.settings import Settings
-from kept.storage import open_space, replace_damaged
+from kept.storage import open_existing, open_space, replace_damaged
 
 
 class Spaces(Protocol):
@@ -163,13 +163,28 @@ class HomeSpaces(Spaces):
             storage.close()
 
     def _existing(self, space: str, folder: str | None = None) -> Storage | None:
-        database = self._home.files(folder).database
-        return self._opened(space, database) if database.exists() else None
+        found = open_existing(
+            self._home.files(folder).database,
+            space,
+            write_wait_s=self._settings.write_wait_s,
+            now=self._now,
+            daily_backups=self._daily_backups,
+        )
+        if found is not None:
+            self._open[space] = found
+        return found
 
     def _opened(self, space: str, path: Path) -> Storage:
         if space not in self._open:
-            daily = self._settings.backups_kept if self._settings.backup_daily else 0
             self._open[space] = open_space(
-                path, space, write_wait_s=self._settings.write_wait_s, now=self._now, daily_backups=daily
+                path,
+                space,
+                write_wait_s=self._settings.write_wait_s,
+                now=self._now,
+                daily_backups=self._daily_backups,
             )
         return self._open[space]
+
+    @property
+    def _daily_backups(self) -> int:
+        return self._settings.backups_kept if self._settings.backup_daily else 0

@@ -10,7 +10,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kept.errors import InvalidInput, NotAllowed
+from kept.errors import InvalidInput, NotAllowed, NotFound
 from kept.ports import FileStorage, Restored, Scrubbed, Storage
 from kept.storage.shared import WRITE_WAIT_S
 
@@ -55,6 +55,25 @@ def open_space(
     from kept.storage.sqlite import SqliteStorage
 
     return SqliteStorage(path, space, write_wait_s=write_wait_s, now=now, daily_backups=daily_backups)
+
+
+def open_existing(
+    path: Path, space: str, *, write_wait_s: float, now: Callable[[], datetime], daily_backups: int
+) -> Storage | None:
+    """The store in a file of the home; None if there is none yet, or one whose creation was cut off (a full disk).
+
+    Raises Corrupt for a file that was a store and is empty now.
+    """
+    if not path.exists():
+        return None
+    from kept.storage.sqlite import SqliteStorage
+
+    try:
+        return SqliteStorage(
+            path, space, write_wait_s=write_wait_s, now=now, daily_backups=daily_backups, must_exist=True
+        )
+    except NotFound:
+        return None
 
 
 def as_file(storage: Storage) -> FileStorage:

@@ -49,6 +49,14 @@ def already_there(target: Path) -> NotAllowed:
     return NotAllowed(f"{target} already exists.", hint="Backups never overwrite a file. Give another name.")
 
 
+def is_read_only(path: Path) -> bool:
+    """Whether the file is there and can be read at most, or its folder, in which its lock belongs."""
+    if not path.exists():
+        return False
+    is_effective = os.access in os.supports_effective_ids
+    return not all(os.access(place, os.W_OK, effective_ids=is_effective) for place in (path, path.parent))
+
+
 def unused(folder: Path, name: str) -> Path:
     """A name with a number that is not taken yet; `name` says with {} where the number stands."""
     return next(path for number in count(1) if not (path := folder / name.format(number)).exists())

@@ -21,8 +21,8 @@ import msgspec
 from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound, SchemaTooNew, StorageError
 from kept.model import Memory
 from kept.ports import BackedUp, Restored, Scrubbed, Stamp
-from kept.storage.files import give_name, sync, unused, write_synced
-from kept.storage.inmemory import InMemoryStorage, InMemoryTransaction, State
+from kept.storage.files import give_name, is_read_only, sync, unused, write_synced
+from kept.storage.inmemory import InMemoryBookkeeping, InMemoryStorage, InMemoryTransaction, State
 from kept.storage.lock import Turns
 from kept.storage.shared import WRITE_WAIT_S
 
@@ -65,6 +65,14 @@ class JsonFileStorage(InMemoryStorage):
         self._dropped = 0
         self._refreshed()
 
+    @contextmanager
+    def bookkeeping(self) -> Iterator[InMemoryBookkeeping | None]:
+        if is_read_only(self.path):
+            yield None
+            return
+        with super().bookkeeping() as notes:
+            yield notes
+
     def describe(self) -> dict[str, Any]:
         facts = {
             "storage": "json",
@@ -72,6 +80,8 @@ class JsonFileStorage(InMemoryStorage):
             "bytes": self.path.stat().st_size if self.path.exists() else 0,
             "schema": self._version,
         }
+        if is_read_only(self.path):
+            facts["read_only"] = True
         return facts | ({"warning": self.warning} if self.warning else {})
 
     def scrub(self) -> Scrubbed:

@@ -2,7 +2,8 @@
 
 SQLite treats a WAL frame with a wrong checksum as a write that never finished. One changed byte, or a deleted WAL, and
 the newest transactions are gone without an error. So each commit notes in the lock file, after the sync, the last event
-and message; each open compares. The note also says whether the file is, or was last, open in a process of ours.
+and message; each open compares. The note also says whether the file is, or was last, open in a process of ours, and
+whether it was ever a whole store: SQLite takes an empty file for a new database, whatever it held before.
 Rule: the note is never ahead of the disk, so an alarm is never false. Without a note, nothing is claimed.
 """
 
@@ -13,11 +14,19 @@ from pathlib import Path
 import apsw
 from msgspec import Struct
 
+from kept.errors import Corrupt
 from kept.storage.lock import Turns, read_at, write_at
+from kept.storage.shared import damaged
 from kept.storage.sqlite.pages import size_of, wal_of
 
-_EVENT_AT, _MESSAGE_AT, _IN_USE_AT = 64, 128, 192  # after the process id that lock.py keeps in the same file
+_EVENT_AT, _MESSAGE_AT, _IN_USE_AT, _MADE_AT = (
+    64,
+    128,
+    192,
+    256,
+)  # after the process id that lock.py keeps in the same file
 _LENGTH = 64
+_MADE = b"made".ljust(_LENGTH)
 
 
 class Position(Struct, frozen=True):
@@ -51,8 +60,26 @@ def note(path: Path, inode: int, event: int, message: int = 0) -> None:
 
 
 def note_use(path: Path) -> None:
-    """Note that a process has the file open and that it has a WAL."""
-    _write(path, _line(1, path.stat().st_ino), _IN_USE_AT)
+    """Note that a process has the file open, that it has a WAL, and that it is a whole store."""
+    _write(path, _line(1, path.stat().st_ino) + _MADE, _IN_USE_AT)
+
+
+def note_new(path: Path) -> None:
+    """Note that a new file is about to be made, in the place of one that somebody has removed."""
+    if Path(f"{path}.lock").exists():
+        _write(path, b" " * _LENGTH, _MADE_AT)
+
+
+def was_made(path: Path) -> bool:
+    """Whether a whole store was there once. For another inode as well: an empty file may have been put in its place."""
+    try:
+        fd = os.open(f"{path}.lock", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return read_at(fd, _LENGTH, _MADE_AT) == _MADE
+        finally:
+            os.close(fd)
+    except OSError:
+        return False
 
 
 def is_left_to_others(path: Path) -> bool:
@@ -63,6 +90,38 @@ def is_left_to_others(path: Path) -> bool:
     """
     position, is_in_use = _read(path)
     return (is_in_use or position != Position()) and not size_of(wal_of(path))
+
+
+def is_empty(path: Path) -> bool:
+    """Whether SQLite takes the file for a new database. (To it, a file of one byte is an empty one.)"""
+    return path.is_file() and path.stat().st_size <= 1
+
+
+def check_not_emptied(path: Path) -> None:
+    """Raise Corrupt for an empty file that was a store: what lies beside it knows."""
+    if not is_empty(path):
+        return
+    copies = sorted(path.with_name(f"{path.name}.backups").glob("*.db"), key=lambda copy: copy.stat().st_mtime)
+    if size_of(wal_of(path)):
+        raise damaged(f"{path} (empty, although it has a WAL)")
+    if copies or was_made(path):
+        newest = (
+            f"`kept restore {copies[-1]}` brings the newest backup back." if copies else "There is no backup of it."
+        )
+        raise Corrupt(
+            f"{path} is empty, although memories were stored in it. Another program or a failing disk has emptied it.",
+            hint=f"Nothing was changed. {newest} To start over, delete the file.",
+        )
+
+
+def is_begun(path: Path) -> bool:
+    """Whether the file is more than the beginning of a store that a full disk or a crash has left."""
+    if is_empty(path):
+        return False
+    with path.open("rb") as file:
+        header = file.read(105)  # of the file, which has the version, and of its first page, which has the tables
+    has_tables = any(header[60:64]) or any(header[103:105])
+    return header[:16] != b"SQLite format 3\0" or has_tables or bool(size_of(wal_of(path)))
 
 
 def clear(path: Path, *, durably: bool = False) -> None:

@@ -21,7 +21,7 @@ from kept.errors import Busy, Corrupt, InvalidInput, KeptError, StorageError
 from kept.ports import Deadline, TooLate
 from kept.storage import lock
 from kept.storage.shared import block
-from kept.storage.sqlite import pages, schema
+from kept.storage.sqlite import acknowledged, pages, schema
 from kept.storage.sqlite.rows import MEMORY_SELECT, damaged, json_text
 
 # Before 3.51.3 a WAL file can be corrupted when two connections write and checkpoint at the same moment,
@@ -54,8 +54,9 @@ def connect(
     """
     check_library(apsw.sqlite_lib_version())
     vfs = vfs or pages.vfs()
-    if path.is_file() and not path.stat().st_size and pages.size_of(pages.wal_of(path)):
-        raise damaged(f"{path} (empty, although it has a WAL)")
+    acknowledged.check_not_emptied(path)
+    if not path.exists():
+        acknowledged.note_new(path)
     with suppress(OSError):  # SQLite would give it the mode of the umask; if it can't be made, SQLite says why
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     while True:
@@ -73,6 +74,33 @@ def connect(
             connection.close()
             raise
         connection.close()
+
+
+def connect_to_read(path: Path, *, vfs: str | None = None) -> apsw.Connection:
+    """A connection to a file that cannot be written, nor its WAL, nor a lock. Raises StorageError.
+
+    Without a WAL the file is complete, and nobody can be writing it who has to do it here.
+    """
+    has_wal = bool(pages.size_of(pages.wal_of(path)))
+    uri = f"{path.resolve().as_uri()}?mode=ro{'' if has_wal else '&immutable=1'}"
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    connection = apsw.Connection(uri, flags=flags, vfs=vfs or pages.vfs())
+    try:
+        connection.set_busy_timeout(READ_WAIT_MS)
+        connection.execute("select count(*) from sqlite_schema").fetchall()
+        _distrust_the_schema(connection)
+        _read_without_mmap(connection)
+        _look_at_pages_closely(connection)
+    except apsw.CantOpenError as error:
+        connection.close()
+        raise StorageError(
+            f"{path} cannot be read: its newest changes are in a WAL, and SQLite may not write the index of that.",
+            hint="Open it once where it can be written, then try again.",
+        ) from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 @contextmanager

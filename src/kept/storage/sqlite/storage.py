@@ -6,22 +6,32 @@ immediately with BUSY_SNAPSHOT. Rule: a commit that returned is on disk; a faile
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from kept.errors import Busy, Corrupt, InvalidInput, KeptError, StorageError
+from kept.errors import Busy, Corrupt, InvalidInput, KeptError, NotFound, StorageError
 from kept.journal import Salt
 from kept.ports import BackedUp, Restored, Scrubbed, Stamp
+from kept.storage.files import is_read_only
 from kept.storage.lock import Turns, held
 from kept.storage.ranking import LOOK_EVERY
 from kept.storage.shared import WRITE_WAIT_S, block, random_hex
 from kept.storage.sqlite import acknowledged, backup, encoding, erase, pages, restore, schema
 from kept.storage.sqlite.backup import DailyBackups
-from kept.storage.sqlite.connection import Pool, View, connect, is_damage, leaving_the_wal, translate, translated
+from kept.storage.sqlite.connection import (
+    Pool,
+    View,
+    connect,
+    connect_to_read,
+    is_damage,
+    leaving_the_wal,
+    translate,
+    translated,
+)
 from kept.storage.sqlite.index import refresh_hot_words
 from kept.storage.sqlite.reader import SqliteReader
 from kept.storage.sqlite.schema import AllOrNothing
@@ -45,12 +55,17 @@ class SqliteStorage:
         salt: Salt = random_hex,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         daily_backups: int = 0,
+        must_exist: bool = False,
     ) -> None:
         """Open the file, creating or upgrading it if need be. `space` None: whichever it holds (a new one, if new).
 
-        `daily_backups`: how many to keep of those that the first write of a day makes; 0 for none.
+        `daily_backups`: how many to keep of those that the first write of a day makes; 0 for none. `must_exist`: raise
+        NotFound instead of creating it, also where no more than the beginning of a store is there.
+        A file that cannot be written is read; every write is an error then, and notes of recall are dropped.
         """
         self.path = path
+        self._must_exist = must_exist
+        self._is_read_only = is_read_only(path)
         self._write_wait_s = write_wait_s
         self._vfs = vfs
         self._synchronous = synchronous
@@ -59,7 +74,8 @@ class SqliteStorage:
         self._turns = Turns(path.with_name(path.name + ".lock"))
         self._pool = Pool(path, self._connect)
         self._weights = Weights()
-        self._daily = DailyBackups(path, daily_backups, self._make_backup) if daily_backups else None
+        is_daily = daily_backups and not self._is_read_only
+        self._daily = DailyBackups(path, daily_backups, self._make_backup) if is_daily else None
         self._is_closed = False
         self._is_in_bulk = False
         self._left: tuple[apsw.Connection, int, Tip] | None = None  # by the last turn
@@ -137,6 +153,9 @@ class SqliteStorage:
     @block
     def bookkeeping(self) -> Iterator[SqliteBookkeeping | None]:
         self._pool.check_open()
+        if self._is_read_only:
+            yield None
+            return
         turn = _Turn(self._turns, 0, self.path, self._vfs)
         try:
             turn.begin()
@@ -182,8 +201,9 @@ class SqliteStorage:
     def back_up(self, target: Path) -> BackedUp:
         with translated(self.path), self._pool.borrow() as connection:
             schema.check_version(connection, self.path)
-            made = backup.back_up(connection, target, lambda: self._turn(self._write_wait_s))
-            if target.resolve().parent != backup.backups_folder(self.path).resolve():
+            turn = backup.no_turn if self._is_read_only else lambda: self._turn(self._write_wait_s)
+            made = backup.back_up(connection, target, turn)
+            if not self._is_read_only and target.resolve().parent != backup.backups_folder(self.path).resolve():
                 with self._turn(self._write_wait_s), AllOrNothing(connection):
                     erase.remember_backup(connection, target.resolve())
             return made
@@ -194,6 +214,8 @@ class SqliteStorage:
             return restore.restore(connection, self.path, source, overwrite_newer=overwrite_newer, now=self._now())
 
     def lease(self, name: str) -> AbstractContextManager[bool]:
+        if self._is_read_only:
+            return nullcontext(False)
         return held(self.path.with_name(f"{self.path.name}.{name}"), 0)
 
     def describe(self) -> dict[str, Any]:
@@ -207,6 +229,8 @@ class SqliteStorage:
             }
             if self._daily is not None:
                 facts["daily_backup"] = self._daily.newest
+            if self._is_read_only:
+                facts["read_only"] = True
             return facts | ({"erase": "pending"} if erase.pending(connection) else {})
 
     def close(self) -> None:
@@ -215,6 +239,10 @@ class SqliteStorage:
         self._is_closed = True
         if self._daily is not None:
             self._daily.close()
+        if self._is_read_only:
+            self._pool.close()
+            self._turns.close()
+            return
         # The last connection to close checkpoints the WAL: in our turn, unless somebody holds it for long.
         has_turn = is_copied = False
         with suppress(StorageError):
@@ -244,6 +272,14 @@ class SqliteStorage:
 
     def _prepare_file(self, space: str | None) -> str:
         """Create or upgrade the schema, and finish an erasure that was left pending."""
+        if self._must_exist:
+            if self.path.exists():
+                acknowledged.check_not_emptied(self.path)
+            if not self.path.exists() or not acknowledged.is_begun(self.path):
+                raise NotFound(f"There is no store at {self.path} yet.")
+        if self._is_read_only:
+            with self._pool.borrow() as connection:
+                return self._read_facts(connection, space)["space"]
         if pages.is_being_swept(self.path):
             with self._turn(self._write_wait_s):
                 pass  # which begins with finishing it
@@ -277,6 +313,8 @@ class SqliteStorage:
                 version = schema.check_version(connection, self.path)
                 if version:
                     schema.check_steps(connection, self.path)
+                elif self._must_exist:
+                    raise NotFound(f"There is no store at {self.path} yet.")
                 if version < schema.LATEST:
                     self._migrate(connection)
                 self._check_nothing_is_lost(connection)
@@ -285,6 +323,22 @@ class SqliteStorage:
             if space is not None and space != found:
                 raise InvalidInput(f"{self.path} holds the space {found}, not {space}.")
             return found, bool(erase.pending(connection))
+
+    def _read_facts(self, connection: apsw.Connection, space: str | None) -> dict[str, str]:
+        """As `_open_file`, of a file that cannot be written."""
+        schema.check_ownership(connection, self.path)
+        version = schema.check_version(connection, self.path)
+        if version < schema.LATEST:
+            raise StorageError(
+                f"{self.path} is read-only, and its schema ({version}) is older than this program's ({schema.LATEST}).",
+                hint="Open it once where it can be written.",
+            )
+        schema.check_steps(connection, self.path)
+        self._check_nothing_is_lost(connection)
+        facts = schema.facts_of(connection, self.path)
+        if space is not None and space != facts["space"]:
+            raise InvalidInput(f"{self.path} holds the space {facts['space']}, not {space}.")
+        return facts
 
     def _scrub(self) -> Scrubbed:
         """Clean this file and its backups of what was erased. Call it in this process's turn to write."""
@@ -347,7 +401,10 @@ class SqliteStorage:
                         part.chmod(0o600)
 
     def _connect(self) -> apsw.Connection:
-        connection = connect(self.path, vfs=self._vfs, synchronous=self._synchronous)
+        if self._is_read_only:
+            connection = connect_to_read(self.path, vfs=self._vfs)
+        else:
+            connection = connect(self.path, vfs=self._vfs, synchronous=self._synchronous)
         if self.space:  # the file is known; if it was replaced since, then by one of this space
             found = schema.facts_of(connection, self.path).get("space")
             if found != self.space:
@@ -357,6 +414,11 @@ class SqliteStorage:
 
     def _turn(self, wait_s: float) -> AbstractContextManager[None]:
         self._pool.check_open()
+        if self._is_read_only:
+            raise StorageError(
+                f"{self.path} cannot be changed: it, or its folder, is read-only.",
+                hint="Check the permissions of the file and of its folder, or choose another home with KEPT_HOME.",
+            )
         return _Turn(self._turns, wait_s, self.path, self._vfs)
 
     def _files(self) -> tuple[Path, ...]:

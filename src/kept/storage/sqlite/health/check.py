@@ -168,6 +168,13 @@ def examine(path: Path, *, now: datetime, deep: bool = False) -> list[Finding]:
             ),
         ]
     try:
+        acknowledged.check_not_emptied(path)
+    except KeptError as error:
+        return [*findings, Finding("problem", "file", error.message, error.hint)]
+    if not acknowledged.is_begun(path):
+        message = f"{path.name} is the beginning of a store that could not be made; nothing was ever stored in it."
+        return [*findings, Finding("note", "file", message, "The next write makes it. Check the disk space first.")]
+    try:
         with translated(path):
             connection = look(path)
     except KeptError as error:
