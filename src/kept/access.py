@@ -1,12 +1,13 @@
-"""Access: may this actor read or write this space?
+"""Access: may this actor read or write this space, and what must a person agree to first?
 
 The only place that decides; every verb of the facade (get, list, recall, history, undo, export …) asks here first.
 Rule: an admin reads and writes everything; a project agent reads its own space and global, and writes its own; a skill
-gets its context from its caller and has no access.
+gets its context from its caller and has no access. All projects share global memory, so a project agent changes it
+only when a person agrees, to each effect on each record (`memory.consent` asks).
 """
 
 from kept.errors import NotAllowed
-from kept.model import GLOBAL, Actor
+from kept.model import GLOBAL, Actor, Conflict, Memory, Record
 
 
 def may_read(actor: Actor, space: str) -> bool:
@@ -14,29 +15,49 @@ def may_read(actor: Actor, space: str) -> bool:
     return actor.role == "admin" or (actor.role == "project" and space in (actor.project, GLOBAL))
 
 
-def may_write(actor: Actor, space: str, *, consent: bool = False) -> bool:
-    """Whether the actor may change the space. `consent`: a person agreed to this change."""
-    if actor.role == "admin":
-        return True
-    return actor.role == "project" and (space == actor.project or (space == GLOBAL and consent))
+def may_write(actor: Actor, space: str) -> bool:
+    """Whether the actor may change the space without asking anybody."""
+    return actor.role == "admin" or (actor.role == "project" and space == actor.project and space != GLOBAL)
+
+
+def needs_consent(actor: Actor, space: str) -> bool:
+    """Whether a person has to agree to what the actor changes there."""
+    return actor.role == "project" and space == GLOBAL
 
 
 def check_read(actor: Actor, space: str) -> None:
     """Raise NotAllowed unless the actor may read the space."""
     if not may_read(actor, space):
-        raise NotAllowed(f"{_who(actor)} may not read {space}.", hint=_hint(actor))
+        raise NotAllowed(f"{who(actor)} may not read {space}.", hint=_hint(actor))
 
 
-def check_write(actor: Actor, space: str, *, consent: bool = False) -> None:
-    """Raise NotAllowed unless the actor may write the space."""
-    if not may_write(actor, space, consent=consent):
-        hint = _hint(actor)
-        if actor.role == "project" and space == GLOBAL:
-            hint = "All projects share it, so a person must agree (`confirm=` or `--yes`), or act `--as admin`."
-        raise NotAllowed(f"{_who(actor)} may not write {space}.", hint=hint)
+def check_write(actor: Actor, space: str) -> None:
+    """Raise NotAllowed unless the actor may write the space, on its own or with a person's consent."""
+    if not needs_consent(actor, space):
+        check_own(actor, space)
 
 
-def _who(actor: Actor) -> str:
+def check_own(actor: Actor, space: str) -> None:
+    """Raise NotAllowed unless the actor may write the space on its own."""
+    if not may_write(actor, space):
+        raise NotAllowed(f"{who(actor)} may not write {space}.", hint=_hint(actor))
+
+
+def goes_unasked(before: Record | None, after: Record | None, action: str) -> bool:
+    """Whether a project agent may do this to a record of global memory without asking a person.
+
+    Only a new pattern that is not pinned, and the conflict that a new memory brings. A promotion tells all projects
+    what one of them knew, so it is asked about, whatever the kind.
+    """
+    if before is not None or action == "promote":
+        return False
+    if isinstance(after, Memory):
+        return after.kind == "pattern" and after.status in ("candidate", "confirmed")
+    return isinstance(after, Conflict)
+
+
+def who(actor: Actor) -> str:
+    """The actor in a sentence."""
     return {"project": "A project agent", "admin": "An admin"}.get(actor.role, f"A {actor.role}")
 
 

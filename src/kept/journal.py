@@ -30,6 +30,10 @@ _COUNTERS: Mapping[str, tuple[float, float]] = {
 # Put back when they still hold what the event wrote, left alone when a later event moved them on.
 _CLOCKS = frozenset({"updated_at", "last_hit_at", "last_used_at", "verified_at"})
 
+# The end of the name of a group that changes global memory, in hexadecimal digits.
+_MARK_DIGITS = 8
+_SEQ_DIGITS = 12
+
 Changed = dict[str, tuple[Any, Any]]
 _astuple = msgspec.structs.astuple
 _sealed_of = operator.attrgetter("prev", "seq", "group", "at", "actor", "action", "subject", "undoes", "digest")
@@ -192,19 +196,35 @@ def replay(events: Iterable[Event]) -> dict[str, Any]:
     return fields
 
 
+def shared_group(group: str, project: str, seq: int) -> str:
+    """The name of a group that changes global memory: it says from which project, and how far that journal had come."""
+    return f"{group}{_mark(project)}{seq:0{_SEQ_DIGITS}x}"
+
+
+def position_of(group: str, project: str) -> int | None:
+    """How far the project's journal had come when this group changed global memory; None: made from elsewhere."""
+    mark, seq = group[-_SEQ_DIGITS - _MARK_DIGITS : -_SEQ_DIGITS], group[-_SEQ_DIGITS:]
+    return int(seq, 16) if len(group) > _SEQ_DIGITS + _MARK_DIGITS and mark == _mark(project) else None
+
+
 def newest_undoable(events: Iterable[Event], actor: str) -> str | None:
     """The newest group of this actor that stands: not an undo, and not undone (or undone and redone).
 
     `events` is the journal, newest first; no more of it is read than needed. An erasure counts, although it
-    can't be undone: a caller who wants to undo it must not have an older event undone instead.
+    can't be undone: a caller who wants to undo it must not have an older event undone instead. The marks of a session
+    alone do not count: a transcript is only added to.
     """
     undone: set[str] = set()
     for event in events:
         if event.undoes and event.group not in undone:
             undone.add(event.undoes)
-        elif event.actor == actor and not event.undoes and event.group not in undone:
+        elif event.actor == actor and not event.undoes and event.group not in undone and _is_more_than_a_mark(event):
             return event.group
     return None
+
+
+def _is_more_than_a_mark(event: Event) -> bool:
+    return noun_of(event) is not Session or event.action == "erase"
 
 
 class Revert(msgspec.Struct, frozen=True):
@@ -311,6 +331,13 @@ def _names(events: Sequence[Event], name: str) -> str:
 def wire(record: Record | None) -> dict[str, Any]:
     """The fields as they stand in a payload, which is JSON: lists for tuples, text for moments."""
     return {} if record is None else cast("dict[str, Any]", msgspec.json.decode(_encode(record)))
+
+
+def _mark(space: str) -> str:
+    """A few digits by which a project knows its own groups, and from which nobody can tell which project it is."""
+    from hashlib import blake2b
+
+    return blake2b(space.encode(), digest_size=_MARK_DIGITS // 2).hexdigest()
 
 
 def _digest(salt: str, payload: bytes) -> str:

@@ -114,7 +114,9 @@ def test_erasing_opens_the_store_once(kept_one: Shell, monkeypatch: pytest.Monke
     assert len(opened) == 1
 
 
-@pytest.mark.parametrize("command", [["revise", "g1", "y"], ["pin", "g1"], ["forget", "g1"], ["erase", "g1"]])
+@pytest.mark.parametrize(
+    "command", [["reinforce", "g1"], ["revise", "g1", "y"], ["pin", "g1"], ["forget", "g1"], ["erase", "g1"]]
+)
 def test_global_memory_changes_only_with_a_yes_and_is_asked_for_once(shell: Shell, command: list[str]) -> None:
     shell("remember", "x", "--global", "--yes")
     assert "This needs confirmation" in shell.fails(*command)
@@ -123,14 +125,11 @@ def test_global_memory_changes_only_with_a_yes_and_is_asked_for_once(shell: Shel
     assert len(shell.questions) == 1
     if command[0] != "erase":
         shell.answers = None
-        assert "This needs confirmation: Undo a change to global memory?" in shell.fails("undo")
+        asking = shell.fails("undo")
+        assert "This needs confirmation: " in asking
+        assert " global fact g1: 'x'?" in asking or "'y' → 'x'?" in asking
         shell("undo", "--yes")
         assert shell.json("show", "g1")["content"] == "x"
-
-
-def test_feedback_on_global_memory_needs_no_yes(shell: Shell) -> None:
-    shell("remember", "x", "--global", "--yes")
-    assert shell("reinforce", "g1") == "[id:g1] has feedback +3 now.\n"
 
 
 def test_a_change_to_an_alias_can_be_undone(shell: Shell) -> None:

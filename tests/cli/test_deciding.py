@@ -43,7 +43,8 @@ def test_scanning_and_allowing(shell: Shell) -> None:
     told = shell("remember", f"The example key is {key}")
     assert key not in told
     assert "No secrets are stored" in shell("scan")
-    shell("allow", key, "--note", "from the docs")
+    assert "This needs confirmation: Store a value of 40 characters" in shell.fails("allow", key)
+    shell("allow", key, "--note", "from the docs", "--yes")
     shell("remember", f"The key in the docs is {key}")
     assert key in shell("show", "2")
     shell("undo", "2")

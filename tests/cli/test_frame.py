@@ -134,6 +134,5 @@ def test_what_the_library_warns_of_is_told_on_standard_error(shell: Shell) -> No
 def test_no_command_asks_when_nobody_is_there_to_answer(shell: Shell) -> None:
     sentence = shell.fails("remember", "x", "--global")
     assert sentence == (
-        "This needs confirmation: Remember this fact in global memory, for all projects? "
-        "Add --yes to confirm, or run the command in a terminal."
+        "This needs confirmation: Add global fact: 'x'? Add --yes to confirm, or run the command in a terminal."
     )

@@ -74,7 +74,7 @@ def test_a_backup_of_another_project_needs_a_yes(shell: Shell) -> None:
     shell("remember", "one", "--project", "a")
     shell("backup", "a.db", "--project", "a")
     shell("remember", "zero", "--project", "b")
-    assert "a.db is a backup of another" in shell.fails("restore", "a.db", "--project", "b")
+    assert "a.db holds the memory of another project" in shell.fails("restore", "a.db", "--project", "b")
     shell("restore", "a.db", "--project", "b", "--yes")
     assert [memory["content"] for memory in shell.json("list", "--project", "b")["memories"]] == ["one"]
     shell("remember", "two", "--project", "b")
@@ -85,7 +85,7 @@ def test_global_memory_has_backups_of_its_own(shell: Shell) -> None:
     shell("backup", "g.db", "--global")
     shell("erase", "g1", "--yes")
     shell("remember", "another", "--global", "--yes")
-    assert "This needs confirmation: Restore global memory from" in shell.fails("restore", "g.db")
+    assert "This needs confirmation: Replace all of global memory with the backup" in shell.fails("restore", "g.db")
     shell("restore", "g.db", "--yes")
     assert contents(shell) == []
 

@@ -209,7 +209,7 @@ def test_a_person_at_a_terminal_is_asked(shell: Shell) -> None:
         os.write(ours, answer)
         stdout, stderr = asking.communicate(timeout=60)
         assert asking.returncode == code
-        assert b"Remember this fact in global memory, for all projects? [y/N]" in stderr
+        assert b"Add global fact: 'x'? [y/N]" in stderr
         assert ("error" in json.loads(stdout)) == (code == 1)
         os.close(theirs)
         os.close(ours)

@@ -80,7 +80,7 @@ def test_global_is_asked_for_and_a_no_changes_nothing(shell: Shell) -> None:
     assert (
         shell("remember", "I like tabs", "--kind", "preference", "--tier", "global") == "Kept: [id:g1] (preference).\n"
     )
-    assert shell.questions == ["Remember this preference in global memory, for all projects?"] * 2
+    assert shell.questions == ["Add global preference: 'I like tabs'?"] * 2
 
 
 def test_yes_and_admin_need_no_question(shell: Shell) -> None:

@@ -264,7 +264,7 @@ def test_a_project_agent_reads_and_writes_its_own_and_reads_global(house: tuple[
         assert canary(7) in repr(memory.recall(own.handle, scope="sessions"))
         assert canary(7) in str(memory.share(to="skill", action="look", query=own.handle))
         assert memory.remember("A harbor of its own").outcome == "stored"
-        with pytest.raises(kept.NotAllowed, match="may not write global"):
+        with pytest.raises(kept.NotAllowed, match="may not add a global fact"):
             memory.remember("For all harbors", tier="global")
     with opened(home, 7, Actor(role="admin")) as memory:
         assert memory.remember("For all the harbors", tier="global").outcome == "stored"

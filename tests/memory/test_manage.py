@@ -108,6 +108,7 @@ def test_a_session_can_be_paused_alone(memory: kept.Kept) -> None:
 def test_a_false_alarm_can_be_allowed_and_only_its_digest_is_kept(memory: kept.Kept) -> None:
     """C24: an allow-list, in the journal, without the value."""
     assert "redacted" in memory.remember(f"The example key is {SECRET}").memory.content  # type: ignore[union-attr]
+    memory.context.confirm = lambda question: True
     memory.store.allow(SECRET, "from the docs")
     assert SECRET not in repr(memory.history())
     assert SECRET in memory.remember(f"The example key in the docs is {SECRET}").memory.content  # type: ignore[union-attr]

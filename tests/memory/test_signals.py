@@ -90,6 +90,7 @@ def test_every_write_sends_a_write_signal(memory: kept.Kept) -> None:
     assert told(memory, lambda: memory.erase(2)) == [wrote(0)], "it was archived"
     memory.remember("The release is in May", topic="release")
     assert told(memory, lambda: memory.remember("The release is in June", topic="release")) == [wrote(0)]
+    memory.context.confirm = lambda question: True
     for switch in (
         lambda: memory.aliases.add("dock", "harbor"),
         lambda: memory.aliases.remove("dock"),

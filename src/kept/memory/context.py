@@ -2,7 +2,7 @@
 
 Held by `Kept`, by its namespaces, and by every open session, task and narrative; never inherited. The functions
 beside this module take it as their first argument. Rule: every read and every change goes through `readable`, `find`
-and `check_change`, which ask `access`; one call is one group of events in the journal.
+and `write`, which ask `access`; one call is one group of events in the journal.
 
 Signals, which `memory.subscribe` delivers:
 
@@ -22,18 +22,17 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct, field
 
-from kept import access, ids
-from kept.errors import InvalidInput, NotAllowed, NotFound
+from kept import access, ids, journal
+from kept.errors import InvalidInput, NotFound
 from kept.model import (
     GLOBAL,
     Actor,
     Allowance,
     Conflict,
-    Draft,
     Event,
     Memory,
     Origin,
@@ -59,7 +58,6 @@ if TYPE_CHECKING:
 
 NAMES = ("memory:read", "memory:write", "memory:flush", "memory:compact", "memory:search")
 BATCH = 500  # changes per transaction when there are many: long enough to be fast, short enough to let others in
-FEEDBACK = ("reinforce", "demote")
 
 Ref = int | str
 Confirm = Callable[[str], bool]
@@ -72,6 +70,8 @@ Receipts = list[Receipt]
 Conflicts = list[Conflict]
 Sessions = list[Session]
 Tasks = list[Task]
+
+T = TypeVar("T")
 
 log = logging.getLogger("kept")
 
@@ -165,31 +165,18 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
         with storage.reading() as reader:
             return reader.all(noun)
 
-    def writable(self, draft: Draft) -> Storage:
-        """The storage that a draft goes to. A person is asked first about global preferences."""
-        if self.actor.role == "skill":
-            access.check_write(self.actor, GLOBAL)
-        if draft.tier != "global":
-            storage = self.spaces.ensure_project()
-            access.check_write(self.actor_here(), storage.space)
-            return storage
-        self.check_change(GLOBAL, draft.kind, f"Remember this {draft.kind} in global memory, for all projects?")
-        return self.spaces.ensure_shared()
-
-    def check_change(self, space: str, kind: str, question: str) -> None:
-        """Raise NotAllowed unless the actor may change this. Only patterns enter global memory without a yes."""
-        consent = False
-        if space == GLOBAL and self.actor.role == "project":
-            consent = kind == "pattern" or (self.confirm is not None and self.confirm(question))
-        access.check_write(self.actor_here(), space, consent=consent)
-
     def owned(self) -> Storage:
-        """The opened project's storage, which this actor may change. Raises NotAllowed."""
+        """The opened project's storage, which this actor may change without asking. Raises NotAllowed."""
         if self.actor.role == "skill":
-            self.readable()
+            access.check_own(self.actor, GLOBAL)
         storage = self.spaces.ensure_project()
-        self.check_change(storage.space, "", "")
+        access.check_own(self.actor_here(), storage.space)
         return storage
+
+    def ensure_shared(self) -> Storage:
+        """The storage of global memory, made if missing, for a change that `write` asks about. Raises NotAllowed."""
+        access.check_write(self.actor_here(), GLOBAL)
+        return self.spaces.ensure_shared()
 
     @contextmanager
     def switching(self) -> Iterator[Transaction]:
@@ -199,10 +186,48 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
             yield tx
         self.tell_write(storage, 0)
 
-    def agree(self, question: str) -> None:
-        """Raise NotAllowed unless a person says yes."""
+    # Changing a space
+
+    def write(
+        self,
+        storage: Storage,
+        work: Callable[[Transaction], T],
+        *,
+        stamp: Stamp | None = None,
+        urgent: bool = False,
+    ) -> T:
+        """Run `work` in a transaction, and return its result. Every change of the facade is made here.
+
+        For a project agent in global memory, `work` is tried first and rolled back, and a person is asked about its
+        effects. Raises NotAllowed, and nothing is changed.
+        """
+        stamp, actor = stamp or self.stamp(shared=storage.space == GLOBAL), self.actor_here()
+        access.check_write(actor, storage.space)
+        if not access.needs_consent(actor, storage.space):
+            with storage.writing(stamp, urgent=urgent) as tx:
+                return work(tx)
+        from kept.memory import consent
+
+        return consent.write(storage, work, stamp, self.agree, urgent=urgent)
+
+    def agree(self, question: str, to: str) -> None:
+        """Raise NotAllowed unless a person says yes. `to`: what they agree to, without the text of a memory."""
         if self.confirm is None or not self.confirm(question):
-            raise NotAllowed(f"This needs confirmation: {question}", hint="Give `confirm=` to kept.open, or `--yes`.")
+            from kept.memory import consent
+
+            raise consent.refusal(self.actor, to, was_asked=self.confirm is not None)
+
+    def agree_to_allow(self, question: str) -> None:
+        """Raise NotAllowed unless a person, or an admin, lets a value that looks like a secret be stored."""
+        if self.actor.role != "admin":
+            self.agree(question, to="store a value that looks like a secret")
+
+    def agree_for_all(self, question: str, *, to: str) -> None:
+        """Raise NotAllowed unless the actor may change global memory as a whole; a project agent asks a person."""
+        actor = self.actor_here()
+        access.check_write(actor, GLOBAL)
+        if access.needs_consent(actor, GLOBAL):
+            self.agree(question, to=to)
 
     # Finding and changing one memory
 
@@ -247,13 +272,12 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
         urgent: bool = False,
     ) -> Memory:
         """Change one memory as it is inside the transaction, not as it was when it was found."""
-        if action in FEEDBACK:  # says something about a memory, changes nothing of its text: nobody is asked
-            access.check_write(self.actor_here(), storage.space, consent=True)
-        else:
-            self.check_change(storage.space, memory.kind, f"{action.capitalize()} global memory {memory.ref}?")
-        with storage.writing(self.stamp(), urgent=urgent) as tx:
+
+        def work(tx: Transaction) -> tuple[Memory, Memory]:
             current = as_it_is(tx, memory)
-            changed = tx.put(change(current, tx.stamp.at), action)
+            return current, tx.put(change(current, tx.stamp.at), action)
+
+        current, changed = self.write(storage, work, urgent=urgent)
         self.tell_write(storage, current.is_archived - changed.is_archived)
         return changed
 
@@ -266,9 +290,14 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
             raise InvalidInput("The clock returned a time without a time zone.", hint="Use datetime.now(UTC).")
         return at.astimezone(UTC)
 
-    def stamp(self, undoes: str | None = None) -> Stamp:
-        """Who changes something, when, and as which group of the journal."""
-        return Stamp(group=random_hex(8), at=self.now(), actor=self.actor.name, undoes=undoes)
+    def stamp(self, undoes: str | None = None, *, shared: bool = False) -> Stamp:
+        """Who changes something, when, and as which group of the journal. `shared`: also global memory is changed."""
+        group, project = random_hex(8), self.spaces.project() if shared else None
+        if project is not None:  # so that undo can tell which of two changes, in two journals, was the later one
+            with project.reading() as reader:
+                last = reader.events(newest_first=True, limit=1)
+            group = journal.shared_group(group, project.space, last[0].seq if last else 0)
+        return Stamp(group=group, at=self.now(), actor=self.actor.name, undoes=undoes)
 
     def rules(self) -> "WriteRules":
         """The rules for a write right now; the echoes of the project's files are added where they matter."""
@@ -335,6 +364,11 @@ def as_it_is(reader: Reader, memory: Memory) -> Memory:
     if current is None:
         raise NotFound(f"Memory {memory.ref} has been erased in the meantime.")
     return current
+
+
+def global_first(storages: Iterable[Storage]) -> Storages:
+    """The storages in the order in which one call changes them: a person's no comes before any change."""
+    return sorted(storages, key=lambda storage: storage.space != GLOBAL)
 
 
 def by_uid(reader: Reader, uid: str) -> Memory | None:

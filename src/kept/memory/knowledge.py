@@ -82,12 +82,12 @@ class Knowledge:
     def clear_all(self) -> int:
         """Forget all of global memory, once a person has said yes. Returns how many memories. Can be undone."""
         context = self._context
-        access.check_write(context.actor_here(), GLOBAL, consent=True)
-        context.agree("DANGER: Forget ALL of global memory, for every project?")
+        access.check_write(context.actor_here(), GLOBAL)
+        context.agree("DANGER: Forget ALL of global memory, for every project?", to="forget ALL of global memory")
         storage = context.spaces.shared()
         if storage is None:
             return 0
-        stamp, gone = context.stamp(), 0
+        stamp, gone = context.stamp(shared=True), 0
         for shelf in write.SHELVES:
             while batch := _forget_some(storage, Where(shelf=shelf, scope=None), stamp):
                 gone += batch
@@ -127,9 +127,6 @@ def promote(context: Context, ref: Ref, to: Tier) -> Receipt:
     if isinstance(ready, Receipt):
         return ready
     ready = replace(ready, status=_status_once_promoted(context, memory, to))
-    if to == GLOBAL:
-        context.check_change(GLOBAL, "", f"Promote memory {memory.ref} into global memory, for all projects?")
-    context.check_change(storage.space, memory.kind, "")
     return _copy_to_global(context, storage, memory, ready) if to == GLOBAL else _move(context, storage, memory, ready)
 
 
@@ -138,24 +135,28 @@ def _move(context: Context, storage: Storage, memory: Memory, ready: pipeline.Re
     stamp = context.stamp()
     place = write.place(storage, stamp.at)
     uid = place.new_uid()
-    with storage.writing(stamp) as tx:
+
+    def work(tx: Transaction) -> Receipt:
         left = _leave(tx, memory, uid)  # before the other comes, or it would be its own twin
         receipt = _arrive(tx, memory, ready, replace(place, new_uid=lambda: uid))
         if _uid(receipt) != uid:
             tx.put(replace(left, superseded_by=_uid(receipt)), "promote")
+        return receipt
+
+    receipt = context.write(storage, work, stamp=stamp)
     context.tell_write(storage, grown_by(receipt) - 1)
     return receipt
 
 
 def _copy_to_global(context: Context, storage: Storage, memory: Memory, ready: pipeline.Ready) -> Receipt:
     """Between spaces: the target first. A promotion that is cut short in between is made whole by the next."""
-    target, stamp = context.spaces.ensure_shared(), context.stamp()
-    with target.writing(stamp) as tx:
-        receipt = _arrived_before(tx, memory, ready)
-        if receipt is None:
-            receipt = _arrive(tx, memory, ready, write.place(target, stamp.at))
-    with storage.writing(stamp) as tx:
-        _leave(tx, memory, _uid(receipt))
+    access.check_own(context.actor_here(), storage.space)
+    target, stamp = context.ensure_shared(), context.stamp(shared=True)
+    place = write.place(target, stamp.at)
+    receipt = context.write(
+        target, lambda tx: _arrived_before(tx, memory, ready) or _arrive(tx, memory, ready, place), stamp=stamp
+    )
+    context.write(storage, lambda tx: _leave(tx, memory, _uid(receipt)), stamp=stamp)
     context.tell_write(target, grown_by(receipt))
     context.tell_write(storage, -1)
     return receipt

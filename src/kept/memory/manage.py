@@ -16,7 +16,7 @@ from kept import access, ids, vectors
 from kept.errors import Busy, InvalidInput, NotFound, SettingsError, StorageError
 from kept.memory.context import Conflicts, Context, Ref, as_it_is, by_uid
 from kept.model import GLOBAL, Alias, Conflict, Memory, Pause, replace
-from kept.ports import Bookkeeping, Embedder, Reader, Storage
+from kept.ports import Bookkeeping, Embedder, Reader, Storage, Transaction
 from kept.recall.hybrid import MODEL, WordLlama
 from kept.recall.query import as_mapping as alias_mapping
 from kept.settings import Settings
@@ -42,8 +42,8 @@ def resolve(context: Context, conflict: Ref, keep: Ref) -> Memory:
     """Settle a contradiction: `keep` stays and counts as verified, the other one is archived as superseded."""
     number = ids.parse_conflict_ref(conflict)
     storage, kept = context.find(keep)
-    context.check_change(storage.space, kept.kind, f"Resolve conflict c{number} in global memory?")
-    with storage.writing(context.stamp()) as tx:
+
+    def work(tx: Transaction) -> tuple[Memory, int]:
         found = tx.get(Conflict, number)
         if found is None:
             raise NotFound(f"There is no conflict c{number}.", hint="`kept conflicts` shows them.")
@@ -54,11 +54,14 @@ def resolve(context: Context, conflict: Ref, keep: Ref) -> Memory:
         at = tx.stamp.at
         other = by_uid(tx, found.right if kept.uid == found.left else found.left)
         current = as_it_is(tx, kept)
-        if other is not None and not other.is_archived:
+        goes = other is not None and not other.is_archived
+        if other is not None and goes:
             supersede(tx, other, current, at)
         tx.put(replace(found, resolved_at=at), "resolve")
-        settled = tx.put(replace(current, verified_at=at, updated_at=at), "resolve")
-    context.tell_write(storage, -1 if other is not None and not other.is_archived else 0)
+        return tx.put(replace(current, verified_at=at, updated_at=at), "resolve"), -goes
+
+    settled, delta = context.write(storage, work)
+    context.tell_write(storage, delta)
     return settled
 
 

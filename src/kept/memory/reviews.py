@@ -7,14 +7,15 @@ group in the journal, and `undo` takes them back together.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 
 from msgspec import Struct
 
 from kept import access, ids, text
 from kept.errors import InvalidInput, NotFound
 from kept.memory import write
-from kept.memory.context import Context, Memories
-from kept.model import PROPOSED, Conflict, Draft, Memory, Receipt, Session, replace, several
+from kept.memory.context import Context, Memories, global_first
+from kept.model import GLOBAL, PROPOSED, Conflict, Draft, Memory, Receipt, Session, replace, several
 from kept.ports import Storage, Transaction, Where
 from kept.storage.shared import every
 from kept.upkeep import review as judging
@@ -105,21 +106,20 @@ class Reviews:
             for one in chosen
         ]
         _check_together([(memory, by[1] if by else None) for _, _, memory, by in found])
-        for one, storage, memory, by in found:
+        for _, storage, memory, by in found:
             if by is not None and by[0] is not storage:
                 raise InvalidInput(f"Memories {memory.ref} and {by[1].ref} are in different spaces.")
-            self._context.check_change(
-                storage.space, memory.kind, f"{one.action.capitalize()} global memory {memory.ref}?"
-            )
         changed = {memory.uid: self._promote(memory) for one, _, memory, _ in found if one.action == "promote"}
-        stamp = self._context.stamp()
-        for storage in {storage.space: storage for one, storage, *_ in found if one.action != "promote"}.values():
+        storages = {storage.space: storage for one, storage, *_ in found if one.action != "promote"}
+        stamp = self._context.stamp(shared=GLOBAL in storages)
+        for storage in global_first(storages.values()):
             own = [
-                (one, memory, by) for one, owner, memory, by in found if owner is storage and one.action != "promote"
+                (one, memory, by[1] if by else None)
+                for one, owner, memory, by in found
+                if owner is storage and one.action != "promote"
             ]
-            with storage.writing(stamp, urgent=any(one.action == "forget" for one, _, _ in own)) as tx:
-                for one, memory, by in own:
-                    changed[memory.uid] = _carry_out(tx, one, memory, by[1] if by else None)
+            urgent = any(one.action == "forget" for one, _, _ in own)
+            changed |= self._context.write(storage, partial(_carry_out_all, own), stamp=stamp, urgent=urgent)
             self._context.tell_write(storage, -sum(changed[memory.uid].is_archived for _, memory, _ in own))
         return [changed[memory.uid] for _, _, memory, _ in found]
 
@@ -163,6 +163,11 @@ def _check_together(pairs: Sequence[tuple[Memory, Memory | None]]) -> None:
                 f"Memory {memory.ref} cannot be superseded by {by.ref}: there is also a decision about {by.ref}.",
                 hint="Apply the two decisions one after the other.",
             )
+
+
+def _carry_out_all(decided: Sequence[tuple[Decision, Memory, Memory | None]], tx: Transaction) -> dict[str, Memory]:
+    """Uid → the memory after the decision about it."""
+    return {memory.uid: _carry_out(tx, one, memory, by) for one, memory, by in decided}
 
 
 def _carry_out(tx: Transaction, decision: Decision, memory: Memory, by: Memory | None) -> Memory:

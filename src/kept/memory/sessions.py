@@ -97,7 +97,7 @@ def open_session(context: Context, id: str | None, *, agent: str | None, parent:
         raise InvalidInput("A session id must not contain a secret.", hint="Give another id, or none.")
     agent = None if agent is None else redact(agent).text
     parent = None if parent is None else redact(parent).text
-    storage = context.writable(Draft(content=name))
+    storage = context.owned()
     with storage.reading() as reader:
         known = reader.session(name)
     if known is None:

@@ -21,7 +21,7 @@ from kept.exchange import to_document as to_document
 from kept.exchange.transcripts import PARSERS, Transcript
 from kept.memory.context import Context, Ref
 from kept.model import GLOBAL, PROPOSED, Allowance, Draft, Memory, Message, Recalled, Redaction, Tier, replace
-from kept.ports import ANYWHERE, BackedUp, Restored, Shelf, Storage, Where
+from kept.ports import ANYWHERE, BackedUp, Restored, Shelf, Storage, Transaction, Where
 from kept.projects.config import parse_text, set_value
 from kept.projects.files import check_session_name, explained, shown
 from kept.settings import Settings, as_mapping, resolve
@@ -88,20 +88,27 @@ class Store:
         beside it, and memories erased since the backup was made stay erased.
         """
         context, source = self._context, Path(source)
-        is_global = space_of(source) == GLOBAL
+        held = space_of(source)
+        is_global = held == GLOBAL
         if is_global:
-            context.check_change(GLOBAL, "", f"Restore global memory from {shown(source)}?")
+            question = f"Replace all of global memory with the backup {shown(source)}?"
+            context.agree_for_all(question, to="replace all of global memory with a backup")
         try:
             storage = context.spaces.ensure_shared() if is_global else context.spaces.ensure_project()
         except Corrupt as damage:
-            context.agree(f"{damage.message} Replace it with {shown(source)}, and keep the damaged file beside it?")
+            question = f"{damage.message} Replace it with {shown(source)}, and keep the damaged file beside it?"
+            context.agree(question, to="replace a damaged store")
             return context.spaces.replace_damaged(source, shared=is_global)
         if not is_global:
-            access.check_write(context.actor_here(), storage.space)
+            access.check_own(context.actor_here(), storage.space)
+        if not access.may_read(context.actor_here(), held):
+            question = f"{shown(source)} holds the memory of another project ({held}). Replace this project's with it?"
+            context.agree(question, to="take over the memory of another project")
+            overwrite_newer = True
         try:
             restored = as_file(storage).restore_from(source, overwrite_newer=overwrite_newer)
         except NotAllowed as refusal:
-            context.agree(f"{refusal.message} Restore it anyway?")
+            context.agree(f"{refusal.message} Restore it anyway?", to=f"restore it ({refusal.message.rstrip('.')})")
             restored = as_file(storage).restore_from(source, overwrite_newer=True)
         context.tell_write(storage, 0)
         return restored
@@ -142,9 +149,15 @@ class Store:
             raise InvalidInput("A value must have at least four characters to be taken for a secret.")
         check_text(note, "The note", MAX_NAME_CHARS)
         digest = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
+        note = redact(note).text
+        self._context.owned()
+        looks_like = ", ".join(dict.fromkeys(one.kind for one in redact(value).found)) or "nothing in particular"
+        question = f"Store a value of {len(value)} characters as it is from now on? It looks like: {looks_like}."
+        question += f" Note: {text.visible(note, keep_newlines=False)!r}." if note else ""
+        self._context.agree_to_allow(question)
         with self._context.switching() as tx:
             known = next((one for one in tx.all(Allowance) if one.digest == digest), None)
-            return known or tx.add(Allowance(digest=digest, note=redact(note).text), "allow")
+            return known or tx.add(Allowance(digest=digest, note=note), "allow")
 
     def doctor(self, *, deep: bool = False, fix: bool = False) -> list[Examined]:
         """Examine the files of the project and of global memory. `fix` repairs first what can be repaired.
@@ -243,8 +256,7 @@ def _upkeep(counters: Mapping[str, int]) -> dict[str, Any]:
 
 
 def _replace_redacted(context: Context, storage: Storage, memory: Memory, draft: Draft) -> None:
-    context.check_change(storage.space, memory.kind, f"Redact global memory {memory.ref}?")
-    with storage.writing(context.stamp(), urgent=True) as tx:
+    def work(tx: Transaction) -> None:
         current = tx.get(Memory, memory.id)
         if current is None:
             return
@@ -252,6 +264,8 @@ def _replace_redacted(context: Context, storage: Storage, memory: Memory, draft:
         fields = {name: getattr(draft, name) for name in REDACTED_FIELDS}
         clean = replace(current, **fields, fingerprint=text.fingerprint(draft.content), updated_at=tx.stamp.at)
         tx.add(clean, "redact")
+
+    context.write(storage, work, urgent=True)
     context.tell_write(storage, 0)
 
 

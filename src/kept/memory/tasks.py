@@ -41,7 +41,7 @@ def open_task(context: Context, id: str | None, wanted: Mapping[str, Any]) -> "O
     """The task of that id, begun if it is new, with the fields of `wanted` that are not None set."""
     name = None if id is None else check_task_id(id)
     given = {field: _clean(context, field, value) for field, value in wanted.items() if value is not None}
-    storage = context.writable(Draft(content=name or "TASK"))
+    storage = context.owned()
     with storage.reading() as reader:
         is_known = name is not None and _in(reader, name) is not None
     if name is None or given or not is_known:

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from kept import ids, journal
-from kept.errors import NotFound
-from kept.memory.context import Context, Events, Ref, Storages, by_uid
-from kept.model import GLOBAL, Event, Memory, Record, Tier
-from kept.ports import Reader, Stamp, Storage
+from kept.errors import NotAllowed, NotFound
+from kept.memory.context import Context, Events, Ref, Storages, by_uid, global_first
+from kept.model import GLOBAL, Allowance, Event, Memory, Record, Session, Tier
+from kept.ports import Reader, Stamp, Storage, Transaction
 from kept.storage.shared import check_limit
 
 PAGE = 200
@@ -37,28 +37,43 @@ def undo(context: Context, event: Ref | None) -> Events:
     """Undo one call: the actor's newest that is not undone, or the one that `event` belongs to."""
     storages = context.readable()
     group = _newest_group(context, storages) if event is None else _group_of(context, storages, event)
-    stamp = context.stamp(undoes=group)
+    at = context.now()
     touched: Storages = []
     for storage in storages:
         with storage.reading() as reader:
             if reader.events(group=group, limit=1):
                 touched.append(storage)
-                _plan(reader, group, stamp.at)  # where it touches two spaces: in both of them, or in none
-        if storage in touched:
-            context.check_change(storage.space, "", "Undo a change to global memory?")
-    return [event for storage in touched for event in _undo_in(context, storage, group, stamp)]
+                plan = _plan(reader, group, at)  # where it touches two spaces: in both of them, or in none
+                if any(step.noun is Allowance and step.record is not None for step in plan):
+                    context.agree_to_allow("Store a value that looks like a secret as it is from now on, once again?")
+    stamp = context.stamp(undoes=group, shared=any(storage.space == GLOBAL for storage in touched))
+    return [event for storage in global_first(touched) for event in _undo_in(context, storage, group, stamp)]
 
 
 def _newest_group(context: Context, storages: Storages) -> str:
-    newest: list[tuple[datetime, str]] = []
+    """The actor's newest group that stands. Clocks play no part: each journal has its order, and a group of the
+    global one says how far the project's had come."""
+    actor, project = context.actor_here(), context.spaces.project()
+    newest: list[tuple[int, int, str]] = []
     for storage in storages:
+        is_global = storage.space == GLOBAL
         with storage.reading() as reader:
-            group = journal.newest_undoable(_newest_first(reader), context.actor.name)
+            events = _newest_first(reader)
+            if is_global and project is not None and actor.role == "project":
+                events = (event for event in events if _is_from(event, project.space))
+            group = journal.newest_undoable(events, actor.name)
             if group is not None:
-                newest.append((reader.events(group=group, limit=1)[0].at, group))
+                first = reader.events(group=group, limit=1)[0].seq
+                position = journal.position_of(group, project.space) if is_global and project is not None else first
+                newest.append((position or 0, is_global, group))
     if not newest:
         raise NotFound("There is nothing to undo.", hint=_others_last(storages))
-    return max(newest)[1]
+    return max(newest)[-1]
+
+
+def _is_from(event: Event, project: str) -> bool:
+    """Whether a change of global memory was made from this project: other agents' are theirs to undo."""
+    return any(group and journal.position_of(group, project) is not None for group in (event.group, event.undoes))
 
 
 def _group_of(context: Context, storages: Storages, event: Ref) -> str:
@@ -73,17 +88,29 @@ def _group_of(context: Context, storages: Storages, event: Ref) -> str:
 
 
 def _undo_in(context: Context, storage: Storage, group: str, stamp: Stamp) -> Events:
-    with storage.writing(stamp) as tx:
+    def work(tx: Transaction) -> Events:
         for step in _plan(tx, group, stamp.at):
             if step.is_new and step.record is not None:
                 tx.add(step.record, "undo")
             elif step.record is not None:
                 tx.put(step.record, "undo")
             elif (record := tx.get(step.noun, step.id)) is not None:
+                _check_removal(tx, record)
                 tx.remove(record, "undo")
-        done = tx.events(group=stamp.group)
+        return tx.events(group=stamp.group)
+
+    done = context.write(storage, work, stamp=stamp)
     context.tell_write(storage, sum(map(_grown_by, done)))
     return done
+
+
+def _check_removal(reader: Reader, record: Record) -> None:
+    """Raise NotAllowed for a session that has messages: they would be left without it."""
+    if isinstance(record, Session) and reader.last_number(record.name):
+        raise NotAllowed(
+            f"Session {record.name} has messages, and a transcript is only added to.",
+            hint=f"`kept erase {record.name}` removes the session with all its messages, for good.",
+        )
 
 
 def _others_last(storages: Storages) -> str:

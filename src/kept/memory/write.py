@@ -6,22 +6,21 @@ memory through `Context.change`. Rule: a narrative is only a name on memories; i
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from kept import ids
 from kept.errors import Busy, InvalidInput, NotFound
-from kept.memory.context import BATCH, Context, Memories, Receipts, Ref
-from kept.model import Draft, Memory, Receipt, Source, replace, several
-from kept.ports import Scrubbed, Shelf, Storage, Where
+from kept.memory.context import BATCH, Context, Memories, Receipts, Ref, global_first
+from kept.model import GLOBAL, Draft, Memory, Receipt, Source, replace, several
+from kept.ports import Scrubbed, Shelf, Stamp, Storage, Transaction, Where
 from kept.projects.files import check_session_name, read_regular
 from kept.storage import scrub
 from kept.writing import pipeline
 from kept.writing.admit import DELIBERATE, SOURCES, Echoes, echoes_of
 from kept.writing.quotes import Quotes
-
-Batch = list[pipeline.Ready | Receipt]
 
 MAX_SOURCE_BYTES = 256 * 1024  # of a README: beyond that nobody reads it either
 MAX_FEEDBACK = 100
@@ -41,9 +40,7 @@ def remember_many(context: Context, drafts: Iterable[Draft | str]) -> list[Recei
     if any(isinstance(draft.source, Source) and draft.source.origin not in DELIBERATE for draft in drafts):
         rules = replace(rules, echoes=echoes(context))
     prepared = [pipeline.prepare(draft, rules) for draft in _with_trust(context, drafts)]
-    receipts: list[Receipt] = []
-    for batch in _batches(prepared):
-        receipts += _store(context, batch)
+    receipts = _store(context, prepared)
     count_reasons(context, receipts)
     return receipts
 
@@ -79,14 +76,27 @@ def echoes(context: Context) -> Echoes:
     return echoes_of(read_regular(folder / name, MAX_SOURCE_BYTES).decode("utf-8", "replace") for name in SOURCES)
 
 
-def _store(context: Context, batch: Batch) -> Receipts:
-    """One transaction for drafts that go to the same space; refusals pass through in their places."""
-    first = next((ready.draft for ready in batch if isinstance(ready, pipeline.Ready)), None)
-    if first is None:
-        return [refusal for refusal in batch if isinstance(refusal, Receipt)]
-    storage = context.writable(first)
-    with storage.writing(context.stamp()) as tx:
-        receipts = pipeline.store(tx, batch, place(storage, tx.stamp.at))
+def _store(context: Context, prepared: Sequence[pipeline.Ready | Receipt]) -> Receipts:
+    """Store the drafts as one group of the journal; refusals pass through in their places.
+
+    Global drafts come first, in one transaction: a person agrees to all of them, or nothing is stored at all.
+    """
+    receipts = {place: one for place, one in enumerate(prepared) if isinstance(one, Receipt)}
+    ready = [(place, one) for place, one in enumerate(prepared) if isinstance(one, pipeline.Ready)]
+    shared = [(place, one) for place, one in ready if one.draft.tier == GLOBAL]
+    own = [(place, one) for place, one in ready if one.draft.tier != GLOBAL]
+    project = context.owned() if own else None
+    stamp = context.stamp(shared=bool(shared))
+    batches = [(context.ensure_shared(), shared)] if shared else []
+    batches += [(project, own[start : start + BATCH]) for start in range(0, len(own), BATCH)] if project else []
+    for storage, batch in batches:
+        done = _store_batch(context, storage, [one for _, one in batch], stamp)
+        receipts |= {place: receipt for (place, _), receipt in zip(batch, done, strict=True)}
+    return [receipts[place] for place in range(len(prepared))]
+
+
+def _store_batch(context: Context, storage: Storage, batch: Sequence[pipeline.Ready], stamp: Stamp) -> Receipts:
+    receipts = context.write(storage, lambda tx: pipeline.store(tx, batch, place(storage, stamp.at)), stamp=stamp)
     context.tell_write(storage, sum(map(grown_by, receipts)))
     return receipts
 
@@ -128,21 +138,6 @@ def grown_by(receipt: Receipt) -> int:
     """By how many live memories a write made a space grow."""
     is_new = receipt.outcome in ("stored", "candidate") and receipt.reason != "already_stored"
     return is_new - len(receipt.superseded)
-
-
-def _batches(prepared: Iterable[pipeline.Ready | Receipt]) -> Iterator[Batch]:
-    """Drafts in order, in runs that go to the same space and are not too long for one transaction."""
-    batch: Batch = []
-    is_global: bool | None = None
-    for ready in prepared:
-        wants_global = ready.draft.tier == "global" if isinstance(ready, pipeline.Ready) else is_global
-        if batch and (len(batch) == BATCH or (is_global is not None and wants_global != is_global)):
-            yield batch
-            batch = []
-        batch.append(ready)
-        is_global = wants_global
-    if batch:
-        yield batch
 
 
 def reinforce(context: Context, ref: Ref) -> Memory:
@@ -203,22 +198,26 @@ def restore(context: Context, ref: Ref) -> Memory:
 def erase(context: Context, refs: Iterable[Ref]) -> Receipts:
     """Remove memories for good, in one group and with one cleaning of the files; a receipt each, in order."""
     found = [context.find(ref) for ref in refs]
-    for storage, memory in found:
-        context.check_change(storage.space, memory.kind, f"Erase global memory {memory.ref} for good?")
-    stamp = context.stamp()
+    storages = {storage.space: storage for storage, _ in found}
+    stamp = context.stamp(shared=GLOBAL in storages)
     scrubbed: dict[str, Scrubbed] = {}
-    for storage in {storage.space: storage for storage, _ in found}.values():
+    for storage in global_first(storages.values()):
         memories = list({memory.uid: memory for owner, memory in found if owner is storage}.values())
-        for start in range(0, len(memories), BATCH):
-            with storage.writing(stamp, urgent=True) as tx:
-                for memory in memories[start : start + BATCH]:
-                    tx.erase(memory)
+        size = len(memories) if storage.space == GLOBAL else BATCH  # a person agrees to all of them, or to none
+        for start in range(0, len(memories), size):
+            batch = memories[start : start + size]
+            context.write(storage, partial(_erase_all, batch), stamp=stamp, urgent=True)
         try:
             scrubbed[storage.space] = scrub(storage)
         except Busy:  # they are erased; only the cleaning has to wait
             scrubbed[storage.space] = Scrubbed(is_done=False)
         context.tell_write(storage, -sum(not memory.is_archived for memory in memories))
     return [_erased(memory, scrubbed[storage.space]) for storage, memory in found]
+
+
+def _erase_all(memories: Memories, tx: Transaction) -> None:
+    for memory in memories:
+        tx.erase(memory)
 
 
 def _revalue(context: Context, ref: Ref, points: int, action: str) -> Memory:

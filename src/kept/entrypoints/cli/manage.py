@@ -148,11 +148,12 @@ def scan_command(invocation: Invocation, *, fix: bool, yes: bool) -> None:
 @command
 @click.argument("value")
 @click.option("--note", default="", metavar="TEXT", help="Why it is harmless.")
-def allow_command(invocation: Invocation, *, value: str, note: str) -> None:
+@yes_option
+def allow_command(invocation: Invocation, *, value: str, note: str, yes: bool) -> None:
     """It is not redacted from now on. Only a digest of it is stored. A single dash reads it from standard input."""
     if value == "-":
         value = given_text((value,)).strip("\n")
-    with invocation.open() as memory:
+    with invocation.open(yes=yes) as memory:
         allowance = memory.store.allow(value, note)
     invocation.answer(allowance, ["It is not redacted from now on. `kept undo` undoes this."])
 

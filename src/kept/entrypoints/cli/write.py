@@ -174,13 +174,12 @@ class OnOneMemory(NamedTuple):
     """A command that needs a ref and nothing else: the sentence about the changed memory, and more help."""
 
     sentence: str  # of the memory `m`
-    may_ask: bool = True  # whether a change of global memory asks first
     help: str = ""
 
 
 ON_ONE_MEMORY = {
-    "reinforce": OnOneMemory(" has feedback {m.feedback:+d} now.", may_ask=False),
-    "demote": OnOneMemory(" has feedback {m.feedback:+d} now.", may_ask=False),
+    "reinforce": OnOneMemory(" has feedback {m.feedback:+d} now."),
+    "demote": OnOneMemory(" has feedback {m.feedback:+d} now."),
     "pin": OnOneMemory(" is pinned."),
     "unpin": OnOneMemory(" is no longer pinned."),
     "forget": OnOneMemory(
@@ -193,13 +192,13 @@ ON_ONE_MEMORY = {
 def _on_one_memory(name: str) -> Command:
     about = ON_ONE_MEMORY[name]
 
-    def change(invocation: Invocation, *, ref: str, yes: bool = False) -> None:
+    def change(invocation: Invocation, *, ref: str, yes: bool) -> None:
         with invocation.open(yes=yes) as memory:
             changed: Memory = getattr(memory, name)(ref)
         invocation.answer(as_document(changed), [(name_of(changed), about.sentence.format(m=changed))])
 
     change.__name__, change.__doc__ = name, about.help
-    return command(click.argument("ref")(yes_option(change) if about.may_ask else change))
+    return command(click.argument("ref")(yes_option(change)))
 
 
 reinforce_command, demote_command, pin_command, unpin_command, forget_command = map(_on_one_memory, ON_ONE_MEMORY)
