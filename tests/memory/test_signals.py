@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import kept
-from kept.memory.context import NAMES
+from kept.memory.signals import NAMES
 from kept.model import Draft, Source
 from tests.builders import FakeClock
 

@@ -2,12 +2,12 @@
 
 Every verb is a short method that hands the held `Context` to a function of the module of its topic:
 
-    write      remember, change, let go, narratives      sessions   conversations
+    write      remember, change, let go                  sessions   conversations
     read       recall, why, get, list                    tasks      pieces of work
     brief      briefings, messages for skills            knowledge  typed knowledge, promotion
     undo       history, undo                             reviews    memories to look at again
     manage     conflicts, aliases, pauses, vectors       upkeep     quarantine, shelf life, limits
-                                                         store      status, backups, export, transcripts
+    narratives the story of a memory                     store      status, backups, export, transcripts
 
 Less frequent verbs live in small namespaces: `aliases`, `knowledge`, `pauses`, `reviews`, `store`, `vectors`. Rule: a
 module is imported when a verb first needs it, so that one command from a shell loads little.
@@ -19,7 +19,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
-from kept.memory.context import Conflicts, Context, Events, Memories, Receipts, Ref, Sessions, Subscriber, Tasks
+from kept.memory.context import Conflicts, Context, Events, Memories, Receipts, Ref, Sessions, Tasks
+from kept.memory.signals import Subscriber
 from kept.model import Briefing, Draft, Memory, Name, Recalled, Receipt, Source, Tier, several
 from kept.settings import Settings
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from kept.memory import brief as _brief
     from kept.memory import knowledge as _knowledge
     from kept.memory import manage as _manage
+    from kept.memory import narratives as _narratives
     from kept.memory import read as _read
     from kept.memory import reviews as _reviews
     from kept.memory import sessions as _sessions
@@ -38,13 +40,13 @@ if TYPE_CHECKING:
     from kept.memory.brief import Shared
     from kept.memory.knowledge import Knowledge
     from kept.memory.manage import Aliases, Pauses, Vectors
+    from kept.memory.narratives import Narrative
     from kept.memory.read import Explained, ListStatus
     from kept.memory.reviews import Reviews
     from kept.memory.sessions import OpenSession
     from kept.memory.store import Imported, Store
     from kept.memory.tasks import OpenTask
     from kept.memory.upkeep import Upkept
-    from kept.memory.write import Narrative
     from kept.recall import RecallScope
 else:
 
@@ -59,7 +61,7 @@ else:
 
     _brief, _knowledge, _manage, _read = map(_Topic, ("brief", "knowledge", "manage", "read"))
     _reviews, _sessions, _store, _tasks = map(_Topic, ("reviews", "sessions", "store", "tasks"))
-    _undo, _upkeep, _write = map(_Topic, ("undo", "upkeep", "write"))
+    _undo, _upkeep, _write, _narratives = map(_Topic, ("undo", "upkeep", "write", "narratives"))
 
 
 class Kept:
@@ -388,7 +390,7 @@ class Kept:
 
     def narrative(self, id: str | None = None, *, of: Ref | None = None) -> "Narrative":
         """Open the narrative with that id, to add to it and read it; or the narrative `of` a memory."""
-        return _write.narrative(self.context, id, of)
+        return _narratives.narrative(self.context, id, of)
 
     def upkeep(self, *, dry_run: bool = False) -> "Upkept":
         """Confirm or archive memories that are due, make room where a limit is exceeded, and pack old sessions.

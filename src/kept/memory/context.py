@@ -3,31 +3,20 @@
 Held by `Kept`, by its namespaces, and by every open session, task and narrative; never inherited. The functions
 beside this module take it as their first argument. Rule: every read and every change goes through `readable`, `find`
 and `write`, which ask `access`; one call is one group of events in the journal.
-
-Signals, which `memory.subscribe` delivers:
-
-    memory:read     {type, path, size}            memories or messages were loaded: how many characters, from where
-    memory:write    {type, path, delta}           a space or a session has changed: how many entries it gained
-    memory:flush    {sessionId}                   findings and a summary were stored, before a compaction
-    memory:compact  {sessionId, before, after}    a summary replaces old messages: tokens before and after
-    memory:search   {query, results}              a search: its query, and the number of hits
-
-`type` is `memory` or `session`, `path` the space, followed by the id for a session. A signal is sent after the fact
-and never carries the text of a memory.
 """
 
-import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct, field
 
 from kept import access, ids, journal
 from kept.errors import InvalidInput, NotFound
+from kept.memory.signals import Signals
 from kept.model import (
     GLOBAL,
     Actor,
@@ -39,7 +28,6 @@ from kept.model import (
     Pause,
     Receipt,
     Session,
-    Signal,
     Source,
     Task,
     Tier,
@@ -56,12 +44,10 @@ if TYPE_CHECKING:
     from kept.recall.candidates import Latencies
     from kept.writing.pipeline import WriteRules
 
-NAMES = ("memory:read", "memory:write", "memory:flush", "memory:compact", "memory:search")
 BATCH = 500  # changes per transaction when there are many: long enough to be fast, short enough to let others in
 
 Ref = int | str
 Confirm = Callable[[str], bool]
-Subscriber = Callable[[Signal], None]
 # Named here because `list` is one of our verbs: inside those classes the name means something else.
 Memories = list[Memory]
 Events = list[Event]
@@ -72,38 +58,6 @@ Sessions = list[Session]
 Tasks = list[Task]
 
 T = TypeVar("T")
-
-log = logging.getLogger("kept")
-
-
-class Signals:
-    """The subscribers of one opened memory."""
-
-    def __init__(self) -> None:
-        self._subscribers: list[Subscriber] = []
-
-    @property
-    def are_heard(self) -> bool:
-        """Whether anybody listens; if not, a costly signal need not be prepared."""
-        return bool(self._subscribers)
-
-    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Call `subscriber` with every signal from now on. Returns a function that ends the subscription."""
-        self._subscribers.append(subscriber)
-
-        def unsubscribe() -> None:
-            if subscriber in self._subscribers:
-                self._subscribers.remove(subscriber)
-
-        return unsubscribe
-
-    def emit(self, name: str, **payload: Any) -> None:
-        """Tell every subscriber. An exception that one of them raises is logged and goes no further."""
-        for subscriber in tuple(self._subscribers):
-            try:
-                subscriber(Signal(name=name, payload=payload))
-            except Exception:  # a guest's failure must not break a write that is already on disk
-                log.warning("a subscriber failed on %s", name, exc_info=True)
 
 
 class Context(Struct, kw_only=True, eq=False, dict=True):

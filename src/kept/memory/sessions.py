@@ -16,7 +16,8 @@ from msgspec import Struct
 from kept import tokens
 from kept.errors import InvalidInput, KeptError, NotFound
 from kept.memory import write
-from kept.memory.context import Context, Memories, Receipts, Sessions, log
+from kept.memory.context import Context, Memories, Receipts, Sessions
+from kept.memory.signals import log
 from kept.memory.write import grown_by
 from kept.model import TRUSTS, Draft, Memory, Message, MessageRole, Receipt, Session, Source, Trust, replace
 from kept.ports import Reader, Storage, Where

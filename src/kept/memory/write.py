@@ -1,22 +1,21 @@
-"""Remember, change, forget and erase memories; and narratives, the story that a memory belongs to.
+"""Remember, change, forget and erase memories.
 
 New statements go down the write path (`writing.pipeline`) in batches, each with a receipt; the other verbs change one
-memory through `Context.change`. Rule: a narrative is only a name on memories; it begins with the first that carries it.
+memory through `Context.change`. Rule: one call is one group of the journal, however many batches and spaces it takes.
 """
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 from kept import ids
-from kept.errors import Busy, InvalidInput, NotFound
+from kept.errors import Busy, InvalidInput
 from kept.memory.context import BATCH, Context, Memories, Receipts, Ref, global_first
 from kept.model import GLOBAL, Draft, Memory, Receipt, Source, replace, several
-from kept.ports import Scrubbed, Shelf, Stamp, Storage, Transaction, Where
-from kept.projects.files import check_session_name, read_regular
+from kept.ports import Scrubbed, Shelf, Stamp, Storage, Transaction
+from kept.projects.files import read_regular
 from kept.storage import scrub
 from kept.writing import pipeline
 from kept.writing.admit import DELIBERATE, SOURCES, Echoes, echoes_of
@@ -24,7 +23,6 @@ from kept.writing.quotes import Quotes
 
 MAX_SOURCE_BYTES = 256 * 1024  # of a README: beyond that nobody reads it either
 MAX_FEEDBACK = 100
-MOST_TOLD = 10_000  # memories of one narrative
 SHELVES: tuple[Shelf, ...] = ("live", "archive")  # all but the forgotten
 
 
@@ -258,37 +256,3 @@ def _erased(memory: Memory, scrubbed: Scrubbed) -> Receipt:
         reason="erased" if scrubbed.is_done else "pending",
         message=" ".join(sentences),
     )
-
-
-class Narrative:
-    """One story. Every memory written through it belongs to it."""
-
-    def __init__(self, context: Context, id: str) -> None:
-        self.id = id
-        self._context = context
-
-    def remember(self, content: str, **about: Any) -> Receipt:
-        """As `memory.remember`, as part of this story."""
-        given = about.pop("source", None) or Source(origin=self._context.origin, agent=self._context.actor.name)
-        source = replace(given, narrative=self.id)
-        return remember(self._context, Draft(content=content, source=source, **about))
-
-    def memories(self) -> Memories:
-        """The memories of this story in the order they were written, including those archived since."""
-        found: Memories = []
-        for reader in self._context.readers():
-            for shelf in SHELVES:
-                found += reader.select(Where(shelf=shelf, scope=None, narrative=self.id), limit=MOST_TOLD)
-        return sorted(found, key=lambda memory: (memory.created_at, memory.id))
-
-
-def narrative(context: Context, id: str | None, of: Ref | None) -> Narrative:
-    """The story of that id, or the one that a memory was written in. Raises NotFound when it was in none."""
-    if (id is None) == (of is None):
-        raise InvalidInput("A narrative needs its id, or a memory of it.", hint="Give one of `id` and `of`.")
-    if of is not None:
-        _, memory = context.find(of)
-        if memory.source.narrative is None:
-            raise NotFound(f"Memory {memory.ref} is not part of a narrative.")
-        return Narrative(context, memory.source.narrative)
-    return Narrative(context, check_session_name(id or ""))

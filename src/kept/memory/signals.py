@@ -1,0 +1,53 @@
+"""Signals: what `memory.subscribe` delivers.
+
+    memory:read     {type, path, size}            memories or messages were loaded: how many characters, from where
+    memory:write    {type, path, delta}           a space or a session has changed: how many entries it gained
+    memory:flush    {sessionId}                   findings and a summary were stored, before a compaction
+    memory:compact  {sessionId, before, after}    a summary replaces old messages: tokens before and after
+    memory:search   {query, results}              a search: its query, and the number of hits
+
+`type` is `memory` or `session`, `path` the space, followed by the id for a session. Rule: a signal is sent after the
+fact and never carries the text of a memory.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from kept.model import Signal
+
+NAMES = ("memory:read", "memory:write", "memory:flush", "memory:compact", "memory:search")
+
+Subscriber = Callable[[Signal], None]
+
+log = logging.getLogger("kept")
+
+
+class Signals:
+    """The subscribers of one opened memory."""
+
+    def __init__(self) -> None:
+        self._subscribers: list[Subscriber] = []
+
+    @property
+    def are_heard(self) -> bool:
+        """Whether anybody listens; if not, a costly signal need not be prepared."""
+        return bool(self._subscribers)
+
+    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
+        """Call `subscriber` with every signal from now on. Returns a function that ends the subscription."""
+        self._subscribers.append(subscriber)
+
+        def unsubscribe() -> None:
+            if subscriber in self._subscribers:
+                self._subscribers.remove(subscriber)
+
+        return unsubscribe
+
+    def emit(self, name: str, **payload: Any) -> None:
+        """Tell every subscriber. An exception that one of them raises is logged and goes no further."""
+        for subscriber in tuple(self._subscribers):
+            try:
+                subscriber(Signal(name=name, payload=payload))
+            except Exception:  # a guest's failure must not break a write that is already on disk
+                log.warning("a subscriber failed on %s", name, exc_info=True)
