@@ -1,0 +1,226 @@
+"""Reversals: what a user said in one conversation, and what took its place in a later one. Written before the rules.
+
+Two lines are a pair, the older first. Ten shapes, and short corrections as an eleventh.
+"""
+
+from tests.writing.conflict_pairs import Pair, Statement
+
+_REVERSALS = {
+    "decision replaced": """
+We decided to use Postgres for the order database.
+We decided to use MySQL for the order database.
+
+Let's go with GraphQL for the public API.
+I thought about it again: let's go with REST for the public API.
+
+We'll deploy the worker on Fly.
+We'll deploy the worker on Railway after all.
+
+The plan is to write the importer in Rust.
+The plan changed, we write the importer in Go.
+
+We settled on a monorepo for the frontend packages.
+We settled on separate repos for the frontend packages.
+
+Authentication will be done with server sessions.
+On second thought, authentication will be done with JWTs.
+""",
+    "number corrected": """
+The dev server listens on port 3000.
+The dev server listens on port 3100, not 3000.
+
+The upload limit is 10 MB.
+Actually the upload limit is 25 MB.
+
+Retry failed webhooks three times.
+Retry failed webhooks five times.
+
+The session cookie expires after 30 minutes.
+Correction: the session cookie expires after 2 hours.
+
+We keep backups for 14 days.
+We keep backups for 30 days now.
+
+The rate limit of the search endpoint is 60 requests per minute.
+Sorry, the rate limit of the search endpoint is 600 requests per minute.
+""",
+    "tool replaced": """
+We run the unit tests with Jest.
+We run the unit tests with Vitest now.
+
+Use Poetry to manage the dependencies.
+Please use uv to manage the dependencies.
+
+Linting is done with ESLint and Prettier.
+We replaced ESLint with Biome for linting.
+
+The docs are built with Sphinx.
+We build the docs with MkDocs these days.
+
+Feature flags live in LaunchDarkly.
+Feature flags live in Unleash, we left LaunchDarkly.
+
+Errors are reported to Sentry.
+Errors are reported to GlitchTip from now on.
+""",
+    "no longer": """
+We support Node 16 in the CLI.
+We no longer support Node 16 in the CLI.
+
+The nightly job writes a CSV report to the shared drive.
+The nightly job no longer writes a CSV report to the shared drive.
+
+Every pull request needs two approvals.
+Pull requests no longer need two approvals, one is enough.
+
+The staging environment is reset every night.
+The staging environment isn't reset every night anymore.
+
+I want you to ask before you run the migrations.
+You no longer have to ask before you run the migrations.
+
+Images are resized on the server.
+Images are no longer resized on the server, the CDN does it.
+""",
+    "instead of": """
+Use axios for HTTP calls in the web client.
+Use fetch instead of axios for HTTP calls in the web client.
+
+Write the changelog entries by hand.
+Generate the changelog entries from commits instead of writing them by hand.
+
+The scheduler stores its jobs in Redis.
+The scheduler should store its jobs in Postgres instead of Redis.
+
+Build the container images with Docker.
+Build the container images with Podman instead.
+
+Name the branches after the ticket number.
+Name the branches after the feature instead of the ticket number.
+
+Log to stdout in plain text.
+Log to stdout as JSON instead of plain text.
+""",
+    "moved from to": """
+The avatars are stored in S3.
+We moved the avatars from S3 to R2.
+
+CI runs on Jenkins.
+CI moved from Jenkins to GitHub Actions.
+
+The payment code lives in src/billing.
+The payment code moved from src/billing to packages/payments.
+
+The marketing site is hosted on Netlify.
+We migrated the marketing site from Netlify to Cloudflare Pages.
+
+Our issues are in Jira.
+Our issues have moved from Jira to Linear.
+
+The API speaks XML to the warehouse system.
+The API switched from XML to JSON for the warehouse system.
+""",
+    "preference flipped": """
+I prefer long commit messages with bullet points.
+I prefer short commit messages without bullet points.
+
+Please answer in German.
+Please answer in English from now on.
+
+I like detailed explanations before the code.
+I don't like detailed explanations before the code, just show the code.
+
+Always use dark mode in the screenshots.
+Use light mode in the screenshots please.
+
+I'd rather have one big pull request.
+I'd rather have several small pull requests than one big pull request.
+
+I prefer tabs for indentation.
+I prefer spaces for indentation.
+""",
+    "owner changed": """
+Anna owns the billing service.
+Ben owns the billing service now.
+
+Ask Marta about anything in the data pipeline.
+Ask Tomasz about anything in the data pipeline, Marta has left.
+
+The release manager is Chris.
+The release manager is Dana since May.
+
+Questions about the design system go to Yuki.
+Questions about the design system go to Priya.
+
+The platform team maintains the Terraform modules.
+The infra team maintains the Terraform modules.
+
+Olga reviews all database migrations.
+Peter reviews all database migrations from now on.
+""",
+    "convention changed": """
+Test files end in _test.py.
+Test files start with test_ and don't end in _test.py.
+
+Use snake_case for the JSON fields of the API.
+Use camelCase for the JSON fields of the API.
+
+Components go into src/components.
+New rule: components go into src/ui.
+
+Indent YAML files with four spaces.
+Indent YAML files with two spaces.
+
+Commit messages are written in the past tense.
+Commit messages are written in the imperative.
+
+Put the types next to the implementation.
+Put the types into a types folder, not next to the implementation.
+""",
+    "not needed any more": """
+We need a VPN connection to reach the staging database.
+We don't need a VPN connection to reach the staging database any more.
+
+Keep the polyfill for Safari 13.
+We don't need the polyfill for Safari 13 any more.
+
+The exporter must support Excel 2003 files.
+Drop the support for Excel 2003 files in the exporter.
+
+Run the seed script before the integration tests.
+You don't need to run the seed script before the integration tests.
+
+Add the legacy header to each response.
+Remove the legacy header from each response, nobody reads it.
+
+The mobile app needs an offline mode.
+Forget the offline mode of the mobile app, it's out of scope.
+""",
+    "short correction": """
+The port is 4000.
+The port is 1100, not 4000.
+
+Use npm.
+Use pnpm, not npm.
+
+The default branch is master.
+No, the default branch is main.
+
+It's Python 3.10.
+It's Python 3.12, not 3.10.
+
+The bucket is called media-prod.
+The bucket is called assets-prod.
+
+Run make test.
+Run just test, not make test.
+""",
+}
+
+
+def _pairs(text: str) -> list[Pair]:
+    lines = [Statement(line) for line in text.splitlines() if line]
+    return list(zip(lines[::2], lines[1::2], strict=True))
+
+
+REVERSALS: dict[str, list[Pair]] = {shape: _pairs(text) for shape, text in _REVERSALS.items()}
