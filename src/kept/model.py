@@ -199,13 +199,17 @@ class Memory(Record, frozen=True, kw_only=True):
 
 
 class Conflict(Record, frozen=True, kw_only=True):
-    """Two memories, by uid, that disagree."""
+    """Two memories, by uid, that disagree; `left` is the newer one.
+
+    `rule` names how they disagree (`writing.conflicts`).
+    """
 
     noun: ClassVar[str] = "conflict"
 
     left: str
     right: str
     type: ConflictType
+    rule: str = ""
     detected_at: datetime
     resolved_at: datetime | None = None
 

@@ -60,7 +60,9 @@ KIND_WEIGHTS: Mapping[str, float] = _frozen(
     {"warning": 1.2, "decision": 1.15, "preference": 1.1, "error": 1.1, "progress": 0.8, OTHER: 1.0}
 )
 # Which kinds tell what was done or seen once, so that a later statement does not contradict them?
-HISTORY_KINDS = frozenset({"progress", "file_change", "summary", "reasoning", "tool_output"})
+HISTORY_KINDS = frozenset({"progress", "file_change", "summary", "reasoning", "tool_output", "error"})
+# Which kinds tell how things are to be done here, so that one can contradict the other?
+SETTLED_KINDS = frozenset({"decision", "convention", "preference", "architecture", "pattern", "fact", "discovery"})
 
 
 class Profile(Struct, frozen=True, kw_only=True):

@@ -12,7 +12,9 @@ def test_a_contradiction_is_shown_and_settled(shell: Shell) -> None:
     shown = shell("conflicts")
     assert "c1 contradictory" in shown
     assert "[id:1] Always use Fastify" in shown
-    assert shell.json("conflicts")["conflicts"][0]["sides"] == ["1", "2"]
+    (conflict,) = shell.json("conflicts")["conflicts"]
+    assert (conflict["sides"], conflict["rule"]) == (["2", "1"], "denies it")  # the newer one first
+    assert "denies it" in shown
     assert "[id:1] stays" in shell("resolve", "c1", "--keep", "1")
     assert "No memories contradict" in shell("conflicts")
     assert "settled" in shell("conflicts", "--all")

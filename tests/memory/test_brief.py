@@ -166,14 +166,14 @@ def test_head_and_tail_prefer_the_newest_and_the_oldest(memory: kept.Kept) -> No
 
 
 def test_both_sides_of_a_contradiction_are_shown_with_a_warning(memory: kept.Kept) -> None:
-    """C22: also the one that the prompt did not find."""
+    """C22: also the one that the prompt did not find; the newer one first."""
     memory.remember("Always use Fastify for the public API server", kind="decision", tags=["zebra"])
     memory.remember("Never use Fastify for the public API server", kind="decision")
     briefing = memory.briefing("zebra")
     assert refs(briefing, "retrieval") == ["1", "2"]
     assert (
-        '[⚠ CONFLICT] Entry #1 says "Always use Fastify for the public API server" but Entry #2 says '
-        '"Never use Fastify for the public API server". Verify which is current.'
+        '[⚠ CONFLICT] Entry #2 says "Never use Fastify for the public API server" but Entry #1 says '
+        '"Always use Fastify for the public API server". Verify which is current.'
     ) in str(briefing)
     memory.resolve("c1", keep=1)
     assert "CONFLICT" not in str(memory.briefing("zebra"))

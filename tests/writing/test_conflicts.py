@@ -1,6 +1,7 @@
 """What counts as a contradiction, and what must not."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from kept.model import ConflictType, Memory
 from kept.ports import Transaction
 from kept.storage.inmemory import InMemoryStorage
 from kept.storage.sqlite import SqliteStorage
-from kept.writing.conflicts import Claim, Rival, claims_of, find_rivals
+from kept.writing.claims import Claim, claims_of
+from kept.writing.conflicts import Rival, find_rivals
 from kept.writing.duplicates import Known
 from tests.builders import memory, stamp
 from tests.golden.project_memories import PROJECT_MEMORIES
@@ -23,6 +25,8 @@ from tests.writing.conflict_pairs import (
     Pair,
     Statement,
 )
+from tests.writing.contradiction_pairs import CONTRADICTIONS as OTHER_VALUES
+from tests.writing.contradiction_pairs import NEIGHBOURS
 
 
 def remembered(statement: Statement) -> Memory:
@@ -84,6 +88,15 @@ def test_three_hundred_unrelated_memories_raise_at_most_one_flag(project: Transa
     assert len(flags) <= 1, flags
 
 
+def test_another_value_for_the_same_thing_is_seen_and_neighbours_are_not(project: Transaction) -> None:
+    """C22: in ten shapes, in either order: 85 % of the contradictions, 1 % of the neighbours."""
+    contradictions = list(chain(*OTHER_VALUES.values()))
+    found, alarms = flagged(project, contradictions), flagged(project, NEIGHBOURS)
+    assert (len(contradictions), len(NEIGHBOURS)) == (100, 300)
+    assert sum(found) >= 0.85 * len(found)
+    assert sum(alarms) <= 0.01 * len(alarms)
+
+
 @pytest.mark.parametrize(
     ("stored", "new"),
     [
@@ -108,19 +121,19 @@ def test_only_memories_of_one_kind_or_about_one_file_contradict_each_other() -> 
 
 
 @pytest.mark.parametrize(
-    ("stored", "new", "expected"),
+    ("stored", "new", "expected", "reverse"),
     [
-        ("Deploy on Fridays", "Never deploy on Fridays", "contradictory"),
-        ("We use Jest for unit tests", "We switched from Jest to Vitest for unit tests", "superseded"),
-        ("The gateway listens on port 8080", "The gateway now listens on port 9090", "superseded"),
-        ("Never edit generated files", "Edit generated files when the schema changes", "ambiguous"),
-        ("The default branch is main", "The default branch is develop", "ambiguous"),
+        ("Deploy on Fridays", "Never deploy on Fridays", "contradictory", "contradictory"),
+        ("The default branch is main", "The default branch is develop", "contradictory", "contradictory"),
+        ("We use Jest for unit tests", "We switched from Jest to Vitest for unit tests", "superseded", "contradictory"),
+        ("The gateway listens on port 8080", "The gateway now listens on port 9090", "superseded", "contradictory"),
+        ("Never edit generated files", "Edit generated files when the schema changes", "ambiguous", "ambiguous"),
     ],
 )
-def test_a_conflict_says_how_grave_it_is(stored: str, new: str, expected: ConflictType) -> None:
-    """C10: contradictory, superseded, ambiguous."""
+def test_a_conflict_says_how_grave_it_is(stored: str, new: str, expected: ConflictType, reverse: ConflictType) -> None:
+    """C10: contradictory, superseded, ambiguous. Only the newer one can say that the older is over."""
     assert types(stored, new) == [expected]
-    assert types(new, stored) == [expected]
+    assert types(new, stored) == [reverse]
 
 
 def test_a_memory_does_not_contradict_itself() -> None:

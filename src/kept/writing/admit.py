@@ -47,11 +47,14 @@ REASONS: Mapping[str, str] = {
     "paused": "Kept is paused here and stores only what is remembered on purpose.",
 }
 
-_CHATTER = r"""(?ix) \s* (?:
+_PLEASANTRY = r"""(?ix) \s*
     (?: ok(?:ay)? | sure | thanks? | thank\ you | great | nice | perfect | yes | no | yep | nope | hmm+ | hi | hello
       | done | sounds\ good | got\ it | cool | right | alright | lgtm | please\ continue | go\ ahead | continue )
       [\s!.,]* $
-  | (?: i['’]?(?:ll|m|ve) | let\ me | let['’]s | now\ (?:i|let) | next,?\ i | first,?\ (?:i|let)
+"""
+# An agent that tells what it is about to do. From a user the same words are a wish: "Let's use pnpm".
+_PROCESS = r"""(?ix) \s* (?:
+    (?: i['’]?(?:ll|m|ve) | let\ me | let['’]s | now\ (?:i|let) | next,?\ i | first,?\ (?:i|let)
       | i\ (?:will|am\ going\ to|can\ see) ) \b
       (?! .{0,80} \b (?: always | never | prefer | decided | because ) \b )
   | (?: running | checking | looking | reading | searching | fetching | installing | building | waiting ) \b
@@ -91,11 +94,12 @@ def admit(draft: Draft, preset: Preset, echoes: "Echoes", *, is_redacted: bool, 
         return Verdict(status="candidate")
     if is_paused:
         return _refused("paused")
-    if len(draft.content.strip()) < preset.min_length_chars:
+    is_users = draft.trust == "user"  # a correction of twenty letters is worth more than a report of three hundred
+    if not is_users and len(draft.content.strip()) < preset.min_length_chars:
         return _refused("too_short")
     if (draft.importance or 0.0) < preset.min_importance:
         return _refused("unimportant")
-    if is_chatter(draft.content):
+    if is_chatter(draft.content, is_users=is_users):
         return _refused("chatter")
     if echoes.repeats(draft.content):
         return _refused("echo")
@@ -137,9 +141,12 @@ def is_promotable(signals: Collection[str], importance: float, length_chars: int
     )
 
 
-def is_chatter(text: str) -> bool:
+def is_chatter(text: str, *, is_users: bool = False) -> bool:
     """Whether the text is only about the moment: "ok, thanks", "let me look at the file", "running tests…"."""
-    return compiled(_CHATTER).match(text[:400]) is not None
+    beginning = text[:400]
+    if compiled(_PLEASANTRY).match(beginning):
+        return True
+    return not is_users and compiled(_PROCESS).match(beginning) is not None
 
 
 def is_instruction_like(text: str) -> bool:

@@ -2,8 +2,8 @@
 
 `Known` reads, once for a whole batch, the memories that may be about the same things as its drafts. From these
 candidates this module picks duplicates and `conflicts` picks contradictions. Rule: only texts that differ in nothing
-but case and spacing are the same. Near duplicates are reported and never merged silently. With a topic, the writer
-says explicitly that a new statement replaces the old one.
+but case and spacing are the same. Near duplicates are reported and never merged silently; one is dropped only if every
+word of it is in the other. With a topic, the writer says explicitly that a new statement replaces the old one.
 """
 
 from collections import Counter, defaultdict
@@ -17,6 +17,7 @@ from kept import text
 from kept.model import Memory, Scope
 from kept.ports import COMMON_HANDLE, Reader, Transaction, Where
 from kept.writing.check import MAX_FILES, MAX_TAGS
+from kept.writing.clauses import DENIALS, keys_of
 
 STRENGTHEN_BY = 0.1
 NEAR_RATIO = 85.0  # per cent of the letters, in order, that two texts share
@@ -66,6 +67,31 @@ def find_near(draft: Memory, alike: Sequence[Memory]) -> list[Memory]:
 
     near = [(fuzz.ratio(draft.content.lower(), other.content.lower()), other) for other in alike]
     return [memory for ratio, memory in sorted(near, key=lambda pair: -pair[0]) if ratio >= NEAR_RATIO]
+
+
+def says_the_same(draft: Memory, other: Memory) -> bool:
+    """Whether the draft adds nothing to the other: each of its words is there, or is only spelt differently there.
+
+    Another number, name or object makes it another statement, and so does a "not".
+    """
+    own, others = keys_of(draft.content), keys_of(other.content)
+    return all(any(_is_respelt(word, known) for known in others - own) for word in own - others) and (
+        own & DENIALS == others & DENIALS
+    )
+
+
+def _is_respelt(word: str, known: str) -> bool:
+    if min(len(word), len(known)) < 5 or word[:2] != known[:2] or not (word + known).isalpha():
+        return False
+    from rapidfuzz import fuzz
+
+    return fuzz.ratio(word, known) >= NEAR_RATIO
+
+
+def attest(tx: Transaction, known: Memory, again: Memory) -> Memory:
+    """Note that somebody said nearly the same: its sessions, agents and signals speak for the known memory, too."""
+    evidence = _evidence(known, again)
+    return known if evidence == known.data else tx.put(replace(known, data=evidence), "attest")
 
 
 def find_superseded(reader: Reader, draft: Memory) -> list[Memory]:
@@ -120,6 +146,10 @@ class Known:
             return []  # for most drafts nothing shares two handles
         shared = Counter(brought).most_common(CANDIDATES)
         return [uid for uid, times in shared if times >= text.enough_handles(len(handles))]
+
+    def now(self, memory: Memory) -> Memory:
+        """The memory as this batch has left it so far."""
+        return self._memories.get(memory.uid, memory)
 
     def note(self, memory: Memory) -> Memory:
         """Take note of a memory that was added or changed."""

@@ -1,16 +1,17 @@
-"""The write path: check → redact → admit → duplicates → store → conflicts. The storage journals each change.
+"""The write path: check → redact → admit → conflicts → duplicates → store. The storage journals each change.
 
 Every writer takes this path, in two halves: `prepare` needs no storage and runs before the transaction, for which
 writers wait in turn; `store` runs in it. Findings of a conversation come from `extraction` as drafts and take the same
 path. A draft can be related to four sorts of memories:
 
     twin         says the same but for case and spacing: it is strengthened, and nothing is stored
+    rivals       contradict it: stored as open conflicts, or archived where the newer one says that the older is over
     superseded   has the same topic: it is archived, and the new memory takes its place
-    near         shares most of the letters: named in the receipt; an unasked draft is refused as its echo
-    rivals       contradict it: stored as open conflicts
+    near         shares most of the letters: named in the receipt; an unasked draft that adds nothing is refused
 
-`alike` are the memories that share a few words with it, among which near ones and rivals are looked for. Rule: a draft
-becomes a memory, strengthens one, or is refused with a reason that people can read and count.
+`alike` are the memories that share a few words with it, among which rivals and near ones are looked for, in this order:
+a reversal resembles what it takes back. Rule: a draft becomes a memory, strengthens one, or is refused with a reason
+that people can read and count; a newer statement about the same thing never vanishes.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -49,8 +50,16 @@ from kept.writing.admit import (
     too_long,
 )
 from kept.writing.check import check
-from kept.writing.conflicts import find_rivals
-from kept.writing.duplicates import Known, find_near, find_superseded, strengthen, supersede
+from kept.writing.conflicts import Rival, find_rivals, may_supersede
+from kept.writing.duplicates import (
+    Known,
+    attest,
+    find_near,
+    find_superseded,
+    says_the_same,
+    strengthen,
+    supersede,
+)
 from kept.writing.redact import redact_draft
 
 UNTRUSTED_CONFIDENCE = 0.3
@@ -153,23 +162,45 @@ def _store_one(tx: Transaction, ready: Ready, memory: Memory, known: Known, at: 
         return _receipt("strengthened", known.note(strengthen(tx, twin, memory, at)), ready)
     superseded = find_superseded(tx, memory)
     alike = [other for other in known.alike(memory) if other not in superseded]
+    rivals = find_rivals(tx, memory, alike)
     near = find_near(memory, alike)
-    if near and ready.is_unasked and memory.kind != "summary":  # two summaries of one story are alike on purpose
+    # Two summaries of one story are alike on purpose.
+    if near and not rivals and ready.is_unasked and memory.kind != "summary" and says_the_same(memory, near[0]):
+        known.note(attest(tx, near[0], memory))
         return _refused("echo", f"Memory {near[0].ref} says nearly the same.", ready.redactions)
     added = known.note(tx.add(memory, "remember"))
+    conflicts = [_settle(tx, added, rival, known, at) for rival in rivals]
+    added = known.now(added)
+    superseded += [rival.memory for rival in rivals if known.now(rival.memory).superseded_by == added.uid]
     for old in superseded:
-        known.note(supersede(tx, old, added, at))
-    conflicts = [
-        tx.add(Conflict(left=rival.memory.uid, right=added.uid, type=rival.type, detected_at=at), "conflict")
-        for rival in find_rivals(tx, added, alike)
-    ]
+        if not known.now(old).is_archived:
+            known.note(supersede(tx, old, added, at))
     return _receipt(
-        "candidate" if added.status == "candidate" else "stored",
+        "candidate" if ready.status == "candidate" else "stored",
         added,
         ready,
-        conflicts=tuple(conflicts),
+        conflicts=tuple(conflict for conflict in conflicts if conflict.resolved_at is None),
         near=tuple(other.ref for other in near),
         superseded=tuple(old.ref for old in superseded),
+    )
+
+
+def _settle(tx: Transaction, added: Memory, rival: Rival, known: Known, at: datetime) -> Conflict:
+    """Record that two memories disagree. The older one is archived if the newer says so and may; else both stay."""
+    older, newer = sorted((rival.memory, added), key=lambda one: one.created_at)
+    is_over = rival.type == "superseded" and may_supersede(newer, older)
+    if is_over:
+        known.note(supersede(tx, known.now(older), newer, at))
+    return tx.add(
+        Conflict(
+            left=newer.uid,
+            right=older.uid,
+            type=rival.type,
+            rule=rival.rule,
+            detected_at=at,
+            resolved_at=at if is_over else None,
+        ),
+        "conflict",
     )
 
 

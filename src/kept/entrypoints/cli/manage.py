@@ -68,9 +68,9 @@ def _side(memory: Kept, uid: str) -> tuple[str, str]:
 
 
 def _conflict_lines(conflict: Conflict, sides: list[tuple[str, str]], invocation: Invocation) -> list[Line]:
-    settled = " · settled" if conflict.resolved_at else ""
+    facts = [ago(conflict.detected_at, invocation.clock()), conflict.rule, "settled" if conflict.resolved_at else ""]
     lines: list[Line] = [
-        (Strong(conflict.ref), f" {conflict.type}", Dim(f"  {ago(conflict.detected_at, invocation.clock())}{settled}")),
+        (Strong(conflict.ref), f" {conflict.type}", Dim(f"  {' · '.join(filter(None, facts))}")),
         *((f"    [id:{ref}] ", content.replace("\n", " ")) for ref, content in sides),
     ]
     if not conflict.resolved_at:

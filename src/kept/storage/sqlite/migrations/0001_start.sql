@@ -231,6 +231,7 @@ create table conflicts (
   left text not null,
   right text not null,
   type text not null,
+  rule text not null,
   detected_at text not null,
   resolved_at text,
   checksum integer not null

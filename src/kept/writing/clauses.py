@@ -1,0 +1,203 @@
+"""Read a statement as clauses, and a clause as phrases: an opener ("in", "with", "is", "use") and the words after it.
+
+A clause also knows how it speaks: whether it denies ("don't", "never"), whether it says that something has ended ("no
+longer", "removed", "gone"), and what it names as replaced ("not 4000", "instead of axios", "from S3 to R2"), which is
+then left out of its phrases. English; other languages have few of these words, so that nothing is made up.
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from kept import text
+from kept.text import compiled
+
+MAX_CHARS = 1_000  # a statement is short; only the beginning of a document is read
+MAX_CLAUSES = 6
+MAX_WORDS = 24  # a longer clause is a story
+
+_CLAUSE = r"(?<=[.!?;])\s|\n|,?\s(?:but|[-–—])\s|\s\(|,\s(?!not\b|never\b)"
+_WORD = r"[/@.~]?\w+(?:['.:/@+#=-]+\w+)*[+#%]*|="
+_LABEL_WORDS = 3
+_INTERJECTION = (
+    r"(?i)\W*(?:on second thought|i thought .* again|the plan changed|i changed my mind|you're right|new rule"
+    r"|correction|update|note|edit|decision|convention|preference|reminder)s?\W*"
+)
+_NUMBER = r"v?[0-9][0-9.,_:]*(?:[a-z]{1,3}|%)?"
+
+# What may follow a statement without changing it, and how it may begin.
+_TAIL = r"""(?xi) [\s,] (?: because | so\ that | otherwise | which | due\ to | since\ \S+ (?:\ \S+)? (?:\ \S+)? $
+    | as\ of\b | from\ now\ on | these\ days | after\ all | going\ forward | at\ the\ moment | for\ now
+    | instead\W*$ | please\W*$ ) .*"""
+_PREAMBLE = r"(?i)^(?:the plan is to|(?:we |i )?(?:decided|agreed|planned|want(?:ed)?(?: you)?) to)\b"
+_TO_USE = r"""(?xi) \b (?: decided\ (?:to\ (?:use|go\ with|stay\ with)|on|for) | settled\ (?:on|for) | opted\ for
+    | go(?:ing)?\ with | went\ with | switched\ to | stick(?:ing)?\ with | rather\ have ) \b"""
+
+# How a clause names what it replaces: the group `old`.
+_UPTO = r"(?=\s(?:for|in|on|when|at|to)\s|[,;]|\W*$)"
+_MOVED = "mov|migrat|switch|chang|port|convert|went"
+_REPLACED = (
+    rf"(?i)(?:,|\band) (?:not|never) (?P<old>\S.*?){_UPTO}",
+    rf"(?i)\b(?:instead of|rather than|in place of) (?P<old>\S.*?){_UPTO}",
+    r"(?i)(?<=\brather )(?P<new>.*) than (?P<old>\S.*)$",
+    rf"(?i)\b(?:{_MOVED})\w* (?P<what>.*?)\bfrom (?P<old>\S.*?) to (?P<new>\S.*?){_UPTO}",
+    rf"(?i)\breplac(?:e|es|ed|ing) (?P<old>\S.*?) (?:with|by) (?P<new>\S.*?){_UPTO}",
+    rf"(?i)\b(?:prefer|prefers|chose|choose|picked) (?P<new>.*?) over (?P<old>\S.*?){_UPTO}",
+)
+_ENDED = r"""(?xi) \b (?: no\ longer | any\ ?more | (?:not|don't|doesn't|didn't)\ (?:need|have\ to)
+    | no\ need\ (?:for|to) | removed | dropped | gone | stopped | retired | got\ rid\ of ) \b"""
+_TO_END = r"(?i)\b(?:remove|removing|drop|stop|quit|retire|forget|get rid of)\b"
+_KEPT_GOING = r"(?i)\b(?:not|never|don't|doesn't|didn't|cannot|can't) (?:remove|drop|stop|quit|retire|forget)"
+_DENIED = r"(?i)\b(?:not|never|no|cannot|without|nobody|forget|skip)\b|n't\b"
+_PARTLY = r"(?i)(?:\bnot|\bnever|n't) (?:only|just|all|every|always|necessarily|merely)\b"  # denies only a part
+
+DENIALS = frozenset("not never no cannot without nobody nothing neither nor stop avoid except unless".split())
+_BE = frozenset("is are was were be been being =".split())
+_USE = frozenset("use uses using prefer prefers like likes choose chose adopt adopted follow follows".split())
+_OPENERS = frozenset(
+    "in on at into onto to from with by via through as for about after before per under against until without within "
+    "every each and or than when if while where during between over".split()
+)
+# Words that carry no meaning of their own, and words that carry none in a comparison of values.
+_LIGHT = frozenset(
+    "a an the this that these those it its it's we we'll we're our you your i i'd i'll i'm my he she they their them "
+    "us me there has had have having will would just please also too now currently ok okay so then of let's".split()
+)
+_FILLERS = _LIGHT | frozenset(
+    "do does did done must should shall can could may might always actually sorry correction yes no still already "
+    "really called named only all both either not never cannot nobody longer anymore any more need needs needed".split()
+)
+_ENDING = frozenset(
+    "remove removed removing drop drops dropped gone stop stops stopped quit retire retired forget".split()
+)
+_NUMBER_WORDS = {word: str(n) for n, word in enumerate("zero one two three four five six seven eight nine ten".split())}
+# Participles that no stemmer leads back to their verb.
+_IRREGULAR = dict(
+    pair.split(":")
+    for pair in "built:build written:write kept:keep sent:send held:hold made:make run:run ran:run sold:sell "
+    "bought:buy chosen:choose drawn:draw shown:show taken:take given:give led:lead read:read set:set put:put".split()
+)
+
+
+class Word(NamedTuple):
+    """A word as it is compared, and as it was written."""
+
+    key: str
+    written: str
+    is_first: bool = False
+
+    @property
+    def is_number(self) -> bool:
+        return compiled(_NUMBER).fullmatch(self.key) is not None
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it looks like a name: a capital inside a sentence, a digit, or a sign as in a path."""
+        body = self.written[1:] if self.is_first else self.written
+        return not self.written.isalpha() or body != body.lower()
+
+
+class Phrase(NamedTuple):
+    """An opener, empty at the beginning of a clause, and the words up to the next one."""
+
+    opener: str
+    words: tuple[Word, ...]
+
+
+class Clause(Struct, frozen=True, kw_only=True):
+    """What a clause says, and how."""
+
+    phrases: tuple[Phrase, ...]
+    keys: frozenset[str]  # of all its words
+    denies: bool = False
+    ends: bool = False  # something is to end
+    has_ended: bool = False  # and has
+    replaced: frozenset[str] = frozenset()
+
+
+def keys_of(content: str) -> frozenset[str]:
+    """All words of a text that mean something, as they are compared."""
+    words = compiled(_WORD).findall(content[:MAX_CHARS].replace("’", "'").lower())
+    return frozenset(_key(word) for word in words if word not in _LIGHT and word not in _BE)
+
+
+def clauses_of(content: str) -> tuple[Clause, ...]:
+    """The clauses of a statement, without questions."""
+    return _clauses_of(content[:MAX_CHARS])
+
+
+@lru_cache(maxsize=1024)  # a new text is compared with several others, and they with the next one
+def _clauses_of(content: str) -> tuple[Clause, ...]:
+    parts = compiled(_CLAUSE).split(content.replace("’", "'"))[: 2 * MAX_CLAUSES]
+    parts = [piece for part in parts for piece in _at_colon(part)]
+    parts = [part for part in parts if not part.rstrip().endswith("?") and not compiled(_INTERJECTION).fullmatch(part)]
+    clauses = [_read(part.strip()) for part in parts]
+    return tuple([clause for clause in clauses if clause is not None][:MAX_CLAUSES])
+
+
+def _at_colon(part: str) -> list[str]:
+    """Split at a colon, but keep a label: "Linux: fans are on M7" and "GRBL: fans are on M8" are about two things."""
+    head, colon, tail = part.partition(": ")
+    if not colon or (len(head.split()) <= _LABEL_WORDS and not compiled(_INTERJECTION).fullmatch(head)):
+        return [part]
+    return [head, *_at_colon(tail)]
+
+
+def _read(part: str) -> Clause | None:
+    if part.count(" ") > MAX_WORDS:
+        return None
+    part, old = _without_replaced(compiled(_TAIL).sub("", part))
+    if compiled(_PARTLY).search(part):
+        return None
+    keeps_going = compiled(_KEPT_GOING).search(part) is not None
+    has_ended = not keeps_going and compiled(_ENDED).search(part) is not None
+    ends = has_ended or (not keeps_going and compiled(_TO_END).search(part) is not None)
+    denies = not ends and len(compiled(_DENIED).findall(part)) % 2 == 1  # "never without" affirms
+    part = compiled(_TO_USE).sub("use", compiled(_PREAMBLE).sub("", part))
+    phrases = _phrases(part)
+    keys = frozenset(word.key for _, words in phrases for word in words)
+    replaced = frozenset(word.key for _, words in _phrases(old) for word in words)
+    if not keys:
+        return None
+    return Clause(phrases=phrases, keys=keys, denies=denies, ends=ends, has_ended=has_ended, replaced=replaced)
+
+
+def _without_replaced(part: str) -> tuple[str, str]:
+    """The clause without what it names as replaced, and that."""
+    for pattern in _REPLACED:
+        if found := compiled(pattern).search(part):
+            groups = found.groupdict()
+            if groups["old"].split(" ")[0].lower() in _OPENERS:  # "use tabs here, not in YAML": elsewhere, not else
+                continue
+            new = " ".join(
+                filter(None, (groups.get("what"), "to" if groups.get("what") is not None else "", groups.get("new")))
+            )
+            return f"{part[: found.start()]} {new} {part[found.end() :]}", groups["old"]
+    return part, ""
+
+
+def _phrases(part: str) -> tuple[Phrase, ...]:
+    phrases: list[tuple[str, list[Word]]] = [("", [])]
+    for at, word in enumerate(compiled(_WORD).findall(part)):
+        lower = word.lower()
+        if word.isupper() and len(word) > 1:  # "the US", "IT"
+            phrases[-1][1].append(Word(lower, word))
+        elif lower in _BE:
+            phrases.append(("be", []))
+        elif lower in _USE:
+            phrases.append(("use", []))
+        elif lower in _OPENERS:
+            phrases.append((lower, []))
+        elif lower not in _FILLERS and lower not in _ENDING and not lower.endswith("n't") and (key := _key(lower)):
+            phrases[-1][1].append(Word(key, word, is_first=at == 0))
+    return tuple(Phrase(opener, tuple(words)) for opener, words in phrases)
+
+
+def _key(word: str) -> str:
+    if number := _NUMBER_WORDS.get(word):
+        return number
+    if compiled(_NUMBER).fullmatch(word):
+        return word.rstrip(".,:_")
+    tokens = text.words(_IRREGULAR.get(word, word))
+    return tokens[0] if tokens else ""

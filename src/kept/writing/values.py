@@ -1,0 +1,208 @@
+"""Find the one thing that two clauses say differently: another name, number or word for the same thing.
+
+"Attachments are stored in S3" and "We store attachments in R2" share all words but one, and that one stands after "in"
+in both: the same thing has another value. `VALUE_RULES` says where a value can stand. Everywhere else a differing word
+makes another subject ("We use Redis for the cache").
+
+Rule: exactly one run of words may differ. Two differences are two statements.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from kept.writing.clauses import Clause, Word
+
+MAX_VALUE_WORDS = 3
+_ACTIVITY = ("ment", "ing", "tion", "sion")
+
+
+# ---- the one difference ----
+
+
+class Difference(Struct, frozen=True, kw_only=True):
+    """The run of words that differs between two clauses, and where it stands."""
+
+    opener: str  # of the phrase that it is in
+    old: tuple[Word, ...]
+    new: tuple[Word, ...]
+    before: str  # the key before it in its phrase, if any
+    after: str  # the key after it in its phrase, if any
+    at_start: bool  # of the clause
+    is_last: bool  # no phrase follows
+    shared: frozenset[str]
+    openers: frozenset[str]  # of its other phrases
+    has_activity: bool  # an activity is among the words that are shared: "state management", "linting"
+
+
+def difference(old: Clause, new: Clause) -> Difference | None:
+    """What the two say differently, if it is one run of words in the same place of both."""
+    left, right = _run(old, new.keys), _run(new, old.keys)
+    if left is None or right is None:
+        return None
+    (place, start, end), (new_place, new_start, new_end) = left, right
+    phrase, other = old.phrases[place], new.phrases[new_place]
+    if phrase.opener != other.opener or (start == 0) != (new_start == 0):
+        return None
+    if phrase.opener not in ("", "use") and not any(each.words for each in old.phrases[:place]):
+        return None  # "According to …": the value of nothing
+    shared = old.keys & new.keys
+    after = phrase.words[end].key if end < len(phrase.words) else ""
+    new_after = other.words[new_end].key if new_end < len(other.words) else ""
+    if after != new_after and (after or new_after) and phrase.opener != "":
+        return None
+    return Difference(
+        opener=phrase.opener,
+        old=phrase.words[start:end],
+        new=other.words[new_start:new_end],
+        before=phrase.words[start - 1].key if start else "",
+        after=after,
+        at_start=place == 0 and start == 0,
+        is_last=place == len(old.phrases) - 1,
+        shared=shared,
+        openers=frozenset(each.opener for n, each in enumerate(old.phrases) if n != place),
+        has_activity=any(w.written.endswith(_ACTIVITY) for each in old.phrases for w in each.words if w.key in shared),
+    )
+
+
+def _run(clause: Clause, others: Collection[str]) -> tuple[int, int, int] | None:
+    """Phrase, start and end of the only run of words that are not among the others; None if there are more, or none."""
+    found = None
+    for place, phrase in enumerate(clause.phrases):
+        unknown = [at for at, word in enumerate(phrase.words) if word.key not in others]
+        if not unknown:
+            continue
+        longest = MAX_VALUE_WORDS if phrase.opener else len(unknown)
+        if found is not None or unknown[-1] - unknown[0] >= min(longest, MAX_VALUE_WORDS):
+            return None
+        found = (place, unknown[0], unknown[-1] + 1)
+    return found
+
+
+# ---- where a value can stand ----
+
+_UNITS = frozenset(
+    "s ms ns min h d sec second minut hour day week month year b kb mb gb tb kib mib gib byte percent px pixel em rem "
+    "eur usd euro dollar km m cm mm hz mhz ghz time row line charact request connect seat thread worker".split()
+)
+_SETTINGS = frozenset(
+    "port version timeout limit size ttl interv threshold minimum maximum max min default count number concurr "
+    "replica retri budget quota price rate width height depth length level batch pool capac least most newer requir "
+    "run build target pin instal use".split()
+)
+# "Step 3" and "step 4" are two steps, not two values of one.
+_LABELS = frozenset(
+    "number no nr item step case fact issu ticket chapter section part phase exampl sprint build releas line page row "
+    "pr commit test task bug custom user note memori statement".split()
+)
+_ROLES = frozenset(
+    "owner maintain lead captain default primari main name host branch format style languag region manag".split()
+)
+_OWNING = frozenset("own maintain approv review lead manag sign handl coordin releas".split())
+_ASKING = frozenset("ask contact ping tell call".split())
+_TEAM = frozenset("team squad group guild".split())
+_FREQUENCY = frozenset("hourly daily nightly weekly monthly yearly annually quarterly fortnightly biweekly".split())
+# Where or when something holds: another one of these is another case, not another value.
+_CIRCUMSTANCES = frozenset(
+    "product prod stage staging develop dev ci test local docker window linux mac maco io android browser safari "
+    "firefox chrome startup runtim build parallel memori detail general practic place turn case addit".split()
+)
+_ALTERNATIVES = (
+    "tab space",
+    "singl doubl",
+    "light dark",
+    "short long",
+    "big small",
+    "plural singular",
+    "top bottom",
+    "left right",
+    "first last",
+    "enabl disabl",
+    "sync async",
+    "true fals",
+    "on off",
+)
+_SIDES: Mapping[str, str] = {word: pair for pair in _ALTERNATIVES for word in pair.split()}
+
+
+def _are_numbers(found: Difference) -> bool:
+    return all(
+        any(word.is_number for word in words) and all(word.is_number or word.key in _UNITS for word in words)
+        for words in (found.old, found.new)
+    )
+
+
+def _are_names(found: Difference) -> bool:
+    return all(any(word.is_name for word in words) for words in (found.old, found.new))
+
+
+def _are_words(found: Difference) -> bool:
+    return not any(word.is_name for word in (*found.old, *found.new))
+
+
+def _is_measure(found: Difference) -> bool:
+    """A number that is set: with a unit, of a setting, or at the end; not the number of a thing."""
+    if found.before in _LABELS or (found.opener == "" and not found.before):
+        return False
+    has_unit = found.after in _UNITS or any(word.key in _UNITS for word in (*found.old, *found.new))
+    has_suffix = all(not word.key[-1].isdigit() for word in (found.old[-1], found.new[-1]))
+    return has_unit or has_suffix or not _SETTINGS.isdisjoint(found.shared) or (found.is_last and found.opener != "")
+
+
+def _is_no_circumstance(found: Difference) -> bool:
+    words = {word.key for word in (*found.old, *found.new)}
+    is_said_of_it = "be" in found.openers and _are_words(found)
+    return words.isdisjoint(_CIRCUMSTANCES) and (is_said_of_it or _are_names(found))
+
+
+def _is_state(found: Difference) -> bool:
+    has_role = not _ROLES.isdisjoint(found.shared)
+    return (_are_names(found) or has_role) and not any(
+        word.written.endswith(("ed", "ing")) for word in (*found.old, *found.new)
+    )
+
+
+def _has_one_purpose(found: Difference) -> bool:
+    """What it is used for is said, or is the subject itself ("State management uses …")."""
+    return bool({"for", "to"} & found.openers or found.after or (found.is_last and found.has_activity))
+
+
+class ValueRule(NamedTuple):
+    """A place where a value can stand: after one of these openers, if all conditions hold."""
+
+    name: str
+    openers: frozenset[str] | None  # None: after any
+    conditions: tuple[Callable[[Difference], bool], ...] = ()
+
+
+def _owner(found: Difference) -> bool:
+    is_someone = found.after in _OWNING or (found.after in _TEAM and not _OWNING.isdisjoint(found.shared))
+    return found.at_start and is_someone and len(found.shared) > 1
+
+
+VALUE_RULES: tuple[ValueRule, ...] = (
+    ValueRule("other number", None, (_are_numbers, _is_measure)),
+    ValueRule("other owner", frozenset({""}), (_owner,)),
+    ValueRule("other contact", frozenset({""}), (lambda found: found.before in _ASKING, _are_names)),
+    ValueRule("other frequency", None, (lambda d: {w.written.lower() for w in (*d.old, *d.new)} <= _FREQUENCY,)),
+    ValueRule("other means", frozenset("with by via through as every each".split())),
+    ValueRule("other place", frozenset("in on at into onto from under against".split()), (_is_no_circumstance,)),
+    ValueRule("other aim", frozenset({"to"}), (_are_names,)),
+    ValueRule("other state", frozenset({"be"}), (_is_state,)),
+    ValueRule("other choice", frozenset({"use"}), (_has_one_purpose,)),
+    ValueRule("other side", None, (lambda d: _SIDES.get(d.old[0].key, 0) == _SIDES.get(d.new[0].key, 1),)),
+)
+
+
+def other_value(old: Clause, new: Clause) -> str | None:
+    """The name of the rule by which the new clause gives another value to what the old one is about."""
+    if old.denies or new.denies or old.ends or new.ends or 3 * len(old.keys & new.keys) < len(old.keys):
+        return None
+    found = difference(old, new)
+    if found is None or not found.shared:
+        return None
+    for rule in VALUE_RULES:
+        if (rule.openers is None or found.opener in rule.openers) and all(fits(found) for fits in rule.conditions):
+            return rule.name
+    return None
