@@ -395,6 +395,7 @@ class Hit(Struct, frozen=True, kw_only=True):
     matched: dict[str, str] = {}
     parts: dict[str, float] = {}
     message: Message | None = None  # in scope `sessions`, where the parts of `why` add up
+    confidence: float | None = None  # how likely it answers, from 0 to 1; None for messages
 
     @property
     def ref(self) -> str:
@@ -412,7 +413,9 @@ class Miss(Struct, frozen=True, kw_only=True):
 class Recalled(Struct, frozen=True, kw_only=True):
     """The answer to a query: hits (best first), pinned memories, conflicts, and the nearest misses.
 
-    `degraded` is None, or a sentence that says which part of the search was cut short.
+    `confidence` is the highest of all memories that were considered. Below the floor of the profile nothing fits, so
+    `hits` is empty, and `misses` has what was held back. `degraded` is None, or a sentence that says which part of the
+    search was cut short.
     """
 
     hits: tuple[Hit, ...] = ()
@@ -420,6 +423,7 @@ class Recalled(Struct, frozen=True, kw_only=True):
     conflicts: tuple[Conflict, ...] = ()
     misses: tuple[Miss, ...] = ()
     words: tuple[str, ...] = ()
+    confidence: float | None = None
     degraded: str | None = None
     took_ms: float = 0.0
     receipt: str | None = None

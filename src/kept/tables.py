@@ -73,6 +73,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     aliases: bool = True
     prefix: bool = True
     fuzzy_share: float = 0.2  # edits allowed, as a share of a word's length; 0: words match exactly
+    floor: float = 0.5  # confidence that the best hit needs; below it nothing fits; 0: every match is a hit
     threshold_share: float = 0.3  # hits below this share of the best score are dropped; 0: none
     max_per_session: int | None = 2  # hits from one source session
     by_tokens: bool = False  # a text's length is counted in tokens, as FTS5 does, instead of in its words
@@ -109,6 +110,7 @@ PROFILES: Mapping[str, Profile] = _frozen(
             aliases=False,
             prefix=False,
             fuzzy_share=0.0,
+            floor=0.0,
             threshold_share=0.0,
             max_per_session=None,
             by_tokens=True,
@@ -116,6 +118,7 @@ PROFILES: Mapping[str, Profile] = _frozen(
         "praxis": Profile(
             factors=("match", "kind", "recency", "use", "files", "status"),
             columns=_frozen({"content": 2.0, "tags": 1.5, "files": 1.2, "kind": 1.0}),
+            floor=0.0,
         ),
         "hybrid": replace(_KEPT, vectors=True),
     }

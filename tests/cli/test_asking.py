@@ -1,5 +1,6 @@
 """`kept recall` and `kept why`."""
 
+import json
 import math
 
 import pytest
@@ -52,10 +53,22 @@ def test_a_hit_says_by_which_words_it_came(asked: Shell) -> None:
 
 
 def test_a_note_says_when_a_query_has_too_many_words(asked: Shell) -> None:
-    said = asked("recall", "auth " + " ".join(f"word{number}" for number in range(10_000)))
+    said = asked("recall", "auth middleware directly " + " ".join(f"word{number}" for number in range(10_000)))
     assert said.startswith("[id:1]")
     assert said.endswith("Note: only the first 32 words were searched for. Two to six work best.\n")
     assert "Note" not in asked("recall", "auth")
+
+
+def test_where_nothing_fits_conversations_are_offered(asked: Shell) -> None:
+    query = "who edits the menu of the canteen on Fridays?"
+    assert asked("recall", query).startswith("Nothing fits well. Try other words")
+    said = {"id": "1", "role": "user", "content": "Mirela edits the canteen menu", "timestamp": "2026-02-10T21:11:00Z"}
+    transcript = asked.folder / "s1.jsonl"
+    transcript.write_text(json.dumps(said) + "\n", "utf-8")
+    asked("import", "brain", str(transcript))
+    shown = asked("recall", query)
+    assert shown.startswith("Nothing fits well. In conversations:\n    s1: Mirela edits the canteen menu\n")
+    assert "`kept session search WORDS`" in shown
 
 
 def test_what_looks_like_sql_is_words(asked: Shell) -> None:
@@ -65,10 +78,11 @@ def test_what_looks_like_sql_is_words(asked: Shell) -> None:
 
 
 def test_what_just_missed_is_explained(asked: Shell) -> None:
-    said = asked("recall", "auth importer deploys", "--limit", "1", "--explain")
+    asked("remember", "The importer runs after the deploys")
+    said = asked("recall", "importer deploys", "--limit", "1", "--explain")
     missed = said.partition("Just missed:\n")[2]
     assert missed.count("beyond the limit of 1") == 2
-    assert "Just missed" not in asked("recall", "auth importer deploys", "--limit", "1")
+    assert "Just missed" not in asked("recall", "importer deploys", "--limit", "1")
 
 
 def test_days_narrow_what_is_found(asked: Shell) -> None:

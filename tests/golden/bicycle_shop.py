@@ -43,7 +43,10 @@ MEMORIES: tuple[tuple[str, str], ...] = (
     ("warning", "Never call the DHL sandbox with real addresses; it prints labels that are billed."),
     ("warning", "Do not touch legacy/tax.py: the auditor signed off this exact version."),
     ("warning", "Deleting a brand cascades to its products; archive it instead."),
-    ("warning", "The staging database is restored from production every Sunday, so write nothing there that must last."),
+    (
+        "warning",
+        "The staging database is restored from production every Sunday; write nothing there that must last.",
+    ),
     ("warning", "The coupon service has no lock: two requests at once redeem a coupon twice."),
     ("error", "`pnpm install` fails with ERR_PNPM_PEER_DEP_ISSUES; fix: set auto-install-peers=false in .npmrc."),
     ("error", "psycopg.errors.DeadlockDetected in reserve_stock; fix: lock rows in order of their sku."),
@@ -52,7 +55,10 @@ MEMORIES: tuple[tuple[str, str], ...] = (
     ("error", "The image upload answers 413; fix: client_max_body_size 20m in the nginx site."),
     ("error", "Playwright times out in CI because fonts are missing; fix: apt install fonts-noto."),
     ("error", "Meilisearch returns stale results after an import; fix: wait for the task before swapping the index."),
-    ("discovery", "The slow checkout came from 14 queries for each line of the cart; a single join brought it to 90 ms."),
+    (
+        "discovery",
+        "The slow checkout came from 14 queries for each line of the cart; one join brought it to 90 ms.",
+    ),
     ("discovery", "Half of all failed payments are cards that need 3-D Secure and were tried without it."),
     ("discovery", "Bots cause 60 % of the traffic on /search; robots.txt alone does not stop them."),
     ("discovery", "Customers abandon the cart mostly at the shipping costs, which are shown too late."),

@@ -17,6 +17,7 @@ class Concepts:
 
     def __init__(self, model: str = "concepts", before: Callable[[Sequence[str]], object] = lambda texts: None) -> None:
         self.model = model
+        self.unrelated = 0.25
         self.seen: list[str] = []
         self._before = before
 

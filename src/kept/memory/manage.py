@@ -17,8 +17,9 @@ from kept.errors import Busy, InvalidInput, NotFound, SettingsError, StorageErro
 from kept.memory.context import Conflicts, Context, Ref, as_it_is, by_uid
 from kept.model import GLOBAL, Alias, Conflict, Memory, Pause, replace
 from kept.ports import Bookkeeping, Embedder, Reader, Storage, Transaction
+from kept.recall.aliases import as_mapping as alias_mapping
+from kept.recall.aliases import is_default
 from kept.recall.hybrid import MODEL, WordLlama
-from kept.recall.query import as_mapping as alias_mapping
 from kept.settings import Settings
 from kept.writing.check import MAX_NAME_CHARS, check_text
 from kept.writing.duplicates import supersede
@@ -86,7 +87,8 @@ class Aliases:
         with self._context.switching() as tx:
             known = _alias(tx, word)
             if known is None:
-                return tx.add(Alias(word=word, expands_to=others), "alias")
+                before = alias_mapping(()).get(word, ())  # a line of its own stands in place of the default
+                return tx.add(Alias(word=word, expands_to=tuple(dict.fromkeys((*before, *others)))), "alias")
             both = tuple(dict.fromkeys((*known.expands_to, *others)))
             if len(both) > MAX_OTHERS:
                 raise InvalidInput(
@@ -95,17 +97,21 @@ class Aliases:
             return tx.put(replace(known, expands_to=both), "alias")
 
     def remove(self, word: str) -> None:
-        """Remove what was added here for a word; the defaults stay. Raises NotFound."""
+        """From now on a query for the word searches for no other, also if Kept brings some. Raises NotFound."""
+        word = word.strip().lower()
         with self._context.switching() as tx:
-            known = _alias(tx, word.strip().lower())
+            known = _alias(tx, word)
+            if not (known.expands_to if known else is_default(word)):
+                raise NotFound(f"There is no alias for {word[:60]!r}.", hint="`kept alias list` shows them.")
             if known is None:
-                raise NotFound(
-                    f"There is no alias of your own for {word[:60]!r}.", hint="`kept alias list` shows them."
-                )
-            tx.remove(known, "alias")
+                tx.add(Alias(word=word, expands_to=()), "alias")
+            elif is_default(word):
+                tx.put(replace(known, expands_to=()), "alias")
+            else:
+                tx.remove(known, "alias")
 
     def list(self) -> dict[str, tuple[str, ...]]:
-        """Every word that stands for others: the defaults, and what was added here."""
+        """Every word that a query expands, with what it searches as well: the defaults, and what was added here."""
         own = [alias for reader in self._context.readers() for alias in reader.all(Alias)]
         return dict(alias_mapping(own))
 

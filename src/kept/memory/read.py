@@ -49,6 +49,7 @@ class Explained(Struct, frozen=True, kw_only=True):
     sections: tuple[dict[str, Any], ...] = ()
     left_out: tuple[dict[str, Any], ...] = ()
     to: str | None = None
+    confidence: float | None = None
     degraded: str | None = None
     took_ms: float = 0.0
 
@@ -195,6 +196,7 @@ def body(request: Request, recalled: Recalled) -> dict[str, Any]:
         "hits": [_line(hit, is_clean) for hit in recalled.hits],
         "misses": [_line(miss.hit, is_clean) | {"reason": miss.reason} for miss in recalled.misses],
         "pinned": [memory.ref for memory in recalled.pinned],
+        "confidence": recalled.confidence,
         "degraded": recalled.degraded,
         "took_ms": round(recalled.took_ms, 3),
     }

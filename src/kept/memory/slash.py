@@ -176,7 +176,7 @@ def _the_one(memory: Kept, name: str, argument: str, choose: Choose | None) -> M
     if matches:
         lines = [f"{len(matches)} memories match. Say which one: {name} {matches[0].ref}"]
         return Answer(text=_listed(lines, matches), data={"matches": _documents(matches)})
-    near = [hit.memory for hit in _ask(memory, Request(query=argument))]
+    near = [hit.memory for hit in _ask(memory, Request(query=argument, profile="praxis"))]  # which has no floor
     if not near:
         raise NotFound("No memory has these words.", hint="/memory list shows all memories.")
     lines = [f"No memory has exactly these words. These are similar. Say which one: {name} {near[0].ref}"]
@@ -271,7 +271,8 @@ def _search(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
             f"Some of these contradict each other: {', '.join(conflict.ref for conflict in recalled.conflicts)}."
         )
     data = {"hits": [{"score": hit.score, **_document(hit.memory)} for hit in recalled], "receipt": recalled.receipt}
-    return Answer(text="\n".join(lines) or "No memory has these words.", data=data)
+    nothing = "Nothing fits well. Try other words." if recalled.misses else "No memory has these words."
+    return Answer(text="\n".join(lines) or nothing, data=data)
 
 
 def _budget(memory: Kept, argument: str, _choose: Choose | None) -> Answer:

@@ -1,8 +1,9 @@
 """The read path: from a question to the few memories that answer it, each with its reasons.
 
-    query        the words to look for, each with its weight                     query.py
+    query        the words to look for, each with its weight                     query.py, aliases.py
     candidates   the few memories worth scoring, of each space                   candidates.py
     score        a product of named factors, which `hit.why` shows               score.py; with vectors hybrid.py
+    floor        how likely each answers, and whether any does                   floor.py
     rerank       one more factor from a model of the host, if it gave one        select.py
     select       which of the best are the answer, and why the others are not    select.py
     budget, format   a briefing that fits its tokens, in the style of its reader     briefing/

@@ -1,8 +1,9 @@
 """Match by meaning as well as by words, for profiles with vectors.
 
-Between score and rerank. Memories whose vectors are nearest to the query's join the candidates of the words, and
-`match` becomes a weighted sum of two shares from 0 to 1: of the best BM25, and of the cosine. Rule: the two summands
-are in `hit.parts` and add up to `match`; a memory without a vector is still found by its words.
+Between score and floor. Memories whose vectors are nearest to the query's join the candidates of the words, and `match`
+becomes a weighted sum of two shares from 0 to 1: of BM25, where the best counts as much as it covers of the query, and
+of the cosine, above what texts about different things have in this model. Rule: the two summands are in `hit.parts` and
+add up to `match`; a memory without a vector is still found by its words.
 
 `WordLlama` is the model that Kept brings along: one vector for each piece of a word, and a text is their mean. Its
 files come with the package wordllama (extra `vector`), so nothing is ever downloaded. They are read directly, because
@@ -11,22 +12,38 @@ before the first text; after that a text takes some hundredths of a millisecond.
 """
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from math import prod
 from pathlib import Path
+from statistics import fmean, pstdev
 from typing import Any
 
 from kept import vectors
 from kept.errors import SettingsError
 from kept.ports import Embedder, Found
 from kept.recall import Circumstances, Request, embedder_failed, where_of
-from kept.recall.score import MATCH, Scored
+from kept.recall.floor import Floor
+from kept.recall.score import MATCH, Scored, tokens_of
 from kept.settings import Settings
 from kept.vectors import INSTALL
 
 CANDIDATES = 50  # of each space, that vectors alone may bring in
-UNRELATED = 0.25  # a cosine up to here says nothing: 49 of 50 texts about something else come as near as that
+MOST_UNRELATED = 0.95
+_DIFFERENT = (
+    "The invoice must be paid within thirty days",
+    "Rain is expected in the north tomorrow",
+    "The compiler reports an unused variable",
+    "Our cat prefers the blue cushion",
+    "Bake the bread for forty minutes",
+    "The train to Lyon leaves at noon",
+    "She plays the violin in an orchestra",
+    "Restart the server after changing the port",
+    "Tomatoes need a lot of sun",
+    "The reset link expires after an hour",
+    "The bridge was built in 1904",
+    "Chess is a game for two players",
+)
 
 Key = tuple[str, int]
 
@@ -34,13 +51,16 @@ Key = tuple[str, int]
 def join(
     scored: Sequence[Scored],
     score_of: Callable[[Found], Scored],
+    floor: Floor,
     request: Request,
     circumstances: Circumstances,
-    embedder: Embedder,
 ) -> tuple[list[Scored], str | None]:
     """The candidates of words and vectors with their joint match, and None; or those of words, and a sentence why."""
+    embedder = circumstances.embedder
+    assert embedder is not None
     try:
         [vector] = vectors.pack(embedder.embed([request.query]))
+        unrelated = unrelated_cosine(embedder)
     except Exception as error:  # somebody else's code, perhaps: reported, never raised into an answer
         return list(scored), embedder_failed(error)
     where = where_of(request)
@@ -50,32 +70,49 @@ def join(
         if reader.vector_state().model != embedder.model:
             continue
         for found in reader.nearest(vector, where, limit=CANDIDATES):
-            if found.rank > UNRELATED and _key(found) not in candidates:
+            if found.rank > unrelated and _key(found) not in candidates:
                 candidates[_key(found)] = score_of(found)
         own = reader.vectors([id for space, id in candidates if space == reader.space])
         values = vectors.cosines(vector, list(own.values()))
         cosines |= {(reader.space, id): cosine for id, cosine in zip(own, values, strict=True)}
-    best = max((one.why[MATCH] for one in candidates.values()), default=0.0) or 1.0
+    best = max(candidates.values(), key=lambda one: one.why[MATCH], default=None)
+    # Where the best match covers a third of the query, the words have found only a third of what was asked for.
+    share = floor.coverage(tokens_of(best.found.prepared)) / best.why[MATCH] if best and best.why[MATCH] else 0.0
     joined = []
     for key, one in candidates.items():
-        parts = joint_match(one.why[MATCH] / best, cosines.get(key, 0.0), circumstances.settings)
+        near = likeness(cosines.get(key, 0.0), unrelated)
+        parts = joint_match(share * one.why[MATCH], near, circumstances.settings)
         why = one.why | {MATCH: sum(parts.values())}
-        joined.append(Scored(one.found, prod(why.values()), why, parts))
+        joined.append(Scored(one.found, prod(why.values()), why, parts, near))
     return [one for one in joined if one.score > 0], None
 
 
-def joint_match(words: float, cosine: float, settings: Settings) -> dict[str, float]:
-    """The two summands of `match`; `words` is the BM25 as a share of the best candidate's."""
+def joint_match(words: float, likeness: float, settings: Settings) -> dict[str, float]:
+    """The two summands of `match`, both from 0 to 1 before they are weighed."""
     whole = settings.text_weight + settings.vector_weight
-    return {
-        "words": settings.text_weight / whole * words,
-        "vectors": settings.vector_weight / whole * likeness(cosine),
-    }
+    return {"words": settings.text_weight / whole * words, "vectors": settings.vector_weight / whole * likeness}
 
 
-def likeness(cosine: float) -> float:
+def likeness(cosine: float, unrelated: float) -> float:
     """A cosine as a share: 0 for texts that have nothing to do with each other, 1 for the same."""
-    return max(0.0, (cosine - UNRELATED) / (1 - UNRELATED))
+    return max(0.0, (cosine - unrelated) / (1 - unrelated))
+
+
+_OF_EMBEDDER = "unrelated"  # an attribute of an embedder that knows its own
+
+
+def unrelated_cosine(embedder: Embedder) -> float:
+    """A cosine up to here says nothing: hardly any two texts about different things come as near in this model."""
+    known = getattr(embedder, _OF_EMBEDDER, None)
+    return float(known) if known is not None else _measured(embedder.embed)
+
+
+@lru_cache(maxsize=8)
+def _measured(embed: Callable[[Sequence[str]], Any]) -> float:
+    """The same by a dozen sentences that have nothing to do with each other: the mean, and three deviations more."""
+    packed = vectors.pack(embed(_DIFFERENT))
+    found = [cosine for at, own in enumerate(packed) for cosine in vectors.cosines(own, packed[at + 1 :])]
+    return min(MOST_UNRELATED, max(0.0, fmean(found) + 3 * pstdev(found)))
 
 
 def _key(found: Found) -> Key:
@@ -93,6 +130,7 @@ class WordLlama:
     """An Embedder that runs in this process, without a network. Raises SettingsError if the extra is not installed."""
 
     model = MODEL
+    unrelated = 0.3  # hardly a text about something else comes as near as that
 
     def __init__(self) -> None:
         package = find_spec("wordllama")

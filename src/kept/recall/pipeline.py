@@ -1,4 +1,4 @@
-"""The read path in order: query → candidates → score (→ guess, and again) (→ vectors) → rerank → select.
+"""The read path in order: query → candidates → score (→ guess, and again) (→ vectors) → floor → rerank → select.
 
 An agent asks with a few key words; the answer is the few memories that fit best, each with its reasons. Where words of
 the query are unknown and little is found, words that they could have meant are guessed and searched as well. Vectors
@@ -15,9 +15,10 @@ from msgspec import Struct
 from kept.model import Conflict, Memory, Recalled
 from kept.ports import Deadline, Found, Reader, Statistics, Where
 from kept.recall import Circumstances, Request, candidates, profile_of, where_of
+from kept.recall.floor import Floor, floor_of
 from kept.recall.query import SearchWords, guess, search_words
 from kept.recall.score import Scored, score_of, storage_ranking, to_hit, word_match
-from kept.recall.select import best_first, follow, n_considered, rerank, select
+from kept.recall.select import SUMMARY, best_first, follow, n_considered, rerank, select
 
 MOST_PINNED = 5
 MOST_HITS_WHEN_SLOW = 5
@@ -37,14 +38,17 @@ def recall(request: Request, circumstances: Circumstances) -> Recalled:
     if circumstances.embedder is not None:
         from kept.recall import hybrid
 
-        joined, note = hybrid.join(best, search.score_of, request, circumstances, circumstances.embedder)
+        joined, note = hybrid.join(best, search.score_of, search.floor, request, circumstances)
         best, notes = best_first(joined), [*notes, note]
-    hits = [to_hit(one, search.words) for one in best[: n_considered(request.limit)]]
+    hits = [to_hit(one, search.words, search.floor) for one in best[: n_considered(request.limit)]]
     if circumstances.reranker is not None and hits:
         hits, note = rerank(request.query, hits, circumstances.reranker, max(0.01, deadline.left_s))
         notes = [*notes, note]
     top = MOST_HITS_WHEN_SLOW if circumstances.is_degraded else len(hits)
-    chosen, misses = select(hits, profile_of(request, settings), request.limit, top=top)
+    profile = profile_of(request, settings)
+    # As the older designs did it, profiles without a floor return whatever matches.
+    takes_summaries = not profile.floor or SUMMARY in request.kinds
+    chosen, misses = select(hits, profile, request.limit, top=top, takes_summaries=takes_summaries)
     if request.follow:
         chosen += follow(chosen, circumstances.readers, circumstances.now, limit=request.limit)
     returned = {hit.memory.uid for hit in chosen}
@@ -54,6 +58,7 @@ def recall(request: Request, circumstances: Circumstances) -> Recalled:
         conflicts=tuple(conflict for reader in circumstances.readers for conflict in open_conflicts(reader, returned)),
         misses=tuple(misses),
         words=search.words.all,
+        confidence=max((hit.confidence or 0.0 for hit in hits), default=0.0),
         degraded=" ".join(filter(None, notes)) or None,
         took_ms=(circumstances.timer() - started) * 1000,
     )
@@ -65,6 +70,7 @@ class _Search(Struct, frozen=True, kw_only=True):
     words: SearchWords
     unknown: list[str]  # words of the query that no memory holds
     score_of: Callable[[Found], Scored]
+    floor: Floor
     best: list[Scored]
     notes: list[str | None]
 
@@ -95,6 +101,7 @@ def _search(request: Request, circumstances: Circumstances, words: SearchWords, 
         words=words,
         unknown=[word for word in words.literal if not together.rows_with.get(word)],
         score_of=score,
+        floor=floor_of(request.query, words, together),
         best=best_first([one for one in best if one.score > 0]),
         notes=notes,
     )

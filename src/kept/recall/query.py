@@ -1,12 +1,11 @@
 """From a query to the words to look for, each with its weight.
 
-First step of the read path. Words of the query weigh 1. Words that an alias brings in, or that an unknown word could
-have meant (a beginning, a misspelling), weigh less, and a hit says how each came in. Aliases come with Kept (below) or
-from a person (`kept alias add`); they only ever add words. Rule: any string at all is a query.
+First step of the read path. Words of the query weigh 1. Words that an alias brings in (`aliases.py`), or that an
+unknown word could have meant (a beginning, a misspelling), weigh less, and a hit says how each came in. Rule: any
+string at all is a query.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -14,24 +13,18 @@ from kept import text
 from kept.model import Alias
 from kept.ports import Deadline, Where
 from kept.recall import Circumstances, Request, profile_of, where_of
+from kept.recall.aliases import expansions
+from kept.recall.common_words import common, worthless
 
 ASKED_FOR = "asked for"  # the reason of a word that is in the query itself
+ALIAS_OF = "alias of"
 ALIAS_WEIGHT = 0.4
 PREFIX_WEIGHT = 0.4
 FUZZY_WEIGHT = 0.4
 _MOST_PER_WORD = 4  # variants that one unknown word may bring in
 _SHORTEST_GUESS = 4  # letters: a shorter word is near to everything
+MOST_READ = 256  # words of a prompt
 _NEIGHBOURHOOD = 5_000  # words with the same beginning that are compared
-
-# The default aliases: groups of words that stand for each other.
-_GROUPS = """
-    auth authentication authorization login signin oauth | perms permissions access | creds credentials
-    admin administrator | db database sql | pg postgres postgresql | api endpoint rest route | backend server
-    ui frontend interface | config configuration settings | env environment | repo repository
-    deps dependencies packages | pkg package | docs documentation readme | ci pipeline build
-    deploy deployment release rollout | k8s kubernetes | infra infrastructure | perf performance speed latency
-    err error exception failure | test tests testing spec | js javascript | ts typescript | py python | msg message
-    fn function | dir directory folder | async asynchronous | sync synchronous"""
 
 
 class SearchWords(Struct, frozen=True):
@@ -39,6 +32,7 @@ class SearchWords(Struct, frozen=True):
 
     weights: dict[str, float]
     reasons: dict[str, str] = {}
+    stand_ins: dict[str, tuple[str, ...]] = {}  # word of the query → the words brought in for it
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -49,23 +43,43 @@ class SearchWords(Struct, frozen=True):
         """Those that are in the query itself."""
         return tuple(word for word in self.weights if word not in self.reasons)
 
+    def is_alias(self, word: str) -> bool:
+        """Whether aliases stand for this word of the query; else they are what it could have meant."""
+        return any(self.reasons.get(other) == f"{ALIAS_OF} {word}" for other in self.stand_ins.get(word, ()))
+
     def reason(self, word: str) -> str:
         """How a word came in."""
         return self.reasons.get(word, ASKED_FOR)
 
-    def with_words(self, weight: float, reasons: Mapping[str, str]) -> "SearchWords":
-        """The same with more words, none of which replaces one that is there."""
-        new = {word: reason for word, reason in reasons.items() if word not in self.weights}
-        return SearchWords(self.weights | dict.fromkeys(new, weight), self.reasons | new)
+    def with_words(self, weight: float, how: str, brought: Mapping[str, Sequence[str]]) -> "SearchWords":
+        """The same with more words (word of the query → others), none of which replaces one that is there."""
+        weights, reasons, stand_ins = dict(self.weights), dict(self.reasons), dict(self.stand_ins)
+        for word, others in brought.items():
+            if not others:
+                continue
+            stand_ins[word] = tuple(dict.fromkeys((*stand_ins.get(word, ()), *others)))
+            for other in others:
+                if other not in weights:
+                    weights[other], reasons[other] = weight, f"{how} {word}"
+        return SearchWords(weights, reasons, stand_ins)
 
 
 def search_words(request: Request, circumstances: Circumstances) -> SearchWords:
     """The words of the query, and their aliases if the profile wants them."""
-    words = SearchWords(dict.fromkeys(text.query_words(request.query), 1.0))
+    words = SearchWords(dict.fromkeys(_asked(request.query), 1.0))
     if profile_of(request, circumstances.settings).aliases:
         own = [alias for reader in circumstances.readers for alias in reader.all(Alias)]
-        words = words.with_words(ALIAS_WEIGHT, _expansions(words.all, own))
+        words = words.with_words(ALIAS_WEIGHT, ALIAS_OF, expansions(words.all, own))
     return words
+
+
+def _asked(query: str) -> list[str]:
+    """The words of the query; of a long prompt, those that tell the most."""
+    words = text.query_words(query, MOST_READ)
+    if len(words) <= text.MAX_QUERY_WORDS:
+        return words
+    telling = sorted(words, key=lambda word: (word in worthless(), word in common()))[: text.MAX_QUERY_WORDS]
+    return [word for word in words if word in telling]
 
 
 def guess(
@@ -80,10 +94,10 @@ def guess(
             continue
         if profile.prefix:
             longer = _vocabulary(word, circumstances, where, limit=_MOST_PER_WORD)[:_MOST_PER_WORD]
-            words = words.with_words(PREFIX_WEIGHT, dict.fromkeys(longer, f"begins with {word}"))
+            words = words.with_words(PREFIX_WEIGHT, "begins with", {word: longer})
         if profile.fuzzy_share:
             near = _near(word, circumstances, where, profile.fuzzy_share)
-            words = words.with_words(FUZZY_WEIGHT, dict.fromkeys(near, f"near {word}"))
+            words = words.with_words(FUZZY_WEIGHT, "near", {word: near})
     return words
 
 
@@ -102,40 +116,3 @@ def _near(word: str, circumstances: Circumstances, where: Where, share: float) -
 
 def _vocabulary(beginning: str, circumstances: Circumstances, where: Where, *, limit: int) -> list[str]:
     return [word for reader in circumstances.readers for word in reader.vocabulary(beginning, where, limit=limit)]
-
-
-def as_mapping(own: Iterable[Alias]) -> dict[str, tuple[str, ...]]:
-    """The aliases in force: the defaults, with a person's own lines in front."""
-    return _default_aliases() | {alias.word: alias.expands_to for alias in own}
-
-
-def _expansions(words: Sequence[str], own: Iterable[Alias]) -> dict[str, str]:
-    """Prepared word to look for as well → the reason."""
-    tables = (_prepared((alias.word, alias.expands_to) for alias in own), _prepared_defaults())
-    found: dict[str, str] = {}
-    for word in words:
-        for table in tables:
-            for other in table.get(word, ()):
-                found.setdefault(other, f"alias of {word}")
-    return found
-
-
-def _default_aliases() -> dict[str, tuple[str, ...]]:
-    """Word → the others of its group."""
-    groups = [group.split() for group in _GROUPS.replace("\n", "|").split("|")]
-    return {word: tuple(other for other in group if other != word) for group in groups for word in group}
-
-
-def _prepared(groups: Iterable[tuple[str, Iterable[str]]]) -> dict[str, tuple[str, ...]]:
-    """The same table in the words that an index holds."""
-    table: dict[str, tuple[str, ...]] = {}
-    for word, others in groups:
-        tokens = [token for other in others for token in text.words(other)]
-        for key in text.words(word):
-            table[key] = tuple(dict.fromkeys((*table.get(key, ()), *tokens)))
-    return table
-
-
-@cache
-def _prepared_defaults() -> dict[str, tuple[str, ...]]:
-    return _prepared(_default_aliases().items())

@@ -22,8 +22,9 @@ from msgspec import Struct
 
 from kept import bm25, worth
 from kept.model import Hit, Memory
-from kept.ports import Found, Ranking, Statistics
+from kept.ports import Found, Prepared, Ranking, Statistics
 from kept.recall import Request, profile_of
+from kept.recall.floor import Floor
 from kept.recall.query import SearchWords
 from kept.settings import Settings
 from kept.tables import Profile, by_kind
@@ -56,6 +57,7 @@ class Scored(Struct, frozen=True):
     score: float
     why: dict[str, float]
     parts: dict[str, float] = {}  # the summands of the match, where it is a sum
+    likeness: float = 0.0  # of its vector to the query's, from 0 to 1
 
     @property
     def memory(self) -> Memory:
@@ -96,10 +98,20 @@ def storage_ranking(match: bm25.Match, request: Request, settings: Settings, now
     return Ranking(match=match, factors=factors, kind_weights=settings.kind_weights, now=now)
 
 
-def to_hit(scored: Scored, words: SearchWords) -> Hit:
-    """The hit that a candidate makes, with the words that were found in it and how each came in."""
-    found, prepared = scored.found, scored.found.prepared
+def tokens_of(prepared: Prepared) -> str:
+    """All tokens of a memory, each between blanks."""
     columns = (prepared.words, prepared.tag_words, prepared.file_words, prepared.source_words, prepared.kind_words)
-    held = f" {' '.join(columns)} "
-    matched = {word: words.reason(word) for word in words.weights if f" {word} " in held}
-    return Hit(memory=found.memory, score=scored.score, why=scored.why, matched=matched, parts=scored.parts)
+    return f" {' '.join(columns)} "
+
+
+def to_hit(scored: Scored, words: SearchWords, floor: Floor) -> Hit:
+    """The hit that a candidate makes, with the words that were found in it and how each came in."""
+    held = tokens_of(scored.found.prepared)
+    return Hit(
+        memory=scored.found.memory,
+        score=scored.score,
+        why=scored.why,
+        matched={word: words.reason(word) for word in words.weights if f" {word} " in held},
+        parts=scored.parts,
+        confidence=floor.confidence(held, scored.likeness),
+    )

@@ -20,6 +20,8 @@ from kept.recall.score import Scored
 from kept.tables import Profile
 
 AT_LEAST_CONSIDERED = 15
+SUMMARY = "summary"
+REST_SHARE = 0.3  # of the floor: what a hit needs where another one fits
 MOST_MISSES = 10  # that say why
 LINK_HALF_LIFE_DAYS = 30.0
 _HALF_STRENGTH = 2.0  # a link of this strength passes on half of a score
@@ -72,17 +74,28 @@ def rerank(query: str, hits: Sequence[Hit], reranker: Reranker, timeout_s: float
     return best_first(reranked), None
 
 
-def select(hits: Sequence[Hit], profile: Profile, limit: int, *, top: int) -> tuple[list[Hit], list[Miss]]:
-    """The answer, and what just missed it. `hits` are those considered, in order; only the first `top` may be in it."""
+def select(
+    hits: Sequence[Hit], profile: Profile, limit: int, *, top: int, takes_summaries: bool = True
+) -> tuple[list[Hit], list[Miss]]:
+    """The answer, and what just missed it. `hits` are those considered, in order; only the first `top` may be in it.
+
+    A summary touches on everything that its session did, so it stands among facts only if it is asked for.
+    """
     chosen: list[Hit] = []
     misses: list[Miss] = []
     from_session: Counter[str] = Counter()
-    floor = profile.threshold_share * hits[0].score if hits else 0.0
+    eligible = [hit for hit in hits if takes_summaries or hit.memory.kind != SUMMARY]
+    threshold = profile.threshold_share * eligible[0].score if eligible else 0.0
+    is_confident = any((hit.confidence or 0.0) >= profile.floor for hit in eligible)
     for rank, hit in enumerate(hits):
         session = hit.memory.source.session
-        if rank >= top:
+        if hit.memory.kind == SUMMARY and not takes_summaries:
+            reason = "a summary of a session; ask for kind summary"
+        elif not is_confident or (hit.confidence or 0.0) < REST_SHARE * profile.floor:
+            reason = f"fits too little: confidence {hit.confidence:.2f}, and {profile.floor:g} is needed"
+        elif rank >= top:
             reason = f"ranked {rank + 1}, beyond the first {top}"
-        elif hit.score < floor:
+        elif hit.score < threshold:
             reason = f"scored below {profile.threshold_share:.0%} of the best"
         elif profile.max_per_session and session and from_session[session] >= profile.max_per_session:
             reason = f"already {profile.max_per_session} from session {session}"

@@ -116,7 +116,7 @@ def add_alias(invocation: Invocation, *, word: str, others: tuple[str, ...]) -> 
 @alias_command.command("remove")
 @click.argument("word")
 def remove_alias(invocation: Invocation, *, word: str) -> None:
-    """Remove your alias for WORD; a default one stays."""
+    """Search for no other words than WORD, also if Kept brings some."""
     with invocation.open() as memory:
         memory.aliases.remove(word)
     invocation.answer({"removed": word}, [f"The alias for {word} is removed."])

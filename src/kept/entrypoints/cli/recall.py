@@ -19,6 +19,7 @@ from kept.tables import PROFILES
 
 SHOWN_OF_A_MISS = 100  # characters
 SHOWN_WORDS = 6
+MOST_SAID = 3  # messages that are shown where no memory fits
 ASKED_FOR = "asked for"  # the reason of a word that is part of the query
 STYLES = ("xml", "markdown", "text", "json")
 SHARE_TOKENS = 1500
@@ -57,7 +58,7 @@ def recall_command(
         lines = _lines(recalled, query, invocation.clock(), explain=explain)
         if not recalled.hits:
             is_filtered = bool(asked["kinds"] or asked["tags"] or since or until or scope != "memory")
-            lines.append(_nothing_found(memory, invocation, query, is_filtered=is_filtered))
+            lines += _nothing_found(memory, invocation, recalled, query, is_filtered=is_filtered)
     if recalled.degraded:
         lines.append(f"Note: {recalled.degraded}")
     if text.query_words(query) != text.query_words(query, text.MAX_QUERY_WORDS + 1):
@@ -98,8 +99,7 @@ def _lines(recalled: Recalled, query: str, now: datetime, *, explain: bool) -> l
 
 def _miss_lines(miss: Miss) -> list[Line]:
     hit = miss.hit
-    first = hit.memory.content.split("\n", 1)[0]
-    shown = first if len(first) <= SHOWN_OF_A_MISS else f"{first[: SHOWN_OF_A_MISS - 1]}…"
+    shown = _shortened(hit.memory.content.split("\n", 1)[0])
     return [(name_of(hit.memory), f" {shown}"), Dim(f"    {_product(hit.score, hit.why, hit.parts)}: {miss.reason}")]
 
 
@@ -125,18 +125,39 @@ def _as_written(stem: str, written: str) -> str:
     return stem
 
 
-def _nothing_found(memory: Kept, invocation: Invocation, query: str, *, is_filtered: bool) -> str:
+def _nothing_found(
+    memory: Kept, invocation: Invocation, recalled: Recalled, query: str, *, is_filtered: bool
+) -> list[Line]:
     """Advice for a person who asked and got nothing."""
     if not memory.list(limit=1):
-        return nothing_yet(invocation)
+        return [nothing_yet(invocation)]
     words = [_as_written(word, query) for word in text.query_words(query)]
     if not words:
-        return "The query has no word to search for. Give two to six key words: `kept recall login token`."
+        return ["The query has no word to search for. Give two to six key words: `kept recall login token`."]
+    if recalled.misses:
+        return _in_conversations(memory, query)
     named = f"{', '.join(words[:SHOWN_WORDS])}{' …' if len(words) > SHOWN_WORDS else ''}"
     named = f"the word {named}" if len(words) == 1 else f"any of the words {named}"
     if is_filtered:
-        return f"No memory that passes the filters has {named}. Ask again without them, or try other words."
-    return f"No memory has {named}. Try other words for it, or `kept list`."
+        return [f"No memory that passes the filters has {named}. Ask again without them, or try other words."]
+    return [f"No memory has {named}. Try other words for it, or `kept list`."]
+
+
+def _in_conversations(memory: Kept, query: str) -> list[Line]:
+    """Where nothing fits well: what was said about it, if anything."""
+    said = [hit.message for hit in memory.recall(query, scope="sessions", limit=MOST_SAID) if hit.message is not None]
+    if not said:
+        return ["Nothing fits well. Try other words; `kept why` shows what was held back."]
+    shown: list[Line] = [
+        Dim(f"    {message.session}: {_shortened(text.visible(message.content, keep_newlines=False))}")
+        for message in said
+    ]
+    search = "`kept session search WORDS` shows more; `kept why` shows what was held back."
+    return ["Nothing fits well. In conversations:", *shown, search]
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= SHOWN_OF_A_MISS else f"{line[: SHOWN_OF_A_MISS - 1]}…"
 
 
 def _product(score: float, why: Mapping[str, float], parts: Mapping[str, float]) -> str:

@@ -1,22 +1,15 @@
-"""Tables of English for questions about conversations: fillers, forms of a word, related words, kinds of things.
+"""Tables of English for questions about conversations: forms of a word, related words, kinds of things.
 
 A question says "when did she buy"; the message says "we bought". A question asks for "instruments"; the message says
 "piano". Tables only; nothing here decides. Rule: general English of daily life, no names and nothing of any single
 conversation. A missing word costs a little, a wrong one costs more.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 
 from kept import text
-
-# Words that make a sentence a question, or hold it together: they tell next to nothing of what is asked for.
-_FILLERS = """
-    what when where who whom whose which why how did does do doing done is was were are am be been being has have had
-    having will would could can should may might must shall the a an of to in on at for with by from and or but if about
-    into as that this these those it its i me my mine myself you your yours we our us they their them he she his her him
-    hers there here not no than then so many much ever any some often long kind type sort thing person people like also
-    get got"""
+from kept.recall.common_words import prepared
 
 # Words about the asking, or about the order of things, rather than about the matter itself.
 _ASIDES = """
@@ -118,24 +111,19 @@ _NUMBERS = """
 
 
 @cache
-def fillers() -> frozenset[str]:
-    return _prepared(_FILLERS.split())
-
-
-@cache
 def asides() -> frozenset[str]:
-    return _prepared(_ASIDES.split())
+    return prepared(_ASIDES.split())
 
 
 @cache
 def time_words() -> frozenset[str]:
     """Words that say when; "may" is left out, which mostly says something else."""
-    return _prepared(_TIMES.split() + [month for month in MONTHS if month != "may"] + WEEKDAYS)
+    return prepared(_TIMES.split() + [month for month in MONTHS if month != "may"] + WEEKDAYS)
 
 
 @cache
 def number_words() -> frozenset[str]:
-    return _prepared(_NUMBERS.split())
+    return prepared(_NUMBERS.split())
 
 
 @cache
@@ -154,13 +142,13 @@ def related() -> Mapping[str, frozenset[str]]:
 def kinds() -> Mapping[str, frozenset[str]]:
     """Prepared name of a kind → things of that kind."""
     kinds = (group.split(":") for group in _split(_KINDS))
-    return {text.words(kind)[0]: _prepared(things.split()) for kind, things in kinds}
+    return {text.words(kind)[0]: prepared(things.split()) for kind, things in kinds}
 
 
 def _groups(table: str) -> dict[str, frozenset[str]]:
     found: dict[str, frozenset[str]] = {}
     for line in _split(table):
-        group = _prepared(line.split())
+        group = prepared(line.split())
         for word in group:
             found[word] = found.get(word, frozenset()) | (group - {word})
     return found
@@ -168,7 +156,3 @@ def _groups(table: str) -> dict[str, frozenset[str]]:
 
 def _split(table: str) -> list[str]:
     return table.strip().replace("\n", "|").split("|")
-
-
-def _prepared(words: Iterable[str]) -> frozenset[str]:
-    return frozenset(token for word in words for token in text.words(word))

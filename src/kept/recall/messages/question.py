@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kept import text
+from kept.recall.common_words import fillers
 from kept.recall.messages import english
 from kept.recall.messages.english import MONTHS, WEEKDAYS
 from kept.recall.query import SearchWords
@@ -140,8 +141,8 @@ class Question(Struct, frozen=True, kw_only=True):
 def read_question(query: str, now: datetime) -> Question:
     """Read a question; `now` is when it is asked."""
     words = text.query_words(query)
-    fillers = [word for word in words if word in english.fillers()]
-    content = [word for word in words if word not in english.fillers()] or words
+    left_out = [word for word in words if word in fillers()]
+    content = [word for word in words if word not in fillers()] or words
     is_all_aside = all(word in english.asides() for word in content)
     asked = SearchWords(
         {word: ASIDE_WEIGHT if word in english.asides() and not is_all_aside else 1.0 for word in content}
@@ -149,7 +150,7 @@ def read_question(query: str, now: datetime) -> Question:
     lower = query.lower()
     return Question(
         words=_with_other_words(asked, words),
-        fillers=tuple(word for word in fillers if word not in asked.weights),
+        fillers=tuple(word for word in left_out if word not in asked.weights),
         moments=moments(query, now),
         asks_when=_WHEN.search(lower) is not None,
         asks_how_many=_HOW_MANY.search(lower) is not None,
@@ -166,12 +167,15 @@ def _with_other_words(asked: SearchWords, words: Collection[str]) -> SearchWords
         (english.kinds(), literal, KIND_WEIGHT, "a kind of"),
     )
     for table, of, weight, how in sources:
-        reasons = {
-            other: f"{how} {word}"
-            for word in of
-            for other in sorted(table.get(word, ()))
-            if other not in words and other not in english.fillers()
-        }
-        room = MOST_BROUGHT_IN - len(asked.reasons)
-        asked = asked.with_words(weight, dict(list(reasons.items())[: max(room, 0)]))
+        brought: dict[str, list[str]] = {}
+        room, seen = MOST_BROUGHT_IN - len(asked.reasons), set[str]()
+        for word in of:
+            others = [
+                other
+                for other in sorted(table.get(word, ()))
+                if other not in words and other not in fillers() and other not in seen
+            ]
+            brought[word] = others[: max(0, room - len(seen))]
+            seen.update(brought[word])
+        asked = asked.with_words(weight, how, brought)
     return asked

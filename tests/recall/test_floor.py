@@ -1,0 +1,129 @@
+"""The floor: recall says when nothing fits, and common words alone never make a hit."""
+
+from collections.abc import Iterator
+
+import pytest
+
+import kept
+from kept.model import Draft
+from kept.recall.aliases import as_mapping
+from tests.builders import FakeClock
+from tests.golden.bicycle_shop import MEMORIES, PARAPHRASES, UNANSWERABLE
+
+
+@pytest.fixture(scope="module")
+def shop() -> Iterator[kept.Kept]:
+    with kept.open(":memory:", clock=FakeClock(), settings=kept.Settings()) as memory:
+        memory.remember_many([Draft(content=content, kind=kind) for kind, content in MEMORIES])
+        yield memory
+
+
+@pytest.fixture
+def memory() -> Iterator[kept.Kept]:
+    with kept.open(":memory:", clock=FakeClock(), settings=kept.Settings()) as memory:
+        yield memory
+
+
+def test_nine_of_ten_questions_that_nothing_answers_get_no_hit(shop: kept.Kept) -> None:
+    answered = [query for query in UNANSWERABLE if shop.recall(query).hits]
+    assert len(UNANSWERABLE) == 100
+    assert len(answered) <= 10, answered
+
+
+def test_answers_in_other_words_are_among_the_first_five(shop: kept.Kept) -> None:
+    found = sum(
+        any(hit.memory.content.startswith(answer) for hit in shop.recall(query)) for query, answer in PARAPHRASES
+    )
+    assert found >= FOUND_PARAPHRASES
+
+
+FOUND_PARAPHRASES = 28  # of 40
+
+
+def test_common_words_alone_never_make_a_hit(memory: kept.Kept) -> None:
+    memory.remember("The name of the person who reviews our migrations is Tomas")
+    recalled = memory.recall("what is the phone number of our dentist?")
+    assert recalled.hits == ()
+    assert 0.0 <= (recalled.confidence or 0.0) < 0.5
+    assert not memory.recall("what is it that we do").hits
+    assert memory.recall("who reviews migrations").hits
+
+
+def test_what_was_held_back_stands_in_why(memory: kept.Kept) -> None:
+    memory.remember("The shop uses PostgreSQL")
+    recalled = memory.recall("which Kubernetes cluster runs the shop?")
+    [miss] = recalled.misses
+    assert miss.reason.startswith("fits too little: confidence 0.")
+    explained = memory.why(recalled.receipt)
+    assert explained.hits == ()
+    assert explained.confidence == recalled.confidence
+    assert explained.misses[0]["ref"] == "1"
+
+
+@pytest.mark.parametrize("profile", ["koshi", "praxis"])
+def test_profiles_of_the_older_designs_have_no_floor(memory: kept.Kept, profile: str) -> None:
+    """A8, C14."""
+    memory.remember("Our importer retries three times")
+    memory.remember("Deploys go out on Tuesdays")
+    memory.remember("The API listens on port 3000")
+    query = "where is our dentist in Vienna"
+    assert memory.recall(query, profile=profile).hits
+    assert not memory.recall(query).hits
+
+
+def test_one_rare_word_is_enough_if_it_is_all_that_was_asked(memory: kept.Kept) -> None:
+    memory.remember("Payments go through Mollie")
+    assert memory.recall("Mollie").confidence > 0.9  # type: ignore[operator]
+    assert memory.recall("what do we use Mollie for?").hits
+
+
+def test_two_rare_words_of_a_long_prompt_do_not_meet_by_chance(memory: kept.Kept) -> None:
+    memory.remember_many([Draft(content=content) for _, content in MEMORIES])
+    prompt = (
+        "Please look at the ticket from yesterday: the accountant complains that the datev export is empty since the "
+        "holidays, nobody knows whether somebody touched that machine, and I would rather not wait until Monday. "
+    )
+    assert memory.recall(prompt)[0].memory.content.startswith("Nightly exports for the accountant")
+
+
+def test_a_name_is_one_word_however_many_parts_it_has(memory: kept.Kept) -> None:
+    memory.remember("The colours of oh-my-posh come from its palette")
+    assert not memory.recall("which database does oh-my-posh talk to on Windows servers?").hits
+    assert memory.recall("oh-my-posh colours").hits
+
+
+def test_a_summary_is_a_hit_only_if_it_is_asked_for(memory: kept.Kept) -> None:
+    memory.remember("- Asked: move the importer to Celery\n- Tests pass", kind="summary")
+    recalled = memory.recall("importer celery")
+    assert recalled.hits == ()
+    assert recalled.misses[0].reason == "a summary of a session; ask for kind summary"
+    assert memory.recall("importer celery", kinds=["summary"]).hits
+
+
+def test_the_list_of_aliases_is_what_expands(memory: kept.Kept) -> None:
+    """C13: defaults and own lines; what is removed no longer expands."""
+    memory.remember("The login page is slow")
+    assert memory.recall("signin").hits
+    assert "login" in memory.aliases.list()["signin"]
+    memory.aliases.remove("signin")
+    assert "signin" not in memory.aliases.list()
+    assert not memory.recall("signin").hits
+    memory.aliases.add("signin", "login")
+    assert memory.aliases.list()["signin"] == ("login",)
+    assert memory.recall("signin").hits
+    memory.aliases.add("auth", "gatekeeper")
+    assert {"login", "gatekeeper"} <= set(memory.aliases.list()["auth"])
+    with pytest.raises(kept.NotFound, match="There is no alias for 'zebra'"):
+        memory.aliases.remove("zebra")
+
+
+def test_two_words_that_are_said_together_expand_together(memory: kept.Kept) -> None:
+    memory.remember("The login page is slow")
+    assert memory.recall("sign in").hits
+    assert not memory.recall("street sign").hits
+
+
+def test_every_default_alias_leads_to_another_word() -> None:
+    for word, others in as_mapping(()).items():
+        assert others, word
+        assert word not in others
