@@ -87,7 +87,7 @@ def test_what_just_missed_is_explained(asked: Shell) -> None:
 
 def test_days_narrow_what_is_found(asked: Shell) -> None:
     asked.clock.advance(days=2)
-    asked("remember", "The importer now retries five times")
+    asked("remember", "The importer needs Python 3.12")
 
     def refs(*options: str) -> list[str]:
         return [hit["ref"] for hit in asked.json("recall", "importer", *options)["hits"]]
