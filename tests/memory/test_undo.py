@@ -14,6 +14,7 @@ from kept.ports import ANYWHERE
 from kept.storage.sqlite import SqliteStorage
 from kept.storage.sqlite.reader import SqliteReader
 from tests.builders import FakeClock, stamp
+from tests.two_spaces import open_two
 
 
 @pytest.fixture
@@ -235,3 +236,73 @@ def test_an_undo_reads_no_more_of_the_journal_than_it_needs(
         monkeypatch.setattr(undo, "LOOK_BACK", undo.PAGE)
         with pytest.raises(kept.NotFound):
             opened.undo()
+
+
+# One call is one group; the newest is told by the journals, not by clocks
+
+
+@pytest.mark.parametrize("storage", ["inmemory", "jsonfile", "sqlite"])
+def test_one_call_with_many_drafts_is_undone_whole(storage: str, tmp_path: Path) -> None:
+    """Also over the batches of a long one, and over two spaces."""
+    with open_two(storage, tmp_path, confirm=lambda question: True) as opened:
+        opened.remember("Known before")
+        drafts = [kept.Draft(content=f"Statement number {number}") for number in range(1_199)]
+        opened.remember_many([*drafts, kept.Draft(content="For all projects", kind="pattern", tier="global")])
+        assert len(opened.list(limit=2_000)) == 1_201
+        assert len({event.group for event in opened.history(limit=2_000)}) == 2
+        opened.undo()
+        assert [one.content for one in opened.list()] == ["Known before"]
+
+
+@pytest.mark.parametrize("storage", ["inmemory", "sqlite"])
+def test_with_the_clock_set_back_the_newest_change_is_still_undone_first(
+    storage: str, tmp_path: Path, clock: FakeClock
+) -> None:
+    with open_two(storage, tmp_path, clock=clock, confirm=lambda question: True) as opened:
+        contents = []
+        for number, tier in enumerate(["project", "global", "project", "global", "global", "project"]):
+            contents.append(f"Statement number {number}")
+            opened.remember(contents[-1], tier=tier, kind="pattern")  # type: ignore[arg-type]
+            clock.advance(days=-10)
+        while contents:
+            assert {one.content for one in opened.list()} == set(contents)
+            opened.undo()
+            contents.pop()
+        assert opened.list() == []
+        with pytest.raises(kept.NotFound):
+            opened.undo()
+
+
+def test_a_change_of_global_memory_is_undone_where_it_was_made(tmp_path: Path) -> None:
+    """Two agents of one name in two projects: each undoes its own. By its event, it can be undone from anywhere."""
+    with (
+        kept.open(project="a", home=tmp_path, confirm=lambda question: True) as one,
+        kept.open(project="b", home=tmp_path, confirm=lambda question: True) as other,
+    ):
+        remembered(one, "Of project a")
+        remembered(other, "Of project b")
+        theirs = remembered(other, "Retry with a backoff", kind="pattern", tier="global")
+        one.undo()
+        assert [memory.content for memory in one.list()] == ["Retry with a backoff"]
+        with pytest.raises(kept.NotFound):
+            one.undo()
+        one.undo("g1")
+        assert one.get(theirs.ref, forgotten=True).is_forgotten
+
+
+@pytest.mark.parametrize("storage", ["inmemory", "jsonfile", "sqlite"])
+def test_no_undo_leaves_messages_without_their_session(storage: str, tmp_path: Path) -> None:
+    """B2: a transcript is only added to; an undo passes over it, and by its event it is refused."""
+    with open_two(storage, tmp_path) as opened:
+        before = remembered(opened, "Known before")
+        session = opened.session("s1")
+        session.append("user", "The first word of this session")
+        begun = next(event.seq for event in opened.history() if event.subject == "session:s1")
+        with pytest.raises(kept.NotAllowed, match="has messages"):
+            opened.undo(begun)
+        opened.undo()
+        assert opened.get(before.ref, forgotten=True).is_forgotten
+        assert [one.name for one in opened.sessions()] == ["s1"]
+        assert [message.content for message in session.messages()] == ["The first word of this session"]
+        session.append("user", "And another")
+        assert len(opened.session("s1").messages()) == 2
