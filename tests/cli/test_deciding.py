@@ -33,7 +33,11 @@ def test_aliases(shell: Shell) -> None:
 
 
 def test_pausing(shell: Shell) -> None:
+    shell("remember", "one")
     assert "Paused in this project" in shell("off")
+    assert "The project is paused since 20" in shell("status")
+    assert "until `kept on`: nothing is captured or injected." in shell("status")
+    assert shell.json("status")["paused"][0]["session"] is None
     assert "on again" in shell("on")
     assert "not paused" in shell("on")
     assert "session s1" in shell("off", "--session", "s1")

@@ -259,23 +259,26 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
 
         storage = self.spaces.project()
         allow: list[str] = []
-        is_paused = False
+        paused: set[str | None] = set()
         if storage is not None:
             with storage.reading() as reader:
                 allow = [allowance.digest for allowance in reader.all(Allowance)]
-                is_paused = any(pause.session is None for pause in reader.all(Pause))
+                paused = {pause.session for pause in reader.all(Pause)}
         return WriteRules(
             preset=PRESETS[self.settings.preset],
             source=Source(origin=self.origin, agent=self.actor.name),
             redact_email=self.settings.redact_email,
             allow=allow,
-            is_paused=is_paused or not self.settings.auto_memory,
+            is_paused=None in paused or not self.settings.auto_memory,
+            paused_sessions=paused,
         )
 
     def is_off(self, session: str | None = None) -> bool:
         """Whether automatic capture and injection are off, in the project or in that session."""
-        if not self.settings.auto_memory:
-            return True
+        return not self.settings.auto_memory or self.is_paused(session)
+
+    def is_paused(self, session: str | None = None) -> bool:
+        """Whether the project or that session is paused: then nothing of what is said in it is written."""
         storage = self.spaces.project()
         if storage is None:
             return False

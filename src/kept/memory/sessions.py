@@ -14,13 +14,13 @@ import msgspec
 from msgspec import Struct
 
 from kept import tokens
-from kept.errors import InvalidInput, KeptError, NotFound
+from kept.errors import InvalidInput, KeptError
 from kept.memory import write
 from kept.memory.context import Context, Memories, Receipts, Sessions
 from kept.memory.signals import log
 from kept.memory.write import grown_by
-from kept.model import TRUSTS, Draft, Memory, Message, MessageRole, Receipt, Session, Source, Trust, replace
-from kept.ports import Reader, Storage, Where
+from kept.model import TRUSTS, Draft, Memory, Message, MessageRole, Pause, Receipt, Session, Source, Trust, replace
+from kept.ports import Period, Reader, Storage, Transaction, Where
 from kept.projects.files import Mirrored, check_session_name, mirror_session, write_session_index
 from kept.storage.shared import random_hex
 from kept.tables import PRESETS
@@ -101,13 +101,12 @@ def open_session(context: Context, id: str | None, *, agent: str | None, parent:
     storage = context.owned()
     with storage.reading() as reader:
         known = reader.session(name)
-    if known is None:
+    new = known or Session(name=name, agent=agent or context.actor.name, parent=parent, started_at=at)
+    opened = OpenSession(context, storage, new)
+    if known is None and not context.is_paused(name):
         with storage.writing(context.stamp()) as tx:
-            known = tx.session(name) or tx.add(
-                Session(name=name, agent=agent or context.actor.name, parent=parent, started_at=at), "session"
-            )
+            opened.begin(tx)
         _write_index(context, storage)
-    opened = OpenSession(context, storage, name)
     opened.recover()
     return opened
 
@@ -115,6 +114,23 @@ def open_session(context: Context, id: str | None, *, agent: str | None, parent:
 def list_sessions(context: Context) -> Sessions:
     """All sessions of the project, oldest first."""
     return context.of_project(Session)
+
+
+def paused_periods(reader: Reader, session: str) -> list[Period]:
+    """When the session, or its project, was or is paused, by the journal."""
+    periods = []
+    for name in ("", session):
+        since: datetime | None = None
+        for event in reader.events(subject=f"{Pause.noun}:{name}"):
+            before, after = (event.changed or {}).get("id", (None, None))
+            if after is not None:
+                since = event.at
+            elif before is not None and since is not None:
+                periods.append(Period(since=since, until=event.at))
+                since = None
+        if since is not None:
+            periods.append(Period(since=since))
+    return periods
 
 
 def _write_index(context: Context, storage: Storage) -> None:
@@ -131,11 +147,12 @@ def _write_index(context: Context, storage: Storage) -> None:
 class OpenSession:
     """One session, open for more. Several processes may have the same one open; each append takes its turn."""
 
-    def __init__(self, context: Context, storage: Storage, name: str) -> None:
-        self.id = name
+    def __init__(self, context: Context, storage: Storage, session: Session) -> None:
+        self.id = session.name
+        self._as_begun = session
         self._context = context
         self._storage = storage
-        self._path = f"{storage.space}/sessions/{name}"
+        self._path = f"{storage.space}/sessions/{self.id}"
         self._unflushed = Unflushed(since=-1, upto=0, tokens=0)
         self._mirrored: Mirrored | None = None
         self._quotes = Quotes()
@@ -153,21 +170,31 @@ class OpenSession:
         timestamp: datetime | None = None,
         speaker: str | None = None,
     ) -> Message | None:
-        """Add one message; secrets are redacted first. None: one with that id and role is already there."""
+        """Add one message; secrets are redacted first. None: it is already there, with that id and role, or the
+        session or the project is paused."""
         message = Message(
             id=id or "", role=role, content=content, name=name, input=input, at=timestamp, speaker=speaker
         )
         return next(iter(self.extend([message])), None)
 
     def extend(self, messages: Sequence[Message]) -> list[Message]:
-        """Add many messages in one transaction, and return those that were new."""
+        """Add many messages in one transaction, and return those that were new. In a pause, none is added."""
+        return [] if self._context.is_paused(self.id) else self.take_in(messages)
+
+    def take_in(self, messages: Sequence[Message]) -> list[Message]:
+        """As `extend`, for messages of an earlier time: those that were said in a pause are left out."""
         rules = self._context.rules()
         clean = [_checked(message) for message in messages]
         clean = [redact_message(message, email=rules.redact_email, allow=rules.allow) for message in clean]
         with self._storage.writing(self._context.stamp()) as tx:
             before = tx.last_number(self.id)
-            added = tx.append([replace(message, session=self.id, at=message.at or tx.stamp.at) for message in clean])
-            session = tx.session(self.id)
+            timed = [replace(message, session=self.id, at=message.at or tx.stamp.at) for message in clean]
+            pauses = paused_periods(tx, self.id)
+            kept = [message for message in timed if not any(pause.holds(message.at) for pause in pauses)]
+            if not kept:
+                return []
+            session: Session | None = self.begin(tx)
+            added = tx.append(kept)
             if added and session is not None and session.packed_at is not None:  # it goes on: unpacked
                 session = tx.put(replace(session, packed_at=None), "unpack")
         if session is None or session.packed_at is None:
@@ -183,6 +210,10 @@ class OpenSession:
             if self._unflushed.tokens >= settings.flush_threshold_tokens:
                 self.flush()
         return added
+
+    def begin(self, tx: Transaction) -> Session:
+        """The session as it is stored; stored now, if it is not yet: one that is opened in a pause begins after it."""
+        return tx.session(self.id) or tx.add(replace(self._as_begun, id=0), "session")
 
     def messages(self) -> list[Message]:
         """The whole transcript, summaries included."""
@@ -234,7 +265,12 @@ class OpenSession:
             log.warning("the transcript's file of session %s is behind: %s", self.id, error.message)
 
     def flush(self, summarizer: Summarizer | None = None) -> Flushed:
-        """Store the findings and a summary of the session so far, before a host compacts. Safe to repeat."""
+        """Store the findings and a summary of the session so far, before a host compacts. Safe to repeat.
+
+        Nothing is stored in a pause.
+        """
+        if self._context.is_paused(self.id):
+            return Flushed()
         findings = len(self._take_findings())
         with self._storage.reading() as reader:
             session, messages = reader.session(self.id), reader.messages(self.id)
@@ -274,6 +310,8 @@ class OpenSession:
 
         `fast` is for a host about to exit: the messages are safe, and the rest is done when it is opened again.
         """
+        if self._context.is_paused(self.id):
+            return Flushed()
         if fast:
             self._set_mark(finished_at=self._context.now())
             return Flushed()
@@ -288,6 +326,7 @@ class OpenSession:
         with self._storage.writing(self._context.stamp()) as tx:
             if tx.last_number(child.id):
                 raise InvalidInput(f"Session {child.id} already has messages.", hint="Give a new id.")
+            child.begin(tx)
             parent = tx.session(self.id)
             tx.append([replace(message, session=child.id) for message in tx.messages(self.id)])
             session = tx.session(child.id)
@@ -340,8 +379,8 @@ class OpenSession:
             return []
         with self._storage.reading() as reader:
             session = reader.session(self.id)
-            if session is None:
-                raise NotFound(f"There is no session {self.id}.")
+            if session is None:  # it was opened in a pause, and nothing was said since
+                return []
             recent = reader.messages(self.id, after=max(0, session.checked - OVERLAP))
         if not recent or recent[-1].n <= session.checked:
             return []

@@ -20,7 +20,7 @@ from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound
 from kept.exchange import to_document as to_document
 from kept.exchange.transcripts import PARSERS, Transcript
 from kept.memory.context import Context, Ref
-from kept.model import GLOBAL, PROPOSED, Allowance, Draft, Memory, Message, Recalled, Redaction, Tier, replace
+from kept.model import GLOBAL, PROPOSED, Allowance, Draft, Memory, Message, Pause, Recalled, Redaction, Tier, replace
 from kept.ports import ANYWHERE, BackedUp, Restored, Shelf, Storage, Transaction, Where
 from kept.projects.config import parse_text, set_value
 from kept.projects.files import check_session_name, explained, shown
@@ -54,6 +54,7 @@ class ImportedTranscript(Struct, frozen=True, kw_only=True):
     added: int = 0
     known: int = 0
     skipped: int = 0  # lines that were torn or unknown, and messages that cannot be stored
+    paused: int = 0  # messages that were said while the session or the project was paused
 
 
 class Examined(Struct, frozen=True, kw_only=True):
@@ -240,7 +241,8 @@ def status(context: Context) -> dict[str, Any]:
                 **storage.describe(),
             }
         )
-    return {"actor": context.actor_here(), "spaces": spaces}
+    paused = [{"session": pause.session, "since": pause.since} for pause in context.of_project(Pause)]
+    return {"actor": context.actor_here(), "paused": paused, "spaces": spaces}
 
 
 def _upkeep(counters: Mapping[str, int]) -> dict[str, Any]:
@@ -288,9 +290,9 @@ def import_transcripts(
 
 
 def _import_file(context: Context, program: str, file: Path) -> ImportedTranscript:
-    from kept.memory.sessions import open_session
+    from kept.memory.sessions import open_session, paused_periods
 
-    storage = context.spaces.ensure_project()
+    storage = context.owned()
     mark = f"offset:{hashlib.blake2b(str(file.resolve()).encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
     with storage.reading() as reader:
         offset = reader.counters().get(mark, 0)
@@ -305,22 +307,31 @@ def _import_file(context: Context, program: str, file: Path) -> ImportedTranscri
         return ImportedTranscript(path=str(file), session=parsed.session, skipped=parsed.skipped)
     name, parent = _names(file, parsed)
     session = open_session(context, name, agent=program, parent=parent)
+    with storage.reading() as reader:
+        pauses = paused_periods(reader, name)
+    said = [message for message in parsed.messages if not any(pause.holds(message.at) for pause in pauses)]
     added = unfit = 0
-    for batch in _batches(parsed.messages):
+    for batch in _batches(said):
         try:
-            added += len(session.extend(batch))
+            added += len(session.take_in(batch))
         except InvalidInput:  # of one of them; the others are fine
             for message in batch:
                 try:
-                    added += len(session.extend([message]))
+                    added += len(session.take_in([message]))
                 except InvalidInput:
                     unfit += 1
     session.checkpoint()
     with storage.bookkeeping() as notes:
         if notes is not None:  # otherwise the next import reads it again, and adds nothing twice
             notes.count({mark: start + len(whole) - offset})
-    known = len(parsed.messages) - added - unfit
-    return ImportedTranscript(path=str(file), session=name, added=added, known=known, skipped=parsed.skipped + unfit)
+    return ImportedTranscript(
+        path=str(file),
+        session=name,
+        added=added,
+        known=len(said) - added - unfit,
+        skipped=parsed.skipped + unfit,
+        paused=len(parsed.messages) - len(said),
+    )
 
 
 def _files(path: Path, since: datetime | None) -> Iterator[Path]:

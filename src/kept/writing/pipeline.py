@@ -74,6 +74,7 @@ class WriteRules(Struct, frozen=True, kw_only=True):
     allow: Collection[str] = ()  # values that look like secrets and that a person declared harmless
     echoes: Echoes = Echoes()  # statements of the project's own files, which are not stored again
     is_paused: bool = False
+    paused_sessions: Collection[str | None] = ()
 
 
 class Ready(Struct, frozen=True, kw_only=True, gc=False):
@@ -114,7 +115,8 @@ def prepare(draft: Draft, rules: WriteRules) -> Ready | Receipt:
     safe = redact_draft(draft, email=rules.redact_email, allow=rules.allow)
     draft = _completed(safe.draft)
     is_redacted = bool(safe.redactions)
-    verdict = admit(draft, rules.preset, rules.echoes, is_redacted=is_redacted, is_paused=rules.is_paused)
+    is_paused = rules.is_paused or (draft.source is not None and draft.source.session in rules.paused_sessions)
+    verdict = admit(draft, rules.preset, rules.echoes, is_redacted=is_redacted, is_paused=is_paused)
     if verdict.status is None:
         return _refused(verdict.refusal, verdict.message, safe.redactions)
     return Ready(draft=_with_caution(draft), status=verdict.status, redactions=safe.redactions)

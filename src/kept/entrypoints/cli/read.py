@@ -191,6 +191,12 @@ def status_command(invocation: Invocation) -> None:
         lines.append((Strong(f"Project {project.name}"), Dim(f"  {project.id}  {project.root or 'no directory'}")))
     else:
         lines.append(nothing_yet(invocation))
+    for pause in status["paused"]:
+        session = pause["session"]
+        what = "The project" if session is None else f"Session {session}"
+        end = f"kept on{'' if session is None else f' --session {session}'}"
+        since = f"since {local(pause['since'], invocation.zone)}, until `{end}`"
+        lines.append(f"{what} is paused {since}: nothing is captured or injected.")
     for space in status["spaces"]:
         if space["space"] == GLOBAL:
             lines.append(Strong("Global memory, for all projects"))

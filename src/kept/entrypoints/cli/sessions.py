@@ -172,9 +172,10 @@ def import_command(invocation: Invocation, *, program: str, path: str | None, si
         done = memory.import_transcripts(program, place, since=moment, progress=tell)
     lines: list[Line] = []
     for one in done:
-        if one.added or one.skipped:
-            rest = [f"{one.known} known" if one.known else "", f"{one.skipped} skipped" if one.skipped else ""]
-            about = Dim(f"  {', '.join(filter(None, rest))}")
+        if one.added or one.skipped or one.paused:
+            numbers = {"known": one.known, "skipped": one.skipped, "said in a pause and left out": one.paused}
+            rest = [f"{number} {what}" for what, number in numbers.items() if number]
+            about = Dim(f"  {', '.join(rest)}")
             lines.append((Strong(one.session or "?"), f"  {counted(one.added, 'new message')}", about))
     added = sum(one.added for one in done)
     lines.append(f"{counted(added, 'message')} from {counted(len(done), 'file')}. `kept session list` shows them.")
