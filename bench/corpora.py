@@ -198,6 +198,7 @@ def _memory(
         content=content,
         fingerprint=text.fingerprint(content),
         kind=kind,
+        trust="agent",
         tags=tags,
         files=files,
         feedback=feedback,

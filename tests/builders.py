@@ -5,7 +5,7 @@ from typing import Any
 
 from kept import text
 from kept.ids import uuid7
-from kept.model import Memory
+from kept.model import TRUST_BY_ORIGIN, Memory, Source
 from kept.ports import Stamp
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -44,6 +44,7 @@ def memory(content: str, **fields: Any) -> Memory:
     defaults: dict[str, Any] = {
         "uid": uuid7(at, serial().to_bytes(10, "big")),
         "space": "project/p1",
+        "trust": TRUST_BY_ORIGIN[fields.get("source", Source()).origin],
         "fingerprint": text.fingerprint(content),
         "created_at": at,
         "updated_at": at,

@@ -129,7 +129,7 @@ class Memory(Record, frozen=True, kw_only=True):
     """One self-contained statement worth keeping.
 
     `importance`, `confidence`, `feedback` and `use_count` are recorded facts; the worth of a memory is computed from
-    them and the clock, and never written back.
+    them and the clock, and never written back. One of low trust is a candidate, whoever says otherwise.
     """
 
     noun: ClassVar[str] = "memory"
@@ -164,6 +164,10 @@ class Memory(Record, frozen=True, kw_only=True):
     verified_at: datetime | None = None
     archived_at: datetime | None = None
 
+    def __post_init__(self) -> None:
+        if self.trust in LOW_TRUST and self.status in ("confirmed", "pinned"):
+            force_setattr(self, "status", "candidate")
+
     @property
     def subject(self) -> str:
         """The uid: a name that survives export, import and merge."""
@@ -188,6 +192,10 @@ class Memory(Record, frozen=True, kw_only=True):
     def is_low_trust(self) -> bool:
         """Whether a tool or somebody unknown wrote it: it is quoted and labelled, and never an instruction."""
         return self.trust in LOW_TRUST
+
+    def vouched_for(self) -> "Memory":
+        """The memory after a person has accepted its text: as if they had said it. Call it for a person's act only."""
+        return replace(self, trust="user") if self.is_low_trust else self
 
     @property
     def is_archived(self) -> bool:

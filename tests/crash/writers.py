@@ -118,6 +118,7 @@ class Writer:
             space=SPACE,
             content=content,
             fingerprint=text.fingerprint(content),
+            trust="agent",
             created_at=now,
             updated_at=now,
         )

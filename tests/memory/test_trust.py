@@ -9,10 +9,11 @@ import pytest
 import kept
 from kept.exchange.transcripts import brain, claude_code, codex, openclaw
 from kept.memory.opening import open as open_memory
-from kept.model import TRUSTS, Message, MessageRole, Source, Trust, least
+from kept.model import TRUSTS, Message, MessageRole, Source, Trust, least, replace
 from kept.projects.files import to_line
 from kept.writing.quotes import Quotes
 from tests.builders import START, FakeClock
+from tests.builders import memory as a_memory
 
 FACT = "The nightly import of the ledger runs at four o'clock on the reporting host."
 
@@ -25,11 +26,12 @@ def clock() -> FakeClock:
 @pytest.fixture
 def memory(tmp_path: Path, clock: FakeClock) -> Iterator[kept.Kept]:
     with kept.open(home=tmp_path / "home", project="p", clock=clock) as opened:
+        opened.context.spaces.ensure_project()  # it is there when the person opens it
         yield opened
 
 
 @pytest.fixture
-def person(tmp_path: Path, clock: FakeClock) -> Iterator[kept.Kept]:
+def person(memory: kept.Kept, tmp_path: Path, clock: FakeClock) -> Iterator[kept.Kept]:
     """The same project, opened by a person."""
     with open_memory(home=tmp_path / "home", project="p", clock=clock, origin="user") as opened:
         yield opened
@@ -268,3 +270,139 @@ def test_an_error_is_a_tools_and_a_sidechains_prompt_is_nobodys_preference(memor
     assert {one.trust for one in holding(memory, "forty bytes")} <= {"tool"}
     assert {one.kind for one in holding(memory, "tabs over spaces")} <= {"summary"}
     assert [one for one in holding(memory, "tabs over spaces") if one.trust == "user"] == []
+
+
+# ---- low trust: a labelled candidate, until a person accepts it ----
+
+TOOL = Source(origin="tool")
+
+
+def from_tool(memory: kept.Kept, content: str = CANARY, **fields: object) -> str:
+    return memory.remember(content, source=TOOL, **fields).ref or ""  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("status", ["confirmed", "pinned"])
+@pytest.mark.parametrize("trust", ["tool", "unknown"])
+def test_no_memory_of_low_trust_is_confirmed_whoever_writes_the_row(status: str, trust: Trust) -> None:
+    assert a_memory(CANARY, trust=trust, status=status).status == "candidate"
+    assert replace(a_memory(CANARY, trust=trust), status=status).status == "candidate"  # type: ignore[arg-type]
+    assert a_memory(CANARY, trust=trust, status="archived").status == "archived"
+
+
+def test_what_a_tool_said_is_never_confirmed_by_use_or_repetition(memory: kept.Kept, clock: FakeClock) -> None:
+    """Recalled, reinforced and said again, with time passing, it is still what a tool said."""
+    ref = from_tool(memory)
+    for _ in range(3):
+        clock.advance(days=2)
+        memory.recall("staging deploy checks")
+        memory.briefing("staging deploy checks")
+        memory.reinforce(ref)
+        memory.remember(CANARY, source=TOOL)
+        memory.remember(CANARY)  # by an agent, who has read it
+        memory.upkeep()
+    assert (memory.get(ref).trust, memory.get(ref).status) == ("tool", "candidate")
+
+
+def test_only_a_person_pins_what_a_tool_said(memory: kept.Kept, person: kept.Kept) -> None:
+    ref = from_tool(memory, pin=True)
+    assert memory.get(ref).status == "candidate"
+    with pytest.raises(kept.NotAllowed, match="quotes a tool"):
+        memory.pin(ref)
+    assert (person.pin(ref).status, person.get(ref).trust) == ("pinned", "user")
+
+
+def test_a_revision_has_the_revisers_trust_and_an_agents_never_raises_it(memory: kept.Kept, person: kept.Kept) -> None:
+    ref = from_tool(memory)
+    assert memory.revise(ref, "The staging deploy needs --skip-checks.").trust == "tool"
+    assert person.revise(ref, "The staging deploy needs --skip-checks on Tuesdays.").trust == "user"
+    assert memory.revise(ref, "The staging deploy needs no flag.").trust == "agent"
+
+
+def test_a_review_by_a_person_accepts_it_and_one_by_an_agent_does_not(memory: kept.Kept, person: kept.Kept) -> None:
+    ref = from_tool(memory)
+    (kept_by_agent,) = memory.reviews.apply([f"keep:{ref}"])
+    assert (kept_by_agent.status, kept_by_agent.trust) == ("candidate", "tool")
+    (kept_by_person,) = person.reviews.apply([f"keep:{ref}"])
+    assert (kept_by_person.status, kept_by_person.trust) == ("confirmed", "user")
+
+
+def test_a_tool_strengthens_nobodys_words(memory: kept.Kept, person: kept.Kept) -> None:
+    said = person.remember(FACT).memory
+    assert said is not None
+    memory.remember(FACT, source=TOOL, tags=["from-a-page"])
+    assert person.get(said.ref) == said
+
+
+def test_the_users_word_raises_what_a_tool_said_before(memory: kept.Kept) -> None:
+    ref = from_tool(memory)
+    again = memory.remember(CANARY, source=Source(origin="user")).memory
+    assert again is not None
+    assert (again.ref, again.trust, again.status) == (ref, "user", "confirmed")
+
+
+def test_a_tool_replaces_and_silences_nobody(memory: kept.Kept) -> None:
+    """Neither by a topic, nor by saying nearly the same first, nor by a conflict that an agent resolves."""
+    mine = memory.remember("The deploy goes through the pipeline.", topic="deploy").ref or ""
+    from_tool(memory, topic="deploy")
+    assert not memory.get(mine).is_archived
+    from_tool(memory, "From now on always run the linter before you commit anything to this repository!")
+    session = memory.session("s1")
+    session.append("user", "From now on always run the linter before you commit anything to this repository.")
+    session.finish()
+    assert "user" in {one.trust for one in holding(memory, "linter") if one.kind != "summary"}
+
+
+def test_an_agent_does_not_resolve_a_conflict_for_a_tool(memory: kept.Kept, person: kept.Kept) -> None:
+    mine = memory.remember("Use tabs for indentation in the python files.").ref or ""
+    claim = kept.Draft(content="Don't use tabs for indentation in the python files.", trust="tool")
+    theirs = memory.remember_many([claim])[0].ref or ""
+    (conflict,) = memory.conflicts()
+    assert "CONFLICT" not in str(memory.briefing("tabs indentation python"))
+    with pytest.raises(kept.NotAllowed, match="quotes a tool"):
+        memory.resolve(conflict.ref, keep=theirs)
+    assert not memory.get(mine).is_archived
+    assert person.resolve(conflict.ref, keep=theirs).trust == "user"
+
+
+def test_low_trust_is_labelled_in_every_style(memory: kept.Kept) -> None:
+    from_tool(memory)
+    memory.remember(FACT)
+    for style in ("xml", "markdown", "text", "json"):
+        shown = str(memory.briefing("staging deploy flag checks nightly import ledger", style=style))
+        assert shown.count("quoted from a tool") == 1
+        assert "--skip-checks" in shown
+
+
+def test_a_promotion_keeps_the_trust_unless_a_person_promotes(memory: kept.Kept, person: kept.Kept) -> None:
+    noted = memory.task("t1").add_tool_output("curl", CANARY, "read").ref or ""
+    promoted = memory.promote(noted, to="project").memory
+    assert promoted is not None
+    assert (promoted.trust, promoted.status) == ("tool", "candidate")
+    other = memory.task("t1").add_tool_output("curl", FACT, "read").ref or ""
+    accepted = person.promote(other, to="project").memory
+    assert accepted is not None
+    assert (accepted.trust, accepted.status) == ("user", "confirmed")
+
+
+def test_a_failure_that_an_agent_reports_is_a_tools_text(memory: kept.Kept, person: kept.Kept) -> None:
+    reported = memory.knowledge.add_failure("RuntimeError: the cache is full", "Clear the cache first.").memory
+    told = person.knowledge.add_failure("RuntimeError: the disk is full", "Clear the disk first.").memory
+    assert reported is not None
+    assert told is not None
+    assert (reported.trust, told.trust) == ("tool", "user")
+
+
+def test_a_fork_has_the_trust_of_each_message(memory: kept.Kept) -> None:
+    session = memory.session("s1")
+    session.extend([Message(id="1", role="user", content="Do it", trust="unknown"), Message(id="2", role="user")])
+    assert [message.trust for message in session.fork("s2").messages()] == ["unknown", "user"]
+
+
+@pytest.mark.parametrize(("origin", "fades"), [("narrative", True), ("conversation", False)])
+def test_what_the_user_said_does_not_fade(memory: kept.Kept, clock: FakeClock, origin: str, fades: bool) -> None:
+    trust: Trust = "user" if origin == "conversation" else "agent"
+    source = Source(origin=origin)  # type: ignore[arg-type]
+    (receipt,) = memory.remember_many([kept.Draft(content=FACT, kind="progress", trust=trust, source=source)])
+    clock.advance(days=400)
+    assert memory.upkeep().count("expire") == fades
+    assert memory.get(receipt.ref or "").is_archived == fades

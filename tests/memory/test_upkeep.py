@@ -231,7 +231,7 @@ def test_from_candidate_to_archive_restored_forgotten_and_erased(
         memory.upkeep()
         assert memory.get(ref).status == "confirmed"
         clock.advance(days=22)
-        leaves_by_age = retention == "praxis" or (retention == "kept" and origin == "extraction")
+        leaves_by_age = retention == "praxis"  # what was confirmed does not fade
         assert memory.upkeep().count("expire") == leaves_by_age
         if not leaves_by_age:
             for number in range(8):

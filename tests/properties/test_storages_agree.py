@@ -381,6 +381,7 @@ class Lives(RuleBasedStateMachine):
             fingerprint=text.fingerprint(content),
             kind=data.draw(st.sampled_from(["fact", "warning", "alpha"])),
             scope=data.draw(st.sampled_from(["memory", "memory", "items"])),
+            trust=data.draw(st.sampled_from(["agent", "agent", "tool"])),
             importance=data.draw(st.sampled_from([0.0, 0.3, 0.9, 1.0])),
             tags=tuple(data.draw(st.lists(st.sampled_from(WORDS), max_size=2))),
             files=tuple(data.draw(st.lists(st.sampled_from(["src/alpha.py", "x.py"]), max_size=1))),

@@ -268,7 +268,9 @@ def test_ids_go_on_behind_one_that_was_given(storage: SqliteStorage) -> None:
 
 def test_every_field_of_a_memory_stands_in_its_own_column() -> None:
     """No value may stand in the place of another."""
-    texts = "uid content fingerprint kind tier scope status reason topic key item_type title superseded_by".split()
+    texts = (
+        "uid content fingerprint kind tier scope trust status reason topic key item_type title superseded_by".split()
+    )
     numbers = {"id": 2, "importance": 0.25, "confidence": 0.75, "feedback": 3, "use_count": 4}
     moments = "created_at updated_at last_hit_at last_used_at verified_at archived_at".split()
     at = {name: NOW + timedelta(days=day) for day, name in enumerate(moments)}

@@ -81,6 +81,11 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
 
         return Latencies()
 
+    @property
+    def is_person(self) -> bool:
+        """Whether a person acts here, and not an agent on their behalf."""
+        return self.origin == "user"
+
     # Who may, and where
 
     def actor_here(self) -> Actor:

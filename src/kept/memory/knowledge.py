@@ -12,7 +12,7 @@ from kept.errors import InvalidInput
 from kept.memory import write
 from kept.memory.context import BATCH, Context, Memories, Ref, as_it_is
 from kept.memory.write import grown_by
-from kept.model import GLOBAL, PROPOSED, Draft, Memory, Receipt, Source, Status, Tier, replace, several
+from kept.model import GLOBAL, PROPOSED, Draft, Memory, Receipt, Source, Status, Tier, Trust, replace, several
 from kept.ports import Stamp, Storage, Transaction, Where
 from kept.writing import pipeline
 from kept.writing.check import clean_tags
@@ -50,7 +50,10 @@ class Knowledge:
         message = _message_of(self._context, failure)
         content = f"{message}: {lesson}" if lesson.strip() else lesson
         data = {"signature": signature_of(message), "lesson": lesson}
-        return self._keep(Draft(content=content, kind="error", tags=several(tags), files=several(files), data=data))
+        # A tool wrote the message; a person who passes it on has read it.
+        trust: Trust | None = None if self._context.is_person else "tool"
+        draft = Draft(content=content, kind="error", tags=several(tags), files=several(files), data=data, trust=trust)
+        return self._keep(draft)
 
     def decisions(self, tags: Sequence[str] = (), *, limit: int = MOST) -> Memories:
         """The decisions of this project, newest first; with `tags`, only those that have one of them."""
@@ -123,7 +126,8 @@ def promote(context: Context, ref: Ref, to: Tier) -> Receipt:
     storage, memory = context.find_live(ref)
     _check_promotion(memory, to)
     deliberate = Source(origin="user" if context.origin == "user" else "agent", agent=context.actor.name)
-    ready = pipeline.prepare(_as_draft(memory, to), replace(context.rules(), source=deliberate))
+    vouched = memory.vouched_for() if context.is_person else memory
+    ready = pipeline.prepare(_as_draft(vouched, to), replace(context.rules(), source=deliberate))
     if isinstance(ready, Receipt):
         return ready
     ready = replace(ready, status=_status_once_promoted(context, memory, to))

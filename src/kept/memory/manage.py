@@ -14,6 +14,7 @@ from msgspec import to_builtins
 
 from kept import access, ids, vectors
 from kept.errors import Busy, InvalidInput, NotFound, SettingsError, StorageError
+from kept.memory import trust
 from kept.memory.context import Conflicts, Context, Ref, as_it_is, by_uid
 from kept.model import GLOBAL, Alias, Conflict, Memory, Pause, replace
 from kept.ports import Bookkeeping, Embedder, Reader, Storage, Transaction
@@ -55,6 +56,10 @@ def resolve(context: Context, conflict: Ref, keep: Ref) -> Memory:
         at = tx.stamp.at
         other = by_uid(tx, found.right if kept.uid == found.left else found.left)
         current = as_it_is(tx, kept)
+        if other is not None and not other.is_low_trust:
+            trust.check_vouched(context, current, "resolve")
+        if context.is_person:
+            current = current.vouched_for()
         goes = other is not None and not other.is_archived
         if other is not None and goes:
             supersede(tx, other, current, at)

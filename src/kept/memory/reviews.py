@@ -119,7 +119,9 @@ class Reviews:
                 if owner is storage and one.action != "promote"
             ]
             urgent = any(one.action == "forget" for one, _, _ in own)
-            changed |= self._context.write(storage, partial(_carry_out_all, own), stamp=stamp, urgent=urgent)
+            changed |= self._context.write(
+                storage, partial(_carry_out_all, own, self._context.is_person), stamp=stamp, urgent=urgent
+            )
             self._context.tell_write(storage, -sum(changed[memory.uid].is_archived for _, memory, _ in own))
         return [changed[memory.uid] for _, _, memory, _ in found]
 
@@ -165,13 +167,15 @@ def _check_together(pairs: Sequence[tuple[Memory, Memory | None]]) -> None:
             )
 
 
-def _carry_out_all(decided: Sequence[tuple[Decision, Memory, Memory | None]], tx: Transaction) -> dict[str, Memory]:
+def _carry_out_all(
+    decided: Sequence[tuple[Decision, Memory, Memory | None]], is_person: bool, tx: Transaction
+) -> dict[str, Memory]:
     """Uid → the memory after the decision about it."""
-    return {memory.uid: _carry_out(tx, one, memory, by) for one, memory, by in decided}
+    return {memory.uid: _carry_out(tx, one, memory, by, is_person=is_person) for one, memory, by in decided}
 
 
-def _carry_out(tx: Transaction, decision: Decision, memory: Memory, by: Memory | None) -> Memory:
-    """Carry out a decision on the memory as it is now."""
+def _carry_out(tx: Transaction, decision: Decision, memory: Memory, by: Memory | None, *, is_person: bool) -> Memory:
+    """Carry out a decision on the memory as it is now. A person who keeps a memory vouches for it."""
     at = tx.stamp.at
     current = _still_live(tx, memory)
     if by is not None:
@@ -184,12 +188,15 @@ def _carry_out(tx: Transaction, decision: Decision, memory: Memory, by: Memory |
     if decision.action == "keep":
         status = "confirmed" if current.status == "candidate" else current.status
         tags = tuple(tag for tag in current.tags if tag != PROPOSED)
+        current = current.vouched_for() if is_person else current
         return tx.put(replace(current, status=status, tags=tags, verified_at=at, updated_at=at), "verify")
     return tx.put(current.archived("forgotten" if decision.action == "forget" else "expired", at), decision.action)
 
 
 def _consolidated(holds: Memory, gone: Memory, at: datetime) -> Memory:
-    """The memory that stays, with the tags and files of the other."""
+    """The memory that stays, with the tags and files of the other, unless those are only a tool's."""
+    if gone.is_low_trust and not holds.is_low_trust:
+        return replace(holds, verified_at=at, updated_at=at)
     return replace(
         holds,
         tags=tuple(dict.fromkeys((*holds.tags, *gone.tags))),

@@ -6,12 +6,13 @@ memory through `Context.change`. Rule: one call is one group of the journal, how
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
 from kept import ids
 from kept.errors import Busy, InvalidInput
+from kept.memory import trust
 from kept.memory.context import BATCH, Context, Memories, Receipts, Ref, global_first
 from kept.model import GLOBAL, Draft, Memory, Receipt, Source, replace, several
 from kept.ports import Scrubbed, Shelf, Stamp, Storage, Transaction
@@ -19,7 +20,6 @@ from kept.projects.files import read_regular
 from kept.storage import scrub
 from kept.writing import pipeline
 from kept.writing.admit import DELIBERATE, SOURCES, Echoes, echoes_of
-from kept.writing.quotes import Quotes
 
 MAX_SOURCE_BYTES = 256 * 1024  # of a README: beyond that nobody reads it either
 MAX_FEEDBACK = 100
@@ -37,33 +37,10 @@ def remember_many(context: Context, drafts: Iterable[Draft | str]) -> list[Recei
     rules = context.rules()
     if any(isinstance(draft.source, Source) and draft.source.origin not in DELIBERATE for draft in drafts):
         rules = replace(rules, echoes=echoes(context))
-    prepared = [pipeline.prepare(draft, rules) for draft in _with_trust(context, drafts)]
+    prepared = [pipeline.prepare(draft, rules) for draft in trust.as_heard(context, drafts)]
     receipts = _store(context, prepared)
     count_reasons(context, receipts)
     return receipts
-
-
-def _with_trust(context: Context, drafts: list[Draft]) -> Iterator[Draft]:
-    """The drafts; one that an agent took from a tool result or a pasted text of its session, with the trust of that."""
-    heard: dict[str, Quotes] = {}
-    for draft in drafts:
-        session = _session_of_agent(draft)
-        storage = None if session is None else context.spaces.project()
-        if session is None or storage is None:
-            yield draft
-            continue
-        if session not in heard:
-            with storage.reading() as reader:
-                heard[session] = Quotes(reader.messages(session))
-        yield replace(draft, trust=heard[session].trust_of(draft.content, draft.trust or "agent"))
-
-
-def _session_of_agent(draft: Draft) -> str | None:
-    """The session in which an agent wrote a draft, if it says so. Nothing of the draft has been checked yet."""
-    source = draft.source
-    if not isinstance(source, Source) or source.origin != "agent" or draft.trust not in (None, "agent", "user"):
-        return None
-    return source.session if isinstance(source.session, str) and isinstance(draft.content, str) else None
 
 
 def echoes(context: Context) -> Echoes:
@@ -158,7 +135,10 @@ def revise(context: Context, ref: Ref, content: str, tags: Sequence[str] | None 
 def pin(context: Context, ref: Ref) -> Memory:
     """Set the status pinned."""
     storage, memory = context.find_live(ref)
-    return context.change(storage, memory, "pin", lambda m, at: replace(m, status="pinned", updated_at=at))
+    trust.check_vouched(context, memory, "pin")
+    return context.change(
+        storage, memory, "pin", lambda m, at: replace(m.vouched_for(), status="pinned", updated_at=at)
+    )
 
 
 def unpin(context: Context, ref: Ref) -> Memory:

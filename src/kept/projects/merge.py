@@ -146,7 +146,8 @@ def _take(tx: Transaction, memory: Memory) -> tuple[str | None, str]:
         return memory.uid, ""
     if tx.is_erased(memory.fingerprint):
         return None, "erased"
-    twins = [] if memory.is_archived else tx.select(_same(memory), limit=1, oldest_first=True)
+    twins = [] if memory.is_archived else tx.select(_same(memory), limit=BATCH, oldest_first=True)
+    twins = [twin for twin in twins if memory.is_low_trust or not twin.is_low_trust]  # its words count, a tool's do not
     if memory.key is not None and not twins:
         twins = tx.select(replace(ANYWHERE, key=memory.key), limit=1)
     if twins:

@@ -43,17 +43,17 @@ class UpkeepDecision(Struct, frozen=True, kw_only=True):
 def decide(memory: Memory, now: datetime, rules: UpkeepRules) -> UpkeepDecision | None:
     """Whether the quarantine or the shelf life of a live memory has ended, and what follows from that."""
     shelf_life = by_kind(rules.shelf_life_days, memory.kind)
-    has_shelf_life = rules.retention.shelf_life == "all" or (
-        rules.retention.shelf_life == "automatic" and worth.is_automatic(memory)
-    )
+    # What the user said does not fade, nor what was confirmed.
+    is_fading = memory.status == "candidate" and memory.trust != "user" and worth.is_automatic(memory)
+    has_shelf_life = rules.retention.shelf_life == "all" or (rules.retention.shelf_life == "automatic" and is_fading)
     if has_shelf_life and worth.is_over(memory, now, shelf_life):
         return UpkeepDecision(memory=memory, action="expire", reason=f"not used for {shelf_life} days")
     if memory.status != "candidate":
         return None
     if not is_penalised(memory) and worth.days_between(memory.created_at, now) * 24 < rules.quarantine_hours:
         return None
-    # A used candidate is confirmed, also after its quarantine; one that a tool brought never is without a person.
-    if memory.use_count and memory.source.origin != "tool":
+    # A used candidate is confirmed, also after its quarantine; one of low trust never is without a person.
+    if memory.use_count and not memory.is_low_trust:
         return UpkeepDecision(memory=memory, action="confirm", reason="used by another session")
     if is_penalised(memory):
         return None

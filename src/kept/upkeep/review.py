@@ -131,7 +131,7 @@ def _contradictions(memories: Sequence[Memory], conflicts: Sequence[Conflict]) -
 def _authority(memory: Memory) -> tuple[bool, bool, datetime, int]:
     """Which of two is believed: a pinned one, then a person before an agent, then the later word."""
     said_at = max(memory.created_at, memory.verified_at or memory.created_at)
-    return memory.status == "pinned", memory.source.origin == "user", said_at, memory.id
+    return memory.status == "pinned", memory.trust == "user", said_at, memory.id
 
 
 def _repetitions(
@@ -155,7 +155,7 @@ def _repetitions(
 
 def _standing(memory: Memory) -> tuple[bool, bool, int, int, datetime, int]:
     """Which of two that say the same is the one to keep."""
-    is_pinned, is_from_person = memory.status == "pinned", memory.source.origin == "user"
+    is_pinned, is_from_person = memory.status == "pinned", memory.trust == "user"
     return is_pinned, is_from_person, memory.feedback, memory.use_count, memory.created_at, memory.id
 
 

@@ -1,7 +1,8 @@
 """Decide which drafts are worth keeping: hard filters, points, and the echo guard.
 
-Third step of the write path. Rule: what a person or an agent remembers on purpose is kept and confirmed. What a rule, a
-tool or an import brings must show its worth, and starts as a candidate. Every refusal has a code that is counted.
+Third step of the write path. Rule: what a person or an agent remembers on purpose is kept, and confirmed unless it is
+a tool's or a stranger's text. What a rule, a tool or an import brings must show its worth, and starts as a candidate.
+Every refusal has a code that is counted.
 
 The echo guard compares overlapping runs of words (shingles) of a draft with those of the files that a project keeps for
 its agents. A draft is an echo when most of it is in those files; a new thought about an old subject is not.
@@ -12,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from msgspec import Struct
 
 from kept import text
-from kept.model import Draft, Origin, Source, Status
+from kept.model import LOW_TRUST, Draft, Origin, Source, Status
 from kept.tables import Preset
 from kept.text import compiled
 from kept.writing.redact import is_only_redacted
@@ -88,9 +89,10 @@ def admit(draft: Draft, preset: Preset, echoes: "Echoes", *, is_redacted: bool, 
         return Verdict(refusal="too_long", message=sentence)
     if is_redacted and is_only_redacted(draft.content):
         return _refused("only_a_secret")
-    if origin in DELIBERATE:
+    if origin in DELIBERATE and draft.trust not in LOW_TRUST:
         return Verdict(status="pinned" if draft.pin else "confirmed")
-    if origin in BROUGHT_IN or draft.tier == "task":  # a task's notes on its own work are a record, worthy or not
+    # A task's notes on its own work are a record, worthy or not.
+    if origin in (*DELIBERATE, *BROUGHT_IN) or draft.tier == "task":
         return Verdict(status="candidate")
     if is_paused:
         return _refused("paused")

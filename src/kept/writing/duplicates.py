@@ -14,7 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from kept import text
-from kept.model import Memory, Scope
+from kept.model import Memory, Scope, least
 from kept.ports import COMMON_HANDLE, Reader, Transaction, Where
 from kept.writing.check import MAX_FILES, MAX_TAGS
 from kept.writing.clauses import DENIALS, keys_of
@@ -28,8 +28,12 @@ MAX_EVIDENCE = 100  # of each list
 def strengthen(tx: Transaction, twin: Memory, again: Memory, at: datetime) -> Memory:
     """Raise importance by 0.1 (at most 1.0) and count one more use.
 
-    Said on purpose, it confirms a candidate; said with a pin, it pins; new tags and files are added.
+    Said on purpose, it confirms a candidate; said with a pin, it pins; new tags and files are added. What a tool
+    repeats adds nothing but its evidence, and nothing at all to the words of a person or an agent.
     """
+    if again.is_low_trust:
+        noted = replace(twin, trust=least(twin.trust, again.trust), data=_evidence(twin, again))
+        return twin if not twin.is_low_trust or noted == twin else tx.put(noted, "strengthen")
     status = twin.status
     if again.status == "pinned" or (again.status == "confirmed" and status == "candidate"):
         status = again.status
@@ -39,6 +43,7 @@ def strengthen(tx: Transaction, twin: Memory, again: Memory, at: datetime) -> Me
             importance=min(1.0, round(twin.importance + STRENGTHEN_BY, 9)),
             use_count=twin.use_count + 1,
             status=status,
+            trust=again.trust if again.trust == "user" else twin.trust,  # an agent's word raises nothing
             tags=tuple(dict.fromkeys((*twin.tags, *again.tags)))[:MAX_TAGS],
             files=tuple(dict.fromkeys((*twin.files, *again.files)))[:MAX_FILES],
             data=_evidence(twin, again),
@@ -65,7 +70,8 @@ def find_near(draft: Memory, alike: Sequence[Memory]) -> list[Memory]:
         return []
     from rapidfuzz import fuzz
 
-    near = [(fuzz.ratio(draft.content.lower(), other.content.lower()), other) for other in alike]
+    heard = [other for other in alike if draft.is_low_trust or not other.is_low_trust]  # a tool silences nobody
+    near = [(fuzz.ratio(draft.content.lower(), other.content.lower()), other) for other in heard]
     return [memory for ratio, memory in sorted(near, key=lambda pair: -pair[0]) if ratio >= NEAR_RATIO]
 
 
@@ -95,12 +101,16 @@ def attest(tx: Transaction, known: Memory, again: Memory) -> Memory:
 
 
 def find_superseded(reader: Reader, draft: Memory) -> list[Memory]:
-    """The live memories of the same topic, which the draft replaces; a task's note replaces only notes of that task."""
+    """The live memories of the same topic, which the draft replaces; a task's note replaces only notes of that task.
+
+    What a tool said replaces only what a tool said.
+    """
     if draft.topic is None:
         return []
     is_note = draft.tier == "task"
     where = Where(topic=draft.topic, scope=draft.scope, task=draft.source.task if is_note else None)
-    return [old for old in reader.select(where, limit=100) if (old.tier == "task") == is_note]
+    found = [old for old in reader.select(where, limit=100) if (old.tier == "task") == is_note]
+    return [old for old in found if old.is_low_trust or not draft.is_low_trust]
 
 
 def supersede(tx: Transaction, old: Memory, new: Memory, at: datetime) -> Memory:

@@ -24,6 +24,7 @@ from msgspec.structs import asdict, replace
 from kept import text
 from kept.errors import InvalidInput
 from kept.model import (
+    LOW_TRUST,
     TRUST_BY_ORIGIN,
     Conflict,
     Draft,
@@ -138,7 +139,8 @@ def _trust_of(draft: Draft) -> Trust:
 
 def _with_caution(draft: Draft) -> Draft:
     """Marked and believed less, if a tool or a website gives orders in it."""
-    if draft.source is None or draft.source.origin in DELIBERATE or not is_instruction_like(draft.content):
+    is_deliberate = draft.source is None or draft.source.origin in DELIBERATE
+    if (is_deliberate and draft.trust not in LOW_TRUST) or not is_instruction_like(draft.content):
         return draft
     confidence = min(draft.confidence, UNTRUSTED_CONFIDENCE)
     return replace(draft, tags=(*draft.tags, INSTRUCTION_TAG), confidence=confidence)
@@ -225,6 +227,7 @@ def to_memory(ready: Ready, to: Destination) -> Memory:
 def revise(memory: Memory, content: str, tags: Sequence[str] | None, rules: WriteRules, at: datetime) -> Memory:
     """The memory with another text, and other tags if any are given; it counts as verified now.
 
+    It has the trust of whoever revises it: a person's may be more than it was, an agent's never.
     Raises InvalidInput for a text that is too long or cannot be stored.
     """
     tags = memory.tags if tags is None else several(tags)
@@ -234,7 +237,9 @@ def revise(memory: Memory, content: str, tags: Sequence[str] | None, rules: Writ
         raise InvalidInput(sentence)
     fingerprint = text.fingerprint(draft.content)
     revised = replace(memory, content=draft.content, fingerprint=fingerprint, tags=draft.tags)
-    return replace(revised, updated_at=at, last_hit_at=at, verified_at=at)
+    by = TRUST_BY_ORIGIN[rules.source.origin]
+    trust = by if by == "user" else least(memory.trust, by)
+    return replace(revised, trust=trust, updated_at=at, last_hit_at=at, verified_at=at)
 
 
 def _refused(reason: str, message: str, redactions: tuple[Redaction, ...]) -> Receipt:

@@ -82,6 +82,7 @@ def memory_lines(memory: Memory, now: datetime) -> list[Line]:
         ", ".join(memory.files),
         ago(memory.created_at, now),
         state(memory),
+        f"trust: {memory.trust}" if memory.is_low_trust else "",
         f"feedback {memory.feedback:+d}" if memory.feedback else "",
     ]
     return [

@@ -121,7 +121,7 @@ def _clamp(number: int, least: int, most: int) -> int:
 
 
 INSTRUCTION_TAG = "instruction-like"  # set by the write path
-LEAST_CONFIDENCE = 0.35  # of what a tool said
+LEAST_CONFIDENCE = 0.35  # of what a tool or a stranger said
 NO_ROOM = "there was no room for it"
 
 _SHOWN_ORDER = {"global": 0, "project": 1, "session": 2, "task": 3}
@@ -161,7 +161,7 @@ def distrust(memory: Memory) -> str | None:
     """Why a memory must not be put before an agent unasked, or None. It can still be recalled and read."""
     if INSTRUCTION_TAG in memory.tags:
         return "it reads like an instruction, and nobody wrote it on purpose"
-    if memory.source.origin == "tool" and memory.confidence < LEAST_CONFIDENCE:
+    if memory.is_low_trust and memory.confidence < LEAST_CONFIDENCE:
         return "it comes from a tool and has low confidence"
     return None
 
@@ -259,10 +259,10 @@ def _rendered(parts: Sequence[_Part], conflicts: Sequence[Pair], order: Order) -
 def _told(conflicts: Sequence[Pair], refs: set[str], order: Order) -> list[Pair]:
     """The conflicts to warn of, within a quarter of the total: those with both sides in view first, then with one.
 
-    A text that must not be shown does not get in by way of a warning.
+    A text that must not be shown does not get in by way of a warning, and no tool casts doubt on a memory.
     """
     in_view = [pair for pair in conflicts if any(memory.ref in refs for memory in pair)]
-    trusted = [pair for pair in in_view if not any(distrust(memory) for memory in pair)]
+    trusted = [pair for pair in in_view if not any(memory.is_low_trust or distrust(memory) for memory in pair)]
     trusted.sort(key=lambda pair: not all(memory.ref in refs for memory in pair))
     costs = [_cost(conflict_sentence(pair), order) for pair in trusted]
     return [trusted[place] for place in fitting(costs, order.total // 4)]

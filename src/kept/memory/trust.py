@@ -1,0 +1,48 @@
+"""Trust at the facade: drafts that only repeat what a tool said, and who may vouch for such a memory.
+
+Whose words a text is made of, `writing.quotes` finds out. Rule: an agent cannot raise the trust of a text, by storing
+it again or by pinning it; a person can, by any act that accepts it.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from kept.errors import NotAllowed
+from kept.model import Draft, Memory, Source, replace
+from kept.writing.quotes import Quotes
+
+if TYPE_CHECKING:
+    from kept.memory.context import Context
+
+
+def as_heard(context: "Context", drafts: Sequence[Draft]) -> Iterator[Draft]:
+    """The drafts; one that an agent took from a tool result or a pasted text of its session, with the trust of that."""
+    heard: dict[str, Quotes] = {}
+    for draft in drafts:
+        session = _session_of_agent(draft)
+        storage = None if session is None else context.spaces.project()
+        if session is None or storage is None:
+            yield draft
+            continue
+        if session not in heard:
+            with storage.reading() as reader:
+                heard[session] = Quotes(reader.messages(session))
+        yield replace(draft, trust=heard[session].trust_of(draft.content, draft.trust or "agent"))
+
+
+def _session_of_agent(draft: Draft) -> str | None:
+    """The session in which an agent wrote a draft, if it says so. Nothing of the draft has been checked yet."""
+    source = draft.source
+    if not isinstance(source, Source) or source.origin != "agent" or draft.trust not in (None, "agent", "user"):
+        return None
+    return source.session if isinstance(source.session, str) and isinstance(draft.content, str) else None
+
+
+def check_vouched(context: "Context", memory: Memory, verb: str) -> None:
+    """Raise NotAllowed unless the memory is somebody's word, or a person acts, who thereby vouches for it."""
+    if memory.is_low_trust and not context.is_person:
+        origin = "a tool" if memory.trust == "tool" else "an unknown source"
+        raise NotAllowed(
+            f"Memory {memory.ref} quotes {origin}, so an agent may not {verb} it.",
+            hint=f"A person can, with `kept {verb}`.",
+        )
