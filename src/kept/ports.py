@@ -33,7 +33,8 @@ class Where(Struct, frozen=True, kw_only=True):
     """A filter for memories. An empty field matches everything; several values in one field mean "any of them".
 
     `shelf` is live (the default), archive, forgotten, or any. A forgotten memory is only on the shelves
-    `forgotten` and `any`.
+    `forgotten` and `any`. `seen_by` leaves out what other sessions than this one found and nobody promoted: candidates
+    of tier session, except summaries.
     """
 
     shelf: Shelf = "live"
@@ -48,6 +49,7 @@ class Where(Struct, frozen=True, kw_only=True):
     topic: str | None = None
     key: str | None = None
     session: str | None = None
+    seen_by: str | None = None
     task: str | None = None
     narrative: str | None = None
     since: datetime | None = None

@@ -81,11 +81,12 @@ class Profile(Struct, frozen=True, kw_only=True):
 
 
 class Preset(Struct, frozen=True, kw_only=True):
-    """What an automatic memory needs to be stored and promoted (setting `preset`)."""
+    """What an automatic memory needs to be stored and promoted, and who sees it before (setting `preset`)."""
 
-    min_points: int | None  # None: nothing is promoted automatically
+    min_points: int | None  # None: nothing is promoted or confirmed automatically
     min_importance: float
     min_length_chars: int
+    is_open: bool  # other sessions see an unpromoted finding, labelled candidate
 
 
 class Retention(Struct, frozen=True, kw_only=True):
@@ -125,10 +126,10 @@ PROFILES: Mapping[str, Profile] = _frozen(
 )
 PRESETS: Mapping[str, Preset] = _frozen(
     {
-        "conservative": Preset(min_points=4, min_importance=0.4, min_length_chars=50),
-        "balanced": Preset(min_points=3, min_importance=0.25, min_length_chars=30),
-        "aggressive": Preset(min_points=2, min_importance=0.15, min_length_chars=20),
-        "manual": Preset(min_points=None, min_importance=0.25, min_length_chars=30),
+        "conservative": Preset(min_points=4, min_importance=0.4, min_length_chars=50, is_open=False),
+        "balanced": Preset(min_points=3, min_importance=0.25, min_length_chars=30, is_open=True),
+        "aggressive": Preset(min_points=2, min_importance=0.15, min_length_chars=20, is_open=True),
+        "manual": Preset(min_points=None, min_importance=0.25, min_length_chars=30, is_open=False),
     }
 )
 RETENTIONS: Mapping[str, Retention] = _frozen(

@@ -79,7 +79,7 @@ CANDIDATE_SHARE = 0.9
 USES_THAT_SAVE = 3
 FRESH_HOURS = 24  # used or created within: never evicted
 QUARANTINE_PENALTY = 0.8
-AUTOMATIC = ("extraction", "tool", "narrative")  # origins of memories that nobody stored on purpose
+AUTOMATIC = ("conversation", "extraction", "tool", "narrative")  # origins of memories that nobody stored on purpose
 
 
 def decayed_importance(memory: Memory, now: datetime) -> float:
@@ -104,8 +104,14 @@ def worth(memory: Memory, now: datetime, factors: Sequence[str]) -> float:
 
 
 def is_automatic(memory: Memory) -> bool:
-    """Whether a rule, a tool or a narrative stored it, so that its shelf life may end without a question."""
+    """Whether a rule, a tool or a narrative stored it, so that it may fade without a question."""
     return memory.source.origin in AUTOMATIC
+
+
+def is_lasting(memory: Memory) -> bool:
+    """Whether it has no shelf life: the user said it, somebody confirmed or used it, or it is a fix that worked."""
+    is_fix = "error-resolution" in (memory.data or {}).get("signals", ())
+    return memory.trust == "user" or memory.status != "candidate" or memory.use_count > 0 or is_fix
 
 
 def is_over(memory: Memory, now: datetime, shelf_life_days: float) -> bool:

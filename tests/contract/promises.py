@@ -183,6 +183,21 @@ def promise_a_change_to_what_is_not_there_is_refused(bench: Bench) -> None:
 # Selecting ----------------------------------------------------------------------------------------
 
 
+def promise_unpromoted_findings_can_be_left_to_their_own_session(bench: Bench) -> None:
+    storage = bench.open()
+    of_session = {"tier": "session", "status": "candidate", "source": Source(session="s1")}
+    add(storage, "cache finding", **of_session)
+    add(storage, "cache summary", **{**of_session, "kind": "summary"})
+    add(storage, "cache pinned", **{**of_session, "status": "pinned"})
+    add(storage, "cache promoted", **{**of_session, "tier": "project"})
+    add(storage, "cache elsewhere", **{**of_session, "source": Source()})
+    others = {"cache summary", "cache pinned", "cache promoted"}
+    for session, own in (("s1", {"cache finding"}), ("s2", set()), ("", set())):
+        with storage.reading() as reader:
+            assert set(contents(reader.select(Where(seen_by=session)))) == others | own
+        assert set(found(storage, "cache", seen_by=session)) == others | own
+
+
 def promise_select_finds_by_every_field(bench: Bench) -> None:
     storage = bench.open()
     wanted = add(
@@ -218,6 +233,7 @@ def promise_select_finds_by_every_field(bench: Bench) -> None:
             assert reader.select(where) == [wanted], where
             assert reader.count(where) == 1, where
         assert contents(reader.select(Where(until=START + timedelta(days=2)))) == ["other"]
+        assert len(reader.select(Where(seen_by="s2"))) == 2
         assert reader.select(Where(statuses=("pinned",))) == []
         assert reader.select(Where(scope="items")) == [item]
         assert reader.count(ANYWHERE) == 3

@@ -222,7 +222,7 @@ def test_upkeep_is_in_the_journal_and_not_undone_by_accident(memory: kept.Kept, 
 def test_from_candidate_to_archive_restored_forgotten_and_erased(
     tmp_path: Path, clock: FakeClock, retention: str, origin: str
 ) -> None:
-    """A14, A15, C19, C28, C29: what was said on purpose, and all that koshi keeps, leaves by size alone."""
+    """A14, A15, C19, C28, C29: what was used or said on purpose, and all that koshi keeps, leaves by size alone."""
     with open_with(tmp_path, clock, retention=retention, max_memories=5, auto_upkeep=False) as memory:
         ref = automatic(memory, STATEMENT.format(1), origin=origin)
         assert memory.get(ref).status == ("candidate" if origin == "extraction" else "confirmed")
@@ -413,9 +413,11 @@ def test_automatic_upkeep_does_a_little_at_a_time_until_all_is_done(
         storage = memory.context.spaces.ensure_project()
         with storage.writing(stamp()) as tx:
             for number in range(25):
-                tx.add(
-                    a_memory(f"{number} done", space=storage.space, kind="progress", source=Source(origin="tool")), "x"
+                source = Source(origin="tool")
+                one = a_memory(
+                    f"{number} done", space=storage.space, kind="progress", status="candidate", source=source
                 )
+                tx.add(one, "x")
     clock.advance(days=15)
     left, openings = 25, 0
     while left:
@@ -525,7 +527,8 @@ def test_of_many_that_left_at_once_no_word_outlives_its_erasure(
             for number in range(60):
                 content = f"canary{number}bird sings in cage number {number} zulu{number}word"
                 source = Source(origin="tool")
-                tx.add(a_memory(content, space=storage.space, kind="progress", source=source), "remember")
+                one = a_memory(content, space=storage.space, kind="progress", status="candidate", source=source)
+                tx.add(one, "remember")
         clock.advance(days=15)
         with monkeypatch.context() as patch:  # killed before the index was built anew
             patch.setattr(erase, "settle", lambda connection: None)

@@ -141,13 +141,15 @@ class Kept:
         follow: bool = False,
         by: Literal["message", "session"] = "message",
         packed: bool = False,
+        session: str | None = None,
     ) -> Recalled:
         """Find the memories that best match a few key words, with scores and reasons. Any text is a valid query.
 
         `files` are the files at hand: memories about them rank higher. `follow` adds memories that were recalled
         together with the hits before. `scope` "archive" searches archived memories, "sessions" conversations: by
         message, or `by` session, where each comes once. `packed` includes old, compressed sessions and takes longer.
-        Messages have no kinds, tags or files: giving them with "sessions" raises InvalidInput.
+        Messages have no kinds, tags or files: giving them with "sessions" raises InvalidInput. `session` is the one
+        that asks: under the presets `conservative` and `manual` only it sees its findings that nobody promoted.
         """
         from kept.recall import Request
 
@@ -164,6 +166,7 @@ class Kept:
             follow=follow,
             by=by,
             packed=packed,
+            seen_by=self.context.seen_by(session),
         )
         return _read.recall(self.context, request)
 

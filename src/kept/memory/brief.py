@@ -103,6 +103,7 @@ def _situation(context: Context, request: BriefingRequest) -> Situation:
         prompt=well_formed(request.prompt),
         files=tuple(map(well_formed, request.files)),
         session=None if request.session is None else well_formed(request.session),
+        seen_by=context.seen_by(request.session),
         task=None if request.task is None else well_formed(request.task),
         head_tail=request.head_tail,
     )
@@ -275,7 +276,9 @@ def share(
         to=_name(to, "recipient", rules),
         payload=Payload(action=_name(action, "action", rules), context=SharedContext(project_context=given or "")),
     )
-    situation = Situation(agent=context.actor.name, prompt=well_formed(query), files=several(files))
+    situation = Situation(
+        agent=context.actor.name, prompt=well_formed(query), files=several(files), seen_by=context.seen_by(None)
+    )
     gathered = gather(context, situation, storages, now)
     material = gathered.material
     fitting = material.retrieval if situation.prompt.strip() else ()

@@ -278,6 +278,10 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
             paused_sessions=paused,
         )
 
+    def seen_by(self, session: str | None) -> str | None:
+        """Who sees unpromoted findings, for a `Request`: under an open preset every session, else only their own."""
+        return None if PRESETS[self.settings.preset].is_open else session or ""
+
     def is_off(self, session: str | None = None) -> bool:
         """Whether automatic capture and injection are off, in the project or in that session."""
         return not self.settings.auto_memory or self.is_paused(session)

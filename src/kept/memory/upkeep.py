@@ -21,7 +21,7 @@ from kept.model import Memory, Session
 from kept.ports import Reader, Stamp, Storage, Where
 from kept.projects.files import remove_mirror, write_session_index
 from kept.storage.shared import pages_of, random_hex
-from kept.tables import RETENTIONS
+from kept.tables import PRESETS, RETENTIONS
 from kept.upkeep import decisions
 from kept.upkeep.decisions import UpkeepDecision, UpkeepProgress, UpkeepRules
 
@@ -226,6 +226,7 @@ def _upkeep_rules(context: Context) -> decisions.UpkeepRules:
         retention=RETENTIONS[settings.retention],
         shelf_life_days=settings.shelf_life_days,
         quarantine_hours=settings.quarantine_hours,
+        confirms=PRESETS[settings.preset].min_points is not None,
         session_retention_days=settings.session_retention_days,
     )
 

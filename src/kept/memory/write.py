@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
-from kept import ids
+from kept import ids, worth
 from kept.errors import Busy, InvalidInput
 from kept.memory import trust
 from kept.memory.context import BATCH, Context, Memories, Receipts, Ref, global_first
@@ -18,7 +18,8 @@ from kept.model import GLOBAL, Draft, Memory, Receipt, Source, replace, several
 from kept.ports import Scrubbed, Shelf, Stamp, Storage, Transaction
 from kept.projects.files import read_regular
 from kept.storage import scrub
-from kept.writing import pipeline
+from kept.tables import PRESETS
+from kept.writing import admit, pipeline
 from kept.writing.admit import DELIBERATE, SOURCES, Echoes, echoes_of
 
 MAX_SOURCE_BYTES = 256 * 1024  # of a README: beyond that nobody reads it either
@@ -133,12 +134,18 @@ def revise(context: Context, ref: Ref, content: str, tags: Sequence[str] | None 
 
 
 def pin(context: Context, ref: Ref) -> Memory:
-    """Set the status pinned."""
+    """Set the status pinned. A finding of a session that is pinned belongs to the project from then on."""
     storage, memory = context.find_live(ref)
     trust.check_vouched(context, memory, "pin")
-    return context.change(
-        storage, memory, "pin", lambda m, at: replace(m.vouched_for(), status="pinned", updated_at=at)
-    )
+    preset = PRESETS[context.settings.preset]
+
+    def change(memory: Memory, at: datetime) -> Memory:
+        if memory.tier == "session" and worth.is_automatic(memory):
+            memory = replace(memory, data=admit.with_signal(memory.data, "explicit-pin"))
+        memory = replace(memory.vouched_for(), status="pinned", updated_at=at)
+        return admit.promoted(memory, at) if admit.is_worth_promoting(memory, preset) else memory
+
+    return context.change(storage, memory, "pin", change)
 
 
 def unpin(context: Context, ref: Ref) -> Memory:

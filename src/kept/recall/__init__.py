@@ -52,6 +52,7 @@ class Request(Struct, frozen=True, kw_only=True):
     follow: bool = False  # also bring what was recalled together with the hits before
     by: Literal["message", "session"] = "message"  # in scope `sessions`
     packed: bool = False  # in scope `sessions`: also search old ones, which are compressed
+    seen_by: str | None = None  # leave out unpromoted findings of other sessions than this one; None: leave out none
 
     def __post_init__(self) -> None:
         if not isinstance(self.query, str):
@@ -104,4 +105,5 @@ def where_of(request: Request) -> Where:
         tags=request.tags,
         since=request.since,
         until=request.until,
+        seen_by=request.seen_by,
     )

@@ -54,11 +54,16 @@ def matches(memory: Memory, where: Where) -> bool:
         and where.topic in (None, memory.topic)
         and where.key in (None, memory.key)
         and where.session in (None, memory.source.session)
+        and (where.seen_by is None or not _is_unpromoted(memory) or memory.source.session == where.seen_by)
         and where.task in (None, memory.source.task)
         and where.narrative in (None, memory.source.narrative)
         and (where.since is None or memory.created_at >= where.since)
         and (where.until is None or memory.created_at < where.until)
     )
+
+
+def _is_unpromoted(memory: Memory) -> bool:
+    return memory.tier == "session" and memory.status == "candidate" and memory.kind != "summary"
 
 
 def indexes(where: Where) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ class UpkeepRules(Struct, frozen=True, kw_only=True):
     retention: Retention
     shelf_life_days: Mapping[str, int]
     quarantine_hours: int
+    confirms: bool  # whether a candidate that was used is confirmed
     session_retention_days: int
 
 
@@ -43,9 +44,9 @@ class UpkeepDecision(Struct, frozen=True, kw_only=True):
 def decide(memory: Memory, now: datetime, rules: UpkeepRules) -> UpkeepDecision | None:
     """Whether the quarantine or the shelf life of a live memory has ended, and what follows from that."""
     shelf_life = by_kind(rules.shelf_life_days, memory.kind)
-    # What the user said does not fade, nor what was confirmed.
-    is_fading = memory.status == "candidate" and memory.trust != "user" and worth.is_automatic(memory)
-    has_shelf_life = rules.retention.shelf_life == "all" or (rules.retention.shelf_life == "automatic" and is_fading)
+    has_shelf_life = rules.retention.shelf_life == "all" or (
+        rules.retention.shelf_life == "automatic" and worth.is_automatic(memory) and not worth.is_lasting(memory)
+    )
     if has_shelf_life and worth.is_over(memory, now, shelf_life):
         return UpkeepDecision(memory=memory, action="expire", reason=f"not used for {shelf_life} days")
     if memory.status != "candidate":
@@ -53,7 +54,7 @@ def decide(memory: Memory, now: datetime, rules: UpkeepRules) -> UpkeepDecision 
     if not is_penalised(memory) and worth.days_between(memory.created_at, now) * 24 < rules.quarantine_hours:
         return None
     # A used candidate is confirmed, also after its quarantine; one of low trust never is without a person.
-    if memory.use_count and not memory.is_low_trust:
+    if rules.confirms and memory.use_count and not memory.is_low_trust:
         return UpkeepDecision(memory=memory, action="confirm", reason="used by another session")
     if is_penalised(memory):
         return None

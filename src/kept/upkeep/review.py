@@ -206,7 +206,11 @@ def _examine(
     if not found:
         return None
     # A memory that was stored on purpose may be unused, or unspoken of, by chance: archiving it takes both.
-    is_to_go = "stale" in found or len(found) > 1 or ("unused" in found and worth.is_automatic(memory))
+    is_to_go = (
+        "stale" in found
+        or len(found) > 1
+        or ("unused" in found and worth.is_automatic(memory) and memory.trust != "user")
+    )
     return ReviewFinding(
         memory=memory,
         reasons=tuple(found),

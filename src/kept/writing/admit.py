@@ -9,11 +9,13 @@ its agents. A draft is an echo when most of it is in those files; a new thought 
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from typing import Any
 
 from msgspec import Struct
 
 from kept import text
-from kept.model import LOW_TRUST, Draft, Origin, Source, Status
+from kept.model import LOW_TRUST, Draft, Memory, Origin, Source, Status, replace
 from kept.tables import Preset
 from kept.text import compiled
 from kept.writing.redact import is_only_redacted
@@ -141,6 +143,39 @@ def is_promotable(signals: Collection[str], importance: float, length_chars: int
         and importance >= preset.min_importance
         and points(signals, importance) >= preset.min_points
     )
+
+
+def signals_of(memory: Memory) -> tuple[str, ...]:
+    """The signals that speak for a finding: those of extraction, and repetition by sessions and agents."""
+    data = memory.data or {}
+    signals = list(data.get("signals", ()))
+    if len(set(data.get("sessions", ()))) >= 2:
+        signals.append("multi-session")
+    if len(set(data.get("agents", ()))) >= 2:
+        signals.append("multi-agent")
+    return tuple(signals)
+
+
+def with_signal(data: dict[str, Any] | None, signal: str) -> dict[str, Any]:
+    """The data of a finding with one signal more."""
+    known = (data or {}).get("signals", ())
+    return {**(data or {}), "signals": list(dict.fromkeys((*known, signal)))}
+
+
+def is_worth_promoting(memory: Memory, preset: Preset) -> bool:
+    """Whether a finding of a session may become a candidate of the project without being asked for.
+
+    Text of a tool never promotes itself; the user's own words may be short.
+    """
+    if memory.tier != "session" or memory.kind == "summary" or memory.is_low_trust:
+        return False
+    length = max(len(memory.content), preset.min_length_chars if memory.trust == "user" else 0)
+    return is_promotable(signals_of(memory), memory.importance, length, preset)
+
+
+def promoted(memory: Memory, at: datetime) -> Memory:
+    """The finding as a memory of the project."""
+    return replace(memory, tier="project", updated_at=at)
 
 
 def is_chatter(text: str, *, is_users: bool = False) -> bool:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from kept import text
 from kept.model import Memory, Scope, least
 from kept.ports import COMMON_HANDLE, Reader, Transaction, Where
+from kept.worth import AUTOMATIC
 from kept.writing.check import MAX_FILES, MAX_TAGS
 from kept.writing.clauses import DENIALS, keys_of
 
@@ -29,8 +30,12 @@ def strengthen(tx: Transaction, twin: Memory, again: Memory, at: datetime) -> Me
     """Raise importance by 0.1 (at most 1.0) and count one more use.
 
     Said on purpose, it confirms a candidate; said with a pin, it pins; new tags and files are added. What a tool
-    repeats adds nothing but its evidence, and nothing at all to the words of a person or an agent.
+    repeats adds nothing but its evidence, and nothing at all to the words of a person or an agent; a session that has
+    said it before adds nothing.
     """
+    said_in = (twin.source.session, *(twin.data or {}).get("sessions", ()))
+    if again.source.origin in AUTOMATIC and again.source.session is not None and again.source.session in said_in:
+        return twin
     if again.is_low_trust:
         noted = replace(twin, trust=least(twin.trust, again.trust), data=_evidence(twin, again))
         return twin if not twin.is_low_trust or noted == twin else tx.put(noted, "strengthen")
@@ -95,8 +100,11 @@ def _is_respelt(word: str, known: str) -> bool:
 
 
 def attest(tx: Transaction, known: Memory, again: Memory) -> Memory:
-    """Note that somebody said nearly the same: its sessions, agents and signals speak for the known memory, too."""
-    evidence = _evidence(known, again)
+    """Note that somebody said nearly the same: its sessions, agents and signals speak for the known memory, too.
+
+    What a tool repeats says nothing for the words of a person or an agent.
+    """
+    evidence = known.data if again.is_low_trust and not known.is_low_trust else _evidence(known, again)
     return known if evidence == known.data else tx.put(replace(known, data=evidence), "attest")
 
 

@@ -40,6 +40,7 @@ from kept.model import (
 )
 from kept.ports import Transaction, Where
 from kept.tables import IMPORTANCE_BY_KIND, Preset, by_kind
+from kept.worth import AUTOMATIC
 from kept.writing.admit import (
     BROUGHT_IN,
     DELIBERATE,
@@ -48,7 +49,11 @@ from kept.writing.admit import (
     Echoes,
     admit,
     is_instruction_like,
+    is_worth_promoting,
+    promoted,
+    signals_of,
     too_long,
+    with_signal,
 )
 from kept.writing.check import check
 from kept.writing.conflicts import Rival, find_rivals, may_supersede
@@ -83,6 +88,7 @@ class Ready(Struct, frozen=True, kw_only=True, gc=False):
 
     draft: Draft  # with a source and an importance
     status: Status  # of the memory that it becomes
+    preset: Preset
     redactions: tuple[Redaction, ...] = ()
 
     @property
@@ -92,11 +98,8 @@ class Ready(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_unasked(self) -> bool:
-        """Whether it was neither said on purpose nor imported: it comes from a conversation, a tool or a rule.
-
-        Unlike `worth.is_automatic`, this counts the origin `conversation`.
-        """
-        return self.source.origin not in (*DELIBERATE, *BROUGHT_IN)
+        """Whether it was neither said on purpose nor imported: it comes from a conversation, a tool or a rule."""
+        return self.source.origin in AUTOMATIC
 
 
 class Destination(Struct, frozen=True, kw_only=True):
@@ -120,7 +123,9 @@ def prepare(draft: Draft, rules: WriteRules) -> Ready | Receipt:
     verdict = admit(draft, rules.preset, rules.echoes, is_redacted=is_redacted, is_paused=is_paused)
     if verdict.status is None:
         return _refused(verdict.refusal, verdict.message, safe.redactions)
-    return Ready(draft=_with_caution(draft), status=verdict.status, redactions=safe.redactions)
+    if draft.pin and draft.trust == "user" and verdict.status == "candidate":
+        draft = replace(draft, data=with_signal(draft.data, "explicit-pin"))
+    return Ready(draft=_with_caution(draft), status=verdict.status, preset=rules.preset, redactions=safe.redactions)
 
 
 def _completed(draft: Draft) -> Draft:
@@ -163,14 +168,14 @@ def _store_one(tx: Transaction, ready: Ready, memory: Memory, known: Known, at: 
     if ready.source.origin in BROUGHT_IN and tx.is_erased(memory.fingerprint):
         return _refused("erased", REASONS["erased"], ready.redactions)
     if twin := known.twin(memory):
-        return _receipt("strengthened", known.note(strengthen(tx, twin, memory, at)), ready)
+        return _receipt("strengthened", known.note(_corroborated(tx, strengthen(tx, twin, memory, at), ready)), ready)
     superseded = find_superseded(tx, memory)
     alike = [other for other in known.alike(memory) if other not in superseded]
     rivals = find_rivals(tx, memory, alike)
     near = find_near(memory, alike)
     # Two summaries of one story are alike on purpose.
     if near and not rivals and ready.is_unasked and memory.kind != "summary" and says_the_same(memory, near[0]):
-        known.note(attest(tx, near[0], memory))
+        known.note(_corroborated(tx, attest(tx, near[0], memory), ready))
         return _refused("echo", f"Memory {near[0].ref} says nearly the same.", ready.redactions)
     added = known.note(tx.add(memory, "remember"))
     conflicts = [_settle(tx, added, rival, known, at) for rival in rivals]
@@ -187,6 +192,13 @@ def _store_one(tx: Transaction, ready: Ready, memory: Memory, known: Known, at: 
         near=tuple(other.ref for other in near),
         superseded=tuple(old.ref for old in superseded),
     )
+
+
+def _corroborated(tx: Transaction, memory: Memory, ready: Ready) -> Memory:
+    """The memory; a finding that another session has said before is promoted here, since its own may be long over."""
+    if "multi-session" not in signals_of(memory) or not is_worth_promoting(memory, ready.preset):
+        return memory
+    return tx.put(promoted(memory, tx.stamp.at), "promote")
 
 
 def _settle(tx: Transaction, added: Memory, rival: Rival, known: Known, at: datetime) -> Conflict:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from kept import text, worth
 from kept.model import GLOBAL, Entry, LeftOut, Memory, Recalled
-from kept.ports import LIVE, Reader, Where
+from kept.ports import Reader, Where
 from kept.recall import Request
 from kept.recall.briefing.render import Pair
 from kept.recall.pipeline import open_conflicts, pinned
@@ -38,13 +38,20 @@ class Situation(Struct, frozen=True, kw_only=True):
     prompt: str = ""
     files: tuple[str, ...] = ()
     session: str | None = None
+    seen_by: str | None = None  # as in a `Request`
     task: str | None = None
     head_tail: int = 0
 
 
 def question_of(situation: Situation) -> Request:
     """The question whose answer goes into the section `retrieval`."""
-    return Request(query=situation.prompt, limit=MOST_RECALLED, exact_top=EXACT_TOP, files=situation.files)
+    return Request(
+        query=situation.prompt,
+        limit=MOST_RECALLED,
+        exact_top=EXACT_TOP,
+        files=situation.files,
+        seen_by=situation.seen_by,
+    )
 
 
 class Material(Struct, frozen=True, kw_only=True):
@@ -67,7 +74,7 @@ def collect(
         retrieval = list(_fitting_the_prompt(recalled, situation, left_out))
     else:
         retrieval = _worthiest(readers, situation, settings, now)
-    retrieval += _about_files(situation.files, readers)
+    retrieval += _about_files(situation, readers)
     retrieval += _of_task(situation.task, readers)
     sections = {
         "always": [Entry(memory=memory, why="pinned") for memory in pinned(readers)],
@@ -126,20 +133,20 @@ def _worthiest(readers: Sequence[Reader], situation: Situation, settings: Settin
         own = by_kind(settings.kind_weights, memory.kind) * file_affinity(memory, situation.files)
         return own * prod(factor(memory, now) for factor in factors)
 
-    newest = [memory for reader in readers for memory in reader.select(LIVE, limit=NEWEST)]
+    newest = [memory for reader in readers for memory in reader.select(Where(seen_by=situation.seen_by), limit=NEWEST)]
     usual = [memory for memory in newest if memory.kind != "summary" and not _out_of_place(memory, situation)]
     ranked = sorted(usual, key=lambda memory: (-weight(memory), memory.uid))
     return [Entry(memory=memory, why="important and recent") for memory in ranked[:MOST_OF_A_TIER]]
 
 
-def _about_files(files: Sequence[str], readers: Sequence[Reader]) -> list[Entry]:
+def _about_files(situation: Situation, readers: Sequence[Reader]) -> list[Entry]:
     """Memories about the files at hand, whatever the prompt is."""
     found: dict[str, Entry] = {}
     for reader in readers:
-        for file in files:
+        for file in situation.files:
             # Paths are indexed by their words; the longest one leads to few memories.
             longest = max(text.words(file), key=len, default="")
-            where = Where(files=(file,), tiers=("session", "project", "global"))
+            where = Where(files=(file,), tiers=("session", "project", "global"), seen_by=situation.seen_by)
             for hit in reader.search([longest], where, limit=MOST_ABOUT_FILES, newest=True) if longest else ():
                 if hit.memory.kind != "summary":
                     found.setdefault(hit.memory.uid, Entry(memory=hit.memory, why=f"about {file}"))

@@ -290,6 +290,8 @@ _SHELVES = {
 _SCOPES = {None: "true", "memory": "m.scope = 'memory'", "items": "m.scope = 'items'", "sources": "m.scope = 'sources'"}
 _STATUSES = {name: f"m.status = '{name}'" for name in ("candidate", "confirmed", "pinned", "archived")}
 
+_UNPROMOTED = "m.tier = 'session' and m.status = 'candidate' and m.kind <> 'summary'"
+
 
 def clauses(where: Where) -> tuple[list[str], list[Any]]:
     """The conditions and their values; the first two are `true` if shelf and scope don't matter."""
@@ -319,6 +321,9 @@ def clauses(where: Where) -> tuple[list[str], list[Any]]:
     equals("m.topic", where.topic)
     equals("m.key", where.key)
     equals("m.session_id", where.session)
+    if where.seen_by is not None:
+        found.append(f"not ({_UNPROMOTED} and m.session_id is not ?)")
+        values.append(where.seen_by)
     equals("m.task_id", where.task)
     equals("m.narrative_id", where.narrative)
     equals("m.created_at", microseconds(where.since), ">=")
