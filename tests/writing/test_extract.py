@@ -1,12 +1,13 @@
 """What is kept of a conversation, and what is not."""
 
 import time
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kept.model import Draft, Message
+from kept.model import Draft, Message, replace
 from kept.writing.extraction import Extracted, extract
 from kept.writing.extraction.failures import error_message, signature_of
 from tests.writing.conversation import CONVERSATION, PLANTED, REVIEWED, Planted
@@ -56,7 +57,7 @@ def kept_of_assistant(content: str) -> list[tuple[str, str]]:
 
 
 def test_every_planted_fact_of_the_conversation_is_kept() -> None:
-    """C31, A13: decisions, corrections, preferences, warnings, errors with their resolution, changes, progress."""
+    """C31, A13: decisions, corrections, preferences, warnings, findings, errors with their resolution."""
     assert len(CONVERSATION) == 200
     missed = [planted for planted in PLANTED if not any(covers(each.draft, planted) for each in EXTRACTED)]
     assert missed == []
@@ -94,7 +95,7 @@ def test_only_the_users_decisions_corrections_and_preferences_carry_user_intent(
         if "user-intent" in each.signals:
             assert by_id[each.message_id].role == "user"
             assert each.draft.kind in ("decision", "preference", "fact")
-        assert ("error-resolution" in each.signals) == (each.draft.kind == "error")
+        assert ("error-resolution" in each.signals) == ("fix" in each.draft.tags)
 
 
 def test_a_draft_says_who_spoke_and_how_sure_it_is() -> None:
@@ -185,33 +186,44 @@ def test_chatter_requests_questions_and_foreign_words_are_not_kept(said: str) ->
 @pytest.mark.parametrize(
     ("said", "kind", "content"),
     [
-        ("It turns out that the cache key misses the locale.", "discovery", "The cache key misses the locale."),
-        ("The root cause is a stale lock file.", "discovery", "The root cause is a stale lock file."),
         (
-            "I went with a partial index instead of a trigger, because writes stay cheap.",
-            "decision",
-            "I went with a partial index instead of a trigger, because writes stay cheap.",
-        ),
-        (
-            "The migration must not run while the worker is up.",
-            "warning",
-            "The migration must not run while the worker is up.",
-        ),
-        ("I've added pagination to the audit log.", "progress", "Added pagination to the audit log."),
-        ("- **Fixed** the rounding in `vat.ts`", "progress", "Fixed the rounding in vat.ts."),
-        (
-            "## Findings\n### Sessions\n- The table has no index on user_id.",
+            "It turns out that `cacheKey` misses the locale, so /de and /fr share one entry.",
             "discovery",
-            "Sessions: The table has no index on user_id.",
+            "`cacheKey` misses the locale, so /de and /fr share one entry.",
         ),
         (
-            "Notes:\n- nothing new\n\nDecisions:\n- Invoices are stored as PDF/A-3 in the archive.",
+            "The root cause is a stale lock file that the worker never removes.",
+            "discovery",
+            "The root cause is a stale lock file that the worker never removes.",
+        ),
+        (
+            "I went with a partial index instead of a trigger, because writes stay cheap.",
             "decision",
-            "Invoices are stored as PDF/A-3 in the archive.",
+            "I went with a partial index instead of a trigger, because writes stay cheap.",
+        ),
+        (
+            "The build has to be run inside `assets/`, since its entry point is relative.",
+            "discovery",
+            "The build has to be run inside `assets/`, since its entry point is relative.",
+        ),
+        (
+            "- **nu vendor autoload** runs *after* `--config`, so it clobbers the prompt. Let me fix that.",
+            "discovery",
+            "Nu vendor autoload runs after `--config`, so it clobbers the prompt.",
+        ),
+        (
+            "Great! Palette values are resolved in [palette.go](src/color/palette.go), before `ToAnsi` is called.",
+            "architecture",
+            "Palette values are resolved in palette.go, before `ToAnsi` is called.",
+        ),
+        (
+            "`SupportedOnHost` claims darwin, but no CI job runs there: that is still open.",
+            "progress",
+            "`SupportedOnHost` claims darwin, but no CI job runs there: that is still open.",
         ),
     ],
 )
-def test_what_an_assistant_found_decided_and_did_is_kept(said: str, kind: str, content: str) -> None:
+def test_what_an_agent_found_is_kept_if_it_names_code_and_says_why(said: str, kind: str, content: str) -> None:
     assert kept_of_assistant(said) == [(kind, content)]
 
 
@@ -228,11 +240,16 @@ def test_what_an_assistant_found_decided_and_did_is_kept(said: str, kind: str, c
             "Would you like me to commit?",
         ),
         *("I think the problem is in the cache.", "The issue might be the locale.", "I could also fix the other test."),
-        "The README says that codes must never be sent by e-mail.",
         "The function takes two arguments and returns a promise.",
+        "I've added pagination to the audit log.",
+        "- **Fixed** the rounding in `vat.ts`",
+        "Updated `src/api/vat.ts` to use `roundHalfEven` instead of `toFixed`.",
+        "`src/vat.ts` probably fails because `rate` is undefined outside the EU.",
+        "All 49 tests in `tests/vat.spec.ts` pass, because `rate` has a default.",
+        "Want me to wire `rateOf` into `vat.ts`, so that it does not fail?",
     ],
 )
-def test_plans_guesses_and_politeness_of_an_assistant_are_not_kept(said: str) -> None:
+def test_plans_guesses_reports_and_politeness_of_an_assistant_are_not_kept(said: str) -> None:
     assert kept_of_assistant(said) == []
 
 
@@ -241,10 +258,110 @@ def test_an_assistant_that_used_no_tool_has_found_nothing() -> None:
     assert kept(user("how do I bake bread?"), assistant(advice)) == []
 
 
-def test_progress_is_what_is_said_at_the_end_of_a_turn() -> None:
-    said = assistant("I've added pagination to the audit log.")
-    assert kept(*ran("ls", ""), said, *ran("ls", "")) == []
-    assert kept(*ran("ls", ""), said, user("thanks")) == [("progress", "Added pagination to the audit log.")]
+def test_of_a_long_report_only_the_best_passages_are_kept() -> None:
+    """Ranked by evidence, not by place: the ones with the most reasons, each subject once."""
+    weak = [f"`helper{number}` needs an argument named option{number}." for number in range(20)]
+    strong = "The root cause: `readConfig` never sees KEPT_HOME, because `loadEnv` runs after it."
+    found = kept_of_assistant("\n".join(f"- {line}" for line in [*weak, strong]))
+    assert len(found) <= 3
+    assert ("discovery", strong) in found
+
+
+def test_what_was_said_once_is_not_kept_again_in_other_words() -> None:
+    first = "`loadEnv` runs after `readConfig`, so KEPT_HOME is never seen there."
+    again = "As said, KEPT_HOME is not seen by `readConfig`, because `loadEnv` runs after it."
+    found = kept(*ran("ls", ""), assistant(first), user("go on"), assistant(again))
+    assert len(found) == 1
+
+
+def test_a_draft_names_the_rules_that_chose_it() -> None:
+    (found,) = extract([user("use pnpm, not npm")])
+    assert (found.draft.data or {})["rules"] == ["correction"]
+
+
+def test_a_draft_is_tagged_with_the_names_in_it() -> None:
+    (found,) = extract([user("never call resetStore() in src/db/pool.ts")])
+    assert set(found.draft.tags) >= {"src/db/pool.ts"}
+
+
+def test_a_day_is_kept_as_a_date() -> None:
+    """A12: a statement has to be understood on another day."""
+    at = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    said = Message(id="u", role="user", content="We decided yesterday to use Postgres as of today.", at=at)
+    assert kept(said) == [("decision", "We decided on 2026-02-28 to use Postgres as of 2026-03-01.")]
+
+
+def test_the_decisions_of_a_plan_are_kept_and_not_its_steps() -> None:
+    steps = "\n".join(f"{number}. Open the file and add the next part of the function here." for number in range(40))
+    decisions = "- **Format**: Markdown, not JSON\n- **Retries**: none, a failed job stays failed"
+    plan = f"Implement the following plan:\n\n# Plan\n\n## Design decisions\n\n{decisions}\n\n## Steps\n\n{steps}"
+    assert kept(user(plan)) == [
+        ("decision", "Format: Markdown, not JSON."),
+        ("decision", "Retries: none, a failed job stays failed."),
+    ]
+
+
+def test_the_bullets_of_a_hosts_summary_are_notes() -> None:
+    summary = (
+        "This session is being continued from a previous conversation that ran out of context.\n\n"
+        "4. Errors and fixes:\n   - `priv/static/assets/` is gitignored, so new files must be force-added\n"
+        "6. All user messages:\n   - continue\n"
+    )
+    (found,) = extract([Message(id="s", role="summary", content=summary)])
+    assert found.draft.content == "`priv/static/assets/` is gitignored, so new files must be force-added."
+    assert found.draft.trust == "agent"
+
+
+def test_a_request_that_was_interrupted_is_an_open_end() -> None:
+    asked = user("make the git url visible at the top of the report")
+    interrupted = user("[Request interrupted by user for tool use]")
+    (found,) = extract([asked, *ran("ls", ""), interrupted])
+    assert found.draft.content == "Not finished: Make the git url visible at the top of the report."
+    assert (found.draft.kind, found.draft.tags) == ("progress", ("open",))
+    assert extract([asked, *ran("ls", ""), interrupted, user("never mind"), assistant("Ok.")]) == []
+
+
+def test_a_prompt_that_an_agent_wrote_is_not_the_users_word() -> None:
+    """C8: a sub-agent is told what to do by another agent."""
+    assert extract([Message(id="u", role="user", content="Always use tabs, never spaces.", trust="agent")]) == []
+
+
+# Commands
+
+
+def test_a_command_that_worked_twice_is_kept_with_its_folder() -> None:
+    build = ran("cd frontend && bun run css:build", "done")
+    found = extract([*ran("bun run test", "3 passed"), *ran("bun run test", "3 passed"), *build, *build])
+    assert [(each.draft.kind, each.draft.content) for each in found] == [
+        ("convention", "Run the tests with `bun run test`."),
+        ("convention", "Build with `bun run css:build` (in frontend)."),
+    ]
+    assert all("command" in each.draft.tags and each.draft.topic for each in found)
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        ran("bun run test", "3 passed"),
+        [*ran("make test", "1 failed"), *ran("make test", "1 failed")],
+        [*ran("pytest tests/test_a.py", "1 passed"), *ran("pytest tests/test_a.py", "1 passed")],
+        [*ran("git push", "ok"), *ran("git push", "ok")],
+        [*ran("cat build.log", "ok"), *ran("cat build.log", "ok")],
+    ],
+    ids=["once", "failing", "for one file", "git", "only looked at"],
+)
+def test_other_commands_are_not_kept(messages: list[Message]) -> None:
+    assert extract(messages) == []
+
+
+def test_the_projects_own_program_is_kept_with_its_sub_commands() -> None:
+    calls = [message for sub in ("ready", "show", "close", "sync") for message in ran(f"bd {sub}", "ok")]
+    assert kept(*calls) == [
+        ("convention", "The project uses the program `bd`: `bd ready`, `bd show`, `bd close`, `bd sync`.")
+    ]
+
+
+# References
 
 
 def test_a_word_that_points_back_is_kept_with_what_it_points_to() -> None:
@@ -336,27 +453,63 @@ def test_two_runs_of_one_error_have_one_signature() -> None:
 FAILING = ran(
     "pytest tests/test_vat.py -q", "E   ValueError: rate is None\nFAILED tests/test_vat.py::test_vat\n1 failed"
 )
+FAILING_WITH_A_NAME = ran("pytest tests/test_vat.py -q", "db.TimeoutError: no answer from 10.0.0.3\n1 failed")
 PASSING = ran("pytest tests/test_vat.py -q", "1 passed in 0.10s")
 FIX = edited("/home/mk/app/src/vat.py", "rate = rate or 0", "rate = rate")
 
 
 def test_an_error_is_kept_with_what_made_it_go_away() -> None:
-    """C31: the signature, the place, the change, and why."""
+    """C31: the message in the tool's words; the change and the reason in the agent's."""
     why = assistant("The rate is missing for customers outside the EU. I'll default it to zero.")
-    (found,) = extract([*FAILING, why, *FIX, *PASSING])
-    assert found.draft.kind == "error"
-    assert found.draft.content == (
-        "Error ValueError: rate is None in `pytest tests/test_vat.py -q`: fixed by changing src/vat.py. "
+    failed, fixed = extract([*FAILING_WITH_A_NAME, why, *FIX, *PASSING])
+    assert failed.draft.content == "`pytest tests/test_vat.py -q` failed: db.TimeoutError: no answer from 10.0.0.3."
+    assert fixed.draft.content == (
+        "`pytest tests/test_vat.py -q` failed until src/vat.py changed: `rate = rate or 0`. "
         "The rate is missing for customers outside the EU."
     )
-    assert found.draft.files == ("src/vat.py",)
-    assert found.draft.data == {"signature": "ValueError: rate is None"}
-    assert found.signals == ("error-resolution",)
+    for found in (failed, fixed):
+        assert found.draft.kind == "error"
+        assert found.draft.files == ("src/vat.py",)
+        assert (found.draft.data or {})["signature"] == "db.TimeoutError: no answer from <n>"
+    assert (failed.draft.trust, fixed.draft.trust) == ("tool", "agent")
+    assert (failed.signals, fixed.signals) == ((), ("error-resolution",))
+
+
+def test_an_error_that_its_fix_names_is_not_kept_apart() -> None:
+    why = assistant("The rate is None, because customers outside the EU have no country.")
+    (found,) = extract([*FAILING, why, *FIX, *PASSING])
+    assert found.draft.content.endswith("The rate is None, because customers outside the EU have no country.")
+    assert (found.draft.data or {})["signature"] == "ValueError: rate is None"
 
 
 def test_an_error_may_be_resolved_by_a_command() -> None:
     messages = [*FAILING, *ran("pip install tzdata", "Successfully installed tzdata-2026.1"), *PASSING]
-    assert "fixed by running `pip install tzdata`." in extract(messages)[0].draft.content
+    assert extract(messages)[-1].draft.content == (
+        "`pytest tests/test_vat.py -q` failed until `pip install tzdata` was run."
+    )
+
+
+def test_an_error_may_be_resolved_by_calling_the_program_another_way() -> None:
+    failed = ran("tool git pr", "error: either --session or --path must be provided")
+    assert kept(*failed, *ran("tool git pr --path .", "created")) == [
+        ("error", "`tool git pr --path .` works, `tool git pr` does not.")
+    ]
+
+
+def test_a_command_that_merely_ran_in_between_resolved_nothing() -> None:
+    assert extract([*FAILING, *ran("make docs", "written"), *PASSING]) == []
+
+
+def test_a_rejected_commit_is_a_failure() -> None:
+    call, result = ran("git commit -m wip", "lint-staged: eslint found problems")
+    rejected = [call, replace(result, is_error=True)]
+    why = assistant("The hook rejects `console.log`, because eslint forbids it.")
+    fix = edited("/home/mk/app/src/vat.py", "log.info(rate)", "console.log(rate)")
+    (found,) = extract([*rejected, why, *fix, *ran("git commit -m wip", "[main 3bb8701] wip")])
+    assert found.draft.content == (
+        "`git commit -m wip` failed until src/vat.py changed: `log.info(rate)`. "
+        "The hook rejects `console.log`, because eslint forbids it."
+    )
 
 
 def test_a_wider_run_that_passes_resolves_an_error_and_a_narrower_one_does_not() -> None:
@@ -366,13 +519,11 @@ def test_a_wider_run_that_passes_resolves_an_error_and_a_narrower_one_does_not()
 
 def test_each_error_of_a_chain_gets_its_own_change() -> None:
     second = ran("pytest tests/test_vat.py -q", "E   KeyError: 'country'\n1 failed")
-    other_fix = edited("/home/mk/app/src/country.py", "new = 1", "old = 1")
+    other_fix = edited("/home/mk/app/src/country.py", "country = 1", "old = 1")
     errors = [each.draft.content for each in extract([*FAILING, *FIX, *second, *other_fix, *PASSING])]
     assert len(errors) == 2
-    assert "rate is None" in errors[0]
     assert "src/vat.py" in errors[0]
     assert "country.py" not in errors[0]
-    assert "KeyError" in errors[1]
     assert "src/country.py" in errors[1]
 
 
@@ -403,23 +554,11 @@ def test_nothing_is_kept_of_tool_output_alone() -> None:
 # Changes of files
 
 
-def test_a_file_counts_once_however_often_it_was_edited() -> None:
-    body = "".join(f"x{number} = {number}\n" for number in range(12))
-    messages = [
-        *edited("/home/mk/app/src/vat.py", f"def vat_of(order):\n    return 1\n{body}"),
-        *edited("/home/mk/app/src/vat.py", "def rate_of(country):\n    return 0", "pass"),
-        *edited("/home/mk/app/src/web/page.py", "title = 1", "title = 2"),
-    ]
-    assert kept(*messages) == [("file_change", "Wrote src/vat.py: vat_of, rate_of.")]
-    assert extract(messages)[0].signals == ()
-    assert extract(messages)[0].draft.confidence <= 0.5
-
-
-@pytest.mark.parametrize(
-    "path", ["/home/mk/app/pnpm-lock.yaml", "/home/mk/.claude/plans/x.md", "/home/mk/app/tests/test_a.py"]
-)
-def test_lock_files_plans_and_tests_are_not_changes_worth_keeping(path: str) -> None:
-    assert kept(*edited(path, "def test_a():\n" + "    x = 1\n    y = 2\n" * 10)) == []
+def test_edits_and_commits_are_not_kept_because_git_has_them() -> None:
+    body = "def vat_of(order):\n    return 1\n" + "".join(f"x{number} = {number}\n" for number in range(12))
+    commit = "git add -A && git commit -m 'feat: add VAT rates (HRB-12)'"
+    messages = [*edited("/home/mk/app/src/vat.py", body), *ran(commit, "[main 3bb8701] feat: add VAT rates")]
+    assert extract(messages) == []
 
 
 def test_a_patch_that_writes_no_file_leaves_nothing_to_keep() -> None:
@@ -438,28 +577,18 @@ def test_a_patch_that_writes_no_file_leaves_nothing_to_keep() -> None:
     ids=["str_replace_editor", "MultiEdit", "apply_patch in a shell", "apply_patch"],
 )
 def test_the_editing_tools_of_every_agent_are_read(input: dict[str, object]) -> None:
-    body = "\n".join(["def total_of(order):", *(f"    line_{number} = {number}" for number in range(12))])
-    patch = "\n".join(f"+{line}" for line in body.split("\n"))
-
     def filled(value: object) -> object:
         if isinstance(value, str):
-            return value.replace("BODY", patch if "Patch" in value else body)
+            return value.replace("BODY", "+rate = rate or 0" if "Patch" in value else "rate = rate or 0")
         if isinstance(value, list):
             return [filled(each) for each in value]
         return {key: filled(each) for key, each in value.items()} if isinstance(value, dict) else value
 
     call = Message(id="e", role="tool_call", name="edit", input={key: filled(value) for key, value in input.items()})
-    (found,) = extract([call])
+    done = Message(id="r", role="tool_result", content="ok")
+    (found,) = extract([*FAILING, call, done, *PASSING])
     assert found.draft.files == ("src/a.py",)
-    assert "total_of" in found.draft.content
-
-
-def test_a_commit_is_progress_in_the_words_of_its_subject() -> None:
-    commit = "git add -A && git commit -m \"$(cat <<'EOF'\nfeat: add VAT rates (HRB-12)\n\nlong body\nEOF\n)\""
-    assert kept(*ran(commit, "[main 3bb8701] feat: add VAT rates\n 2 files changed")) == [
-        ("progress", "Committed: feat: add VAT rates (HRB-12).")
-    ]
-    assert kept(*ran(commit, "nothing to commit, working tree clean")) == []
+    assert "`rate = rate or 0`" in found.draft.content
 
 
 # Any text

@@ -1,56 +1,58 @@
 """Find statements worth keeping in a conversation: messages in, drafts out. Call `extract` and `summarize`.
 
-First step of the write path for everything that nobody stored on purpose. Rules, no model: decisions, corrections,
-preferences, warnings, discoveries and progress by the words of a sentence (`rules`, `statements`); errors by the run
-that ended them (`failures`); file changes by the text that was written (`edits`). Rule: one draft is one statement that
-can be understood alone, in its speaker's words; a summary says nothing that nobody said. Tool output is never a
-statement. A miss costs little; a memory full of chatter is worth nothing.
+First step of the write path for everything that nobody stored on purpose. Rules, no model. The user's own words come
+first (`rules`, `statements`); of what an agent writes, the passages with the most evidence (`evidence`); then errors
+with what fixed them (`failures`), commands that work (`commands`), and the bullets of a host's summary. Rule: one draft
+is one statement that can be understood alone, in its speaker's words, with the names of the rules that chose it. Tool
+output is never a statement. A miss costs little; a memory full of chatter is worth nothing.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from itertools import zip_longest
 from typing import Any
 
 from msgspec import Struct
 
 from kept import text
-from kept.model import Draft, Message, Origin, Source
+from kept.model import Draft, Message, Origin, Source, Trust
 from kept.tables import IMPORTANCE_BY_KIND, by_kind
-from kept.text import compiled
-from kept.writing.admit import is_chatter
-from kept.writing.extraction.edits import Edits, edits_in
-from kept.writing.extraction.failures import Failure, Failures, command_in
-from kept.writing.extraction.rules import SentenceRule, Speaker, explains, rule_for
-from kept.writing.extraction.statements import (
-    Sentence,
-    continues,
-    finished,
-    own_words,
-    points_back,
-    sentences,
-    statement,
-)
-from kept.writing.quotes import own_words_in
+from kept.writing.extraction import evidence
+from kept.writing.extraction.commands import Commands
+from kept.writing.extraction.edits import MAX_FILES, Edits, edits_in
+from kept.writing.extraction.evidence import Judged, judge, names_in
+from kept.writing.extraction.failures import Failure, Failures, command_in, is_telling
+from kept.writing.extraction.gist import Gist, Told
+from kept.writing.extraction.passages import INTERRUPTED, Passage, noted_passages, passages
+from kept.writing.extraction.resolutions import fix_of
+from kept.writing.extraction.rules import SentenceRule, lowered, rule_for, rules
+from kept.writing.extraction.statements import continues, dated, finished, own_words, points_back, statement
+from kept.writing.extraction.summaries import summary_of
+from kept.writing.quotes import DOCUMENT_CHARS
 
 MAX_CHARS = 500
-MAX_FILES = 5
-MAX_REPORTED = 6  # statements of one closing report; later ones repeat them or add details
+MAX_PER_TURN = 2  # statements of an agent between two of the user's: the best; the others repeat them
+MESSAGES_PER_MORE = 8  # one more for each so many messages of the agent in a turn: it worked long without the user
+MAX_PER_SESSION = 30
+MAX_OF_A_SUMMARY = 8
+MAX_OF_A_PLAN = 10
+MAX_OPEN = 3
+MAX_TAGS = 5
+MAX_TAG_CHARS = 40
+OPEN_TURNS = 2  # at the end of a session, whose open ends are still open
 
 # How sure we are that a draft says what was meant, and how much of its kind's importance it gets.
-CONFIDENCE: dict[Speaker, float] = {"user": 0.9, "assistant": 0.6}
-SHARE: dict[Speaker, float] = {"user": 1.0, "assistant": 0.8}
+USER_CONFIDENCE = 0.9
+AGENT_CONFIDENCE = 0.6
 RESOLUTION_CONFIDENCE = 0.7
-CHANGE_CONFIDENCE = 0.5  # that a file was written says nothing about its worth
-CHANGE_IMPORTANCE = 0.4
+AGENT_SHARE = 0.8
+SHARE_PER_POINT = 0.03  # above the threshold: more evidence, more importance
 USER_WARNING_IMPORTANCE = 0.8
 
 USER_INTENT = "user-intent"
 ERROR_RESOLUTION = "error-resolution"
-
-# `git commit -m "subject"`, also with a here-document, and its answer: `[main 3bb8701] subject`.
-_COMMIT = r"git commit\b[^\n]{0,80}? -m (?:\"\$\(cat <<-?'?\w{1,10}'?\n)?[\"']?([^\n\"']{8,200})"
-_COMMITTED = r"(?m)^\[[\w./ ()-]{1,80} [0-9a-f]{7,40}\] "
+OPEN = "open"
+COMMAND = "command"
+FIX = "fix"
 
 
 class Extracted(Struct, frozen=True):
@@ -61,8 +63,20 @@ class Extracted(Struct, frozen=True):
     signals: tuple[str, ...] = ()
 
 
+class _Found(Struct, frozen=True):
+    """A passage of an agent that could be kept: where it stands, and what it is worth."""
+
+    judged: Judged
+    message: Message
+    turn: int
+    place: int  # in the order of reading
+    kind: str
+    gist: Gist
+    tags: tuple[str, ...] = ()
+
+
 def extract(messages: Sequence[Message]) -> list[Extracted]:
-    """C31, A13: what these messages say that is worth keeping, in their order, each statement once."""
+    """C31, A13: what these messages say that is worth keeping, each statement once."""
     found: dict[str, Extracted] = {}
     for each in _Conversation(messages).read():
         found.setdefault(text.fingerprint(each.draft.content), each)
@@ -76,118 +90,269 @@ class _Conversation:
         self._messages = messages
         self._edits = Edits(messages)
         self._failures = Failures()
+        self._commands = Commands()
         self._calls: deque[Message] = deque()  # tool calls whose result has not come yet
         self._has_acted = False  # an assistant that used no tool has observed nothing: it only talks
         self._question = ""  # the last one asked: what "let's not do that" answers
+        self._turn = 0
+        self._spoken: Counter[int] = Counter()  # messages of the agent by turn
+        self._found: list[_Found] = []
+        self._told = Told()  # what was kept so far
+        self._request: tuple[Message, str] | None = None  # the user's last one, until it is answered
+        self._is_interrupted = False  # the work on it
+        self._last_ran: Message | None = None
 
     def read(self) -> Iterator[Extracted]:
-        for message, following in zip_longest(self._messages, self._messages[1:]):
-            if message.role == "user" and message.trust != "user":
-                self._calls.clear()  # the prompt of a sub-agent: its writer is not the user
-            elif message.role == "user":
+        for message in self._messages:
+            if message.role == "user":
                 yield from self._read_user(message)
             elif message.role == "assistant":
-                is_final = following is None or following.role == "user"
-                yield from self._read_assistant(message, is_final=is_final)
+                self._read_assistant(message)
+            elif message.role == "summary":
+                self._read_summary(message)
             elif message.role == "tool_call":
                 self._read_call(message)
             elif message.role == "tool_result":
                 yield from self._read_result(message)
-        for change in self._edits.significant():
-            importance, confidence = CHANGE_IMPORTANCE, CHANGE_CONFIDENCE
-            files = (change.path,)
-            yield _extracted(change.message, change.sentence, "file_change", importance, confidence, files=files)
+        for each in self._best():
+            yield self._reported(each)
+        yield from self._unfinished()
+        yield from self._working_commands()
+
+    # ---- the user ----
 
     def _read_user(self, message: Message) -> Iterator[Extracted]:
         self._calls.clear()
-        spoken = sentences(message.content, may_be_pasted=True)
-        yield from self._statements(message, spoken, "user")
-        self._question = _last_question(spoken)
+        if message.trust != "user":  # an agent wrote it, to a sub-agent, or nobody knows who
+            return
+        if message.content.lstrip().lower().startswith(INTERRUPTED):
+            self._is_interrupted = True
+            return
+        read = passages(message.content, is_long_pasted=True)
+        if not read:
+            return
+        self._turn += 1
+        self._request, self._is_interrupted = (message, read[0].text), False
+        if len(message.content) > DOCUMENT_CHARS and rules()["handover"].fits(lowered(read[0].text)):
+            yield from self._plan(message, passages(message.content)[1:])
+            return
+        for passage in read:
+            yield from self._statements(message, passage)
+        self._question = _last_question(read)
 
-    def _read_assistant(self, message: Message, *, is_final: bool) -> Iterator[Extracted]:
+    def _statements(self, message: Message, passage: Passage) -> Iterator[Extracted]:
+        before = ""
+        is_told = False  # the sentence went along with the one before
+        for number, sentence in enumerate(passage.sentences):
+            rule = None if is_told else rule_for(sentence)
+            is_told = False
+            content = statement(sentence, before, self._question, by_user=True) if rule else ""
+            before = sentence
+            if rule is None or not content:
+                continue
+            following = passage.sentences[number + 1 : number + 2]
+            if following and continues(sentence, following[0]):
+                longer = f"{content} {finished(following[0])}"
+                is_told = len(longer) <= MAX_CHARS
+                content = longer if is_told else content
+            if len(content) <= MAX_CHARS:
+                yield self._stated(message, content, rule)
+
+    def _stated(self, message: Message, content: str, rule: SentenceRule) -> Extracted:
+        content = dated(content, message.at)
+        self._told.add(Gist.of(content))
+        importance = by_kind(IMPORTANCE_BY_KIND, rule.kind)
+        return _extracted(
+            message,
+            content,
+            rule.kind,
+            USER_WARNING_IMPORTANCE if rule.kind == "warning" else importance,
+            USER_CONFIDENCE,
+            rules=(rule.name,),
+            signals=(USER_INTENT,) if rule.kind != "warning" else (),
+            files=self._edits.files_named(content),
+            tags=(*((rule.tag,) if rule.tag else ()), *_tags(content)),
+        )
+
+    def _plan(self, message: Message, read: Sequence[Passage]) -> Iterator[Extracted]:
+        """The decisions in a plan that the user hands over: what stands under such a heading, then the best others."""
+        decided = [each for each in read if any(rules()["deciding_heading"].fits(lowered(h)) for h in each.headings)]
+        chosen = [each.text for each in decided if each.is_item and len(each.text) <= MAX_CHARS][:MAX_OF_A_PLAN]
+        judged = sorted(filter(None, map(judge, read)), key=lambda each: -each.points)
+        chosen += [each.content for each in judged if each.points >= evidence.THRESHOLD][: MAX_OF_A_PLAN - len(chosen)]
+        for content in dict.fromkeys(chosen):
+            told = finished(content)
+            gist = Gist.of(told)
+            if self._told.has(gist):
+                continue
+            self._told.add(gist)
+            importance = by_kind(IMPORTANCE_BY_KIND, "decision")
+            files, tags = self._edits.files_named(told), _tags(told)
+            yield _extracted(
+                message,
+                dated(told, message.at),
+                "decision",
+                importance,
+                AGENT_CONFIDENCE,
+                rules=("plan",),
+                signals=(USER_INTENT,),
+                files=files,
+                tags=tags,
+            )
+
+    # ---- the agent ----
+
+    def _read_assistant(self, message: Message) -> None:
         self._calls.clear()
-        spoken = sentences(message.content)
+        read = passages(message.content)
+        self._spoken[self._turn] += 1
         if self._failures.are_open:
-            told = [sentence.text for sentence in spoken if explains(sentence.text)]
-            self._failures.said([each for each in told if not points_back(own_words(each))])
+            causes = [each for passage in read for each in passage.sentences if evidence.explains(each)]
+            self._failures.said([(each, message) for each in causes if not points_back(own_words(each))])
         if self._has_acted:
-            yield from self._statements(message, spoken, "assistant", is_final=is_final)
-        self._question = _last_question(spoken) or self._question
+            self._judge(message, read)
+        self._question = _last_question(read) or self._question
+        self._request = None if read else self._request
+
+    def _judge(self, message: Message, read: Sequence[Passage], more: int = 0) -> None:
+        for passage in read:
+            judged = judge(passage)
+            if judged is None or judged.points + more < evidence.THRESHOLD:
+                continue
+            content = own_words(judged.content)
+            if points_back(content) and not passage.topic:
+                continue
+            kind, tags = evidence.kind_of(judged)
+            gist = Gist.of(content)
+            self._found.append(_Found(judged, message, self._turn, len(self._found), kind, gist, tags))
+
+    def _read_summary(self, message: Message) -> None:
+        """A host's summary of what came before: its bullets are notes."""
+        read = noted_passages(message.content)
+        self._judge(message, read)
+
+    def _best(self) -> list[_Found]:
+        """The passages with the most evidence, a few of each turn, none twice, in the order of reading."""
+        chosen: list[_Found] = []
+        per_turn: dict[object, int] = {}
+        for each in sorted(self._found, key=lambda each: (-each.judged.points, -each.place)):
+            if OPEN in each.tags and each.turn <= self._turn - OPEN_TURNS:
+                continue
+            group = each.turn if each.message.role == "assistant" else each.message.id
+            more = self._spoken[each.turn] // MESSAGES_PER_MORE
+            limit = MAX_PER_TURN + more if each.message.role == "assistant" else MAX_OF_A_SUMMARY
+            if per_turn.get(group, 0) >= limit or len(chosen) >= MAX_PER_SESSION:
+                continue
+            if self._told.has(each.gist):
+                continue
+            self._told.add(each.gist)
+            per_turn[group] = per_turn.get(group, 0) + 1
+            chosen.append(each)
+        return sorted(chosen, key=lambda each: each.place)
+
+    def _reported(self, found: _Found) -> Extracted:
+        content = finished(own_words(found.judged.content))
+        topic = found.judged.passage.topic
+        if topic and len(topic) + len(content) < MAX_CHARS and points_back(content):
+            content = f"{topic}: {content}"
+        content = dated(content, found.message.at)
+        share = AGENT_SHARE + SHARE_PER_POINT * (found.judged.points - evidence.THRESHOLD)
+        return _extracted(
+            found.message,
+            content,
+            found.kind,
+            round(by_kind(IMPORTANCE_BY_KIND, found.kind) * min(1.0, share), 3),
+            AGENT_CONFIDENCE,
+            rules=found.judged.features,
+            files=self._edits.files_named(content),
+            tags=(*found.tags, *_tags(content)),
+        )
+
+    def _unfinished(self) -> Iterator[Extracted]:
+        """The user's last request, if its work was interrupted and nobody came back to it."""
+        if self._request is None or not self._is_interrupted:
+            return
+        message, asked = self._request
+        content = dated(f"Not finished: {finished(own_words(asked))}", message.at)
+        gist = Gist.of(asked)
+        if len(gist.words) < MIN_ASKED_WORDS or len(content) > MAX_CHARS or self._told.has(gist):
+            return
+        importance = by_kind(IMPORTANCE_BY_KIND, "progress")
+        yield _extracted(
+            message, content, "progress", importance, AGENT_CONFIDENCE, rules=("interrupted",), tags=(OPEN,)
+        )
+
+    # ---- tools ----
 
     def _read_call(self, message: Message) -> None:
         self._calls.append(message)
         self._has_acted = True
         for edit in edits_in(message):
-            self._failures.changed(self._edits.add(edit, message))
+            self._failures.changed(*self._edits.add(edit))
 
     def _read_result(self, message: Message) -> Iterator[Extracted]:
         command = command_in(self._calls.popleft()) if self._calls else None
         if command is None:
             return
-        for failure in self._failures.ran(command, message.content):
-            yield self._resolved(failure, message)
-        subject = compiled(_COMMIT).search(command) if compiled(_COMMITTED).search(message.content[:500]) else None
-        if subject:
-            content, kind = finished(f"Committed: {subject[1]}"), "progress"
-            yield _extracted(message, content, kind, _importance(kind, "assistant"), CONFIDENCE["assistant"])
+        is_error = message.is_error
+        for failure in self._failures.ran(command, message.content, is_error=is_error):
+            yield from self._resolved(failure, message)
+        if not is_error and not self._failures.has_just_failed:
+            self._commands.ran(command)
+            self._last_ran = message
 
-    def _statements(
-        self, message: Message, spoken: Sequence[Sentence], speaker: Speaker, *, is_final: bool = False
-    ) -> Iterator[Extracted]:
-        by_user = speaker == "user"
-        n_reported = 0
-        is_told = False  # the sentence went along with the one before
-        for sentence, following in zip_longest(spoken, spoken[1:]):
-            rule = None if is_told else rule_for(sentence.text, speaker, is_final=is_final, headings=sentence.headings)
-            is_told = False
-            content = statement(sentence, self._question if by_user else "", by_user=by_user) if rule else ""
-            if rule is None or not content:
-                continue
-            if rule.is_headed and sentence.topic:
-                content = f"{sentence.topic}: {content}"
-            if following is not None and continues(sentence, following, by_user=by_user):
-                longer = f"{content} {finished(following.text)}"
-                is_told = len(longer) <= MAX_CHARS
-                content = longer if is_told else content
-            n_reported += is_final
-            if n_reported <= MAX_REPORTED and len(content) <= MAX_CHARS:
-                yield self._stated(message, content, rule, speaker)
+    def _working_commands(self) -> Iterator[Extracted]:
+        for sentence, command, folder in self._commands.worth_keeping():
+            assert self._last_ran is not None
+            folder = self._edits.relative(folder) if folder else ""
+            content = (
+                f"{sentence} (in {folder})." if folder and not folder.startswith(("/", "$", "~")) else f"{sentence}."
+            )
+            yield _extracted(
+                self._last_ran,
+                content,
+                "convention",
+                by_kind(IMPORTANCE_BY_KIND, "convention") * AGENT_SHARE,
+                AGENT_CONFIDENCE,
+                rules=("works",),
+                tags=(COMMAND,),
+                topic=f"command:{command}",
+                trust="agent",
+            )
 
-    def _stated(self, message: Message, content: str, rule: SentenceRule, speaker: Speaker) -> Extracted:
-        return _extracted(
-            message,
-            content,
-            rule.kind,
-            _importance(rule.kind, speaker),
-            CONFIDENCE[speaker],
-            signals=(USER_INTENT,) if rule.is_intent else (),
-            files=self._edits.files_named(content),
-            tags=(rule.tag,) if rule.tag else (),
-        )
-
-    def _resolved(self, failure: Failure, message: Message) -> Extracted:
-        """The error, where it was, what made it go away, and the last explanation that was given."""
-        changed = failure.changed
-        place = self._edits.relative(failure.place) if failure.place else f"`{failure.command}`"
-        place = next((path for path in changed if path.endswith(f"/{place}")), place)
-        if changed:
-            fix = f"changing {', '.join(changed[:3])}" + (" and others" if len(changed) > 3 else "")
-        else:
-            fix = f"running `{failure.ran[-1]}`"
-        content = self._edits.shorten(f"Error {failure.message.rstrip('.')} in {place}: fixed by {fix}.")
-        if failure.said and len(content) + len(failure.said[-1]) < MAX_CHARS:
-            content += f" {finished(own_words(failure.said[-1]))}"
-        files = dict.fromkeys((*changed, place) if failure.place else changed)
-        return _extracted(
-            message,
+    def _resolved(self, failure: Failure, message: Message) -> Iterator[Extracted]:
+        """What made an error go away, in the agent's words, and the error in the tool's, unless the fix names it."""
+        fix = fix_of(failure)
+        if fix is None:
+            return
+        content = self._edits.shorten(fix.content)
+        error = self._edits.shorten(f"`{failure.command}` failed: {failure.message.rstrip('.')}.")
+        self._told.add(Gist.of(content))
+        fields: dict[str, Any] = {
+            "files": tuple(dict.fromkeys(failure.changed))[:MAX_FILES],
+            "data": {"signature": failure.signature},
+        }
+        importance, confidence = by_kind(IMPORTANCE_BY_KIND, "error"), RESOLUTION_CONFIDENCE
+        if not fix.names_error and is_telling(failure.message):
+            tags = _tags(failure.message)
+            yield _extracted(
+                message, error[:MAX_CHARS], "error", importance, confidence, rules=("failed",), tags=tags, **fields
+            )
+        yield _extracted(
+            fix.told_in or message,
             content[:MAX_CHARS],
             "error",
-            _importance("error", "user"),
-            RESOLUTION_CONFIDENCE,
+            importance,
+            confidence,
+            rules=("fixed",),
             signals=(ERROR_RESOLUTION,),
-            files=tuple(files)[:MAX_FILES],
-            data={"signature": failure.signature},
+            tags=(FIX, *_tags(content)),
+            trust="agent",
+            **fields,
         )
+
+
+MIN_ASKED_WORDS = 2
 
 
 def _extracted(
@@ -197,7 +362,10 @@ def _extracted(
     importance: float,
     confidence: float,
     *,
+    rules: Sequence[str],
     signals: tuple[str, ...] = (),
+    data: dict[str, Any] | None = None,
+    trust: Trust | None = None,
     **fields: Any,
 ) -> Extracted:
     """A draft of the session tier, by the message it comes from; `fields` are further fields of the draft."""
@@ -208,80 +376,42 @@ def _extracted(
         kind=kind,
         importance=importance,
         confidence=confidence,
-        trust=message.trust,
+        trust=trust or message.trust,
+        created_at=message.at,
         tier="session",
         source=source,
+        data={**(data or {}), "rules": list(rules)},
         **fields,
     )
     return Extracted(draft, message.id, signals)
 
 
-def _importance(kind: str, speaker: Speaker) -> float:
-    if kind == "warning" and speaker == "user":
-        return USER_WARNING_IMPORTANCE
-    return round(by_kind(IMPORTANCE_BY_KIND, kind) * SHARE[speaker], 3)
+def _last_question(read: Sequence[Passage]) -> str:
+    spoken = [sentence for passage in read for sentence in passage.sentences]
+    return next((each for each in reversed(spoken) if each.endswith("?")), "")
 
 
-def _last_question(spoken: Sequence[Sentence]) -> str:
-    return next((each.text for each in reversed(spoken) if each.text.endswith("?")), "")
+def _tags(content: str) -> tuple[str, ...]:
+    """The names from code in a statement that are short enough to be tags."""
+    names = [name for name in names_in(content) if " " not in name and len(name) <= MAX_TAG_CHARS]
+    return tuple(names[:MAX_TAGS])
 
 
-# ---- the summary: sentences of the conversation, chosen; for prose, plug in a model ----
+# ---- the summary: what was kept, and what is open; for prose, plug in a model ----
 
 Summarizer = Callable[[Sequence[Message]], str]
 
-MAX_SUMMARY_CHARS = 1_200
-_ASKED = 3
-_FOUND = 8
-_LONGEST_SENTENCE = 280
 
-_TELLING = (
-    r"(?i)\b(?:decid\w*|chose|chosen|choose|instead|because|root cause|turns? out|prefer\w*|always|never|don't|careful"
-    r"|the (?:bug|problem|issue|fix|cause) (?:is|was)|fixed|solved|implemented|added|removed|renamed|migrated|warning"
-    r"|must(?: not)?|works now|passes|failed|broke|deploy\w*|release\w*)\b"
-)
-
-
-def summarize(messages: Sequence[Message]) -> str:
-    """What was asked, decided and found, and how it ended: at most 1,200 characters, one sentence a line."""
-    spoken = [message for message in messages if message.role in ("user", "assistant") and message.content.strip()]
-    said = [(message, words, _plain_sentences(words)) for message in spoken if (words := own_words_in(message))]
-    asked = [
-        own[0] if own else " ".join(words.split())[:_LONGEST_SENTENCE]
-        for message, words, own in said
-        if message.trust == "user"
-    ]
-    telling = [one for _, _, own in said for one in own if compiled(_TELLING).search(one) and not one.endswith("?")]
-    ended = [own[-1] if own else "" for message, _, own in said if message.role == "assistant"][-1:]
-    lines: dict[str, str] = {}
-    for label, chosen in (("Asked: ", asked[:_ASKED]), ("", _spread(telling, _FOUND)), ("Ended: ", ended)):
-        for sentence in chosen:
-            if sentence and not is_chatter(sentence):
-                lines.setdefault(sentence, f"- {label}{sentence}")
-    return _cut("\n".join(lines.values()))
-
-
-def _plain_sentences(content: str) -> list[str]:
-    """The sentences of a text, without decoration, each on one line."""
-    parts = compiled(r"(?<=[.!?。！？])\s+|\n+").split(content)
-    cleaned = (compiled(r"^[\s>#*\-\d.)]+|[*_`]{1,3}").sub("", part).strip() for part in parts)
-    return [part for part in cleaned if 15 <= len(part) <= _LONGEST_SENTENCE]
-
-
-def _spread(found: list[str], limit: int) -> list[str]:
-    """At most `limit` of them, evenly spread: the end matters as much as the beginning."""
-    found = list(dict.fromkeys(found))
-    if len(found) <= limit:
-        return found
-    return [found[round(i * (len(found) - 1) / (limit - 1))] for i in range(limit)]
-
-
-def _cut(summary: str) -> str:
-    if len(summary) <= MAX_SUMMARY_CHARS:
-        return summary
-    lines: list[str] = []
-    for line in summary.splitlines():
-        if sum(len(kept) + 1 for kept in lines) + len(line) > MAX_SUMMARY_CHARS:
+def summarize(messages: Sequence[Message], findings: Sequence[Draft] | None = None) -> str:
+    """What was asked, kept and left open: at most five lines. `findings`: what was kept, if the caller has it."""
+    drafts = [each.draft for each in extract(messages)] if findings is None else findings
+    asked = ""
+    for message in messages:
+        if (
+            message.role == "user"
+            and message.trust == "user"
+            and (read := passages(message.content, is_long_pasted=True))
+        ):
+            asked = read[0].sentences[0]
             break
-        lines.append(line)
-    return "\n".join(lines)
+    return summary_of(asked, drafts)

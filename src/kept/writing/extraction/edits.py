@@ -1,12 +1,11 @@
-"""Which files a conversation changed, and how much.
+"""Which files a conversation changed, and by which lines.
 
 Used by extraction. An edit is recognised by what it holds (a path and new text), not by the name of the tool, so the
-editing tools of every agent are read. Rule: a file counts once, however often it was edited, and only if something that
-has a name was written into it.
+editing tools of every agent are read. Rule: an edit is no memory, because git has it; it tells what fixed an error.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from os.path import commonpath
 from typing import Any
 
@@ -15,10 +14,8 @@ from msgspec import Struct
 from kept.model import Message
 from kept.text import compiled
 
-MIN_LINES = 12  # fewer new lines are a detail that is told elsewhere
-MAX_SYMBOLS = 6
 MAX_FILES = 5
-MAX_LINE_CHARS = 300
+MAX_LINES = 6  # that are told of one edit
 MAX_CHARS = 100_000  # of one edit; what is longer was generated
 
 _PATH_KEYS = ("file_path", "path", "filePath", "filename", "target_file", "notebook_path")
@@ -30,13 +27,6 @@ _NOT_KEPT = (
     r"|\.(?:lock|snap|min\.js|svg|csv|log)$"
     r"|(?:^|/)(?:package-lock\.json|pnpm-lock\.yaml|plan\.md|todo\.md)$|(?:^|[/_.-])(?:tests?|specs?)[/_.-]"
 )
-_SYMBOL = (
-    r"(?:(?:export|default|async|pub|pub\(crate\)|public|private|protected|static|final|abstract|override) ){0,4}"
-    r"(?:(?:def|defp|defmodule|class|function\*?|func|fn|interface|struct|enum|trait|type|module) "
-    r"(?:\([^)\n]{0,80}\) )?"
-    r"|(?:const|let|var) (?=[\w$]{3,60} ?[=:]))([A-Za-z_$][\w$.]{2,60})"
-)
-_METHOD = r" {2,4}(?:async )?defp? "  # of a class or module; what is deeper is a detail
 _TOP_PART = r"/(?:src|lib|apps|packages|services|tests?|assets|cmd|infra)(?=/)"
 _NAMED = r"(?<![\w/@.-])(?:[\w@.+-]{1,60}/){0,12}[\w@.+-]{1,60}\.[A-Za-z]{1,6}(?![\w/])"
 _CODE_ENDINGS = frozenset(
@@ -51,22 +41,6 @@ class Edit(Struct, frozen=True):
     path: str
     new: str
     old: str | None = None
-
-
-class Change(Struct):
-    """All edits of one file; `message` is the last that made one."""
-
-    path: str
-    message: Message
-    is_new: bool
-    lines: int = 0
-    symbols: dict[str, None] = {}
-
-    @property
-    def sentence(self) -> str:
-        names = [*self.symbols]
-        told = ", ".join(names[:MAX_SYMBOLS]) + (" and more" if len(names) > MAX_SYMBOLS else "")
-        return f"{'Wrote' if self.is_new else 'Changed'} {self.path}: {told}."
 
 
 def edits_in(call: Message) -> Iterator[Edit]:
@@ -109,29 +83,12 @@ class Edits:
             sorted(path for path in paths if path.startswith("/") and not compiled(_NOT_KEPT).search(path))
         )
         self._by_name = {path.rsplit("/", 1)[-1]: self.relative(path) for path in sorted(paths) if _is_code(path)}
-        self._changes: dict[str, Change] = {}
 
-    def add(self, edit: Edit, message: Message) -> str:
-        """Count an edit; the path by which the file is known."""
-        path = self.relative(edit.path)
-        change = self._changes.setdefault(path, Change(path, message, is_new=edit.old is None))
-        change.message = message
+    def add(self, edit: Edit) -> tuple[str, list[str]]:
+        """The path by which the edited file is known, and the lines that are new in it."""
         before = set((edit.old or "")[:MAX_CHARS].split("\n"))
-        for line in edit.new[:MAX_CHARS].split("\n"):
-            if line.strip() and line not in before:
-                change.lines += 1
-                symbol = compiled(_SYMBOL).match(line.strip() if compiled(_METHOD).match(line) else line)
-                if symbol and len(line) <= MAX_LINE_CHARS:
-                    change.symbols[symbol[1]] = None
-        return path
-
-    def significant(self) -> list[Change]:
-        """The files that were changed notably: enough new lines, among them something with a name."""
-        return [
-            change
-            for change in self._changes.values()
-            if change.lines >= MIN_LINES and change.symbols and not compiled(_NOT_KEPT).search(change.path)
-        ]
+        lines = (line.strip() for line in edit.new[:MAX_CHARS].split("\n") if line not in before)
+        return self.relative(edit.path), list(islice(filter(None, lines), MAX_LINES))
 
     def relative(self, path: str) -> str:
         """The path as seen from the project's folder, if it lies there."""

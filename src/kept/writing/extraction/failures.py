@@ -3,7 +3,8 @@
 Used by extraction. Errors of interpreters, compilers, test runners and shells are recognised line by line, in the
 beginning and the end of an output, so its size does not matter. Two errors that differ only in numbers, paths,
 addresses and times have one signature. An error is resolved when a command that would have met it again succeeds,
-after something was changed or run. Rule: an error without a resolution is a log line, not a memory.
+after something was changed, set up or tried another way. Rule: an error without a resolution is a log line, not a
+memory, and a command that merely ran in between resolved nothing.
 """
 
 from collections.abc import Sequence
@@ -52,6 +53,10 @@ _SHAPES = (
 _MAY_TELL = (
     r"[Ee]rror|ERR|FAIL|[Ff]atal|panic|Exception|Warning|Interrupt|Failure|Fault|Timeout|\*\* \(|undefined|\.go:"
     r"|not found|No such|denied|^\s{0,4}(?:\d{1,4}\) |●)"
+)
+_TELLING = (
+    r"[A-Z]\w+(?:Error|Exception)\b(?!: (?:assert|expect))|\b[A-Z]{1,3}\d{3,5}\b|not found|No such|[Cc]annot|[Uu]nable"
+    r"|undefined|required?|missing|unknown|invalid|denied|refused|not (?:allowed|supported|installed|exist)|must "
 )
 _TIME = r"\d{4}-\d\d-\d\d[T ]?(?:\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?|\b\d\d:\d\d:\d\d(?:[.,]\d+)?"
 _ID = (
@@ -103,6 +108,11 @@ def error_message(text: str) -> str | None:
     return best[1] if best else None
 
 
+def is_telling(message: str) -> bool:
+    """Whether an error message says what is wrong, and is not the name of a test or a line of its output."""
+    return compiled(_TELLING).search(message) is not None
+
+
 def has_failed(output: str) -> bool | None:
     """Whether a command failed, by what it printed; None if that cannot be told."""
     if output.startswith(_UNKNOWN):
@@ -117,6 +127,11 @@ def _lines(text: str) -> list[str]:
     if len(text) > MAX_HEAD_CHARS + MAX_TAIL_CHARS:
         text = f"{text[:MAX_HEAD_CHARS]}\n{text[-MAX_TAIL_CHARS:]}"
     return [line[:MAX_LINE_CHARS] for line in compiled(_ANSI).sub("", text).split("\n")]
+
+
+def _last_line(output: str) -> str | None:
+    lines = (line.strip() for line in reversed(_lines(output)))
+    return next((line[:MAX_MESSAGE_CHARS] for line in lines if line), None)
 
 
 def _worded(name: str, message: str) -> str:
@@ -140,28 +155,39 @@ def place_of(output: str) -> str | None:
     return python[-1] if python else places[0][1] if places else None
 
 
+MAX_OTHER_WORDS = 3  # by which another way to call a program differs
+MAX_COMMAND_CHARS = 300  # a longer one is a script for one use
 MAX_OPEN = 20  # unresolved errors that are watched at a time
+MAX_NEW_LINES = 6  # of one file: a fix that is longer is not told by its lines
 MAX_SAID = 8  # sentences that may explain one of them: the latest
 
 _WRAPPERS = frozenset("sudo time env npx bunx exec uv poetry run -m".split())
-_LOOKING = frozenset(
+LOOKING = frozenset(
     "ls cat grep rg find head tail sed awk echo wc pwd which cd tree stat file diff less curl wget sleep ps kill "
     "journalctl jq xxd printf test true export source".split()
+)
+_SETTING_UP = frozenset(
+    "install add i ci build init migrate generate sync get mkdir chmod up restore setup create link".split()
 )
 _LOOKING_WORDS = frozenset("logs log status show diff describe get list ready".split())
 
 
 class Failure(Struct):
-    """An error as a command reported it, and the changes, commands and explanations since then."""
+    """An error as a command reported it, and the changes, commands and explanations since then.
+
+    `changed` maps a file to the lines written into it; `ran` holds commands that set something up, `instead` the other
+    way to call the same program that worked.
+    """
 
     signature: str
     message: str
     place: str | None
     command: str
     words: tuple[str, ...]  # of the command
-    changed: list[str] = []
+    changed: dict[str, list[str]] = {}
     ran: list[str] = []
-    said: list[str] = []
+    said: list[tuple[str, Message]] = []
+    instead: str = ""
     is_gone: bool = False
 
 
@@ -180,14 +206,16 @@ def command_words(command: str) -> tuple[str, ...]:
 
     Empty for a command that only looks at something or is written for one use: its errors teach nothing.
     """
-    if "<<" in command or len(command) > 1_000:
+    if "<<" in command or "\n" in command.strip() or len(command) > MAX_COMMAND_CHARS:
         return ()
     last = compiled(r"&&|;").split(command)[-1].split("|")[0]
     words = [word for word in last.split() if not word.startswith("-") and "=" not in word and ">" not in word]
     while words and words[0] in _WRAPPERS:
         words = words[1:]
     is_one_off = any(option in (" -c", " -e") for option in (last[at : at + 3] for at in range(len(last))))
-    if not words or is_one_off or words[0] in _LOOKING or not _LOOKING_WORDS.isdisjoint(words[1:3]):
+    if words[:1] == ["git"] and words[1:2] not in (["commit"], ["push"]):  # a hook may reject these two
+        return ()
+    if not words or is_one_off or words[0] in LOOKING or not _LOOKING_WORDS.isdisjoint(words[1:3]):
         return ()
     return tuple(map(_last_part, words))
 
@@ -205,6 +233,19 @@ def _covers(words: tuple[str, ...], earlier: Failure) -> bool:
     return set(words) <= set(earlier.words) or is_for_the_file
 
 
+def _is_variant(words: tuple[str, ...], earlier: tuple[str, ...]) -> bool:
+    """Whether it is the same program with the same sub-command, called another way."""
+    same = 3 if words[1:2] and words[1] in ("run", "exec", "x") else 2
+    return len(words) >= same and words[:same] == earlier[:same]
+
+
+def _is_near(command: str, earlier: str) -> bool:
+    """Whether two commands differ, by two words at most: an option, quotation marks, a folder."""
+    differing = set(command.split()) ^ set(earlier.split())
+    names_files = any(compiled(r"\w/|\.\w{1,5}$").search(word) for word in differing)
+    return 0 < len(differing) <= MAX_OTHER_WORDS and not names_files
+
+
 def _last_part(path: str) -> str:
     return path.rsplit("/", 1)[-1]
 
@@ -214,49 +255,54 @@ class Failures:
 
     def __init__(self) -> None:
         self._open: dict[str, Failure] = {}
+        self.has_just_failed = False  # the last command that was run
 
     @property
     def are_open(self) -> bool:
         """Whether there is an error that something could still resolve."""
         return bool(self._open)
 
-    def changed(self, path: str) -> None:
-        """A file was changed."""
+    def changed(self, path: str, lines: Sequence[str]) -> None:
+        """A file was changed: these lines are new."""
         for each in self._open.values():
-            if not each.is_gone and path not in each.changed:
-                each.changed.append(path)
+            if not each.is_gone:
+                each.changed[path] = [*each.changed.get(path, ()), *lines][:MAX_NEW_LINES]
 
-    def said(self, sentences: Sequence[str]) -> None:
+    def said(self, sentences: Sequence[tuple[str, Message]]) -> None:
         """Somebody explained something."""
         for each in self._open.values():
             if not each.is_gone:
                 each.said = [*each.said, *sentences][-MAX_SAID:]
 
-    def ran(self, command: str, output: str) -> list[Failure]:
+    def ran(self, command: str, output: str, *, is_error: bool = False) -> list[Failure]:
         """The errors that this command, which has just ended, resolved."""
         words = command_words(command)
-        failed = has_failed(output) if words else None
+        if not words:
+            self.has_just_failed = is_error or "rror" in output[:MAX_LINE_CHARS]
+            return []
+        failed = is_error or has_failed(output)
+        self.has_just_failed = failed is not False
         if failed is None:
             return []
         if failed:
-            self._fail(command, words, output)
+            self._fail(command, words, output, is_error=is_error)
             return []
         resolved = []
         for signature, each in list(self._open.items()):
-            is_another_try = words[:2] == each.words[:2] and len(words) > 1 and not each.changed
+            is_another_try = not each.changed and _is_variant(words, each.words)
             if not _covers(words, each) and not is_another_try:
-                if not each.is_gone:
+                if not each.is_gone and not _SETTING_UP.isdisjoint(words[:3]):
                     each.ran.append(shown(command))
                 continue
             del self._open[signature]
-            if not each.changed and shown(command) != each.command:
-                each.ran.append(shown(command))
-            if each.changed or each.ran:
+            if not each.changed and not each.ran and _is_near(shown(command), each.command):
+                each.instead = shown(command)
+            if each.changed or each.ran or each.instead:
                 resolved.append(each)
         return resolved
 
-    def _fail(self, command: str, words: tuple[str, ...], output: str) -> None:
-        message = error_message(output)
+    def _fail(self, command: str, words: tuple[str, ...], output: str, *, is_error: bool) -> None:
+        message = error_message(output) or (_last_line(output) if is_error else None)
         if message is None:
             return
         signature = signature_of(message)

@@ -1,0 +1,94 @@
+"""Which commands work in this project: to test, lint, build and run it, and the project's own programs.
+
+Used by extraction. A command counts when it was run twice and did not fail; one for a single file, a look at something
+and git do not count. Rule: one memory for each purpose, with the folder that the command has to be run in.
+"""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from kept.text import compiled
+from kept.writing.extraction.failures import LOOKING, shown
+
+MIN_RUNS = 2
+MIN_CALLS = 4  # of a project's own program, with at least two sub-commands
+MAX_CHARS = 100
+
+# What a command is for, by a word in it. The first that fits.
+PURPOSES = (
+    ("Lint with", r"\b(?:lint|eslint|ruff|credo|clippy|golangci-lint|flake8|pylint|rubocop|vet|shellcheck)\b"),
+    ("Check types with", r"\b(?:typecheck|type-check|mypy|pyright|tsc|dialyzer)\b"),
+    ("Format with", r"\b(?:format|fmt|prettier|black|gofmt|rustfmt)\b"),
+    ("Run the tests with", r"\b(?:tests?|pytest|vitest|jest|rspec|phpunit|ctest|tox|nox|playwright|spec)\b"),
+    ("Build with", r"\b(?:build|compile|webpack|css:build|bundle|package|assemble)\b"),
+    ("Deploy with", r"\b(?:deploy|release|publish)\b"),
+    ("Start it with", r"\b(?:dev|start|serve|server|up|watch)\b"),
+)
+_SEPARATE = r"&&|;"
+_FILE = r"[\w-]\.[a-z]{1,5}\b|::|\w/|/\w|\$\(|\{"  # for one file or folder, or made up for one use
+_SHELL = frozenset(
+    "git gh bash sh zsh python python3 node npm npx pnpm yarn bun bunx pip pip3 uv poetry cargo go make mix docker "
+    "kubectl cd export source apply_patch rm cp mv mkdir touch chmod sudo env time timeout nl set if for while echo "
+    "wsl powershell pwsh brew apt apt-get terraform mvn gradle dotnet ruby bundle php composer java gcc".split()
+)
+_OWN = r"[a-z][\w-]{1,20}$"
+
+
+class WorkingCommand(Struct):
+    """A command that worked: how often, and in which folder."""
+
+    text: str
+    folder: str = ""
+    runs: int = 0
+
+
+class Commands:
+    """The commands of one conversation that did not fail."""
+
+    def __init__(self) -> None:
+        self._works: dict[str, WorkingCommand] = {}
+        self._own: dict[str, dict[str, int]] = {}  # program → sub-command → calls
+
+    def ran(self, command: str) -> None:
+        """A command ended without an error."""
+        if "<<" in command or "\n" in command.strip() or "*** Begin" in command:
+            return
+        folder = ""
+        for part in compiled(_SEPARATE).split(command[:2_000]):
+            text = shown(part.split("|")[0])
+            if text.startswith("cd "):
+                folder = text[3:].strip("\"' ")
+                continue
+            words = text.split()
+            program = next((word for word in words if "=" not in word), "")
+            if not program or program in LOOKING:
+                continue
+            if program not in _SHELL and compiled(_OWN).match(program) and len(words) > 1:
+                own = self._own.setdefault(program, {})
+                if compiled(_OWN).match(words[words.index(program) + 1]):
+                    sub = words[words.index(program) + 1]
+                    own[sub] = own.get(sub, 0) + 1
+            if program != "git" and len(text) <= MAX_CHARS and not compiled(_FILE).search(text):
+                known = self._works.setdefault(text, WorkingCommand(text))
+                known.runs += 1
+                known.folder = folder or known.folder
+
+    def worth_keeping(self) -> Iterator[tuple[str, str, str]]:
+        """What to remember: the sentence, the command, and its folder."""
+        often = sorted(self._works.values(), key=lambda each: -each.runs)
+        told: set[str] = set()
+        for each in often:
+            purpose = _purpose(each.text)
+            if each.runs >= MIN_RUNS and purpose and purpose not in told:
+                told.add(purpose)
+                yield f"{purpose} `{each.text}`", each.text, each.folder
+        for program, subs in self._own.items():
+            names = sorted(subs, key=lambda sub: -subs[sub])
+            if sum(subs.values()) >= MIN_CALLS and len(names) > 1 and _purpose(program) is None:
+                calls = ", ".join(f"`{program} {sub}`" for sub in names[:6])
+                yield f"The project uses the program `{program}`: {calls}", program, ""
+
+
+def _purpose(command: str) -> str | None:
+    return next((name for name, words in PURPOSES if compiled(words).search(command)), None)

@@ -1,0 +1,145 @@
+"""Judge by evidence how much a sentence of an agent is worth in a later session.
+
+Used by extraction. An agent writes a hundred sentences for each that somebody needs again. What counts is in the
+sentence: it names code, and says why, what does not work, where something lives, or what was chosen. Each feature has
+a name and points; a passage has the points of all its features, and `why` names them. Rule: process, plans, guesses,
+praise, offers and results of tests are never kept, however much code they name.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from kept.text import compiled
+from kept.writing.extraction.passages import Passage
+from kept.writing.extraction.rules import lowered, rules
+
+MAX_CHARS = 450  # a passage that is longer holds more than one thought
+MIN_CHARS = 40
+THRESHOLD = 6
+
+# What speaks for a passage and what against it. Round numbers: two good reasons and a name from code are enough.
+POINTS = {
+    "names_code": 2,  # an identifier, a path, a command, a flag, a version: what a search finds again
+    "names_much_code": 2,
+    "reason": 2,
+    "limit": 2,  # what does not work, or only under a condition
+    "finding": 2,
+    "says_so": 2,  # it calls itself the root cause, or the choice that was made
+    "place": 2,
+    "choice": 3,
+    "working_command": 1,
+    "dull_heading": -2,  # "Verification", "Files changed"
+    "report": -2,  # git has what was added and changed
+}
+_WORDS_AND_CODE = r"`[^`\n]{2,120}`|[^\s`]+"
+_NAME = (
+    r"(?:~|\.{1,2}|\w+)?/[\w.@+#-]{1,60}(?:/[\w.@+#-]{0,60})+(?::[\d-]+)?"  # a path: two slashes,
+    r"|(?:~|\.{1,2})/[\w.@+#-]{1,60}|[\w.@+-]{2,60}/"  # or clearly one
+    r"|[\w@+-]{1,60}/[\w@+-]{1,60}\.[a-z]{1,5}(?::[\d-]+)?"
+    r"|--?[a-z][\w-]{1,40}(?:=\S+)?"  # an option
+    r"|[\w-]{2,60}(?:\.[\w-]{1,60})*\.[a-z]{1,5}(?::[\d-]+)?|\.[a-z]\w[\w.-]{1,40}"  # a file
+    r"|\w*[a-z][A-Z]\w{0,60}"  # camelCase, PascalCase
+    r"|\w*[^\W\d]_\w{1,60}(?:=\S+)?|[\w.]{2,60}\(\)|[A-Z]{2,20}-?\d{1,6}"
+    r"|\w{2,40}::\w{2,40}|v?\d{1,4}\.\d{1,4}(?:\.\d{1,6})?|#\d{1,6}"
+)
+_AROUND = ",:;!?()[]{}\"'“”‘’*"
+
+
+class Judged(Struct, frozen=True):
+    """A passage, what is left of it to keep, its points, and the features that gave them."""
+
+    content: str
+    points: int
+    features: tuple[str, ...]
+    passage: Passage
+
+    def has(self, name: str) -> bool:
+        return name in self.features
+
+
+def names_in(text: str) -> list[str]:
+    """The names from code in a text, each once, without marks."""
+    found: dict[str, None] = {}
+    is_name = compiled(_NAME).fullmatch
+    for word in compiled(_WORDS_AND_CODE).findall(text):
+        if word[0] == "`":
+            found[word.strip("`")] = None
+        elif not word.isalpha() or not word[1:].islower():
+            name = word.strip(_AROUND).rstrip(".") if not word.endswith("()") else word
+            if len(name) > 1 and is_name(name):
+                found[name] = None
+    return list(found)
+
+
+def judge(passage: Passage) -> Judged | None:
+    """What a passage of an agent is worth; None if nothing of it could be kept."""
+    told = _without_process(passage.sentences)
+    content = " ".join(told)
+    if not content or len(content) > MAX_CHARS:
+        told = _best_part(told)
+        content = " ".join(told)
+    if len(content) < MIN_CHARS or content.endswith((":", "?")):
+        return None
+    features = _features(content, passage.headings)
+    return Judged(content, sum(POINTS[name] for name in features), tuple(features), passage)
+
+
+def _without_process(sentences: Sequence[str]) -> list[str]:
+    passing = rules()["passing"]
+    return [each for each in sentences if not each.endswith("?") and not passing.fits(lowered(each))]
+
+
+def _best_part(sentences: Sequence[str]) -> list[str]:
+    """The run of sentences within the limit that has the most points."""
+    best: list[str] = []
+    most = 0
+    for start in range(len(sentences)):
+        run: list[str] = []
+        for sentence in sentences[start : start + 4]:
+            if sum(map(len, run)) + len(run) + len(sentence) > MAX_CHARS:
+                break
+            run.append(sentence)
+            points = sum(POINTS[name] for name in _features(" ".join(run), ()))
+            if points > most:
+                best, most = list(run), points
+    return best
+
+
+_MORE = ("finding", "says_so", "place", "choice", "working_command", "report")
+
+
+def _features(content: str, headings: Sequence[str]) -> list[str]:
+    known = rules()
+    said = lowered(content)
+    names = names_in(content)
+    features = [name for name in ("reason", "limit") if known[name].fits(said)]
+    if not names and not features:
+        return []  # nothing to look up and no reason: never enough, whatever else it says
+    features += [name for name in _MORE if known[name].fits(said)]
+    if names:
+        features.append("names_code")
+    if len(names) > 1:
+        features.append("names_much_code")
+    if any(known["dull_heading"].fits(lowered(heading)) for heading in headings):
+        features.append("dull_heading")
+    return features
+
+
+# The kind of what an agent found, by the first feature that it has.
+_KINDS = (("choice", "decision"), ("place", "architecture"), ("working_command", "convention"))
+
+
+def kind_of(judged: Judged) -> tuple[str, tuple[str, ...]]:
+    """The kind of a passage, and the tag of an open end."""
+    if rules()["open_end"].fits(lowered(judged.content)):
+        return "progress", ("open",)
+    return next((kind for name, kind in _KINDS if judged.has(name) and not judged.has("finding")), "discovery"), ()
+
+
+def explains(sentence: str) -> bool:
+    """Whether an agent's sentence says why something fails, and not what it is about to do or has achieved."""
+    known, said = rules(), lowered(sentence)
+    if said.endswith(("?", ":")) or known["report"].fits(said) or known["passing"].fits(said):
+        return False
+    return any(known[name].fits(said) for name in ("reason", "finding", "limit"))

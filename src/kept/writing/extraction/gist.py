@@ -1,0 +1,58 @@
+"""What a statement is about, and whether it says something new.
+
+Used by extraction. A conversation says the same thing many times: as a plan, while working, in the report, and again in
+the next report. Rule: a statement is kept only if it has enough words that nothing kept so far has.
+"""
+
+from msgspec import Struct
+
+from kept import text
+from kept.writing.extraction.evidence import names_in
+from kept.writing.extraction.statements import things
+
+SAME_WORDS = 0.5  # of the words of the shorter one: two statements that share more say the same
+SAME_NAMES = 1  # names from code: two statements that share more are about the same
+NEW_WORDS = 0.6  # the least share of a statement's words that no other statement has
+
+
+class Gist(Struct, frozen=True):
+    """The names from code in a statement, and the stems of the words that mean something."""
+
+    names: frozenset[str]
+    words: frozenset[str]
+
+    @staticmethod
+    def of(content: str) -> "Gist":
+        names = frozenset(name.lower().split(":")[0].strip("()") for name in names_in(content))
+        return Gist(names, frozenset(things(content)))
+
+    def is_same(self, other: "Gist") -> bool:
+        """Whether two statements say the same, or different things about the same."""
+        shared = len(self.names & other.names)
+        fewest = min(len(self.names), len(other.names))
+        common = len(self.words & other.words) / max(1, min(len(self.words), len(other.words)))
+        return shared > SAME_NAMES or common >= SAME_WORDS or (0 < fewest <= 2 * shared and common >= SAME_WORDS / 2)
+
+    def touches(self, other: "Gist") -> bool:
+        """Whether they have a name, or a part of one, in common, or two words."""
+        parts = {part for name in self.names for part in text.words(name)}
+        others = {part for name in other.names for part in text.words(name)}
+        shared = (self.words | parts) & (other.words | others)
+        return bool(self.names & other.names) or bool(shared & (parts | others)) or len(shared) >= 2
+
+
+class Told:
+    """The statements that were kept so far."""
+
+    def __init__(self) -> None:
+        self._gists: list[Gist] = []
+        self._words: set[str] = set()
+
+    def add(self, gist: Gist) -> None:
+        self._gists.append(gist)
+        self._words |= gist.words
+
+    def has(self, gist: Gist) -> bool:
+        """Whether a statement is about something that was told, or has too little that is new."""
+        new = len(gist.words - self._words)
+        return new < NEW_WORDS * len(gist.words) or any(map(gist.is_same, self._gists))
