@@ -196,7 +196,10 @@ class Messages(Protocol):
         """The session of that name, or None."""
 
     def messages(self, session: str, *, after: int = 0, limit: int | None = None) -> list[Message]:
-        """Messages of a session from number `after` + 1 on, in order; also of a packed session."""
+        """Messages of a session from number `after` + 1 on, in order; also of a packed session.
+
+        A fork begins with the first `Session.shared` messages of its parent, which are stored only there.
+        """
 
     def last_number(self, session: str) -> int:
         """The number of the newest message of a session; 0 when there is none."""

@@ -851,6 +851,44 @@ def promise_a_transcript_is_what_was_said(bench: Bench) -> None:
         assert reader.events() == []
 
 
+def promise_a_fork_shares_messages_with_its_parent(bench: Bench) -> None:
+    """C25: the first messages of a fork are stored once, also when either is packed; each goes on by itself."""
+    storage = bench.open()
+    with storage.writing(stamp()) as tx:
+        for name, parent, shared in (("s1", None, 0), ("s2", "s1", 2), ("s3", "s2", 3)):
+            tx.add(Session(name=name, parent=parent, shared=shared, started_at=START), "session")
+        tx.append([said(1, "harbor one"), said(2, "harbor two"), said(3, "harbor three")])
+        assert [one.n for one in tx.append([said(2, "harbor two", "s2"), said(3, "harbor pier", "s2")])] == [3]
+        assert [one.n for one in tx.append([said(1, "harbor one", "s3"), said(4, "harbor gate", "s3")])] == [4]
+    storage = bench.reopen(storage)
+
+    def told(session: str, **page: int) -> list[str]:
+        with storage.reading() as reader:
+            assert [one.session for one in reader.messages(session)] == [session] * reader.last_number(session)
+            return [one.content.removeprefix("harbor ") for one in reader.messages(session, **page)]
+
+    for _ in ("as rows", "packed"):
+        assert told("s1") == ["one", "two", "three"]
+        assert told("s2") == ["one", "two", "pier"]
+        assert told("s3") == ["one", "two", "pier", "gate"]
+        assert (told("s3", after=1, limit=2), told("s3", after=3), told("s3", limit=1)) == (
+            ["two", "pier"],
+            ["gate"],
+            ["one"],
+        )
+        with storage.reading() as reader:
+            found = reader.search_messages(["harbor"], limit=20)
+        assert len(found) in (0, 5), "each message is found once"
+        with storage.writing(stamp()) as tx:
+            for name in ("s1", "s2", "s3"):
+                tx.pack(name)
+            assert tx.append([said(1, "harbor one", "s3"), said(2, "harbor two", "s2")]) == []
+    with storage.writing(stamp()) as tx:
+        assert tx.erase_messages("s3", ["m2", "m4"]) == 2
+    assert told("s1") == ["one", "[erased]", "three"]
+    assert told("s3") == ["one", "[erased]", "pier", "[erased]"]
+
+
 def promise_a_message_is_added_once(bench: Bench) -> None:
     storage = bench.open()
     with storage.writing(stamp()) as tx:

@@ -328,8 +328,11 @@ class InMemoryMessages:
         held = [set(found.words.split()) for found in self._searchable()]
         return {word: sum(word in one for one in held) for word in words}
 
-    def has(self, session: str, id: str, role: str | None = None) -> bool:
-        return any(message.id == id and role in (None, message.role) for message in self.stored(session))
+    def has(self, session: str, id: str, role: str | None = None, *, upto: int | None = None) -> bool:
+        return any(
+            message.id == id and role in (None, message.role) and (upto is None or message.n <= upto)
+            for message in self.stored(session)
+        )
 
     def insert(self, message: Message) -> None:
         said = (*self._state.messages.get(message.session, ()), message)

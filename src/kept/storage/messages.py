@@ -64,8 +64,8 @@ class MessageRows(Protocol):
     def rows_with(self, words: Sequence[str]) -> dict[str, int]:
         """How many messages hold each word; a word that none holds may be missing."""
 
-    def has(self, session: str, id: str, role: str | None = None) -> bool:
-        """Whether a message that is not packed has that id, and that role if one is given."""
+    def has(self, session: str, id: str, role: str | None = None, *, upto: int | None = None) -> bool:
+        """Whether a message that is not packed has that id, that role and a number of at most `upto`, if given."""
 
     def insert(self, message: Message) -> None:
         """Add a row, and index it."""
@@ -92,12 +92,29 @@ class MessageReader:
         return self.message_rows.session(name)
 
     def messages(self, session: str, *, after: int = 0, limit: int | None = None) -> list[Message]:
+        fork = self.message_rows.session(session)
+        if fork is None or fork.parent is None or after >= fork.shared:
+            return self.own_messages(session, after=after, limit=limit)
+        most = fork.shared - after if limit is None else min(limit, fork.shared - after)
+        before = [replace(one, session=session) for one in self.messages(fork.parent, after=after, limit=most)]
+        shared = [one for one in before if one.n <= fork.shared]
+        return shared + self.own_messages(session, limit=None if limit is None else limit - len(shared))
+
+    def own_messages(self, session: str, *, after: int = 0, limit: int | None = None) -> list[Message]:
+        """The messages that are stored for this session: of a fork, those after the ones that it shares."""
+        if limit == 0:
+            return []
         found = self.message_rows.stored(session, after=after, limit=limit)
         return found or [message for message in self.message_rows.packed(session) if message.n > after][:limit]
 
     def last_number(self, session: str) -> int:
-        packed = self.message_rows.packed
-        return self.message_rows.last_number(session) or max((message.n for message in packed(session)), default=0)
+        last = self.message_rows.last_number(session)
+        if not last:
+            last = max((message.n for message in self.message_rows.packed(session)), default=0)
+        if not last:
+            fork = self.message_rows.session(session)
+            last = fork.shared if fork is not None else 0
+        return last
 
     def messages_at(self, places: Sequence[tuple[str, int]]) -> list[FoundMessage]:
         return self.message_rows.at(places)
@@ -141,7 +158,8 @@ class MessageWriter(MessageReader):
         rows = self.message_rows
         given = {message.id for message in messages}
         for session, group in groupby(messages, key=lambda message: message.session):
-            new = list(group)
+            fork = rows.session(session)
+            new = [message for message in group if not (message.id and self._is_shared(fork, message))]
             if packed := {(message.id, message.role) for message in rows.packed(session)}:
                 new = [message for message in new if (message.id, message.role) not in packed]
                 if new:
@@ -156,8 +174,21 @@ class MessageWriter(MessageReader):
                 rows.insert(added[-1])
         return added
 
+    def _is_shared(self, fork: Session | None, message: Message) -> bool:
+        """Whether the message is one of those with which a fork began."""
+        while fork is not None and fork.parent is not None and fork.shared:
+            parent, upto = fork.parent, fork.shared
+            if self.message_rows.has(parent, message.id, message.role, upto=upto) or any(
+                (one.id, one.role) == (message.id, message.role) and one.n <= upto
+                for one in self.message_rows.packed(parent)
+            ):
+                return True
+            fork = self.message_rows.session(parent)
+            fork = fork and replace(fork, shared=min(fork.shared, upto))
+        return False
+
     def pack(self, session: str) -> int:
-        said = self.messages(session)
+        said = self.own_messages(session)
         if said:
             self.message_rows.pack(session, said)
         return len(said)
@@ -171,7 +202,13 @@ class MessageWriter(MessageReader):
 
     def erase_messages(self, session: str, ids: Sequence[str] | None = None) -> int:
         was_packed = self.unpack(session)
-        gone = [message for message in self.messages(session) if ids is None or message.id in ids]
+        own = self.own_messages(session)
+        fork = self.message_rows.session(session)
+        elsewhere = 0
+        if ids is not None and fork is not None and fork.parent is not None and fork.shared:
+            first = {message.id for message in self.messages(session, limit=fork.shared)}
+            elsewhere = self.erase_messages(fork.parent, [id for id in ids if id in first])
+        gone = [message for message in own if ids is None or message.id in ids]
         for message in gone:
             self.message_rows.delete(session, message.n)
             if ids is not None:
@@ -180,7 +217,7 @@ class MessageWriter(MessageReader):
             self.note_erased(session)
         if was_packed:
             self.pack(session)
-        return len(gone)
+        return len(gone) + elsewhere
 
 
 def to_pack(messages: Sequence[Message]) -> bytes:

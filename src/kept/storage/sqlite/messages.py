@@ -89,9 +89,12 @@ class SqliteMessages:
     def rows_with(self, words: Sequence[str]) -> dict[str, int]:
         return index.rows_with(self._view, "messages", words)
 
-    def has(self, session: str, id: str, role: str | None = None) -> bool:
-        sql = "select 1 from messages where session = ? and message_id = ? and (?3 is null or role = ?3)"
-        return self._view.connection.execute(sql, (session, id, role)).fetchone() is not None
+    def has(self, session: str, id: str, role: str | None = None, *, upto: int | None = None) -> bool:
+        sql = """
+            select 1
+            from messages
+            where session = ? and message_id = ? and (?3 is null or role = ?3) and (?4 is null or n <= ?4)"""
+        return self._view.connection.execute(sql, (session, id, role, upto)).fetchone() is not None
 
     def insert(self, message: Message) -> None:
         words, n_words = text.words_and_length(message.content)
