@@ -23,7 +23,18 @@ NAMESPACES = {
     },
     "pauses": {"pause", "resume", "status"},
     "reviews": {"list", "apply", "propose"},
-    "store": {"allow", "backup", "configure", "doctor", "export", "pack_sessions", "replay", "restore", "scan"},
+    "store": {
+        "allow",
+        "backup",
+        "configure",
+        "doctor",
+        "export",
+        "finish_sessions",
+        "pack_sessions",
+        "replay",
+        "restore",
+        "scan",
+    },
     "vectors": {"check", "off", "on", "status"},
 }
 

@@ -421,8 +421,8 @@ class Storage(Protocol):
     def bookkeeping(self) -> AbstractContextManager[Bookkeeping | None]:
         """Note usage without waiting. None when another writer is active; the caller then skips it."""
 
-    def lease(self, name: str) -> AbstractContextManager[bool]:
-        """A lease on work for one process at a time: True if it is ours, False if another process has it.
+    def lease(self, name: str, *, wait_s: float = 0.0) -> AbstractContextManager[bool]:
+        """A lease on work for one process at a time: True if it is ours, False if another keeps it for `wait_s`.
 
         A lease does not outlive its holder: if the process dies, it is free again, at once or when it expires.
         """

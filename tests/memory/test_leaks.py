@@ -156,6 +156,7 @@ WRITING: tuple[tuple[str, Door], ...] = (
     ("vectors.on", lambda m, f: m.vectors.on()),
     ("vectors.off", lambda m, f: m.vectors.off()),
     ("upkeep", lambda m, f: m.upkeep(dry_run=True)),
+    ("store.finish_sessions", lambda m, f: m.store.finish_sessions()),
     ("store.pack_sessions", lambda m, f: m.store.pack_sessions()),
     ("undo", lambda m, f: m.undo()),
 )

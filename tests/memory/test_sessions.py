@@ -1,7 +1,9 @@
 """Sessions: what was said is kept, seen through a window, summarised, forked, packed, and found again."""
 
 import json
-from collections.abc import Iterator, Sequence
+import threading
+import time
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -9,10 +11,11 @@ from typing import Any
 import pytest
 
 import kept
-from kept.memory.sessions import PRUNED, message_tokens, signals_of, window
+from kept.memory.window import PRUNED, message_tokens, window
 from kept.model import Message
 from kept.projects.files import locked
 from kept.storage.sqlite.reader import SqliteReader
+from kept.writing.admit import signals_of
 from tests.builders import START, FakeClock
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -137,7 +140,7 @@ def test_three_thousand_messages_cross_flush_and_compaction(tmp_path: Path, cloc
         assert any(m.role == "summary" for m in session.messages())
         assert signals.count("memory:flush") > 3
         assert signals.count("memory:compact") > 3
-        assert len(memory.list(kinds=["summary"], limit=500)) > 3
+        assert len(memory.list(kinds=["summary"], limit=500)) == 1, "each flush replaces the summary of the last"
 
 
 DECISIONS = (
@@ -336,6 +339,29 @@ def test_a_round_of_an_agents_loop(memory: kept.Kept) -> None:
     assert [m.role for m in session.messages()] == ["user", "tool_call", "tool_result", "assistant"]
 
 
+def test_the_context_of_a_turn_holds_memory_items_and_open_tasks(memory: kept.Kept) -> None:
+    """B2, B9, B22: what the model is sent, part by part, with the tokens of each."""
+    memory.remember("The README of the harbor is written by Ann", kind="fact")
+    item = "The harbor README names three piers"
+    source = kept.Source(origin="tool", file="README.md", line=3)
+    memory.remember_many([kept.Draft(content=item, scope="items", item_type="claim", source=source)])
+    memory.task("TASK-001", description="Rewrite the README")
+    memory.task("TASK-002", description="Nothing left to do").set_state("cancelled")
+    session = memory.session("s1")
+    session.append("tool_result", "# Harbor", name="read", id="t1")
+    with session.turn("What is in the harbor README?") as turn:
+        shown = turn.context("You are a harbor master.", budget_tokens=800, style="text")
+    assert shown.prompt.startswith("You are a harbor master.")
+    for part in ("written by Ann", "three piers", "TASK-001 [pending]: Rewrite the README"):
+        assert part in shown.prompt, part
+    assert "TASK-002" not in shown.prompt
+    assert [task.name for task in shown.tasks] == ["TASK-001"]
+    assert set(shown.parts) == {"system", "memory", "items", "tasks", "history", "tool_results"}
+    assert all(shown.parts.values())
+    assert shown.tokens == sum(shown.parts.values())
+    assert shown.parts["history"] + shown.parts["tool_results"] == session.window().tokens
+
+
 def test_a_message_without_an_id_is_never_taken_for_another(memory: kept.Kept) -> None:
     """B3, B4: it is numbered by its place in the transcript; where that id was given already, by the next free one."""
     session = memory.session("s1")
@@ -355,22 +381,40 @@ def test_a_message_without_an_id_is_never_taken_for_another(memory: kept.Kept) -
     assert [message.n for message in session.messages()] == [1, 2, 3, 4, 5]
 
 
-def test_two_rounds_at_once_keep_both_tool_calls(memory: kept.Kept, monkeypatch: pytest.MonkeyPatch) -> None:
-    """B22: whoever persists while another does, takes nothing from it."""
+def test_a_session_has_one_turn_at_a_time(memory: kept.Kept) -> None:
+    """B22: a second one waits, and says so when that takes too long; another session is free."""
     session, other = memory.session("s1"), memory.session("s1")
-    extend = session.extend
-    with session.turn("one?") as one, other.turn("two?") as two:
-
-        def after_the_other(messages: Sequence[Message]) -> list[Message]:
-            two.persist("two", [("read", {"n": 2}, "result two")])
-            return extend(messages)
-
-        monkeypatch.setattr(session, "extend", after_the_other)
+    with session.turn("one?") as one:
+        with pytest.raises(kept.Busy, match="another turn"), other.turn("two?", wait_s=0.05):
+            raise AssertionError("two turns at once")
+        with memory.session("s2").turn("elsewhere?", wait_s=0) as elsewhere:
+            elsewhere.persist("yes")
         one.persist("one", [("read", {"n": 1}, "result one"), ("read", {"n": 3}, "result three")])
+    with other.turn("two?", wait_s=0) as two:
+        two.persist("two")
     said = session.messages()
-    assert [m.content for m in said if m.role == "tool_result"] == ["result two", "result one", "result three"]
+    assert [m.content for m in said if m.role == "user"] == ["one?", "two?"]
     calls = {message.id: message.input for message in said if message.role == "tool_call"}
-    assert [calls[m.id] for m in said if m.role == "tool_result"] == [{"n": 2}, {"n": 1}, {"n": 3}]
+    assert [calls[m.id] for m in said if m.role == "tool_result"] == [{"n": 1}, {"n": 3}]
+
+
+def test_a_turn_waits_for_the_one_before(memory: kept.Kept) -> None:
+    order: list[str] = []
+    started = threading.Event()
+
+    def first() -> None:
+        with memory.session("s1").turn("one?"):
+            started.set()
+            time.sleep(0.1)
+            order.append("first")
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    started.wait(10)
+    with memory.session("s1").turn("two?"):
+        order.append("second")
+    thread.join()
+    assert order == ["first", "second"]
 
 
 def test_two_processes_on_one_session_take_turns(memory: kept.Kept, tmp_path: Path) -> None:

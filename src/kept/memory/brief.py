@@ -54,16 +54,16 @@ log = logging.getLogger("kept")
 class BriefingRequest(Struct, frozen=True, kw_only=True):
     """The arguments of `Kept.briefing`, not yet checked."""
 
-    prompt: str
-    budget_tokens: int | None
-    remaining_tokens: int | None
-    style: str
-    files: Sequence[str]
-    session: str | None
-    task: str | None
-    shares: Mapping[str, int] | None
-    head_tail: int
-    max_chars: int | None
+    prompt: str = ""
+    budget_tokens: int | None = None
+    remaining_tokens: int | None = None
+    style: str = "xml"
+    files: Sequence[str] = ()
+    session: str | None = None
+    task: str | None = None
+    shares: Mapping[str, int] | None = None
+    head_tail: int = 0
+    max_chars: int | None = None
 
 
 def briefing(context: Context, request: BriefingRequest) -> Briefing:
@@ -114,6 +114,8 @@ def _brief(context: Context, situation: Situation, order: Order) -> Briefing:
     if context.is_off(situation.session):
         paused = "Kept is paused here, so nothing is injected automatically. `kept on` ends the pause."
         return Briefing(style=order.style, budget=order.total, error=paused)
+    if situation.session is not None:
+        _end_the_session_before(context, situation.session, storages)
     told = gather(context, situation, storages, now)
     briefing = compose(told.material, order)
     shown = [entry.memory for section in briefing.sections for entry in section.entries]
@@ -131,6 +133,25 @@ def _brief(context: Context, situation: Situation, order: Order) -> Briefing:
         receipt = read.save_notes(storages, now, body=_body(told, shown, briefing), named=_named(told), used=used)
     read.after_recall(context, receipt)
     return replace(briefing, receipt=receipt)
+
+
+def _end_the_session_before(context: Context, session: str, storages: Storages) -> None:
+    """When a new session asks: finish the last one, if it is over and nobody did, so that its end can be told."""
+    for storage in storages:
+        with storage.reading() as reader:
+            if reader.session(session) is not None:
+                return
+    from kept.memory import sessions
+
+    sessions.finish_silent(context, besides=session, most=1)
+
+
+def fitting_items(context: Context, question: str, most: int) -> tuple[Entry, ...]:
+    """The cited statements of files that fit the question best, if they may be shown unasked."""
+    if not question.strip():
+        return ()
+    recalled = read.recall(context, Request(query=question, limit=most, scope="items"))
+    return tuple(Entry(memory=hit.memory, why="fits the prompt") for hit in recalled if not distrust(hit.memory))
 
 
 class Gathered(Struct, frozen=True, kw_only=True):

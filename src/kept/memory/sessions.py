@@ -1,11 +1,13 @@
-"""Sessions: conversations as they were said, the findings taken from them, and the window sent to a model.
+"""Sessions: conversations as they were said, and how they begin, fork and end.
 
 `memory.session("…")` gives an `OpenSession`: append messages, look at the window, flush before a compaction, finish,
-fork. Rule: a transcript is only ever added to. Compaction adds a summary, and the window is computed from the
-transcript; findings are stored together with the mark up to which they were taken, so a crash loses and repeats none.
+fork. `findings` takes memories out of it, `window` shows it to a model. Most sessions are never finished by anybody:
+`finish_silent` ends those in which nothing was said for `session_idle_minutes`, when the next one begins and in upkeep.
+Rule: a transcript is only ever added to. A message to a finished session reopens it, and its next finish replaces what
+the last one left.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, NamedTuple, get_args
@@ -13,62 +15,26 @@ from typing import Any, NamedTuple, get_args
 import msgspec
 from msgspec import Struct
 
-from kept import tokens
-from kept.errors import InvalidInput, KeptError
+from kept import journal
+from kept.errors import Busy, InvalidInput, KeptError, NotFound
 from kept.memory import write
-from kept.memory.context import Context, Memories, Receipts, Sessions
+from kept.memory.context import Context, Memories, Sessions
+from kept.memory.findings import Taken, findings_of, promote, summarized, summary_of, take
 from kept.memory.signals import log
-from kept.memory.write import grown_by
-from kept.model import TRUSTS, Draft, Memory, Message, MessageRole, Pause, Receipt, Session, Source, Trust, replace
-from kept.ports import Period, Reader, Storage, Transaction, Where
+from kept.memory.window import UPTO, Exchange, TurnContext, Window, message_tokens, stands_for, turn_context, window
+from kept.model import TRUSTS, Draft, Memory, Message, MessageRole, Pause, Receipt, Session, Source, replace, several
+from kept.ports import Period, Reader, Stamp, Storage, Transaction
 from kept.projects.files import Mirrored, check_session_name, mirror_session, write_session_index
 from kept.storage.shared import random_hex
-from kept.tables import PRESETS
-from kept.text import fingerprint
-from kept.writing import admit, pipeline
+from kept.upkeep import decisions
+from kept.upkeep.decisions import FAST
 from kept.writing.check import MAX_NAME_CHARS, MAX_TEXT_BYTES, check_json, check_moment, check_text
-from kept.writing.extraction import Extracted, Summarizer, extract, summarize
+from kept.writing.extraction import Summarizer
 from kept.writing.quotes import Quotes
 from kept.writing.redact import redact, redact_message
 
-PRUNED = "[tool result left out of the window; the transcript has it]"
-
-
-class Window(Struct, frozen=True, kw_only=True):
-    """The messages to send to a model, and their size in tokens."""
-
-    messages: tuple[Message, ...]
-    tokens: int
-
-
-def window(messages: Sequence[Message], keep_tool_results: int) -> Window:
-    """The newest summary and the messages after those it replaces; only the newest tool results in full."""
-    summary = next((message for message in reversed(messages) if message.role == "summary"), None)
-    upto = stands_for(summary) if summary is not None else 0
-    said = [message for message in messages if message.n > upto and message.role != "summary"]
-    results = [message.n for message in said if message.role == "tool_result"]
-    full = set(results[-keep_tool_results:]) if keep_tool_results else set()
-    shown = [
-        replace(message, content=PRUNED) if message.role == "tool_result" and message.n not in full else message
-        for message in said
-    ]
-    shown = [summary, *shown] if summary is not None else shown
-    return Window(messages=tuple(shown), tokens=sum(map(message_tokens, shown)))
-
-
-def stands_for(summary: Message) -> int:
-    """The number of the last message that a summary replaces."""
-    return int((summary.input or {}).get("upto", 0))
-
-
-def message_tokens(message: Message) -> int:
-    """The tokens of a message."""
-    spoken = tokens.estimate(message.content)
-    return spoken if message.input is None else spoken + tokens.estimate(msgspec.json.encode(message.input).decode())
-
-
 ROLES: tuple[str, ...] = get_args(MessageRole)
-OVERLAP = 6  # messages before the mark that are read again, so that an error and its fix are seen together
+RECORD_VERSION = 1  # of the form in which a finished session is shown
 
 
 class Unflushed(NamedTuple):
@@ -87,33 +53,58 @@ class Flushed(Struct, frozen=True, kw_only=True):
     summary: str | None = None  # the ref of the stored summary
 
 
-def open_session(context: Context, id: str | None, *, agent: str | None, parent: str | None) -> "OpenSession":
-    """The session of that id, begun if it is new; without an id, a new one."""
+def open_session(
+    context: Context,
+    id: str | None,
+    *,
+    agent: str | None,
+    parent: str | None,
+    cwd: str | None = None,
+    started_at: datetime | None = None,
+    shared: int = 0,
+) -> "OpenSession":
+    """The session of that id, begun if it is new; without an id, a new one.
+
+    `cwd` and `started_at` say where and when a new one began, if that was not here and now; `shared` is the number of
+    messages that it shares with its parent.
+    """
     at = context.now()
     name = check_session_name(id if id is not None else f"{at:%Y%m%d-%H%M%S}-{random_hex(4)}")
-    for value in (agent, parent):
+    for value in (agent, parent, cwd):
         if value is not None:
             check_text(value, "The name", MAX_NAME_CHARS)
     if redact(name).found:
         raise InvalidInput("A session id must not contain a secret.", hint="Give another id, or none.")
-    agent = None if agent is None else redact(agent).text
-    parent = None if parent is None else redact(parent).text
+    agent, parent, cwd = (None if value is None else redact(value).text for value in (agent, parent, cwd))
     storage = context.owned()
     with storage.reading() as reader:
         known = reader.session(name)
-    new = known or Session(name=name, agent=agent or context.actor.name, parent=parent, started_at=at)
+    new = known or Session(
+        name=name,
+        agent=agent or context.actor.name,
+        parent=parent,
+        shared=shared,
+        checked=shared,
+        cwd=cwd,
+        started_at=at if started_at is None else min(started_at, at),
+    )
     opened = OpenSession(context, storage, new)
     if known is None and not context.is_paused(name):
         with storage.writing(context.stamp()) as tx:
             opened.begin(tx)
-        _write_index(context, storage)
+        opened.tell_write(shared)
     opened.recover()
     return opened
 
 
 def list_sessions(context: Context) -> Sessions:
     """All sessions of the project, oldest first."""
-    return context.of_project(Session)
+    found = context.of_project(Session)
+    storage = context.spaces.project()
+    if found and storage is not None:
+        size = sum(len(session.name) for session in found)
+        context.signals.emit("memory:read", type="session", path=f"{storage.space}/sessions", size=size)
+    return found
 
 
 def paused_periods(reader: Reader, session: str) -> list[Period]:
@@ -138,22 +129,69 @@ def _write_index(context: Context, storage: Storage) -> None:
     try:
         folder = context.spaces.sessions_folder()
         if folder is not None:
-            with storage.reading() as reader:
-                write_session_index(folder, reader)
+            write_session_index(folder, storage.reading)
     except KeptError as error:
         log.warning("the list of sessions could not be written: %s", error.message)
+
+
+def lease_of(name: str) -> str:
+    """The lease that a turn, an import and a finish of a session hold: whoever has it, has the session to itself."""
+    return f"session-{name}"
+
+
+def silent_sessions(context: Context, reader: Reader, now: datetime, *, besides: str | None = None) -> Sessions:
+    """The sessions to be finished, newest first: silent for long enough, or finished fast and not yet completed."""
+    idle = context.settings.session_idle_minutes
+    unfinished = [session for session in reader.all(Session) if decisions.is_unfinished(session)]
+    return [
+        session
+        for session in reversed(unfinished)
+        if session.name != besides and decisions.is_to_finish(session, last_said(reader, session), now, idle)
+    ]
+
+
+def last_said(reader: Reader, session: Session) -> Message | None:
+    """The newest message of a session."""
+    return next(iter(reader.messages(session.name, after=reader.last_number(session.name) - 1)), None)
+
+
+def finish_silent(context: Context, *, besides: str | None = None, most: int | None = None) -> list[str]:
+    """Finish the sessions that nobody finished, except `besides`; returns their names.
+
+    One in which a turn or an import is under way is left alone. What goes wrong is logged: whoever begins a session
+    must not fail because of another one.
+    """
+    storage = context.spaces.project()
+    if storage is None or context.actor.role == "skill":
+        return []
+    now = context.now()
+    with storage.reading() as reader:
+        silent = silent_sessions(context, reader, now, besides=besides)[:most]
+    finished = []
+    for session in silent:
+        try:
+            with storage.lease(lease_of(session.name)) as is_ours:
+                if is_ours and OpenSession(context, storage, session, actor=journal.UPKEEP).finish_if_silent():
+                    finished.append(session.name)
+        except Busy:  # somebody writes for long: next time
+            break
+        except Exception as error:  # the caller asked for something else, which must not fail because of this
+            log.warning("session %s could not be finished: %s", session.name, type(error).__name__)
+    return finished
 
 
 class OpenSession:
     """One session, open for more. Several processes may have the same one open; each append takes its turn."""
 
-    def __init__(self, context: Context, storage: Storage, session: Session) -> None:
+    def __init__(self, context: Context, storage: Storage, session: Session, *, actor: str | None = None) -> None:
         self.id = session.name
         self._as_begun = session
         self._context = context
         self._storage = storage
+        self._actor = actor
         self._path = f"{storage.space}/sessions/{self.id}"
         self._unflushed = Unflushed(since=-1, upto=0, tokens=0)
+        self._room: int | None = None  # tokens until the window has to be measured again
         self._mirrored: Mirrored | None = None
         self._quotes = Quotes()
 
@@ -169,47 +207,49 @@ class OpenSession:
         input: dict[str, Any] | None = None,
         timestamp: datetime | None = None,
         speaker: str | None = None,
+        is_error: bool = False,
     ) -> Message | None:
         """Add one message; secrets are redacted first. None: it is already there, with that id and role, or the
         session or the project is paused."""
         message = Message(
-            id=id or "", role=role, content=content, name=name, input=input, at=timestamp, speaker=speaker
+            id=id or "",
+            role=role,
+            content=content,
+            name=name,
+            input=input,
+            at=timestamp,
+            speaker=speaker,
+            is_error=is_error,
         )
         return next(iter(self.extend([message])), None)
 
     def extend(self, messages: Sequence[Message]) -> list[Message]:
-        """Add many messages in one transaction, and return those that were new. In a pause, none is added."""
-        return [] if self._context.is_paused(self.id) else self.take_in(messages)
+        """Add many messages in one transaction, and return those that were new. In a pause, none is added.
 
-    def take_in(self, messages: Sequence[Message]) -> list[Message]:
-        """As `extend`, for messages of an earlier time: those that were said in a pause are left out."""
-        rules = self._context.rules()
-        clean = [_checked(message) for message in messages]
-        clean = [redact_message(message, email=rules.redact_email, allow=rules.allow) for message in clean]
-        with self._storage.writing(self._context.stamp()) as tx:
-            before = tx.last_number(self.id)
-            timed = [replace(message, session=self.id, at=message.at or tx.stamp.at) for message in clean]
-            pauses = paused_periods(tx, self.id)
-            kept = [message for message in timed if not any(pause.holds(message.at) for pause in pauses)]
-            if not kept:
-                return []
-            session: Session | None = self.begin(tx)
-            added = tx.append(kept)
-            if added and session is not None and session.packed_at is not None:  # it goes on: unpacked
-                session = tx.put(replace(session, packed_at=None), "unpack")
-        if session is None or session.packed_at is None:
-            self.mirror()
-        if added:
-            self._tell_write(len(added))
+        Findings are saved every few messages, and at their thresholds the session is flushed and compacted.
+        """
+        if self._context.is_paused(self.id):
+            return []
+        before, session, added = self._add(messages)
+        if not added or session is None:
+            return added
         settings = self._context.settings
         every = settings.checkpoint_every_messages
-        if added and before // every != (before + len(added)) // every:
+        if before // every != (before + len(added)) // every:
             self.checkpoint()
-        if session is not None and settings.flush_enabled:
-            self._count_unflushed(session.flushed, before, added)
-            if self._unflushed.tokens >= settings.flush_threshold_tokens:
-                self.flush()
+        self._count_unflushed(session.flushed, before, added)
+        if settings.flush_enabled and self._unflushed.tokens >= settings.flush_threshold_tokens:
+            self.flush()
+        self._make_room(session, added)
         return added
+
+    def take_in(self, messages: Sequence[Message]) -> list[Message]:
+        """Add messages of a transcript that another program keeps, and return those that were new.
+
+        That program has a window of its own, so nothing is flushed or compacted; call `checkpoint` or `finish`. What
+        was said in a pause is left out.
+        """
+        return self._add(messages)[2]
 
     def begin(self, tx: Transaction) -> Session:
         """The session as it is stored; stored now, if it is not yet: one that is opened in a pause begins after it."""
@@ -229,27 +269,60 @@ class OpenSession:
 
     # What is kept of it
 
+    def remember(self, content: str, **about: Any) -> Receipt:
+        """As `memory.remember`, with this session as its source."""
+        given = about.pop("source", None) or Source(origin=self._context.origin, agent=self._context.actor.name)
+        about = {name: several(value) if name in ("tags", "files") else value for name, value in about.items()}
+        return write.remember(self._context, Draft(content=content, source=replace(given, session=self.id), **about))
+
     def findings(self) -> Memories:
         """The findings of this session (and, in a fork, of those it came from), newest first."""
         with self._storage.reading() as reader:
             names = [self.id, *_ancestors(reader, self.id)]
-            return [memory for name in names for memory in _findings_of(name, reader)]
+            found = [memory for name in names for memory in findings_of(reader, name)]
+        self._context.tell_read(found)
+        return found
+
+    def record(self) -> dict[str, Any]:
+        """C9: the session as its last finish left it: summary, findings, and which of them were promoted."""
+        with self._storage.reading() as reader:
+            session = self._session(reader)
+            summary = summary_of(reader, self.id)
+            found = findings_of(reader, self.id)
+        self._context.tell_read([*([] if summary is None else [summary]), *found])
+        return {
+            "version": RECORD_VERSION,
+            "sessionId": session.name,
+            "parentSessionId": session.parent,
+            "agentId": session.agent,
+            "summary": None if summary is None else summary.content,
+            "findings": [_finding_line(memory, session) for memory in reversed(found)],
+            "createdAt": session.started_at,
+            "finalizedAt": session.finished_at,
+        }
 
     def checkpoint(self) -> int:
         """Extract findings from the messages since the last checkpoint. Returns how many.
 
         Findings and mark are one transaction: after a crash the next checkpoint continues there.
         """
-        return len(self._take_findings())
+        return take(self._context, self._storage, self.id, self._stamp(), self._heard, is_whole=False).new
 
     def recover(self) -> None:
-        """Catch up with what a crash interrupted: the transcript's file, and findings that were due."""
+        """Catch up with what a crash or a fast finish left: files, findings that were due, silent sessions."""
         with self._storage.reading() as reader:
             last, session = reader.last_number(self.id), reader.session(self.id)
-        if last and session is not None and session.packed_at is None:
+        if session is None:
+            return
+        if last and session.packed_at is None:
             self.mirror()
-        if session is not None and last - session.checked >= self._context.settings.checkpoint_every_messages:
+        if session.finished_at is not None and session.ended == FAST:
+            self.finish()
+        elif last - session.checked >= self._context.settings.checkpoint_every_messages:
             self.checkpoint()
+        if last == session.shared:  # it begins
+            finish_silent(self._context, besides=self.id)
+        _write_index(self._context, self._storage)
 
     def mirror(self) -> None:
         """Bring the transcript's file up to date with the store, if that is possible now; else the next call does.
@@ -271,15 +344,14 @@ class OpenSession:
         """
         if self._context.is_paused(self.id):
             return Flushed()
-        findings = len(self._take_findings())
         with self._storage.reading() as reader:
-            session, messages = reader.session(self.id), reader.messages(self.id)
-        if session is None or not messages or session.flushed >= messages[-1].n:
-            return Flushed(findings=findings)
-        receipt = self._store_summary(messages, summarizer)
-        self._set_mark(flushed=messages[-1].n)
+            last, session = reader.last_number(self.id), reader.session(self.id)
+        if session is None or not last or session.flushed >= last:
+            return Flushed()
+        taken = self._take_all(summarizer)
+        self._set_mark(flushed=taken.upto)
         self._context.signals.emit("memory:flush", sessionId=self.id)
-        return Flushed(findings=findings, summary=receipt.ref if receipt else None)
+        return Flushed(findings=taken.new, summary=taken.summary.ref if taken.summary else None)
 
     def compact(self, *, force: bool = False, summarizer: Summarizer | None = None) -> Window:
         """Replace all but the newest messages of the window by a summary, when it has outgrown its limit.
@@ -297,10 +369,10 @@ class OpenSession:
         upto = old[-1].n if old else 0
         if not old or any(stands_for(message) >= upto for message in whole if message.role == "summary"):
             return before
-        text, trust = self._summary_of(old, summarizer)
+        text, trust = summarized(old, summarizer, self._heard())
         summary = text or "Nothing of note was said."
         id = f"summary_{upto:03d}"
-        self.extend([Message(id=id, role="summary", content=summary, input={"upto": upto}, trust=trust)])
+        self._add([Message(id=id, role="summary", content=summary, input={UPTO: upto}, trust=trust)])
         after = self._window()
         self._context.signals.emit("memory:compact", sessionId=self.id, before=before.tokens, after=after.tokens)
         return after
@@ -308,49 +380,170 @@ class OpenSession:
     def finish(self, *, fast: bool = False, summarizer: Summarizer | None = None) -> Flushed:
         """End the session: store findings and summary, and promote the findings that qualify.
 
-        `fast` is for a host about to exit: the messages are safe, and the rest is done when it is opened again.
+        `fast` is for a host about to exit: the messages are safe, and the rest is done when the next session begins,
+        or in upkeep. A message that comes later reopens the session. In a pause, nothing happens.
         """
-        if self._context.is_paused(self.id):
+        if self._context.is_paused(self.id) or not self._is_stored():
             return Flushed()
         if fast:
-            self._set_mark(finished_at=self._context.now())
+            self._set_mark(finished_at=self._context.now(), ended=FAST)
+            self._after_marks()
             return Flushed()
-        flushed = replace(self.flush(summarizer), promoted=self._promote())
-        self._set_mark(finished_at=self._context.now())
-        _write_index(self._context, self._storage)
-        return flushed
+        return self._finish(None, summarizer)
 
-    def fork(self, id: str | None = None, *, agent: str | None = None) -> "OpenSession":
-        """A new session that begins with everything said here, and knows where it came from."""
-        child = open_session(self._context, id, agent=agent, parent=self.id)
-        with self._storage.writing(self._context.stamp()) as tx:
-            if tx.last_number(child.id):
-                raise InvalidInput(f"Session {child.id} already has messages.", hint="Give a new id.")
-            child.begin(tx)
-            parent = tx.session(self.id)
-            tx.append([replace(message, session=child.id) for message in tx.messages(self.id)])
-            session = tx.session(child.id)
-            if session is not None and parent is not None:
-                tx.put(replace(session, checked=parent.checked, flushed=parent.flushed), "fork")
-            copied = tx.last_number(child.id)
-        child.mirror()
-        child._tell_write(copied)
-        return child
+    def finish_if_silent(self) -> bool:
+        """Finish the session as of its last message, unless somebody has gone on with it. Whether it is finished."""
+        if self._context.is_paused(self.id):
+            return False
+        now, idle = self._context.now(), self._context.settings.session_idle_minutes
+        with self._storage.reading() as reader:
+            session = self._session(reader)
+            last = last_said(reader, session)
+        if not decisions.is_to_finish(session, last, now, idle):
+            return False
+        end = session.finished_at or decisions.silent_since(session, last)
+        self._finish(min(end, now))
+        return True
+
+    def fork(self, id: str | None = None, *, agent: str | None = None, upto: int | None = None) -> "OpenSession":
+        """A new session that begins with what was said here, all of it or `upto` that message, and knows its parent.
+
+        The messages that both share are stored once.
+        """
+        with self._storage.reading() as reader:
+            if id is not None and reader.session(check_session_name(id)) is not None:
+                raise InvalidInput(f"Session {id} already exists.", hint="Give a new id.")
+            parent, last = self._session(reader), reader.last_number(self.id)
+        shared = last if upto is None else max(0, min(upto, last))
+        return open_session(self._context, id, agent=agent, parent=self.id, cwd=parent.cwd, shared=shared)
 
     @contextmanager
-    def turn(self, user_text: str, *, speaker: str | None = None) -> Iterator["Exchange"]:
-        """One round of an agent's loop: the question is kept at once, the answer when `persist` is called."""
-        self.append("user", user_text, speaker=speaker)
-        yield Exchange(self, user_text)
+    def turn(self, user_text: str, *, speaker: str | None = None, wait_s: float | None = None) -> Iterator[Exchange]:
+        """One turn of an agent's loop: the question is kept at once, the answer when `persist` is called.
+
+        A session has one turn at a time: another waits, at most `wait_s` seconds (by default as long as a write), and
+        then raises Busy. While a turn lasts, nobody finishes the session.
+        """
+        wait_s = self._context.settings.write_wait_s if wait_s is None else wait_s
+        with self._storage.lease(lease_of(self.id), wait_s=wait_s) as is_ours:
+            if not is_ours:
+                raise Busy(
+                    f"Session {self.id} is in another turn, which did not end within {wait_s:g} s.",
+                    hint="Try again when that turn has ended, or fork the session.",
+                )
+            self.append("user", user_text, speaker=speaker)
+
+            def look(system: str, briefing: Mapping[str, Any]) -> TurnContext:
+                shown = self.window()
+                return turn_context(self._context, self.id, user_text, shown, system=system, briefing=briefing)
+
+            yield Exchange(user_text, look=look, keep=self.extend)
+
+    def tell_write(self, delta: int) -> None:
+        """Signal that the session has changed, and how many messages it gained."""
+        self._context.signals.emit("memory:write", type="session", path=self._path, delta=delta)
 
     # How it is done
+
+    def _add(self, messages: Sequence[Message]) -> tuple[int, Session | None, list[Message]]:
+        """Store messages; the number of the last one before, the session, and those that were new."""
+        rules = self._context.rules()
+        clean = [_checked(message) for message in messages]
+        clean = [redact_message(message, email=rules.redact_email, allow=rules.allow) for message in clean]
+        is_reopened = False
+        with self._storage.writing(self._stamp()) as tx:
+            before = tx.last_number(self.id)
+            timed = [replace(message, session=self.id, at=message.at or tx.stamp.at) for message in clean]
+            pauses = paused_periods(tx, self.id)
+            kept = [message for message in timed if not any(pause.holds(message.at) for pause in pauses)]
+            if not kept:
+                return before, None, []
+            session: Session | None = self.begin(tx)
+            added = tx.append(kept)
+            if added and session is not None and (session.packed_at or session.finished_at):
+                session = tx.put(replace(session, packed_at=None, finished_at=None), "reopen")
+                is_reopened = True
+        if session is None or session.packed_at is None:
+            self.mirror()
+        if added:
+            self.tell_write(len(added))
+        if is_reopened:
+            _write_index(self._context, self._storage)
+        return before, session, added
+
+    def _finish(self, at: datetime | None, summarizer: Summarizer | None = None) -> Flushed:
+        """Take findings and summary from the whole transcript, promote, and mark the end, `at` or now."""
+        with self._storage.reading() as reader:
+            session, last = self._session(reader), reader.last_number(self.id)
+        if session.finished_at is not None and session.ended == last:
+            return Flushed()  # nothing was said since
+        taken = self._take_all(summarizer)
+        n_promoted = promote(self._context, self._storage, self.id, self._stamp())
+        with self._storage.writing(self._stamp()) as tx:
+            current = self._session(tx)
+            if tx.last_number(self.id) == taken.upto:  # else it goes on, and is finished another time
+                in_project = [one.uid for one in findings_of(tx, self.id) if one.tier != "session"]
+                tx.put(
+                    replace(
+                        current,
+                        summary=taken.summary.uid if taken.summary else "",
+                        findings=taken.uids,
+                        promoted=tuple(in_project),
+                        flushed=taken.upto,
+                        ended=taken.upto,
+                        finished_at=at or tx.stamp.at,
+                    ),
+                    "finish",
+                )
+        if session.flushed < taken.upto:
+            self._context.signals.emit("memory:flush", sessionId=self.id)
+        self._after_marks()
+        return Flushed(findings=taken.new, promoted=n_promoted, summary=taken.summary.ref if taken.summary else None)
+
+    def _take_all(self, summarizer: Summarizer | None) -> Taken:
+        of = (self._context, self._storage, self.id, self._stamp(), self._heard)
+        return take(*of, is_whole=True, summarizer=summarizer)
+
+    def _heard(self) -> Quotes:
+        """What tools and pasted texts have said in this session so far."""
+        with self._storage.reading() as reader:
+            if reader.last_number(self.id) < self._quotes.upto:  # an older state was restored
+                self._quotes = Quotes()
+            self._quotes.add(reader.messages(self.id, after=self._quotes.upto))
+        return self._quotes
+
+    def _make_room(self, session: Session, added: Sequence[Message]) -> None:
+        """Compact the window when it has reached its threshold. It is measured only when it may have."""
+        threshold = self._context.settings.compaction_threshold_tokens
+        if self._room is None:
+            whole = self._window().tokens if session.flushed else self._unflushed.tokens
+            self._room = threshold - whole
+        else:
+            self._room -= sum(map(message_tokens, added))
+        if self._room <= 0:
+            self._room = max(threshold - self.compact().tokens, threshold // 10)
 
     def _tell_read(self, messages: Sequence[Message]) -> None:
         size = sum(len(message.content) for message in messages)
         self._context.signals.emit("memory:read", type="session", path=self._path, size=size)
 
-    def _tell_write(self, delta: int) -> None:
-        self._context.signals.emit("memory:write", type="session", path=self._path, delta=delta)
+    def _after_marks(self) -> None:
+        self.tell_write(0)
+        _write_index(self._context, self._storage)
+
+    def _stamp(self) -> Stamp:
+        stamp = self._context.stamp()
+        return stamp if self._actor is None else replace(stamp, actor=self._actor)
+
+    def _is_stored(self) -> bool:
+        with self._storage.reading() as reader:
+            return reader.session(self.id) is not None
+
+    def _session(self, reader: Reader) -> Session:
+        session = reader.session(self.id)
+        if session is None:
+            raise NotFound(f"There is no session {self.id}.", hint="`kept session list` shows them.")
+        return session
 
     def _said(self) -> list[Message]:
         with self._storage.reading() as reader:
@@ -374,88 +567,9 @@ class OpenSession:
         upto = added[-1].n if added else known.upto
         self._unflushed = Unflushed(flushed, upto, known.tokens + sum(map(message_tokens, added)))
 
-    def _take_findings(self) -> Receipts:
-        if self._context.is_off(self.id):
-            return []
-        with self._storage.reading() as reader:
-            session = reader.session(self.id)
-            if session is None:  # it was opened in a pause, and nothing was said since
-                return []
-            recent = reader.messages(self.id, after=max(0, session.checked - OVERLAP))
-        if not recent or recent[-1].n <= session.checked:
-            return []
-        rules = replace(self._context.rules(), echoes=write.echoes(self._context))
-        ready = [pipeline.prepare(_as_draft(found, session), rules) for found in self._trusted(extract(recent), recent)]
-        with self._storage.writing(self._context.stamp()) as tx:
-            receipts = pipeline.store(tx, ready, write.place(self._storage, tx.stamp.at))
-            current = tx.session(self.id)
-            if current is not None:
-                tx.put(replace(current, checked=max(current.checked, recent[-1].n)), "checkpoint")
-        write.count_reasons(self._context, receipts)
-        if ready:
-            self._context.tell_write(self._storage, sum(map(grown_by, receipts)))
-        return [receipt for receipt in receipts if receipt.outcome != "refused" and receipt.reason != "already_stored"]
-
-    def _trusted(self, found: Sequence[Extracted], recent: Sequence[Message]) -> list[Extracted]:
-        """The findings, each with the trust of those whose words it repeats."""
-        said = {message.id: message for message in recent if message.role in ("user", "assistant", "summary")}
-        quotes = self._heard() if any(each.message_id in said for each in found) else Quotes()
-        return [
-            replace(each, draft=replace(each.draft, trust=quotes.trust_of(each.draft.content, by.trust, by=by)))
-            if (by := said.get(each.message_id)) is not None
-            else each
-            for each in found
-        ]
-
-    def _heard(self) -> Quotes:
-        """What tools and pasted texts have said in this session so far."""
-        with self._storage.reading() as reader:
-            if reader.last_number(self.id) < self._quotes.upto:  # an older state was restored
-                self._quotes = Quotes()
-            self._quotes.add(reader.messages(self.id, after=self._quotes.upto))
-        return self._quotes
-
-    def _summary_of(self, messages: Sequence[Message], summarizer: Summarizer | None) -> tuple[str, Trust]:
-        """A summary and its trust. Ours leaves out what is only quoted; a plugged-in one may quote, and is labelled."""
-        said = [message for message in messages if message.role != "summary"]
-        text, quotes = (summarizer or summarize)(said), self._heard()
-        if summarizer is not None:
-            return text, quotes.trust_of(text, "agent")
-        lines = [line for line in text.splitlines() if quotes.trust_of(line, "agent") == "agent"]
-        return "\n".join(lines), "agent"
-
-    def _store_summary(self, messages: Sequence[Message], summarizer: Summarizer | None) -> Receipt | None:
-        text, trust = self._summary_of(messages, summarizer)
-        if not text.strip() or self._context.is_off(self.id):
-            return None
-        draft = Draft(
-            content=text[: admit.MAX_SUMMARY_CHARS],
-            trust=trust,
-            kind="summary",
-            tier="session",
-            key=f"{self.id}:summary:{messages[-1].n}",
-            source=Source(origin="narrative", agent=self._context.actor.name, session=self.id),
-        )
-        return write.remember(self._context, draft)
-
-    def _promote(self) -> int:
-        """Make the findings that qualify candidates of the project. Returns how many."""
-        preset = PRESETS[self._context.settings.preset]
-        promoted = 0
-        with self._storage.writing(self._context.stamp()) as tx:
-            for memory in _findings_of(self.id, tx):
-                if admit.is_promotable(signals_of(memory), memory.importance, len(memory.content), preset):
-                    tx.put(replace(memory, tier="project", status="candidate", updated_at=tx.stamp.at), "promote")
-                    promoted += 1
-        if promoted:
-            self._context.tell_write(self._storage, 0)
-        return promoted
-
     def _set_mark(self, **marks: Any) -> None:
-        with self._storage.writing(self._context.stamp()) as tx:
-            session = tx.session(self.id)
-            if session is not None:
-                tx.put(msgspec.structs.replace(session, **marks), "session")
+        with self._storage.writing(self._stamp()) as tx:
+            tx.put(msgspec.structs.replace(self._session(tx), **marks), "session")
 
 
 def _checked(message: Message) -> Message:
@@ -478,57 +592,16 @@ def _checked(message: Message) -> Message:
     return message
 
 
-class Exchange:
-    """One round of an agent's loop: INTAKE is done; CONTEXT, EXECUTE (yours) and PERSIST are here."""
-
-    def __init__(self, session: OpenSession, user_text: str) -> None:
-        self._session = session
-        self.user_text = user_text
-
-    def context(self) -> Window:
-        """The window to send to the model."""
-        return self._session.window()
-
-    def persist(self, reply: str, tool_calls: Sequence[tuple[str, dict[str, Any], str]] = ()) -> list[Message]:
-        """Keep the answer, after the tool calls (name, input, result) that led to it."""
-        messages = []
-        for call in tool_calls:
-            if not isinstance(call, tuple | list) or len(call) != 3:
-                raise InvalidInput("A tool call is (name, input, result).", hint='("ls", {"path": "."}, "a.py b.py")')
-            name, input, result = call
-            id = f"tool_{random_hex(8)}"  # not by number: others may persist at the same time
-            messages.append(Message(id=id, role="tool_call", name=name, input=input))
-            messages.append(Message(id=id, role="tool_result", name=name, content=result))
-        messages.append(Message(id="", role="assistant", content=reply))
-        return self._session.extend(messages)
-
-
-def signals_of(memory: Memory) -> tuple[str, ...]:
-    """The signals that speak for a finding: those of extraction, and repetition by sessions and agents."""
-    data = memory.data or {}
-    signals = list(data.get("signals", ()))
-    if len(set(data.get("sessions", ()))) >= 2:
-        signals.append("multi-session")
-    if len(set(data.get("agents", ()))) >= 2:
-        signals.append("multi-agent")
-    return tuple(signals)
-
-
-def _as_draft(found: Extracted, session: Session) -> Draft:
-    source = found.draft.source or Source(origin="extraction")
-    evidence = {"signals": list(found.signals), "sessions": [session.name], "agents": [session.agent or ""]}
-    return msgspec.structs.replace(
-        found.draft,
-        tier="session",
-        source=replace(source, session=session.name, agent=source.agent or session.agent),
-        data=(found.draft.data or {}) | evidence,
-        key=f"{session.name}:{found.message_id}:{fingerprint(found.draft.content)}",
-    )
-
-
-def _findings_of(name: str, reader: Reader) -> Memories:
-    found = reader.select(Where(session=name, tiers=("session",)), limit=10_000)
-    return [memory for memory in found if memory.kind != "summary"]
+def _finding_line(memory: Memory, session: Session) -> dict[str, Any]:
+    is_promoted = memory.uid in session.promoted
+    line = {
+        "content": memory.content,
+        "category": memory.kind,
+        "importance": memory.importance,
+        "createdAt": memory.created_at,
+        "promotedToProjectMemory": is_promoted,
+    }
+    return line | ({"promotedEntryId": memory.ref} if is_promoted else {})
 
 
 def _ancestors(reader: Reader, name: str) -> list[str]:

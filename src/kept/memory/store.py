@@ -202,6 +202,12 @@ class Store:
 
         return read.replay(self._context, receipt)
 
+    def finish_sessions(self) -> list[str]:
+        """Finish the sessions in which nothing was said for `session_idle_minutes`. Returns their ids."""
+        from kept.memory import upkeep
+
+        return upkeep.finish_sessions(self._context)
+
     def pack_sessions(self) -> list[str]:
         """Compress the sessions in which nothing was said for `session_retention_days`. Returns their ids."""
         from kept.memory import upkeep

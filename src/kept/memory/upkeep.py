@@ -30,7 +30,7 @@ EVERYTHING_LIVE = Where(scope=None)
 
 
 class Done(Struct, frozen=True, kw_only=True):
-    """One thing that upkeep did, or would do: to a memory, or (`pack`) to a session."""
+    """One thing that upkeep did, or would do: to a memory, or (`finish`, `pack`) to a session."""
 
     ref: str
     action: str
@@ -102,13 +102,13 @@ class Round(Struct, eq=False):
             packed = [session for session in reader.all(Session) if session.packed_at is not None]
             for session in packed:  # also of those whose file an interrupted run has left
                 remove_mirror(folder, session.name)
-            if silent:
-                write_session_index(folder, reader)
+        if silent:
+            write_session_index(folder, self.storage.reading)
 
     def _pack(self, session: Session) -> bool:
         with self.storage.writing(self._stamp()) as tx:
             current = tx.session(session.name)
-            if current is None or not self._is_to_pack(tx, current):
+            if current is None or decisions.is_unfinished(current) or not self._is_to_pack(tx, current):
                 return False
             tx.pack(current.name)
             tx.put(replace(current, packed_at=self.now), "pack")
@@ -120,6 +120,11 @@ class Round(Struct, eq=False):
         end = reader.last_number(session.name)
         last = next(iter(reader.messages(session.name, after=end - 1)), None)
         return decisions.is_to_pack(session, last, self.now, self.rules)
+
+    def note_finished(self, names: Sequence[str]) -> None:
+        """Report the sessions that were finished, or would be."""
+        reason = f"nothing was said for {self.rules.session_idle_minutes} minutes"
+        self.done += [Done(ref=name, action="finish", reason=reason) for name in names]
 
     def _decide(self, memory: Memory) -> UpkeepDecision | None:
         return None if memory.is_archived else decisions.decide(memory, self.now, self.rules)
@@ -170,6 +175,7 @@ def _decided(
 
 
 EVERY_HOURS = 1  # at an opening, a new round is begun
+FEW_SESSIONS = 3  # that are finished at one occasion
 FEW = 20  # changes at one occasion, so that nobody waits for them
 MOST_WEIGHED = 5_000  # memories that are weighed against each other at one occasion, when there is no room
 LEASE = "upkeep"
@@ -209,8 +215,29 @@ def pack_sessions(context: Context) -> list[str]:
     if storage is None or storage not in _tended(context):
         return []
     rounds = Round(storage, context.now(), _upkeep_rules(context))
+    _end_sessions(context, rounds)
+    return [one.ref for one in rounds.done if one.action == "pack"]
+
+
+def finish_sessions(context: Context) -> list[str]:
+    """Finish the sessions in which nothing was said for the minutes of `session_idle_minutes`."""
+    from kept.memory import sessions
+
+    storage = context.spaces.project()
+    return [] if storage is None or storage not in _tended(context) else sessions.finish_silent(context)
+
+
+def _end_sessions(context: Context, rounds: Round, most: int | None = None) -> None:
+    """Finish the silent sessions, at most that many, and pack those that have been silent for long."""
+    from kept.memory import sessions
+
+    if rounds.is_dry_run:
+        with rounds.storage.reading() as reader:
+            silent = sessions.silent_sessions(context, reader, rounds.now)
+        rounds.note_finished([session.name for session in silent])
+    else:
+        rounds.note_finished(sessions.finish_silent(context, most=most))
     rounds.pack(context.spaces.sessions_folder())
-    return [one.ref for one in rounds.done]
 
 
 def _tended(context: Context) -> list[Storage]:
@@ -228,6 +255,7 @@ def _upkeep_rules(context: Context) -> decisions.UpkeepRules:
         quarantine_hours=settings.quarantine_hours,
         confirms=PRESETS[settings.preset].min_points is not None,
         session_retention_days=settings.session_retention_days,
+        session_idle_minutes=settings.session_idle_minutes,
     )
 
 
@@ -254,7 +282,7 @@ def _whole_round(context: Context, storage: Storage, now: datetime, *, is_dry_ru
             came = _note(storage, came, replace(came, evict_to=rounds.load.memories - len(chosen)))
         rounds.evict(chosen)
     if storage is context.spaces.project():
-        rounds.pack(context.spaces.sessions_folder())
+        _end_sessions(context, rounds)
     if not is_dry_run:
         _note(storage, came, UpkeepProgress().done(now))
         if rounds.done:
@@ -325,7 +353,7 @@ def _end_round(
     if len(chosen) > 5 * FEW:
         after = replace(after, evict_to=rounds.load.memories - len(chosen))
     if storage is context.spaces.project():
-        rounds.pack(context.spaces.sessions_folder())
+        _end_sessions(context, rounds, most=FEW_SESSIONS)
     return after
 
 

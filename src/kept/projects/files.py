@@ -11,8 +11,8 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -207,23 +207,29 @@ def mirror_session(folder: Path, reader: Reader, session: str, known: Mirrored |
             os.close(fd)
 
 
-def write_session_index(folder: Path, reader: Reader) -> None:
-    """Write the index: id, agent, parent, times and number of messages of each session in the space."""
-    entries = [
-        {
-            "id": session.name,
-            "agent": session.agent,
-            "parent": session.parent,
-            "startedAt": session.started_at,
-            "finishedAt": session.finished_at,
-            "archivedAt": session.packed_at,
-            "messages": reader.last_number(session.name),
-        }
-        for session in reader.all(Session)
-    ]
+def write_session_index(folder: Path, reading: Callable[[], AbstractContextManager[Reader]]) -> None:
+    """Write the index if it is not as it should be: id, agent, parent and times of each session in the space.
+
+    `reading` opens a reader inside the lock: whoever writes last has read last.
+    """
     make_private_directory(folder)
-    index = msgspec.json.format(msgspec.json.encode({"sessions": entries}), indent=2)
-    write_private_file(folder / "sessions.json", index + b"\n")
+    path = folder / "sessions.json"
+    with locked(folder / "sessions.lock", timeout_s=MIRROR_WAIT_S), reading() as reader:
+        document = msgspec.json.encode({"sessions": [_index_entry(session) for session in reader.all(Session)]})
+        index = msgspec.json.format(document, indent=2) + b"\n"
+        if read_regular(path, len(index) + 1) != index:
+            write_private_file(path, index)
+
+
+def _index_entry(session: Session) -> dict[str, Any]:
+    return {
+        "id": session.name,
+        "agent": session.agent,
+        "parent": session.parent,
+        "startedAt": session.started_at,
+        "finishedAt": session.finished_at,
+        "archivedAt": session.packed_at,
+    }
 
 
 def remove_mirror(folder: Path, session: str) -> None:

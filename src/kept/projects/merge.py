@@ -131,7 +131,7 @@ def _mirror(taker: Storage, folder: Path) -> None:
         for session in reader.all(Session):
             if session.packed_at is None:
                 mirror_session(folder, reader, session.name)
-        write_session_index(folder, reader)
+    write_session_index(folder, taker.reading)
 
 
 def _renamed(memory: Memory, names: Mapping[str, str]) -> Memory:

@@ -527,9 +527,9 @@ class InMemoryStorage:
         yield
 
     @contextmanager
-    def lease(self, name: str) -> Iterator[bool]:
+    def lease(self, name: str, *, wait_s: float = 0.0) -> Iterator[bool]:
         lock = self._leases.setdefault(name, threading.Lock())
-        is_ours = lock.acquire(blocking=False)
+        is_ours = lock.acquire(timeout=wait_s)
         try:
             yield is_ours
         finally:

@@ -6,7 +6,7 @@ run does, and the next run finishes one that was interrupted.
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from heapq import heappop, heappush
 from math import ceil
 from typing import Any, Literal
@@ -31,6 +31,7 @@ class UpkeepRules(Struct, frozen=True, kw_only=True):
     quarantine_hours: int
     confirms: bool  # whether a candidate that was used is confirmed
     session_retention_days: int
+    session_idle_minutes: int
 
 
 class UpkeepDecision(Struct, frozen=True, kw_only=True):
@@ -81,6 +82,26 @@ def carried_out(decision: UpkeepDecision, now: datetime) -> Memory:
         data: dict[str, Any] = {**(memory.data or {}), QUARANTINED: True}
         return replace(memory, importance=round(memory.importance * worth.QUARANTINE_PENALTY, 9), data=data)
     return memory.archived("expired" if decision.action == "expire" else "evicted", now)
+
+
+FAST = -1  # the mark `ended` of a session that was finished fast: findings and summary are still to be stored
+
+
+def is_unfinished(session: Session) -> bool:
+    """Whether a session was never finished, went on since, or was finished fast. A packed one is finished."""
+    return session.packed_at is None and (session.finished_at is None or session.ended == FAST)
+
+
+def is_to_finish(session: Session, last: Message | None, now: datetime, idle_minutes: int) -> bool:
+    """Whether an unfinished session is over: finished fast, or silent for that long."""
+    if not is_unfinished(session):
+        return False
+    return session.finished_at is not None or now - silent_since(session, last) >= timedelta(minutes=idle_minutes)
+
+
+def silent_since(session: Session, last: Message | None) -> datetime:
+    """When something was last said, or when the session began."""
+    return session.started_at if last is None or last.at is None else last.at
 
 
 def is_to_pack(session: Session, last: Message | None, now: datetime, rules: UpkeepRules) -> bool:

@@ -6,7 +6,7 @@ immediately with BUSY_SNAPSHOT. Rule: a commit that returned is on disk; a faile
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -213,10 +213,19 @@ class SqliteStorage:
             schema.check_version(connection, self.path)
             return restore.restore(connection, self.path, source, overwrite_newer=overwrite_newer, now=self._now())
 
-    def lease(self, name: str) -> AbstractContextManager[bool]:
+    @contextmanager
+    def lease(self, name: str, *, wait_s: float = 0.0) -> Iterator[bool]:
         if self._is_read_only:
-            return nullcontext(False)
-        return held(self.path.with_name(f"{self.path.name}.{name}"), 0)
+            yield False
+            return
+        path = self.path.with_name(f"{self.path.name}.{name}")
+        with held(path, wait_s) as is_ours:
+            try:
+                yield is_ours
+            finally:
+                if is_ours:  # whoever waits for this file finds it gone, and makes a new one
+                    with suppress(OSError):
+                        path.unlink()
 
     def describe(self) -> dict[str, Any]:
         with translated(self.path), self._pool.borrow() as connection:

@@ -1,0 +1,244 @@
+"""Findings of a session: the memories that are taken out of what was said, and the one summary of it.
+
+`sessions` calls `take` at a checkpoint, with the newest messages, and at the end, with the whole transcript. Rule: once
+a session has ended, its findings depend on its transcript alone. What a checkpoint took from half a conversation and
+the whole does not confirm is withdrawn; a finding that stays keeps its id; one that was taken before, or that somebody
+has forgotten, is not taken again.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from kept.memory import write
+from kept.memory.context import Context, Memories
+from kept.memory.window import is_own_summary
+from kept.memory.write import grown_by
+from kept.model import Draft, Memory, Message, Receipt, Session, Source, Trust, replace
+from kept.ports import Reader, Stamp, Storage, Transaction, Where
+from kept.tables import PRESETS
+from kept.text import fingerprint
+from kept.writing import admit, pipeline
+from kept.writing.extraction import Extracted, Summarizer, extract, summarize
+from kept.writing.quotes import Quotes
+
+OVERLAP = 6  # messages before the mark that are read again, so that an error and its fix are seen together
+MOST_FINDINGS = 10_000
+
+
+class Taken(Struct, frozen=True, kw_only=True):
+    """What was found in the messages of a session up to number `upto`."""
+
+    upto: int = 0
+    new: int = 0
+    uids: tuple[str, ...] = ()  # of all findings, known ones included
+    summary: Memory | None = None
+
+
+def take(
+    context: Context,
+    storage: Storage,
+    name: str,
+    stamp: Stamp,
+    heard: Callable[[], Quotes],
+    *,
+    is_whole: bool,
+    summarizer: Summarizer | None = None,
+) -> Taken:
+    """Store the findings of the newest messages; or, if `is_whole`, make findings and summary those of the transcript.
+
+    `heard` are the words of the session that are not its speakers' own: what repeats them has their trust.
+    Findings and mark are one transaction: after a crash the next call continues there.
+    """
+    with storage.reading() as reader:
+        session = reader.session(name)
+        if session is None:  # it was opened in a pause, and nothing was said since
+            return Taken()
+        messages = reader.messages(name, after=0 if is_whole else max(0, session.checked - OVERLAP))
+    upto = messages[-1].n if messages else session.shared
+    if context.is_off(name) or (not is_whole and upto <= session.checked) or upto <= session.shared:
+        return Taken(upto=upto)
+    said = [message for message in messages if not is_own_summary(message)]
+    rules = replace(context.rules(), echoes=write.echoes(context))
+    found = [*_found_in(said, session.shared)]
+    quotes = heard() if found or is_whole else Quotes()
+    drafts = [_as_draft(each, message, session, quotes) for each, message in found]
+    ready = [pipeline.prepare(draft, rules) for draft in drafts]
+    summary = _summary_draft(context, session, said, summarizer, quotes) if is_whole else None
+    to_summarize = None if summary is None else pipeline.prepare(summary, rules)
+    with storage.writing(stamp) as tx:
+        own = {_identity(memory): memory for memory in _taken_before(tx, name)}
+        withdrawn = _reconcile(tx, own, {_key_of(draft) for draft in drafts}) if is_whole else 0
+        new = [one for one in ready if isinstance(one, Receipt) or not _is_known(tx, one, name, own)]
+        receipts = pipeline.store(tx, new, write.place(storage, tx.stamp.at))
+        grown = sum(map(grown_by, receipts)) - withdrawn
+        summarized = None
+        if is_whole:
+            summarized, is_new = _put_summary(tx, name, to_summarize, storage)
+            grown += is_new
+        current = tx.session(name)
+        if current is not None and current.checked < upto:
+            tx.put(replace(current, checked=upto), "checkpoint")
+        uids = tuple(memory.uid for memory in findings_of(tx, name) if not memory.is_archived)
+    write.count_reasons(context, receipts)
+    if grown or any(receipt.outcome != "refused" for receipt in receipts):
+        context.tell_write(storage, grown)
+    added = sum(receipt.outcome != "refused" and receipt.reason != "already_stored" for receipt in receipts)
+    return Taken(upto=upto, new=added, uids=uids, summary=summarized)
+
+
+def findings_of(reader: Reader, name: str) -> Memories:
+    """The live findings of a session, newest first, whether they were promoted or not."""
+    found = reader.select(Where(session=name), limit=MOST_FINDINGS)
+    return [memory for memory in found if is_finding(memory)]
+
+
+def is_finding(memory: Memory) -> bool:
+    """Whether a memory was taken out of a conversation, and not stored on purpose."""
+    return memory.kind != "summary" and memory.source.origin not in admit.DELIBERATE and memory.key is not None
+
+
+def summary_of(reader: Reader, name: str) -> Memory | None:
+    """The live summary of a session."""
+    return _summary_in(reader, Where(session=name, kinds=("summary",)))
+
+
+def _summary_in(reader: Reader, where: Where) -> Memory | None:
+    found = reader.select(where, limit=100)
+    return next((memory for memory in found if memory.source.origin == "narrative"), None)
+
+
+def promote(context: Context, storage: Storage, name: str, stamp: Stamp) -> int:
+    """Make the findings that qualify candidates of the project. Returns how many."""
+    preset = PRESETS[context.settings.preset]
+    promoted = 0
+    with storage.writing(stamp) as tx:
+        for memory in findings_of(tx, name):
+            if admit.is_worth_promoting(memory, preset):
+                tx.put(admit.promoted(memory, tx.stamp.at), "promote")
+                promoted += 1
+    if promoted:
+        context.tell_write(storage, 0)
+    return promoted
+
+
+def _found_in(messages: Sequence[Message], shared: int) -> Iterable[tuple[Extracted, Message]]:
+    """What extraction finds, each with its message. The messages that a fork shares have been read for its parent."""
+    by_id = {message.id: message for message in messages}
+    for found in extract(messages):
+        if (message := by_id[found.message_id]).n > shared:
+            yield found, message
+
+
+def _as_draft(found: Extracted, message: Message, session: Session, quotes: Quotes) -> Draft:
+    source = found.draft.source or Source(origin="extraction")
+    is_said = message.role in ("user", "assistant", "summary")
+    trust = quotes.trust_of(found.draft.content, message.trust, by=message) if is_said else found.draft.trust
+    evidence = {"signals": list(found.signals), "sessions": [session.name], "agents": [session.agent or ""]}
+    return msgspec.structs.replace(
+        found.draft,
+        tier="session",
+        source=replace(source, session=session.name, agent=source.agent or session.agent),
+        data=(found.draft.data or {}) | evidence,
+        key=f"{session.name}:{found.message_id}:{fingerprint(found.draft.content)}",
+        created_at=message.at,
+        trust=trust,
+    )
+
+
+def _key_of(draft: Draft) -> str:
+    return (draft.key or "").rpartition(":")[2]
+
+
+def _identity(memory: Memory) -> str:
+    """What the finding said when it was taken: somebody may have revised it since."""
+    return (memory.key or "").rpartition(":")[2]
+
+
+def _taken_before(tx: Transaction, name: str) -> Memories:
+    """Everything that was ever taken from this session, on whatever shelf it is now."""
+    found = tx.select(Where(session=name, shelf="any"), limit=MOST_FINDINGS)
+    return [memory for memory in found if is_finding(memory)]
+
+
+def _reconcile(tx: Transaction, own: dict[str, Memory], wanted: set[str]) -> int:
+    """Withdraw what the whole transcript does not say, and bring back what it does. Returns by how many it shrank."""
+    shrunk = 0
+    for said, memory in own.items():
+        if said in wanted and _is_withdrawn(memory):
+            back = replace(memory, status="candidate", reason=None, archived_at=None, updated_at=tx.stamp.at)
+            own[said] = tx.put(back, "restore")
+            shrunk -= 1
+        elif said not in wanted and _is_untouched(memory):
+            own[said] = tx.put(memory.archived("superseded", tx.stamp.at), "withdraw")
+            shrunk += 1
+    return shrunk
+
+
+def _is_withdrawn(memory: Memory) -> bool:
+    return memory.reason == "superseded" and memory.superseded_by is None
+
+
+def _is_untouched(memory: Memory) -> bool:
+    """Whether nobody has used, judged or confirmed it: then only the extraction speaks for it."""
+    return memory.status == "candidate" and not memory.use_count and not memory.feedback
+
+
+def _is_known(tx: Transaction, ready: pipeline.Ready, name: str, own: dict[str, Memory]) -> bool:
+    """Whether this session has said it before: then it is no new evidence, neither for its own memory nor a twin."""
+    if _key_of(ready.draft) in own:
+        return True
+    twins = tx.select(Where(fingerprints=(fingerprint(ready.draft.content),)), limit=10)
+    return any(name in (twin.data or {}).get("sessions", ()) for twin in twins)
+
+
+def summarized(messages: Sequence[Message], summarizer: Summarizer | None, quotes: Quotes) -> tuple[str, Trust]:
+    """A summary and its trust. Ours leaves out what is only quoted; a plugged-in one may quote, and is labelled."""
+    said = [message for message in messages if message.role != "summary"]
+    text = (summarizer or summarize)(said)
+    if summarizer is not None:
+        return text, quotes.trust_of(text, "agent")
+    lines = [line for line in text.splitlines() if quotes.trust_of(line, "agent") == "agent"]
+    return "\n".join(lines), "agent"
+
+
+def _summary_draft(
+    context: Context, session: Session, said: Sequence[Message], summarizer: Summarizer | None, quotes: Quotes
+) -> Draft | None:
+    content, trust = summarized(said, summarizer, quotes)
+    if not content.strip():
+        return None
+    return Draft(
+        content=content[: admit.MAX_SUMMARY_CHARS],
+        kind="summary",
+        tier="session",
+        key=f"{session.name}:summary",
+        source=Source(origin="narrative", agent=session.agent or context.actor.name, session=session.name),
+        created_at=said[-1].at,
+        trust=trust,
+    )
+
+
+def _put_summary(
+    tx: Transaction, name: str, ready: pipeline.Ready | Receipt | None, storage: Storage
+) -> tuple[Memory | None, int]:
+    """Store the summary in the place of an earlier one: a session has one. Returns it, and 1 if it is new."""
+    if not isinstance(ready, pipeline.Ready):
+        return summary_of(tx, name), 0
+    known = _summary_in(tx, Where(session=name, kinds=("summary",), shelf="any"))
+    if known is None:
+        [receipt] = pipeline.store(tx, [ready], write.place(storage, tx.stamp.at))
+        return receipt.memory, grown_by(receipt)
+    if known.is_archived or known.content == ready.draft.content:
+        return (None if known.is_archived else known), 0
+    fresh = pipeline.to_memory(ready, write.place(storage, tx.stamp.at))
+    changed = replace(
+        known,
+        content=fresh.content,
+        fingerprint=fresh.fingerprint,
+        trust=fresh.trust,
+        created_at=fresh.created_at,
+        updated_at=tx.stamp.at,
+    )
+    return tx.put(changed, "summarize"), 0
