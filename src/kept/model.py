@@ -28,6 +28,7 @@ Trust = Literal["unknown", "tool", "agent", "user"]  # whose words a text is mad
 TaskState = Literal["pending", "active", "blocked", "done", "failed", "cancelled"]
 
 GLOBAL = "global"
+ERASED = "[erased]"  # what stands in the place of an erased message, or of an erased passage
 PROPOSED = "proposed-global"  # the tag of what an agent wants in global memory, until a person decides in a review
 
 # Their shelf life, importance and weight are in `tables`.
@@ -362,6 +363,7 @@ class Receipt(Struct, frozen=True, kw_only=True):
     conflicts: tuple[Conflict, ...] = ()
     near: tuple[str, ...] = ()  # refs of memories that say nearly the same
     superseded: tuple[str, ...] = ()  # refs of the memories that it replaced
+    found: dict[str, int] = {}  # of an erasure: in which places, and how often in each, the text was found
 
 
 class Message(Struct, frozen=True, kw_only=True):

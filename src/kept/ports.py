@@ -326,7 +326,10 @@ class Reader(Messages, VectorReader, Protocol):
         """Events of the journal in order, with their payloads where these were not erased."""
 
     def is_erased(self, fingerprint: str) -> bool:
-        """Whether a memory with this fingerprint was erased here, so that an import must not bring it back."""
+        """Whether a text with this fingerprint was erased here, or something of this name was buried.
+
+        Whatever is captured or imported must not bring it back.
+        """
 
 
 class Transaction(Reader, Protocol):
@@ -369,8 +372,20 @@ class Transaction(Reader, Protocol):
         A single message stays in its place as `[erased]`, so that a transcript keeps its numbers.
         """
 
-    def erase(self, memory: Memory, action: str = "erase") -> None:
-        """Erase the memory's row, its index entries and every payload of its events; only the fact itself is kept."""
+    def rewrite(self, messages: Sequence[Message]) -> int:
+        """Put these messages, of which a part was erased, in the place of those with their session and number.
+
+        Returns how many there were.
+        """
+
+    def bury(self, names: Sequence[str]) -> None:
+        """Keep keyed marks of these fingerprints, or of other names of what was erased, for `is_erased`."""
+
+    def erase(self, record: Record, action: str = "erase") -> None:
+        """Erase the record's row, its index entries and every payload of its events; only the fact itself is kept.
+
+        The journal still has the name of the record: the uid of a memory, the name of a session or task.
+        """
 
 
 class Bookkeeping(Protocol):

@@ -85,3 +85,20 @@ def test_upkeep_says_what_it_would_do(shell: Shell, tmp_path: Path) -> None:
     done = shell("upkeep")
     assert done == planned.replace("would be", "is").replace("would count", "counts")
     assert "nothing to do" in shell("upkeep")
+
+
+def test_a_message_and_a_session_can_be_erased(shell: Shell, tmp_path: Path) -> None:
+    shell("import", "claude-code", str(claude_file(tmp_path)))
+    shell("session", "finish", "0a1b2c3d")
+    assert "Give one REF" in shell.fails("erase", code=2)
+    assert "Give one REF" in shell.fails("erase", "1", "--session", "0a1b2c3d", code=2)
+    assert "This cannot be undone" in shell.fails("erase", "--message", "0a1b2c3d#1")
+    said = shell("erase", "--message", "0a1b2c3d#1", "--yes")
+    assert "Message 0a1b2c3d#1 is erased." in said
+    assert "messages 1" in said
+    assert "[erased]" in shell("session", "show", "0a1b2c3d")
+    assert "There is no message" in shell.fails("erase", "--message", "0a1b2c3d#9", "--yes")
+    assert shell.json("erase", "--session", "0a1b2c3d", "--yes")["found"]["sessions"] == 1
+    assert "There are no sessions" in shell("session", "list")
+    assert "There is no session" in shell.fails("erase", "--session", "0a1b2c3d", "--yes")
+    assert "0 messages" in shell("import", "claude-code", str(claude_file(tmp_path)))

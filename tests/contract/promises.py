@@ -1071,6 +1071,55 @@ def promise_messages_can_be_erased(bench: Bench) -> None:
         assert reader.search_messages(text.query_words("swordfish elsewhere"), limit=5) == []
 
 
+def promise_a_part_of_a_message_can_be_erased(bench: Bench) -> None:
+    """Also in a packed session. The message keeps its place; the words are gone from the index, receipts go."""
+    storage = bench.open()
+    with storage.writing(stamp()) as tx:
+        tx.append([said(1, "swordfish is the word"), said(2, "harmless"), said(1, "swordfish again", "s2")])
+        tx.pack("s2")
+    with storage.bookkeeping() as notes:
+        assert notes is not None
+        notes.save_receipt({"query": "swordfish"}, ["s1#1"], START)
+    with storage.writing(stamp()) as tx:
+        changed = [replace(tx.messages(name)[0], content="[erased]!") for name in ("s1", "s2")]
+        assert tx.rewrite([*changed, replace(changed[0], n=99)]) == 2
+    with bench.reopen(storage).reading() as reader:
+        assert [message.content for message in reader.messages("s1")] == ["[erased]!", "harmless"]
+        assert [message.content for message in reader.messages("s2")] == ["[erased]!"]
+        assert reader.search_messages(["swordfish"], limit=5) == []
+        assert reader.search_messages(["harmless"], limit=5)
+        assert reader.receipt() is None
+
+
+def promise_any_record_can_be_erased_with_its_history(bench: Bench) -> None:
+    storage = bench.open()
+    with storage.writing(stamp()) as tx:
+        task = tx.add(Task(name="T-1", description="swordfish", created_at=START), "task")
+        task = tx.put(replace(task, description="swordfish twice"), "task")
+        session = tx.add(Session(name="s1", summary="swordfish", started_at=START), "session")
+    with storage.writing(stamp()) as tx:
+        tx.erase(task)
+        tx.erase(session)
+        again = tx.add(replace(task, description="harmless"), "redact")
+        with pytest.raises(NotFound):
+            tx.erase(session)
+    with bench.reopen(storage).reading() as reader:
+        assert reader.all(Task) == [again]
+        assert reader.all(Session) == []
+        events = reader.events()
+        assert "swordfish" not in repr(events)
+        assert journal.broken_links(events) == []
+
+
+def promise_what_was_buried_is_known_to_be_erased(bench: Bench) -> None:
+    storage = bench.open()
+    with storage.writing(stamp()) as tx:
+        tx.bury(["s1#m1#user", "s1#m1#user"])
+    with bench.reopen(storage).reading() as reader:
+        assert reader.is_erased("s1#m1#user")
+        assert not reader.is_erased("s1#m2#user")
+
+
 def promise_a_session_is_found_by_its_name(bench: Bench) -> None:
     storage = bench.open()
     with storage.writing(stamp()) as tx:

@@ -1,7 +1,8 @@
 """Erase thousands of canaries and look at the bytes of the whole home.
 
 `python -m tests.storage.erase_canaries` is the long version: 2,000 canaries among 20,000 other memories, three times:
-all at once, with a reader of another process that is paused meanwhile, and (100 of them) one by one.
+all at once, with a reader of another process that is paused meanwhile, and (100 of them) one by one; then messages
+and sessions.
 tests/storage/test_erase.py runs a short one.
 """
 
@@ -87,6 +88,60 @@ def run(
         pending=pending,
         backups_rewritten=rewritten,
     )
+
+
+class Talk(Struct, kw_only=True):
+    """What `run_talk` saw."""
+
+    words: int
+    found_before: int
+    found_after: dict[str, int]
+    found: dict[str, int]
+
+
+def run_talk(folder: Path, *, sessions: int = 6, seed: int = 2) -> Talk:
+    """Fill a home with conversations, erase sentences, messages and sessions, and search every byte of it.
+
+    Each session has a packed, a forked or an open transcript, a mirrored file, findings, a summary and a backup.
+    """
+    aviary, clock, home = Aviary(seed), FakeClock(), folder / "home"
+    quoted: list[str] = []
+    with kept.open(project="aviary", home=home, clock=clock, settings=kept.Settings(auto_upkeep=False)) as memory_:
+        memory_.remember("The first ordinary memory")
+        for number in range(sessions):
+            session = memory_.session(f"s{number}")
+            session.append("user", f"Hello {aviary.prose()}. We decided to use {aviary.word()} {aviary.word()} always.")
+            quoted.append(f"The {aviary.word()} of {aviary.word()} is {aviary.word()}")
+            session.append("user", f"{aviary.prose()}. {quoted[-1]}! {aviary.prose()}")
+            session.append("tool_call", name="write", input={"text": f"{aviary.word()} {quoted[-1]}"})
+            session.append("tool_result", f"Error: {aviary.word()} {aviary.word()} failed at {aviary.word()}")
+            session.fork(f"s{number}-fork").append("assistant", "Innocent words of a fork")
+            session.finish()
+            memory_.remember(quoted[-1])
+    clock.advance(days=400)
+    with kept.open(project="aviary", home=home, clock=clock, settings=kept.Settings(auto_upkeep=False)) as memory_:
+        memory_.remember("The first write of a day makes a backup")
+        memory_.session("s1").append("user", "It goes on")  # and is open again; the others are packed
+        memory_.store.pack_sessions()
+    traces = aviary.traces()
+    before = set().union(*found_in(home, traces).values())
+    with kept.open(project="aviary", home=home, clock=clock, settings=kept.Settings(auto_upkeep=False)) as memory_:
+        receipts = memory_.erase([one.ref for one in memory_.list(limit=1_000) if one.content in quoted])
+        for session_ in [one for one in memory_.sessions() if not one.name.endswith("-fork")]:
+            for message in memory_.session(session_.name).messages()[:2]:
+                receipts.append(memory_.erase(message))
+            receipts.append(memory_.erase(session_))
+        assert all(receipt.reason == "erased" for receipt in receipts)
+        for session_ in memory_.sessions():
+            assert memory_.session(session_.name).messages()[-1].content == "Innocent words of a fork"
+        assert not [
+            one for examined in memory_.store.doctor(deep=True) for one in examined.findings if one.level == "problem"
+        ]
+    counts: dict[str, int] = {}
+    for receipt in receipts:
+        counts = {place: counts.get(place, 0) + receipt.found.get(place, 0) for place in {*counts, *receipt.found}}
+    after = {name: len(hits) for name, hits in found_in(home, traces).items()}
+    return Talk(words=len(aviary.words), found_before=len(before), found_after=after, found=counts)
 
 
 def fill(database: Path, aviary: Aviary, canaries: int, others: int) -> list[str]:
@@ -235,7 +290,10 @@ def main() -> None:
         for file, traces in report.found_after.items():
             failed = True
             print(f"  {file}: {traces}")
-    sys.exit(failed)
+    with tempfile.TemporaryDirectory() as folder:
+        talk = run_talk(Path(folder), sessions=options.canaries // 40)
+    print(f"conversations: {talk.words} words, {talk.found_before} traces found before, {talk.found_after} after")
+    sys.exit(failed or bool(talk.found_after))
 
 
 if __name__ == "__main__":

@@ -34,6 +34,14 @@ def test_no_byte_of_a_canary_is_left_in_the_home(paused_reader: bool, tmp_path: 
     assert report.found_after == {}
 
 
+def test_no_byte_of_an_erased_conversation_is_left_in_the_home(tmp_path: Path) -> None:
+    """Sentences, messages and sessions: packed, forked, mirrored, summarised, and in the daily backup."""
+    talk = erase_canaries.run_talk(tmp_path)
+    assert talk.found_before > 100
+    assert talk.found_after == {}
+    assert {"memories", "messages", "sessions", "quoting messages", "files", "backups"} <= talk.found.keys()
+
+
 @pytest.mark.parametrize("left_out", ["the WAL", "the backups", "the payloads"])
 def test_the_search_for_canaries_would_notice(left_out: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if left_out == "the WAL":

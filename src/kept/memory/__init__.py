@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from kept.memory import upkeep as _upkeep
     from kept.memory import write as _write
     from kept.memory.brief import Shared
+    from kept.memory.erase import Erasable
     from kept.memory.knowledge import Knowledge
     from kept.memory.manage import Aliases, Pauses, Vectors
     from kept.memory.narratives import Narrative
@@ -293,17 +294,21 @@ class Kept:
         return _write.restore(self.context, ref)
 
     @overload  # a string is one ref, although it is iterable
-    def erase(self, ref: Ref) -> Receipt: ...  # type: ignore[overload-overlap]
+    def erase(self, ref: "Erasable") -> Receipt: ...  # type: ignore[overload-overlap]
     @overload
-    def erase(self, ref: Iterable[Ref]) -> Receipts: ...
-    def erase(self, ref: Ref | Iterable[Ref]) -> Receipt | Receipts:
-        """Remove a memory for good: no byte of it stays in the home. This cannot be undone.
+    def erase(self, ref: "Iterable[Erasable]") -> Receipts: ...
+    def erase(self, ref: "Erasable | Iterable[Erasable]") -> Receipt | Receipts:
+        """Remove a memory, a message or a session for good: no byte of it stays in the home. This cannot be undone.
 
-        Several refs are erased in one group and with one cleaning of the files; the receipts come in their order.
+        A message is given as such or by its ref (`session#12`), a session as such. Copies, promotions, forks and
+        quotations are erased with it, and are not captured again; `receipt.found` counts them by place. Several are
+        erased in one group and with one cleaning of the files; the receipts come in their order.
         """
+        from kept.memory import erase as _erase
+
         if isinstance(ref, Iterable) and not isinstance(ref, str | bytes | Mapping):
-            return _write.erase(self.context, ref)
-        return _write.erase(self.context, [ref])[0]  # type: ignore[list-item]  # which is refused if it is no ref
+            return _erase.erase(self.context, ref)
+        return _erase.erase(self.context, [ref])[0]  # type: ignore[list-item]  # which is refused if it is nothing of ours
 
     def promote(self, ref: Ref, to: Tier = "project") -> Receipt:
         """Move a memory to a tier that lives longer: out of its task or session, or into global memory.

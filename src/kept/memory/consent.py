@@ -19,7 +19,7 @@ from kept.text import visible
 
 # The changes of a transaction that `Watched` notes, and those that concern conversations, which global memory has not.
 WATCHED = ("add", "put", "put_many", "remove", "erase")
-OF_CONVERSATIONS = ("append", "pack", "unpack", "erase_messages")
+OF_CONVERSATIONS = ("append", "pack", "unpack", "erase_messages", "rewrite", "bury")
 
 T = TypeVar("T")
 _TAGS_MEAN = {"preference": "category", "pattern": "domain"}  # what the tags of these kinds stand for
@@ -125,9 +125,9 @@ class Watched:
         self._tx.remove(record, action)
         self._note(record, record, None, action)
 
-    def erase(self, memory: Memory, action: str = "erase") -> None:
-        self._tx.erase(memory, action)
-        self._note(memory, memory, None, action)
+    def erase(self, record: Record, action: str = "erase") -> None:
+        self._tx.erase(record, action)
+        self._note(record, record, None, action)
 
     def _note(self, record: Record, before: Record | None, after: Record | None, action: str) -> None:
         known = self._effects.get(record.subject)

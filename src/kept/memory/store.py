@@ -296,6 +296,7 @@ def import_transcripts(
 
 
 def _import_file(context: Context, program: str, file: Path) -> ImportedTranscript:
+    from kept.memory.erase import without_erased
     from kept.memory.sessions import open_session, paused_periods
 
     storage = context.owned()
@@ -312,10 +313,14 @@ def _import_file(context: Context, program: str, file: Path) -> ImportedTranscri
     if not parsed.messages:
         return ImportedTranscript(path=str(file), session=parsed.session, skipped=parsed.skipped)
     name, parent = _names(file, parsed)
+    with storage.reading() as reader:
+        messages = without_erased(reader, name, parsed.messages)
+    if not messages:
+        return ImportedTranscript(path=str(file), known=len(parsed.messages), skipped=parsed.skipped)
     session = open_session(context, name, agent=program, parent=parent)
     with storage.reading() as reader:
         pauses = paused_periods(reader, name)
-    said = [message for message in parsed.messages if not any(pause.holds(message.at) for pause in pauses)]
+    said = [message for message in messages if not any(pause.holds(message.at) for pause in pauses)]
     added = unfit = 0
     for batch in _batches(said):
         try:

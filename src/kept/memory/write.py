@@ -8,16 +8,14 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 
 from kept import ids, worth
-from kept.errors import Busy, InvalidInput
+from kept.errors import InvalidInput
 from kept.memory import trust
-from kept.memory.context import BATCH, Context, Memories, Receipts, Ref, global_first
+from kept.memory.context import BATCH, Context, Receipts, Ref
 from kept.model import GLOBAL, Draft, Memory, Receipt, Source, replace, several
-from kept.ports import Scrubbed, Shelf, Stamp, Storage, Transaction
+from kept.ports import Shelf, Stamp, Storage
 from kept.projects.files import read_regular
-from kept.storage import scrub
 from kept.tables import PRESETS
 from kept.writing import admit, pipeline
 from kept.writing.admit import DELIBERATE, SOURCES, Echoes, echoes_of
@@ -180,31 +178,6 @@ def restore(context: Context, ref: Ref) -> Memory:
     return context.change(storage, memory, "restore", change)
 
 
-def erase(context: Context, refs: Iterable[Ref]) -> Receipts:
-    """Remove memories for good, in one group and with one cleaning of the files; a receipt each, in order."""
-    found = [context.find(ref) for ref in refs]
-    storages = {storage.space: storage for storage, _ in found}
-    stamp = context.stamp(shared=GLOBAL in storages)
-    scrubbed: dict[str, Scrubbed] = {}
-    for storage in global_first(storages.values()):
-        memories = list({memory.uid: memory for owner, memory in found if owner is storage}.values())
-        size = len(memories) if storage.space == GLOBAL else BATCH  # a person agrees to all of them, or to none
-        for start in range(0, len(memories), size):
-            batch = memories[start : start + size]
-            context.write(storage, partial(_erase_all, batch), stamp=stamp, urgent=True)
-        try:
-            scrubbed[storage.space] = scrub(storage)
-        except Busy:  # they are erased; only the cleaning has to wait
-            scrubbed[storage.space] = Scrubbed(is_done=False)
-        context.tell_write(storage, -sum(not memory.is_archived for memory in memories))
-    return [_erased(memory, scrubbed[storage.space]) for storage, memory in found]
-
-
-def _erase_all(memories: Memories, tx: Transaction) -> None:
-    for memory in memories:
-        tx.erase(memory)
-
-
 def _revalue(context: Context, ref: Ref, points: int, action: str) -> Memory:
     storage, memory = context.find_live(ref)
 
@@ -223,23 +196,3 @@ def _revalue(context: Context, ref: Ref, points: int, action: str) -> Memory:
         )
 
     return context.change(storage, memory, action, change)
-
-
-def _erased(memory: Memory, scrubbed: Scrubbed) -> Receipt:
-    """The receipt of an erasure: whether the files are clean, and where a person has to look."""
-    sentences = [f"Memory {memory.ref} is erased."]
-    if not scrubbed.is_done:
-        sentences = [
-            f"Memory {memory.ref} is erased, but another program still reads old pages, or the disk is full.",
-            "Cleanup is pending and will finish on the next open.",
-        ]
-    if scrubbed.backups:
-        sentences.append(f"It was also removed from {scrubbed.backups} backup{'s' if scrubbed.backups > 1 else ''}.")
-    if scrubbed.elsewhere:
-        sentences.append(f"Backups that Kept cannot reach may still hold it: {', '.join(scrubbed.elsewhere)}.")
-    return Receipt(
-        outcome="stored",
-        ref=memory.ref,
-        reason="erased" if scrubbed.is_done else "pending",
-        message=" ".join(sentences),
-    )

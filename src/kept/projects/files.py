@@ -237,6 +237,21 @@ def remove_mirror(folder: Path, session: str) -> None:
     (folder / f"{check_session_name(session)}.jsonl").unlink(missing_ok=True)
 
 
+def rewrite_mirror(folder: Path, reader: Reader, session: str) -> bool:
+    """Write the file of a session again after an erasure, or delete it if nothing is left. False: there was none."""
+    path = folder / f"{check_session_name(session)}.jsonl"
+    with explained("write the transcript", path), locked(folder / "sessions.lock"):
+        if not path.exists():
+            return False
+        said = reader.messages(session)
+        if said:
+            write_private_file(path, b"".join(msgspec.json.encode(to_line(message)) + b"\n" for message in said))
+        else:
+            path.unlink()
+            sync(folder)
+    return True
+
+
 def _whole_lines(fd: int, known: Mirrored | None) -> Mirrored:
     """How many lines the file has; a torn tail is cut off first."""
     status = os.fstat(fd)

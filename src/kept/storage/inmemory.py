@@ -402,25 +402,41 @@ class InMemoryTransaction(InMemoryReader, MessageWriter):
             raise NotFound(f"There is no {record.noun} {record.id} to remove.")
         self._log(action, before, None)
 
-    def erase(self, memory: Memory, action: str = "erase") -> None:
+    def erase(self, record: Record, action: str = "erase") -> None:
+        current = self._state.table(type(record)).pop(record.id, None)
+        if current is None:
+            raise NotFound(f"There is no {record.noun} {record.id} to erase.")
+        touched = self._erase_traces(current) if isinstance(current, Memory) else {current.subject}
+        self._state.events = [
+            replace(event, salt=None, changed=None) if event.subject in touched else event
+            for event in self._state.events
+        ]
+        self.has_erased = True
+        self._append(action, current.subject, {})
+
+    def _erase_traces(self, memory: Memory) -> set[str]:
+        """Erase what speaks of a memory; the subjects whose events do."""
         state = self._state
-        if state.memories.pop(memory.id, None) is None:
-            raise NotFound(f"There is no memory {memory.id} to erase.")
         self._prepared.pop(memory.id, None)
         state.vectors.pop(memory.id, None)
-        fingerprints = journal.fingerprints(self.events(subject=memory.uid)) | {memory.fingerprint}
+        self.bury([*journal.fingerprints(self.events(subject=memory.uid)), memory.fingerprint])
         touched = {memory.uid} | {c.subject for c in state.conflicts.values() if memory.uid in (c.left, c.right)}
         state.conflicts = {id: c for id, c in state.conflicts.items() if c.subject not in touched}
         state.links = {pair: link for pair, link in state.links.items() if str(memory.id) not in pair.split("-")}
-        state.events = [
-            replace(event, salt=None, changed=None) if event.subject in touched else event for event in state.events
-        ]
         state.receipts = {id: receipt for id, receipt in state.receipts.items() if memory.uid not in receipt.uids}
-        state.tombstones |= {tombstone(state.key, fingerprint) for fingerprint in fingerprints}
-        self.has_erased = True
-        self._append(action, memory.uid, {})
+        return touched
+
+    def bury(self, names: Sequence[str]) -> None:
+        self._state.tombstones |= {tombstone(self._state.key, name) for name in names}
 
     def note_erased(self, session: str) -> None:
+        named = f"{session}#"
+        self._state.receipts = {
+            id: receipt
+            for id, receipt in self._state.receipts.items()
+            if not any(uid.startswith(named) for uid in receipt.uids)
+        }
+        self.bury([f"{Session.noun}:{session}"])
         self.has_erased = True
 
     def _log(self, action: str, before: Record | None, after: Record | None) -> None:

@@ -18,13 +18,14 @@ from typing import Any
 
 import msgspec
 
+from kept import journal
 from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound, SchemaTooNew, StorageError
-from kept.model import Memory
+from kept.model import SMALL_NOUNS, Memory, Session
 from kept.ports import BackedUp, Restored, Scrubbed, Stamp
 from kept.storage.files import give_name, is_read_only, sync, unused, write_synced
 from kept.storage.inmemory import InMemoryBookkeeping, InMemoryStorage, InMemoryTransaction, State
 from kept.storage.lock import Turns
-from kept.storage.shared import WRITE_WAIT_S
+from kept.storage.shared import WRITE_WAIT_S, tombstone
 
 CURRENT_VERSION = 1
 # version → what makes a store of that version one of the next. Runs in order, one step at a time.
@@ -264,10 +265,18 @@ def _carry_over(present: State, wanted: State, space: str) -> int:
     gone: list[Memory] = [memory for memory in wanted.memories.values() if memory.uid in known]
     for memory in gone:
         erasing.erase(memory)
-    for session, messages in wanted.messages.items():
+    for session, messages in list(wanted.messages.items()):
         ours = {message.n: message for message in present.messages.get(session, ())}
-        later = [message for message in messages if message.n > max(ours, default=0)]
+        is_gone = not ours and tombstone(present.key, f"{Session.noun}:{session}") in present.tombstones
+        later = [] if is_gone else [message for message in messages if message.n > max(ours, default=0)]
         wanted.messages[session] = (*(ours[m.n] for m in messages if m.n in ours), *later)
+        if not wanted.messages[session]:
+            del wanted.messages[session]
+    erased = journal.erasures(present.events)
+    for noun in SMALL_NOUNS:
+        table = wanted.table(noun)
+        for record in [one for one in table.values() if one.subject in erased]:
+            erasing.erase(record)
     if wanted.key != present.key:
         wanted.key, wanted.tombstones = present.key, set()
     wanted.tombstones |= present.tombstones

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from kept import bm25
-from kept.model import Message, Session, replace
+from kept.model import ERASED, Message, Session, replace
 from kept.ports import ALWAYS, Deadline, FoundMessage, Period, Prepared, Statistics
-from kept.storage.shared import ERASED, check_limit, damaged
+from kept.storage.shared import check_limit, damaged
 
 # Messages to rank: at least this many, and this many beyond the limit. Engines propose them by nearly the same rule.
 FEWEST, SPARE = 100, 10
@@ -218,6 +218,22 @@ class MessageWriter(MessageReader):
         if was_packed:
             self.pack(session)
         return len(gone) + elsewhere
+
+    def rewrite(self, messages: Sequence[Message]) -> int:
+        done = 0
+        for session, group in groupby(messages, key=lambda message: message.session):
+            was_packed = self.unpack(session)
+            there = {message.n for message in self.message_rows.stored(session)}
+            new = [message for message in group if message.n in there]
+            for message in new:
+                self.message_rows.delete(session, message.n)
+                self.message_rows.insert(message)
+            if new:
+                self.note_erased(session)
+            if was_packed:
+                self.pack(session)
+            done += len(new)
+        return done
 
 
 def to_pack(messages: Sequence[Message]) -> bytes:

@@ -21,7 +21,6 @@ from kept.tables import by_kind
 
 WRITE_WAIT_S = 30.0  # the promise: no write is refused within this time because somebody else writes
 
-ERASED = "[erased]"  # what stands in the place of an erased message
 RECEIPTS_KEPT = 500  # of recalls; enough to ask "why?" about the last days
 MOST = 2**31  # of anything that is asked for at once
 PAGE = 500  # memories that are read at once when all are wanted

@@ -46,7 +46,7 @@ REASONS: Mapping[str, str] = {
     "chatter": "It is only about the current moment.",
     "echo": "A memory, or a file of the project, already says it.",
     "only_a_secret": "Nothing was left after redaction.",
-    "erased": "It was erased before, and an import must not bring it back.",
+    "erased": "It was erased before, and is stored again only on purpose.",
     "paused": "Kept is paused here and stores only what is remembered on purpose.",
 }
 

@@ -42,7 +42,6 @@ from kept.ports import Transaction, Where
 from kept.tables import IMPORTANCE_BY_KIND, Preset, by_kind
 from kept.worth import AUTOMATIC
 from kept.writing.admit import (
-    BROUGHT_IN,
     DELIBERATE,
     INSTRUCTION_TAG,
     REASONS,
@@ -165,7 +164,7 @@ def store(tx: Transaction, batch: Sequence[Ready | Receipt], to: Destination) ->
 def _store_one(tx: Transaction, ready: Ready, memory: Memory, known: Known, at: datetime) -> Receipt:
     if memory.key is not None and (stored := tx.select(Where(key=memory.key, shelf="any", scope=None), limit=1)):
         return _receipt("stored", stored[0], ready, reason="already_stored", message="It was stored before.")
-    if ready.source.origin in BROUGHT_IN and tx.is_erased(memory.fingerprint):
+    if ready.source.origin not in DELIBERATE and tx.is_erased(memory.fingerprint):
         return _refused("erased", REASONS["erased"], ready.redactions)
     if twin := known.twin(memory):
         return _receipt("strengthened", known.note(_corroborated(tx, strengthen(tx, twin, memory, at), ready)), ready)

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import click
 import msgspec
@@ -24,10 +24,13 @@ from kept.entrypoints.cli.wording import (
     memory_lines,
     name_of,
 )
-from kept.errors import InvalidInput
+from kept.errors import InvalidInput, NotFound
 from kept.ids import is_ref
 from kept.memory import Kept
-from kept.model import KINDS, Event, Memory, Receipt, Tier
+from kept.model import KINDS, Event, Memory, Receipt, Session, Tier
+
+if TYPE_CHECKING:
+    from kept.memory.erase import Erasable
 
 MAX_INPUT_BYTES = 1_000_000  # of a text on standard input; beyond this it is a file, not a statement
 NONE_OF_THEM = "none"
@@ -246,17 +249,43 @@ def restore_command(invocation: Invocation, *, ref_or_file: str, yes: bool) -> N
 
 
 @command
-@click.argument("ref")
+@click.argument("ref", required=False)
+@click.option("--session", metavar="ID", help="A whole session, and what was captured from it.")
+@click.option("--message", metavar="ID#N", help="One message: session and number, as `kept session show ID` has them.")
 @yes_option
-def erase_command(invocation: Invocation, *, ref: str, yes: bool) -> None:
-    """No byte of it stays in the home: text, index, history, backups. `kept forget` only hides it."""
+def erase_command(
+    invocation: Invocation, *, ref: str | None, session: str | None, message: str | None, yes: bool
+) -> None:
+    """Erase a memory, or with --session or --message what was said. No byte of it stays in the home: text, index,
+    history, copies, quotations in other memories and messages, mirrored files, backups. It is not captured again.
+    `kept forget` only hides a memory.
+    """
+    if sum(one is not None for one in (ref, session, message)) != 1:
+        raise click.UsageError("Give one REF, or --session ID, or --message ID#N.")
     with invocation.open(yes=True) as memory:  # asked below, with the memory in view
-        found = memory.get(ref, forgotten=True)
+        target: Erasable
+        if session is not None:
+            target = next((one for one in memory.sessions() if one.name == session), None) or _no_session(session)
+            what = f"session {session} with everything that was captured from it"
+        elif message is not None:
+            target, what = message, f"message {message}"
+        else:
+            found = memory.get(ref or "", forgotten=True)
+            target, what = found.uid, f"memory {found.ref}"
+            if not yes:
+                invocation.tell(*memory_lines(found, invocation.clock()))
         if not yes:
-            invocation.tell(*memory_lines(found, invocation.clock()))
-            invocation.agree(f"Erase memory {found.ref} for good? This cannot be undone.")
-        receipt = memory.erase(found.uid)
-    invocation.answer(receipt, [receipt.message])
+            invocation.agree(f"Erase {what} for good? This cannot be undone.")
+        receipt = memory.erase(target)
+    lines: list[Line] = [receipt.message]
+    if receipt.found != {"memories": 1}:
+        places = ", ".join(f"{place} {number}" for place, number in receipt.found.items())
+        lines.append(Dim(f"Found and erased: {places}."))
+    invocation.answer(receipt, lines)
+
+
+def _no_session(name: str) -> Session:
+    raise NotFound(f"There is no session {name[:60]!r}.", hint="`kept session list` shows them.")
 
 
 @command

@@ -23,6 +23,7 @@ import apsw
 
 from kept import journal
 from kept.errors import Busy, Corrupt, KeptError, NotFound, StorageError
+from kept.model import SMALL_NOUNS
 from kept.ports import BackedUp, Stamp
 from kept.storage.files import already_there, give_name, sync
 from kept.storage.lock import Turns
@@ -31,8 +32,9 @@ from kept.storage.sqlite import acknowledged, erase, pages, schema
 from kept.storage.sqlite.connection import is_damage, translate, translated
 from kept.storage.sqlite.encoding import hex_text, uid_blob
 from kept.storage.sqlite.erase import SESSION
+from kept.storage.sqlite.rows import table_of
 from kept.storage.sqlite.schema import AllOrNothing
-from kept.storage.sqlite.writer import erase_rows, insert_events
+from kept.storage.sqlite.writer import erase_payloads, erase_rows, insert_events
 
 _PAGES_A_STEP = 2_000  # 8 MB: between two steps a backup in the background looks whether it should stop
 
@@ -147,12 +149,20 @@ def _erase_or_delete(backup: Path, subjects: Collection[str], store: apsw.Connec
 
 
 def erase_in(copy: apsw.Connection, subjects: Collection[str], store: apsw.Connection, now: datetime) -> bool:
-    """Remove from a copy what the store erased: memories by uid, messages by "session:…". True if it had any."""
+    """Remove from a copy what the store erased: memories by uid, messages by "session:…", others by their subject.
+
+    True if it had any.
+    """
     has_erased = False
     with AllOrNothing(copy):
-        for subject in subjects:
+        for subject in dict.fromkeys(subjects):
             if subject.startswith(SESSION):
                 has_erased |= _erase_messages(copy, subject.removeprefix(SESSION), store)
+                sql = "select 1 from events where subject = ? and action = 'erase'"
+                if store.execute(sql, (subject,)).fetchone() is not None:  # and what is noted of it besides
+                    has_erased |= _erase_record(copy, subject, now)
+            elif ":" in subject:
+                has_erased |= _erase_record(copy, subject, now)
             else:
                 has_erased |= _erase_memory(copy, subject, now)
         if has_erased:
@@ -163,20 +173,40 @@ def erase_in(copy: apsw.Connection, subjects: Collection[str], store: apsw.Conne
 
 def _erase_memory(copy: apsw.Connection, uid: str, now: datetime) -> bool:
     """Take out a memory, and let the journal of the copy say so, unless it does already."""
-    sql = "select action from events where subject = ? order by seq desc limit 1"
-    told: Any = copy.execute(sql, (uid_blob(uid),)).get
     is_there = copy.execute("select 1 from memories where uid = ?", (uid_blob(uid),)).fetchone() is not None
-    is_untold = told not in (None, "erase")
+    is_untold = _is_untold(copy, uid)
     if is_there:
         erase_rows(copy, uid)
     if is_untold:
-        last = acknowledged.position_of(copy).event
-        prev = hex_text(copy.execute("select hash from events where seq = ?", (last,)).get)
-        stamp = Stamp(group=random_hex(8), at=now, actor="erase")
-        salt = random_hex(journal.SALT_BYTES)
-        erase = journal.seal(stamp, seq=last + 1, action="erase", subject=uid, changed={}, prev=prev, salt=salt)
-        insert_events(copy, [(erase, journal.payload({}))])
+        _tell_erased(copy, uid, now)
     return is_there or is_untold
+
+
+def _erase_record(copy: apsw.Connection, subject: str, now: datetime) -> bool:
+    """The same for a record that is not a memory."""
+    name, noun = subject.partition(":")[2], next(one for one in SMALL_NOUNS if subject.startswith(f"{one.noun}:"))
+    is_untold = _is_untold(copy, subject)
+    erase_payloads(copy, subject)
+    copy.execute(f"delete from {table_of(noun)} where {noun.named_by} = ?", (name,))
+    is_there = copy.changes() > 0
+    if is_untold:
+        _tell_erased(copy, subject, now)
+    return is_there or is_untold
+
+
+def _is_untold(copy: apsw.Connection, subject: str) -> bool:
+    sql = "select action from events where subject = ? order by seq desc limit 1"
+    told: Any = copy.execute(sql, (uid_blob(subject),)).get
+    return told not in (None, "erase")
+
+
+def _tell_erased(copy: apsw.Connection, subject: str, now: datetime) -> None:
+    last = acknowledged.position_of(copy).event
+    prev = hex_text(copy.execute("select hash from events where seq = ?", (last,)).get)
+    stamp = Stamp(group=random_hex(8), at=now, actor="erase")
+    salt = random_hex(journal.SALT_BYTES)
+    erase = journal.seal(stamp, seq=last + 1, action="erase", subject=subject, changed={}, prev=prev, salt=salt)
+    insert_events(copy, [(erase, journal.payload({}))])
 
 
 def _erase_messages(copy: apsw.Connection, session: str, store: apsw.Connection) -> bool:

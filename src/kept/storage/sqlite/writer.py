@@ -148,20 +148,26 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         self.view.connection.execute(f"delete from {rows.table_of(type(record))} where id = ?", (record.id,))
         self.view.journal.append(action, before.subject, journal.payload(journal.diff(before, None)))
 
-    def erase(self, memory: Memory, action: str = "erase") -> None:
-        current = self.get(Memory, memory.id)
+    def erase(self, record: Record, action: str = "erase") -> None:
+        current = self.get(type(record), record.id)
         if current is None:
-            raise NotFound(f"There is no memory {memory.id} to erase.")
+            raise NotFound(f"There is no {record.noun} {record.id} to erase.")
+        if isinstance(current, Memory):
+            self.bury([*journal.fingerprints(self.events(subject=current.uid)), current.fingerprint])
+            erase_rows(self.view.connection, current.uid)
+            self.view.chunks.clear()
+        else:
+            erase_payloads(self.view.connection, current.subject)
+            self.view.connection.execute(f"delete from {rows.table_of(type(record))} where id = ?", (record.id,))
+        self.erased.append(current.subject)
+        self.view.journal.append(action, current.subject, journal.payload({}))
+
+    def bury(self, names: Sequence[str]) -> None:
         key = bytes.fromhex(self.view.meta("tombstone_key") or "")
-        fingerprints = journal.fingerprints(self.events(subject=current.uid)) | {current.fingerprint}
-        erase_rows(self.view.connection, current.uid)
-        self.view.chunks.clear()
         self.view.connection.executemany(
             "insert into tombstones (mark) values (?) on conflict do nothing",
-            [(tombstone(key, fingerprint),) for fingerprint in fingerprints],
+            [(tombstone(key, name),) for name in names],
         )
-        self.erased.append(current.uid)
-        self.view.journal.append(action, current.uid, journal.payload({}))
 
     def has_come_past(self, step: int) -> bool:
         """Whether this transaction added an event whose number is a multiple of `step`."""
@@ -182,6 +188,7 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         self.view.flush()
 
     def note_erased(self, session: str) -> None:
+        self.view.connection.execute("delete from receipts where instr(uids, ?)", (f'"{session}#',))
         self.erased.append(f"{erase.SESSION}{session}")
 
     def _next_id(self, table: str) -> int:
@@ -225,9 +232,7 @@ def erase_rows(connection: apsw.Connection, uid: str) -> None:
     for (number,) in connection.execute("select id from conflicts where left = ?1 or right = ?1", (uid,)).fetchall():
         subjects.append(f"c{number}")
     for subject in subjects:
-        connection.execute(
-            "delete from event_payloads where seq in (select seq from events where subject = ?)", (uid_blob(subject),)
-        )
+        erase_payloads(connection, subject)
     connection.execute("delete from receipts where instr(uids, ?)", (uid,))
     connection.execute("delete from conflicts where left = ?1 or right = ?1", (uid,))
     sql = "select id, words, scope from memories where uid = ?"
@@ -236,6 +241,13 @@ def erase_rows(connection: apsw.Connection, uid: str) -> None:
         index.drop(connection, memory_id, words.split(), scope)
         vectors.drop(connection, memory_id)
     connection.execute("delete from memories where uid = ?", (uid_blob(uid),))
+
+
+def erase_payloads(connection: apsw.Connection, subject: str) -> None:
+    """Delete what the events of a record say about it; the chain verifies without."""
+    connection.execute(
+        "delete from event_payloads where seq in (select seq from events where subject = ?)", (uid_blob(subject),)
+    )
 
 
 class SqliteBookkeeping:

@@ -1,0 +1,416 @@
+"""Erase for good: memories, messages and sessions, wherever their text went.
+
+A memory is followed to its copies (the same text in any version, on any shelf, in any readable space), to what it was
+promoted from or into, and to every place that quotes it: other memories, messages, summaries of sessions. A message is
+followed to its forks and to what was captured from it, a session to everything that it left behind unasked. A quotation
+becomes `[erased]`; the rest of the text stays. Rule: nothing that was erased is captured or imported again; marks that
+only this store can read (tombstones) see to it. What a person says again is new, and is kept.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+from msgspec import Struct, field
+
+from kept import journal, text
+from kept.errors import Busy, NotAllowed, NotFound
+from kept.memory.context import BATCH, Context, Memories, Receipts, Ref, as_it_is, global_first
+from kept.memory.knowledge import FROM_UID
+from kept.memory.sessions import OpenSession
+from kept.model import ERASED, GLOBAL, Memory, Message, Receipt, Session, replace
+from kept.ports import ANYWHERE, Reader, Scrubbed, Stamp, Storage, Transaction
+from kept.projects.files import rewrite_mirror, write_session_index
+from kept.storage import scrub
+from kept.storage.shared import pages_of
+from kept.writing.admit import DELIBERATE
+from kept.writing.passages import Passages, count_words, sentences
+
+Erasable = Ref | Message | Session | OpenSession
+
+SENTENCE_WORDS = 4  # a shorter sentence of an erased message is too common to be looked for
+ANYTHING = "anything"  # buried with the first erasure: only then an import has to look closely
+MESSAGE_REF = r"(?s)(?P<session>.+)#(?P<n>\d{1,18})"
+
+
+class Doomed(Struct):
+    """What one call erases in one space, and what it found there."""
+
+    storage: Storage
+    is_asked: bool = False  # whether it was named, or is only a place that a copy went to
+    memories: dict[str, Memory] = field(default_factory=dict)  # by uid
+    quoting: dict[str, Memory] = field(default_factory=dict)  # in which only a part is erased, as they will be
+    sessions: dict[str, Passages] = field(default_factory=dict)  # that quote something, and what
+    messages: dict[str, set[str]] = field(default_factory=dict)  # session → ids of messages
+    whole: list[str] = field(default_factory=list)  # names of sessions
+    found: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.memories or self.quoting or self.sessions or self.messages or self.whole)
+
+
+def erase(context: Context, targets: Iterable[Erasable]) -> Receipts:
+    """Erase memories, messages and sessions in one group, with one cleaning of the files; a receipt each, in order."""
+    spaces = {storage.space: Doomed(storage=storage) for storage in context.readable()}
+    named = [_doom(context, spaces, target) for target in targets]
+    said = [sentence for doomed in spaces.values() for sentence in _follow_messages(doomed)]
+    asked = {uid: memory for doomed in spaces.values() for uid, memory in doomed.memories.items()}
+    texts, fingerprints, uids = _versions(spaces, asked)
+    quotes, spoken = Passages(texts), Passages(said)
+    for doomed in spaces.values():
+        _find_copies(doomed, quotes, spoken, fingerprints, uids)
+        _find_quotations(doomed, quotes, list(asked.values()))
+    left: list[str] = []
+    scrubbed: list[Scrubbed] = []
+    stamp = context.stamp(shared=GLOBAL in spaces and not spaces[GLOBAL].is_empty)
+    for storage in global_first([doomed.storage for doomed in spaces.values() if not doomed.is_empty]):
+        doomed = spaces[storage.space]
+        try:
+            _write(context, doomed, spoken, stamp)
+        except NotAllowed:
+            if doomed.is_asked:
+                raise
+            left += [memory.ref for memory in (*doomed.memories.values(), *doomed.quoting.values())]
+            doomed.found.clear()
+            continue
+        _write_mirrors(context, doomed)
+        try:
+            scrubbed.append(scrub(storage))
+        except Busy:  # it is erased; only the cleaning has to wait
+            scrubbed.append(Scrubbed(is_done=False))
+        context.tell_write(storage, -sum(not memory.is_archived for memory in doomed.memories.values()))
+    found = sum(
+        (doomed.found for doomed in spaces.values()), Counter({"backups": sum(one.backups for one in scrubbed)})
+    )
+    unquoted = {memory.source.session for memory in asked.values()} - {None} if not found["quoting messages"] else set()
+    hints = [f"Session {name} may say it in other words." for name in sorted(map(str, unquoted)) if not said]
+    if left:
+        hints.append(f"Copies in global memory stay, because nobody agreed to erase them: {', '.join(left)}.")
+    return [_receipt(name, found, scrubbed, hints) for name in named]
+
+
+# What is meant
+
+
+def _doom(context: Context, spaces: dict[str, Doomed], target: Erasable) -> str:
+    """Note what a target names, in its space. Returns its ref or name. Raises NotFound."""
+    if isinstance(target, Session | OpenSession):
+        name = target.name if isinstance(target, Session) else target.id
+        doomed = _of_project(context, spaces)
+        with doomed.storage.reading() as reader:
+            if reader.session(name) is None and not reader.last_number(name):
+                raise NotFound(f"There is no session {name[:60]!r}.", hint="`kept session list` shows them.")
+        doomed.whole.append(name)
+        return name
+    ref = f"{target.session}#{target.n}" if isinstance(target, Message) else target
+    if isinstance(ref, str) and (found := re.fullmatch(MESSAGE_REF, ref)):
+        session, n = found["session"], int(found["n"])
+        doomed = _of_project(context, spaces)
+        with doomed.storage.reading() as reader:
+            message = next(iter(reader.messages(session, after=n - 1, limit=1)), None)
+        if message is None or message.n != n:
+            raise NotFound(f"There is no message {ref[:80]}.", hint="`kept session show ID` shows them.")
+        doomed.messages.setdefault(session, set()).add(message.id)
+        return ref
+    storage, memory = context.find(ref)
+    spaces[storage.space].memories[memory.uid] = memory
+    spaces[storage.space].is_asked = True
+    return memory.ref
+
+
+def _of_project(context: Context, spaces: dict[str, Doomed]) -> Doomed:
+    """Where the conversations are: the opened project."""
+    project = context.spaces.project()
+    if project is None:
+        raise NotFound("There is no conversation here yet.", hint="`kept session list` shows them.")
+    spaces[project.space].is_asked = True
+    return spaces[project.space]
+
+
+def _follow_messages(doomed: Doomed) -> list[str]:
+    """Add what was captured from the erased messages and sessions, and the copies in forks; the sentences they said."""
+    if not doomed.messages and not doomed.whole:
+        return []
+    said: list[str] = []
+    with doomed.storage.reading() as reader:
+        sessions = reader.all(Session)
+        for name, ids in list(doomed.messages.items()):
+            gone = [message for message in reader.messages(name) if message.id in ids]
+            said += [one for message in gone for one in sentences(message.content)]
+            _add_copies(doomed, reader, _family(sessions, name) - {name}, gone)
+        for name in doomed.whole:
+            gone = reader.messages(name)
+            said += [one for message in gone for one in sentences(message.content)]
+            _add_copies(doomed, reader, _descendants(sessions, name), gone)
+    if doomed.whole:
+        for page in pages_of(doomed.storage, ANYWHERE):
+            doomed.memories.update({one.uid: one for one in page if _is_left_by(one, doomed.whole)})
+    return [one for one in said if count_words(one) >= SENTENCE_WORDS]
+
+
+def _add_copies(doomed: Doomed, reader: Reader, forks: Iterable[str], gone: Sequence[Message]) -> None:
+    """Forks begin with the same messages."""
+    same = {(message.id, message.role, message.content) for message in gone}
+    for fork in forks:
+        if ids := {one.id for one in reader.messages(fork) if (one.id, one.role, one.content) in same}:
+            doomed.messages.setdefault(fork, set()).update(ids)
+
+
+def _is_left_by(memory: Memory, sessions: Sequence[str]) -> bool:
+    """Whether a memory was captured in these sessions and in no other. What was said on purpose stays."""
+    witnesses = {memory.source.session, *(memory.data or {}).get("sessions", ())} - {None}
+    return bool(witnesses) and witnesses <= set(sessions) and memory.source.origin not in DELIBERATE
+
+
+def _descendants(sessions: Sequence[Session], name: str) -> set[str]:
+    found: set[str] = set()
+    while more := {one.name for one in sessions if one.parent in {name, *found}} - found - {name}:
+        found |= more
+    return found
+
+
+def _family(sessions: Sequence[Session], name: str) -> set[str]:
+    """A session with all that it was forked from, and all that was forked from those."""
+    parents = {one.name: one.parent for one in sessions}
+    first, seen = name, {name}
+    while (parent := parents.get(first)) and parent not in seen:
+        first = parent
+        seen.add(parent)
+    return {first, *_descendants(sessions, first)}
+
+
+def _versions(spaces: dict[str, Doomed], asked: dict[str, Memory]) -> tuple[set[str], set[str], set[str]]:
+    """Every text that the memories ever had, their fingerprints, and the uids of what they were promoted from."""
+    texts, fingerprints = set(), set()
+    uids = {str(origin) for memory in asked.values() if (origin := (memory.data or {}).get(FROM_UID))}
+    for doomed in spaces.values():
+        with doomed.storage.reading() as reader:
+            for memory in doomed.memories.values():
+                events = reader.events(subject=memory.uid)
+                earlier = {side for event in events for side in (event.changed or {}).get("content", ())}
+                texts |= {said for said in earlier | {memory.content} if isinstance(said, str)}
+                fingerprints |= journal.fingerprints(events) | {memory.fingerprint}
+    return texts, fingerprints, uids
+
+
+# Where it went
+
+
+def _find_copies(doomed: Doomed, quotes: Passages, spoken: Passages, fingerprints: set[str], uids: set[str]) -> None:
+    """Memories that are a copy, or that quote one of the texts."""
+    if not quotes and not spoken:
+        return
+    family = {*doomed.messages, *doomed.whole}
+    originals = {*uids, *doomed.memories}
+    for page in pages_of(doomed.storage, ANYWHERE):
+        for memory in page:
+            if memory.uid in doomed.memories:
+                continue
+            promoted_from = (memory.data or {}).get(FROM_UID)
+            if memory.fingerprint in fingerprints or memory.uid in uids or promoted_from in originals:
+                doomed.memories[memory.uid] = memory
+                doomed.found["copies"] += 1
+                continue
+            clean = _clean_memory(memory, quotes)
+            if memory.source.origin not in DELIBERATE and memory.source.session in family:
+                clean = _clean_memory(clean, spoken)
+            if clean == memory:
+                continue
+            if count_words(clean.content.replace(ERASED, "")):
+                doomed.quoting[memory.uid] = clean
+            else:
+                doomed.memories[memory.uid] = memory
+            doomed.found["quoting memories"] += 1
+
+
+def _clean_memory(memory: Memory, quotes: Passages) -> Memory:
+    return replace(
+        memory,
+        content=quotes.erase(memory.content),
+        title=None if memory.title is None else quotes.erase(memory.title),
+        data=None if memory.data is None else quotes.erase_in(memory.data),
+    )
+
+
+def _find_quotations(doomed: Doomed, quotes: Passages, asked: Memories) -> None:
+    """Sessions in which a message, or the summary of the session, quotes one of the texts.
+
+    A memory may be put together from several sentences: these are looked for in the session that it came from.
+    """
+    if not quotes:
+        return
+    with doomed.storage.reading() as reader:
+        sessions = reader.all(Session)
+    parts: dict[str, list[str]] = {}
+    for memory in asked:
+        if memory.source.session is not None:
+            pieces = [one for one in sentences(memory.content) if count_words(one) >= SENTENCE_WORDS]
+            for name in _family(sessions, memory.source.session):
+                parts.setdefault(name, []).extend([memory.content, *pieces])
+    for session in sessions:
+        for wanted in (quotes, Passages(parts.get(session.name, ()))):
+            with doomed.storage.reading() as reader:
+                said = reader.messages(session.name)
+            if wanted.spans(session.summary) or any(_cleaned(message, wanted) != message for message in said):
+                doomed.sessions[session.name] = wanted
+                break
+
+
+def _cleaned(message: Message, quotes: Passages) -> Message:
+    content = quotes.erase(message.content)
+    return replace(message, content=content, input=None if message.input is None else quotes.erase_in(message.input))
+
+
+# Doing it
+
+
+def _write(context: Context, doomed: Doomed, spoken: Passages, stamp: Stamp) -> None:
+    memories = list(doomed.memories.values())
+    size = max(1, len(memories)) if doomed.storage.space == GLOBAL else BATCH  # a person agrees to all, or to none
+    for start in range(0, len(memories), size):
+        context.write(
+            doomed.storage, partial(_erase_memories, memories[start : start + size]), stamp=stamp, urgent=True
+        )
+    doomed.found["memories"] += len(memories)
+
+    def rest(tx: Transaction) -> None:
+        for quoting in doomed.quoting.values():
+            _rewrite_memory(tx, quoting)
+        if doomed.sessions or doomed.messages or doomed.whole:
+            _erase_talk(tx, doomed, spoken)
+        if doomed.storage.space != GLOBAL:
+            tx.bury([ANYTHING])
+
+    context.write(doomed.storage, rest, stamp=stamp, urgent=True)
+
+
+def _erase_memories(memories: Memories, tx: Transaction) -> None:
+    for memory in memories:
+        tx.erase(memory)
+
+
+def _rewrite_memory(tx: Transaction, clean: Memory) -> None:
+    """The memory keeps its ref, and what it said before is erased from its history."""
+    current = as_it_is(tx, clean)
+    tx.erase(current)
+    fingerprint = text.fingerprint(clean.content)
+    tx.add(
+        replace(
+            current,
+            content=clean.content,
+            title=clean.title,
+            data=clean.data,
+            fingerprint=fingerprint,
+            updated_at=tx.stamp.at,
+        ),
+        "redact",
+    )
+
+
+def _erase_talk(tx: Transaction, doomed: Doomed, spoken: Passages) -> None:
+    names: list[str] = []
+    for session in doomed.whole:
+        gone = tx.messages(session)
+        names += [name for message in gone for name in _marks(message)]
+        doomed.found["messages"] += tx.erase_messages(session)
+        doomed.found["sessions"] += 1
+        if (record := tx.session(session)) is not None:
+            tx.erase(record)
+    for session, ids in doomed.messages.items():
+        gone = [message for message in tx.messages(session) if message.id in ids]
+        names += [name for message in gone for name in _marks(message)]
+        doomed.found["messages"] += tx.erase_messages(session, sorted(ids))
+        summaries = [message for message in tx.messages(session) if message.role == "summary"]
+        doomed.found["quoting messages"] += _rewrite_messages(tx, summaries, spoken, names)
+        _clean_record(tx, session, spoken)
+    for session, quotes in doomed.sessions.items():
+        doomed.found["quoting messages"] += _rewrite_messages(tx, tx.messages(session), quotes, names)
+        _clean_record(tx, session, quotes)
+    tx.bury(list(dict.fromkeys(names)))
+
+
+def _rewrite_messages(tx: Transaction, messages: Sequence[Message], quotes: Passages, names: list[str]) -> int:
+    """Put `[erased]` in the place of quotations; `names` gets the fingerprints of what was there."""
+    changed = []
+    for message in messages:
+        if (clean := _cleaned(message, quotes)) != message:
+            changed.append(clean)
+            for start, end in quotes.spans(message.content):
+                names.append(text.fingerprint(message.content[start:end]))
+            names += [text.fingerprint(one) for one in sentences(message.content) if quotes.spans(one)]
+    return tx.rewrite(changed)
+
+
+def _clean_record(tx: Transaction, name: str, quotes: Passages) -> None:
+    """The summary of a session, in its record and in the history of that."""
+    record = tx.session(name)
+    if record is not None and quotes.spans(record.summary):
+        tx.erase(record)
+        tx.add(replace(record, summary=quotes.erase(record.summary)), "redact")
+
+
+def _marks(message: Message) -> list[str]:
+    """The names under which an erased message is buried: by its id, and by what it said under another session's."""
+    said = text.fingerprint(message.content)
+    return [f"{message.session}#{message.id}#{message.role}", f"#{message.id}#{message.role}#{said}"]
+
+
+def without_erased(reader: Reader, session: str, messages: Sequence[Message]) -> list[Message]:
+    """Messages about to be imported, without those that were erased here, and without sentences that were."""
+    if not reader.is_erased(ANYTHING):
+        return list(messages)
+    kept = []
+    for message in messages:
+        if not any(map(reader.is_erased, _marks(replace(message, session=session)))):
+            gone = [one for one in sentences(message.content) if reader.is_erased(text.fingerprint(one))]
+            kept.append(replace(message, content=_without(message.content, gone)))
+    return kept
+
+
+def _without(said: str, gone: Sequence[str]) -> str:
+    for sentence in gone:
+        said = said.replace(sentence, ERASED)
+    return said
+
+
+def _write_mirrors(context: Context, doomed: Doomed) -> None:
+    """Write the files of the touched sessions again. A sentence must not stay there either."""
+    folder = context.spaces.sessions_folder() if doomed.storage.space != GLOBAL else None
+    touched = {*doomed.sessions, *doomed.messages, *doomed.whole}
+    if folder is None or not touched:
+        return
+    with doomed.storage.reading() as reader:
+        for name in sorted(touched):
+            doomed.found["files"] += rewrite_mirror(folder, reader, name)
+    write_session_index(folder, doomed.storage.reading)
+
+
+def _receipt(name: str, found: Counter[str], scrubbed: Sequence[Scrubbed], hints: Sequence[str]) -> Receipt:
+    """Whether the files are clean, what was found where, and where a person has to look."""
+    is_done = all(one.is_done for one in scrubbed)
+    is_memory = re.fullmatch(r"g?\d+", name) is not None
+    what = f"{'Memory' if is_memory else 'Message' if '#' in name else 'Session'} {name}"
+    lines = [f"{what} is erased."]
+    if not is_done:
+        lines = [
+            f"{what} is erased, but another program still reads old pages, or the disk is full.",
+            "Cleanup is pending and will finish on the next open.",
+        ]
+    counts = {place: number for place, number in found.items() if number}
+    if also := [f"{number} {_PLACES[place][number > 1]}" for place, number in counts.items() if place in _PLACES]:
+        lines.append(f"It was also removed from {', '.join(also)}.")
+    lines += hints
+    if elsewhere := list(dict.fromkeys(path for one in scrubbed for path in one.elsewhere)):
+        lines.append(f"Backups that Kept cannot reach may still hold it: {', '.join(elsewhere)}.")
+    reason = "erased" if is_done else "pending"
+    return Receipt(outcome="stored", ref=name, reason=reason, message=" ".join(lines), found=counts)
+
+
+_PLACES = {
+    "copies": ("copy", "copies"),
+    "quoting memories": ("memory that quoted it", "memories that quoted it"),
+    "quoting messages": ("message that quoted it", "messages that quoted it"),
+    "backups": ("backup", "backups"),
+}
