@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import kept
-from kept.model import Actor, Draft, Source
+from kept.model import Actor, Alias, Draft, Message, Session, Source, Task
 from kept.ports import Stamp
 from tests.builders import FakeClock
 from tests.builders import memory as a_memory
@@ -132,6 +132,28 @@ def test_a_scan_finds_and_fixes_what_older_rules_let_through(memory: kept.Kept, 
     assert "[redacted:" in cleaned.content
     assert cleaned.tags == ("deploy",)
     assert SECRET not in repr(memory.history()) + repr(memory.history(2))
+    for path in tmp_path.rglob("*"):
+        assert path.is_dir() or SECRET.encode() not in path.read_bytes(), path
+
+
+def test_a_scan_looks_at_messages_tasks_and_aliases_as_well(memory: kept.Kept, tmp_path: Path) -> None:
+    storage, at = memory.context.spaces.ensure_project(), FakeClock()()
+    with storage.writing(Stamp(group="old", at=at, actor="old")) as tx:  # as an older version stored it
+        tx.add(Session(name="s1", summary=f"Deployed with {SECRET}.", started_at=at), "session")
+        said = [f"Deploy with {SECRET}", "Harmless"]
+        tx.append([Message(id=str(n), role="user", session="s1", content=one, at=at) for n, one in enumerate(said)])
+        tx.add(Task(name="T-1", description=f"Use {SECRET}", created_at=at), "task")
+        tx.add(Alias(word="token", expands_to=(SECRET, "key")), "alias")
+    refs = {"session 1", "s1#1", "task 1", "alias 1"}
+    assert {leak.ref for leak in memory.store.scan()} == refs
+    fixed = memory.store.scan(fix=True)
+    assert {leak.ref for leak in fixed if leak.is_fixed} == refs
+    assert SECRET not in repr(fixed)
+    assert memory.store.scan() == []
+    assert [message.content for message in memory.session("s1").messages()][1] == "Harmless"
+    assert memory.task("T-1").task.description.startswith("Use [redacted:")
+    assert "key" in memory.aliases.list()["token"]
+    assert SECRET not in repr(memory.history(limit=100))
     for path in tmp_path.rglob("*"):
         assert path.is_dir() or SECRET.encode() not in path.read_bytes(), path
 

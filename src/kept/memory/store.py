@@ -39,7 +39,10 @@ Progress = Callable[[int, int], None]  # files done, files in all
 
 
 class Leak(Struct, frozen=True, kw_only=True):
-    """A stored memory in which a scan found secrets: their kinds and counts, never the secrets."""
+    """What a scan found secrets in, by its ref: their kinds and counts, never the secrets.
+
+    Not fixed, although that was asked: the secret is in the name of a task or alias, which the journal keeps.
+    """
 
     ref: str
     found: tuple[Redaction, ...]
@@ -129,8 +132,11 @@ class Store:
     def scan(self, *, fix: bool = False) -> list[Leak]:
         """Look for secrets in everything that is stored, as a check on what older rules let through.
 
-        `fix` takes them out: the memory keeps its ref, and its earlier text is erased from its history.
+        In memories, messages, summaries of sessions, tasks and aliases. `fix` takes them out: what held one keeps its
+        ref, and its earlier text is erased from its history.
         """
+        from kept.memory.scan import scan_records
+
         rules = self._context.rules()
         leaks: list[Leak] = []
         for storage in self._context.readable():
@@ -140,6 +146,8 @@ class Store:
                     if fix:
                         _replace_redacted(self._context, storage, memory, redacted.draft)
                     leaks.append(Leak(ref=memory.ref, found=redacted.redactions, is_fixed=fix))
+            for found in scan_records(self._context, storage, fix=fix):
+                leaks.append(Leak(ref=found.ref, found=found.found, is_fixed=found.is_fixed))
             if fix and leaks:
                 scrub(storage)
         return leaks
