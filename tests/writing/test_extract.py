@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kept.model import Draft, Message, replace
-from kept.writing.extraction import Extracted, extract
+from kept.writing.extraction import Extracted, extract, summarize
 from kept.writing.extraction.failures import error_message, signature_of
 from tests.writing.conversation import CONVERSATION, PLANTED, REVIEWED, Planted
 
@@ -272,6 +272,40 @@ def test_what_was_said_once_is_not_kept_again_in_other_words() -> None:
     again = "As said, KEPT_HOME is not seen by `readConfig`, because `loadEnv` runs after it."
     found = kept(*ran("ls", ""), assistant(first), user("go on"), assistant(again))
     assert len(found) == 1
+
+
+def test_a_finding_that_the_session_corrects_later_is_not_kept() -> None:
+    first = assistant("The root cause: `loadEnv` runs after `readConfig`, so KEPT_HOME is never seen.")
+    later = assistant("I was wrong: `loadEnv` runs before `readConfig`, but `resetEnv` clears it again.")
+    found = kept(*ran("ls", ""), first, user("go on"), *ran("ls", ""), later)
+    assert [content for _, content in found] == [later.content]
+
+
+def test_what_the_user_corrects_is_not_kept() -> None:
+    first = assistant("`deploy.sh` must be run on `staging`, since it has no access to `production`.")
+    corrected = user("no, `deploy.sh` runs on `production`, not `staging`")
+    assert [kind for kind, _ in kept(*ran("ls", ""), first, corrected)] == ["fact"]
+
+
+def test_an_open_end_is_not_kept_when_the_session_reports_it_as_done() -> None:
+    is_open = assistant("`SupportedOnHost` claims darwin, but no CI job runs there: that is still open.")
+    done = assistant("Added a darwin job, so that `SupportedOnHost` is covered.")
+    assert [kind for kind, _ in kept(*ran("ls", ""), is_open, user("go on"))] == ["progress"]
+    assert "progress" not in [kind for kind, _ in kept(*ran("ls", ""), is_open, user("go on"), done)]
+
+
+def test_a_summary_has_at_most_five_lines_of_what_was_kept() -> None:
+    lines = summarize(CONVERSATION).split("\n")
+    assert 2 <= len(lines) <= 5
+    told = {each.draft.content for each in EXTRACTED}
+    assert all(line.removeprefix("- ") in told or line.startswith("- Asked: ") for line in lines), lines
+
+
+def test_a_summary_keeps_names_as_they_are_written() -> None:
+    said = assistant(
+        "The root cause: `hooks_controller.ex` drops `agent_id`, because `load_session_messages` never reads it."
+    )
+    assert "hooks_controller.ex" in summarize([user("find the bug in the hooks"), *ran("ls", ""), said])
 
 
 def test_a_draft_names_the_rules_that_chose_it() -> None:

@@ -15,7 +15,7 @@ from kept.memory import write
 from kept.memory.context import Context, Memories
 from kept.memory.window import is_own_summary
 from kept.memory.write import grown_by
-from kept.model import Draft, Memory, Message, Receipt, Session, Source, Trust, replace
+from kept.model import LOW_TRUST, Draft, Memory, Message, Receipt, Session, Source, Trust, replace
 from kept.ports import Reader, Stamp, Storage, Transaction, Where
 from kept.tables import PRESETS
 from kept.text import fingerprint
@@ -65,7 +65,9 @@ def take(
     quotes = heard() if found or is_whole else Quotes()
     drafts = [_as_draft(each, message, session, quotes) for each, message in found]
     ready = [pipeline.prepare(draft, rules) for draft in drafts]
-    summary = _summary_draft(context, session, said, summarizer, quotes) if is_whole else None
+    trusted = [draft for draft in drafts if draft.trust not in LOW_TRUST]
+    text = summarized(said, summarizer, quotes, trusted) if is_whole else ("", "agent")
+    summary = _summary_draft(context, session, said, *text)
     to_summarize = None if summary is None else pipeline.prepare(summary, rules)
     with storage.writing(stamp) as tx:
         own = {_identity(memory): memory for memory in _taken_before(tx, name)}
@@ -73,9 +75,9 @@ def take(
         new = [one for one in ready if isinstance(one, Receipt) or not _is_known(tx, one, name, own)]
         receipts = pipeline.store(tx, new, write.place(storage, tx.stamp.at))
         grown = sum(map(grown_by, receipts)) - withdrawn
-        summarized = None
+        put = None
         if is_whole:
-            summarized, is_new = _put_summary(tx, name, to_summarize, storage)
+            put, is_new = _put_summary(tx, name, to_summarize, storage)
             grown += is_new
         current = tx.session(name)
         if current is not None and current.checked < upto:
@@ -85,7 +87,7 @@ def take(
     if grown or any(receipt.outcome != "refused" for receipt in receipts):
         context.tell_write(storage, grown)
     added = sum(receipt.outcome != "refused" and receipt.reason != "already_stored" for receipt in receipts)
-    return Taken(upto=upto, new=added, uids=uids, summary=summarized)
+    return Taken(upto=upto, new=added, uids=uids, summary=put)
 
 
 def findings_of(reader: Reader, name: str) -> Memories:
@@ -193,10 +195,18 @@ def _is_known(tx: Transaction, ready: pipeline.Ready, name: str, own: dict[str, 
     return any(name in (twin.data or {}).get("sessions", ()) for twin in twins)
 
 
-def summarized(messages: Sequence[Message], summarizer: Summarizer | None, quotes: Quotes) -> tuple[str, Trust]:
-    """A summary and its trust. Ours leaves out what is only quoted; a plugged-in one may quote, and is labelled."""
+def summarized(
+    messages: Sequence[Message],
+    summarizer: Summarizer | None,
+    quotes: Quotes,
+    findings: Sequence[Draft] | None = None,
+) -> tuple[str, Trust]:
+    """A summary and its trust. Ours leaves out what is only quoted; a plugged-in one may quote, and is labelled.
+
+    `findings`: what was kept of these messages, if that is known; ours is made of them.
+    """
     said = [message for message in messages if message.role != "summary"]
-    text = (summarizer or summarize)(said)
+    text = summarizer(said) if summarizer is not None else summarize(said, findings)
     if summarizer is not None:
         return text, quotes.trust_of(text, "agent")
     lines = [line for line in text.splitlines() if quotes.trust_of(line, "agent") == "agent"]
@@ -204,9 +214,8 @@ def summarized(messages: Sequence[Message], summarizer: Summarizer | None, quote
 
 
 def _summary_draft(
-    context: Context, session: Session, said: Sequence[Message], summarizer: Summarizer | None, quotes: Quotes
+    context: Context, session: Session, said: Sequence[Message], content: str, trust: Trust
 ) -> Draft | None:
-    content, trust = summarized(said, summarizer, quotes)
     if not content.strip():
         return None
     return Draft(

@@ -38,7 +38,6 @@ MAX_OF_A_PLAN = 10
 MAX_OPEN = 3
 MAX_TAGS = 5
 MAX_TAG_CHARS = 40
-OPEN_TURNS = 2  # at the end of a session, whose open ends are still open
 
 # How sure we are that a draft says what was meant, and how much of its kind's importance it gets.
 USER_CONFIDENCE = 0.9
@@ -51,6 +50,7 @@ USER_WARNING_IMPORTANCE = 0.8
 USER_INTENT = "user-intent"
 ERROR_RESOLUTION = "error-resolution"
 OPEN = "open"
+CORRECTION = "correction"
 COMMAND = "command"
 FIX = "fix"
 
@@ -98,6 +98,8 @@ class _Conversation:
         self._spoken: Counter[int] = Counter()  # messages of the agent by turn
         self._found: list[_Found] = []
         self._told = Told()  # what was kept so far
+        self._corrections: list[tuple[int, Gist]] = []  # how many passages were found before it, and what it is about
+        self._reports: list[tuple[int, Gist]] = []
         self._request: tuple[Message, str] | None = None  # the user's last one, until it is answered
         self._is_interrupted = False  # the work on it
         self._last_ran: Message | None = None
@@ -160,7 +162,10 @@ class _Conversation:
 
     def _stated(self, message: Message, content: str, rule: SentenceRule) -> Extracted:
         content = dated(content, message.at)
-        self._told.add(Gist.of(content))
+        gist = Gist.of(content)
+        self._told.add(gist)
+        if rule.tag == CORRECTION:
+            self._corrections.append((len(self._found), gist))
         importance = by_kind(IMPORTANCE_BY_KIND, rule.kind)
         return _extracted(
             message,
@@ -212,18 +217,24 @@ class _Conversation:
         if self._has_acted:
             self._judge(message, read)
         self._question = _last_question(read) or self._question
-        self._request = None if read else self._request
+        self._is_interrupted = False
 
-    def _judge(self, message: Message, read: Sequence[Passage], more: int = 0) -> None:
+    def _judge(self, message: Message, read: Sequence[Passage]) -> None:
         for passage in read:
             judged = judge(passage)
-            if judged is None or judged.points + more < evidence.THRESHOLD:
+            if judged is None:
+                continue
+            if judged.has("report"):
+                self._reports.append((len(self._found), Gist.of(judged.content)))
+            if judged.points < evidence.THRESHOLD:
                 continue
             content = own_words(judged.content)
             if points_back(content) and not passage.topic:
                 continue
             kind, tags = evidence.kind_of(judged)
             gist = Gist.of(content)
+            if rules()["corrects"].fits(lowered(content)):
+                self._corrections.append((len(self._found), gist))
             self._found.append(_Found(judged, message, self._turn, len(self._found), kind, gist, tags))
 
     def _read_summary(self, message: Message) -> None:
@@ -236,7 +247,7 @@ class _Conversation:
         chosen: list[_Found] = []
         per_turn: dict[object, int] = {}
         for each in sorted(self._found, key=lambda each: (-each.judged.points, -each.place)):
-            if OPEN in each.tags and each.turn <= self._turn - OPEN_TURNS:
+            if self._is_over(each):
                 continue
             group = each.turn if each.message.role == "assistant" else each.message.id
             more = self._spoken[each.turn] // MESSAGES_PER_MORE
@@ -249,6 +260,11 @@ class _Conversation:
             per_turn[group] = per_turn.get(group, 0) + 1
             chosen.append(each)
         return sorted(chosen, key=lambda each: each.place)
+
+    def _is_over(self, found: _Found) -> bool:
+        """Whether it was corrected later in the session, or was an open end and is reported as done."""
+        later = self._corrections if OPEN not in found.tags else [*self._corrections, *self._reports]
+        return any(place > found.place and gist.corrects(found.gist) for place, gist in later)
 
     def _reported(self, found: _Found) -> Extracted:
         content = finished(own_words(found.judged.content))

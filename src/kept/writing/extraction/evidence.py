@@ -13,6 +13,7 @@ from msgspec import Struct
 from kept.text import compiled
 from kept.writing.extraction.passages import Passage
 from kept.writing.extraction.rules import lowered, rules
+from kept.writing.extraction.statements import without_praise
 
 MAX_CHARS = 450  # a passage that is longer holds more than one thought
 MIN_CHARS = 40
@@ -79,15 +80,18 @@ def judge(passage: Passage) -> Judged | None:
     if not content or len(content) > MAX_CHARS:
         told = _best_part(told)
         content = " ".join(told)
-    if len(content) < MIN_CHARS or content.endswith((":", "?")):
+    if len(content) < MIN_CHARS or content.endswith("?"):
         return None
     features = _features(content, passage.headings)
+    if content.endswith(":") and "finding" not in features:  # it only introduces what follows
+        return None
     return Judged(content, sum(POINTS[name] for name in features), tuple(features), passage)
 
 
 def _without_process(sentences: Sequence[str]) -> list[str]:
     passing = rules()["passing"]
-    return [each for each in sentences if not each.endswith("?") and not passing.fits(lowered(each))]
+    told = (without_praise(each) for each in sentences if not each.endswith("?"))
+    return [each for each in told if not passing.fits(lowered(each))]
 
 
 def _best_part(sentences: Sequence[str]) -> list[str]:

@@ -33,6 +33,11 @@ class Gist(Struct, frozen=True):
         common = len(self.words & other.words) / max(1, min(len(self.words), len(other.words)))
         return shared > SAME_NAMES or common >= SAME_WORDS or (0 < fewest <= 2 * shared and common >= SAME_WORDS / 2)
 
+    def corrects(self, earlier: "Gist") -> bool:
+        """Whether a correction, or a report that it is done, is about the same: most of its names, or two of them."""
+        shared = len(self.names & earlier.names)
+        return shared > 1 or (shared == 1 and len(earlier.names) <= 2)
+
     def touches(self, other: "Gist") -> bool:
         """Whether they have a name, or a part of one, in common, or two words."""
         parts = {part for name in self.names for part in text.words(name)}

@@ -32,7 +32,7 @@ _EMPHASIS = (
     r"\*\*|__(?=[^\W_])(?=[^_\n]{1,80}__(?!\w))|(?<=[^\W_])__(?!\w)|(?<![\w/.])[*_](?=\w)|(?<=\w)[*_](?![\w/.(])"
 )
 _END = r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[`]*[^\W_])|(?<=[。！？])"
-_ABBREVIATION = r"(?i)(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|resp|incl|z\.B|bzw|ca|p\.ej)|\b[A-Z])\.$"
+_ABBREVIATION = r"(?:\b(?i:e\.g|i\.e|etc|vs|cf|approx|no|resp|incl|z\.B|bzw|ca|p\.ej)|(?<![\w'’])(?:[A-Z]|\d))\.$"
 _NOT_LETTERS = r"[\W\d_](?<! )"
 _CODE_SPAN = r"`[^`\n]{1,200}`"
 _ODD_CHARS = frozenset("{}[]<>=;|\\$~^")

@@ -32,6 +32,10 @@ _OPENINGS = r"""
     ^i('ve| have)? (just )?(found|discovered|noticed|learned|reali[sz]ed)( out)? that\s+
     ^(go ahead|then|now|first|lastly|finally|next)[,:]?\s+(?=(make|use|ensure|add|let|change|rename|move|be|keep|i)\b)
     """
+_PRAISE = (
+    r"(?i)(?:good|great|nice|excellent|fair|perfect|thanks|thank you|sorry|right|yes|exactly|done|fixed|all set"
+    r"|short answer|you're (?:absolutely )?right|ah)\b[^.!?:—–]{0,40}(?: [—–-]|[!:,—–]) (?=\S+ \S+ \S+)"
+)
 _DONE = r"""
     ^i('ve| have)? (also |just )?(?=([a-z]+ed|built|rewrote|split)\b)
     """
@@ -125,6 +129,12 @@ def own_words(sentence: str, *, by_user: bool = False) -> str:
         if match := phrases(wish).match(words.lower()):
             return told + words[match.end() :]
     return words
+
+
+def without_praise(sentence: str) -> str:
+    """The sentence without "Good catch —" and the like, if something follows."""
+    praise = compiled(_PRAISE).match(sentence)
+    return sentence[praise.end() :] if praise else sentence
 
 
 def finished(sentence: str) -> str:
