@@ -99,8 +99,9 @@ def _joined_token(folded: str, first: re.Match[str]) -> Span | None:
         if not match:
             break
         kind = kind if number else _kind_of(joined)
+        is_listed = "," in folded[end : match.start(1)]  # two whole tokens in a list are two tokens
         piece, end = match.group(1), match.end()
-        if kind and not is_opaque(piece):
+        if kind and (is_listed or not is_opaque(piece)):
             break
         joined += piece
         found = _kind_of(joined)
