@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 
 SECTIONS = {
     "always": ("pinned", "Pinned"),
-    "bridge": ("from_other_agents", "From other agents in this session"),
+    "bridge": ("from_other_agents", "From other agents since this session began"),
     "retrieval": ("relevant", "Relevant now"),
-    "summary": ("earlier_sessions", "Earlier sessions"),
+    "summary": ("earlier_sessions", "Last session"),
 }
 BY_TAG = {tag: name for name, (tag, _) in SECTIONS.items()}
 HEAD = re.compile(r"\[id:(g?\d+)\] ([^:]*):(?: (.*))?", re.DOTALL)

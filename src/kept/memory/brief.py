@@ -67,9 +67,10 @@ class BriefingRequest(Struct, frozen=True, kw_only=True):
 
 
 def briefing(context: Context, request: BriefingRequest) -> Briefing:
-    """The briefing asked for. Never raises: what fails is named in its `error`."""
+    """The briefing asked for. What fails is named in its `error`; only an argument that makes no sense raises."""
+    situation, order = _situation(context, request), _order(context, request)
     try:
-        return _brief(context, _situation(context, request), _order(context, request))
+        return _brief(context, situation, order)
     except KeptError as error:
         return Briefing(style=request.style, error=str(error))
     except Exception as error:  # an agent works on without its memory, whatever is wrong with that
@@ -83,6 +84,10 @@ def _order(context: Context, request: BriefingRequest) -> Order:
     settings = context.settings
     if request.style not in STYLES:
         raise InvalidInput(f"Unknown style {request.style!r}.", hint=f"Choose one of {', '.join(STYLES)}.")
+    for name in ("budget_tokens", "remaining_tokens", "max_chars", "head_tail"):
+        number = getattr(request, name)
+        if number is not None and (type(number) is not int or number < 0):
+            raise InvalidInput(f"{name} must be a whole number of 0 or more, got {number!r}.")
     return Order(
         total=total_tokens(
             request.budget_tokens,
@@ -92,12 +97,14 @@ def _order(context: Context, request: BriefingRequest) -> Order:
         ),
         style=request.style,
         shares={**settings.briefing_shares, **_check_shares(request.shares or {})},
-        max_chars=None if request.max_chars is None else max(0, request.max_chars),
+        max_chars=request.max_chars,
     )
 
 
 def _situation(context: Context, request: BriefingRequest) -> Situation:
     """Who is about to do what, and where."""
+    if not isinstance(request.prompt, str):
+        raise InvalidInput(f"prompt must be a string, not {type(request.prompt).__name__}.")
     return Situation(
         agent=context.actor.name,
         prompt=well_formed(request.prompt),
@@ -172,15 +179,15 @@ class Gathered(Struct, frozen=True, kw_only=True):
 def gather(context: Context, situation: Situation, storages: Storages, now: datetime) -> Gathered:
     """Ask recall for what fits the prompt, if there is one, and collect the rest."""
     question = question_of(situation)
-    recalled = read.answer(context, question, storages, now) if situation.prompt.strip() else Recalled()
-    since = None
+    recalled = read.answer(context, question, storages, now) if situation.has_prompt else Recalled()
     with ExitStack() as stack:
         readers = [stack.enter_context(storage.reading()) for storage in storages]
-        material = collect(situation, recalled, readers, context.settings, now)
         if situation.session is not None:
             sessions = (reader.session(situation.session) for reader in readers)
             since = next((session.started_at for session in sessions if session), None)
-    return Gathered(question=question, recalled=recalled, material=material, since=since)
+            situation = replace(situation, since=since)
+        material = collect(situation, recalled, readers, context.settings, now)
+    return Gathered(question=question, recalled=recalled, material=material, since=situation.since)
 
 
 def _named(told: Gathered) -> list[Memory]:
@@ -227,7 +234,7 @@ def _check_shares(shares: Mapping[str, int]) -> Mapping[str, int]:
     for tier, share in shares.items():
         if tier not in BRIEFING_SHARES:
             raise InvalidInput(f"Unknown tier {tier!r} in shares.", hint=f"Choose from {', '.join(BRIEFING_SHARES)}.")
-        if share < 0:
+        if type(share) is not int or share < 0:
             raise InvalidInput(f"The share of {tier} must be 0 or more, got {share!r}.")
     return shares
 

@@ -21,6 +21,7 @@ from kept.tables import Profile
 
 AT_LEAST_CONSIDERED = 15
 SUMMARY = "summary"
+FEW = 15  # hits
 REST_SHARE = 0.3  # of the floor: what a hit needs where another one fits
 MOST_MISSES = 10  # that say why
 LINK_HALF_LIFE_DAYS = 30.0
@@ -84,6 +85,8 @@ def select(
     chosen: list[Hit] = []
     misses: list[Miss] = []
     from_session: Counter[str] = Counter()
+    # Two of five; of forty, a project with one long session may fill half.
+    most_of_one = profile.max_per_session and max(profile.max_per_session, limit // 2 if limit > FEW else 0)
     eligible = [hit for hit in hits if takes_summaries or hit.memory.kind != SUMMARY]
     threshold = profile.threshold_share * eligible[0].score if eligible else 0.0
     is_confident = any((hit.confidence or 0.0) >= profile.floor for hit in eligible)
@@ -97,8 +100,8 @@ def select(
             reason = f"ranked {rank + 1}, beyond the first {top}"
         elif hit.score < threshold:
             reason = f"scored below {profile.threshold_share:.0%} of the best"
-        elif profile.max_per_session and session and from_session[session] >= profile.max_per_session:
-            reason = f"already {profile.max_per_session} from session {session}"
+        elif most_of_one and session and from_session[session] >= most_of_one:
+            reason = f"already {most_of_one} from session {session}"
         elif len(chosen) >= limit:
             reason = f"beyond the limit of {limit}"
         else:

@@ -226,9 +226,10 @@ def _briefed(explained: Explained) -> list[Line]:
 @click.option("--task", metavar="ID", help="The task at hand: adds its notes.")
 @click.option("--max-chars", type=_NUMBER, metavar="NUMBER", help="At most this many characters.")
 def briefing_command(invocation: Invocation, *, prompt: tuple[str, ...], **wanted: Any) -> None:
-    """Pinned memories, findings of other agents of the session, memories that match PROMPT, and results of earlier
-    sessions, within a budget of tokens. Without a PROMPT, memories that are important and recent. Prints nothing when
-    there is nothing to say. A failure stops no agent: it is reported on standard error, and the exit code is still 0.
+    """Pinned memories, findings of other agents since the session began, memories that fit PROMPT with the rules of the
+    project, the last session and open tasks, within a budget of tokens. Without a PROMPT, memories that are important
+    and recent. Prints nothing when nothing fits. A failure stops no agent: it is reported on standard error, and the
+    exit code is still 0.
 
     \b
     kept briefing "fix the login bug" --budget 1500

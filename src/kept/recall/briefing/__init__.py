@@ -6,12 +6,12 @@ Last steps of the read path, for a host that injects memories. Three files:
     __init__.py    budget and compose: how many tokens each section may take, and what fits             `compose`
     render.py      format: the text in XML, Markdown, plain text or JSON, which no content can break out of
 
-Sections are filled in this order: pinned memories (`always`), what other agents of the session found (`bridge`), what
-fits the prompt (`retrieval`), summaries of earlier sessions (`summary`). What one section does not use flows on to the
-next. Within a section rank decides what gets in, but memories are shown oldest first: a new one goes to the end, the
-text before it stays the same byte for byte, and a prompt cache stays valid. Pure, apart from the readers of `collect`.
-Rule: the text is measured as it will be read, markup included; never more than the total; and a memory that does not
-fit is named in `left_out`, never cut.
+Sections are filled in this order: pinned memories (`always`), what other agents found since the session began
+(`bridge`), what fits the prompt, the files and the task at hand, and the rules that hold then (`retrieval`), the last
+session (`summary`); open tasks follow. What one section does not use flows on to the next. Within a section rank
+decides what gets in, but memories are shown oldest first: a new one goes to the end, the text before it stays the same
+byte for byte, and a prompt cache stays valid. Pure, apart from the readers of `collect`. Rule: the text is measured as
+it will be read, markup included; never more than the total; and what does not fit is named in `left_out`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from kept import tokens
-from kept.model import Briefing, Entry, LeftOut, Memory, Section
+from kept.model import Briefing, Entry, LeftOut, Memory, Section, Task
 from kept.recall.briefing.render import (
     STYLES,
     Pair,
@@ -30,6 +30,7 @@ from kept.recall.briefing.render import (
     heading_of,
     render_briefing,
     render_entry,
+    render_task,
 )
 from kept.recall.briefing.situation import Material, Situation, collect, question_of, tier_of
 
@@ -140,11 +141,15 @@ def compose(material: Material, order: Order) -> Briefing:
     """The best briefing within the order's limits. Never over them; empty when nothing fits."""
     left_out = {out.ref: out.reason for out in material.left_out}
     parts = _filled(material, order, left_out)
-    text, spent = _rendered(parts, material.conflicts, order)
+    tasks = list(material.tasks)
+    text, spent = _rendered(parts, tasks, material.conflicts, order)
     while spent > order.total or (order.max_chars is not None and len(text) > order.max_chars):
-        last = [part for part in parts if part.written][-1]
-        left_out[last.written.pop().entry.ref] = NO_ROOM
-        text, spent = _rendered(parts, material.conflicts, order)
+        if tasks:
+            left_out[tasks.pop().name] = NO_ROOM
+        else:
+            last = [part for part in parts if part.written][-1]
+            left_out[last.written.pop().entry.ref] = NO_ROOM
+        text, spent = _rendered(parts, tasks, material.conflicts, order)
     sections = tuple(part.as_section() for part in parts)
     shown = {entry.ref for section in sections for entry in section.entries}
     return Briefing(
@@ -249,9 +254,12 @@ def _chars_as_tokens(chars: int, order: Order) -> int:
     return ceil(chars * order.total / order.max_chars) if order.max_chars else 0
 
 
-def _rendered(parts: Sequence[_Part], conflicts: Sequence[Pair], order: Order) -> tuple[str, int]:
+def _rendered(
+    parts: Sequence[_Part], tasks: Sequence[Task], conflicts: Sequence[Pair], order: Order
+) -> tuple[str, int]:
     refs = {one.entry.ref for part in parts for one in part.written}
     sections = {part.name: [one.text for one in part.in_order()] for part in parts}
+    sections["tasks"] = [render_task(task, order.style) for task in tasks]
     text = render_briefing(sections, _told(conflicts, refs, order), order.style)
     return text, tokens.estimate(text)
 

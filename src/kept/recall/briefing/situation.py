@@ -1,34 +1,61 @@
 """Collect the material of a briefing: the memories that could be told in a situation, each with why it is there.
 
-Between recall, which answers the prompt, and `compose`, which decides what fits. Rule: best first in every section,
-because the last ones are dropped first when room is short.
+Between recall, which answers the prompt, and `compose`, which decides what fits. Where nothing fits the prompt, only
+pins and what other agents just found are told. Rules: best first in every section, because the last ones are dropped
+first when room is short; and nothing that only reports what was done.
 """
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from datetime import datetime
 from math import prod
 
 from msgspec import Struct
 
 from kept import text, worth
-from kept.model import GLOBAL, Entry, LeftOut, Memory, Recalled
-from kept.ports import Reader, Where
+from kept.model import GLOBAL, Entry, LeftOut, Memory, Recalled, Task, replace
+from kept.ports import LIVE, Reader, Where
 from kept.recall import Request
 from kept.recall.briefing.render import Pair
-from kept.recall.pipeline import open_conflicts, pinned
+from kept.recall.common_words import common, worthless
+from kept.recall.pipeline import open_conflicts
 from kept.recall.score import file_affinity
 from kept.settings import Settings
 from kept.tables import PROFILES, by_kind
 
 MOST_RECALLED = 40
 EXACT_TOP = 5  # of those; the others may be nearly the best
+MOST_FITTING = 8  # hits that are told
+ENOUGH_FITTING = 8  # where fewer fit well, the nearest others join them
+LEAST_CONFIDENCE = 0.02  # of those
+KNOWN_WORDS = 2
+KNOWN_SHARE = 0.4
 MOST_OF_A_TIER = 20  # of those: the budget lets fewer through, and no tier may push another out before that
 MOST_FROM_OTHERS = 50
 MOST_OF_TASK = 20
 MOST_ABOUT_FILES = 5
-MOST_SUMMARIES = 3
+MOST_RULES = 8
+MOST_TASKS = 5
+MOST_PINNED = 100
+FULL_PINS = 5  # the others are shown briefly
+BRIEF_CHARS = 100
+LAST_SESSION_LINES = 2
 NEWEST = 100  # without a prompt, the worthiest of these are told
+NEWEST_RULES = 50
+
+# What was done once. The repository knows it better.
+_REPORTS = frozenset({"file_change", "tool_output", "reasoning"})
+_COMMITTED = re.compile(r"Committed: ")
+# What holds whatever the work is about. A correction has the kind of what it corrects.
+RULE_KINDS = ("preference", "convention")
+CORRECTION = "correction"
+RULE_TAGS = (CORRECTION, "command")
+_ASKS_FOR_LAST = re.compile(
+    r"\b(?:last|previous|earlier|recent) (?:time|sessions?|conversations?|chat)\b|\bwhere (?:were|did) we\b"
+    r"|\b(?:continue|resume|carry on|pick up)\b|\bwhat happened\b|\bso far\b",
+    re.IGNORECASE,
+)
 
 
 class Situation(Struct, frozen=True, kw_only=True):
@@ -39,8 +66,13 @@ class Situation(Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
     session: str | None = None
     seen_by: str | None = None  # as in a `Request`
+    since: datetime | None = None  # when the session began, if it is known here
     task: str | None = None
     head_tail: int = 0
+
+    @property
+    def has_prompt(self) -> bool:
+        return bool(self.prompt.strip())
 
 
 def question_of(situation: Situation) -> Request:
@@ -55,12 +87,13 @@ def question_of(situation: Situation) -> Request:
 
 
 class Material(Struct, frozen=True, kw_only=True):
-    """The memories that could be told, best first in each section, and pairs of them that contradict each other."""
+    """The memories that could be told, best first in each section, open tasks, and pairs that contradict each other."""
 
     always: Sequence[Entry] = ()
     bridge: Sequence[Entry] = ()
     retrieval: Sequence[Entry] = ()
     summary: Sequence[Entry] = ()
+    tasks: Sequence[Task] = ()
     conflicts: Sequence[Pair] = ()
     left_out: Sequence[LeftOut] = ()
 
@@ -70,20 +103,28 @@ def collect(
 ) -> Material:
     """Everything that could be told; `recalled` is the answer to the prompt."""
     left_out: list[LeftOut] = []
-    if situation.prompt.strip():
-        retrieval = list(_fitting_the_prompt(recalled, situation, left_out))
+    asked = _telling(situation.prompt)
+    at_hand = [*_about_files(situation, readers), *_of_task(situation.task, readers)]
+    if situation.has_prompt:
+        retrieval = [*_fitting_the_prompt(recalled, readers, situation, left_out), *at_hand]
+        if retrieval:
+            retrieval += _rules(readers, situation, asked)
     else:
-        retrieval = _worthiest(readers, situation, settings, now)
-    retrieval += _about_files(situation, readers)
-    retrieval += _of_task(situation.task, readers)
+        retrieval = [*_worthiest(readers, situation, settings, now), *at_hand]
     sections = {
-        "always": [Entry(memory=memory, why="pinned") for memory in pinned(readers)],
+        "always": _pinned(readers),
         "bridge": _from_other_agents(situation, readers),
         "retrieval": ends_first(retrieval, situation.head_tail),
-        "summary": _summaries(readers),
+        "summary": _last_session(readers, situation, asked),
     }
     conflicts = _with_rivals(sections, readers)
-    return Material(**sections, conflicts=conflicts, left_out=left_out)
+    tasks = _open_tasks(readers, situation, asked)
+    return Material(**sections, tasks=tasks, conflicts=conflicts, left_out=left_out)
+
+
+def is_worth_telling(memory: Memory) -> bool:
+    """Whether a memory says more than that something was done; summaries have a section of their own."""
+    return memory.kind not in _REPORTS and memory.kind != "summary" and not _COMMITTED.match(memory.content)
 
 
 def tier_of(memory: Memory) -> str:
@@ -100,18 +141,60 @@ def ends_first(entries: Sequence[Entry], n: int) -> list[Entry]:
     return sorted(entries, key=lambda entry: entry.ref not in ends)
 
 
-def _fitting_the_prompt(recalled: Recalled, situation: Situation, left_out: list[LeftOut]) -> Iterator[Entry]:
+def _telling(prompt: str) -> frozenset[str]:
+    """The words of a prompt that tell what it is about."""
+    return frozenset(text.query_words(prompt, 256)) - worthless()
+
+
+def _fitting_the_prompt(
+    recalled: Recalled, readers: Sequence[Reader], situation: Situation, left_out: list[LeftOut]
+) -> Iterator[Entry]:
+    """The hits; or, where none fits well but the prompt speaks of things that are known here, the nearest of them."""
+    hits = list(recalled.hits)
+    if len(hits) < ENOUGH_FITTING and (hits or _is_about_this(situation.prompt, readers)):
+        near = [miss.hit for miss in recalled.misses if (miss.hit.confidence or 0.0) >= LEAST_CONFIDENCE]
+        hits += near[: ENOUGH_FITTING - len(hits)]
     of_tier: Counter[str] = Counter()
-    for hit in recalled.hits:
+    most = MOST_OF_A_TIER if situation.head_tail else MOST_FITTING
+    for hit in hits:
         tier = tier_of(hit.memory)
-        of_tier[tier] += 1
-        if of_tier[tier] > MOST_OF_A_TIER:
+        if not is_worth_telling(hit.memory) or of_tier[tier] >= most:
             continue
         if reason := _out_of_place(hit.memory, situation):
             left_out.append(LeftOut(ref=hit.ref, reason=reason))
-        else:
-            words = ", ".join(hit.matched)
-            yield Entry(memory=hit.memory, why=f"matches {words}" if words else "fits the prompt")
+            continue
+        of_tier[tier] += 1
+        words = ", ".join(word for word in hit.matched if word not in worthless())
+        yield Entry(memory=hit.memory, why=f"matches {words}" if words else "fits the prompt")
+
+
+def _is_about_this(prompt: str, readers: Sequence[Reader]) -> bool:
+    """Whether the project knows what a prompt speaks of: at least two of its words, and two of five."""
+    words = [word for word in text.query_words(prompt) if word not in worthless() and word not in common()]
+    known = {word for reader in readers for word, rows in reader.statistics(words, LIVE).rows_with.items() if rows}
+    return len(known) >= KNOWN_WORDS and len(known) >= KNOWN_SHARE * len(words)
+
+
+def _rules(readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Entry]:
+    """What people want done or left alone, whatever the work is about: first what is nearest to the prompt."""
+
+    def rank(memory: Memory) -> tuple[int, bool, float, str]:
+        shared = len(asked & set(text.words(memory.content)))
+        known = memory.importance * worth.feedback_factor(memory.feedback)
+        return -shared, CORRECTION not in memory.tags, -known, memory.uid
+
+    found: dict[str, Memory] = {}
+    for where in (
+        Where(kinds=RULE_KINDS, seen_by=situation.seen_by),
+        Where(tags=RULE_TAGS, seen_by=situation.seen_by),
+    ):
+        words = [word for name in (*where.kinds, *where.tags) for word in text.words(name)]  # indexed as words
+        for reader in readers:
+            found |= {
+                hit.memory.uid: hit.memory for hit in reader.search(words, where, limit=NEWEST_RULES, newest=True)
+            }
+    rules = [memory for memory in found.values() if not memory.is_low_trust and not _out_of_place(memory, situation)]
+    return [Entry(memory=memory, why="holds for all work here") for memory in sorted(rules, key=rank)[:MOST_RULES]]
 
 
 def _out_of_place(memory: Memory, situation: Situation) -> str | None:
@@ -124,19 +207,34 @@ def _out_of_place(memory: Memory, situation: Situation) -> str | None:
 
 
 def _worthiest(readers: Sequence[Reader], situation: Situation, settings: Settings, now: datetime) -> list[Entry]:
-    """Without a prompt: of the newest memories, those that recall would weigh most."""
-    factors = [
-        worth.MEMORY_FACTORS[name] for name in PROFILES[settings.profile].factors if name in worth.MEMORY_FACTORS
-    ]
+    """Without a prompt: of the newest memories, those that recall would weigh most, each factor once."""
+    factors = PROFILES[settings.profile].factors
 
     def weight(memory: Memory) -> float:
-        own = by_kind(settings.kind_weights, memory.kind) * file_affinity(memory, situation.files)
-        return own * prod(factor(memory, now) for factor in factors)
+        own = prod(worth.MEMORY_FACTORS[name](memory, now) for name in factors if name in worth.MEMORY_FACTORS)
+        if "kind" in factors:
+            own *= by_kind(settings.kind_weights, memory.kind)
+        return own * file_affinity(memory, situation.files)
 
     newest = [memory for reader in readers for memory in reader.select(Where(seen_by=situation.seen_by), limit=NEWEST)]
-    usual = [memory for memory in newest if memory.kind != "summary" and not _out_of_place(memory, situation)]
+    usual = [memory for memory in newest if is_worth_telling(memory) and not _out_of_place(memory, situation)]
     ranked = sorted(usual, key=lambda memory: (-weight(memory), memory.uid))
     return [Entry(memory=memory, why="important and recent") for memory in ranked[:MOST_OF_A_TIER]]
+
+
+def _pinned(readers: Sequence[Reader]) -> list[Entry]:
+    """All pinned memories; from the sixth on the beginning of each has to do."""
+    where = Where(statuses=("pinned",))
+    found = [memory for reader in readers for memory in reader.select(where, limit=MOST_PINNED)]
+    whole = [Entry(memory=memory, why="pinned") for memory in found[:FULL_PINS]]
+    return [*whole, *(Entry(memory=_brief(memory), why="pinned") for memory in found[FULL_PINS:])]
+
+
+def _brief(memory: Memory) -> Memory:
+    first = memory.content.split("\n", 1)[0]
+    if len(first) > BRIEF_CHARS:
+        first = first[: BRIEF_CHARS - 1].rstrip() + "…"
+    return memory if first == memory.content else replace(memory, content=first)
 
 
 def _about_files(situation: Situation, readers: Sequence[Reader]) -> list[Entry]:
@@ -148,7 +246,7 @@ def _about_files(situation: Situation, readers: Sequence[Reader]) -> list[Entry]
             longest = max(text.words(file), key=len, default="")
             where = Where(files=(file,), tiers=("session", "project", "global"), seen_by=situation.seen_by)
             for hit in reader.search([longest], where, limit=MOST_ABOUT_FILES, newest=True) if longest else ():
-                if hit.memory.kind != "summary":
+                if is_worth_telling(hit.memory):
                     found.setdefault(hit.memory.uid, Entry(memory=hit.memory, why=f"about {file}"))
     return list(found.values())
 
@@ -162,30 +260,64 @@ def _of_task(task: str | None, readers: Sequence[Reader]) -> list[Entry]:
 
 
 def _from_other_agents(situation: Situation, readers: Sequence[Reader]) -> list[Entry]:
-    """Findings of other agents in the same session, newest first."""
+    """What other agents and sub-agents found since this session began, newest first."""
     if situation.session is None:
         return []
-    where = Where(session=situation.session, tiers=("session",))
-    found = [memory for reader in readers for memory in reader.select(where, limit=MOST_FROM_OTHERS)]
-    return [
+    here = Where(session=situation.session, tiers=("session",))
+    found = [memory for reader in readers for memory in reader.select(here, limit=MOST_FROM_OTHERS)]
+    entries = [
         Entry(memory=memory, why=f"found by {memory.source.agent} in this session")
         for memory in found
-        if memory.kind != "summary" and memory.source.agent not in (None, situation.agent)
+        if is_worth_telling(memory) and memory.source.agent not in (None, situation.agent)
+    ]
+    if situation.since is None:
+        return entries
+    since = Where(tiers=("session", "project"), since=situation.since, seen_by=situation.seen_by)
+    newer = [memory for reader in readers for memory in reader.select(since, limit=MOST_FROM_OTHERS)]
+    return entries + [
+        Entry(memory=memory, why=f"found by {memory.source.agent or 'another agent'} since this session began")
+        for memory in newer
+        if is_worth_telling(memory) and memory.source.session not in (None, situation.session)
     ]
 
 
-def _summaries(readers: Sequence[Reader]) -> list[Entry]:
-    """The newest summary of each of the last sessions."""
+def _last_session(readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Entry]:
+    """The last session: whole if the prompt asks for it, else its lines that fit; two lines without a prompt."""
     where = Where(kinds=("summary",))
     words = text.words("summary")  # kinds are indexed as words
-    newest: dict[str, Memory] = {}
     for reader in readers:
-        for hit in reader.search(words, where, limit=4 * MOST_SUMMARIES, newest=True):
-            newest.setdefault(hit.memory.source.session or hit.memory.uid, hit.memory)
-    return [
-        Entry(memory=memory, why=f"summary of session {memory.source.session or 'unknown'}")
-        for memory in list(newest.values())[:MOST_SUMMARIES]
-    ]
+        for hit in reader.search(words, where, limit=1 + MOST_OF_TASK, newest=True):
+            memory = hit.memory
+            if memory.source.session is not None and memory.source.session == situation.session:
+                continue
+            lines = memory.content.split("\n")
+            if situation.has_prompt and not _ASKS_FOR_LAST.search(situation.prompt):
+                lines = [line for line in lines if _fits(line, asked)]
+            elif not situation.has_prompt:
+                lines = lines[:LAST_SESSION_LINES]
+            if not lines:
+                return []
+            shown = replace(memory, content="\n".join(lines))
+            return [Entry(memory=shown, why=f"summary of session {memory.source.session or 'unknown'}")]
+    return []
+
+
+def _fits(line: str, asked: Set[str]) -> bool:
+    """Whether a line says at least two of the things that were asked for, one of them not a common word."""
+    shared = asked & set(text.words(line))
+    return len(shared) > 1 and bool(shared - common())
+
+
+def _open_tasks(readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Task]:
+    """Tasks that have not ended, the newest first; with a prompt, those that it speaks of."""
+    tasks = [task for reader in readers for task in reader.all(Task) if not task.has_ended]
+    if situation.has_prompt:
+        tasks = [
+            task
+            for task in tasks
+            if task.name == situation.task or task.name in situation.prompt or _fits(task.description, asked)
+        ]
+    return sorted(tasks, key=lambda task: (task.created_at, task.name), reverse=True)[:MOST_TASKS]
 
 
 def _with_rivals(sections: dict[str, list[Entry]], readers: Sequence[Reader]) -> list[Pair]:
