@@ -14,7 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from kept import text
-from kept.model import Memory, Scope, least
+from kept.model import Memory, Scope, Trust, least
 from kept.ports import COMMON_HANDLE, Reader, Transaction, Where
 from kept.worth import AUTOMATIC
 from kept.writing.check import MAX_FILES, MAX_TAGS
@@ -75,8 +75,7 @@ def find_near(draft: Memory, alike: Sequence[Memory]) -> list[Memory]:
         return []
     from rapidfuzz import fuzz
 
-    heard = [other for other in alike if draft.is_low_trust or not other.is_low_trust]  # a tool silences nobody
-    near = [(fuzz.ratio(draft.content.lower(), other.content.lower()), other) for other in heard]
+    near = [(fuzz.ratio(draft.content.lower(), other.content.lower()), other) for other in alike]
     return [memory for ratio, memory in sorted(near, key=lambda pair: -pair[0]) if ratio >= NEAR_RATIO]
 
 
@@ -139,6 +138,7 @@ class Known:
         self._memories: dict[str, Memory] = {}  # by uid, as they are now
         self._twins: dict[tuple[Circle, str], str] = {}
         self._alike: dict[str, list[str]] = {}
+        self._low: dict[str, Trust] = {}  # fingerprint → the least trust of a text that a tool or a stranger brought
         # For each scope: handle → uids that this batch has added so far.
         self._brought: dict[Scope, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for scope in dict.fromkeys(draft.scope for draft in drafts):
@@ -155,6 +155,16 @@ class Known:
             return []
         found = [self._memories[uid] for uid in (*self._alike_in_batch(draft), *self._alike[draft.uid])]
         return [memory for memory in found if memory.status != "archived" and memory.tier != "task"]
+
+    def as_heard(self, draft: Memory, alike: Sequence[Memory]) -> Memory:
+        """The draft; one in which an agent repeats a memory of low trust, live or not, with the trust of that."""
+        twin = self.twin(draft)
+        if draft.trust != "agent" or (twin is not None and not twin.is_low_trust):
+            return draft
+        found = [self._low[draft.fingerprint]] if draft.fingerprint in self._low else []
+        low = [other for other in alike if other.is_low_trust]
+        found += [near.trust for near in find_near(draft, low) if says_the_same(draft, near)]
+        return replace(draft, trust=least(*found)) if found else draft
 
     def _alike_in_batch(self, draft: Memory) -> list[str]:
         handles = self._handles[draft.uid]
@@ -176,19 +186,27 @@ class Known:
             for handle in self._handles[memory.uid]:
                 of_scope[handle].append(memory.uid)
             self._twins[_circle(memory), memory.fingerprint] = memory.uid
+        self._note_trust(memory)
         self._memories[memory.uid] = memory
         return memory
 
     def _read(self, reader: Reader, scope: Scope, drafts: Sequence[Memory]) -> None:
         fingerprints = tuple({draft.fingerprint for draft in drafts})
-        twins = reader.select(Where(fingerprints=fingerprints, scope=scope), limit=MOST_TWINS, oldest_first=True)
-        for twin in twins:
+        same = Where(fingerprints=fingerprints, scope=None, shelf="any")
+        for twin in reader.select(same, limit=MOST_TWINS, oldest_first=True):
+            self._note_trust(twin)
+            if twin.is_archived or twin.scope != scope:
+                continue
             self._memories[twin.uid] = twin
             self._twins.setdefault((_circle(twin), twin.fingerprint), twin.uid)
         found = reader.alike([self._handles[draft.uid] for draft in drafts], scope, limit=CANDIDATES)
         for draft, alike in zip(drafts, found, strict=True):
             self._memories.update((memory.uid, memory) for memory in alike)
             self._alike[draft.uid] = [memory.uid for memory in alike]
+
+    def _note_trust(self, memory: Memory) -> None:
+        if memory.is_low_trust:
+            self._low[memory.fingerprint] = least(memory.trust, self._low.get(memory.fingerprint, memory.trust))
 
 
 def _circle(memory: Memory) -> Circle:

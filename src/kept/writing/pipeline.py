@@ -166,12 +166,15 @@ def _store_one(tx: Transaction, ready: Ready, memory: Memory, known: Known, at: 
         return _receipt("stored", stored[0], ready, reason="already_stored", message="It was stored before.")
     if ready.source.origin not in DELIBERATE and tx.is_erased(memory.fingerprint):
         return _refused("erased", REASONS["erased"], ready.redactions)
+    alike = known.alike(memory)
+    memory = known.as_heard(memory, alike)
     if twin := known.twin(memory):
         return _receipt("strengthened", known.note(_corroborated(tx, strengthen(tx, twin, memory, at), ready)), ready)
     superseded = find_superseded(tx, memory)
-    alike = [other for other in known.alike(memory) if other not in superseded]
+    alike = [other for other in alike if other not in superseded]
     rivals = find_rivals(tx, memory, alike)
-    near = find_near(memory, alike)
+    # A tool that was first silences nobody.
+    near = find_near(memory, [other for other in alike if memory.is_low_trust or not other.is_low_trust])
     # Two summaries of one story are alike on purpose.
     if near and not rivals and ready.is_unasked and memory.kind != "summary" and says_the_same(memory, near[0]):
         known.note(_corroborated(tx, attest(tx, near[0], memory), ready))
@@ -184,7 +187,7 @@ def _store_one(tx: Transaction, ready: Ready, memory: Memory, known: Known, at: 
         if not known.now(old).is_archived:
             known.note(supersede(tx, old, added, at))
     return _receipt(
-        "candidate" if ready.status == "candidate" else "stored",
+        "candidate" if memory.status == "candidate" else "stored",
         added,
         ready,
         conflicts=tuple(conflict for conflict in conflicts if conflict.resolved_at is None),
