@@ -34,6 +34,10 @@ _PREAMBLE = r"(?i)^(?:the plan is to|(?:we |i )?(?:decided|agreed|planned|want(?
 _TO_USE = r"""(?xi) \b (?: decided\ (?:to\ (?:use|go\ with|stay\ with)|on|for) | settled\ (?:on|for) | opted\ for
     | go(?:ing)?\ with | went\ with | switched\ to | stick(?:ing)?\ with | rather\ have ) \b"""
 
+# A word of every pattern below.
+_ANY_TURN = r"""(?xi) \b (?: not | never | no | cannot | without | nobody | instead | rather | place | from | over
+    | than | replac\w+ | longer | any\ ?more | need | remov\w+ | drop\w* | gone | stop\w* | quit | retired? | forget | skip
+    | rid ) \b | n't\b"""
 # How a clause names what it replaces: the group `old`.
 _UPTO = r"(?=\s(?:for|in|on|when|at|to)\s|[,;]|\W*$)"
 _MOVED = "mov|migrat|switch|chang|port|convert|went"
@@ -147,19 +151,21 @@ def _at_colon(part: str) -> list[str]:
 def _read(part: str) -> Clause | None:
     if part.count(" ") > MAX_WORDS:
         return None
-    part, old = _without_replaced(compiled(_TAIL).sub("", part))
-    if compiled(_PARTLY).search(part):
-        return None
-    keeps_going = compiled(_KEPT_GOING).search(part) is not None
-    has_ended = not keeps_going and compiled(_ENDED).search(part) is not None
-    ends = has_ended or (not keeps_going and compiled(_TO_END).search(part) is not None)
-    denies = not ends and len(compiled(_DENIED).findall(part)) % 2 == 1  # "never without" affirms
-    part = compiled(_TO_USE).sub("use", compiled(_PREAMBLE).sub("", part))
-    phrases = _phrases(part)
-    keys = frozenset(word.key for _, words in phrases for word in words)
-    replaced = frozenset(word.key for _, words in _phrases(old) for word in words)
+    part = compiled(_TAIL).sub("", part)
+    old, denies, ends, has_ended = "", False, False, False
+    if compiled(_ANY_TURN).search(part):  # most clauses have none of these words, and need not be searched for each
+        part, old = _without_replaced(part)
+        if compiled(_PARTLY).search(part):
+            return None
+        keeps_going = compiled(_KEPT_GOING).search(part) is not None
+        has_ended = not keeps_going and compiled(_ENDED).search(part) is not None
+        ends = has_ended or (not keeps_going and compiled(_TO_END).search(part) is not None)
+        denies = not ends and len(compiled(_DENIED).findall(part)) % 2 == 1  # "never without" affirms
+    phrases = _phrases(compiled(_TO_USE).sub("use", compiled(_PREAMBLE).sub("", part)))
+    keys = frozenset([word.key for _, words in phrases for word in words])
     if not keys:
         return None
+    replaced = frozenset([word.key for _, words in _phrases(old) for word in words]) if old else frozenset()
     return Clause(phrases=phrases, keys=keys, denies=denies, ends=ends, has_ended=has_ended, replaced=replaced)
 
 

@@ -86,9 +86,9 @@ def compare(older: str, newer: str, rare: Callable[[Collection[str]], set[str]])
     enough = 1 if len(pairs) == 1 else 2  # a clause of several needs more than one word to be about the same thing
     for rule in RULES:
         for old, new in pairs:
-            if rare(rule.keys(old, new)):
+            if (keys := rule.keys(old, new)) and rare(keys):
                 return Disagreement(rule.name, _type(says_so or rule.says_so(old, new)))
-            if rare(rule.keys(new, old)):  # what the older one ended is back
+            if (keys := rule.keys(new, old)) and rare(keys):  # what the older one ended is back
                 return Disagreement(rule.name, _type(says_so))
     claims, old_claims = claims_of(newer), claims_of(older)
     opposite = contradiction(claims, old_claims, rare)
