@@ -36,8 +36,8 @@ _TO_USE = r"""(?xi) \b (?: decided\ (?:to\ (?:use|go\ with|stay\ with)|on|for) |
 
 # A word of every pattern below.
 _ANY_TURN = r"""(?xi) \b (?: not | never | no | cannot | without | nobody | instead | rather | place | from | over
-    | than | replac\w+ | longer | any\ ?more | need | remov\w+ | drop\w* | gone | stop\w* | quit | retired? | forget | skip
-    | rid ) \b | n't\b"""
+    | than | replac\w+ | longer | any\ ?more | need | remov\w+ | drop\w* | gone | stop\w* | quit | retired? | forget
+    | skip | rid ) \b | n't\b"""
 # How a clause names what it replaces: the group `old`.
 _UPTO = r"(?=\s(?:for|in|on|when|at|to)\s|[,;]|\W*$)"
 _MOVED = "mov|migrat|switch|chang|port|convert|went"
