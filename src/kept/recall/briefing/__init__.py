@@ -156,7 +156,7 @@ def compose(material: Material, order: Order) -> Briefing:
         text=text,
         style=order.style,
         budget=order.total,
-        tokens=spent,
+        tokens=tokens.estimate(text),
         sections=sections,
         left_out=tuple(LeftOut(ref=ref, reason=reason) for ref, reason in left_out.items() if ref not in shown),
     )
@@ -210,7 +210,8 @@ def _filled(material: Material, order: Order, left_out: dict[str, str]) -> list[
         heading = heading_of(name, order.style)
         heading_cost = _cost(heading, order)
         carried += budget
-        available = min(carried, room) - heading_cost
+        # All pins are shown if they can be: they may borrow from the sections after them.
+        available = min(max(carried, order.total // 2) if name == "always" else carried, room) - heading_cost
         if name == "retrieval":
             chosen = fitting_shared(costs, [tier_of(one.entry.memory) for one in entries], available, order.shares)
         else:
@@ -221,13 +222,13 @@ def _filled(material: Material, order: Order, left_out: dict[str, str]) -> list[
         fits = [entries[place] for place in chosen]
         shown.update(one.entry.ref for one in fits)
         left_out.update({one.entry.ref: NO_ROOM for one in entries if one.entry.ref not in shown})
-        parts.append(_Part(name, budget, tokens.estimate(heading), fits))
+        parts.append(_Part(name, budget, tokens.at_most(heading), fits))
     return parts
 
 
 def _written(entry: Entry, section: str, order: Order) -> _Written:
     text = render_entry(entry, section, order.style)
-    own_tokens = tokens.estimate(text) + 1  # and the line break behind it
+    own_tokens = tokens.at_most(text) + 1  # and the line break behind it
     return _Written(entry, text, own_tokens, max(own_tokens, _chars_as_tokens(len(text) + 1, order)))
 
 
@@ -246,7 +247,7 @@ def _admitted(entries: Iterable[Entry], shown: set[str], left_out: dict[str, str
 
 def _cost(text: str, order: Order) -> int:
     """The part of the total that a text takes."""
-    return max(tokens.estimate(text), _chars_as_tokens(len(text), order))
+    return max(tokens.at_most(text), _chars_as_tokens(len(text), order))
 
 
 def _chars_as_tokens(chars: int, order: Order) -> int:
@@ -261,7 +262,7 @@ def _rendered(
     sections = {part.name: [one.text for one in part.in_order()] for part in parts}
     sections["tasks"] = [render_task(task, order.style) for task in tasks]
     text = render_briefing(sections, _told(conflicts, refs, order), order.style)
-    return text, tokens.estimate(text)
+    return text, tokens.at_most(text)
 
 
 def _told(conflicts: Sequence[Pair], refs: set[str], order: Order) -> list[Pair]:
