@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "kept"
 MAX_ROOT_MODULES = 14
 MAX_PUBLIC_NAMES = 40
 MAX_CHAIN = 15
-OPEN_NAMES = {"_replace", "_asdict", "_fields"}  # of named tuples: documented, despite the underscore
+OPEN_NAMES = {"_replace", "_asdict", "_fields", "_exit"}  # of named tuples and os: documented, despite the underscore
 
 
 @cache

@@ -18,6 +18,7 @@ from kept.model import Event, Memory, Message, Record, Scope, Session, Status, T
 
 Shelf = Literal["live", "archive", "forgotten", "any"]
 R = TypeVar("R", bound=Record)
+SavedNote = tuple[int, datetime, dict[str, Any]]  # of a receipt: its number, when, and its content
 
 
 class Stamp(Struct, frozen=True, kw_only=True):
@@ -311,8 +312,11 @@ class Reader(Messages, VectorReader, Protocol):
     def links(self, id: int) -> list[tuple[int, float, datetime]]:
         """The memories linked to this one, strongest first: (id, strength, last recalled together)."""
 
-    def receipt(self, id: int | None = None) -> tuple[int, datetime, dict[str, Any]] | None:
-        """The receipt of a recall: (id, when, body); the newest when no id is given."""
+    def receipt(self, id: int | None = None) -> SavedNote | None:
+        """The receipt of a recall; the newest when no id is given."""
+
+    def receipts_of(self, session: str, *, limit: int) -> list[SavedNote]:
+        """The receipts of what a session was given without asking, newest first."""
 
     def events(
         self,
@@ -406,11 +410,17 @@ class Bookkeeping(Protocol):
     def save_vectors(self, model: str, vectors_made: Sequence[tuple[Memory, bytes]]) -> None:
         """Save the vectors of these memories, unless their text or the model has changed since."""
 
-    def save_receipt(self, body: dict[str, Any], uids: Sequence[str], at: datetime) -> int:
+    def save_receipt(
+        self, body: dict[str, Any], uids: Sequence[str], at: datetime, *, session: str | None = None
+    ) -> int:
         """Save a receipt; `uids` are the memories it names, and it is erased with any of them.
 
-        Only the newest few hundred are kept.
+        Only the newest few hundred are kept. `session`: the session was given a text without asking; then it is
+        kept for 30 days.
         """
+
+    def drop_receipts(self, uids: Sequence[str]) -> int:
+        """Remove the receipts that name one of these memories, which were erased in another space."""
 
 
 class Storage(Protocol):

@@ -233,6 +233,27 @@ def visible(text: str, *, keep_newlines: bool = True) -> str:
     return _UNSAFE.sub(_escaped, text)
 
 
+DELIVERED_TAG = "kept-memory"  # around every text that an agent is given without asking
+_DELIVERED = rf"<{DELIVERED_TAG}>.*?(?:</{DELIVERED_TAG}>|\Z)"
+# What hosts put around the answer of a hook, once nothing is left in it.
+_EMPTY_WRAPPER = r"<(hook_context|system-reminder)>\s*(?:\w+ hook additional context:)?\s*</\1>"
+
+
+def delivered(text: str) -> str:
+    """The text in the mark by which it is recognised when it comes back in a transcript; "" stays empty."""
+    # Of the same length, so that a limit on characters holds.
+    body = text.replace(f"<{DELIVERED_TAG}", f"‹{DELIVERED_TAG}").replace(f"</{DELIVERED_TAG}", f"‹/{DELIVERED_TAG}")
+    return f"<{DELIVERED_TAG}>\n{body}\n</{DELIVERED_TAG}>" if text else ""
+
+
+def without_delivered(text: str) -> str:
+    """The text without what Kept itself gave to the agent: that was not said by anybody."""
+    if f"<{DELIVERED_TAG}>" not in text:
+        return text
+    said = compiled(_DELIVERED, re.DOTALL).sub("", text)
+    return compiled(_EMPTY_WRAPPER).sub("", said).strip()
+
+
 def _escaped(match: re.Match[str]) -> str:
     character = match[0]
     start, end = match.span()

@@ -5,6 +5,8 @@ import math
 
 import pytest
 
+import kept
+from kept.memory import deliver
 from tests.cli.shell import Shell
 
 
@@ -121,3 +123,18 @@ def test_why_shows_the_last_recall_or_an_earlier_one(asked: Shell) -> None:
 def test_a_recall_needs_words(asked: Shell) -> None:
     assert "Missing argument 'WORDS...'" in asked.fails("recall", code=2)
     assert "The query has no word to search for." in asked("recall", "???")
+
+
+def test_why_with_a_session_shows_what_its_agent_was_given(shell: Shell) -> None:
+    shell("remember", "Deploy the billing service with make ship")
+    assert "No text was given to a session 's-1'." in shell("why", "--session", "s-1")
+    with kept.open(home=shell.home, actor=kept.Actor(name="codex"), settings=kept.Settings()) as memory:
+        listener = deliver.Listener(session="s-1", event="UserPromptSubmit")
+        block = deliver.for_prompt(memory, "deploy billing", listener)
+    printed = shell("why", "--session", "s-1")
+    assert "codex, UserPromptSubmit" in printed
+    assert all(line in printed for line in block.split("\n"))
+    assert "[id:1] was in the briefing" in printed
+    [given] = shell.json("why", "--session", "s-1")["given"]
+    assert given["block"] == block
+    assert "not both" in shell.fails("why", "r1", "--session", "s-1")

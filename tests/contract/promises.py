@@ -29,6 +29,7 @@ from kept.ports import (
     VectorState,
     Where,
 )
+from kept.storage.shared import RECEIPTS_KEPT
 from tests.builders import START, memory, stamp
 
 
@@ -1285,6 +1286,39 @@ def promise_receipts_are_kept_and_go_with_what_they_speak_of(bench: Bench) -> No
     with storage.reading() as reader:
         assert reader.receipt(first) is None
         assert reader.receipt(second) is not None
+
+
+def promise_receipts_of_what_a_session_was_given_are_found_by_it_and_kept_for_a_month(bench: Bench) -> None:
+    storage = bench.open()
+    told = add(storage, "told")
+    with storage.bookkeeping() as notes:
+        assert notes is not None
+        first = notes.save_receipt({"block": "one"}, [told.uid], START, session="s1")
+        second = notes.save_receipt({"block": "two"}, [], START, session="s1")
+        notes.save_receipt({"block": "other"}, [], START, session="s2")
+        plain = notes.save_receipt({"query": "asked"}, [], START)
+    for days, left in ((20, [second, first]), (31, [])):
+        with storage.bookkeeping() as notes:
+            assert notes is not None
+            for _ in range(RECEIPTS_KEPT):
+                notes.save_receipt({"query": "later"}, [], START + timedelta(days=days))
+        storage = bench.reopen(storage)
+        with storage.reading() as reader:
+            assert [number for number, _, _ in reader.receipts_of("s1", limit=10)] == left
+            assert reader.receipt(plain) is None
+    with storage.reading() as reader:
+        assert reader.receipts_of("s2", limit=10) == []
+
+
+def promise_receipts_go_with_a_memory_of_another_space(bench: Bench) -> None:
+    storage = bench.open()
+    with storage.bookkeeping() as notes:
+        assert notes is not None
+        notes.save_receipt({"block": "one"}, ["uid-of-a-global-one"], START, session="s1")
+        kept = notes.save_receipt({"block": "two"}, ["another"], START, session="s1")
+        assert notes.drop_receipts(["uid-of-a-global-one", "unknown"]) == 1
+    with storage.reading() as reader:
+        assert [number for number, _, _ in reader.receipts_of("s1", limit=10)] == [kept]
 
 
 def promise_counters_add_up(bench: Bench) -> None:

@@ -7,7 +7,6 @@ checked again: secrets are redacted, no content can pass for another memory, and
 from a tool is left out, as in a briefing.
 """
 
-import logging
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import datetime
@@ -21,6 +20,7 @@ from kept.errors import InvalidInput, KeptError
 from kept.memory import read
 from kept.memory.context import Context, Storages
 from kept.memory.read import well_formed
+from kept.memory.signals import warn
 from kept.model import Briefing, Entry, LeftOut, Memory, Recalled, replace, several
 from kept.recall import Request
 from kept.recall.briefing import (
@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 SHARE_TOKENS = 1_500  # a page and a half, which leaves a skill's prompt room for its work
 CONTEXT_SHARE = 1 / 3  # of the budget, at most, for what always holds in the project
 
-log = logging.getLogger("kept")
-
 
 class BriefingRequest(Struct, frozen=True, kw_only=True):
     """The arguments of `Kept.briefing`, not yet checked."""
@@ -64,19 +62,32 @@ class BriefingRequest(Struct, frozen=True, kw_only=True):
     shares: Mapping[str, int] | None = None
     head_tail: int = 0
     max_chars: int | None = None
+    delivery: "Delivery | None" = None
+
+
+class Delivery(Struct, frozen=True, kw_only=True):
+    """The session and the event of an agent at which it is given a briefing without asking."""
+
+    session: str
+    event: str
 
 
 def briefing(context: Context, request: BriefingRequest) -> Briefing:
     """The briefing asked for. What fails is named in its `error`; only an argument that makes no sense raises."""
     situation, order = _situation(context, request), _order(context, request)
     try:
-        return _brief(context, situation, order)
+        return _brief(context, situation, order, request.delivery)
     except KeptError as error:
         return Briefing(style=request.style, error=str(error))
     except Exception as error:  # an agent works on without its memory, whatever is wrong with that
-        log.warning("a briefing failed", exc_info=True)
+        warn("a briefing failed", with_trace=True)
         kind = type(error).__name__
         return Briefing(style=request.style, error=f"The briefing failed ({kind}). `kept doctor` looks for the cause.")
+
+
+def write_briefing(context: Context, request: BriefingRequest) -> Briefing:
+    """The briefing asked for. Raises what fails."""
+    return _brief(context, _situation(context, request), _order(context, request), request.delivery)
 
 
 def _order(context: Context, request: BriefingRequest) -> Order:
@@ -116,15 +127,17 @@ def _situation(context: Context, request: BriefingRequest) -> Situation:
     )
 
 
-def _brief(context: Context, situation: Situation, order: Order) -> Briefing:
+def _brief(context: Context, situation: Situation, order: Order, delivery: Delivery | None) -> Briefing:
     storages, now = context.readable(), context.now()
     if context.is_off(situation.session):
         paused = "Kept is paused here, so nothing is injected automatically. `kept on` ends the pause."
         return Briefing(style=order.style, budget=order.total, error=paused)
-    if situation.session is not None:
+    if situation.session is not None and delivery is None:  # behind hooks, another process does that
         _end_the_session_before(context, situation.session, storages)
     told = gather(context, situation, storages, now)
     briefing = compose(told.material, order)
+    if delivery is not None:
+        briefing = as_delivered(briefing, told)
     shown = [entry.memory for section in briefing.sections for entry in section.entries]
     if situation.prompt:
         context.tell_search(situation.prompt, len(shown))
@@ -137,7 +150,12 @@ def _brief(context: Context, situation: Situation, order: Order) -> Briefing:
     ]
     receipt = None
     with suppress(KeptError):  # a full disk, say: the briefing is delivered all the same
-        receipt = read.save_notes(storages, now, body=_body(told, shown, briefing), named=_named(told), used=used)
+        body, named = _body(told, shown, briefing, with_misses=delivery is not None), _named(told)
+        if delivery is not None:
+            body |= delivery_note(context, delivery, briefing.text)
+            named += [miss.hit.memory for miss in told.recalled.misses]
+        session = None if delivery is None else delivery.session
+        receipt = read.save_notes(storages, now, body=body, named=named, used=used, session=session)
     read.after_recall(context, receipt)
     return replace(briefing, receipt=receipt)
 
@@ -169,11 +187,12 @@ class Gathered(Struct, frozen=True, kw_only=True):
     material: Material
     since: datetime | None
 
-    def body(self, shown: Sequence[Memory], **more: Any) -> dict[str, Any]:
+    def body(self, shown: Sequence[Memory], *, with_misses: bool = False, **more: Any) -> dict[str, Any]:
         """The content of a receipt: as of a recall, with the hits that are shown."""
         uids = {memory.uid for memory in shown}
         hits = tuple(hit for hit in self.recalled.hits if hit.memory.uid in uids)
-        return read.body(self.question, replace(self.recalled, hits=hits, misses=())) | more
+        misses = self.recalled.misses if with_misses else ()
+        return read.body(self.question, replace(self.recalled, hits=hits, misses=misses)) | more
 
 
 def gather(context: Context, situation: Situation, storages: Storages, now: datetime) -> Gathered:
@@ -190,6 +209,23 @@ def gather(context: Context, situation: Situation, storages: Storages, now: date
     return Gathered(question=question, recalled=recalled, material=material, since=situation.since)
 
 
+def as_delivered(briefing: Briefing, told: Gathered) -> Briefing:
+    """The briefing in the mark of what is given without asking. A prompt that nothing fits is given nothing.
+
+    Pinned memories and the last session were given when the session began; they alone are no reason to speak again.
+    """
+    shown = {entry.ref for section in briefing.sections for entry in section.entries}
+    fitting = [hit.ref for hit in told.recalled.hits] + [entry.ref for entry in told.material.bridge]
+    if told.question.query.strip() and shown.isdisjoint(fitting):
+        return replace(briefing, text="", tokens=0, sections=())
+    return replace(briefing, text=text.delivered(briefing.text))
+
+
+def delivery_note(context: Context, delivery: Delivery, block: str) -> dict[str, Any]:
+    """What the receipt of a delivery has besides that of a briefing: to whom, when, and the text byte for byte."""
+    return {"agent": context.actor.name, "session": delivery.session, "event": delivery.event, "block": block}
+
+
 def _named(told: Gathered) -> list[Memory]:
     """All memories that the receipt names."""
     material = told.material
@@ -198,7 +234,7 @@ def _named(told: Gathered) -> list[Memory]:
     return [*(entry.memory for entry in entries), *(hit.memory for hit in told.recalled.hits if hit.ref in out)]
 
 
-def _body(told: Gathered, shown: Sequence[Memory], briefing: Briefing) -> dict[str, Any]:
+def _body(told: Gathered, shown: Sequence[Memory], briefing: Briefing, *, with_misses: bool) -> dict[str, Any]:
     """The content of the receipt: refs and numbers, never a text."""
     sections = [
         {
@@ -211,6 +247,7 @@ def _body(told: Gathered, shown: Sequence[Memory], briefing: Briefing) -> dict[s
     ]
     return told.body(
         shown,
+        with_misses=with_misses,
         kind="briefing",
         style=briefing.style,
         budget=briefing.budget,

@@ -35,11 +35,12 @@ class Explained(Struct, frozen=True, kw_only=True):
     """The receipt of a recall: the question, when it was asked, and what was returned and missed, with the numbers.
 
     For a briefing also its sections, each with its memories and why they are there, and the memories left out; for a
-    shared message also its recipient.
+    shared message also its recipient. For a text that an agent was given without asking (`event`: at which of its
+    events) also the agent, the session, and the text as it was given.
     """
 
     receipt: str
-    kind: Literal["recall", "briefing", "share"] = "recall"
+    kind: Literal["recall", "briefing", "share", "known_error"] = "recall"
     at: datetime
     question: Request
     words: tuple[str, ...] = ()
@@ -50,6 +51,10 @@ class Explained(Struct, frozen=True, kw_only=True):
     left_out: tuple[dict[str, Any], ...] = ()
     to: str | None = None
     confidence: float | None = None
+    agent: str | None = None
+    session: str | None = None
+    event: str | None = None
+    block: str = ""
     degraded: str | None = None
     took_ms: float = 0.0
 
@@ -154,10 +159,11 @@ def save_notes(
     named: Sequence[Memory],
     linked: Sequence[Memory] = (),
     used: Sequence[Memory] = (),
+    session: str | None = None,
 ) -> str | None:
     """Save a receipt and return its name, link the best that came together, count uses. Skipped while others write.
 
-    `named` are the memories that the receipt speaks of; it is erased with any of them.
+    `named` are the memories that the receipt speaks of; it is erased with any of them. `session` was given a text.
     """
     receipt = None
     for storage in storages:
@@ -171,7 +177,8 @@ def save_notes(
             notes.link(links, now)
             notes.count_uses(uses, now)
             if holds_receipts(storage):
-                receipt = f"r{notes.save_receipt(body, list(dict.fromkeys(m.uid for m in named)), now)}"
+                uids = list(dict.fromkeys(memory.uid for memory in named))
+                receipt = f"r{notes.save_receipt(body, uids, now, session=session)}"
     return receipt
 
 
@@ -221,6 +228,16 @@ def explain(receipt: str | int | None, storages: Sequence[Storage]) -> Explained
         raise NotFound("There is no receipt of a recall yet.", hint=hint)
     hint = "Only the newest receipts are kept. `kept why` shows the last recall."
     raise NotFound(f"There is no receipt r{number}.", hint=hint)
+
+
+def explain_session(session: str, storages: Sequence[Storage], *, limit: int) -> list[Explained]:
+    """What a session was given without asking, newest first."""
+    found: list[Explained] = []
+    for storage in filter(holds_receipts, storages):
+        with storage.reading() as reader:
+            for number, at, body in reader.receipts_of(session, limit=limit):
+                found.append(msgspec.convert(body | {"receipt": f"r{number}", "at": at}, Explained))
+    return found
 
 
 def _receipt_number(receipt: str | int) -> int:

@@ -20,12 +20,13 @@ from kept.errors import Busy, InvalidInput, KeptError, NotFound
 from kept.memory import write
 from kept.memory.context import Context, Memories, Sessions
 from kept.memory.findings import Taken, findings_of, promote, summarized, summary_of, take
-from kept.memory.signals import log
+from kept.memory.signals import warn
 from kept.memory.window import UPTO, Exchange, TurnContext, Window, message_tokens, stands_for, turn_context, window
 from kept.model import TRUSTS, Draft, Memory, Message, MessageRole, Pause, Receipt, Session, Source, replace, several
 from kept.ports import Period, Reader, Stamp, Storage, Transaction
 from kept.projects.files import Mirrored, check_session_name, mirror_session, write_session_index
 from kept.storage.shared import random_hex
+from kept.text import without_delivered
 from kept.upkeep import decisions
 from kept.upkeep.decisions import FAST
 from kept.writing.check import MAX_NAME_CHARS, MAX_TEXT_BYTES, check_json, check_moment, check_text
@@ -131,7 +132,7 @@ def _write_index(context: Context, storage: Storage) -> None:
         if folder is not None:
             write_session_index(folder, storage.reading)
     except KeptError as error:
-        log.warning("the list of sessions could not be written: %s", error.message)
+        warn("the list of sessions could not be written: %s", error.message)
 
 
 def lease_of(name: str) -> str:
@@ -176,7 +177,7 @@ def finish_silent(context: Context, *, besides: str | None = None, most: int | N
         except Busy:  # somebody writes for long: next time
             break
         except Exception as error:  # the caller asked for something else, which must not fail because of this
-            log.warning("session %s could not be finished: %s", session.name, type(error).__name__)
+            warn("session %s could not be finished: %s", session.name, type(error).__name__)
     return finished
 
 
@@ -335,7 +336,7 @@ class OpenSession:
                 with self._storage.reading() as reader:
                     self._mirrored = mirror_session(folder, reader, self.id, self._mirrored)
         except KeptError as error:
-            log.warning("the transcript's file of session %s is behind: %s", self.id, error.message)
+            warn("the transcript's file of session %s is behind: %s", self.id, error.message)
 
     def flush(self, summarizer: Summarizer | None = None) -> Flushed:
         """Store the findings and a summary of the session so far, before a host compacts. Safe to repeat.
@@ -448,7 +449,7 @@ class OpenSession:
     def _add(self, messages: Sequence[Message]) -> tuple[int, Session | None, list[Message]]:
         """Store messages; the number of the last one before, the session, and those that were new."""
         rules = self._context.rules()
-        clean = [_checked(message) for message in messages]
+        clean = [checked for message in messages if (checked := _without_delivered(_checked(message))) is not None]
         clean = [redact_message(message, email=rules.redact_email, allow=rules.allow) for message in clean]
         is_reopened = False
         with self._storage.writing(self._stamp()) as tx:
@@ -570,6 +571,14 @@ class OpenSession:
     def _set_mark(self, **marks: Any) -> None:
         with self._storage.writing(self._stamp()) as tx:
             tx.put(msgspec.structs.replace(self._session(tx), **marks), "session")
+
+
+def _without_delivered(message: Message) -> Message | None:
+    """The message without what Kept gave to the agent; None when that was all of it."""
+    said = without_delivered(message.content)
+    if said == message.content:
+        return message
+    return replace(message, content=said) if said or message.role in ("tool_call", "tool_result") else None
 
 
 def _checked(message: Message) -> Message:

@@ -10,7 +10,6 @@
 fact and never carries the text of a memory.
 """
 
-import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -19,8 +18,6 @@ from kept.model import Signal
 NAMES = ("memory:read", "memory:write", "memory:flush", "memory:compact", "memory:search")
 
 Subscriber = Callable[[Signal], None]
-
-log = logging.getLogger("kept")
 
 
 class Signals:
@@ -50,4 +47,11 @@ class Signals:
             try:
                 subscriber(Signal(name=name, payload=payload))
             except Exception:  # a guest's failure must not break a write that is already on disk
-                log.warning("a subscriber failed on %s", name, exc_info=True)
+                warn("a subscriber failed on %s", name, with_trace=True)
+
+
+def warn(message: str, *values: object, with_trace: bool = False) -> None:
+    """Log a warning; `with_trace`: with the error that is being handled."""
+    import logging  # slow to import, and hooks start often
+
+    logging.getLogger("kept").warning(message, *values, exc_info=with_trace)

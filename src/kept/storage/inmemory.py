@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import combinations
 from typing import Any, cast
 
@@ -28,6 +28,7 @@ from kept.ports import (
     Period,
     Prepared,
     R,
+    SavedNote,
     Stamp,
     TooLate,
     VectorState,
@@ -36,6 +37,7 @@ from kept.ports import (
 from kept.storage.messages import MessageReader, MessageWriter
 from kept.storage.ranking import IndexReader, Postings, handles_of
 from kept.storage.shared import (
+    DELIVERIES_KEPT_DAYS,
     RECEIPTS_KEPT,
     WRITE_WAIT_S,
     check_limit,
@@ -52,6 +54,7 @@ class SavedReceipt(Struct, frozen=True):
     at: datetime
     body: dict[str, Any]
     uids: tuple[str, ...]
+    session: str | None = None
 
 
 class SavedVector(Struct, frozen=True):
@@ -205,10 +208,14 @@ class InMemoryReader(IndexReader, MessageReader):
                 found.append((ends[1] if ends[0] == id else ends[0], strength, at))
         return sorted(found, key=lambda link: (-link[1], link[0]))
 
-    def receipt(self, id: int | None = None) -> tuple[int, datetime, dict[str, Any]] | None:
+    def receipt(self, id: int | None = None) -> SavedNote | None:
         number = max(self._state.receipts, default=0) if id is None else id
         receipt = self._state.receipts.get(number)
         return None if receipt is None else (number, receipt.at, receipt.body)
+
+    def receipts_of(self, session: str, *, limit: int) -> list[SavedNote]:
+        found = [(id, one.at, one.body) for id, one in self._state.receipts.items() if one.session == session]
+        return found[::-1][:limit]
 
     def is_erased(self, fingerprint: str) -> bool:
         return tombstone(self._state.key, fingerprint) in self._state.tombstones
@@ -481,12 +488,26 @@ class InMemoryBookkeeping:
             if model == self._state.vector_model and current and current.fingerprint == memory.fingerprint:
                 self._state.vectors[memory.id] = SavedVector(model, memory.fingerprint, vector)
 
-    def save_receipt(self, body: dict[str, Any], uids: Sequence[str], at: datetime) -> int:
+    def save_receipt(
+        self, body: dict[str, Any], uids: Sequence[str], at: datetime, *, session: str | None = None
+    ) -> int:
         number = self._state.last_ids.get("receipt", 0) + 1
         self._state.last_ids["receipt"] = number
-        self._state.receipts[number] = SavedReceipt(at, body, tuple(uids))
-        self._state.receipts.pop(number - RECEIPTS_KEPT, None)
+        self._state.receipts[number] = SavedReceipt(at, body, tuple(uids), session)
+        oldest = at - timedelta(days=DELIVERIES_KEPT_DAYS)
+        for id, receipt in tuple(self._state.receipts.items()):
+            if id > number - RECEIPTS_KEPT:
+                break
+            if receipt.session is None or receipt.at < oldest:
+                del self._state.receipts[id]
         return number
+
+    def drop_receipts(self, uids: Sequence[str]) -> int:
+        before = len(self._state.receipts)
+        gone = set(uids)
+        kept = {id: one for id, one in self._state.receipts.items() if gone.isdisjoint(one.uids)}
+        self._state.receipts = kept
+        return before - len(kept)
 
 
 class InMemoryStorage:

@@ -22,6 +22,7 @@ from kept.tables import by_kind
 WRITE_WAIT_S = 30.0  # the promise: no write is refused within this time because somebody else writes
 
 RECEIPTS_KEPT = 500  # of recalls; enough to ask "why?" about the last days
+DELIVERIES_KEPT_DAYS = 30  # of texts that an agent was given without asking: at least as long as its transcripts
 MOST = 2**31  # of anything that is asked for at once
 PAGE = 500  # memories that are read at once when all are wanted
 

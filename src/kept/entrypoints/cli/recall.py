@@ -13,6 +13,7 @@ from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong, json_
 from kept.entrypoints.cli.wording import as_document, local, memory_lines, name_of, nothing_yet
 from kept.errors import InvalidInput, KeptError
 from kept.memory import Kept
+from kept.memory.deliver import receipts
 from kept.memory.read import SCOPES, Explained, RecallScope
 from kept.model import Briefing, Hit, Miss, Recalled
 from kept.tables import PROFILES
@@ -176,10 +177,34 @@ def _noted_product(line: Mapping[str, Any]) -> str:
 
 @command
 @click.argument("receipt", required=False)
-def why_command(invocation: Invocation, *, receipt: str | None) -> None:
-    """RECEIPT names an earlier recall, such as r17."""
+@click.option("--session", metavar="ID", help="Everything that this session of an agent was given automatically.")
+def why_command(invocation: Invocation, *, receipt: str | None, session: str | None) -> None:
+    """RECEIPT names an earlier recall, such as r17. With --session: each text that hooks gave to the agent, as it was
+    given, with what asked for it, the reasons, and what just missed; of the last 30 days.
+    """
+    if session is not None:
+        if receipt is not None:
+            raise InvalidInput("Give a receipt or --session, not both.")
+        _answer_session(invocation, session)
+        return
     with invocation.open() as memory:
         explained = memory.why(receipt)
+    invocation.answer(explained, _explained_lines(explained, invocation))
+
+
+def _answer_session(invocation: Invocation, session: str) -> None:
+    with invocation.open() as memory:
+        given = receipts(memory, session)
+    lines: list[Line] = []
+    for explained in reversed(given):
+        lines.append((Strong(explained.receipt), Dim(f"  {explained.agent}, {explained.event}")))
+        lines += [("    │ ", line) for line in (explained.block or "nothing").split("\n")]
+        lines += _explained_lines(explained, invocation)
+    hint = "`kept session list` shows the sessions; what they were given is kept for 30 days."
+    invocation.answer({"given": given}, lines or [f"No text was given to a session {session!r}. {hint}"])
+
+
+def _explained_lines(explained: Explained, invocation: Invocation) -> list[Line]:
     lines: list[Line] = [
         (Strong(explained.receipt), f"  {local(explained.at, invocation.zone)}  {explained.question.query}"),
         Dim(f"    {explained.took_ms:.1f} ms; words: {', '.join(explained.words) or 'not stored'}"),
@@ -187,7 +212,7 @@ def why_command(invocation: Invocation, *, receipt: str | None) -> None:
     if explained.to is not None:
         shared = ", ".join(f"[id:{entry['ref']}]" for section in explained.sections for entry in section["entries"])
         lines.append(f"shared with {explained.to}: {shared or 'nothing'}")
-    elif explained.kind == "briefing":
+    elif explained.kind in ("briefing", "known_error"):
         lines += _briefed(explained)
     lines += [(Strong(f"[id:{hit['ref']}]"), f" {_noted_product(hit)}") for hit in explained.hits]
     if not explained.hits and explained.kind == "recall":
@@ -198,7 +223,7 @@ def why_command(invocation: Invocation, *, receipt: str | None) -> None:
         lines.append(f"pinned {', '.join(f'[id:{ref}]' for ref in explained.pinned)}")
     if explained.degraded:
         lines.append(f"Note: {explained.degraded}")
-    invocation.answer(explained, lines)
+    return lines
 
 
 def _briefed(explained: Explained) -> list[Line]:

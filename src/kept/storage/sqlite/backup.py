@@ -10,7 +10,6 @@ erasing still work, and it is refilled afterwards. Rule: the reserve is a precau
 """
 
 import contextlib
-import logging
 import os
 import threading
 from collections.abc import Callable, Collection, Iterator
@@ -342,7 +341,11 @@ def free_bytes(path: Path) -> int:
 SMALL_BYTES = 64 * 1024 * 1024  # copied and checked in about a second: closing waits for that
 _ROOM = 3  # how many times its size must be free, so that a backup is not what fills the disk
 
-log = logging.getLogger("kept")
+
+def _warn(message: str, *values: object) -> None:
+    import logging  # slow to import, and rarely needed
+
+    logging.getLogger("kept").warning(message, *values)
 
 
 class DailyBackups:
@@ -383,7 +386,7 @@ class DailyBackups:
     def _run(self, target: Path) -> None:
         try:
             if free_bytes(self._path) < _ROOM * self._path.stat().st_size:
-                log.warning("There is not enough disk space for a daily backup of %s.", self._path)
+                _warn("There is not enough disk space for a daily backup of %s.", self._path)
                 return
             self._make_alone(target)
             for old in self._existing()[self._keep :]:
@@ -391,7 +394,7 @@ class DailyBackups:
         except Stopped:
             pass
         except (KeptError, OSError, apsw.Error) as error:
-            log.warning("The daily backup of %s failed: %s", self._path, error)
+            _warn("The daily backup of %s failed: %s", self._path, error)
 
     def _make_alone(self, target: Path) -> None:
         """Whoever comes second, in another process, leaves it to the first."""

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from kept.model import Event, Memory
-from kept.ports import LIVE, R, Where
+from kept.ports import LIVE, R, SavedNote, Where
 from kept.storage.messages import MessageReader
 from kept.storage.ranking import IndexReader
 from kept.storage.shared import check_limit, tombstone
@@ -109,10 +109,17 @@ class SqliteReader(IndexReader, MessageReader, VectorReading):
             (related, strength, datetime.fromisoformat(at)) for related, strength, at in self.view.fetch(sql, (id,))
         ]
 
-    def receipt(self, id: int | None = None) -> tuple[int, datetime, dict[str, Any]] | None:
-        sql = "select id, at, body, uids, checksum from receipts where ?1 is null or id = ?1 order by id desc limit 1"
-        for number, at, body, uids, checksum in self.view.fetch(sql, (id,)):
-            if rows.checksum((at, body, uids)) != checksum:
+    def receipt(self, id: int | None = None) -> SavedNote | None:
+        return next(iter(self._receipts("?1 is null or id = ?1", (id, 1))), None)
+
+    def receipts_of(self, session: str, *, limit: int) -> list[SavedNote]:
+        return self._receipts("session = ?1", (session, limit))
+
+    def _receipts(self, condition: str, values: tuple[Any, int]) -> list[SavedNote]:
+        sql = f"select id, at, body, uids, session, checksum from receipts where {condition} order by id desc limit ?2"
+        found: list[SavedNote] = []
+        for number, *columns, checksum in self.view.fetch(sql, values):
+            if rows.checksum(columns) != checksum:
                 raise rows.damaged(f"Receipt {number}")
-            return number, datetime.fromisoformat(at), rows.from_json(body)
-        return None
+            found.append((number, datetime.fromisoformat(columns[0]), rows.from_json(columns[1])))
+        return found

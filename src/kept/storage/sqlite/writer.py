@@ -8,7 +8,7 @@ begins or ends a transaction; storage.py does, in this process's turn.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 import apsw
@@ -19,7 +19,7 @@ from kept.model import Event, Memory, Record, replace
 from kept.ports import R, Stamp
 from kept.storage import weights
 from kept.storage.messages import MessageWriter
-from kept.storage.shared import RECEIPTS_KEPT, prepare, tombstone
+from kept.storage.shared import DELIVERIES_KEPT_DAYS, RECEIPTS_KEPT, prepare, tombstone
 from kept.storage.sqlite import erase, index, rows, vectors
 from kept.storage.sqlite.acknowledged import Position
 from kept.storage.sqlite.connection import View
@@ -293,11 +293,22 @@ class SqliteBookkeeping:
     def save_vectors(self, model: str, vectors_made: Sequence[tuple[Memory, bytes]]) -> None:
         vectors.save(self._connection, model, vectors_made)
 
-    def save_receipt(self, body: dict[str, Any], uids: Sequence[str], at: datetime) -> int:
-        values = (clock(at), rows.json_text(body), rows.json_text(list(dict.fromkeys(uids))))
+    def save_receipt(
+        self, body: dict[str, Any], uids: Sequence[str], at: datetime, *, session: str | None = None
+    ) -> int:
+        values = (clock(at), rows.json_text(body), rows.json_text(list(dict.fromkeys(uids))), session)
         self._connection.execute(
-            "insert into receipts (at, body, uids, checksum) values (?, ?, ?, ?)", (*values, rows.checksum(values))
+            "insert into receipts (at, body, uids, session, checksum) values (?, ?, ?, ?, ?)",
+            (*values, rows.checksum(values)),
         )
         number = self._connection.last_insert_rowid()
-        self._connection.execute("delete from receipts where id <= ?", (number - RECEIPTS_KEPT,))
+        old, oldest = number - RECEIPTS_KEPT, clock(at - timedelta(days=DELIVERIES_KEPT_DAYS))
+        self._connection.execute("delete from receipts where id <= ? and (session is null or at < ?)", (old, oldest))
         return number
+
+    def drop_receipts(self, uids: Sequence[str]) -> int:
+        dropped = 0
+        for uid in uids:
+            self._connection.execute("delete from receipts where instr(uids, ?)", (uid,))
+            dropped += self._connection.changes()
+        return dropped

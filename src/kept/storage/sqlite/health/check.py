@@ -329,7 +329,7 @@ def _check_records(checkup: Checkup) -> Iterator[Finding]:
             yield Finding("problem", noun.noun, f"Damaged: {named(noun.noun, damaged)}.", FIX)
         elif noun is Memory:
             yield Finding("ok", noun.noun, f"All {len(ids)} memories match their checksums.")
-    sql = "select at, body, uids, checksum from receipts"
+    sql = "select at, body, uids, session, checksum from receipts"
     receipts = sum(rows.checksum(values) != checksum for *values, checksum in connection.execute(sql))
     if receipts:
         message = f"{receipts} receipts of past recalls are damaged."

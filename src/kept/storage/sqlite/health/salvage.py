@@ -165,7 +165,7 @@ def _take_columns(saved: Saved, rowid: int, columns: list[Any]) -> None:
             saved.messages.setdefault(rowid, tuple(columns))
         else:
             saved.damaged_messages.add(rowid)
-    elif len(columns) == 4 and rows.checksum(columns[:-1]) == columns[-1]:
+    elif len(columns) == 5 and rows.checksum(columns[:-1]) == columns[-1]:
         saved.receipts.setdefault(rowid, tuple(columns))
     elif len(columns) == 2:
         salt, changed = columns
@@ -387,7 +387,7 @@ def _write(connection: apsw.Connection, saved: Saved, records: list[Record], eve
     connection.executemany(sql, [(id, *values) for id, values in sorted(saved.messages.items())])
     sql = "insert into packed_sessions (session, body) values (?, ?)"
     connection.executemany(sql, saved.packed.items())
-    sql = "insert into receipts (id, at, body, uids, checksum) values (?, ?, ?, ?, ?)"
+    sql = "insert into receipts (id, at, body, uids, session, checksum) values (?, ?, ?, ?, ?, ?)"
     erased = journal.erasures(events).keys()
     receipts = [(id, *values) for id, values in saved.receipts.items() if erased.isdisjoint(rows.from_json(values[2]))]
     connection.executemany(sql, sorted(receipts))

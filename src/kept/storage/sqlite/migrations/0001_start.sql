@@ -343,14 +343,17 @@ create table memory_links (
 ) without rowid;
 create index memory_links_back on memory_links (related_id);
 
--- What recall noted about itself, for `kept why`; not in the journal, and only the newest are kept.
+-- What recall noted about itself, for `kept why`; not in the journal. Only the newest are kept, and for a month those
+-- of texts that an agent was given without asking.
 create table receipts (
   id integer primary key autoincrement,
   at text not null,
   body text not null,                    -- JSON
   uids text not null,                    -- JSON list: it goes when one of these memories is erased
+  session text,                          -- the session that was given a text
   checksum integer not null
 );
+create index receipts_by_session on receipts (session, id) where session is not null;  -- what was this session given?
 
 create table tombstones (
   mark text primary key

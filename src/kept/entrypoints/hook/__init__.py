@@ -1,0 +1,62 @@
+"""The hook program: `kept-hook AGENT EVENT`, which agents run at their events. Input and answer are JSON.
+
+    agents      the events, fields and answers of each agent, as data
+    events      what is done at an event
+    later       a process of its own: takes in transcripts, finishes sessions, logs failures
+
+An agent waits for this program at every prompt. Three rules. It imports little: what is not needed for a prompt happens
+in the detached process. It ends within its limit, whatever the store does: the work runs in a thread, and when the time
+is over the process ends without it. And it never disturbs: on any failure it prints nothing and exits with 0.
+"""
+
+import sys
+import time
+
+LIMIT_MS = 300  # at a prompt, with the start of the interpreter
+START_LIMIT_MS = 1_500  # when a session starts: once, and there is more to say
+INTERPRETER_MS = 40  # until the first line of `main` runs
+LIMIT_VARIABLE = "KEPT_HOOK_LIMIT_MS"
+
+
+def main() -> None:
+    """Answer one event of an agent, and end the process with 0."""
+    begun = time.monotonic()
+    import os
+
+    said = ""
+    try:
+        agent, event = [*sys.argv[1:], "", ""][:2]
+        said = _in_time(agent, event, begun)
+    except Exception:  # the boundary: whatever it is, an agent is not disturbed
+        said = ""
+    finally:
+        try:
+            if said:
+                sys.stdout.write(said)
+                sys.stdout.flush()
+        finally:
+            # Without waiting for the thread, which may hang, and without taking the interpreter apart.
+            os._exit(0)
+
+
+def _in_time(agent: str, event: str, begun: float) -> str:
+    """The answer, worked out in a thread; "" when it fails or is not done within the limit."""
+    import os
+    from threading import Thread
+
+    from kept.entrypoints.hook.agents import AGENTS
+    from kept.entrypoints.hook.events import Occasion
+
+    if agent not in AGENTS or event not in AGENTS[agent].events:
+        return ""
+    occasion = Occasion(agent, event)
+    limit_ms = START_LIMIT_MS if occasion.kind == "start" else LIMIT_MS
+    if (given := os.environ.get(LIMIT_VARIABLE, "")).isdigit():
+        limit_ms = int(given)
+    thread = Thread(target=occasion.run, args=(sys.stdin.buffer,), daemon=True)
+    thread.start()
+    thread.join(max(0.0, (limit_ms - INTERPRETER_MS) / 1000 - (time.monotonic() - begun)))
+    if thread.is_alive():
+        occasion.give_up(f"Not done within {limit_ms} ms")
+        return ""
+    return occasion.said

@@ -1,0 +1,137 @@
+"""Agents as data: the events at which they run hooks, what they call their fields, and the answer each understands.
+
+No answer fits all of them, so the agent's name is an argument of the program and never guessed. Checked against the
+running programs; tests/hook has an input of each. Rule: plain tuples and dictionaries, no library.
+"""
+
+import json
+from collections import namedtuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+# An agent: kinds of its events (start, prompt, failure, stop, compact, end), the events whose answer reaches the model,
+# the form of that answer, the style that it reads best, and the program whose transcripts `kept import` reads.
+AgentFormat = namedtuple("AgentFormat", "events takes form style program")  # typing.NamedTuple would import typing
+
+_CLAUDE_EVENTS = {
+    "SessionStart": "start",
+    "UserPromptSubmit": "prompt",
+    "PostToolUseFailure": "failure",
+    "Stop": "stop",
+    "PreCompact": "compact",
+    "PostCompact": "compact",
+    "SessionEnd": "end",
+}
+_COPILOT_EVENTS = {
+    "sessionStart": "start",
+    "userPromptSubmitted": "prompt",
+    "postToolUseFailure": "failure",
+    "agentStop": "stop",
+    "preCompact": "compact",
+    "sessionEnd": "end",
+}
+
+AGENTS = {
+    "claude-code": AgentFormat(
+        _CLAUDE_EVENTS, ("SessionStart", "UserPromptSubmit", "PostToolUseFailure"), "specific", "xml", "claude-code"
+    ),
+    # Codex reports no failing tools, and refuses an answer with any other key.
+    "codex": AgentFormat(_CLAUDE_EVENTS, ("SessionStart", "UserPromptSubmit"), "specific", "text", "codex"),
+    "gemini": AgentFormat(
+        # PreCompress comes before every request to the model, so it says nothing.
+        {
+            "SessionStart": "start",
+            "BeforeAgent": "prompt",
+            "AfterTool": "failure",
+            "AfterAgent": "stop",
+            "SessionEnd": "end",
+        },
+        ("SessionStart", "BeforeAgent", "AfterTool"),
+        "specific",
+        "markdown",
+        "gemini",
+    ),
+    "qwen": AgentFormat(
+        _CLAUDE_EVENTS, ("SessionStart", "UserPromptSubmit", "PostToolUseFailure"), "specific", "markdown", "qwen"
+    ),
+    # With a plugin made for Claude Code it uses Claude's names, but not its answers.
+    "copilot": AgentFormat(
+        _COPILOT_EVENTS | _CLAUDE_EVENTS,
+        ("sessionStart", "userPromptSubmitted", "SessionStart", "UserPromptSubmit"),
+        "top",
+        "text",
+        "copilot",
+    ),
+    "openhands": AgentFormat(
+        {"SessionStart": "start", "UserPromptSubmit": "prompt", "Stop": "stop", "SessionEnd": "end"},
+        ("UserPromptSubmit",),
+        "top",
+        "text",
+        None,
+    ),
+    "cursor": AgentFormat(
+        {
+            "sessionStart": "start",
+            "beforeSubmitPrompt": "prompt",
+            "stop": "stop",
+            "preCompact": "compact",
+            "sessionEnd": "end",
+        },
+        ("sessionStart",),
+        "snake",
+        "text",
+        None,
+    ),
+    # Its plugin, which Kept installs, runs this program and puts the answer where OpenCode wants it.
+    "opencode": AgentFormat(
+        {
+            "session.created": "start",
+            "chat.message": "prompt",
+            "tool.execute.after": "failure",
+            "session.idle": "stop",
+            "experimental.session.compacting": "start",
+            "session.compacted": "compact",
+            "session.deleted": "end",
+        },
+        ("session.created", "chat.message", "tool.execute.after", "experimental.session.compacting"),
+        "top",
+        "text",
+        "opencode",
+    ),
+}
+
+_NAMES = {
+    "session": ("session_id", "sessionId", "sessionID", "conversation_id"),
+    "cwd": ("cwd", "working_dir", "directory"),
+    "transcript": ("transcript_path", "transcriptPath"),
+    "prompt": ("prompt", "message"),
+    "error": ("error", "tool_error", "toolError"),
+}
+
+
+def field(given: "Mapping[str, Any]", name: str) -> str:
+    """A field of an event's input, by whichever name the agent has for it; "" when there is none."""
+    for own in _NAMES[name]:
+        value = given.get(own)
+        if isinstance(value, dict):  # {"message": …, "name": …} of an error
+            value = value.get("message")
+        if isinstance(value, str) and value:
+            return value
+    if name == "cwd" and isinstance(roots := given.get("workspace_roots"), list) and roots:
+        return str(roots[0])
+    if name == "error" and isinstance(response := given.get("tool_response"), dict):  # Gemini
+        return field({"error": response.get("error")}, "error") if "error" in response else ""
+    return ""
+
+
+def answer_of(agent: str, event: str, block: str) -> str:
+    """The answer by which this agent shows the block to its model; "" where it would not, or for no block."""
+    known = AGENTS[agent]
+    if not block or event not in known.takes:
+        return ""
+    if known.form == "specific":
+        return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": block}})
+    return json.dumps({"additional_context" if known.form == "snake" else "additionalContext": block})

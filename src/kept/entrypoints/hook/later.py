@@ -1,0 +1,196 @@
+"""The detached process behind the hooks: takes in transcripts, finishes sessions, and logs what has failed.
+
+    <home>/hook/spool/*.json    pointers to transcripts that wait
+    <home>/hook/failures.jsonl  what has failed, for `kept doctor`
+    <home>/hook/seen/AGENT      the agent's last event, and when
+
+Every event that is worth taking in first becomes a pointer in the spool: agent, session, project and path of the
+transcript, and no word of it. Then one process at a time works the spool off. Rule: a pointer goes only when its
+transcript is stored. Reading the same transcript again adds nothing twice, so whatever is interrupted is done again.
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from kept.entrypoints.hook.agents import AGENTS
+from kept.errors import Busy, KeptError, SettingsError, StorageError
+from kept.memory.opening import open as open_memory
+from kept.memory.opening import open_projects
+from kept.memory.sessions import finish_silent
+from kept.model import Actor
+from kept.projects.files import locked, make_private_directory, write_private_file
+
+MOST_SECONDS = 600  # of one process, so that none can hang for ever
+WAIT_S = 60  # for another one: it may have looked into the spool before our pointer was there
+MOST_POINTERS = 1_000
+KEPT_DAYS = 30  # as long as Claude Code keeps transcripts
+LOG_BYTES = 256 * 1024
+NICE = 10
+
+
+class HookFolder:
+    """The files of the hooks in a home."""
+
+    def __init__(self, home: Path) -> None:
+        self.root = home / "hook"
+        self.spool = self.root / "spool"
+        self.seen = self.root / "seen"
+        self.log = self.root / "failures.jsonl"
+        self.lock = self.root / "spool.lock"
+
+    def prepare(self) -> None:
+        for folder in (self.root, self.spool, self.seen):
+            make_private_directory(folder)
+
+    def pointers(self) -> list[tuple[Path, dict[str, Any]]]:
+        """What waits, oldest first. A file that is not ours, or torn, is left out and removed when it is old."""
+        found = []
+        for path in sorted(self.spool.glob("*.json")):
+            with suppress(OSError, ValueError):
+                pointer = json.loads(path.read_bytes())
+                if isinstance(pointer, dict) and pointer.get("agent") in AGENTS:
+                    found.append((path, pointer))
+        return found
+
+    def failures(self) -> list[dict[str, Any]]:
+        """What has failed, oldest first."""
+        with suppress(OSError):
+            lines = self.log.read_text("utf-8", "replace").splitlines()
+            return [entry for line in lines if isinstance(entry := _read(line), dict)]
+        return []
+
+    def last_events(self) -> dict[str, tuple[str, datetime]]:
+        """For each agent its last event, and when it was."""
+        found = {}
+        for path in sorted(self.seen.glob("*")):
+            with suppress(OSError):
+                event = path.read_text("utf-8", "replace").strip()
+                found[path.name] = (event, datetime.fromtimestamp(path.stat().st_mtime, UTC))
+        return found
+
+    def add(self, pointer: Mapping[str, Any]) -> None:
+        name = f"{time.time_ns():020d}-{os.getpid()}.json"
+        write_private_file(self.spool / name, json.dumps(pointer).encode())
+
+    def note_event(self, agent: str, event: str) -> None:
+        write_private_file(self.seen / agent, event.encode())
+
+    def note_failure(self, pointer: Mapping[str, Any], what: str) -> None:
+        """Add a line to the log; of a long log the older half goes."""
+        entry = {"at": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", "agent": pointer.get("agent")}
+        entry |= {"event": pointer.get("event"), "failure": what[:500]}
+        lines = self.log.read_bytes() if self.log.exists() else b""
+        if len(lines) > LOG_BYTES:
+            lines = lines[len(lines) // 2 :].partition(b"\n")[2]
+        write_private_file(self.log, lines + json.dumps(entry).encode() + b"\n")
+
+
+def main() -> None:
+    """Take the event of the command line in, and everything that waits."""
+    with suppress(OSError):
+        os.closerange(3, 256)  # whatever the host left open: it may wait for its end
+    if sys.platform != "win32":
+        import signal
+
+        signal.alarm(MOST_SECONDS)
+        os.nice(NICE)
+    pointer = _read(sys.argv[1]) if len(sys.argv) > 1 else None
+    with suppress(Exception):  # the boundary: nobody is there to be told
+        run(pointer if isinstance(pointer, dict) else {})
+
+
+def run(pointer: Mapping[str, Any]) -> None:
+    """Note the event, spool what it points at, and work the spool off."""
+    projects = open_projects()
+    projects.home.prepare_root()
+    folder = HookFolder(projects.home.root)
+    folder.prepare()
+    if pointer.get("agent") in AGENTS:
+        folder.note_event(str(pointer["agent"]), str(pointer.get("event")))
+        if failure := pointer.get("failure"):
+            folder.note_failure(pointer, str(failure))
+        if is_worth_taking(pointer):
+            folder.add(pointer)
+    work_off(folder)
+    if pointer.get("cwd"):
+        _upkeep(str(pointer["agent"]), str(pointer["cwd"]))
+
+
+def is_worth_taking(pointer: Mapping[str, Any]) -> bool:
+    """Whether there is a transcript, and a reader for it."""
+    return bool(pointer.get("transcript")) and AGENTS[pointer["agent"]].program is not None
+
+
+def work_off(folder: HookFolder) -> int:
+    """Take in what waits. Returns how many pointers are left: their store was busy or broken."""
+    while True:
+        try:
+            with locked(folder.lock, timeout_s=WAIT_S):
+                before = folder.pointers()
+                for group in _by_transcript(before):
+                    _take_in(folder, group)
+                left = folder.pointers()
+        except Busy:  # another process works it off for long; what it does not find, the next one does
+            return len(folder.pointers())
+        if not left or len(left) >= len(before):
+            return len(left)
+
+
+def _by_transcript(pointers: list[tuple[Path, dict[str, Any]]]) -> Iterator[list[tuple[Path, dict[str, Any]]]]:
+    groups: dict[tuple[str, str], list[tuple[Path, dict[str, Any]]]] = {}
+    for path, pointer in pointers:
+        groups.setdefault((str(pointer.get("transcript")), str(pointer.get("cwd"))), []).append((path, pointer))
+    yield from groups.values()
+
+
+def _take_in(folder: HookFolder, group: list[tuple[Path, dict[str, Any]]]) -> None:
+    """Store what a transcript has gained, once for all its pointers, and finish the session if it has ended."""
+    _, last = group[-1]
+    known = AGENTS[last["agent"]]
+    try:
+        actor, settings = Actor(name=last["agent"]), {"auto_upkeep": False}
+        with open_memory(project=last["cwd"], actor=actor, settings=settings) as memory:
+            if not memory.pauses.status() and Path(last["transcript"]).is_file():
+                memory.import_transcripts(known.program, last["transcript"])
+                if any(known.events.get(pointer.get("event")) == "end" for _, pointer in group):
+                    memory.session(last["session"]).finish()
+    except (StorageError, SettingsError, OSError) as error:  # busy, full or broken: another time
+        folder.note_failure(last, f"{type(error).__name__}: the transcript waits")
+        _drop_old(group, folder)
+        return
+    except KeptError as error:  # no project there, or a transcript that cannot be one: it will not get better
+        folder.note_failure(last, f"{type(error).__name__}: {error.message}")
+    for path, _ in group:
+        path.unlink(missing_ok=True)
+
+
+def _drop_old(group: list[tuple[Path, dict[str, Any]]], folder: HookFolder) -> None:
+    oldest = (datetime.now(UTC) - timedelta(days=KEPT_DAYS)).timestamp() * 1e9
+    too_many = len(folder.pointers()) > MOST_POINTERS
+    for path, _ in group[:-1] if too_many else group:
+        if too_many or int(path.name.partition("-")[0]) < oldest:
+            path.unlink(missing_ok=True)
+
+
+def _upkeep(agent: str, cwd: str) -> None:
+    """Finish the sessions that nobody finished, and do the little upkeep of an opening: a hook has no time for it."""
+    with suppress(KeptError), open_memory(project=cwd, actor=Actor(name=agent)) as memory:
+        finish_silent(memory.context)
+
+
+def _read(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None
+
+
+if __name__ == "__main__":
+    main()

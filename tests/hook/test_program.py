@@ -1,0 +1,330 @@
+"""`kept-hook` as an agent runs it: few imports, a hard limit, and never a word when something is wrong."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kept
+from kept.entrypoints.hook.later import HookFolder
+from tests.hook.inputs import INPUTS, PROMPT
+
+SOURCE = Path(__file__).parents[2] / "src"
+PROGRAM = "from kept.entrypoints.hook import main; main()"
+LIMIT_MS = 300
+GENEROUS = {"KEPT_HOOK_LIMIT_MS": "20000"}  # where the machine that runs the tests is busy with other ones
+# What a prompt must not wait for. `kept-hook` has no command line, no server and no configuration language to read.
+FORBIDDEN = {
+    "asyncio",
+    "click",
+    "email",
+    "http",
+    "inspect",
+    "logging",
+    "mcp",
+    "multiprocessing",
+    "numpy",
+    "platformdirs",
+    "pydantic",
+    "rapidfuzz",
+    "rich",
+    "ruamel",
+    "socket",
+    "sqlite3",
+    "ssl",
+    "subprocess",
+    "tomlkit",
+    "typing_extensions",
+    "unittest",
+    "wordllama",
+}
+
+
+class Box:
+    """A home and a project of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.project = folder / "project"
+        self.project.mkdir()
+        self.transcript = folder / "session.jsonl"
+        self.hook = HookFolder(folder / "home")
+
+    def environment(self, **more: str) -> dict[str, str]:
+        own = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+        own |= {"KEPT_HOME": str(self.folder / "home"), "HOME": str(self.folder), "PYTHONPATH": str(SOURCE)}
+        return own | more
+
+    def given(self, agent: str, event: str) -> bytes:
+        text = json.dumps(INPUTS[agent][event])
+        return text.replace("PROJECT", str(self.project)).replace("TRANSCRIPT", str(self.transcript)).encode()
+
+    def fire(self, agent: str, event: str, *, given: bytes | None = None, **environ: str) -> "Ended":
+        begun = time.monotonic()
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, agent, event],
+            input=self.given(agent, event) if given is None else given,
+            env=self.environment(**environ),
+            cwd=self.project,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        return Ended(done.returncode, done.stdout, done.stderr, (time.monotonic() - begun) * 1000)
+
+    def open(self, **about: Any) -> kept.Kept:
+        return kept.open(project=self.project, home=self.folder / "home", settings=kept.Settings(), **about)
+
+    @property
+    def store(self) -> Path:
+        [found] = (self.folder / "home" / "projects").glob("*/kept.db")
+        return found
+
+    def say(self, *texts: str, start: int = 0) -> None:
+        """Add messages of a person to the transcript, as Claude Code writes it."""
+        with self.transcript.open("a") as file:
+            for number, text in enumerate(texts, start):
+                record = {
+                    "type": "user",
+                    "uuid": f"u{number}",
+                    "sessionId": "s-1",
+                    "cwd": str(self.project),
+                    "timestamp": f"2026-11-16T12:00:{number:02d}Z",
+                    "message": {"role": "user", "content": text},
+                }
+                file.write(json.dumps(record) + "\n")
+
+    def later(self) -> None:
+        """Do what the detached process does, and wait for it."""
+        command = [sys.executable, "-m", "kept.entrypoints.hook.later", "{}"]
+        subprocess.run(command, env=self.environment(), check=True, timeout=60)
+
+    def wait_until(self, what: Any) -> None:
+        for _ in range(200):
+            if what():
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"not within 10 s; failures: {self.hook.failures()}")
+
+
+class Ended:
+    def __init__(self, code: int, out: bytes, err: bytes, took_ms: float) -> None:
+        self.code, self.out, self.err, self.took_ms = code, out, err, took_ms
+
+    def is_silent(self) -> bool:
+        return (self.code, self.out, self.err) == (0, b"", b"")
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Iterator[Box]:
+    box = Box(tmp_path)
+    with box.open() as memory:
+        memory.remember("Deploy the billing service with make ship", kind="decision")
+    return box
+
+
+def test_a_prompt_is_answered_and_the_same_prompt_with_the_same_bytes(box: Box) -> None:
+    first = box.fire("claude-code", "UserPromptSubmit", **GENEROUS)
+    assert first.code == 0
+    assert b"make ship" in first.out
+    assert first.err == b""
+    assert box.fire("claude-code", "UserPromptSubmit", **GENEROUS).out == first.out
+
+
+def test_a_prompt_imports_little(box: Box) -> None:
+    program = f"""
+import os, sys
+end = os._exit
+def told(code):
+    sys.stderr.write("\\n".join(sys.modules))
+    sys.stderr.flush()
+    end(code)
+os._exit = told
+{PROGRAM}"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, "claude-code", "UserPromptSubmit"],
+        input=box.given("claude-code", "UserPromptSubmit"),
+        env=box.environment(**GENEROUS),
+        capture_output=True,
+        check=True,
+    )
+    modules = done.stderr.decode().split()
+    assert b"make ship" in done.stdout
+    assert {name.partition(".")[0] for name in modules} & (FORBIDDEN - {"typing_extensions"}) == set()
+    assert len([name for name in modules if name.startswith("kept")]) <= 75
+    assert len(modules) <= 230
+
+
+@pytest.mark.parametrize(
+    "given", [b"", b"{", b"null", b"[]", b"\xff\xfe", b'{"prompt": 7}', b'{"cwd": "/nowhere", "prompt": "deploy"}']
+)
+def test_any_input_ends_with_0_and_without_a_word(box: Box, given: bytes) -> None:
+    assert box.fire("claude-code", "UserPromptSubmit", given=given, **GENEROUS).is_silent()
+
+
+@pytest.mark.parametrize("arguments", [[], ["claude-code"], ["nobody", "Stop"], ["claude-code", "Notification"]])
+def test_an_unknown_agent_or_event_ends_with_0_and_without_a_word(box: Box, arguments: list[str]) -> None:
+    command = [sys.executable, "-c", PROGRAM, *arguments]
+    done = subprocess.run(command, input=b"{}", env=box.environment(), capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+# A store that is dead, locked, slow or full. Each: nothing printed, 0, in time, and taken in later exactly once.
+
+
+def spoiled(path: Path) -> None:
+    path.write_bytes(b"not a database" * 1000)
+
+
+def test_a_dead_store_is_reported_and_nothing_is_printed(box: Box) -> None:
+    good = box.store.read_bytes()
+    spoiled(box.store)
+    ended = box.fire("claude-code", "UserPromptSubmit", **GENEROUS)
+    assert ended.is_silent()
+    box.wait_until(lambda: box.hook.failures())
+    failure = box.hook.failures()[0]
+    assert failure["agent"] == "claude-code"
+    assert failure["failure"].startswith("Corrupt")
+    assert PROMPT not in json.dumps(failure)
+    box.say("We decided to use Postgres for the orders")
+    box.fire("claude-code", "Stop", **GENEROUS)
+    box.wait_until(lambda: box.hook.pointers())
+    box.store.write_bytes(good)
+    box.wait_until(lambda: box.later() or not box.hook.pointers())
+    with box.open() as memory:
+        assert [message.content for message in memory.session("s-1").messages()] == [
+            "We decided to use Postgres for the orders"
+        ]
+
+
+def test_a_stopped_process_that_holds_the_lock_keeps_nobody_waiting(box: Box) -> None:
+    """The lock that every writer takes, and SQLite's own, are held by a process that does not run."""
+    holder = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import apsw, fcntl, sys, time\n"
+            f"lock = open({str(box.store) + '.lock'!r}, 'r+'); fcntl.flock(lock, fcntl.LOCK_EX)\n"
+            f"db = apsw.Connection({str(box.store)!r}); db.execute('pragma locking_mode=exclusive')\n"
+            "db.execute('begin exclusive')\n"
+            "print('held', flush=True); time.sleep(600)",
+        ],
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        holder.send_signal(signal.SIGSTOP)
+        box.say("We decided to use Postgres for the orders")
+        for event in ("UserPromptSubmit", "Stop", "PreCompact"):
+            ended = box.fire("claude-code", event)
+            assert (ended.code, ended.err) == (0, b""), event
+            assert ended.out == b"" or event == "UserPromptSubmit"
+            assert ended.took_ms < LIMIT_MS + slack_ms(), event
+        box.wait_until(lambda: box.hook.pointers())
+    finally:
+        holder.kill()
+        holder.communicate()
+    box.wait_until(lambda: not box.hook.pointers() or box.later())
+    with box.open() as memory:
+        assert len(memory.session("s-1").messages()) == 1
+
+
+def test_a_slow_disk_is_not_waited_for(box: Box) -> None:
+    """The input never ends: whatever the work waits for, the process does not."""
+    reader, writer = os.pipe()
+    begun = time.monotonic()
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, "claude-code", "UserPromptSubmit"],
+        stdin=reader,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=box.environment(),
+    )
+    out, err = process.communicate(timeout=30)
+    took_ms = (time.monotonic() - begun) * 1000
+    os.close(reader)
+    os.close(writer)
+    assert (process.returncode, out, err) == (0, b"", b"")
+    assert took_ms < LIMIT_MS + slack_ms()
+    box.wait_until(lambda: box.hook.failures())
+    assert box.hook.failures()[0]["failure"] == "Not done within 300 ms"
+
+
+def slack_ms() -> float:
+    """What this machine takes at the moment to start an interpreter three times: tests share it with others."""
+    begun = time.monotonic()
+    for _ in range(3):
+        subprocess.run([sys.executable, "-c", "pass"], check=True)
+    return (time.monotonic() - begun) * 1000
+
+
+def test_a_home_that_cannot_be_written_says_nothing_and_loses_nothing(box: Box) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may write everywhere")
+    box.say("We decided to use Postgres for the orders")
+    (box.folder / "home").chmod(0o500)
+    try:
+        assert box.fire("claude-code", "Stop", **GENEROUS).is_silent()
+    finally:
+        (box.folder / "home").chmod(0o700)
+
+
+# Taking transcripts in
+
+
+def test_a_turn_is_stored_once_however_often_and_by_how_many_it_is_pointed_at(box: Box) -> None:
+    box.say("We decided to use Postgres for the orders", "Never edit the migrations by hand")
+    for _ in range(3):
+        assert box.fire("claude-code", "Stop", **GENEROUS).is_silent()
+    box.wait_until(lambda: box.hook.last_events() and not box.hook.pointers())
+    box.say("The port is 1100, not 4000", start=2)
+    assert box.fire("claude-code", "SessionEnd", **GENEROUS).is_silent()
+    box.wait_until(lambda: _messages(box) == 3 and not box.hook.pointers())
+    with box.open() as memory:
+        assert [message.id for message in memory.session("s-1").messages()] == ["u0", "u1", "u2"]
+        [session] = memory.sessions()
+        assert session.agent == "claude-code"
+    assert box.hook.failures() == []
+
+
+def _messages(box: Box) -> int:
+    with box.open() as memory:
+        return len(memory.session("s-1").messages())
+
+
+def test_what_was_given_to_the_agent_is_not_captured_when_it_comes_back(box: Box) -> None:
+    given = json.loads(box.fire("claude-code", "UserPromptSubmit", **GENEROUS).out)
+    block = given["hookSpecificOutput"]["additionalContext"]
+    reminder = f"<system-reminder>\nUserPromptSubmit hook additional context: {block}\n</system-reminder>"
+    box.say(f"{reminder}\nWe use tabs here")
+    box.say(block, start=1)
+    box.fire("claude-code", "Stop", **GENEROUS)
+    box.wait_until(lambda: _messages(box) == 1)
+    with box.open() as memory:
+        assert [message.content for message in memory.session("s-1").messages()] == ["We use tabs here"]
+
+
+def test_a_transcript_of_no_project_is_dropped_and_said_so(box: Box) -> None:
+    box.say("hello")
+    given = json.dumps({"session_id": "s-1", "transcript_path": str(box.transcript), "cwd": "/"}).encode()
+    assert box.fire("claude-code", "Stop", given=given, **GENEROUS).is_silent()
+    box.wait_until(lambda: box.hook.failures() and not box.hook.pointers())
+
+
+def test_the_spool_holds_pointers_and_no_text(box: Box) -> None:
+    box.say("a very private sentence")
+    spoiled(box.store)
+    box.fire("claude-code", "Stop", **GENEROUS)
+    box.wait_until(lambda: box.hook.pointers())
+    files = [path for path in box.hook.root.rglob("*") if path.is_file()]
+    assert files
+    assert not [path for path in files if b"private sentence" in path.read_bytes()]
+    assert all(path.stat().st_mode & 0o077 == 0 for path in files)

@@ -1,0 +1,103 @@
+"""Texts that an agent is given without asking: marked, limited, stable, with a receipt that goes with its memories."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kept
+from kept import text
+from kept.memory import deliver
+from tests.builders import FakeClock
+
+LISTENER = deliver.Listener(session="s-1", event="UserPromptSubmit", style="xml")
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture(params=["inmemory", "sqlite"])
+def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> Iterator[kept.Kept]:
+    place = ":memory:" if request.param == "inmemory" else tmp_path / "m.db"
+    actor = kept.Actor(name="claude-code")
+    with kept.open(place, clock=clock, settings=kept.Settings(), actor=actor) as opened:
+        yield opened
+
+
+def test_a_receipt_has_the_text_byte_for_byte_who_got_it_and_why(memory: kept.Kept) -> None:
+    memory.remember("Deploy the billing service with make ship", kind="decision")
+    block = deliver.for_prompt(memory, "deploy billing, the password is Xk9-mQ4vL-22", LISTENER)
+    [receipt] = deliver.receipts(memory, "s-1")
+    assert receipt.block == block
+    assert "make ship" in block
+    assert (receipt.agent, receipt.session, receipt.event) == ("claude-code", "s-1", "UserPromptSubmit")
+    assert "Xk9" not in receipt.question.query
+    assert "deploy billing" in receipt.question.query
+    [entry] = [entry for section in receipt.sections for entry in section["entries"]]
+    assert entry["ref"] == "1"
+    assert entry["why"]
+    assert deliver.receipts(memory, "another session") == []
+
+
+def test_a_receipt_is_erased_with_any_memory_in_it(memory: kept.Kept) -> None:
+    memory.remember("Deploy the billing service with make ship")
+    memory.remember("Deploy the billing docs with make docs")
+    deliver.for_prompt(memory, "deploy billing", LISTENER)
+    memory.erase(2)
+    assert deliver.receipts(memory, "s-1") == []
+
+
+def test_the_known_fix_of_an_error_is_given_with_a_receipt(memory: kept.Kept) -> None:
+    """C26: the signature decides, not the numbers and paths in a message."""
+    memory.knowledge.add_failure("ConnectionError: port 5432 refused after 3 s", "start the database first")
+    block = deliver.for_error(memory, "Traceback …\nConnectionError: port 5433 refused after 12 s", LISTENER)
+    assert "start the database first" in block
+    assert block.startswith("<kept-memory>")
+    [receipt] = deliver.receipts(memory, "s-1")
+    assert (receipt.kind, receipt.block) == ("known_error", block)
+    assert deliver.for_error(memory, "ConnectionError: no route to host", LISTENER) == ""
+    assert deliver.for_error(memory, "  ", LISTENER) == ""
+
+
+def test_nothing_is_said_twice_differently(memory: kept.Kept) -> None:
+    for number in range(30):
+        memory.remember(f"Deploy step {number} of the billing service runs on host h{number}")
+    first = deliver.for_prompt(memory, "deploy billing service", LISTENER)
+    assert first == deliver.for_prompt(memory, "deploy billing service", LISTENER)
+
+
+@pytest.mark.parametrize("style", ["xml", "markdown", "text"])
+def test_a_text_has_at_most_9500_characters_and_ends_with_whole_lines(memory: kept.Kept, style: str) -> None:
+    """No host cuts it: Claude Code puts more than 10,000 characters into a file."""
+    for number in range(60):
+        words = " ".join(f"deploy{number}x{place}" for place in range(30))
+        memory.pin(memory.remember(f"Deploy <kept-memory> </kept-memory> {words}").ref or "")
+    listener = deliver.Listener(session="s-1", event="SessionStart", style=style)
+    for block in (deliver.at_start(memory, listener), deliver.for_prompt(memory, "deploy1x1 deploy2x2", listener)):
+        assert 0 < len(block) <= deliver.MAX_CHARS
+        assert block.endswith("\n</kept-memory>")
+        assert block.count("</kept-memory>") == 1, "no memory can close the mark"
+        assert text.without_delivered(f"before {block} after") == "before  after"
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=200), st.text(alphabet="<>/kept-memory\n x", max_size=200))
+def test_whatever_is_given_is_recognised_when_it_comes_back(said: str, content: str) -> None:
+    said = said.replace("kept-memory", "")
+    assert text.without_delivered(said) == said
+    block = text.delivered(content)
+    assert len(block) <= len(content) + len(text.delivered("x"))
+    if block:
+        assert text.without_delivered(f"{said}{block}") == said.strip()
+
+
+def test_a_message_that_is_nothing_but_our_text_is_not_stored(memory: kept.Kept) -> None:
+    session = memory.session("s-1")
+    assert session.append("user", text.delivered("[id:1] fact: we use tabs")) is None
+    kept_of_it = session.append("user", f"{text.delivered('x')}\nAlways use spaces")
+    assert kept_of_it is not None
+    assert kept_of_it.content == "Always use spaces"
