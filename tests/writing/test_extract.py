@@ -212,6 +212,11 @@ def test_chatter_requests_questions_and_foreign_words_are_not_kept(said: str) ->
             "Nu vendor autoload runs after `--config`, so it clobbers the prompt.",
         ),
         (
+            "The *parser* is registered twice in `opk/cli/__main__.py`, because argparse doesn't check.",
+            "discovery",
+            "The parser is registered twice in `opk/cli/__main__.py`, because argparse doesn't check.",
+        ),
+        (
             "Great! Palette values are resolved in [palette.go](src/color/palette.go), before `ToAnsi` is called.",
             "architecture",
             "Palette values are resolved in palette.go, before `ToAnsi` is called.",
@@ -388,6 +393,13 @@ def test_other_commands_are_not_kept(messages: list[Message]) -> None:
     assert extract(messages) == []
 
 
+def test_the_message_of_a_commit_is_no_command() -> None:
+    commits = [
+        message for _ in range(3) for message in ran('git commit -m "fix: a; bd ready; bd show; make test"', "ok")
+    ]
+    assert extract(commits) == []
+
+
 def test_the_projects_own_program_is_kept_with_its_sub_commands() -> None:
     calls = [message for sub in ("ready", "show", "close", "sync") for message in ran(f"bd {sub}", "ok")]
     assert kept(*calls) == [
@@ -528,6 +540,13 @@ def test_an_error_may_be_resolved_by_calling_the_program_another_way() -> None:
     assert kept(*failed, *ran("tool git pr --path .", "created")) == [
         ("error", "`tool git pr --path .` works, `tool git pr` does not.")
     ]
+
+
+def test_a_test_that_is_still_being_written_has_no_fix() -> None:
+    own_change = edited("/home/mk/app/tests/test_vat.py", "assert rate == 0", "assert rate == 1")
+    why = assistant("The rate is None, because customers outside the EU have no country.")
+    found = extract([*FAILING, why, *own_change, *PASSING])
+    assert [each for each in found if each.draft.kind == "error"] == []
 
 
 def test_a_command_that_merely_ran_in_between_resolved_nothing() -> None:

@@ -31,7 +31,7 @@ from kept.writing.quotes import DOCUMENT_CHARS
 
 MAX_CHARS = 500
 MAX_PER_TURN = 2  # statements of an agent between two of the user's: the best; the others repeat them
-MESSAGES_PER_MORE = 8  # one more for each so many messages of the agent in a turn: it worked long without the user
+MESSAGES_PER_MORE = 4  # one more for each so many messages of the agent in a turn: it worked long without the user
 MAX_PER_SESSION = 30
 MAX_OF_A_SUMMARY = 8
 MAX_OF_A_PLAN = 10
@@ -99,7 +99,7 @@ class _Conversation:
         self._found: list[_Found] = []
         self._told = Told()  # what was kept so far
         self._corrections: list[tuple[int, Gist]] = []  # how many passages were found before it, and what it is about
-        self._reports: list[tuple[int, Gist]] = []
+        self._reports: list[tuple[int, str]] = []  # the same, as text: they are looked at only for an open end
         self._request: tuple[Message, str] | None = None  # the user's last one, until it is answered
         self._is_interrupted = False  # the work on it
         self._last_ran: Message | None = None
@@ -225,7 +225,7 @@ class _Conversation:
             if judged is None:
                 continue
             if judged.has("report"):
-                self._reports.append((len(self._found), Gist.of(judged.content)))
+                self._reports.append((len(self._found), judged.content))
             if judged.points < evidence.THRESHOLD:
                 continue
             content = own_words(judged.content)
@@ -247,14 +247,12 @@ class _Conversation:
         chosen: list[_Found] = []
         per_turn: dict[object, int] = {}
         for each in sorted(self._found, key=lambda each: (-each.judged.points, -each.place)):
-            if self._is_over(each):
-                continue
+            if len(chosen) >= MAX_PER_SESSION:
+                break
             group = each.turn if each.message.role == "assistant" else each.message.id
             more = self._spoken[each.turn] // MESSAGES_PER_MORE
             limit = MAX_PER_TURN + more if each.message.role == "assistant" else MAX_OF_A_SUMMARY
-            if per_turn.get(group, 0) >= limit or len(chosen) >= MAX_PER_SESSION:
-                continue
-            if self._told.has(each.gist):
+            if per_turn.get(group, 0) >= limit or self._told.has(each.gist) or self._is_over(each):
                 continue
             self._told.add(each.gist)
             per_turn[group] = per_turn.get(group, 0) + 1
@@ -263,8 +261,10 @@ class _Conversation:
 
     def _is_over(self, found: _Found) -> bool:
         """Whether it was corrected later in the session, or was an open end and is reported as done."""
-        later = self._corrections if OPEN not in found.tags else [*self._corrections, *self._reports]
-        return any(place > found.place and gist.corrects(found.gist) for place, gist in later)
+        if any(place > found.place and gist.corrects(found.gist) for place, gist in self._corrections):
+            return True
+        done = (content for place, content in self._reports if OPEN in found.tags and place > found.place)
+        return any(Gist.of(content).corrects(found.gist) for content in done)
 
     def _reported(self, found: _Found) -> Extracted:
         content = finished(own_words(found.judged.content))

@@ -26,6 +26,7 @@ PURPOSES = (
     ("Start it with", r"\b(?:dev|start|serve|server|up|watch)\b"),
 )
 _SEPARATE = r"&&|;"
+_MESSAGE = r"\"[^\"]*[ ;&][^\"]*\"|'[^']*[ ;&][^']*'"  # words in quotation marks are no command
 _FILE = r"[\w-]\.[a-z]{1,5}\b|::|\w/|/\w|\$\(|\{"  # for one file or folder, or made up for one use
 _SHELL = frozenset(
     "git gh bash sh zsh python python3 node npm npx pnpm yarn bun bunx pip pip3 uv poetry cargo go make mix docker "
@@ -55,7 +56,7 @@ class Commands:
         if "<<" in command or "\n" in command.strip() or "*** Begin" in command:
             return
         folder = ""
-        for part in compiled(_SEPARATE).split(command[:2_000]):
+        for part in compiled(_SEPARATE).split(compiled(_MESSAGE).sub("", command[:2_000])):
             text = shown(part.split("|")[0])
             if text.startswith("cd "):
                 folder = text[3:].strip("\"' ")

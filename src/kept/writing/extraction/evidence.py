@@ -7,6 +7,7 @@ praise, offers and results of tests are never kept, however much code they name.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -44,6 +45,7 @@ _NAME = (
     r"|\w*[^\W\d]_\w{1,60}(?:=\S+)?|[\w.]{2,60}\(\)|[A-Z]{2,20}-?\d{1,6}"
     r"|\w{2,40}::\w{2,40}|v?\d{1,4}\.\d{1,4}(?:\.\d{1,6})?|#\d{1,6}"
 )
+_INTRODUCES = r"(?i)\b(?:either|following|these?|this|that|are|is|to|because|follows|below|options|things):$"
 _AROUND = ",:;!?()[]{}\"'“”‘’*"
 
 
@@ -59,7 +61,8 @@ class Judged(Struct, frozen=True):
         return name in self.features
 
 
-def names_in(text: str) -> list[str]:
+@lru_cache(maxsize=512)  # asked for points, tags and comparison of the same statement
+def names_in(text: str) -> tuple[str, ...]:
     """The names from code in a text, each once, without marks."""
     found: dict[str, None] = {}
     is_name = compiled(_NAME).fullmatch
@@ -70,7 +73,7 @@ def names_in(text: str) -> list[str]:
             name = word.strip(_AROUND).rstrip(".") if not word.endswith("()") else word
             if len(name) > 1 and is_name(name):
                 found[name] = None
-    return list(found)
+    return tuple(found)
 
 
 def judge(passage: Passage) -> Judged | None:
@@ -83,7 +86,7 @@ def judge(passage: Passage) -> Judged | None:
     if len(content) < MIN_CHARS or content.endswith("?"):
         return None
     features = _features(content, passage.headings)
-    if content.endswith(":") and "finding" not in features:  # it only introduces what follows
+    if content.endswith(":") and ("finding" not in features or compiled(_INTRODUCES).search(content)):
         return None
     return Judged(content, sum(POINTS[name] for name in features), tuple(features), passage)
 

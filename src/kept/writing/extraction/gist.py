@@ -4,6 +4,8 @@ Used by extraction. A conversation says the same thing many times: as a plan, wh
 the next report. Rule: a statement is kept only if it has enough words that nothing kept so far has.
 """
 
+from functools import lru_cache
+
 from msgspec import Struct
 
 from kept import text
@@ -12,7 +14,7 @@ from kept.writing.extraction.statements import things
 
 SAME_WORDS = 0.5  # of the words of the shorter one: two statements that share more say the same
 SAME_NAMES = 1  # names from code: two statements that share more are about the same
-NEW_WORDS = 0.6  # the least share of a statement's words that no other statement has
+NEW_WORDS = 0.5  # the least share of a statement's words that no other statement has
 
 
 class Gist(Struct, frozen=True):
@@ -22,6 +24,7 @@ class Gist(Struct, frozen=True):
     words: frozenset[str]
 
     @staticmethod
+    @lru_cache(maxsize=512)  # a statement is looked at when it is found, chosen and compared
     def of(content: str) -> "Gist":
         names = frozenset(name.lower().split(":")[0].strip("()") for name in names_in(content))
         return Gist(names, frozenset(things(content)))
@@ -50,11 +53,11 @@ class Told:
     """The statements that were kept so far."""
 
     def __init__(self) -> None:
-        self._gists: list[Gist] = []
+        self._gists: dict[Gist, None] = {}
         self._words: set[str] = set()
 
     def add(self, gist: Gist) -> None:
-        self._gists.append(gist)
+        self._gists[gist] = None
         self._words |= gist.words
 
     def has(self, gist: Gist) -> bool:

@@ -129,8 +129,11 @@ def _passages(text: str) -> Iterator[Passage]:
 
 
 def _plain(line: str) -> str:
-    line = compiled(_MARKER).sub("", line, count=1)
-    return " ".join(compiled(_EMPHASIS).sub("", compiled(_LINK).sub(r"\1", line)).split())
+    line = compiled(_LINK).sub(r"\1", compiled(_MARKER).sub("", line, count=1))
+    if "*" in line or "_" in line:  # the names in code spans keep their underscores
+        parts = compiled(f"({_CODE_SPAN})").split(line)
+        line = "".join(part if number % 2 else compiled(_EMPHASIS).sub("", part) for number, part in enumerate(parts))
+    return " ".join(line.split())
 
 
 def _split(paragraph: str) -> list[str]:

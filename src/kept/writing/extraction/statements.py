@@ -29,6 +29,7 @@ _OPENINGS = r"""
     ^(it )?turns out( that)?,?\s+
     ^speaking of which,?\s+
     ^the (problem|issue|cause) is clear( now)? ?[.—–:-]\s+
+    ^i see the (problem|issue|cause)( now)? ?[.—–:-]\s+
     ^i('ve| have)? (just )?(found|discovered|noticed|learned|reali[sz]ed)( out)? that\s+
     ^(go ahead|then|now|first|lastly|finally|next)[,:]?\s+(?=(make|use|ensure|add|let|change|rename|move|be|keep|i)\b)
     """
