@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+import kept
 from kept.entrypoints.cli.wording import ago, size
 from tests.builders import START
 from tests.cli.shell import Shell
@@ -90,6 +91,16 @@ def test_show_tells_everything_about_a_memory(shell: Shell, ref: str) -> None:
         "written     2026-03-01 12:00, 2 hours ago, by user\n"
         "changed     2026-03-01 14:00, just now\n"
     )
+
+
+def test_show_names_the_rules_that_chose_a_finding(shell: Shell) -> None:
+    shell("remember", "Anything at all")  # makes the project
+    with kept.open(home=shell.home, clock=shell.clock) as memory:
+        session = memory.session("s1")
+        session.append("user", "use pnpm, not npm")
+        session.finish()
+        ref = session.findings()[0].ref
+    assert "kept for    correction\n" in shell("show", ref)
 
 
 def test_history_shows_who_did_what_and_what_an_undo_took_back(shell: Shell) -> None:

@@ -104,6 +104,12 @@ def _heir(memory: Kept, found: Memory) -> str:
         return "(erased)"
 
 
+def _reasons(memory: Memory) -> str:
+    """The rules that chose it from a conversation: "names code, reason", or ""."""
+    rules = (memory.data or {}).get("rules")
+    return ", ".join(str(rule).replace("_", " ") for rule in rules) if isinstance(rules, list) else ""
+
+
 def _in_full(memory: Memory, heir: str, invocation: Invocation) -> list[Line]:
     now = invocation.clock()
 
@@ -125,6 +131,7 @@ def _in_full(memory: Memory, heir: str, invocation: Invocation) -> list[Line]:
         "importance": f"{memory.importance:.2g}",
         "feedback": f"{memory.feedback:+d}" if memory.feedback else "",
         "used": counted(memory.use_count, "time") if memory.use_count else "",
+        "kept for": _reasons(memory),
         "written": f"{when('created_at')}, by {source.agent or source.origin}",
         "found in": place,
         "changed": when("updated_at") if memory.updated_at != memory.created_at else "",
