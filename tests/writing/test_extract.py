@@ -414,6 +414,8 @@ def test_a_word_that_points_back_is_kept_with_what_it_points_to() -> None:
     together = "The importer drops rows. It breaks if the owner is missing."
     assert kept(user(together)) == [("warning", "The importer drops rows. It breaks if the owner is missing.")]
     assert kept(user("It breaks if the owner is missing.")) == []
+    fields = "Some fields are on both tabs. These fields need to be on one of them."
+    assert kept(user(fields)) == [("decision", fields)]
     answered = [user("should the board show gusts?"), assistant("It could."), user("let's not do that before May")]
     assert kept(*answered) == [("decision", "Should the board show gusts? Let's not do that before May.")]
 

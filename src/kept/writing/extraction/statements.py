@@ -55,6 +55,8 @@ _WISHES = {
 _POINTS_BACK = r"""
     ^(it|they|he|she|them|both|neither|same)\b(?! turns out)
     ^(this|that|these|those)('s\b|[,.:;!])
+    ^(these|those) \w+ (need|should|must|have|are|will)\b
+    ^if (so|not)\b
     ^(this|that|these|those) (is|was|are|were|has|had|does|did|should|must|will|would|can|could|also|only|still)\b
     ^(this|that|these|those) (needs?|means?|causes?|breaks?|works?|fails?|happens?|makes?|lets?|way|closes)\b
     ^(das|dies|diese|c'est|cela|ça|eso|esto) (ist|sind|war|est|sont|es|son)\b
