@@ -31,6 +31,12 @@ def check_read(actor: Actor, space: str) -> None:
         raise NotAllowed(f"{who(actor)} may not read {space}.", hint=_hint(actor))
 
 
+def check_everywhere(actor: Actor) -> None:
+    """Raise NotAllowed unless the actor may read every space."""
+    if actor.role != "admin":
+        raise NotAllowed(f"{who(actor)} may not read other projects.", hint=_hint(actor))
+
+
 def check_write(actor: Actor, space: str) -> None:
     """Raise NotAllowed unless the actor may write the space, on its own or with a person's consent."""
     if not needs_consent(actor, space):

@@ -176,3 +176,20 @@ def test_ages_are_told_in_the_largest_unit_that_fits(delta: timedelta, words: st
 )
 def test_sizes_are_told_for_people(n_bytes: int, words: str) -> None:
     assert size(n_bytes) == words
+
+
+def test_an_admin_asks_over_all_projects(shell: Shell) -> None:
+    """B14: each hit with its project, in text and in JSON; for an admin only."""
+    for name in ("web", "api"):
+        shell("remember", f"The harbor of {name} uses port 8080", "--project", name)
+    shell("remember", "Every harbor has a gate", "--global", "--yes", "--project", "web")
+    asking = ("recall", "harbor", "--all-projects", "--project", "web")
+    text = shell("--as", "admin", *asking)
+    assert all(where in text for where in ("    in project web\n", "    in project api\n", "    in global memory\n"))
+    hits = shell.json("--as", "admin", *asking)["hits"]
+    assert {(hit["project"], hit["memory"]["content"][:16]) for hit in hits} == {
+        ("web", "The harbor of we"),
+        ("api", "The harbor of ap"),
+        (None, "Every harbor has"),
+    }
+    assert "A project agent may not read other projects." in shell.fails(*asking)

@@ -26,6 +26,7 @@ from kept.settings import Settings
 
 if TYPE_CHECKING:
     from kept.memory import brief as _brief
+    from kept.memory import everywhere as _everywhere
     from kept.memory import knowledge as _knowledge
     from kept.memory import manage as _manage
     from kept.memory import narratives as _narratives
@@ -63,6 +64,7 @@ else:
     _brief, _knowledge, _manage, _read = map(_Topic, ("brief", "knowledge", "manage", "read"))
     _reviews, _sessions, _store, _tasks = map(_Topic, ("reviews", "sessions", "store", "tasks"))
     _undo, _upkeep, _write, _narratives = map(_Topic, ("undo", "upkeep", "write", "narratives"))
+    _everywhere = _Topic("everywhere")
 
 
 class Kept:
@@ -143,6 +145,7 @@ class Kept:
         by: Literal["message", "session"] = "message",
         packed: bool = False,
         session: str | None = None,
+        all_projects: bool = False,
     ) -> Recalled:
         """Find the memories that best match a few key words, with scores and reasons. Any text is a valid query.
 
@@ -151,6 +154,8 @@ class Kept:
         message, or `by` session, where each comes once. `packed` includes old, compressed sessions and takes longer.
         Messages have no kinds, tags or files: giving them with "sessions" raises InvalidInput. `session` is the one
         that asks: under the presets `conservative` and `manual` only it sees its findings that nobody promoted.
+        `all_projects` asks every project of the home, for an admin; `hit.memory.space` says which one, and nothing is
+        noted of it.
         """
         from kept.recall import Request
 
@@ -169,7 +174,7 @@ class Kept:
             packed=packed,
             seen_by=self.context.seen_by(session),
         )
-        return _read.recall(self.context, request)
+        return _everywhere.recall(self.context, request) if all_projects else _read.recall(self.context, request)
 
     def why(self, receipt: Ref | None = None) -> "Explained":
         """Explain a recall, the last one by default: its hits, its nearest misses, and the factors of each score."""

@@ -6,9 +6,10 @@ Rule: reading creates nothing. A space is made, on disk and in the registry, by 
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kept.errors import NotAllowed
 from kept.model import GLOBAL
@@ -53,8 +54,18 @@ class Spaces(Protocol):
         """The project's settings file; None before the project exists, and for a portable file."""
         return None
 
+    def everywhere(self) -> "list[SpaceOfHome]":
+        """Every space that exists beside this one, and this one."""
+
     def close(self) -> None:
         """Close what was opened."""
+
+
+class SpaceOfHome(NamedTuple):
+    """A space of the home, and how to open it. Raises StorageError when that fails."""
+
+    name: str
+    open: Callable[[], Storage]
 
 
 class OneSpace(Spaces):
@@ -84,6 +95,9 @@ class OneSpace(Spaces):
     def files(self) -> list[tuple[str, Path]]:
         facts = self._storage.describe()
         return [(self._storage.space, Path(facts["place"]))] if facts["storage"] == "sqlite" else []
+
+    def everywhere(self) -> list[SpaceOfHome]:
+        return [SpaceOfHome(self._storage.space, lambda: self._storage)]
 
     def close(self) -> None:
         self._storage.close()
@@ -143,6 +157,11 @@ class HomeSpaces(Spaces):
         project = self._located.project
         found = [] if project is None else [(project.space, self._home.files(project.folder).database)]
         return [(space, path) for space, path in (*found, (GLOBAL, self._home.files().database)) if path.exists()]
+
+    def everywhere(self) -> list[SpaceOfHome]:
+        folders = [(project.space, project.folder) for project in self._projects.list_projects()]
+        databases = [(space, self._home.files(folder).database) for space, folder in (*folders, (GLOBAL, None))]
+        return [SpaceOfHome(space, partial(self._opened, space, file)) for space, file in databases if file.exists()]
 
     def folder(self) -> Path | None:
         place, project = self._located.place, self._located.project

@@ -39,6 +39,7 @@ _NUMBER = click.IntRange(0, 1_000_000_000)
 @click.option("--scope", type=click.Choice(SCOPES), default="memory", show_default=True, help="Where to search.")
 @click.option("--profile", type=click.Choice(tuple(PROFILES)), help="How to score; overrides the settings.")
 @click.option("--follow", is_flag=True, help="Also include memories that were recalled together with the hits before.")
+@click.option("--all-projects", is_flag=True, help="Ask every project of the home. Needs `--as admin`.")
 @click.option("--explain", is_flag=True, help="Show the factors of every score, and the memories that just missed.")
 def recall_command(
     invocation: Invocation,
@@ -54,9 +55,10 @@ def recall_command(
     if since is not None and until is not None and since >= until:
         raise InvalidInput("--since is later than --until, so nothing can match.", hint="Swap the two dates.")
     query = " ".join(words)
+    names = _project_names(invocation) if asked["all_projects"] else None
     with invocation.open() as memory:
         recalled = memory.recall(query, since=since, until=until, scope=scope, **asked)
-        lines = _lines(recalled, query, invocation.clock(), explain=explain)
+        lines = _lines(recalled, query, invocation.clock(), explain=explain, names=names)
         if not recalled.hits:
             is_filtered = bool(asked["kinds"] or asked["tags"] or since or until or scope != "memory")
             lines += _nothing_found(memory, invocation, recalled, query, is_filtered=is_filtered)
@@ -64,7 +66,16 @@ def recall_command(
         lines.append(f"Note: {recalled.degraded}")
     if text.query_words(query) != text.query_words(query, text.MAX_QUERY_WORDS + 1):
         lines.append(f"Note: only the first {text.MAX_QUERY_WORDS} words were searched for. Two to six work best.")
-    invocation.answer(_recalled_document(recalled), lines)
+    document = _recalled_document(recalled)
+    if names is not None:
+        for hit in document["hits"]:
+            hit["project"] = names.get(hit["memory"]["space"])
+    invocation.answer(document, lines)
+
+
+def _project_names(invocation: Invocation) -> dict[str, str]:
+    """Space → the name of its project."""
+    return {project.space: project.name for project in invocation.projects().list_projects()}
 
 
 def _recalled_document(recalled: Recalled) -> dict[str, Any]:
@@ -79,10 +90,15 @@ def _hit_document(hit: Hit) -> dict[str, Any]:
     return {"ref": hit.ref, **msgspec.to_builtins(hit), "memory": as_document(hit.memory)}
 
 
-def _lines(recalled: Recalled, query: str, now: datetime, *, explain: bool) -> list[Line]:
+def _lines(
+    recalled: Recalled, query: str, now: datetime, *, explain: bool, names: Mapping[str, str] | None
+) -> list[Line]:
     lines: list[Line] = []
     for hit in recalled.hits:
         lines += memory_lines(hit.memory, now)
+        if names is not None:
+            name = names.get(hit.memory.space)
+            lines.append(Dim("    in global memory" if name is None else f"    in project {name}"))
         if reasons := _reasons(hit, query):
             lines.append(Dim(f"    {reasons}"))
         if explain:

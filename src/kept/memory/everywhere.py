@@ -1,0 +1,53 @@
+"""Recall over all projects of a home, for an admin.
+
+The one question that crosses the walls between projects, so `access` is asked about every space. Rule: nothing is
+noted of it, neither a receipt nor a link nor a use: a project could otherwise learn what another one knows.
+"""
+
+from kept import access
+from kept.errors import StorageError
+from kept.memory.context import Context, Storages
+from kept.memory.read import answer, well_formed
+from kept.model import GLOBAL, Recalled, replace
+from kept.recall import Request
+from kept.settings import Settings
+
+WORDS_ONLY = "kept"  # the profile of a question that would otherwise make vectors in every project
+
+
+def recall(context: Context, request: Request) -> Recalled:
+    """Answer a question from every project and global memory. Pins and open conflicts belong to their projects.
+
+    Raises NotAllowed unless the actor may read all of them. A project that cannot be read is named in `degraded`.
+    """
+    access.check_everywhere(context.actor)
+    storages: Storages = []
+    unread: list[str] = []
+    for space in context.spaces.everywhere():
+        access.check_read(context.actor, space.name)
+        try:
+            storage = space.open()
+        except StorageError as error:
+            unread.append(f"{space.name} could not be read: {error.message}")
+        else:
+            storages.append(storage)
+    request = replace(request, query=well_formed(request.query), profile=_profile(request, context.settings))
+    if request.scope == "sessions":
+        recalled = _messages(context, request, storages)
+    else:
+        recalled = answer(context, request, storages, context.now())
+    context.tell_search(request.query, len(recalled.hits))
+    degraded = " ".join(filter(None, (recalled.degraded, *unread))) or None
+    return replace(recalled, pinned=(), conflicts=(), degraded=degraded)
+
+
+def _messages(context: Context, request: Request, storages: Storages) -> Recalled:
+    """Conversations are scored within their project; here the best of all come first."""
+    each = [answer(context, request, [storage], context.now()) for storage in storages if storage.space != GLOBAL]
+    hits = sorted((hit for recalled in each for hit in recalled), key=lambda hit: -hit.score)
+    return Recalled(hits=tuple(hits[: request.limit]), took_ms=sum(recalled.took_ms for recalled in each))
+
+
+def _profile(request: Request, settings: Settings) -> str | None:
+    wanted = request.profile or ("hybrid" if settings.search_provider == "hybrid" else settings.profile)
+    return WORDS_ONLY if wanted == "hybrid" else request.profile
