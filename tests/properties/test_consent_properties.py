@@ -245,6 +245,7 @@ VERBS: dict[str, Verb] = {
     "store.export": lambda w, m: list(m.store.export(archived=True)),
     "store.replay": lambda w, m: m.store.replay(),
     "store.pack_sessions": lambda w, m: m.store.pack_sessions(),
+    "store.finish_sessions": lambda w, m: m.store.finish_sessions(),
     "vectors.off": lambda w, m: m.vectors.off(),
     "vectors.status": lambda w, m: m.vectors.status(),
     "slash": Walk.slash,
@@ -269,7 +270,7 @@ def test_without_a_yes_global_memory_only_gains_unpinned_patterns(storage: str, 
 
 
 def test_every_verb_is_walked() -> None:
-    with kept.open(":memory:") as memory:
+    with kept.open(":memory:", settings=kept.Settings()) as memory:
         names = _methods(memory)
         for name in NAMESPACES:
             names |= {f"{name}.{verb}" for verb in _methods(getattr(memory, name))}

@@ -103,8 +103,8 @@ class Watched:
     @property
     def effects(self) -> list[Effect]:
         """The effects that a person has to agree to, in the order in which the records were touched."""
-        changed = (one for one in self._effects.values() if one.before != one.after)
-        return [one for one in changed if not access.goes_unasked(one.before, one.after, one.action)]
+        # Also those that leave a record as it is: an undo that finds nothing to do still marks a change as undone.
+        return [one for one in self._effects.values() if not access.goes_unasked(one.before, one.after, one.action)]
 
     def add(self, record: R, action: str) -> R:
         added = self._tx.add(record, action)
