@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kept
-from kept.exchange.transcripts import PARSERS, brain, claude_code, codex, gemini, openclaw
+from kept.exchange.records import OUR_MARK
+from kept.exchange.transcripts import PARSERS, brain, claude_code, codex, copilot, gemini, openclaw, opencode, qwen
+from kept.recall.briefing.render import NOTE
 from tests.builders import FakeClock
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -179,7 +181,7 @@ def test_an_imported_error_is_still_one_when_it_is_read_back(tmp_path: Path) -> 
 @given(st.lists(st.binary(max_size=80) | st.text(max_size=80).map(str.encode)), st.sampled_from(sorted(PARSERS)))
 @settings(max_examples=200, deadline=None)
 def test_no_file_can_break_a_parser(data: list[bytes], program: str) -> None:
-    PARSERS[program](data)
+    PARSERS[program](data, 0)
 
 
 JSON = st.recursive(
@@ -193,7 +195,7 @@ FIELDS = ("type", "uuid", "id", "message", "content", "payload", "role", "timest
 @given(st.lists(st.dictionaries(st.sampled_from(FIELDS), JSON), max_size=4), st.sampled_from(sorted(PARSERS)))
 @settings(max_examples=200, deadline=None)
 def test_no_strange_record_can_break_a_parser(records: list[dict[str, Any]], program: str) -> None:
-    PARSERS[program](lines(*records))
+    PARSERS[program](lines(*records), 0)
 
 
 def test_an_import_is_whole_and_happens_once(tmp_path: Path) -> None:
@@ -265,3 +267,168 @@ def test_an_unknown_program_is_refused(tmp_path: Path) -> None:
         pytest.raises(kept.InvalidInput, match="claude-code"),
     ):
         memory.import_transcripts("clippy", tmp_path)
+
+
+def test_qwen() -> None:
+    """Records like Claude's with parts like Gemini's; the text of a hook is a part of its own, and is left out."""
+
+    def record(kind: str, uuid: str, *parts: dict[str, Any], **more: Any) -> dict[str, Any]:
+        about = {"type": kind, "uuid": uuid, "sessionId": "q1", "cwd": "/x", "timestamp": "2026-02-10T21:11:52Z"}
+        return {**about, "message": {"parts": list(parts)}, **more}
+
+    hooked = {"text": "<qwen:user-prompt-submit-context>\nKept says so\n</qwen:user-prompt-submit-context>"}
+    call = {"functionCall": {"id": "c1", "name": "sh", "args": {"cmd": "ls"}}}
+    answer = {"functionResponse": {"id": "c1", "name": "sh", "response": {"output": "no such file"}}}
+    parsed = qwen(
+        lines(
+            record("user", "u1", {"text": "List the files"}, hooked, provenance="real_user"),
+            record("system", "s1"),
+            record("assistant", "a1", {"text": "hm", "thought": True}, call),
+            record("tool_result", "t1", answer, toolCallResult={"status": "error"}),
+            record("assistant", "a2", {"text": "There are none."}),
+        ),
+        0,
+    )
+    assert (parsed.session, parsed.cwd) == ("q1", "/x")
+    assert [(m.role, m.content, m.is_error) for m in parsed.messages] == [
+        ("user", "List the files", False),
+        ("tool_call", "", False),
+        ("tool_result", "no such file", True),
+        ("assistant", "There are none.", False),
+    ]
+
+
+def test_copilot() -> None:
+    def event(kind: str, number: int, **data: Any) -> dict[str, Any]:
+        return {"type": kind, "id": f"e{number}", "timestamp": "2026-02-10T21:11:52Z", "data": data}
+
+    result = {"content": 'kept\n\nTool "sh" succeeded. Additional guidance from postToolUse hooks:\nKept says so'}
+    call = {"toolCallId": "c1", "name": "sh", "arguments": {"cmd": "ls"}}
+    parsed = copilot(
+        lines(
+            event("session.start", 1, sessionId="p1", context={"cwd": "/x"}),
+            event(
+                "user.message",
+                2,
+                content="List the files",
+                transformedContent="<system_reminder>Kept</system_reminder>",
+            ),
+            event("assistant.message", 3, content="", toolRequests=[call]),
+            event("tool.execution_complete", 4, toolCallId="c1", success=False, result=result),
+            event("session.compaction_complete", 5, summaryContent="So far."),
+        ),
+        0,
+    )
+    assert (parsed.session, parsed.cwd) == ("p1", "/x")
+    assert [(m.role, m.content, m.is_error) for m in parsed.messages] == [
+        ("user", "List the files", False),
+        ("tool_call", "", False),
+        ("tool_result", "kept", True),
+        ("summary", "So far.", False),
+    ]
+    assert parsed.messages[1].input == {"cmd": "ls"}
+
+
+def test_opencode() -> None:
+    """Rows of its database; parts that a plugin put in are synthetic, and the session of a sub-agent is its own."""
+
+    def row(table: str, id: str, **more: Any) -> dict[str, Any]:
+        return {"table": table, "id": id, "time_created": 1_794_830_702_071, **more}
+
+    def part(id: str, message: str, **data: Any) -> dict[str, Any]:
+        return row("part", id, message_id=message, data=data)
+
+    state = {"status": "error", "input": {"cmd": "ls"}, "error": "no such file"}
+    parsed = opencode(
+        lines(
+            row("session", "s1", directory="/x"),
+            row("session", "s2", directory="/x", parent_id="s1"),
+            row("message", "m1", session_id="s1", data={"role": "user"}),
+            row("message", "m2", session_id="s1", data={"role": "assistant"}),
+            row("message", "m3", session_id="s2", data={"role": "user"}),
+            part("p1", "m1", type="text", text="List the files"),
+            part("p2", "m1", type="text", text="Kept says so", synthetic=True),
+            part("p3", "m2", type="tool", tool="sh", callID="c1", state=state),
+            part("p4", "m3", type="text", text="Look deeper"),
+        ),
+        0,
+    )
+    assert [(m.role, m.content, m.is_error) for m in parsed.messages] == [
+        ("user", "List the files", False),
+        ("tool_call", "", False),
+        ("tool_result", "no such file", True),
+    ]
+    (agent,) = parsed.others
+    assert (agent.session, agent.parent, agent.messages[0].trust) == ("s2", "s1", "agent")
+
+
+def test_text_that_kept_has_put_in_is_not_imported() -> None:
+    """Not even when an agent's program writes it down as the user's."""
+    assert NOTE.startswith(OUR_MARK)
+    for block in (
+        "<hook_context>Use tabs</hook_context>",
+        "<project_memory note='x'>\nUse tabs\n</project_memory>",
+        f"# Project memory\n\n{NOTE}\n\n- Use tabs",
+        f"Project memory\n{NOTE}\nUse tabs",
+    ):
+        (message,) = gemini(
+            lines({"id": "1", "type": "user", "content": [{"text": "Hi"}, {"text": block}]}), 0
+        ).messages
+        assert message.content == "Hi", block
+    answer = {"functionResponse": {"name": "sh", "response": {"output": "x"}}}
+    assert gemini(lines({"id": "1", "type": "user", "content": [answer]}), 0).messages == []
+
+
+def branched() -> list[dict[str, Any]]:
+    """One prompt with two tools that answer in parallel; then the person goes back and asks something else."""
+    use = [{"type": "tool_use", "id": f"t{n}", "name": "Read", "input": {"path": f"{n}.py"}} for n in (1, 2)]
+    results = [[{"type": "tool_result", "tool_use_id": f"t{n}", "content": f"code {n}"}] for n in (1, 2)]
+    return [
+        claude("user", "u1", "Fix the login"),
+        claude("assistant", "a1", [use[0]], parentUuid="u1"),
+        claude("assistant", "a2", [use[1]], parentUuid="a1"),
+        claude("user", "r1", results[0], parentUuid="a1"),
+        claude("user", "r2", results[1], parentUuid="a2"),
+        claude("assistant", "a3", [{"type": "text", "text": "Fixed."}], parentUuid="r2"),
+        claude("user", "u2", "Now the logout", parentUuid="a3"),
+        claude("assistant", "a4", [{"type": "text", "text": "Fixed as well."}], parentUuid="u2"),
+        claude("user", "u3", "Rather the sign-up", parentUuid="a3"),
+        claude("assistant", "a5", [{"type": "text", "text": "That works now."}], parentUuid="u3"),
+    ]
+
+
+@pytest.mark.parametrize("piece", [1, 3, 10])
+def test_a_branch_of_a_transcript_becomes_a_fork_however_it_is_imported(tmp_path: Path, piece: int) -> None:
+    """C25: shared messages are kept once; importing a growing file ends in the same sessions as a whole one."""
+    file, records = tmp_path / "0a1b.jsonl", branched()
+    with kept.open(tmp_path / "m.db", clock=FakeClock(), settings=kept.Settings()) as memory:
+        for end in range(piece, len(records) + piece, piece):
+            file.write_bytes(b"".join(line + b"\n" for line in lines(*records[:end])))
+            memory.import_transcripts("claude-code", file)
+        told = {s.name: [m.content for m in memory.session(s.name).messages() if m.content] for s in memory.sessions()}
+        before = ["Fix the login", "code 1", "code 2", "Fixed."]
+        assert told == {
+            "0a1b": [*before, "Now the logout", "Fixed as well."],
+            "0a1b.u3": [*before, "Rather the sign-up", "That works now."],
+        }
+        assert {s.name: s.parent for s in memory.sessions()} == {"0a1b": None, "0a1b.u3": "0a1b"}
+        found = [hit.memory.content for hit in memory.recall("login", scope="sessions", limit=20)]
+        assert found.count("Fix the login") == 1
+        assert sum(one.added for one in memory.import_transcripts("claude-code", file)) == 0
+
+
+def test_lines_without_an_id_are_told_apart_when_a_file_grows(tmp_path: Path) -> None:
+    """Codex names few of its messages; the number of a line in the whole file stands for the id."""
+    file = tmp_path / "rollout.jsonl"
+    said = [
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": f"Line {n}"}]} for n in range(6)
+    ]
+    meta = {"type": "session_meta", "payload": {"id": "c1", "cwd": "/x"}}
+    whole = lines(meta, *({"type": "response_item", "payload": payload} for payload in said))
+    with kept.open(tmp_path / "m.db", clock=FakeClock(), settings=kept.Settings()) as memory:
+        for end in (3, 5, 7):
+            file.write_bytes(b"".join(line + b"\n" for line in whole[:end]))
+            memory.import_transcripts("codex", file)
+        assert [m.content for m in memory.session("c1").messages()] == [f"Line {n}" for n in range(6)]
+        (session,) = memory.sessions()
+        assert session.cwd == "/x"

@@ -18,7 +18,8 @@ from msgspec import Struct, to_builtins
 from kept import access, text
 from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound
 from kept.exchange import to_document as to_document
-from kept.exchange.transcripts import PARSERS, Transcript
+from kept.exchange.records import Transcript
+from kept.exchange.transcripts import PARSERS
 from kept.memory.context import Context, Ref
 from kept.model import GLOBAL, PROPOSED, Allowance, Draft, Memory, Message, Pause, Recalled, Redaction, Tier, replace
 from kept.ports import ANYWHERE, BackedUp, Restored, Shelf, Storage, Transaction, Where
@@ -28,7 +29,7 @@ from kept.settings import Settings, as_mapping, resolve
 from kept.storage import as_file, scrub, space_of
 from kept.storage.shared import pages_of
 from kept.upkeep import decisions
-from kept.writing.check import MAX_NAME_CHARS, check_text
+from kept.writing.check import FIRST_YEAR, MAX_NAME_CHARS, check_text
 from kept.writing.redact import REDACTED_FIELDS, redact, redact_draft
 
 if TYPE_CHECKING:
@@ -295,62 +296,64 @@ def import_transcripts(
     if program not in PARSERS:
         raise InvalidInput(f"Unknown program {program!r}.", hint=f"Choose one of {', '.join(PARSERS)}.")
     files = list(_files(Path(path), since))
-    done = []
+    done: Imported = []
     for number, file in enumerate(files, 1):
-        done.append(_import_file(context, program, file))
+        done += _import_file(context, program, file)
         if progress is not None:
             progress(number, len(files))
     return done
 
 
-def _import_file(context: Context, program: str, file: Path) -> ImportedTranscript:
-    from kept.memory.erase import without_erased
-    from kept.memory.sessions import open_session, paused_periods
-
-    storage = context.owned()
+def _import_file(context: Context, program: str, file: Path) -> Imported:
+    """Import what is new in one file: a result for each session in it."""
+    storage = context.spaces.ensure_project()
     mark = f"offset:{hashlib.blake2b(str(file.resolve()).encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
     with storage.reading() as reader:
         offset = reader.counters().get(mark, 0)
     with explained("read the transcript", file), file.open("rb") as source:
-        size = file.stat().st_size
-        source.seek(offset if offset <= size else 0)  # a shorter file is another one: read it from the start
-        start = source.tell()
         data = source.read()
+    start = offset if offset <= len(data) else 0  # a shorter file is another one: read it from the start
     whole = data[: data.rfind(b"\n") + 1]
-    parsed = PARSERS[program](whole.splitlines())
-    if not parsed.messages:
-        return ImportedTranscript(path=str(file), session=parsed.session, skipped=parsed.skipped)
-    name, parent = _names(file, parsed)
-    with storage.reading() as reader:
-        messages = without_erased(reader, name, parsed.messages)
-    if not messages:
-        return ImportedTranscript(path=str(file), known=len(parsed.messages), skipped=parsed.skipped)
-    session = open_session(context, name, agent=program, parent=parent)
-    with storage.reading() as reader:
-        pauses = paused_periods(reader, name)
-    said = [message for message in messages if not any(pause.holds(message.at) for pause in pauses)]
-    added = unfit = 0
-    for batch in _batches(said):
-        try:
-            added += len(session.take_in(batch))
-        except InvalidInput:  # of one of them; the others are fine
-            for message in batch:
-                try:
-                    added += len(session.take_in([message]))
-                except InvalidInput:
-                    unfit += 1
-    session.checkpoint()
+    known = sum(1 for line in whole[:start].splitlines() if line.strip())
+    parsed = PARSERS[program](whole.splitlines(), known)
+    sessions = [parsed, *parsed.others]
+    done = [_import_session(context, program, file, one) for one in sessions if one.messages]
     with storage.bookkeeping() as notes:
         if notes is not None:  # otherwise the next import reads it again, and adds nothing twice
-            notes.count({mark: start + len(whole) - offset})
-    return ImportedTranscript(
-        path=str(file),
-        session=name,
-        added=added,
-        known=len(said) - added - unfit,
-        skipped=parsed.skipped + unfit,
-        paused=len(parsed.messages) - len(said),
-    )
+            notes.count({mark: len(whole) - offset})
+    return done or [ImportedTranscript(path=str(file), session=parsed.session, skipped=parsed.skipped)]
+
+
+def _import_session(context: Context, program: str, file: Path, parsed: Transcript) -> ImportedTranscript:
+    from kept.memory.sessions import lease_of, open_session
+
+    name, parent = _names(file, parsed)
+    began = min((one.at for one in parsed.messages if one.at is not None and one.at.year >= FIRST_YEAR), default=None)
+    shared = _shared(context, parent, parsed.after)
+    session = open_session(context, name, agent=program, parent=parent, cwd=parsed.cwd, started_at=began, shared=shared)
+    added = unfit = 0
+    with context.owned().lease(lease_of(name)):
+        for batch in _batches(parsed.messages):
+            try:
+                added += len(session.take_in(batch))
+            except InvalidInput:  # of one of them; the others are fine
+                for message in batch:
+                    try:
+                        added += len(session.take_in([message]))
+                    except InvalidInput:
+                        unfit += 1
+        session.checkpoint()
+    known = len(parsed.messages) - added - unfit
+    return ImportedTranscript(path=str(file), session=name, added=added, known=known, skipped=parsed.skipped + unfit)
+
+
+def _shared(context: Context, parent: str | None, after: tuple[str, str] | None) -> int:
+    """How many messages of its parent a branch begins with."""
+    storage = context.spaces.project()
+    if parent is None or after is None or storage is None:
+        return 0
+    with storage.reading() as reader:
+        return next((one.n for one in reader.messages(parent) if (one.id, one.role) == after), 0)
 
 
 def _files(path: Path, since: datetime | None) -> Iterator[Path]:

@@ -146,7 +146,7 @@ def export_session(invocation: Invocation, *, id: str) -> None:
     invocation.answer({"id": id, "messages": [to_line(message) for message in messages]}, lines)
 
 
-PROGRAMS = ("claude-code", "codex", "gemini", "openclaw", "brain")
+PROGRAMS = ("claude-code", "codex", "gemini", "qwen", "copilot", "opencode", "openclaw", "brain")
 _PLACES = {"claude-code": "~/.claude/projects", "codex": "~/.codex/sessions", "gemini": "~/.gemini/tmp"}
 
 
@@ -155,9 +155,9 @@ _PLACES = {"claude-code": "~/.claude/projects", "codex": "~/.codex/sessions", "g
 @click.argument("path", required=False)
 @click.option("--since", metavar="DATE", type=click.DateTime(), help="Only transcripts that changed since then.")
 def import_command(invocation: Invocation, *, program: str, path: str | None, since: datetime | None) -> None:
-    """PROGRAM is claude-code, codex, gemini, openclaw or brain (one JSON object per line: id, role, content). PATH is a
-    file or a folder; by default the folder where the program stores its transcripts. Only new messages are added, and
-    secrets are redacted.
+    """PROGRAM is claude-code, codex, gemini, qwen, copilot, opencode, openclaw or brain (one JSON object per line: id,
+    role, content). PATH is a file or a folder; by default the folder where the program stores its transcripts. Only new
+    messages are added, and secrets are redacted.
     """
     if path is None and program not in _PLACES:
         raise click.UsageError(f"The folder of {program}'s transcripts is unknown. Name it: kept import {program} PATH")

@@ -1,0 +1,165 @@
+"""Records of transcripts as messages: what all parsers share.
+
+A parser (`transcripts`, `trees`) reads the records of one file and adds the messages that it finds in them. Rule: what
+programs put into a conversation in somebody's name is not imported, least of all what Kept itself has put there.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any, get_args
+
+import msgspec
+from msgspec import Struct
+
+from kept.model import Message, MessageRole, Trust, least, replace
+
+MAX_MESSAGE_CHARS = 200_000  # a tool result of megabytes is a file, not something said
+MAX_DEPTH = 50  # of lists and objects in each other; what is deeper was made to break readers
+ROLES: tuple[MessageRole, ...] = get_args(MessageRole)
+
+# The first words of every briefing, in all styles but XML, which has a tag.
+OUR_MARK = "Memories of earlier work on this project. They inform you"
+_INJECTED = re.compile(
+    r"(?s)<(hook_context|project_memory|qwen:[\w-]{1,40}-context)\b[^>]{0,200}>.*?(?:</\1>|\Z)"
+    r"|\n*Tool \"[^\"\n]{1,80}\" (?:succeeded|failed)\. Additional guidance from \w{1,40} hooks:.*\Z"
+)
+_OUR_BRIEFING = re.compile(rf"(?s)(?:\A|\n)[^\n]{{0,40}}\n{{0,2}}{re.escape(OUR_MARK)}.*\Z")
+
+
+class Transcript(Struct, kw_only=True):
+    """A file that was read: whose session it is, where it ran, its messages, and how many lines were skipped.
+
+    The messages of the first `known` lines were imported before and are left out. `others` are further sessions of the
+    same file: branches of a conversation, each with the message (id, role) of its `parent` after which it begins.
+    """
+
+    session: str | None = None
+    parent: str | None = None
+    after: tuple[str, str] | None = None
+    cwd: str | None = None
+    known: int = 0
+    messages: list[Message] = []
+    others: "list[Transcript]" = []
+    skipped: int = 0
+
+    def records(self, lines: Iterable[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The objects of a JSONL file with their line numbers, blank lines left out; others are counted as skipped."""
+        for number, line in enumerate((line for line in lines if line.strip()), 1):
+            try:
+                record = msgspec.json.decode(line)
+            except (msgspec.MsgspecError, RecursionError):
+                record = None
+            if isinstance(record, dict) and not (line.count(b"[") + line.count(b"{") > MAX_DEPTH and _is_deep(record)):
+                yield number, record
+            else:
+                self.skipped += number > self.known
+
+    def add(self, number: int, messages: Iterable[Message]) -> None:
+        """Add the messages of a line, unless it was read before."""
+        if number > self.known:
+            self.messages += messages
+
+
+Parser = Callable[[Iterable[bytes], int], Transcript]
+
+
+def without_injected(content: str) -> str:
+    """The text without what hooks, and Kept itself, have put into it."""
+    if "<" in content or "Additional guidance" in content:
+        content = _INJECTED.sub("", content)
+    if OUR_MARK in content:
+        content = _OUR_BRIEFING.sub("", content)
+    return content
+
+
+def blocks(id: str, role: MessageRole, content: Any, at: datetime | None, *, is_error: bool = False) -> list[Message]:
+    """The messages in the content of one record: what was said, then calls and results, each under its own id."""
+    if isinstance(content, str):
+        return [said(id, role, content, at, is_error=is_error)] if content.strip() else []
+    parts = [block for block in content or () if isinstance(block, dict)] if isinstance(content, list) else []
+    if role == "tool_result":
+        return [said(id, role, flat(content), at, is_error=is_error)]
+    found: list[Message] = []
+    spoken = "\n".join(text_of(block.get("text")) or "" for block in parts if block.get("type") == "text")
+    if spoken.strip():
+        found.append(said(id, role, spoken, at))
+    for number, block in enumerate(parts):
+        if block.get("type") in ("tool_use", "toolCall"):
+            input = block.get("input") or block.get("arguments")
+            found.append(called(text_of(block.get("id")) or f"{id}_{number}", block.get("name"), input, at))
+        elif block.get("type") == "tool_result":
+            result_id = text_of(block.get("tool_use_id")) or f"{id}_{number}"
+            is_error = block.get("is_error") is True
+            found.append(said(result_id, "tool_result", flat(block.get("content")), at, is_error=is_error))
+    return found
+
+
+def flat(value: Any) -> str:
+    """Text, however deep it is wrapped in lists and objects."""
+    if isinstance(value, str):
+        return value[:MAX_MESSAGE_CHARS]
+    if isinstance(value, list):
+        return "\n".join(part for entry in value if (part := flat(entry)))[:MAX_MESSAGE_CHARS]
+    if isinstance(value, dict):
+        for name in ("text", "content", "output"):
+            if name in value:
+                return flat(value[name])
+        return msgspec.json.encode(value).decode()[:MAX_MESSAGE_CHARS] if value.get("type") not in ("image",) else ""
+    return ""
+
+
+def at_most(most: Trust, messages: list[Message]) -> list[Message]:
+    """The messages, none with more trust than that."""
+    if most == "user":
+        return messages
+    return [replace(message, trust=least(message.trust, most)) for message in messages]
+
+
+def said(id: str, role: MessageRole, content: str, at: datetime | None, *, is_error: bool = False) -> Message:
+    """A message with a text."""
+    content = without_injected(_storable(content[:MAX_MESSAGE_CHARS])).strip("\n")
+    return Message(id=id, role=role, content=content, at=at, is_error=is_error)
+
+
+def called(id: str, name: Any, input: Any, at: datetime | None) -> Message:
+    """A tool call."""
+    given = input if isinstance(input, dict) else {}
+    input = {name: value[:MAX_MESSAGE_CHARS] if isinstance(value, str) else value for name, value in given.items()}
+    return Message(id=id, role="tool_call", name=text_of(name), input=input, at=at)
+
+
+def _is_deep(record: dict[str, Any]) -> bool:
+    """Whether lists and objects stand in each other more than MAX_DEPTH deep."""
+    level: list[Any] = [record]
+    for _ in range(MAX_DEPTH):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+    return bool(level)
+
+
+def _storable(content: str) -> str:
+    """Without the characters that no storage can hold; a transcript may contain anything."""
+    return content.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+
+
+def text_of(value: Any) -> str | None:
+    """The value as a text that can be stored; None if it is none, or empty."""
+    return _storable(value) if isinstance(value, str) and value else None
+
+
+def moment_of(value: Any) -> datetime | None:
+    """A time as ISO 8601 text or in milliseconds since 1970; None for anything else."""
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value / 1000, UTC)
+        if not isinstance(value, str):
+            return None
+        at = datetime.fromisoformat(value)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)

@@ -1,0 +1,116 @@
+"""Transcripts that are trees: Claude Code and Qwen Code, whose records name the record before them.
+
+A person who goes back and asks something else starts a branch in the same file. Rule: the first way through the tree is
+the session, and every later prompt that leaves it begins a fork, so that importing a file in pieces ends in the same
+sessions as importing it whole. Tool results that come back in parallel are no branches.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from msgspec import Struct
+
+from kept.exchange.records import Transcript, at_most, blocks, called, flat, moment_of, said, text_of
+from kept.model import Message, MessageRole, Trust
+
+Reader = Callable[[dict[str, Any]], list[Message]]
+
+
+def claude_code(lines: Iterable[bytes], known: int = 0) -> Transcript:
+    """Claude Code: sub-agents have files of their own (isSidechain), and hooks write attachments, not messages."""
+    return _read(lines, known, _claude_messages)
+
+
+def qwen(lines: Iterable[bytes], known: int = 0) -> Transcript:
+    """Qwen Code: records like Claude's, with parts like Gemini's; a hook's text is a part of its own."""
+    return _read(lines, known, _qwen_messages)
+
+
+class _Thread(Struct):
+    """One way through the tree: the session it becomes, its last prompt, and its last message so far."""
+
+    read: Transcript
+    prompt: str = ""
+    last: tuple[str, str] | None = None
+
+
+class _Place(Struct, frozen=True):
+    """Where a record stands: its thread, the prompt above it, and the newest message up to it."""
+
+    thread: _Thread
+    prompt: str
+    message: tuple[str, str] | None
+
+
+def _read(lines: Iterable[bytes], known: int, messages_of: Reader) -> Transcript:
+    main = _Thread(Transcript(known=known))
+    read = main.read
+    places: dict[str, _Place] = {}
+    for number, record in read.records(lines):
+        read.session = read.session or text_of(record.get("sessionId"))
+        read.cwd = read.cwd or text_of(record.get("cwd"))
+        read.parent = read.parent or _forked_from(record)
+        uuid, above = text_of(record.get("uuid")) or "", places.get(text_of(record.get("parentUuid")) or "")
+        found = messages_of(record)
+        thread, prompt = (above.thread, above.prompt) if above is not None else (main, main.prompt)
+        before = above.message if above is not None else main.last
+        if any(message.role == "user" for message in found) and not record.get("isSidechain"):
+            if above is not None and prompt != thread.prompt:  # something else was asked after that before
+                thread = _branch(thread, uuid, before, known)
+                read.others.append(thread.read)
+            prompt = thread.prompt = uuid
+        thread.read.add(number, found)
+        last = (found[-1].id, found[-1].role) if found else before
+        thread.last = last if found else thread.last
+        if uuid:
+            places[uuid] = _Place(thread, prompt, last)
+    return read
+
+
+def _branch(thread: _Thread, uuid: str, after: tuple[str, str] | None, known: int) -> _Thread:
+    whole = thread.read
+    name = f"{whole.session or 'session'}.{uuid[:8] or 'branch'}"
+    return _Thread(Transcript(session=name, parent=whole.session, after=after, cwd=whole.cwd, known=known))
+
+
+def _forked_from(record: dict[str, Any]) -> str | None:
+    origin = record.get("forkedFrom")
+    return text_of(origin.get("sessionId")) if isinstance(origin, dict) else None
+
+
+def _claude_messages(record: dict[str, Any]) -> list[Message]:
+    body = record.get("message")
+    if record.get("type") not in ("user", "assistant") or record.get("isMeta") or not isinstance(body, dict):
+        return []
+    role: MessageRole = "summary" if record.get("isCompactSummary") else record["type"]
+    # What a sidechain is asked, another agent wrote.
+    most: Trust = "agent" if record.get("isSidechain") else "user"
+    uuid, at = text_of(record.get("uuid")) or "", moment_of(record.get("timestamp"))
+    return at_most(most, blocks(uuid, role, body.get("content"), at))
+
+
+def _qwen_messages(record: dict[str, Any]) -> list[Message]:
+    body, kind = record.get("message"), record.get("type")
+    if kind not in ("user", "assistant", "tool_result") or not isinstance(body, dict):
+        return []
+    uuid, at = text_of(record.get("uuid")) or "", moment_of(record.get("timestamp"))
+    parts = [part for part in body.get("parts") or () if isinstance(part, dict)]
+    found: list[Message] = []
+    spoken = said(uuid, kind if kind != "tool_result" else "user", _spoken(parts), at)
+    if kind != "tool_result" and spoken.content.strip():
+        found.append(spoken)
+    outcome = record.get("toolCallResult")
+    is_error = isinstance(outcome, dict) and outcome.get("status") == "error"
+    for number, part in enumerate(parts):
+        call, answer = part.get("functionCall"), part.get("functionResponse")
+        if isinstance(call, dict):
+            found.append(called(text_of(call.get("id")) or f"{uuid}_{number}", call.get("name"), call.get("args"), at))
+        elif isinstance(answer, dict):
+            id = text_of(answer.get("id")) or f"{uuid}_{number}"
+            found.append(said(id, "tool_result", flat(answer.get("response")), at, is_error=is_error))
+    is_person = record.get("provenance") in (None, "real_user")
+    return at_most("user" if is_person and not record.get("isSidechain") else "agent", found)
+
+
+def _spoken(parts: Iterable[dict[str, Any]]) -> str:
+    return "\n".join(text_of(part.get("text")) or "" for part in parts if not part.get("thought"))
