@@ -476,8 +476,9 @@ class OpenSession:
         """Take findings and summary from the whole transcript, promote, and mark the end, `at` or now."""
         with self._storage.reading() as reader:
             session, last = self._session(reader), reader.last_number(self.id)
-        if session.finished_at is not None and session.ended == last:
-            return Flushed()  # nothing was said since
+            known = summary_of(reader, self.id)
+        if session.finished_at is not None and session.ended == last:  # nothing was said since
+            return Flushed(summary=known.ref if known else None)
         taken = self._take_all(summarizer)
         n_promoted = promote(self._context, self._storage, self.id, self._stamp())
         with self._storage.writing(self._stamp()) as tx:
