@@ -101,3 +101,27 @@ def test_a_message_that_is_nothing_but_our_text_is_not_stored(memory: kept.Kept)
     kept_of_it = session.append("user", f"{text.delivered('x')}\nAlways use spaces")
     assert kept_of_it is not None
     assert kept_of_it.content == "Always use spaces"
+
+
+def test_erasing_a_global_memory_reaches_the_receipts_of_every_project(tmp_path: Path, clock: FakeClock) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        with kept.open(
+            project=tmp_path / name,
+            home=tmp_path / "home",
+            settings=kept.Settings(),
+            clock=clock,
+            confirm=lambda _: True,
+        ) as memory:
+            memory.remember(f"Project {name} uses tabs")
+            memory.remember("Prefers quixotic answers", kind="preference", tier="global")
+            assert "quixotic" in deliver.for_prompt(memory, "quixotic answers", LISTENER)
+    with kept.open(
+        project=tmp_path / "one", home=tmp_path / "home", settings=kept.Settings(), clock=clock, confirm=lambda _: True
+    ) as memory:
+        memory.erase("g1")
+    for name in ("one", "two"):
+        with kept.open(project=tmp_path / name, home=tmp_path / "home", settings=kept.Settings()) as memory:
+            assert deliver.receipts(memory, "s-1") == []
+    files = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
+    assert not [path.name for path in files if b"quixotic" in path.read_bytes()]

@@ -10,6 +10,7 @@ only this store can read (tombstones) see to it. What a person says again is new
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 
 from msgspec import Struct, field
@@ -76,6 +77,8 @@ def erase(context: Context, targets: Iterable[Erasable]) -> Receipts:
             doomed.found.clear()
             continue
         _write_mirrors(context, doomed)
+        if storage.space == GLOBAL:
+            _drop_what_was_given(context, list(doomed.memories))
         try:
             scrubbed.append(scrub(storage))
         except Busy:  # it is erased; only the cleaning has to wait
@@ -89,6 +92,16 @@ def erase(context: Context, targets: Iterable[Erasable]) -> Receipts:
     if left:
         hints.append(f"Copies in global memory stay, because nobody agreed to erase them: {', '.join(left)}.")
     return [_receipt(name, found, scrubbed, hints) for name in named]
+
+
+def _drop_what_was_given(context: Context, uids: list[str]) -> None:
+    """Remove the receipts of all projects that hold the text of a global memory: agents were given it there."""
+    for storage in context.spaces.projects():
+        with storage.bookkeeping() as notes:
+            dropped = 0 if notes is None else notes.drop_receipts(uids)
+        if dropped:
+            with suppress(Busy):  # it is removed; the next cleaning of that file overwrites it
+                scrub(storage)
 
 
 # What is meant

@@ -4,14 +4,15 @@
 Rule: reading creates nothing. A space is made, on disk and in the registry, by the first write to it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from datetime import datetime
 from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from kept.errors import NotAllowed
+from kept.errors import KeptError, NotAllowed
 from kept.model import GLOBAL
 from kept.ports import Restored, Storage
 from kept.projects import Projects
@@ -49,6 +50,11 @@ class Spaces(Protocol):
     def sessions_folder(self) -> Path | None:
         """Where the project's transcripts are mirrored; None for a portable file, which has no mirrors."""
         return None
+
+    def projects(self) -> Iterator[Storage]:
+        """The storage of every project, one after the other; each is closed when the next is asked for."""
+        if (own := self.project()) is not None:
+            yield own
 
     def settings_file(self) -> Path | None:
         """The project's settings file; None before the project exists, and for a portable file."""
@@ -176,6 +182,21 @@ class HomeSpaces(Spaces):
     def settings_file(self) -> Path | None:
         project = self._located.project
         return None if project is None else self._home.files(project.folder).settings
+
+    def projects(self) -> Iterator[Storage]:
+        yield from super().projects()
+        own = self.project()
+        for project in self._projects.list_projects():
+            if own is not None and project.space == own.space:
+                continue
+            with suppress(KeptError):  # a store that cannot be opened: `kept doctor` says why
+                database = self._home.files(project.folder).database
+                storage = open_existing(
+                    database, project.space, write_wait_s=self._settings.write_wait_s, now=self._now, daily_backups=0
+                )
+                if storage is not None:
+                    with closing(storage):
+                        yield storage
 
     def close(self) -> None:
         for storage in self._open.values():
