@@ -19,11 +19,25 @@ MODULES = sorted({entry.module for entry in catalog.COMMANDS.values()})
 MAY_IMPORT = (
     "kept.entrypoints.cli",
     "kept.entrypoints.mcp",
+    "kept.entrypoints.install",
     "kept.memory",
     "kept.projects",
     *(f"kept.{noun}" for noun in ("access", "errors", "ids", "journal", "model", "settings", "tables", "text")),
 )
-NOT_IN_THE_TOUR = {"mcp", "protocol", "tour", "config", "demote", "unpin", "show", "projects", "allow", "export"}
+NOT_IN_THE_TOUR = {
+    "mcp",
+    "protocol",
+    "install",
+    "uninstall",
+    "tour",
+    "config",
+    "demote",
+    "unpin",
+    "show",
+    "projects",
+    "allow",
+    "export",
+}
 
 
 @pytest.mark.parametrize("name", catalog.COMMANDS)

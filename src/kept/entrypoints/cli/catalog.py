@@ -84,7 +84,11 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "agents": {
             "mcp": "Serve memory to an agent over MCP, on standard input and output.",
             "protocol": "Print how an agent should use its memory, for a system prompt.",
-        }
+        },
+        "install": {
+            "install": "Put Kept into the agents on this machine.",
+            "uninstall": "Take Kept out of agents again, without a trace.",
+        },
     },
     "Set-up": {
         "setup": {

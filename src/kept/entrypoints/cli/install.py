@@ -1,0 +1,176 @@
+"""`kept install` and `kept uninstall`: Kept in the agents of this machine."""
+
+import difflib
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kept.entrypoints import install
+from kept.entrypoints.cli.frame import command
+from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
+from kept.entrypoints.cli.wording import counted
+from kept.entrypoints.install.agents import AGENTS, Scope, Where
+from kept.errors import NotFound, SettingsError
+from kept.memory.opening import open_projects
+
+TOOLS_HINT = "pip install 'kept[agents]' && kept install"
+IMPORTABLE = ("claude-code", "codex", "gemini", "qwen", "copilot", "opencode")  # `kept import` reads their transcripts
+SHOWN_LINES = 40  # of the difference of one file
+
+_agents = click.argument("agents", nargs=-1, metavar="[AGENT]...")
+_yes = click.option("--yes", is_flag=True, help="Do not ask.")
+
+
+def surroundings(invocation: Invocation, *, with_tools: bool | None = None) -> Where:
+    """This machine, as the installers see it."""
+    home = open_projects(invocation.home).home.root
+    named = invocation.home or os.environ.get("KEPT_HOME")
+    return Where(
+        user_home=Path.home(),
+        project=Path(invocation.project or Path.cwd()).absolute(),
+        plugin=home / "agents" / "claude-code",
+        environ=os.environ,
+        platform=sys.platform,
+        kept=_program("kept"),
+        hook=_program("kept-hook"),
+        variables={"KEPT_HOME": str(Path(named).expanduser().absolute())} if named else {},
+        with_tools=find_spec("mcp") is not None if with_tools is None else with_tools,
+        version=version("kept"),
+    )
+
+
+def _program(name: str) -> str:
+    """The absolute path of one of our programs: beside this Python, else on the PATH."""
+    beside = Path(sys.executable).parent / (f"{name}.exe" if sys.platform == "win32" else name)
+    found = str(beside) if beside.exists() else shutil.which(name)
+    if not found:
+        raise SettingsError(
+            f"The program {name} was not found.", hint="Install Kept again: pip install --force-reinstall kept"
+        )
+    return str(Path(found).absolute())
+
+
+def ledger(invocation: Invocation) -> install.Ledger:
+    return install.Ledger(open_projects(invocation.home).home.root)
+
+
+def _chosen(names: Sequence[str], where: Where) -> list[str]:
+    if names:
+        return [install.known(name) for name in dict.fromkeys(names)]
+    programs = {program: shutil.which(program) for agent in AGENTS.values() for program in agent.programs}
+    found = install.found(where, programs)
+    if not found:
+        raise NotFound(
+            "No agent was found on this machine.", hint=f"Name one: kept install AGENT. Known: {', '.join(AGENTS)}."
+        )
+    return found
+
+
+@command
+@_agents
+@click.option(
+    "--scope", type=click.Choice(["user", "project"]), default="user", show_default=True, help="Whose settings."
+)
+@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@_yes
+def install_command(invocation: Invocation, *, agents: tuple[str, ...], scope: Scope, dry_run: bool, yes: bool) -> None:
+    """Without a name: every agent that is found on this machine, after a yes. Files are merged, never replaced;
+    `kept uninstall` gives each back as it was. Doing it again changes nothing.
+
+    \b
+      kept install
+      kept install claude-code codex
+      kept install gemini --dry-run
+    """
+    where, book = surroundings(invocation), ledger(invocation)
+    chosen = _chosen(agents, where)
+    if not agents and not dry_run:
+        invocation.agree(f"Put Kept into {_titles(chosen)}?", yes=yes)
+    plans = {name: install.plan(name, scope, where, book) for name in chosen}
+    lines: list[Line] = []
+    documents = []
+    for name, changes in plans.items():
+        done = [one for one in changes if not one.is_nothing] if dry_run else install.apply(name, scope, changes, book)
+        documents.append({"agent": name, "changes": [_document(one) for one in done], "next": AGENTS[name].next_step})
+        lines += _told(name, done, dry_run=dry_run)
+    if not where.with_tools:
+        lines.append(f"The hooks are set up. One line adds the tools: {TOOLS_HINT}")
+    document: dict[str, Any] = {"dry_run": dry_run, "agents": documents, "tools": where.with_tools}
+    invocation.answer(document, lines)
+    if not dry_run:
+        _offer_import(invocation, chosen)
+
+
+def _titles(names: Sequence[str]) -> str:
+    titles = [AGENTS[name].title for name in names]
+    return titles[0] if len(titles) == 1 else f"{', '.join(titles[:-1])} and {titles[-1]}"
+
+
+def _told(name: str, done: Sequence[install.Change], *, dry_run: bool) -> Iterator[Line]:
+    agent = AGENTS[name]
+    if not done:
+        yield f"{agent.title}: installed already, nothing to change."
+        return
+    yield Strong(f"{agent.title}{': this would change' if dry_run else ''}")
+    for change in done:
+        verb = "write" if change.before is None else "delete" if change.after is None else "change"
+        yield f"  {verb} {change.path}"
+        if change.before is not None and change.after is not None:
+            yield from (Dim(f"    {line}") for line in _difference(change))
+    if not dry_run:
+        yield f"  {agent.next_step}"
+
+
+def _difference(change: install.Change) -> list[str]:
+    before, after = (change.before or "").splitlines(), (change.after or "").splitlines()
+    lines = list(difflib.unified_diff(before, after, lineterm="", n=1))[2:]
+    more = len(lines) - SHOWN_LINES
+    return lines[:SHOWN_LINES] + ([f"… and {counted(more, 'line')} more"] if more > 0 else [])
+
+
+def _document(change: install.Change) -> dict[str, Any]:
+    return {"path": str(change.path), "before": change.before, "after": change.after}
+
+
+def _offer_import(invocation: Invocation, names: Sequence[str]) -> None:
+    """Past sessions of this project are worth having from the first day; only a person at a terminal is told."""
+    formats = [name for name in names if name in IMPORTABLE]
+    if not formats or invocation.as_json or not invocation.can_pick():
+        return
+    listed = ", ".join(f"kept import {name}" for name in formats)
+    invocation.tell(Dim(f"To bring in the past sessions of this project: {listed}"))
+
+
+@command
+@_agents
+@click.option("--data", is_flag=True, help="Also delete all memories, of every project, after a yes.")
+@_yes
+def uninstall_command(invocation: Invocation, *, agents: tuple[str, ...], data: bool, yes: bool) -> None:
+    """Gives back every file as it was before `kept install`; from a file that changed since, only Kept's own entries
+    are removed. Memories stay, unless --data is given.
+    """
+    where, book = surroundings(invocation, with_tools=True), ledger(invocation)
+    home = open_projects(invocation.home).home.root
+    entries = book.of([install.known(name) for name in agents]) if agents else dict(book.entries)
+    if data:
+        invocation.agree(f"Delete all memories of all projects in {home}? This cannot be undone.", yes=yes)
+    done = install.remove(entries, where, book)
+    lines: list[Line] = [f"{'deleted' if change.after is None else 'restored'} {change.path}" for change in done]
+    if not entries:
+        lines.append(
+            "Kept is not installed in any agent." if not agents else f"Kept is not installed in {_titles(agents)}."
+        )
+    if data:
+        shutil.rmtree(home)
+        lines.append(f"Deleted {home}.")
+    else:
+        lines.append(f"Memories stay in {home}. `kept uninstall --data` deletes them.")
+    document = {"changes": [_document(change) for change in done], "home": str(home), "data_deleted": data}
+    invocation.answer(document, lines)

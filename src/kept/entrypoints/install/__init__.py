@@ -1,0 +1,260 @@
+"""Put Kept into the agents of this machine, and take it out again without a trace.
+
+    plan(agent, scope, where)  →  changes, each a file with its text before and after  →  write
+
+The ledger, one JSON file in the home of Kept, remembers for each file the bytes it had before us and a digest of what
+we wrote. If a file is still as we left it, uninstalling puts back those bytes; if somebody changed it since, only our
+own entries are cut out of it. Nothing is written before every file of an agent could be read and changed.
+
+Rule: `edits` say what belongs into a file, `agents` which file; only this module touches the disk.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from kept.entrypoints.install.agents import AGENTS, Scope, Where
+from kept.entrypoints.install.edits import Edit
+from kept.errors import InvalidInput, KeptError, NotFound
+
+LEDGER = "installed.json"
+MOST_BYTES = 8_000_000  # of a configuration file
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """A file that we changed: what it held before (None: there was none), and a digest of what we wrote."""
+
+    agent: str
+    scope: Scope
+    base: str | None
+    written: str
+    folders: tuple[str, ...] = ()  # that we made for it
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """A file before and after. None: it does not exist."""
+
+    path: Path
+    before: str | None
+    after: str | None
+    base: str | None = None  # what uninstalling gives back
+
+    @property
+    def is_nothing(self) -> bool:
+        return self.before == self.after
+
+
+class Ledger:
+    """What was installed where. Kept in the home, written before and after each file."""
+
+    def __init__(self, home: Path) -> None:
+        self._file = home / LEDGER
+        self.entries: dict[str, Entry] = {}
+        text = _read(self._file)
+        if text is not None:
+            try:
+                self.entries = msgspec.json.decode(text, type=dict[str, Entry])
+            except msgspec.MsgspecError as error:
+                raise InvalidInput(
+                    f"{self._file} cannot be read: {error}.", hint="It says what `kept install` changed. Restore it."
+                ) from None
+
+    def of(self, agents: Iterable[str]) -> dict[str, Entry]:
+        wanted = set(agents)
+        return {path: entry for path, entry in self.entries.items() if entry.agent in wanted}
+
+    def save(self) -> None:
+        if self.entries:
+            _write(self._file, msgspec.json.format(msgspec.json.encode(self.entries), indent=1).decode() + "\n")
+        else:
+            self._file.unlink(missing_ok=True)
+
+
+def found(where: Where, programs: Mapping[str, str | None]) -> list[str]:
+    """The agents that are on this machine: their program is on the PATH, or their folder is there."""
+    return [
+        name
+        for name, agent in AGENTS.items()
+        if any(programs.get(program) for program in agent.programs) or agent.folder(where).is_dir()
+    ]
+
+
+def known(name: str) -> str:
+    """The name, if it is an agent's. Raises NotFound with the nearest ones."""
+    if name in AGENTS:
+        return name
+    raise NotFound(f"Unknown agent '{name}'.", hint=f"Choose one of: {', '.join(AGENTS)}.")
+
+
+def plan(name: str, scope: Scope, where: Where, ledger: Ledger) -> list[Change]:
+    """The changes that put Kept into an agent. Raises InvalidInput if a file of it cannot be changed."""
+    agent = AGENTS[known(name)]
+    if scope not in agent.scopes:
+        raise InvalidInput(f"{agent.title} has no settings by project.", hint="Leave out --scope project.")
+    changes = []
+    for path, edits in agent.files(where, scope).items():
+        if not edits:
+            continue
+        entry = ledger.entries.get(str(path))
+        before = _text_of(path, agent.title)
+        base = before if entry is None else _base(before, entry, edits, path, agent.title)
+        after = base
+        for edit in edits:
+            after = _applied(edit, after, path, agent.title)
+        changes.append(Change(path=path, before=before, after=after or None, base=base))
+    return changes
+
+
+def plan_removal(path: str, entry: Entry, where: Where) -> Change:
+    """The change that takes Kept out of a file again."""
+    file = Path(path)
+    agent = AGENTS.get(entry.agent)
+    edits = agent.files(where, entry.scope).get(file, []) if agent else []
+    before = _text_of(file, agent.title if agent else entry.agent)
+    after = _base(before, entry, edits, file, agent.title if agent else entry.agent)
+    return Change(path=file, before=before, after=after)
+
+
+def apply(name: str, scope: Scope, changes: Iterable[Change], ledger: Ledger) -> list[Change]:
+    """Write the changes and remember what was there. Returns those that were needed."""
+    changes = list(changes)
+    for change in changes:
+        _check_writable(change)
+    done = []
+    for change in changes:
+        path, entry = str(change.path), ledger.entries.get(str(change.path))
+        written = _digest(change.after)
+        if change.is_nothing and entry is not None and entry.written == written:
+            continue
+        folders = tuple(map(str, _missing_folders(change.path))) or (entry.folders if entry else ())
+        ledger.entries[path] = Entry(agent=name, scope=scope, base=change.base, written=written, folders=folders)
+        ledger.save()
+        if not change.is_nothing:
+            _put(change)
+            done.append(change)
+    return done
+
+
+def remove(entries: Mapping[str, Entry], where: Where, ledger: Ledger) -> list[Change]:
+    """Take Kept out of these files. Returns the changes; the ledger forgets each file once it is done."""
+    changes = [(path, entry, plan_removal(path, entry, where)) for path, entry in entries.items()]
+    for path, _, change in changes:
+        if not change.is_nothing:
+            _put(change)
+        del ledger.entries[path]
+        ledger.save()
+    folders = {Path(folder) for _, entry, _ in changes for folder in entry.folders}
+    for folder in sorted(folders, key=lambda folder: -len(folder.parts)):
+        _remove_if_empty(folder)
+    return [change for _, _, change in changes if not change.is_nothing]
+
+
+def _base(before: str | None, entry: Entry, edits: Iterable[Edit], path: Path, title: str) -> str | None:
+    """The text without us: as it was, if nobody changed it since; else what is left after cutting out our entries."""
+    if before is None or _digest(before) == entry.written:
+        return entry.base if before is not None else None
+    text = before
+    for edit in edits:
+        text = _stripped(edit, text, entry.base or "", path, title)
+    return text if text.strip() or entry.base is not None else None
+
+
+def _applied(edit: Edit, text: str | None, path: Path, title: str) -> str:
+    try:
+        return edit.apply(text or "")
+    except InvalidInput as error:
+        raise _cannot_change(path, title, error) from None
+
+
+def _stripped(edit: Edit, text: str, base: str, path: Path, title: str) -> str:
+    try:
+        return edit.strip(text, base)
+    except InvalidInput as error:
+        raise _cannot_change(path, title, error) from None
+
+
+def _cannot_change(path: Path, title: str, error: KeptError) -> InvalidInput:
+    return InvalidInput(
+        f"{path} of {title} was not changed. {error.message}", hint="Correct the file, then run the command again."
+    )
+
+
+# ---- files ----
+
+
+def _text_of(path: Path, title: str) -> str | None:
+    text = _read(path)
+    if text is not None and "\x00" in text:
+        raise InvalidInput(f"{path} of {title} is not a text file. Nothing was changed.")
+    return text
+
+
+def _read(path: Path) -> str | None:
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}. Nothing was changed.") from None
+    if len(raw) > MOST_BYTES:
+        raise InvalidInput(f"{path} has more than {MOST_BYTES:,} bytes. Nothing was changed.")
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def _put(change: Change) -> None:
+    if change.after is None:
+        change.path.unlink(missing_ok=True)
+    else:
+        _write(change.path, change.after)
+
+
+def _write(path: Path, text: str) -> None:
+    """Replace a file at once; a link stays a link, and the permissions stay as they are."""
+    target = path.resolve()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
+        fresh = target.with_name(f".{target.name}.{os.getpid()}.kept")
+        fresh.write_bytes(text.encode("utf-8", "surrogateescape"))
+        fresh.chmod(mode)
+        fresh.replace(target)
+    except OSError as error:
+        raise InvalidInput(
+            f"{path} cannot be written: {error.strerror}.", hint="Change its permissions, then run the command again."
+        ) from None
+
+
+def _check_writable(change: Change) -> None:
+    if change.is_nothing:
+        return
+    target = change.path.resolve()
+    folder = next(parent for parent in target.parents if parent.exists())
+    if target.exists() and not target.is_file():
+        raise InvalidInput(f"{change.path} is not a regular file. Nothing was changed.")
+    for place in (target, folder) if target.exists() else (folder,):
+        if not place.stat().st_mode & 0o222 or not os.access(place, os.W_OK):
+            raise InvalidInput(
+                f"{place} is read-only. Nothing was changed.",
+                hint="Change its permissions, then run the command again.",
+            )
+
+
+def _missing_folders(path: Path) -> list[Path]:
+    """The folders that will be made for a file, innermost first."""
+    return [folder for folder in path.parents if not folder.exists()]
+
+
+def _remove_if_empty(folder: Path) -> None:
+    try:
+        folder.rmdir()
+    except OSError:
+        return  # somebody else uses it now
+
+
+def _digest(text: str | None) -> str:
+    return "" if text is None else sha256(text.encode("utf-8", "surrogateescape")).hexdigest()

@@ -1,0 +1,368 @@
+"""Which agents there are, how to tell that one is on this machine, and what each needs in which file.
+
+A table of facts about other programs: their places, the names of their events, the shapes of their entries. Every entry
+of ours is called `kept`, holds absolute paths (agents start with a bare PATH), and runs `kept mcp` or `kept-hook`.
+
+Rule: this module only describes. `kept.entrypoints.install` reads and writes files.
+"""
+
+import json
+import shlex
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from kept.entrypoints.install.edits import Block, Edit, Item, Member, Needed, Table, Trace, Whole
+
+Scope = Literal["user", "project"]
+NAME = "kept"
+
+
+class Where(Struct, frozen=True, kw_only=True):
+    """The surroundings of an installation. Everything that depends on the machine is in here, so tests can say it."""
+
+    user_home: Path
+    project: Path
+    plugin: Path  # our own folder for what agents load from us
+    environ: Mapping[str, str]
+    platform: str  # as sys.platform
+    kept: str  # absolute paths of the two programs
+    hook: str
+    variables: Mapping[str, str] = {}  # that both programs need: a home that is not the usual one
+    with_tools: bool = True  # whether the MCP server can run
+    version: str = "0"
+
+    def config(self, name: str) -> Path:
+        """The folder of an application's settings on this system."""
+        if self.platform == "win32":
+            return Path(self.environ.get("APPDATA") or self.user_home / "AppData" / "Roaming") / name
+        if self.platform == "darwin":
+            return self.user_home / "Library" / "Application Support" / name
+        return self.xdg / name
+
+    @property
+    def xdg(self) -> Path:
+        return Path(self.environ.get("XDG_CONFIG_HOME") or self.user_home / ".config")
+
+    def set_by(self, variable: str, default: str) -> Path:
+        """A folder that a variable may name."""
+        return Path(self.environ[variable]) if self.environ.get(variable) else self.user_home / default
+
+    def command(self, agent: str, event: str) -> str:
+        """The hook as one line for a shell."""
+        words = [self.hook, agent, event]
+        if self.platform == "win32":
+            return " ".join(f'"{word}"' if " " in word else word for word in words)
+        named = [f"{name}={value}" for name, value in self.variables.items()]
+        return shlex.join(["/usr/bin/env", *named, *words] if named else words)
+
+    def server(self, agent: str, **more: Any) -> dict[str, Any]:
+        """The MCP server in the shape that most agents share."""
+        entry: dict[str, Any] = {"command": self.kept, "args": ["mcp", "--agent", agent]}
+        if self.variables:
+            entry["env"] = dict(self.variables)
+        return entry | more
+
+
+Files = dict[Path, list[Edit]]
+
+
+class Agent(Struct, frozen=True, kw_only=True):
+    """An agent: its files by scope, the signs that it is here, and the next step for a person."""
+
+    title: str
+    programs: tuple[str, ...]
+    folder: Callable[[Where], Path]  # exists once the agent has been used
+    files: Callable[[Where, Scope], Files]
+    scopes: tuple[Scope, ...] = ("user", "project")
+    events: tuple[str, ...] = ()  # that run our hook
+    next_step: str = "Start a new session."
+
+
+# ---- hooks in the shape that most agents share ----
+
+CLAUDE_EVENTS = (
+    "SessionStart",
+    "UserPromptSubmit",
+    "PostToolUseFailure",
+    "Stop",
+    "PreCompact",
+    "PostCompact",
+    "SessionEnd",
+)
+CODEX_EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "PostCompact", "SessionEnd")
+GEMINI_EVENTS = ("SessionStart", "BeforeAgent", "AfterAgent", "AfterTool", "PreCompress", "SessionEnd")
+COPILOT_EVENTS = ("sessionStart", "userPromptSubmitted", "postToolUseFailure", "agentStop", "preCompact", "sessionEnd")
+CURSOR_EVENTS = ("sessionStart", "beforeSubmitPrompt", "stop", "preCompact")
+GOOSE_EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")
+OPENHANDS_EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")
+SECONDS = 10  # a hook takes 0.3 at most; the rest is for a machine under load
+SESSION_END_SECONDS = 3
+
+
+def _group(where: Where, agent: str, event: str, factor: int = 1) -> dict[str, Any]:
+    seconds = SESSION_END_SECONDS if event == "SessionEnd" else SECONDS
+    return {"hooks": [{"type": "command", "command": where.command(agent, event), "timeout": seconds * factor}]}
+
+
+def _hooks(where: Where, agent: str, events: tuple[str, ...], factor: int = 1) -> list[Edit]:
+    return [Item(("hooks", event), _group(where, agent, event, factor)) for event in events]
+
+
+def _tools(where: Where, path: tuple[str, ...], entry: Mapping[str, Any]) -> list[Edit]:
+    return [Member(path, dict(entry))] if where.with_tools else []
+
+
+# ---- the agents ----
+
+
+def _claude_code(where: Where, scope: Scope) -> Files:
+    folder = where.set_by("CLAUDE_CONFIG_DIR", ".claude")
+    settings = folder / "settings.json" if scope == "user" else where.project / ".claude" / "settings.local.json"
+    market = {"source": {"source": "directory", "path": str(where.plugin)}}
+    enabled: list[Edit] = [
+        Member(("extraKnownMarketplaces", NAME), market),
+        Member(("enabledPlugins", f"{NAME}@{NAME}"), True),
+    ]
+    files: Files = {where.plugin / path: [Whole(content)] for path, content in plugin_files(where).items()}
+    files[settings] = enabled
+    files[folder / "plugins" / "known_marketplaces.json"] = [Trace((NAME,))]
+    files[folder / "plugins" / "installed_plugins.json"] = [Trace(("plugins", f"{NAME}@{NAME}"))]
+    return files
+
+
+def plugin_files(where: Where) -> dict[str, str]:
+    """The plugin folder of Claude Code: hooks, tools, slash commands, a skill, and its own marketplace."""
+    from kept.entrypoints.install.plugin import COMMANDS, SKILL
+
+    description = "Long-term memory for this project, shared by all agents on this machine."
+    about = {"name": NAME, "version": where.version, "description": description}
+    market = {
+        "name": NAME,
+        "owner": {"name": "Kept"},
+        "plugins": [{"name": NAME, "source": "./", "description": description}],
+    }
+    hooks = {event: [_group(where, "claude-code", event)] for event in CLAUDE_EVENTS}
+    files: dict[str, Any] = {
+        ".claude-plugin/plugin.json": about,
+        ".claude-plugin/marketplace.json": market,
+        "hooks/hooks.json": {"hooks": hooks},
+    }
+    if where.with_tools:
+        files[".mcp.json"] = {"mcpServers": {NAME: where.server("claude-code", alwaysLoad=True)}}
+    written = {path: json.dumps(content, indent=2, ensure_ascii=False) + "\n" for path, content in files.items()}
+    written |= {
+        f"commands/{name}.md": text.replace("{kept}", shlex.quote(where.kept)) for name, text in COMMANDS.items()
+    }
+    return written | {"skills/kept-memory/SKILL.md": SKILL}
+
+
+def _codex(where: Where, scope: Scope) -> Files:
+    folder = where.set_by("CODEX_HOME", ".codex") if scope == "user" else where.project / ".codex"
+    server = where.server("codex", default_tools_approval_mode="approve")
+    tools: list[Edit] = [Table(("mcp_servers", NAME), server)] if where.with_tools else []
+    return {folder / "config.toml": tools, folder / "hooks.json": _hooks(where, "codex", CODEX_EVENTS)}
+
+
+def _gemini(where: Where, scope: Scope) -> Files:
+    root = where.user_home if scope == "user" else where.project
+    tools = _tools(where, ("mcpServers", NAME), where.server("gemini", trust=True))
+    return {root / ".gemini" / "settings.json": [*tools, *_hooks(where, "gemini", GEMINI_EVENTS, 1000)]}
+
+
+def _qwen(where: Where, scope: Scope) -> Files:
+    root = where.user_home if scope == "user" else where.project
+    tools = _tools(where, ("mcpServers", NAME), where.server("qwen", trust=True))
+    return {root / ".qwen" / "settings.json": [*tools, *_hooks(where, "qwen", CLAUDE_EVENTS, 1000)]}
+
+
+def _copilot(where: Where, scope: Scope) -> Files:
+    folder = where.set_by("COPILOT_HOME", ".copilot")
+    hooks = {
+        event: [{"type": "command", "bash": where.command("copilot", event), "timeoutSec": SECONDS}]
+        for event in COPILOT_EVENTS
+    }
+    own = json.dumps({"version": 1, "hooks": hooks}, indent=2) + "\n"
+    tools = _tools(where, ("mcpServers", NAME), {"type": "local", "tools": ["*"], **where.server("copilot")})
+    return {folder / "hooks" / "kept.json": [Whole(own)], folder / "mcp-config.json": tools}
+
+
+def _opencode(where: Where, scope: Scope) -> Files:
+    from kept.entrypoints.install.plugin import OPENCODE
+
+    folder = where.xdg / "opencode" if scope == "user" else where.project
+    plugins = folder / "plugins" if scope == "user" else folder / ".opencode" / "plugins"
+    commented = folder / "opencode.jsonc"
+    server = {"type": "local", "command": [where.kept, "mcp", "--agent", "opencode"], "enabled": True}
+    if where.variables:
+        server["environment"] = dict(where.variables)
+    program = json.dumps(where.hook)
+    variables = json.dumps(dict(where.variables))
+    return {
+        commented if commented.exists() else folder / "opencode.json": _tools(where, ("mcp", NAME), server),
+        plugins / "kept.js": [Whole(OPENCODE.replace('"{hook}"', program).replace('"{variables}"', variables))],
+    }
+
+
+def _cursor(where: Where, scope: Scope) -> Files:
+    root = (where.user_home if scope == "user" else where.project) / ".cursor"
+    hooks: list[Edit] = [Item(("hooks", event), {"command": where.command("cursor", event)}) for event in CURSOR_EVENTS]
+    return {
+        root / "mcp.json": _tools(where, ("mcpServers", NAME), where.server("cursor")),
+        root / "hooks.json": [*hooks, Needed(("version",), 1)],
+    }
+
+
+def _vscode(where: Where, scope: Scope) -> Files:
+    file = where.config("Code") / "User" / "mcp.json" if scope == "user" else where.project / ".vscode" / "mcp.json"
+    return {file: _tools(where, ("servers", NAME), {"type": "stdio", **where.server("vscode")})}
+
+
+def _claude_desktop(where: Where, scope: Scope) -> Files:
+    file = where.config("Claude") / "claude_desktop_config.json"
+    return {file: _tools(where, ("mcpServers", NAME), where.server("claude-desktop"))}
+
+
+def _goose(where: Where, scope: Scope) -> Files:
+    plugin = where.user_home / ".agents" / "plugins" / NAME
+    hooks = {"hooks": {event: [_group(where, "goose", event)] for event in GOOSE_EVENTS}}
+    about = {"name": NAME, "version": where.version}
+    files: Files = {
+        plugin / "plugin.json": [Whole(json.dumps(about, indent=2) + "\n")],
+        plugin / "hooks" / "hooks.json": [Whole(json.dumps(hooks, indent=2) + "\n")],
+    }
+    if where.with_tools:
+        lines = (
+            f"{NAME}:",
+            "  enabled: true",
+            "  type: stdio",
+            f"  name: {NAME}",
+            f"  cmd: {json.dumps(where.kept)}",
+            "  args: [mcp, --agent, goose]",
+            f"  envs: {json.dumps(dict(where.variables))}",
+            "  timeout: 60",
+        )
+        files[_goose_config(where) / "config.yaml"] = [Block("extensions", lines)]
+    return files
+
+
+def _goose_config(where: Where) -> Path:
+    if where.platform == "win32":
+        return where.config("Block") / "goose" / "config"
+    return where.xdg / "goose"
+
+
+def _openhands(where: Where, scope: Scope) -> Files:
+    folder = where.user_home / ".openhands"
+    return {
+        folder / "mcp.json": _tools(where, ("mcpServers", NAME), where.server("openhands")),
+        folder / "hooks.json": _hooks(where, "openhands", OPENHANDS_EVENTS),
+    }
+
+
+def _continue(where: Where, scope: Scope) -> Files:
+    lines = (
+        f"- name: {NAME}",
+        f"  command: {json.dumps(where.kept)}",
+        "  args: [mcp, --agent, continue]",
+        *([f"  env: {json.dumps(dict(where.variables))}"] if where.variables else []),
+    )
+    head = ("name: Local", "version: 1.0.0", "schema: v1")
+    tools: list[Edit] = [Block("mcpServers", lines, head)] if where.with_tools else []
+    return {where.user_home / ".continue" / "config.yaml": tools}
+
+
+AGENTS: Mapping[str, Agent] = {
+    "claude-code": Agent(
+        title="Claude Code",
+        programs=("claude",),
+        folder=lambda where: where.set_by("CLAUDE_CONFIG_DIR", ".claude"),
+        files=_claude_code,
+        events=CLAUDE_EVENTS,
+    ),
+    "codex": Agent(
+        title="Codex",
+        programs=("codex",),
+        folder=lambda where: where.set_by("CODEX_HOME", ".codex"),
+        files=_codex,
+        events=CODEX_EVENTS,
+        next_step="Codex runs hooks only once you trust them: start `codex`, type /hooks and trust those of kept-hook.",
+    ),
+    "gemini": Agent(
+        title="Gemini CLI",
+        programs=("gemini",),
+        folder=lambda where: where.user_home / ".gemini",
+        files=_gemini,
+        events=GEMINI_EVENTS,
+        next_step="Start a new session in a folder that you trust; Gemini CLI ignores hooks and tools in others.",
+    ),
+    "qwen": Agent(
+        title="Qwen Code",
+        programs=("qwen",),
+        folder=lambda where: where.user_home / ".qwen",
+        files=_qwen,
+        events=CLAUDE_EVENTS,
+    ),
+    "copilot": Agent(
+        title="Copilot CLI",
+        programs=("copilot",),
+        folder=lambda where: where.set_by("COPILOT_HOME", ".copilot"),
+        files=_copilot,
+        scopes=("user",),
+        events=COPILOT_EVENTS,
+    ),
+    "opencode": Agent(
+        title="OpenCode",
+        programs=("opencode",),
+        folder=lambda where: where.xdg / "opencode",
+        files=_opencode,
+    ),
+    "cursor": Agent(
+        title="Cursor",
+        programs=("cursor", "cursor-agent"),
+        folder=lambda where: where.user_home / ".cursor",
+        files=_cursor,
+        events=CURSOR_EVENTS,
+        next_step="Restart Cursor.",
+    ),
+    "vscode": Agent(
+        title="VS Code",
+        programs=("code",),
+        folder=lambda where: where.config("Code"),
+        files=_vscode,
+        next_step="Open the chat in agent mode and start the server kept when VS Code asks.",
+    ),
+    "claude-desktop": Agent(
+        title="Claude Desktop",
+        programs=(),
+        folder=lambda where: where.config("Claude"),
+        files=_claude_desktop,
+        scopes=("user",),
+        next_step="Quit Claude Desktop completely and start it again.",
+    ),
+    "goose": Agent(
+        title="goose",
+        programs=("goose",),
+        folder=_goose_config,
+        files=_goose,
+        scopes=("user",),
+        events=GOOSE_EVENTS,
+    ),
+    "openhands": Agent(
+        title="OpenHands",
+        programs=("openhands",),
+        folder=lambda where: where.user_home / ".openhands",
+        files=_openhands,
+        scopes=("user",),
+        events=OPENHANDS_EVENTS,
+    ),
+    "continue": Agent(
+        title="Continue",
+        programs=("cn",),
+        folder=lambda where: where.user_home / ".continue",
+        files=_continue,
+        scopes=("user",),
+    ),
+}

@@ -1,0 +1,197 @@
+"""What can be put into a configuration file, and taken out of it again: a member, an item of a list, a table, a block.
+
+Each edit is a value with two pure functions, `apply` and `strip`, from a text to a text. A file that does not exist is
+the empty text. Rule: `strip` removes what is ours and nothing else, also from a file that changed since; `base` is what
+the file held before us.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from kept.entrypoints.install import jsonc
+from kept.errors import InvalidInput
+
+MARK = "kept-hook"  # every command of ours holds it
+
+
+class Edit(Protocol):
+    """One change of a text."""
+
+    def apply(self, text: str) -> str: ...
+
+    def strip(self, text: str, base: str) -> str: ...
+
+
+class Member(Struct, frozen=True):
+    """A member of a JSON object: `mcpServers.kept`."""
+
+    path: jsonc.Path
+    value: Any
+
+    def apply(self, text: str) -> str:
+        return jsonc.with_member(text or "{}\n", self.path, self.value)
+
+    def strip(self, text: str, base: str) -> str:
+        return _emptied(jsonc.without_member(text, self.path), self.path[:-1], base) if text.strip() else text
+
+
+class Item(Struct, frozen=True):
+    """An item of a JSON list that runs our hook: `hooks.Stop`."""
+
+    path: jsonc.Path
+    value: Any
+
+    def apply(self, text: str) -> str:
+        return jsonc.with_item(text or "{}\n", self.path, self.value)
+
+    def strip(self, text: str, base: str) -> str:
+        if not text.strip():
+            return text
+        text = jsonc.without_items(text, self.path, lambda value: MARK in json.dumps(value))
+        return _emptied(text, self.path, base)
+
+
+class Needed(Struct, frozen=True):
+    """A member that the file must have beside our entries, whoever wrote it: `version`. It goes when it is alone."""
+
+    path: jsonc.Path
+    value: Any
+
+    def apply(self, text: str) -> str:
+        text = text or "{}\n"
+        return text if jsonc.value_at(text, self.path) is not None else jsonc.with_member(text, self.path, self.value)
+
+    def strip(self, text: str, base: str) -> str:
+        alone = text.strip() and jsonc.value_at(text, ()) == {self.path[0]: self.value}
+        return "" if alone else text
+
+
+class Trace(Struct, frozen=True):
+    """A member that the agent itself wrote because of us: never added, only removed."""
+
+    path: jsonc.Path
+
+    def apply(self, text: str) -> str:
+        return text
+
+    def strip(self, text: str, base: str) -> str:
+        return jsonc.without_member(text, self.path) if text.strip() else text
+
+
+class Table(Struct, frozen=True):
+    """A table of a TOML file: `[mcp_servers.kept]`. Others' comments and order stay."""
+
+    path: tuple[str, ...]
+    value: Mapping[str, Any]
+
+    def apply(self, text: str) -> str:
+        document = _toml(text)
+        table = document
+        for key in self.path[:-1]:
+            table = table.setdefault(key, _toml_table())
+            if not isinstance(table, dict):
+                raise InvalidInput(f"`{key}` is not a table, so nothing can be added to it.")
+        if table.get(self.path[-1]) == dict(self.value):
+            return text
+        inner = _toml_table()
+        inner.update(self.value)
+        table[self.path[-1]] = inner
+        return _toml_text(document, text)
+
+    def strip(self, text: str, base: str) -> str:
+        document = _toml(text)
+        tables: list[Any] = [document]
+        for key in self.path[:-1]:
+            if not isinstance(tables[-1].get(key), dict):
+                return text
+            tables.append(tables[-1][key])
+        if self.path[-1] not in tables[-1]:
+            return text
+        for key, table in zip(reversed(self.path), reversed(tables), strict=True):
+            del table[key]
+            if table:
+                break
+        return _toml_text(document, text)
+
+
+class Block(Struct, frozen=True):
+    """Lines below a top-level key of a YAML file, between two marks. No line of others is parsed or moved."""
+
+    key: str
+    lines: tuple[str, ...]
+    head: tuple[str, ...] = ()  # of a file that is new
+
+    BEGIN = "# kept: begin"
+    END = "# kept: end"
+
+    def apply(self, text: str) -> str:
+        text = self.strip(text, text)
+        end = "\r\n" if "\r\n" in text else "\n"
+        heading = re.search(rf"^{re.escape(self.key)}:[ \t]*(#[^\n]*)?\r?$", text, re.MULTILINE)
+        if heading:
+            after = re.compile(r"\n([ \t]*)(?=[^\s#])").search(text, heading.end())
+            margin = after.group(1) if after and (after.group(1) or text.startswith("- ", after.end())) else "  "
+            added = "".join(f"{end}{margin}{line}" for line in (self.BEGIN, *self.lines, self.END))
+            place = heading.end() - text[heading.start() : heading.end()].endswith("\r")
+            return text[:place] + added + text[place:]
+        if re.search(rf"^{re.escape(self.key)}[ \t]*:", text, re.MULTILINE):
+            raise InvalidInput(f"`{self.key}` is written on one line, so nothing can be added to it.")
+        head = self.head if not text.strip() else ()
+        block = (self.BEGIN, *head, f"{self.key}:", *(f"  {line}" for line in self.lines), self.END)
+        gap = "" if not text or text.endswith("\n") else end
+        return text + gap + end.join(block) + end
+
+    def strip(self, text: str, base: str) -> str:
+        begin, end = re.escape(self.BEGIN), re.escape(self.END)
+        return re.sub(rf"^[ \t]*{begin}\r?\n(?:.*\r?\n)*?[ \t]*{end}(?:\r?\n|\Z)", "", text, flags=re.MULTILINE)
+
+
+class Whole(Struct, frozen=True):
+    """A file of our own."""
+
+    content: str
+
+    def apply(self, text: str) -> str:
+        return self.content
+
+    def strip(self, text: str, base: str) -> str:
+        return ""
+
+
+def _emptied(text: str, path: jsonc.Path, base: str) -> str:
+    """The text without the objects and lists on the path that have become empty and were not there before us."""
+    while path and jsonc.value_at(text, path) in ({}, []) and not _has(base, path):
+        text = jsonc.without_member(text, path)
+        path = path[:-1]
+    return "" if text.strip() == "{}" and not base.strip() else text
+
+
+def _has(base: str, path: jsonc.Path) -> bool:
+    return bool(base.strip()) and jsonc.value_at(base, path) is not None
+
+
+def _toml(text: str) -> Any:
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        return tomlkit.parse(text)
+    except TOMLKitError as error:
+        raise InvalidInput(f"The file is not valid TOML: {error}.") from None
+
+
+def _toml_table() -> Any:
+    import tomlkit
+
+    return tomlkit.table()
+
+
+def _toml_text(document: Any, before: str) -> str:
+    import tomlkit
+
+    text = tomlkit.dumps(document)
+    return text if "\r\n" not in before else re.sub(r"\r?\n", "\r\n", text)
