@@ -10,6 +10,7 @@ import pytest
 
 from kept import errors
 from kept.entrypoints import install
+from kept.entrypoints.install import codex
 from kept.entrypoints.install.agents import AGENTS, Where, plugin_files
 from kept.entrypoints.install.jsonc import value_at
 
@@ -266,3 +267,39 @@ def test_an_unknown_agent_is_an_error_that_lists_the_known_ones() -> None:
     with pytest.raises(errors.NotFound, match="Unknown agent 'emacs'") as raised:
         install.known("emacs")
     assert "claude-code" in raised.value.hint
+
+
+def test_trust_of_codex_survives_a_second_installation_and_leaves_with_us(
+    where: Where, book: install.Ledger, tmp_path: Path
+) -> None:
+    config = where.user_home / ".codex" / "config.toml"
+    config.parent.mkdir()
+    config.write_text(FOREIGN_TOML)
+    before = tree(tmp_path / "home")
+    put("codex", where, book)
+    tables = codex.trusted([codex.CodexHook("/x/hooks.json:stop:0:0", "sha256:1", False)])
+    install.add_tables("codex", "user", config, tables, book)
+    put("codex", where, book)
+    assert tomllib.loads(config.read_text())["hooks"]["state"]["/x/hooks.json:stop:0:0"]["trusted_hash"] == "sha256:1"
+    edited(config, "first")
+    take("codex", where, book)
+    assert config.read_text() == FOREIGN_TOML.replace("# my", "# first\n# my", 1)
+    config.write_text(FOREIGN_TOML)
+    assert tree(tmp_path / "home") == before
+
+
+def test_codex_is_asked_for_the_hashes_of_its_hooks(tmp_path: Path) -> None:
+    listed = [
+        {"key": "k:stop:0:0", "currentHash": "sha256:1", "command": "/x/kept-hook codex Stop"},
+        {"key": "k:stop:1:0", "currentHash": "sha256:2", "command": "mine.sh"},
+        {"key": "k:end:0:0", "currentHash": "sha256:3", "command": "/x/kept-hook codex End", "trustStatus": "trusted"},
+    ]
+    program = tmp_path / "codex"
+    answers = [{"id": 1, "result": {}}, {"method": "note"}, {"id": 2, "result": {"data": [{"hooks": listed}]}}]
+    said = "".join(f"echo '{json.dumps(answer)}'\n" for answer in answers)
+    program.write_text(f"#!/bin/sh\n{said}exec sleep 60\n")
+    program.chmod(0o755)
+    hooks = codex.our_hooks(str(program), tmp_path, {"PATH": "/usr/bin:/bin"})
+    assert hooks == [codex.CodexHook("k:stop:0:0", "sha256:1", False), codex.CodexHook("k:end:0:0", "sha256:3", True)]
+    assert [table.path[-1] for table in codex.trusted(hooks)] == ["k:stop:0:0"]
+    assert codex.our_hooks(str(tmp_path / "none"), tmp_path, {}) is None

@@ -100,12 +100,35 @@ def install_command(invocation: Invocation, *, agents: tuple[str, ...], scope: S
         done = [one for one in changes if not one.is_nothing] if dry_run else install.apply(name, scope, changes, book)
         documents.append({"agent": name, "changes": [_document(one) for one in done], "next": AGENTS[name].next_step})
         lines += _told(name, done, dry_run=dry_run)
+    if "codex" in plans and not dry_run:
+        lines += _trust_codex(invocation, where, scope, book, yes=yes)
     if not where.with_tools:
         lines.append(f"The hooks are set up. One line adds the tools: {TOOLS_HINT}")
     document: dict[str, Any] = {"dry_run": dry_run, "agents": documents, "tools": where.with_tools}
     invocation.answer(document, lines)
     if not dry_run:
         _offer_import(invocation, chosen)
+
+
+def _trust_codex(
+    invocation: Invocation, where: Where, scope: Scope, book: install.Ledger, *, yes: bool
+) -> Iterator[Line]:
+    """Offer to trust our hooks in Codex, which otherwise skips them without a word."""
+    from kept.entrypoints.install import codex
+
+    program = shutil.which("codex")
+    hooks = codex.our_hooks(program, where.project, os.environ) if program else None
+    tables = codex.trusted(hooks or [])
+    if hooks and not tables:
+        yield "  Codex trusts the hooks already."
+    elif tables and (yes or invocation.can_pick()):
+        question = f"Codex runs hooks only once they are trusted. Trust the {len(tables)} hooks of Kept now?"
+        if not yes and invocation.pick(question, ("yes", "no")) != "yes":
+            yield f"  {AGENTS['codex'].next_step}"
+            return
+        folder = AGENTS["codex"].folder(where)
+        install.add_tables("codex", scope, folder / "config.toml", tables, book)
+        yield f"  Codex trusts the {len(tables)} hooks now (in {folder / 'config.toml'})."
 
 
 def _titles(names: Sequence[str]) -> str:

@@ -10,15 +10,16 @@ Rule: `edits` say what belongs into a file, `agents` which file; only this modul
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kept.entrypoints.install.agents import AGENTS, Scope, Where
-from kept.entrypoints.install.edits import Edit
+from kept.entrypoints.install.edits import Edit, Table, table_at
 from kept.errors import InvalidInput, KeptError, NotFound
 
 LEDGER = "installed.json"
@@ -33,6 +34,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     base: str | None
     written: str
     folders: tuple[str, ...] = ()  # that we made for it
+    tables: tuple[tuple[str, ...], ...] = ()  # of a TOML file, added later
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -103,7 +105,7 @@ def plan(name: str, scope: Scope, where: Where, ledger: Ledger) -> list[Change]:
         before = _text_of(path, agent.title)
         base = before if entry is None else _base(before, entry, edits, path, agent.title)
         after = base
-        for edit in edits:
+        for edit in (*edits, *_added_later(before, entry)):
             after = _applied(edit, after, path, agent.title)
         changes.append(Change(path=path, before=before, after=after or None, base=base))
     return changes
@@ -131,12 +133,36 @@ def apply(name: str, scope: Scope, changes: Iterable[Change], ledger: Ledger) ->
         if change.is_nothing and entry is not None and entry.written == written:
             continue
         folders = tuple(map(str, _missing_folders(change.path))) or (entry.folders if entry else ())
-        ledger.entries[path] = Entry(agent=name, scope=scope, base=change.base, written=written, folders=folders)
+        tables = entry.tables if entry else ()
+        ledger.entries[path] = Entry(
+            agent=name, scope=scope, base=change.base, written=written, folders=folders, tables=tables
+        )
         ledger.save()
         if not change.is_nothing:
             _put(change)
             done.append(change)
     return done
+
+
+def add_tables(name: str, scope: Scope, path: Path, tables: Sequence[Table], ledger: Ledger) -> None:
+    """Put more tables into a TOML file of an agent that has been installed."""
+    before = _read(path)
+    entry = ledger.entries.get(str(path)) or Entry(agent=name, scope=scope, base=before, written="")
+    text = before or ""
+    for table in tables:
+        text = table.apply(text)
+    known = dict.fromkeys((*entry.tables, *(table.path for table in tables)))
+    ledger.entries[str(path)] = replace(entry, written=_digest(text), tables=tuple(known))
+    ledger.save()
+    _write(path, text)
+
+
+def _added_later(text: str | None, entry: Entry | None) -> list[Table]:
+    """The tables that were added after the installation, as they are now: installing again keeps them."""
+    if text is None or entry is None:
+        return []
+    now = {path: table_at(text, path) for path in entry.tables}
+    return [Table(path, value) for path, value in now.items() if value is not None]
 
 
 def remove(entries: Mapping[str, Entry], where: Where, ledger: Ledger) -> list[Change]:
@@ -158,7 +184,7 @@ def _base(before: str | None, entry: Entry, edits: Iterable[Edit], path: Path, t
     if before is None or _digest(before) == entry.written:
         return entry.base if before is not None else None
     text = before
-    for edit in edits:
+    for edit in (*(Table(added, {}) for added in entry.tables), *edits):
         text = _stripped(edit, text, entry.base or "", path, title)
     return text if text.strip() or entry.base is not None else None
 

@@ -115,7 +115,17 @@ class Table(Struct, frozen=True):
             del table[key]
             if table:
                 break
-        return _toml_text(document, text)
+        end = base[len(base.rstrip()) :] if base.strip() else "\n"
+        left = _toml_text(document, text).rstrip()
+        return left + end if left else ""
+
+
+def table_at(text: str, path: tuple[str, ...]) -> Mapping[str, Any] | None:
+    """The table of a TOML text at a path, or None."""
+    table = _toml(text).unwrap()
+    for key in path:
+        table = table.get(key) if isinstance(table, dict) else None
+    return table if isinstance(table, dict) else None
 
 
 class Block(Struct, frozen=True):
