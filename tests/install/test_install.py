@@ -10,6 +10,7 @@ import pytest
 
 from kept import errors
 from kept.entrypoints import install
+from kept.entrypoints.hook.agents import AGENTS as HOOK_FORMATS
 from kept.entrypoints.install import codex
 from kept.entrypoints.install.agents import AGENTS, Where, plugin_files
 from kept.entrypoints.install.jsonc import value_at
@@ -209,7 +210,7 @@ def test_entries_have_absolute_paths_and_the_agent_in_them(where: Where, book: i
     assert config["mcp_servers"]["kept"]["args"] == ["mcp", "--agent", "codex"]
     hooks = value_at((where.user_home / ".codex" / "hooks.json").read_text(), ("hooks",))
     assert {event: groups[0]["hooks"][0]["command"] for event, groups in hooks.items()} == {
-        event: f"/opt/kept/bin/kept-hook codex {event}" for event in AGENTS["codex"].events
+        event: f"/opt/kept/bin/kept-hook codex {event}" for event in HOOK_FORMATS["codex"].events
     }
 
 

@@ -22,6 +22,7 @@ from kept.model import GLOBAL, Conflict, Memory
 from kept.settings import Settings
 
 if TYPE_CHECKING:
+    from kept.entrypoints.install.checks import LinkCheck
     from kept.memory.store import Finding
 
 PROPOSED = "proposed"
@@ -359,18 +360,41 @@ def doctor_command(invocation: Invocation, *, deep: bool, fix: bool) -> None:
     for store in stores:
         lines.append((Strong("Global memory" if store.space == GLOBAL else "This project"), Dim(f"  {store.path}")))
         lines += _check_lines([*store.repaired, *store.findings])
+    links = _agent_checks(invocation, fix=fix)
+    if links:
+        lines.append(Strong("Agents"))
+        lines += _check_lines(links)
     is_healthy = are_settings_sound and all(one.level != "problem" for store in stores for one in store.findings)
-    if not stores:
+    is_healthy = is_healthy and all(link.level != "problem" for link in links)
+    if not stores and not links:
         lines.append("Nothing is kept here yet, so there is nothing to check.")
     elif is_healthy:
         is_lost = any(one.level == "problem" for store in stores for one in store.repaired)
         lines.append("Repaired. The items above could not be recovered." if is_lost else "No problems found.")
-    invocation.answer(msgspec.to_builtins({"healthy": is_healthy, "stores": stores}), lines)
+    invocation.answer(msgspec.to_builtins({"healthy": is_healthy, "stores": stores, "agents": links}), lines)
     if not is_healthy:
         click.get_current_context().exit(FAILED)
 
 
-def _check_lines(findings: "Sequence[Finding]") -> list[Line]:
+def _agent_checks(invocation: Invocation, *, fix: bool) -> "list[LinkCheck]":
+    """The chain of every agent that Kept was put into; `fix` takes in what its hooks left behind."""
+    from kept.entrypoints.cli.install import ledger, surroundings
+
+    book = ledger(invocation)
+    if not book.entries:
+        return []
+    import shutil
+
+    from kept.entrypoints.hook.later import HookFolder, work_off
+    from kept.entrypoints.install.checks import check_agents
+
+    hooks = HookFolder(invocation.projects().home.root)
+    if fix:
+        work_off(hooks)
+    return check_agents(surroundings(invocation), book, hooks, invocation.clock(), shutil.which("codex"))
+
+
+def _check_lines(findings: "Sequence[Finding | LinkCheck]") -> list[Line]:
     """One line for each problem or note; all checks that passed in one line."""
     in_order = ", ".join(dict.fromkeys(finding.check for finding in findings if finding.level == "ok"))
     lines: list[Line] = [Dim(f"    ok: {in_order}")] if in_order else []

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from kept.entrypoints.hook.agents import AGENTS as HOOK_FORMATS
 from kept.entrypoints.install.edits import Block, Edit, Item, Member, Needed, Table, Trace, Whole
 
 Scope = Literal["user", "project"]
@@ -77,27 +78,18 @@ class Agent(Struct, frozen=True, kw_only=True):
     folder: Callable[[Where], Path]  # exists once the agent has been used
     files: Callable[[Where, Scope], Files]
     scopes: tuple[Scope, ...] = ("user", "project")
-    events: tuple[str, ...] = ()  # that run our hook
     next_step: str = "Start a new session."
 
 
 # ---- hooks in the shape that most agents share ----
 
-CLAUDE_EVENTS = (
-    "SessionStart",
-    "UserPromptSubmit",
-    "PostToolUseFailure",
-    "Stop",
-    "PreCompact",
-    "PostCompact",
-    "SessionEnd",
-)
-CODEX_EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "PostCompact", "SessionEnd")
-GEMINI_EVENTS = ("SessionStart", "BeforeAgent", "AfterAgent", "AfterTool", "PreCompress", "SessionEnd")
-COPILOT_EVENTS = ("sessionStart", "userPromptSubmitted", "postToolUseFailure", "agentStop", "preCompact", "sessionEnd")
-CURSOR_EVENTS = ("sessionStart", "beforeSubmitPrompt", "stop", "preCompact")
-GOOSE_EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")
-OPENHANDS_EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")
+
+def _events(agent: str) -> tuple[str, ...]:
+    """The events of an agent at which our hook has something to do, by the agent's own names."""
+    names = tuple(HOOK_FORMATS[agent].events)
+    return tuple(name for name in names if name[0].islower()) if agent == "copilot" else names
+
+
 SECONDS = 10  # a hook takes 0.3 at most; the rest is for a machine under load
 SESSION_END_SECONDS = 3
 
@@ -107,8 +99,8 @@ def _group(where: Where, agent: str, event: str, factor: int = 1) -> dict[str, A
     return {"hooks": [{"type": "command", "command": where.command(agent, event), "timeout": seconds * factor}]}
 
 
-def _hooks(where: Where, agent: str, events: tuple[str, ...], factor: int = 1) -> list[Edit]:
-    return [Item(("hooks", event), _group(where, agent, event, factor)) for event in events]
+def _hooks(where: Where, agent: str, factor: int = 1) -> list[Edit]:
+    return [Item(("hooks", event), _group(where, agent, event, factor)) for event in _events(agent)]
 
 
 def _tools(where: Where, path: tuple[str, ...], entry: Mapping[str, Any]) -> list[Edit]:
@@ -144,7 +136,7 @@ def plugin_files(where: Where) -> dict[str, str]:
         "owner": {"name": "Kept"},
         "plugins": [{"name": NAME, "source": "./", "description": description}],
     }
-    hooks = {event: [_group(where, "claude-code", event)] for event in CLAUDE_EVENTS}
+    hooks = {event: [_group(where, "claude-code", event)] for event in _events("claude-code")}
     files: dict[str, Any] = {
         ".claude-plugin/plugin.json": about,
         ".claude-plugin/marketplace.json": market,
@@ -163,26 +155,26 @@ def _codex(where: Where, scope: Scope) -> Files:
     folder = where.set_by("CODEX_HOME", ".codex") if scope == "user" else where.project / ".codex"
     server = where.server("codex", default_tools_approval_mode="approve")
     tools: list[Edit] = [Table(("mcp_servers", NAME), server)] if where.with_tools else []
-    return {folder / "config.toml": tools, folder / "hooks.json": _hooks(where, "codex", CODEX_EVENTS)}
+    return {folder / "config.toml": tools, folder / "hooks.json": _hooks(where, "codex")}
 
 
 def _gemini(where: Where, scope: Scope) -> Files:
     root = where.user_home if scope == "user" else where.project
     tools = _tools(where, ("mcpServers", NAME), where.server("gemini", trust=True))
-    return {root / ".gemini" / "settings.json": [*tools, *_hooks(where, "gemini", GEMINI_EVENTS, 1000)]}
+    return {root / ".gemini" / "settings.json": [*tools, *_hooks(where, "gemini", 1000)]}
 
 
 def _qwen(where: Where, scope: Scope) -> Files:
     root = where.user_home if scope == "user" else where.project
     tools = _tools(where, ("mcpServers", NAME), where.server("qwen", trust=True))
-    return {root / ".qwen" / "settings.json": [*tools, *_hooks(where, "qwen", CLAUDE_EVENTS, 1000)]}
+    return {root / ".qwen" / "settings.json": [*tools, *_hooks(where, "qwen", 1000)]}
 
 
 def _copilot(where: Where, scope: Scope) -> Files:
     folder = where.set_by("COPILOT_HOME", ".copilot")
     hooks = {
         event: [{"type": "command", "bash": where.command("copilot", event), "timeoutSec": SECONDS}]
-        for event in COPILOT_EVENTS
+        for event in _events("copilot")
     }
     own = json.dumps({"version": 1, "hooks": hooks}, indent=2) + "\n"
     tools = _tools(where, ("mcpServers", NAME), {"type": "local", "tools": ["*"], **where.server("copilot")})
@@ -208,7 +200,9 @@ def _opencode(where: Where, scope: Scope) -> Files:
 
 def _cursor(where: Where, scope: Scope) -> Files:
     root = (where.user_home if scope == "user" else where.project) / ".cursor"
-    hooks: list[Edit] = [Item(("hooks", event), {"command": where.command("cursor", event)}) for event in CURSOR_EVENTS]
+    hooks: list[Edit] = [
+        Item(("hooks", event), {"command": where.command("cursor", event)}) for event in _events("cursor")
+    ]
     return {
         root / "mcp.json": _tools(where, ("mcpServers", NAME), where.server("cursor")),
         root / "hooks.json": [*hooks, Needed(("version",), 1)],
@@ -226,26 +220,18 @@ def _claude_desktop(where: Where, scope: Scope) -> Files:
 
 
 def _goose(where: Where, scope: Scope) -> Files:
-    plugin = where.user_home / ".agents" / "plugins" / NAME
-    hooks = {"hooks": {event: [_group(where, "goose", event)] for event in GOOSE_EVENTS}}
-    about = {"name": NAME, "version": where.version}
-    files: Files = {
-        plugin / "plugin.json": [Whole(json.dumps(about, indent=2) + "\n")],
-        plugin / "hooks" / "hooks.json": [Whole(json.dumps(hooks, indent=2) + "\n")],
-    }
-    if where.with_tools:
-        lines = (
-            f"{NAME}:",
-            "  enabled: true",
-            "  type: stdio",
-            f"  name: {NAME}",
-            f"  cmd: {json.dumps(where.kept)}",
-            "  args: [mcp, --agent, goose]",
-            f"  envs: {json.dumps(dict(where.variables))}",
-            "  timeout: 60",
-        )
-        files[_goose_config(where) / "config.yaml"] = [Block("extensions", lines)]
-    return files
+    lines = (
+        f"{NAME}:",
+        "  enabled: true",
+        "  type: stdio",
+        f"  name: {NAME}",
+        f"  cmd: {json.dumps(where.kept)}",
+        "  args: [mcp, --agent, goose]",
+        f"  envs: {json.dumps(dict(where.variables))}",
+        "  timeout: 60",
+    )
+    tools: list[Edit] = [Block("extensions", lines)] if where.with_tools else []
+    return {_goose_config(where) / "config.yaml": tools}
 
 
 def _goose_config(where: Where) -> Path:
@@ -258,7 +244,7 @@ def _openhands(where: Where, scope: Scope) -> Files:
     folder = where.user_home / ".openhands"
     return {
         folder / "mcp.json": _tools(where, ("mcpServers", NAME), where.server("openhands")),
-        folder / "hooks.json": _hooks(where, "openhands", OPENHANDS_EVENTS),
+        folder / "hooks.json": _hooks(where, "openhands"),
     }
 
 
@@ -280,14 +266,12 @@ AGENTS: Mapping[str, Agent] = {
         programs=("claude",),
         folder=lambda where: where.set_by("CLAUDE_CONFIG_DIR", ".claude"),
         files=_claude_code,
-        events=CLAUDE_EVENTS,
     ),
     "codex": Agent(
         title="Codex",
         programs=("codex",),
         folder=lambda where: where.set_by("CODEX_HOME", ".codex"),
         files=_codex,
-        events=CODEX_EVENTS,
         next_step="Codex runs hooks only once you trust them: start `codex`, type /hooks and trust those of kept-hook.",
     ),
     "gemini": Agent(
@@ -295,7 +279,6 @@ AGENTS: Mapping[str, Agent] = {
         programs=("gemini",),
         folder=lambda where: where.user_home / ".gemini",
         files=_gemini,
-        events=GEMINI_EVENTS,
         next_step="Start a new session in a folder that you trust; Gemini CLI ignores hooks and tools in others.",
     ),
     "qwen": Agent(
@@ -303,7 +286,6 @@ AGENTS: Mapping[str, Agent] = {
         programs=("qwen",),
         folder=lambda where: where.user_home / ".qwen",
         files=_qwen,
-        events=CLAUDE_EVENTS,
     ),
     "copilot": Agent(
         title="Copilot CLI",
@@ -311,7 +293,6 @@ AGENTS: Mapping[str, Agent] = {
         folder=lambda where: where.set_by("COPILOT_HOME", ".copilot"),
         files=_copilot,
         scopes=("user",),
-        events=COPILOT_EVENTS,
     ),
     "opencode": Agent(
         title="OpenCode",
@@ -324,7 +305,6 @@ AGENTS: Mapping[str, Agent] = {
         programs=("cursor", "cursor-agent"),
         folder=lambda where: where.user_home / ".cursor",
         files=_cursor,
-        events=CURSOR_EVENTS,
         next_step="Restart Cursor.",
     ),
     "vscode": Agent(
@@ -348,7 +328,6 @@ AGENTS: Mapping[str, Agent] = {
         folder=_goose_config,
         files=_goose,
         scopes=("user",),
-        events=GOOSE_EVENTS,
     ),
     "openhands": Agent(
         title="OpenHands",
@@ -356,7 +335,6 @@ AGENTS: Mapping[str, Agent] = {
         folder=lambda where: where.user_home / ".openhands",
         files=_openhands,
         scopes=("user",),
-        events=OPENHANDS_EVENTS,
     ),
     "continue": Agent(
         title="Continue",

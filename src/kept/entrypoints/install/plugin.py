@@ -93,15 +93,12 @@ function context(said) {
   try { return JSON.parse(said).additionalContext ?? "" } catch { return "" }
 }
 
-export const Kept = async ({ directory, client }) => {
+export const Kept = async ({ directory }) => {
   const started = new Set()
   const begin = (session) => {
     if (!session || started.has(session)) return ""
     started.add(session)
-    return ask("SessionStart", { session_id: session, source: "startup" }, directory).then(context)
-  }
-  const spoken = async (session) => {
-    try { return (await client.session.messages({ path: { id: session } })).data ?? [] } catch { return [] }
+    return ask("session.created", { session_id: session }, directory).then(context)
   }
   return {
     "chat.message": async (input, output) => {
@@ -109,20 +106,25 @@ export const Kept = async ({ directory, client }) => {
       if (!first) return
       const session = first.sessionID ?? input.sessionID
       const told = [await begin(session)]
-      told.push(context(await ask("UserPromptSubmit", { session_id: session, prompt: first.text }, directory)))
+      told.push(context(await ask("chat.message", { session_id: session, prompt: first.text }, directory)))
       const text = told.filter(Boolean).join("\\n\\n")
       if (text) output.parts.push({ ...first, id: first.id + "k", text, synthetic: true })
     },
     "experimental.session.compacting": async (input, output) => {
-      const text = context(await ask("PreCompact", { session_id: input.sessionID }, directory))
+      const text = context(await ask("experimental.session.compacting", { session_id: input.sessionID }, directory))
       if (text) output.context.push(text)
+    },
+    "tool.execute.after": async (input, output) => {
+      const error = output.metadata?.error ?? (output.metadata?.exit ? output.output : "")
+      if (!error || typeof output.output !== "string") return
+      const text = context(await ask("tool.execute.after", { session_id: input.sessionID, error }, directory))
+      if (text) output.output += "\\n\\n" + text
     },
     event: async ({ event }) => {
       const session = event.properties?.sessionID ?? event.properties?.info?.id
-      if (event.type === "session.idle") {
-        await ask("Stop", { session_id: session, messages: await spoken(session) }, directory)
+      if (["session.idle", "session.compacted", "session.deleted"].includes(event.type)) {
+        await ask(event.type, { session_id: session }, directory)
       }
-      if (event.type === "session.deleted") await ask("SessionEnd", { session_id: session }, directory)
     },
   }
 }

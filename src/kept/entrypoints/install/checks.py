@@ -1,0 +1,248 @@
+"""Is every agent really connected? The whole chain, link by link, each fault with its fix. For `kept doctor`.
+
+    our entries are in the agent's files  →  the programs they name run  →  the agent may run them  →  events arrive
+    →  what they left behind was taken in
+
+The programs are really run: the hook with a sample event in a scratch home, the server with a request for its tools.
+Rule: a fault is what keeps an agent from its memory; anything else is a note. Nothing is changed here.
+"""
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from threading import Timer
+from typing import Literal
+
+from msgspec import Struct
+
+from kept.entrypoints.hook.agents import AGENTS as HOOK_FORMATS
+from kept.entrypoints.hook.later import HookFolder
+from kept.entrypoints.install import Entry, Ledger, codex, plan
+from kept.entrypoints.install.agents import AGENTS, Where
+from kept.entrypoints.install.jsonc import value_at
+from kept.errors import KeptError
+
+HOOK_SECONDS = 5.0
+SERVER_SECONDS = 20.0
+WAITS_HOURS = 1  # until a pointer in the spool counts as stuck
+RECENT_DAYS = 7  # failures older than that are history
+SHOWN_FAILURES = 3
+TOOLS = 6
+
+
+class LinkCheck(Struct, frozen=True, kw_only=True):
+    """What was found at one link of the chain of an agent."""
+
+    agent: str
+    level: Literal["ok", "note", "problem"]
+    check: str
+    message: str = ""
+    hint: str = ""
+
+
+def check_agents(
+    where: Where, ledger: Ledger, hooks: HookFolder, now: datetime, codex_program: str | None
+) -> list[LinkCheck]:
+    """Every link of every installed agent."""
+    names = [name for name in AGENTS if ledger.of([name])]
+    found = [one for name in names for one in _of_agent(name, where, ledger, hooks, codex_program)]
+    if names:
+        found += _programs(where)
+        found += _left_behind(hooks, now)
+    return found
+
+
+def _of_agent(
+    name: str, where: Where, ledger: Ledger, hooks: HookFolder, codex_program: str | None
+) -> Iterator[LinkCheck]:
+    entries = ledger.of([name])
+    title, again = AGENTS[name].title, f"Run: kept install {name}"
+    scope = next(iter(entries.values())).scope
+    try:
+        changes = [change for change in plan(name, scope, where, ledger) if not change.is_nothing]
+    except KeptError as error:
+        yield LinkCheck(agent=name, level="problem", check="settings", message=error.message, hint=error.hint)
+        return
+    for change in changes:
+        what = "is gone" if change.before is None else "does not hold Kept's entries as they should be"
+        message = f"{title}: {change.path} {what}."
+        yield LinkCheck(agent=name, level="problem", check="settings", message=message, hint=again)
+    if not changes:
+        yield LinkCheck(agent=name, level="ok", check=f"{title} settings")
+    yield from _allowed(name, title, where, entries, codex_program)
+    if name in HOOK_FORMATS:
+        seen = hooks.last_events().get(name)
+        message = (
+            f"{title}: no event has arrived yet."
+            if seen is None
+            else f"{title}: last event {seen[0]}, {seen[1]:%Y-%m-%d}."
+        )
+        hint = "Start a new session in it, then look again." if seen is None else ""
+        yield LinkCheck(
+            agent=name, level="note" if seen is None else "ok", check=f"{title} events", message=message, hint=hint
+        )
+
+
+def _allowed(
+    name: str, title: str, where: Where, entries: Mapping[str, Entry], codex_program: str | None
+) -> Iterator[LinkCheck]:
+    """Whether the agent will run what is in its settings."""
+    for path in map(Path, entries):
+        if path.suffix == ".json" and path.is_file():
+            text = path.read_text("utf-8", "replace")
+            if _value(text, ("disableAllHooks",)) is True:
+                message = f"{title}: disableAllHooks is true in {path}, so no hook runs."
+                yield LinkCheck(agent=name, level="problem", check="hooks", message=message, hint="Set it to false.")
+    if name == "codex" and codex_program:
+        hooks = codex.our_hooks(codex_program, where.project, where.environ)
+        if hooks is None:
+            message = f"{title} did not say which hooks it trusts."
+            yield LinkCheck(agent=name, level="note", check="trust", message=message)
+        elif any(not hook.is_trusted for hook in hooks):
+            count = sum(not hook.is_trusted for hook in hooks)
+            message = f"{title} does not trust {count} of the {len(hooks)} hooks, so it skips them."
+            hint = "Run: kept install codex --yes, or type /hooks in Codex."
+            yield LinkCheck(agent=name, level="problem", check="trust", message=message, hint=hint)
+        else:
+            yield LinkCheck(agent=name, level="ok", check=f"{title} trust")
+
+
+def _value(text: str, path: tuple[str, ...]) -> object:
+    try:
+        return value_at(text, path)
+    except KeptError:
+        return None
+
+
+# ---- the programs ----
+
+
+def _programs(where: Where) -> Iterator[LinkCheck]:
+    reason = run_hook(where)
+    if reason:
+        hint = "Install Kept again where the agents can run it, then: kept install"
+        yield LinkCheck(agent="", level="problem", check="hook", message=f"The hook does not run: {reason}.", hint=hint)
+    else:
+        yield LinkCheck(agent="", level="ok", check="hook")
+    if not where.with_tools:
+        hint = "Run: pip install 'kept[agents]' && kept install"
+        message = "The tools for agents are not installed; hooks work without them."
+        yield LinkCheck(agent="", level="note", check="tools", message=message, hint=hint)
+        return
+    reason = ask_server(where)
+    if reason:
+        hint = "Run `kept mcp` by hand to see why; pip install 'kept[agents]' installs what it needs."
+        message = f"The MCP server does not answer: {reason}."
+        yield LinkCheck(agent="", level="problem", check="server", message=message, hint=hint)
+    else:
+        yield LinkCheck(agent="", level="ok", check="server")
+
+
+def run_hook(where: Where) -> str:
+    """Run the hook with the start of a session, in a scratch home. Returns what is wrong, or "" if nothing is."""
+    event = next(iter(HOOK_FORMATS["claude-code"].events))
+    with tempfile.TemporaryDirectory(prefix="kept-doctor-") as scratch:
+        given = {"session_id": "doctor", "cwd": scratch, "hook_event_name": event, "source": "startup"}
+        environ = {**where.environ, "KEPT_HOME": str(Path(scratch) / "home"), "KEPT_PROJECT": "doctor"}
+        try:
+            ran = subprocess.run(
+                [where.hook, "claude-code", event],
+                input=json.dumps(given).encode(),
+                capture_output=True,
+                timeout=HOOK_SECONDS,
+                env=environ,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return f"{where.hook} took more than {HOOK_SECONDS:.0f} seconds"
+        except OSError as error:
+            return f"{where.hook}: {(error.strerror or str(error)).lower()}"
+        failures = HookFolder(Path(scratch) / "home").failures()
+    if ran.returncode:
+        return f"{where.hook} ended with {ran.returncode}: {_last_line(ran.stderr)}"
+    return str(failures[-1].get("failure")) if failures else ""
+
+
+def ask_server(where: Where) -> str:
+    """Start the server as agents do and ask for its tools. Returns what is wrong, or "" if nothing is."""
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "kept-doctor", "version": "1"}}
+    requests = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/list", "params": {}},
+    ]
+    try:
+        with subprocess.Popen(
+            [where.kept, "mcp"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(where.environ),
+        ) as server:
+            timer = Timer(SERVER_SECONDS, server.kill)
+            timer.start()
+            try:
+                return _tools_answer(server, requests)
+            finally:
+                timer.cancel()
+                server.kill()
+    except OSError as error:
+        return f"{where.kept}: {(error.strerror or str(error)).lower()}"
+
+
+def _tools_answer(server: "subprocess.Popen[bytes]", requests: Sequence[Mapping[str, object]]) -> str:
+    assert server.stdin is not None
+    assert server.stdout is not None
+    assert server.stderr is not None
+    try:
+        for request in requests:
+            server.stdin.write(json.dumps({"jsonrpc": "2.0", **request}).encode() + b"\n")
+        server.stdin.flush()
+        for line in server.stdout:
+            answer = json.loads(line)
+            if answer.get("id") == 2:
+                tools = answer.get("result", {}).get("tools", ())
+                return "" if len(tools) >= TOOLS else f"it offers {len(tools)} tools instead of {TOOLS}"
+    except (BrokenPipeError, ValueError):
+        pass
+    return _last_line(server.stderr.read()) or f"nothing came within {SERVER_SECONDS:.0f} seconds"
+
+
+def _last_line(raw: bytes) -> str:
+    lines = raw.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1][:200] if lines else ""
+
+
+# ---- what events left behind ----
+
+
+def _left_behind(hooks: HookFolder, now: datetime) -> Iterator[LinkCheck]:
+    old = (now - timedelta(hours=WAITS_HOURS)).timestamp() * 1e9
+    waiting = [path for path, _ in hooks.pointers() if _written_at(path) < old]
+    if waiting:
+        message = f"{len(waiting)} transcripts wait to be taken in, the oldest for more than an hour."
+        hint = "Run: kept doctor --fix"
+        yield LinkCheck(agent="", level="problem", check="spool", message=message, hint=hint)
+    else:
+        yield LinkCheck(agent="", level="ok", check="spool")
+    yield from _failures(hooks.failures(), now)
+
+
+def _failures(entries: Iterable[Mapping[str, object]], now: datetime) -> Iterator[LinkCheck]:
+    since = f"{now - timedelta(days=RECENT_DAYS):%Y-%m-%dT%H:%M:%SZ}"
+    recent = [entry for entry in entries if str(entry.get("at")) >= since]
+    for entry in recent[-SHOWN_FAILURES:]:
+        message = (
+            f"A hook failed: {entry.get('agent')} {entry.get('event')} at {entry.get('at')}: {entry.get('failure')}."
+        )
+        yield LinkCheck(agent=str(entry.get("agent")), level="note", check="failures", message=message)
+    if not recent:
+        yield LinkCheck(agent="", level="ok", check="failures")
+
+
+def _written_at(path: Path) -> float:
+    stamp = path.name.partition("-")[0]
+    return float(stamp) if stamp.isdigit() else 0.0

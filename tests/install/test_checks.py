@@ -1,0 +1,152 @@
+"""`kept doctor` follows the chain of every agent, finds each broken link, and names the fix."""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from kept.entrypoints import install
+from kept.entrypoints.hook.later import HookFolder
+from kept.entrypoints.install.agents import Where
+from kept.entrypoints.install.checks import LinkCheck, check_agents
+
+NOW = datetime.now(UTC)
+AGENTS = ("claude-code", "codex", "gemini")
+
+
+def program(path: Path, body: str) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!{sys.executable}\n{body}")
+    path.chmod(0o755)
+    return str(path)
+
+
+SERVER = """
+import json, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    if "id" in request:
+        tools = [{"name": f"t{number}"} for number in range(6)]
+        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": {"tools": tools}}), flush=True)
+"""
+CODEX = """
+import json, sys
+for line in sys.stdin:
+    if json.loads(line).get("id") == 2:
+        break
+hooks = [{"key": "k", "currentHash": "h", "command": "/x/kept-hook codex Stop", "trustStatus": %r}]
+print(json.dumps({"id": 2, "result": {"data": [{"hooks": hooks}]}}), flush=True)
+"""
+
+
+class Machine:
+    """A machine with Kept in three agents, all of it sound."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.where = Where(
+            user_home=root / "home",
+            project=root,
+            plugin=root / "kept" / "agents" / "claude-code",
+            environ={"PATH": "/usr/bin:/bin"},
+            platform="linux",
+            kept=program(root / "bin" / "kept", SERVER),
+            hook=program(root / "bin" / "kept-hook", "import sys; sys.stdin.read()"),
+        )
+        self.codex: str | None = program(root / "bin" / "codex", CODEX % "trusted")
+        self.hooks = HookFolder(root / "kept")
+        self.hooks.prepare()
+        for name in AGENTS:
+            book = install.Ledger(root / "kept")
+            install.apply(name, "user", install.plan(name, "user", self.where, book), book)
+            self.hooks.note_event(name, "SessionStart")
+
+    def check(self) -> list[LinkCheck]:
+        return check_agents(self.where, install.Ledger(self.root / "kept"), self.hooks, NOW, self.codex)
+
+    def edit(self, path: str, change: Callable[[str], str]) -> None:
+        file = self.where.user_home / path
+        file.write_text(change(file.read_text()))
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    (tmp_path / "home").mkdir()
+    return Machine(tmp_path)
+
+
+def test_a_sound_machine_has_no_fault(machine: Machine) -> None:
+    assert [link for link in machine.check() if link.level != "ok"] == []
+
+
+def without_hook(text: str) -> str:
+    document = json.loads(text)
+    del document["hooks"]["BeforeAgent"]
+    return json.dumps(document)
+
+
+def stuck(machine: Machine) -> None:
+    old = int((NOW - timedelta(hours=3)).timestamp() * 1e9)
+    (machine.hooks.spool / f"{old:020d}-1.json").write_text('{"agent": "codex"}')
+
+
+def other_hook(machine: Machine, body: str) -> None:
+    machine.where = replace(machine.where, hook=program(Path(machine.where.hook), body))
+
+
+def other_server(machine: Machine, body: str) -> None:
+    machine.where = replace(machine.where, kept=program(Path(machine.where.kept), body))
+
+
+def untrusted(machine: Machine) -> None:
+    machine.codex = program(machine.root / "bin" / "codex", CODEX % "untrusted")
+
+
+FAULTS: dict[str, tuple[Callable[[Machine], object], str, str]] = {
+    "the settings of an agent were reset": (
+        lambda m: m.edit(".claude/settings.json", lambda text: "{}"), "settings.json does not", "kept install claude"),
+    "one hook was deleted": (
+        lambda m: m.edit(".gemini/settings.json", without_hook), "settings.json does not hold", "kept install gemini"),
+    "the settings are broken": (
+        lambda m: m.edit(".gemini/settings.json", lambda text: text + "}"), "not valid JSON: line", "Correct the file"),
+    "a file of the plugin is gone": (
+        lambda m: (m.where.plugin / "hooks" / "hooks.json").unlink(), "hooks.json is gone", "kept install claude-code"),
+    "the plugin is disabled": (
+        lambda m: m.edit(".claude/settings.json", lambda text: text.replace("true", "false")),
+        "does not hold", "kept install"),
+    "all hooks are disabled": (
+        lambda m: m.edit(".claude/settings.json", lambda text: text.replace("{", '{"disableAllHooks": true,', 1)),
+        "disableAllHooks is true", "Set it to false"),
+    "Codex does not trust the hooks": (untrusted, "does not trust 1 of the 1 hooks", "kept install codex --yes"),
+    "the hook is gone": (lambda m: Path(m.where.hook).unlink(), "no such file", "Install Kept again"),
+    "the hook crashes": (lambda m: other_hook(m, "import nonsense"), "No module named", "Install Kept again"),
+    "the hook hangs": (lambda m: other_hook(m, "import time; time.sleep(30)"), "took more than", "Install Kept again"),
+    "the server is gone": (lambda m: Path(m.where.kept).unlink(), "server does not answer", "pip install"),
+    "the server crashes": (lambda m: other_server(m, "raise SystemExit('no mcp')"), "no mcp", "pip install"),
+    "the server has no tools": (
+        lambda m: other_server(m, SERVER.replace("range(6)", "range(2)")), "2 tools instead of 6", "kept mcp"),
+    "transcripts wait": (stuck, "1 transcripts wait", "kept doctor --fix"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_every_fault_is_found_and_its_fix_is_named(fault: str, machine: Machine) -> None:
+    plant, message, hint = FAULTS[fault]
+    plant(machine)
+    started = time.monotonic()
+    found = [link for link in machine.check() if link.level == "problem"]
+    assert time.monotonic() - started < 30
+    assert any(message in link.message and hint in link.hint for link in found), found
+
+
+def test_failures_of_hooks_and_missing_tools_are_noted(machine: Machine) -> None:
+    machine.hooks.note_failure({"agent": "codex", "event": "Stop"}, "Busy: the transcript waits")
+    machine.where = replace(machine.where, with_tools=False)
+    notes = [link for link in machine.check() if link.level == "note"]
+    assert any("codex Stop" in note.message and "the transcript waits" in note.message for note in notes)
+    assert any("kept[agents]" in note.hint for note in notes)
