@@ -4,14 +4,20 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+comma := ,
 
-.PHONY: run test test-long lint bench docs clean
+.PHONY: run test test-agents test-long lint bench docs clean
 
 run: $(READY)  ## Walk through what Kept does, in a scratch home
 	$(BIN)/kept tour
 
 test: $(READY)  ## All tests, the short versions of the long suites included
 	$(BIN)/python -m pytest -n 2 -q
+
+AGENTS ?= claude,codex,gemini,qwen,copilot,opencode,goose,cn
+test-agents: $(READY)  ## Real agent programs against a scripted model; AGENTS=claude,codex chooses
+	@$(BIN)/python -m tests.agents.programs $(subst $(comma), ,$(AGENTS)) \
+	&& KEPT_AGENTS=$(AGENTS) $(BIN)/python -m pytest -q tests/agents
 
 test-long: $(READY)  ## The long versions: storms, power cuts, canaries, byte flips
 	$(BIN)/python -m tests.crash.kills --kills 1000

@@ -1,0 +1,250 @@
+"""A box for one run of an agent program: a fresh home, a fresh project, and the agent's own settings without Kept.
+
+Each agent is one function that writes the settings it needs to talk to the scripted model, and says how it is called.
+`kept install` then does its work in that home, as a person would run it. Nothing of the real user's home is read.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.agents import programs
+from tests.agents.scripted_model import Json, ScriptedModel
+
+TURN_SECONDS = 120
+TAKE_IN_SECONDS = 30  # that a detached process may need on a busy machine
+BIN = Path(sys.executable).parent
+
+
+@dataclass
+class Called:
+    """How a program is called: the command line of a new and of a resumed session."""
+
+    first: Callable[[str], list[str]]
+    again: Callable[[str], list[str]]
+    env: dict[str, str] = field(default_factory=dict)
+    prompt_on_stdin: bool = False
+
+
+@dataclass
+class Box:
+    """The surroundings of a test. Several agents may work in one box: they share the home and the project."""
+
+    root: Path
+    model: ScriptedModel
+
+    def __post_init__(self) -> None:
+        self.home, self.project = self.root / "home", self.root / "project"
+        self.home.mkdir(parents=True)
+        self.project.mkdir()
+        subprocess.run(["git", "init", "-q", str(self.project)], check=True)
+
+    def write(self, path: str, content: Any) -> None:
+        file = self.home / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content if isinstance(content, str) else json.dumps(content, indent=2))
+
+    def environ(self, extra: dict[str, str]) -> dict[str, str]:
+        env = {
+            "HOME": str(self.home),
+            "PATH": os.pathsep.join(
+                [str(self.root / "bin"), str(programs.node()), "/usr/local/bin", "/usr/bin", "/bin"]
+            ),
+            "TERM": "dumb",
+            "LANG": "C.UTF-8",
+            "NO_COLOR": "1",
+        }
+        if "PYTHONPATH" in os.environ:
+            env["PYTHONPATH"] = os.environ["PYTHONPATH"]
+        return env | extra
+
+    def kept(self, *arguments: str) -> str:
+        """Run `kept` as the person of this box, in the project."""
+        done = subprocess.run(
+            [str(BIN / "kept"), *arguments],
+            cwd=self.project,
+            env=self.environ({}),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def prepare(self, name: str) -> "Agent":
+        """The agent, set up for the scripted model and with its program on the PATH; Kept is not in it yet."""
+        (self.root / "bin").mkdir(exist_ok=True)
+        path = programs.program(name)
+        assert path is not None, f"{name} is not installed: python -m tests.agents.programs {name}"
+        (self.root / "bin" / name).symlink_to(path)
+        return Agent(self, name, CALLS[name](self, str(path)))
+
+    def install(self, name: str) -> "Agent":
+        """The agent with Kept put into it."""
+        agent = self.prepare(name)
+        self.kept("install", NAMES[name], "--yes")
+        return agent
+
+    def wait_for(self, said: Callable[[], bool]) -> bool:
+        """Whether it becomes true while the detached processes work."""
+        end = time.monotonic() + TAKE_IN_SECONDS
+        while time.monotonic() < end:
+            if said():
+                return True
+            time.sleep(0.25)
+        return False
+
+    def listed(self) -> str:
+        """Everything that Kept holds of this project, as JSON."""
+        return self.kept("--json", "list", "--limit", "200")
+
+
+@dataclass
+class Agent:
+    """An agent in its box."""
+
+    box: Box
+    name: str
+    called: Called
+
+    def turn(self, prompt: str, *steps: Json, resume: bool = False) -> list[Json]:
+        """One turn in a process of its own; the requests that reached the model."""
+        script = [*steps, {"say": "SAID-so"}]
+        text = f"{prompt} <<{json.dumps(script)}>>"
+        return self.run((self.called.again if resume else self.called.first)(text), text)
+
+    def run(self, command: list[str], text: str = "", said: str = "SAID-so") -> list[Json]:
+        """Run the program once; the requests that reached the model."""
+        before = len(self.box.model.requests)
+        done = subprocess.run(
+            command,
+            cwd=self.box.project,
+            env=self.box.environ(self.called.env),
+            input=text if self.called.prompt_on_stdin else "",
+            capture_output=True,
+            text=True,
+            timeout=TURN_SECONDS,
+            check=False,
+        )
+        assert said in done.stdout, f"{self.name}: exit {done.returncode}\n{done.stdout[-1500:]}\n{done.stderr[-3000:]}"
+        return self.box.model.turns(before)
+
+
+def claude(box: Box, path: str) -> Called:
+    options = ["--allowedTools", "mcp__plugin_kept_kept,Bash,Edit,Write"]
+    return Called(
+        first=lambda prompt: [path, "-p", prompt, *options],
+        again=lambda prompt: [path, "-c", "-p", prompt, *options],
+        env={"ANTHROPIC_BASE_URL": box.model.url, "ANTHROPIC_API_KEY": "dummy"},
+    )
+
+
+def codex(box: Box, path: str) -> Called:
+    provider = f'name = "fake"\nbase_url = "{box.model.url}/v1"\nwire_api = "responses"\nenv_key = "FAKE_KEY"\n'
+    settings = f'# mine\nmodel = "fake"\nmodel_provider = "fake"\n\n[model_providers.fake]\n{provider}'
+    box.write(".codex/config.toml", settings)
+    return Called(
+        first=lambda prompt: [path, "exec", "--skip-git-repo-check", prompt],
+        again=lambda prompt: [path, "exec", "resume", "--last", "--skip-git-repo-check", prompt],
+        env={"FAKE_KEY": "dummy"},
+    )
+
+
+def gemini(box: Box, path: str) -> Called:
+    settings = {
+        "security": {"auth": {"selectedType": "gemini-api-key"}},
+        "general": {"enableAutoUpdate": False},
+        "privacy": {"usageStatisticsEnabled": False},
+    }
+    box.write(".gemini/settings.json", settings)
+    return Called(
+        first=lambda prompt: [path, "--skip-trust", "-p", prompt],
+        again=lambda prompt: [path, "--skip-trust", "-r", "latest", "-p", prompt],
+        env={"GOOGLE_GEMINI_BASE_URL": box.model.url, "GEMINI_API_KEY": "dummy"},
+    )
+
+
+def qwen(box: Box, path: str) -> Called:
+    settings = {"security": {"auth": {"selectedType": "openai"}}, "general": {"enableAutoUpdate": False}}
+    box.write(".qwen/settings.json", settings)
+    return Called(
+        first=lambda prompt: [path, "--approval-mode", "yolo", "-p", prompt],
+        again=lambda prompt: [path, "--approval-mode", "yolo", "-c", "-p", prompt],
+        env={"OPENAI_BASE_URL": f"{box.model.url}/v1", "OPENAI_API_KEY": "dummy", "OPENAI_MODEL": "fake"},
+    )
+
+
+def copilot(box: Box, path: str) -> Called:
+    return Called(
+        first=lambda prompt: [path, "--allow-all-tools", "-p", prompt],
+        again=lambda prompt: [path, "--allow-all-tools", "--continue", "-p", prompt],
+        env={
+            "COPILOT_OFFLINE": "true",
+            "COPILOT_PROVIDER_BASE_URL": f"{box.model.url}/v1",
+            "COPILOT_PROVIDER_API_KEY": "dummy",
+            "COPILOT_MODEL": "gpt-4.1",
+        },
+    )
+
+
+def opencode(box: Box, path: str) -> Called:
+    fake: Json = {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": f"{box.model.url}/v1", "apiKey": "dummy"}}
+    fake["models"] = {"fake": {"limit": {"context": 60_000, "output": 2_000}}}
+    settings = {"autoupdate": False, "model": "fake/fake", "small_model": "fake/fake", "provider": {"fake": fake}}
+    box.write(".config/opencode/opencode.json", settings)
+    library = programs.folder() / "opencode-plugin"
+    shutil.copytree(library / "node_modules", box.home / ".config/opencode/node_modules", symlinks=True)
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(library / name, box.home / ".config/opencode" / name)
+    return Called(
+        first=lambda _: [path, "run"],  # an argument with spaces would arrive in quotes
+        again=lambda _: [path, "run", "-c"],
+        env={"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1"},
+        prompt_on_stdin=True,
+    )
+
+
+def goose(box: Box, path: str) -> Called:
+    run = lambda prompt: [path, "run", "-t", prompt]  # noqa: E731
+    return Called(
+        first=run,
+        again=run,
+        env={
+            "GOOSE_PROVIDER": "openai",
+            "GOOSE_MODEL": "fake",
+            "OPENAI_HOST": box.model.url,
+            "OPENAI_API_KEY": "dummy",
+            "GOOSE_DISABLE_KEYRING": "1",
+        },
+    )
+
+
+def cn(box: Box, path: str) -> Called:
+    base = f"provider: openai\n    model: fake\n    apiBase: {box.model.url}/v1\n    apiKey: dummy"
+    models = f"models:\n  - name: fake\n    {base}\n    roles: [chat]\n    capabilities: [tool_use]\n"
+    box.write(".continue/config.yaml", f"name: box\nversion: 1.0.0\nschema: v1\n{models}")
+    config = str(box.home / ".continue" / "config.yaml")
+    run = lambda prompt: [path, "-p", prompt, "--config", config, "--allow", "*"]  # noqa: E731
+    return Called(first=run, again=run)
+
+
+def openhands(box: Box, path: str) -> Called:
+    run = lambda prompt: [path, "--headless", "--override-with-envs", "-t", prompt]  # noqa: E731
+    env = {"LLM_API_KEY": "dummy", "LLM_MODEL": "openai/fake", "LLM_BASE_URL": f"{box.model.url}/v1"}
+    return Called(first=run, again=run, env=env)
+
+
+CALLS: dict[str, Callable[[Box, str], Called]] = {
+    call.__name__: call for call in (claude, codex, gemini, qwen, copilot, opencode, goose, cn, openhands)
+}
+NAMES = {
+    name: {"claude": "claude-code", "cn": "continue"}.get(name, name) for name in CALLS
+}  # as `kept install` has them

@@ -1,0 +1,159 @@
+"""Real agent programs remember: driven by a scripted model, with Kept put into them by `kept install`. C1, C26.
+
+    make test-agents                     every agent (3 GB of programs, installed once)
+    make test-agents AGENTS=claude       one of them; .ci/run does that where npm is at hand
+
+`KEPT_AGENTS` names the agents. Without it these tests are skipped.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.agents import programs
+from tests.agents.boxes import CALLS, NAMES, Box
+from tests.agents.scripted_model import Json, ScriptedModel
+
+WANTED = [name for name in os.environ.get("KEPT_AGENTS", "").split(",") if name]
+WITH_HOOKS = ("claude", "codex", "gemini", "qwen", "copilot", "opencode")
+DECISION = "We decided to use the zebrafish queue for outgoing mail, because the old one lost messages."
+QUESTION = "Which queue do we use for outgoing mail?"
+
+
+def each(names: tuple[str, ...]) -> list[object]:
+    reason = "set KEPT_AGENTS, or run make test-agents"
+    return [pytest.param(name, marks=pytest.mark.skipif(name not in WANTED, reason=reason)) for name in names]
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Iterator[Box]:
+    with ScriptedModel() as model:
+        yield Box(tmp_path, model)
+
+
+def query(name: str, words: str) -> list[Json]:
+    """The steps by which this agent's model calls memory_query."""
+    asked: Json = {"query": words}
+    if name == "qwen":  # its tools are found first
+        tool = "mcp__kept__memory_query"
+        find = {"call": "^tool_search$", "input": {"query": f"select:{tool}"}}
+        return [find, {"call": "^tool_call$", "input": {"name": tool, "arguments": asked}}]
+    if name == "openhands":
+        asked |= {"security_risk": "LOW", "summary": "look it up"}
+    return [{"call": "memory_query$", "input": asked}]
+
+
+def store(name: str, text: str) -> list[Json]:
+    asked: Json = {"content": text, "tags": ["mail"]}
+    if name == "qwen":
+        tool = "mcp__kept__memory_store"
+        find = {"call": "^tool_search$", "input": {"query": f"select:{tool}"}}
+        return [find, {"call": "^tool_call$", "input": {"name": tool, "arguments": asked}}]
+    if name == "openhands":
+        asked |= {"security_risk": "LOW", "summary": "keep it"}
+    return [{"call": "memory_store$", "input": asked}]
+
+
+def remembers(box: Box, word: str) -> bool:
+    return box.wait_for(lambda: word in box.listed())
+
+
+@pytest.mark.parametrize("name", each(WITH_HOOKS))
+def test_a_second_session_knows_what_the_first_decided(name: str, box: Box) -> None:
+    agent = box.install(name)
+    agent.turn(DECISION)
+    assert remembers(box, "zebrafish"), box.kept("doctor")
+    asked = agent.turn(QUESTION)
+    assert "zebrafish" in json.dumps(asked[0]), "what was decided is in the first request of the next session"
+    unrelated = agent.turn("What is the capital of France?")
+    assert prompt_block(unrelated[0]).count("zebrafish") <= 1, "and an unrelated prompt adds nothing to it"
+
+
+def prompt_block(body: Json) -> str:
+    """The request without the tools that are offered."""
+    return json.dumps({key: value for key, value in body.items() if key != "tools"})
+
+
+@pytest.mark.parametrize("name", each(tuple(CALLS)))
+def test_an_agent_stores_and_queries_with_its_tools(name: str, box: Box) -> None:
+    agent = box.install(name)
+    if name == "codex":  # its first turn does not wait for servers; a resumed one finds it started sooner
+        agent.turn("Hello.")
+    agent.turn("Remember the port.", *store(name, "The mail gateway listens on port 2525, behind the zebrafish queue."))
+    assert remembers(box, "2525"), box.kept("doctor")
+    told = agent.turn("Look up the mail gateway.", *query(name, "mail gateway port"))
+    assert "2525" in json.dumps(told[-1])
+    assert "[id:" in json.dumps(told[-1])
+
+
+@pytest.mark.parametrize("name", each(WITH_HOOKS))
+def test_a_resumed_session_keeps_it(name: str, box: Box) -> None:
+    agent = box.install(name)
+    agent.turn(DECISION)
+    assert remembers(box, "zebrafish")
+    asked = agent.turn(QUESTION, resume=True)
+    assert "zebrafish" in json.dumps(asked[0])
+    assert box.listed().count("zebrafish queue for outgoing mail") == 1, "and captures nothing twice"
+
+
+@pytest.mark.parametrize("name", each(("claude",)))
+def test_a_compaction_keeps_it(name: str, box: Box) -> None:
+    agent = box.install(name)
+    agent.turn(DECISION)
+    assert remembers(box, "zebrafish")
+    agent.run([*agent.called.again("/compact")], said="")
+    asked = agent.turn(QUESTION, resume=True)
+    assert "zebrafish" in json.dumps(asked[0])
+
+
+@pytest.mark.parametrize("name", each(("claude",)))
+def test_an_error_that_was_fixed_comes_back_with_its_fix(name: str, box: Box) -> None:
+    agent = box.install(name)
+    check = box.project / "check.sh"
+    check.write_text(
+        "#!/bin/sh\ntest -f ready.txt || { echo 'error: ready.txt is missing, run prepare first' >&2; exit 3; }\n"
+    )
+    check.chmod(0o755)
+    run = {"call": "^Bash$", "input": {"command": "./check.sh", "description": "check"}}
+    fix = {"call": "^Bash$", "input": {"command": "touch ready.txt", "description": "prepare"}}
+    agent.turn("Make the check pass.", run, fix, run)
+    assert remembers(box, "ready.txt"), box.kept("doctor")
+
+
+def pairs() -> list[object]:
+    pairs = [("claude", other) for other in ("codex", "gemini", "opencode")]
+    reason = "set KEPT_AGENTS to both"
+    return [
+        pytest.param(*pair, marks=pytest.mark.skipif(not set(pair) <= set(WANTED), reason=reason))
+        for pair in [*pairs, *((other, one) for one, other in pairs)]
+    ]
+
+
+@pytest.mark.parametrize(("first", "second"), pairs())
+def test_what_one_agent_decided_another_knows(first: str, second: str, box: Box) -> None:
+    """C1: one memory for every agent that works on the project."""
+    one, other = box.install(first), box.install(second)
+    one.turn(DECISION)
+    assert remembers(box, "zebrafish"), box.kept("doctor")
+    assert "zebrafish" in json.dumps(other.turn(QUESTION)[0])
+
+
+@pytest.mark.parametrize("name", each(tuple(CALLS)))
+def test_uninstalling_leaves_no_trace_in_the_settings(name: str, box: Box) -> None:
+    agent = box.prepare(name)
+    files = [path for path in box.home.rglob("*") if path.is_file() and "node_modules" not in path.parts]
+    before = {path: path.read_bytes() for path in files}
+    box.kept("install", NAMES[name], "--yes")
+    agent.turn("Hello.")
+    box.kept("uninstall", "--yes")
+    for path, content in before.items():
+        assert path.read_bytes() == content, path
+    left = [path for path in box.home.rglob("*") if path.is_file() and "kept-hook" in path.read_text("utf-8", "ignore")]
+    assert [path for path in left if path.suffix in (".json", ".toml", ".yaml", ".js")] == []
+
+
+def test_the_versions_are_pinned() -> None:
+    assert all("@" in package[1:] for packages in programs.PACKAGES.values() for package in packages)
