@@ -169,7 +169,7 @@ def run_hook(where: Where) -> str:
 def ask_server(where: Where) -> str:
     """Start the server as agents do and ask for its tools. Returns what is wrong, or "" if nothing is."""
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "kept-doctor", "version": "1"}}
-    requests = [
+    requests: list[dict[str, object]] = [
         {"id": 1, "method": "initialize", "params": hello},
         {"method": "notifications/initialized"},
         {"id": 2, "method": "tools/list", "params": {}},
