@@ -20,6 +20,7 @@ MAY_IMPORT = (
     "kept.entrypoints.cli",
     "kept.entrypoints.mcp",
     "kept.entrypoints.install",
+    "kept.entrypoints.hook",
     "kept.memory",
     "kept.projects",
     *(f"kept.{noun}" for noun in ("access", "errors", "ids", "journal", "model", "settings", "tables", "text")),

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from kept.entrypoints import install
 from kept.entrypoints.hook.later import HookFolder
-from kept.entrypoints.install.agents import Where
+from kept.entrypoints.install.agents import MachineFacts
 from kept.entrypoints.install.checks import LinkCheck, check_agents
 
 NOW = datetime.now(UTC)
@@ -49,7 +49,7 @@ class Machine:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.where = Where(
+        self.where = MachineFacts(
             user_home=root / "home",
             project=root,
             plugin=root / "kept" / "agents" / "claude-code",

@@ -12,7 +12,7 @@ from kept import errors
 from kept.entrypoints import install
 from kept.entrypoints.hook.agents import AGENTS as HOOK_FORMATS
 from kept.entrypoints.install import codex
-from kept.entrypoints.install.agents import AGENTS, Where, plugin_files
+from kept.entrypoints.install.agents import AGENTS, MachineFacts, plugin_files
 from kept.entrypoints.install.jsonc import value_at
 
 FOREIGN_JSON = """\
@@ -54,10 +54,10 @@ FOREIGN = {".json": FOREIGN_JSON, ".jsonc": FOREIGN_JSON, ".toml": FOREIGN_TOML,
 
 
 @pytest.fixture
-def where(tmp_path: Path) -> Where:
+def where(tmp_path: Path) -> MachineFacts:
     (tmp_path / "home").mkdir()
     (tmp_path / "project").mkdir()
-    return Where(
+    return MachineFacts(
         user_home=tmp_path / "home",
         project=tmp_path / "project",
         plugin=tmp_path / "kept" / "agents" / "claude-code",
@@ -80,15 +80,15 @@ def tree(root: Path) -> dict[str, bytes | None]:
     }
 
 
-def put(name: str, where: Where, book: install.Ledger, scope: Any = "user") -> list[install.Change]:
+def put(name: str, where: MachineFacts, book: install.Ledger, scope: Any = "user") -> list[install.Change]:
     return install.apply(name, scope, install.plan(name, scope, where, book), book)
 
 
-def take(name: str, where: Where, book: install.Ledger) -> None:
+def take(name: str, where: MachineFacts, book: install.Ledger) -> None:
     install.remove(book.of([name]), where, book)
 
 
-def shared_files(name: str, where: Where, scope: Any = "user") -> Iterator[Path]:
+def shared_files(name: str, where: MachineFacts, scope: Any = "user") -> Iterator[Path]:
     """The files of an agent that others write to as well."""
     for path, edits in AGENTS[name].files(where, scope).items():
         if not any(type(edit).__name__ in ("Whole", "Trace") for edit in edits):
@@ -103,7 +103,7 @@ def every_scope() -> list[Any]:
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 @pytest.mark.parametrize("is_there", [True, False], ids=["foreign entries", "no files"])
 def test_every_file_is_given_back_byte_for_byte(
-    name: str, scope: Any, line_end: str, is_there: bool, where: Where, book: install.Ledger, tmp_path: Path
+    name: str, scope: Any, line_end: str, is_there: bool, where: MachineFacts, book: install.Ledger, tmp_path: Path
 ) -> None:
     if is_there:
         for path in shared_files(name, where, scope):
@@ -122,7 +122,7 @@ def test_every_file_is_given_back_byte_for_byte(
 
 
 @pytest.mark.parametrize("name", AGENTS)
-def test_what_others_wrote_since_stays(name: str, where: Where, book: install.Ledger, tmp_path: Path) -> None:
+def test_what_others_wrote_since_stays(name: str, where: MachineFacts, book: install.Ledger, tmp_path: Path) -> None:
     """A person edits every file after the installation, installs again, edits again, and uninstalls."""
     for path in shared_files(name, where):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -157,7 +157,7 @@ def edited(path: Path, word: str) -> None:
     [("gemini", "{ broken"), ("codex", "model = = 1"), ("opencode", '{"mcp": []}'), ("goose", "extensions: {a: 1}\n")],
 )
 def test_a_broken_file_is_named_and_nothing_is_changed(
-    name: str, text: str, where: Where, book: install.Ledger, tmp_path: Path
+    name: str, text: str, where: MachineFacts, book: install.Ledger, tmp_path: Path
 ) -> None:
     path = next(path for path in shared_files(name, where) if path.name != "hooks.json")
     path.parent.mkdir(parents=True)
@@ -168,7 +168,9 @@ def test_a_broken_file_is_named_and_nothing_is_changed(
     assert tree(tmp_path) == before
 
 
-def test_a_read_only_file_is_named_and_nothing_is_changed(where: Where, book: install.Ledger, tmp_path: Path) -> None:
+def test_a_read_only_file_is_named_and_nothing_is_changed(
+    where: MachineFacts, book: install.Ledger, tmp_path: Path
+) -> None:
     path = where.user_home / ".codex" / "hooks.json"
     path.parent.mkdir()
     path.write_text("{}")
@@ -179,7 +181,7 @@ def test_a_read_only_file_is_named_and_nothing_is_changed(where: Where, book: in
     assert tree(tmp_path) == before
 
 
-def test_a_link_stays_a_link(where: Where, book: install.Ledger, tmp_path: Path) -> None:
+def test_a_link_stays_a_link(where: MachineFacts, book: install.Ledger, tmp_path: Path) -> None:
     real = tmp_path / "dotfiles" / "settings.json"
     real.parent.mkdir()
     real.write_text('{"theme": "dark"}\n')
@@ -194,7 +196,7 @@ def test_a_link_stays_a_link(where: Where, book: install.Ledger, tmp_path: Path)
     assert real.read_text() == '{"theme": "dark"}\n'
 
 
-def test_traces_that_the_agent_wrote_because_of_us_are_removed(where: Where, book: install.Ledger) -> None:
+def test_traces_that_the_agent_wrote_because_of_us_are_removed(where: MachineFacts, book: install.Ledger) -> None:
     put("claude-code", where, book)
     registry = where.user_home / ".claude" / "plugins" / "known_marketplaces.json"
     registry.parent.mkdir(parents=True)
@@ -203,7 +205,7 @@ def test_traces_that_the_agent_wrote_because_of_us_are_removed(where: Where, boo
     assert json.loads(registry.read_text()) == {"other": {"source": 1}}
 
 
-def test_entries_have_absolute_paths_and_the_agent_in_them(where: Where, book: install.Ledger) -> None:
+def test_entries_have_absolute_paths_and_the_agent_in_them(where: MachineFacts, book: install.Ledger) -> None:
     put("codex", where, book)
     config = tomllib.loads((where.user_home / ".codex" / "config.toml").read_text())
     assert config["mcp_servers"]["kept"]["command"] == "/opt/kept/bin/kept"
@@ -214,7 +216,7 @@ def test_entries_have_absolute_paths_and_the_agent_in_them(where: Where, book: i
     }
 
 
-def test_a_home_of_ones_own_is_told_to_both_programs(where: Where) -> None:
+def test_a_home_of_ones_own_is_told_to_both_programs(where: MachineFacts) -> None:
     from msgspec.structs import replace
 
     elsewhere = replace(where, variables={"KEPT_HOME": "/data/my memory"})
@@ -223,7 +225,7 @@ def test_a_home_of_ones_own_is_told_to_both_programs(where: Where) -> None:
     assert "/usr/bin/env 'KEPT_HOME=/data/my memory' /opt/kept/bin/kept-hook" in files["hooks/hooks.json"]
 
 
-def test_without_the_server_only_hooks_are_set_up(where: Where) -> None:
+def test_without_the_server_only_hooks_are_set_up(where: MachineFacts) -> None:
     from msgspec.structs import replace
 
     plain = replace(where, with_tools=False)
@@ -251,14 +253,16 @@ PLACES = [
 
 
 @pytest.mark.parametrize(("platform", "environ", "name", "expected"), PLACES)
-def test_places_by_system(platform: str, environ: dict[str, str], name: str, expected: str, where: Where) -> None:
+def test_places_by_system(
+    platform: str, environ: dict[str, str], name: str, expected: str, where: MachineFacts
+) -> None:
     from msgspec.structs import replace
 
     machine = replace(where, platform=platform, environ=environ)
     assert any(expected in path.as_posix() for path in AGENTS[name].files(machine, "user"))
 
 
-def test_agents_are_found_by_their_program_or_their_folder(where: Where) -> None:
+def test_agents_are_found_by_their_program_or_their_folder(where: MachineFacts) -> None:
     assert install.found(where, {}) == []
     (where.user_home / ".gemini").mkdir()
     assert install.found(where, {"codex": "/bin/codex"}) == ["codex", "gemini"]
@@ -271,7 +275,7 @@ def test_an_unknown_agent_is_an_error_that_lists_the_known_ones() -> None:
 
 
 def test_trust_of_codex_survives_a_second_installation_and_leaves_with_us(
-    where: Where, book: install.Ledger, tmp_path: Path
+    where: MachineFacts, book: install.Ledger, tmp_path: Path
 ) -> None:
     config = where.user_home / ".codex" / "config.toml"
     config.parent.mkdir()

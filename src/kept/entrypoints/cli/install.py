@@ -12,11 +12,11 @@ from typing import Any
 
 import click
 
-from kept.entrypoints import install
+import kept.entrypoints.install as install
 from kept.entrypoints.cli.frame import command
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import counted
-from kept.entrypoints.install.agents import AGENTS, Scope, Where
+from kept.entrypoints.install.agents import AGENTS, MachineFacts, Scope
 from kept.errors import NotFound, SettingsError
 from kept.memory.opening import open_projects
 
@@ -28,11 +28,11 @@ _agents = click.argument("agents", nargs=-1, metavar="[AGENT]...")
 _yes = click.option("--yes", is_flag=True, help="Do not ask.")
 
 
-def surroundings(invocation: Invocation, *, with_tools: bool | None = None) -> Where:
+def surroundings(invocation: Invocation, *, with_tools: bool | None = None) -> MachineFacts:
     """This machine, as the installers see it."""
     home = open_projects(invocation.home).home.root
     named = invocation.home or os.environ.get("KEPT_HOME")
-    return Where(
+    return MachineFacts(
         user_home=Path.home(),
         project=Path(invocation.project or Path.cwd()).absolute(),
         plugin=home / "agents" / "claude-code",
@@ -61,7 +61,7 @@ def ledger(invocation: Invocation) -> install.Ledger:
     return install.Ledger(open_projects(invocation.home).home.root)
 
 
-def _chosen(names: Sequence[str], where: Where) -> list[str]:
+def _chosen(names: Sequence[str], where: MachineFacts) -> list[str]:
     if names:
         return [install.known(name) for name in dict.fromkeys(names)]
     programs = {program: shutil.which(program) for agent in AGENTS.values() for program in agent.programs}
@@ -111,7 +111,7 @@ def install_command(invocation: Invocation, *, agents: tuple[str, ...], scope: S
 
 
 def _trust_codex(
-    invocation: Invocation, where: Where, scope: Scope, book: install.Ledger, *, yes: bool
+    invocation: Invocation, where: MachineFacts, scope: Scope, book: install.Ledger, *, yes: bool
 ) -> Iterator[Line]:
     """Offer to trust our hooks in Codex, which otherwise skips them without a word."""
     from kept.entrypoints.install import codex

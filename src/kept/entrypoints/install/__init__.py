@@ -18,15 +18,15 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kept.entrypoints.install.agents import AGENTS, Scope, Where
-from kept.entrypoints.install.edits import Edit, Table, table_at
+from kept.entrypoints.install.agents import AGENTS, MachineFacts, Scope
+from kept.entrypoints.install.edits import ConfigEdit, Table, table_at
 from kept.errors import InvalidInput, KeptError, NotFound
 
 LEDGER = "installed.json"
 MOST_BYTES = 8_000_000  # of a configuration file
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class LedgerEntry(Struct, frozen=True, kw_only=True):
     """A file that we changed: what it held before (None: there was none), and a digest of what we wrote."""
 
     agent: str
@@ -55,17 +55,17 @@ class Ledger:
 
     def __init__(self, home: Path) -> None:
         self._file = home / LEDGER
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, LedgerEntry] = {}
         text = _read(self._file)
         if text is not None:
             try:
-                self.entries = msgspec.json.decode(text, type=dict[str, Entry])
+                self.entries = msgspec.json.decode(text, type=dict[str, LedgerEntry])
             except msgspec.MsgspecError as error:
                 raise InvalidInput(
                     f"{self._file} cannot be read: {error}.", hint="It says what `kept install` changed. Restore it."
                 ) from None
 
-    def of(self, agents: Iterable[str]) -> dict[str, Entry]:
+    def of(self, agents: Iterable[str]) -> dict[str, LedgerEntry]:
         wanted = set(agents)
         return {path: entry for path, entry in self.entries.items() if entry.agent in wanted}
 
@@ -76,7 +76,7 @@ class Ledger:
             self._file.unlink(missing_ok=True)
 
 
-def found(where: Where, programs: Mapping[str, str | None]) -> list[str]:
+def found(where: MachineFacts, programs: Mapping[str, str | None]) -> list[str]:
     """The agents that are on this machine: their program is on the PATH, or their folder is there."""
     return [
         name
@@ -92,7 +92,7 @@ def known(name: str) -> str:
     raise NotFound(f"Unknown agent '{name}'.", hint=f"Choose one of: {', '.join(AGENTS)}.")
 
 
-def plan(name: str, scope: Scope, where: Where, ledger: Ledger) -> list[Change]:
+def plan(name: str, scope: Scope, where: MachineFacts, ledger: Ledger) -> list[Change]:
     """The changes that put Kept into an agent. Raises InvalidInput if a file of it cannot be changed."""
     agent = AGENTS[known(name)]
     if scope not in agent.scopes:
@@ -111,7 +111,7 @@ def plan(name: str, scope: Scope, where: Where, ledger: Ledger) -> list[Change]:
     return changes
 
 
-def plan_removal(path: str, entry: Entry, where: Where) -> Change:
+def plan_removal(path: str, entry: LedgerEntry, where: MachineFacts) -> Change:
     """The change that takes Kept out of a file again."""
     file = Path(path)
     agent = AGENTS.get(entry.agent)
@@ -134,7 +134,7 @@ def apply(name: str, scope: Scope, changes: Iterable[Change], ledger: Ledger) ->
             continue
         folders = tuple(map(str, _missing_folders(change.path))) or (entry.folders if entry else ())
         tables = entry.tables if entry else ()
-        ledger.entries[path] = Entry(
+        ledger.entries[path] = LedgerEntry(
             agent=name, scope=scope, base=change.base, written=written, folders=folders, tables=tables
         )
         ledger.save()
@@ -147,7 +147,7 @@ def apply(name: str, scope: Scope, changes: Iterable[Change], ledger: Ledger) ->
 def add_tables(name: str, scope: Scope, path: Path, tables: Sequence[Table], ledger: Ledger) -> None:
     """Put more tables into a TOML file of an agent that has been installed."""
     before = _read(path)
-    entry = ledger.entries.get(str(path)) or Entry(agent=name, scope=scope, base=before, written="")
+    entry = ledger.entries.get(str(path)) or LedgerEntry(agent=name, scope=scope, base=before, written="")
     text = before or ""
     for table in tables:
         text = table.apply(text)
@@ -157,7 +157,7 @@ def add_tables(name: str, scope: Scope, path: Path, tables: Sequence[Table], led
     _write(path, text)
 
 
-def _added_later(text: str | None, entry: Entry | None) -> list[Table]:
+def _added_later(text: str | None, entry: LedgerEntry | None) -> list[Table]:
     """The tables that were added after the installation, as they are now: installing again keeps them."""
     if text is None or entry is None:
         return []
@@ -165,7 +165,7 @@ def _added_later(text: str | None, entry: Entry | None) -> list[Table]:
     return [Table(path, value) for path, value in now.items() if value is not None]
 
 
-def remove(entries: Mapping[str, Entry], where: Where, ledger: Ledger) -> list[Change]:
+def remove(entries: Mapping[str, LedgerEntry], where: MachineFacts, ledger: Ledger) -> list[Change]:
     """Take Kept out of these files. Returns the changes; the ledger forgets each file once it is done."""
     changes = [(path, entry, plan_removal(path, entry, where)) for path, entry in entries.items()]
     for path, _, change in changes:
@@ -179,7 +179,7 @@ def remove(entries: Mapping[str, Entry], where: Where, ledger: Ledger) -> list[C
     return [change for _, _, change in changes if not change.is_nothing]
 
 
-def _base(before: str | None, entry: Entry, edits: Iterable[Edit], path: Path, title: str) -> str | None:
+def _base(before: str | None, entry: LedgerEntry, edits: Iterable[ConfigEdit], path: Path, title: str) -> str | None:
     """The text without us: as it was, if nobody changed it since; else what is left after cutting out our entries."""
     if before is None or _digest(before) == entry.written:
         return entry.base if before is not None else None
@@ -189,14 +189,14 @@ def _base(before: str | None, entry: Entry, edits: Iterable[Edit], path: Path, t
     return text if text.strip() or entry.base is not None else None
 
 
-def _applied(edit: Edit, text: str | None, path: Path, title: str) -> str:
+def _applied(edit: ConfigEdit, text: str | None, path: Path, title: str) -> str:
     try:
         return edit.apply(text or "")
     except InvalidInput as error:
         raise _cannot_change(path, title, error) from None
 
 
-def _stripped(edit: Edit, text: str, base: str, path: Path, title: str) -> str:
+def _stripped(edit: ConfigEdit, text: str, base: str, path: Path, title: str) -> str:
     try:
         return edit.strip(text, base)
     except InvalidInput as error:

@@ -15,13 +15,13 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from kept.entrypoints.hook.agents import AGENTS as HOOK_FORMATS
-from kept.entrypoints.install.edits import Block, Edit, Item, Member, Needed, Table, Trace, Whole
+from kept.entrypoints.install.edits import ConfigEdit, Item, Member, Needed, Table, Trace, Whole, YamlBlock
 
 Scope = Literal["user", "project"]
 NAME = "kept"
 
 
-class Where(Struct, frozen=True, kw_only=True):
+class MachineFacts(Struct, frozen=True, kw_only=True):
     """The surroundings of an installation. Everything that depends on the machine is in here, so tests can say it."""
 
     user_home: Path
@@ -67,7 +67,7 @@ class Where(Struct, frozen=True, kw_only=True):
         return entry | more
 
 
-Files = dict[Path, list[Edit]]
+Files = dict[Path, list[ConfigEdit]]
 
 
 class Agent(Struct, frozen=True, kw_only=True):
@@ -75,8 +75,8 @@ class Agent(Struct, frozen=True, kw_only=True):
 
     title: str
     programs: tuple[str, ...]
-    folder: Callable[[Where], Path]  # exists once the agent has been used
-    files: Callable[[Where, Scope], Files]
+    folder: Callable[[MachineFacts], Path]  # exists once the agent has been used
+    files: Callable[[MachineFacts, Scope], Files]
     scopes: tuple[Scope, ...] = ("user", "project")
     next_step: str = "Start a new session."
 
@@ -94,27 +94,27 @@ SECONDS = 10  # a hook takes 0.3 at most; the rest is for a machine under load
 SESSION_END_SECONDS = 3
 
 
-def _group(where: Where, agent: str, event: str, factor: int = 1) -> dict[str, Any]:
+def _group(where: MachineFacts, agent: str, event: str, factor: int = 1) -> dict[str, Any]:
     seconds = SESSION_END_SECONDS if event == "SessionEnd" else SECONDS
     return {"hooks": [{"type": "command", "command": where.command(agent, event), "timeout": seconds * factor}]}
 
 
-def _hooks(where: Where, agent: str, factor: int = 1) -> list[Edit]:
+def _hooks(where: MachineFacts, agent: str, factor: int = 1) -> list[ConfigEdit]:
     return [Item(("hooks", event), _group(where, agent, event, factor)) for event in _events(agent)]
 
 
-def _tools(where: Where, path: tuple[str, ...], entry: Mapping[str, Any]) -> list[Edit]:
+def _tools(where: MachineFacts, path: tuple[str, ...], entry: Mapping[str, Any]) -> list[ConfigEdit]:
     return [Member(path, dict(entry))] if where.with_tools else []
 
 
 # ---- the agents ----
 
 
-def _claude_code(where: Where, scope: Scope) -> Files:
+def _claude_code(where: MachineFacts, scope: Scope) -> Files:
     folder = where.set_by("CLAUDE_CONFIG_DIR", ".claude")
     settings = folder / "settings.json" if scope == "user" else where.project / ".claude" / "settings.local.json"
     market = {"source": {"source": "directory", "path": str(where.plugin)}}
-    enabled: list[Edit] = [
+    enabled: list[ConfigEdit] = [
         Member(("extraKnownMarketplaces", NAME), market),
         Member(("enabledPlugins", f"{NAME}@{NAME}"), True),
     ]
@@ -125,7 +125,7 @@ def _claude_code(where: Where, scope: Scope) -> Files:
     return files
 
 
-def plugin_files(where: Where) -> dict[str, str]:
+def plugin_files(where: MachineFacts) -> dict[str, str]:
     """The plugin folder of Claude Code: hooks, tools, slash commands, a skill, and its own marketplace."""
     from kept.entrypoints.install.plugin import COMMANDS, SKILL
 
@@ -151,26 +151,26 @@ def plugin_files(where: Where) -> dict[str, str]:
     return written | {"skills/kept-memory/SKILL.md": SKILL}
 
 
-def _codex(where: Where, scope: Scope) -> Files:
+def _codex(where: MachineFacts, scope: Scope) -> Files:
     folder = where.set_by("CODEX_HOME", ".codex") if scope == "user" else where.project / ".codex"
     server = where.server("codex", default_tools_approval_mode="approve")
-    tools: list[Edit] = [Table(("mcp_servers", NAME), server)] if where.with_tools else []
+    tools: list[ConfigEdit] = [Table(("mcp_servers", NAME), server)] if where.with_tools else []
     return {folder / "config.toml": tools, folder / "hooks.json": _hooks(where, "codex")}
 
 
-def _gemini(where: Where, scope: Scope) -> Files:
+def _gemini(where: MachineFacts, scope: Scope) -> Files:
     root = where.user_home if scope == "user" else where.project
     tools = _tools(where, ("mcpServers", NAME), where.server("gemini", trust=True))
     return {root / ".gemini" / "settings.json": [*tools, *_hooks(where, "gemini", 1000)]}
 
 
-def _qwen(where: Where, scope: Scope) -> Files:
+def _qwen(where: MachineFacts, scope: Scope) -> Files:
     root = where.user_home if scope == "user" else where.project
     tools = _tools(where, ("mcpServers", NAME), where.server("qwen", trust=True))
     return {root / ".qwen" / "settings.json": [*tools, *_hooks(where, "qwen", 1000)]}
 
 
-def _copilot(where: Where, scope: Scope) -> Files:
+def _copilot(where: MachineFacts, scope: Scope) -> Files:
     folder = where.set_by("COPILOT_HOME", ".copilot")
     hooks = {
         event: [{"type": "command", "bash": where.command("copilot", event), "timeoutSec": SECONDS}]
@@ -181,7 +181,7 @@ def _copilot(where: Where, scope: Scope) -> Files:
     return {folder / "hooks" / "kept.json": [Whole(own)], folder / "mcp-config.json": tools}
 
 
-def _opencode(where: Where, scope: Scope) -> Files:
+def _opencode(where: MachineFacts, scope: Scope) -> Files:
     from kept.entrypoints.install.plugin import OPENCODE
 
     folder = where.xdg / "opencode" if scope == "user" else where.project
@@ -198,9 +198,9 @@ def _opencode(where: Where, scope: Scope) -> Files:
     }
 
 
-def _cursor(where: Where, scope: Scope) -> Files:
+def _cursor(where: MachineFacts, scope: Scope) -> Files:
     root = (where.user_home if scope == "user" else where.project) / ".cursor"
-    hooks: list[Edit] = [
+    hooks: list[ConfigEdit] = [
         Item(("hooks", event), {"command": where.command("cursor", event)}) for event in _events("cursor")
     ]
     return {
@@ -209,17 +209,17 @@ def _cursor(where: Where, scope: Scope) -> Files:
     }
 
 
-def _vscode(where: Where, scope: Scope) -> Files:
+def _vscode(where: MachineFacts, scope: Scope) -> Files:
     file = where.config("Code") / "User" / "mcp.json" if scope == "user" else where.project / ".vscode" / "mcp.json"
     return {file: _tools(where, ("servers", NAME), {"type": "stdio", **where.server("vscode")})}
 
 
-def _claude_desktop(where: Where, scope: Scope) -> Files:
+def _claude_desktop(where: MachineFacts, scope: Scope) -> Files:
     file = where.config("Claude") / "claude_desktop_config.json"
     return {file: _tools(where, ("mcpServers", NAME), where.server("claude-desktop"))}
 
 
-def _goose(where: Where, scope: Scope) -> Files:
+def _goose(where: MachineFacts, scope: Scope) -> Files:
     lines = (
         f"{NAME}:",
         "  enabled: true",
@@ -230,17 +230,17 @@ def _goose(where: Where, scope: Scope) -> Files:
         f"  envs: {json.dumps(dict(where.variables))}",
         "  timeout: 60",
     )
-    tools: list[Edit] = [Block("extensions", lines)] if where.with_tools else []
+    tools: list[ConfigEdit] = [YamlBlock("extensions", lines)] if where.with_tools else []
     return {_goose_config(where) / "config.yaml": tools}
 
 
-def _goose_config(where: Where) -> Path:
+def _goose_config(where: MachineFacts) -> Path:
     if where.platform == "win32":
         return where.config("Block") / "goose" / "config"
     return where.xdg / "goose"
 
 
-def _openhands(where: Where, scope: Scope) -> Files:
+def _openhands(where: MachineFacts, scope: Scope) -> Files:
     folder = where.user_home / ".openhands"
     return {
         folder / "mcp.json": _tools(where, ("mcpServers", NAME), where.server("openhands")),
@@ -248,7 +248,7 @@ def _openhands(where: Where, scope: Scope) -> Files:
     }
 
 
-def _continue(where: Where, scope: Scope) -> Files:
+def _continue(where: MachineFacts, scope: Scope) -> Files:
     lines = (
         f"- name: {NAME}",
         f"  command: {json.dumps(where.kept)}",
@@ -256,7 +256,7 @@ def _continue(where: Where, scope: Scope) -> Files:
         *([f"  env: {json.dumps(dict(where.variables))}"] if where.variables else []),
     )
     head = ("name: Local", "version: 1.0.0", "schema: v1")
-    tools: list[Edit] = [Block("mcpServers", lines, head)] if where.with_tools else []
+    tools: list[ConfigEdit] = [YamlBlock("mcpServers", lines, head)] if where.with_tools else []
     return {where.user_home / ".continue" / "config.yaml": tools}
 
 

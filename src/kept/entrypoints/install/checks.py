@@ -20,8 +20,8 @@ from msgspec import Struct
 
 from kept.entrypoints.hook.agents import AGENTS as HOOK_FORMATS
 from kept.entrypoints.hook.later import HookFolder
-from kept.entrypoints.install import Entry, Ledger, codex, plan
-from kept.entrypoints.install.agents import AGENTS, Where
+from kept.entrypoints.install import Ledger, LedgerEntry, codex, plan
+from kept.entrypoints.install.agents import AGENTS, MachineFacts
 from kept.entrypoints.install.jsonc import value_at
 from kept.errors import KeptError
 
@@ -44,7 +44,7 @@ class LinkCheck(Struct, frozen=True, kw_only=True):
 
 
 def check_agents(
-    where: Where, ledger: Ledger, hooks: HookFolder, now: datetime, codex_program: str | None
+    where: MachineFacts, ledger: Ledger, hooks: HookFolder, now: datetime, codex_program: str | None
 ) -> list[LinkCheck]:
     """Every link of every installed agent."""
     names = [name for name in AGENTS if ledger.of([name])]
@@ -56,7 +56,7 @@ def check_agents(
 
 
 def _of_agent(
-    name: str, where: Where, ledger: Ledger, hooks: HookFolder, codex_program: str | None
+    name: str, where: MachineFacts, ledger: Ledger, hooks: HookFolder, codex_program: str | None
 ) -> Iterator[LinkCheck]:
     entries = ledger.of([name])
     title, again = AGENTS[name].title, f"Run: kept install {name}"
@@ -87,7 +87,7 @@ def _of_agent(
 
 
 def _allowed(
-    name: str, title: str, where: Where, entries: Mapping[str, Entry], codex_program: str | None
+    name: str, title: str, where: MachineFacts, entries: Mapping[str, LedgerEntry], codex_program: str | None
 ) -> Iterator[LinkCheck]:
     """Whether the agent will run what is in its settings."""
     for path in map(Path, entries):
@@ -120,7 +120,7 @@ def _value(text: str, path: tuple[str, ...]) -> object:
 # ---- the programs ----
 
 
-def _programs(where: Where) -> Iterator[LinkCheck]:
+def _programs(where: MachineFacts) -> Iterator[LinkCheck]:
     reason = run_hook(where)
     if reason:
         hint = "Install Kept again where the agents can run it, then: kept install"
@@ -141,7 +141,7 @@ def _programs(where: Where) -> Iterator[LinkCheck]:
         yield LinkCheck(agent="", level="ok", check="server")
 
 
-def run_hook(where: Where) -> str:
+def run_hook(where: MachineFacts) -> str:
     """Run the hook with the start of a session, in a scratch home. Returns what is wrong, or "" if nothing is."""
     event = next(iter(HOOK_FORMATS["claude-code"].events))
     with tempfile.TemporaryDirectory(prefix="kept-doctor-") as scratch:
@@ -166,7 +166,7 @@ def run_hook(where: Where) -> str:
     return str(failures[-1].get("failure")) if failures else ""
 
 
-def ask_server(where: Where) -> str:
+def ask_server(where: MachineFacts) -> str:
     """Start the server as agents do and ask for its tools. Returns what is wrong, or "" if nothing is."""
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "kept-doctor", "version": "1"}}
     requests: list[dict[str, object]] = [

@@ -18,7 +18,7 @@ from kept.errors import InvalidInput
 MARK = "kept-hook"  # every command of ours holds it
 
 
-class Edit(Protocol):
+class ConfigEdit(Protocol):
     """One change of a text."""
 
     def apply(self, text: str) -> str: ...
@@ -128,7 +128,7 @@ def table_at(text: str, path: tuple[str, ...]) -> Mapping[str, Any] | None:
     return table if isinstance(table, dict) else None
 
 
-class Block(Struct, frozen=True):
+class YamlBlock(Struct, frozen=True):
     """Lines below a top-level key of a YAML file, between two marks. No line of others is parsed or moved."""
 
     key: str
