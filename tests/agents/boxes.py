@@ -118,7 +118,7 @@ class Agent:
     def turn(self, prompt: str, *steps: Json, resume: bool = False) -> list[Json]:
         """One turn in a process of its own; the requests that reached the model."""
         script = [*steps, {"say": "SAID-so"}]
-        text = f"{prompt} <<{json.dumps(script)}>>"
+        text = f"{prompt}\n\n<<{json.dumps(script)}>>"
         return self.run((self.called.again if resume else self.called.first)(text), text)
 
     def run(self, command: list[str], text: str = "", said: str = "SAID-so") -> list[Json]:

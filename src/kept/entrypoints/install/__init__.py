@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kept.entrypoints.install.agents import AGENTS, MachineFacts, Scope
-from kept.entrypoints.install.edits import ConfigEdit, Table, table_at
+from kept.entrypoints.install.edits import ConfigEdit, Table, Trace, table_at
 from kept.errors import InvalidInput, KeptError, NotFound
 
 LEDGER = "installed.json"
@@ -103,6 +103,9 @@ def plan(name: str, scope: Scope, where: MachineFacts, ledger: Ledger) -> list[C
             continue
         entry = ledger.entries.get(str(path))
         before = _text_of(path, agent.title)
+        if all(isinstance(edit, Trace) for edit in edits):  # the agent writes it; we only clean up after us
+            changes.append(Change(path=path, before=before, after=before, base=entry.base if entry else before))
+            continue
         base = before if entry is None else _base(before, entry, edits, path, agent.title)
         after = base
         for edit in (*edits, *_added_later(before, entry)):
@@ -130,7 +133,7 @@ def apply(name: str, scope: Scope, changes: Iterable[Change], ledger: Ledger) ->
     for change in changes:
         path, entry = str(change.path), ledger.entries.get(str(change.path))
         written = _digest(change.after)
-        if change.is_nothing and entry is not None and entry.written == written:
+        if change.is_nothing and entry is not None and (entry.written == written or entry.base == change.base):
             continue
         folders = tuple(map(str, _missing_folders(change.path))) or (entry.folders if entry else ())
         tables = entry.tables if entry else ()

@@ -1,0 +1,68 @@
+"""`kept install` and `kept uninstall` at the command line."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import Shell
+
+
+@pytest.fixture
+def person(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A person's home with Gemini CLI in it, and no program on the PATH."""
+    home = tmp_path / "person"
+    (home / ".gemini").mkdir(parents=True)
+    (home / ".gemini" / "settings.json").write_text('{\n  "theme": "dark"\n}\n')
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    for name in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    return home
+
+
+def test_what_would_change_is_shown_and_nothing_changes(shell: Shell, person: Path) -> None:
+    before = (person / ".gemini" / "settings.json").read_text()
+    shown = shell("install", "--dry-run")
+    assert "Gemini CLI: this would change" in shown
+    assert '+  "mcpServers": {' in shown
+    assert "Claude Code" not in shown
+    assert (person / ".gemini" / "settings.json").read_text() == before
+
+
+def test_without_a_name_a_person_is_asked(shell: Shell, person: Path) -> None:
+    assert "needs confirmation: Put Kept into Gemini CLI?" in shell.fails("install")
+    shell.answers = [True]
+    assert "Gemini CLI" in shell("install")
+    assert shell.questions == ["Put Kept into Gemini CLI?"]
+    assert "installed already" in shell("install", "gemini")
+
+
+def test_install_and_uninstall_leave_the_file_as_it_was(shell: Shell, person: Path) -> None:
+    before = (person / ".gemini" / "settings.json").read_bytes()
+    document = shell.json("install", "gemini", "claude-code")
+    assert [agent["agent"] for agent in document["agents"]] == ["gemini", "claude-code"]
+    assert (shell.home / "agents" / "claude-code" / "hooks" / "hooks.json").exists()
+    told = shell("uninstall")
+    assert f"Memories stay in {shell.home}" in told
+    assert (person / ".gemini" / "settings.json").read_bytes() == before
+    assert not (person / ".claude").exists()
+    assert not (shell.home / "agents").exists()
+    assert "not installed in any agent" in shell("uninstall")
+
+
+def test_the_data_goes_only_after_a_yes(shell: Shell, person: Path) -> None:
+    shell("remember", "The gate opens at nine")
+    assert "needs confirmation: Delete all memories" in shell.fails("uninstall", "--data")
+    assert shell.home.exists()
+    assert f"Deleted {shell.home}" in shell("uninstall", "--data", "--yes")
+    assert not shell.home.exists()
+
+
+def test_an_unknown_agent_is_named_with_the_known_ones(shell: Shell, person: Path) -> None:
+    assert "Unknown agent 'emacs'. Choose one of: claude-code" in shell.fails("install", "emacs")
+
+
+def test_a_machine_without_agents_is_told_so(shell: Shell, person: Path) -> None:
+    (person / ".gemini" / "settings.json").unlink()
+    (person / ".gemini").rmdir()
+    assert "No agent was found" in shell.fails("install")
