@@ -38,7 +38,13 @@ TOPICS = ("agents", "storage", "writing", "recall", "sessions", "upkeep", "proje
 def test_the_commands_of_a_page_run(page: str, tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
-    environment = os.environ | {"KEPT_HOME": str(tmp_path / "home"), "NO_COLOR": "1"}
+    (tmp_path / "person" / ".gemini").mkdir(parents=True)  # an agent for `kept install`, in nobody's real home
+    environment = os.environ | {
+        "HOME": str(tmp_path / "person"),
+        "XDG_CONFIG_HOME": str(tmp_path / "person" / ".config"),
+        "KEPT_HOME": str(tmp_path / "home"),
+        "NO_COLOR": "1",
+    }
     for code in blocks(page, "sh"):
         for line in code.splitlines():
             words = shlex.split(line, comments=True)
