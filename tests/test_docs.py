@@ -50,8 +50,9 @@ def test_the_commands_of_a_page_run(page: str, tmp_path: Path) -> None:
             words = shlex.split(line, comments=True)
             if not words or words[0] != "kept":  # installing and make are tried by CI itself
                 continue
+            yes = ["--yes"] if words == ["kept", "install"] else []  # nobody is there to be asked
             done = subprocess.run(
-                [sys.executable, "-m", "kept", *words[1:]],
+                [sys.executable, "-m", "kept", *words[1:], *yes],
                 cwd=project,
                 env=environment,
                 capture_output=True,
