@@ -432,3 +432,51 @@ def test_lines_without_an_id_are_told_apart_when_a_file_grows(tmp_path: Path) ->
         assert [m.content for m in memory.session("c1").messages()] == [f"Line {n}" for n in range(6)]
         (session,) = memory.sessions()
         assert session.cwd == "/x"
+
+
+def codex_file(path: Path, id: str, said: list[str], *, noise: int = 0, forked_from: str | None = None) -> Path:
+    """A rollout; a fork repeats the meta and the messages of its parent, but not what else stood between them."""
+    meta = {"type": "session_meta", "payload": {"id": id, "cwd": "/x", "forked_from_id": forked_from}}
+    records = [meta] if forked_from is None else [meta, {"type": "session_meta", "payload": {"id": forked_from}}]
+    for text in said:
+        records += [{"type": "event_msg", "payload": {"type": "token_count"}}] * noise
+        payload = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+        records.append({"type": "response_item", "payload": payload, "timestamp": "2026-02-10T21:11:52.438Z"})
+    path.write_bytes(b"".join(line + b"\n" for line in lines(*records)))
+    return path
+
+
+def test_the_file_of_a_fork_shares_the_messages_that_it_repeats(tmp_path: Path) -> None:
+    """C25: Codex' `forked_from_id`; the lines of both files are numbered differently."""
+    before = [f"Before the fork {n} with {SECRET}" for n in range(4)]
+    codex_file(tmp_path / "a.jsonl", "parent", [*before, "Went on here"], noise=3)
+    codex_file(
+        tmp_path / "b.jsonl", "child", [*before, *(f"Went on there {n}" for n in range(9))], forked_from="parent"
+    )
+    with kept.open(tmp_path / "m.db", clock=FakeClock(), settings=kept.Settings()) as memory:
+        memory.import_transcripts("codex", tmp_path)
+        told = {s.name: [m.content for m in memory.session(s.name).messages()] for s in memory.sessions()}
+        assert len(told["parent"]) == 5
+        assert told["child"][:4] == told["parent"][:4]
+        assert told["child"][4:] == [f"Went on there {n}" for n in range(9)]
+        (child,) = [s for s in memory.sessions() if s.name == "child"]
+        assert (child.parent, child.shared) == ("parent", 4)
+        (tmp_path / "b.jsonl").rename(tmp_path / "moved.jsonl")  # its mark is lost: it is read again from the start
+        assert sum(one.added for one in memory.import_transcripts("codex", tmp_path)) == 0
+        assert len(memory.session("child").messages()) == 13
+
+
+def test_a_fork_that_names_no_parent_is_known_by_what_it_repeats(tmp_path: Path) -> None:
+    """C25: `claude --fork-session` copies the records into a file of another session."""
+    shared = [claude("user", "u1", "Fix the login"), claude("assistant", "a1", "Fixed.", parentUuid="u1")]
+    for name, more in (("0a1b", "Now the logout"), ("2c3d", "Rather the sign-up")):
+        own = claude("user", f"u-{name}", more, parentUuid="a1", timestamp="2026-02-10T22:00:00Z")
+        records = [record | {"sessionId": name} for record in (*shared, own)]
+        (tmp_path / f"{name}.jsonl").write_bytes(b"".join(line + b"\n" for line in lines(*records)))
+    with kept.open(tmp_path / "m.db", clock=FakeClock(), settings=kept.Settings()) as memory:
+        memory.import_transcripts("claude-code", tmp_path)
+        assert {s.name: (s.parent, s.shared) for s in memory.sessions()} == {"0a1b": (None, 0), "2c3d": ("0a1b", 2)}
+        told = [message.content for message in memory.session("2c3d").messages()]
+        assert told == ["Fix the login", "Fixed.", "Rather the sign-up"]
+        found = [hit.message.content for hit in memory.recall("login", scope="sessions", limit=9) if hit.message]
+        assert found.count("Fix the login") == 1

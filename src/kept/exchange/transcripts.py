@@ -7,12 +7,14 @@ its writer's, an unknown role none.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from kept.errors import InvalidInput
 from kept.exchange.records import (
     ROLES,
     Parser,
@@ -30,6 +32,8 @@ from kept.exchange.trees import claude_code, qwen
 from kept.model import TRUSTS, Message, MessageRole, Trust
 
 _HEAD_CHARS = 2_000  # of an output: the exit code stands at its beginning
+_READ_ONLY = 0x00000001 | 0x00000040  # SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
+_GEMINI_FOLDER = re.compile(r"Workspace Directories:\**(?:\\n|\s)+- ([^\n\\]{1,1000})")
 _EXIT_CODE = re.compile(r"(?mi)^(?:process exited with code|exit code:?) (-?\d{1,5})\b|\"exit_code\": ?(-?\d{1,5})\b")
 
 
@@ -37,6 +41,7 @@ def codex(lines: Iterable[bytes], known: int = 0) -> Transcript:
     """Codex: {timestamp, type, payload}; what was said is in response_item, who it was in session_meta."""
     read = Transcript(known=known)
     most: Trust = "user"
+    own = "line"  # a fork shares messages with its parent, so what it names itself has names of its own
     for number, record in read.records(lines):
         payload, kind, at = record.get("payload"), record.get("type"), moment_of(record.get("timestamp"))
         if not isinstance(payload, dict):
@@ -47,10 +52,12 @@ def codex(lines: Iterable[bytes], known: int = 0) -> Transcript:
             read.parent = text_of(payload.get("forked_from_id")) or text_of(payload.get("parent_thread_id"))
             if payload.get("parent_thread_id"):  # a sub-agent: the agent that started it wrote its prompts
                 most = "agent"
+            if read.session is not None and payload.get("forked_from_id"):
+                own = f"{read.session[-12:]}_line"
         elif kind == "compacted":
-            read.add(number, [said(f"line_{number}", "summary", text_of(payload.get("message")) or "", at)])
+            read.add(number, [said(f"{own}_{number}", "summary", text_of(payload.get("message")) or "", at)])
         elif kind == "response_item":
-            read.add(number, at_most(most, _codex_item(payload, f"line_{number}", at)))
+            read.add(number, at_most(most, _codex_item(payload, f"{own}_{number}", at)))
     return read
 
 
@@ -63,6 +70,8 @@ def gemini(lines: Iterable[bytes], known: int = 0) -> Transcript:
     roles: dict[str, MessageRole] = {"user": "user", "gemini": "assistant"}
     for number, record in read.records(lines):
         read.session = read.session or text_of(record.get("sessionId"))
+        if read.cwd is None and (where := _GEMINI_FOLDER.search(flat(record.get("$set")))):
+            read.cwd = where[1].strip()
         if target := text_of(record.get("$rewindTo")):
             kept = [index for index, message in enumerate(read.messages) if message.id == target]
             read.messages = read.messages[: kept[0] + 1] if kept else read.messages
@@ -155,6 +164,26 @@ def opencode(lines: Iterable[bytes], known: int = 0) -> Transcript:
     return first
 
 
+def database_lines(database: Path) -> Iterator[bytes]:
+    """The rows of OpenCode's database, as `opencode` reads them. Opened to read only: OpenCode may be running."""
+    import apsw
+
+    try:
+        connection = apsw.Connection(f"{database.absolute().as_uri()}?mode=ro", flags=_READ_ONLY)
+        try:
+            for table in ("session", "message", "part"):
+                rows = connection.execute(f"select * from {table} order by time_created, id")
+                names = [column[0] for column in rows.get_description()] if rows else []
+                for row in rows:
+                    yield msgspec.json.encode({"table": table} | dict(zip(names, map(_decoded, row), strict=True)))
+        finally:
+            connection.close()
+    except apsw.Error as error:
+        raise InvalidInput(
+            f"{database} cannot be read as a database of OpenCode ({type(error).__name__}).", hint="Check the file."
+        ) from error
+
+
 def brain(lines: Iterable[bytes], known: int = 0) -> Transcript:
     """Brain's own form, which is also ours: {id, role, content, timestamp}, or name and input for a tool call."""
     read = Transcript(known=known)
@@ -189,6 +218,16 @@ PARSERS: Mapping[str, Parser] = {
     "openclaw": openclaw,
     "brain": brain,
 }
+
+
+def _decoded(value: Any) -> Any:
+    """A column; JSON in a text becomes what it holds."""
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        try:
+            return msgspec.json.decode(value)
+        except (msgspec.MsgspecError, RecursionError):
+            return value
+    return value if isinstance(value, str | int | float) else None
 
 
 def _gemini_text(content: Any) -> str:

@@ -7,7 +7,8 @@ Every verb is a short method that hands the held `Context` to a function of the 
     brief      briefings, messages for skills            knowledge  typed knowledge, promotion
     undo       history, undo                             reviews    memories to look at again
     manage     conflicts, aliases, pauses, vectors       upkeep     quarantine, shelf life, limits
-    narratives the story of a memory                     store      status, backups, export, transcripts
+    narratives the story of a memory                     store      status, backups, export
+    imports    transcripts of other programs
 
 Less frequent verbs live in small namespaces: `aliases`, `knowledge`, `pauses`, `reviews`, `store`, `vectors`. Rule: a
 module is imported when a verb first needs it, so that one command from a shell loads little.
@@ -27,6 +28,7 @@ from kept.settings import Settings
 if TYPE_CHECKING:
     from kept.memory import brief as _brief
     from kept.memory import everywhere as _everywhere
+    from kept.memory import imports as _imports
     from kept.memory import knowledge as _knowledge
     from kept.memory import manage as _manage
     from kept.memory import narratives as _narratives
@@ -40,13 +42,14 @@ if TYPE_CHECKING:
     from kept.memory import write as _write
     from kept.memory.brief import Shared
     from kept.memory.erase import Erasable
+    from kept.memory.imports import ImportedTranscript
     from kept.memory.knowledge import Knowledge
     from kept.memory.manage import Aliases, Pauses, Vectors
     from kept.memory.narratives import Narrative
     from kept.memory.read import Explained, ListStatus
     from kept.memory.reviews import Reviews
     from kept.memory.sessions import OpenSession
-    from kept.memory.store import Imported, Store
+    from kept.memory.store import Store
     from kept.memory.tasks import OpenTask
     from kept.memory.upkeep import Upkept
     from kept.recall import RecallScope
@@ -61,9 +64,10 @@ else:
         def __getattr__(self, name):
             return getattr(import_module(self._module), name)
 
-    _brief, _knowledge, _manage, _read = map(_Topic, ("brief", "knowledge", "manage", "read"))
-    _reviews, _sessions, _store, _tasks = map(_Topic, ("reviews", "sessions", "store", "tasks"))
-    _undo, _upkeep, _write, _narratives = map(_Topic, ("undo", "upkeep", "write", "narratives"))
+    _brief, _imports, _knowledge, _manage = map(_Topic, ("brief", "imports", "knowledge", "manage"))
+    _read, _reviews, _sessions, _store = map(_Topic, ("read", "reviews", "sessions", "store"))
+    _tasks, _undo, _upkeep, _write = map(_Topic, ("tasks", "undo", "upkeep", "write"))
+    _narratives = _Topic("narratives")
     _everywhere = _Topic("everywhere")
 
 
@@ -359,16 +363,19 @@ class Kept:
     def import_transcripts(
         self,
         program: str,
-        path: Path | str,
+        path: Path | str | Sequence[Path],
         *,
+        here: bool = False,
         since: datetime | None = None,
         progress: Callable[[int, int], None] | None = None,
-    ) -> "Imported":
-        """Import the transcripts in a folder, or one file. `since`: only files changed after that.
+    ) -> "Sequence[ImportedTranscript]":
+        """Import the transcripts in a folder, or in these files, in the order in which their sessions began.
 
-        Doing it again adds only what is new. Secrets are redacted before anything is stored.
+        `here`: only sessions that took place in this project; `since`: only files changed after that. Sessions that are
+        over are finished. Doing it again adds only what is new. Secrets are redacted before anything is stored. What
+        could not be taken in says why in `failed`.
         """
-        return _store.import_transcripts(self.context, program, path, since=since, progress=progress)
+        return _imports.import_transcripts(self.context, program, path, here=here, since=since, progress=progress)
 
     def task(
         self,

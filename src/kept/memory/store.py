@@ -1,15 +1,9 @@
-"""The store as a whole (`memory.store`), its numbers, and transcripts of other programs.
-
-Backups, export, a scan for secrets, a check of the files, and switches. Importing transcripts reads on from where the
-last import of a file stopped; messages have ids of their own, so one that is read twice is added once. Rule: a torn
-last line is left for next time; a record that no store can hold is skipped and counted; a file that cannot be read is
-an error, not skipped.
+"""The store as a whole (`memory.store`), and its numbers: backups, export, a scan for secrets, a check of the files,
+and switches.
 """
 
 import hashlib
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,25 +12,20 @@ from msgspec import Struct, to_builtins
 from kept import access, text
 from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound
 from kept.exchange import to_document as to_document
-from kept.exchange.records import Transcript
-from kept.exchange.transcripts import PARSERS
 from kept.memory.context import Context, Ref
-from kept.model import GLOBAL, PROPOSED, Allowance, Draft, Memory, Message, Pause, Recalled, Redaction, Tier, replace
+from kept.model import GLOBAL, PROPOSED, Allowance, Draft, Memory, Pause, Recalled, Redaction, Tier, replace
 from kept.ports import ANYWHERE, BackedUp, Restored, Shelf, Storage, Transaction, Where
 from kept.projects.config import parse_text, set_value
-from kept.projects.files import check_session_name, explained, shown
+from kept.projects.files import shown
 from kept.settings import Settings, as_mapping, resolve
 from kept.storage import as_file, scrub, space_of
 from kept.storage.shared import pages_of
 from kept.upkeep import decisions
-from kept.writing.check import FIRST_YEAR, MAX_NAME_CHARS, check_text
+from kept.writing.check import MAX_NAME_CHARS, check_text
 from kept.writing.redact import REDACTED_FIELDS, redact, redact_draft
 
 if TYPE_CHECKING:
     from kept.storage import Finding as Finding
-
-MESSAGE_BATCH = 200
-Progress = Callable[[int, int], None]  # files done, files in all
 
 
 class Leak(Struct, frozen=True, kw_only=True):
@@ -50,17 +39,6 @@ class Leak(Struct, frozen=True, kw_only=True):
     is_fixed: bool = False
 
 
-class ImportedTranscript(Struct, frozen=True, kw_only=True):
-    """The result for one transcript file."""
-
-    path: str
-    session: str | None = None
-    added: int = 0
-    known: int = 0
-    skipped: int = 0  # lines that were torn or unknown, and messages that cannot be stored
-    paused: int = 0  # messages that were said while the session or the project was paused
-
-
 class Examined(Struct, frozen=True, kw_only=True):
     """What `doctor` did to one file, and found in it. A finding of level `problem` means damage or a loss."""
 
@@ -68,9 +46,6 @@ class Examined(Struct, frozen=True, kw_only=True):
     path: str
     repaired: "list[Finding]"
     findings: "list[Finding]"
-
-
-Imported = list[ImportedTranscript]
 
 
 class Store:
@@ -284,115 +259,3 @@ def _replace_redacted(context: Context, storage: Storage, memory: Memory, draft:
 
     context.write(storage, work, urgent=True)
     context.tell_write(storage, 0)
-
-
-# Transcripts
-
-
-def import_transcripts(
-    context: Context, program: str, path: Path | str, *, since: datetime | None, progress: Progress | None
-) -> Imported:
-    """Take in the transcripts below a folder, or one file."""
-    if program not in PARSERS:
-        raise InvalidInput(f"Unknown program {program!r}.", hint=f"Choose one of {', '.join(PARSERS)}.")
-    files = list(_files(Path(path), since))
-    done: Imported = []
-    for number, file in enumerate(files, 1):
-        done += _import_file(context, program, file)
-        if progress is not None:
-            progress(number, len(files))
-    return done
-
-
-def _import_file(context: Context, program: str, file: Path) -> Imported:
-    """Import what is new in one file: a result for each session in it."""
-    storage = context.spaces.ensure_project()
-    mark = f"offset:{hashlib.blake2b(str(file.resolve()).encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
-    with storage.reading() as reader:
-        offset = reader.counters().get(mark, 0)
-    with explained("read the transcript", file), file.open("rb") as source:
-        data = source.read()
-    start = offset if offset <= len(data) else 0  # a shorter file is another one: read it from the start
-    whole = data[: data.rfind(b"\n") + 1]
-    known = sum(1 for line in whole[:start].splitlines() if line.strip())
-    parsed = PARSERS[program](whole.splitlines(), known)
-    sessions = [parsed, *parsed.others]
-    done = [_import_session(context, program, file, one) for one in sessions if one.messages]
-    with storage.bookkeeping() as notes:
-        if notes is not None:  # otherwise the next import reads it again, and adds nothing twice
-            notes.count({mark: len(whole) - offset})
-    return done or [ImportedTranscript(path=str(file), session=parsed.session, skipped=parsed.skipped)]
-
-
-def _import_session(context: Context, program: str, file: Path, parsed: Transcript) -> ImportedTranscript:
-    from kept.memory.sessions import lease_of, open_session
-
-    name, parent = _names(file, parsed)
-    began = min((one.at for one in parsed.messages if one.at is not None and one.at.year >= FIRST_YEAR), default=None)
-    shared = _shared(context, parent, parsed.after)
-    session = open_session(context, name, agent=program, parent=parent, cwd=parsed.cwd, started_at=began, shared=shared)
-    added = unfit = 0
-    with context.owned().lease(lease_of(name)):
-        for batch in _batches(parsed.messages):
-            try:
-                added += len(session.take_in(batch))
-            except InvalidInput:  # of one of them; the others are fine
-                for message in batch:
-                    try:
-                        added += len(session.take_in([message]))
-                    except InvalidInput:
-                        unfit += 1
-        session.checkpoint()
-    known = len(parsed.messages) - added - unfit
-    return ImportedTranscript(path=str(file), session=name, added=added, known=known, skipped=parsed.skipped + unfit)
-
-
-def _shared(context: Context, parent: str | None, after: tuple[str, str] | None) -> int:
-    """How many messages of its parent a branch begins with."""
-    storage = context.spaces.project()
-    if parent is None or after is None or storage is None:
-        return 0
-    with storage.reading() as reader:
-        return next((one.n for one in reader.messages(parent) if (one.id, one.role) == after), 0)
-
-
-def _files(path: Path, since: datetime | None) -> Iterator[Path]:
-    if path.is_file():
-        yield path
-        return
-    if not path.is_dir():
-        raise InvalidInput(f"{path} does not exist.", hint="Give a transcript file, or a folder of them.")
-    for file in sorted(path.rglob("*.jsonl")):
-        if file.is_file() and (since is None or file.stat().st_mtime >= since.timestamp()):
-            yield file
-
-
-def _names(file: Path, parsed: Transcript) -> tuple[str, str | None]:
-    """The session a file belongs to. A sub-agent's file has its parent's session id inside, and a name of its own.
-
-    An id that cannot be a name of a session is not used: the file's name stands for it.
-    """
-    own = "".join(character if _is_plain(character) else "-" for character in file.stem).strip(".-_")
-    own = re.sub(r"\.{2,}", ".", own)[:100].rstrip(".") or "session"
-    session, parent = _valid(parsed.session), _valid(parsed.parent)
-    if session is None:
-        return own, parent
-    if file.parent.name == "subagents":
-        return f"{session[: 127 - len(own)].rstrip('.')}.{own}", session
-    return session, parent
-
-
-def _is_plain(character: str) -> bool:
-    return (character.isascii() and character.isalnum()) or character in "._-"
-
-
-def _valid(name: str | None) -> str | None:
-    try:
-        return None if name is None else check_session_name(name)
-    except InvalidInput:
-        return None
-
-
-def _batches(messages: Sequence[Message]) -> Iterator[list[Message]]:
-    for start in range(0, len(messages), MESSAGE_BATCH):
-        yield list(messages[start : start + MESSAGE_BATCH])

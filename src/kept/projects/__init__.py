@@ -11,7 +11,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from kept.errors import InvalidInput, NotAllowed, NotFound, SchemaTooNew
+from kept.errors import InvalidInput, KeptError, NotAllowed, NotFound, SchemaTooNew
 from kept.projects.files import explained, locked, shown, write_private_file
 from kept.projects.home import FOLDER_PATTERN, Home, SpaceFiles, entries_of, expanded, slug
 from kept.projects.registry import (
@@ -92,6 +92,26 @@ class Projects:
         Raises NotFound for a missing directory or an unknown id, InvalidInput if it can be neither path nor name.
         """
         return self._locate(self._read(), target)
+
+    def around(self, cwd: str, within: Path | None = None) -> Located | None:
+        """Where a program worked that ran in this directory; None if no project can be told, or be there.
+
+        A directory that is gone belongs to the project above it, if there is one, or if what is above is `within` that.
+        """
+        registry, folder = self._read(), Path(cwd)
+        if not folder.is_absolute():
+            return None
+        try:
+            with suppress(NotFound):
+                found = self._locate_path(registry, folder)
+                return None if found.refusal else found
+            above = next(parent for parent in folder.parents if parent.is_dir())
+            found = self._locate_path(registry, above)
+        except (KeptError, OSError, ValueError):  # a path that nobody can have, or may look at
+            return None
+        is_project = found.project is not None or (found.place is not None and found.place.git_common_dir is not None)
+        is_within = within is not None and above.resolve().is_relative_to(within)
+        return found if (is_project or is_within) and not found.refusal else None
 
     def ensure(self, target: str | os.PathLike[str] | None = None) -> Project:
         """The project to write to; a new directory or name is registered, and its folder in the home made.

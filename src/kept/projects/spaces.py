@@ -47,6 +47,13 @@ class Spaces(Protocol):
         """The project's own directory, if it has one; its README need not be remembered again."""
         return None
 
+    def holds(self, cwd: str) -> bool:
+        """Whether a program that worked in this directory worked in the opened project. Raises NotAllowed."""
+        raise NotAllowed(
+            "A single memory file is of no project, so no session took place in it.",
+            hint="Name the transcripts to import, or open a project: kept.open(project=…).",
+        )
+
     def sessions_folder(self) -> Path | None:
         """Where the project's transcripts are mirrored; None for a portable file, which has no mirrors."""
         return None
@@ -174,6 +181,17 @@ class HomeSpaces(Spaces):
         if place is not None:
             return place.directory
         return text_path(project.root) if project is not None and project.root else None
+
+    def holds(self, cwd: str) -> bool:
+        here = self._located
+        there = self._projects.around(cwd, here.place.directory if here.place is not None else None)
+        if there is None or here.project is not None or there.project is not None:
+            return there is not None and (here.project and here.project.id) == (there.project and there.project.id)
+        if here.place is None or there.place is None:
+            return False
+        is_below = there.place.directory.is_relative_to(here.place.directory)
+        is_plain = here.place.git_common_dir is None and there.place.git_common_dir is None
+        return here.place.key == there.place.key or (is_plain and is_below)
 
     def sessions_folder(self) -> Path | None:
         project = self._located.project

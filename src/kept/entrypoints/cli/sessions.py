@@ -1,5 +1,8 @@
 """`kept session` and `kept import`: conversations, and the transcripts of other programs."""
 
+import os
+import sys
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -8,10 +11,11 @@ import click
 import msgspec
 
 from kept.entrypoints.cli.frame import command, group, limit_option
-from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
+from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import ago, counted, local
 from kept.errors import NotFound
 from kept.memory import Kept
+from kept.memory.imports import ImportedTranscript, TranscriptHead, find_transcripts
 from kept.memory.sessions import OpenSession
 from kept.model import Message, Session
 from kept.projects.files import to_line
@@ -147,38 +151,99 @@ def export_session(invocation: Invocation, *, id: str) -> None:
 
 
 PROGRAMS = ("claude-code", "codex", "gemini", "qwen", "copilot", "opencode", "openclaw", "brain")
-_PLACES = {"claude-code": "~/.claude/projects", "codex": "~/.codex/sessions", "gemini": "~/.gemini/tmp"}
+# Where each program keeps its transcripts: the variable that names its folder, that folder, and the place in it.
+_PLACES = {
+    "claude-code": ("CLAUDE_CONFIG_DIR", "~/.claude", "projects"),
+    "codex": ("CODEX_HOME", "~/.codex", "sessions"),
+    "gemini": ("", "~/.gemini", "tmp"),
+    "qwen": ("", "~/.qwen", "projects"),
+    "copilot": ("COPILOT_HOME", "~/.copilot", "session-state"),
+    "opencode": ("XDG_DATA_HOME", "~/.local/share", "opencode/opencode.db"),
+}
 
 
 @command
 @click.argument("program", type=click.Choice(PROGRAMS), metavar="PROGRAM")
 @click.argument("path", required=False)
+@click.option("--all-projects", is_flag=True, help="The sessions of all projects, each into its own.")
 @click.option("--since", metavar="DATE", type=click.DateTime(), help="Only transcripts that changed since then.")
-def import_command(invocation: Invocation, *, program: str, path: str | None, since: datetime | None) -> None:
+def import_command(
+    invocation: Invocation, *, program: str, path: str | None, all_projects: bool, since: datetime | None
+) -> None:
     """PROGRAM is claude-code, codex, gemini, qwen, copilot, opencode, openclaw or brain (one JSON object per line: id,
-    role, content). PATH is a file or a folder; by default the folder where the program stores its transcripts. Only new
-    messages are added, and secrets are redacted.
+    role, content). Without a PATH, the sessions that took place in this project, its worktrees included, are taken from
+    where the program keeps its transcripts; a file or a folder is imported as it is. Only new messages are added,
+    secrets are redacted, and sessions that are over are finished.
     """
-    if path is None and program not in _PLACES:
-        raise click.UsageError(f"The folder of {program}'s transcripts is unknown. Name it: kept import {program} PATH")
-    place = Path(path or _PLACES[program]).expanduser()
-
-    def tell(done: int, total: int) -> None:
-        if total > 20 and done % 10 == 0:
-            invocation.tell(Dim(f"{done} of {total} files"))
-
-    with invocation.open() as memory:
-        moment = since.replace(tzinfo=invocation.zone or UTC) if since is not None else None
-        done = memory.import_transcripts(program, place, since=moment, progress=tell)
+    place = Path(path).expanduser() if path is not None else _place(program)
+    moment = since.replace(tzinfo=invocation.zone or UTC) if since is not None else None
+    progress = _progress(invocation)
     lines: list[Line] = []
-    for one in done:
-        if one.added or one.skipped or one.paused:
-            numbers = {"known": one.known, "skipped": one.skipped, "said in a pause and left out": one.paused}
-            rest = [f"{number} {what}" for what, number in numbers.items() if number]
-            about = Dim(f"  {', '.join(rest)}")
-            lines.append((Strong(one.session or "?"), f"  {counted(one.added, 'new message')}", about))
+    if all_projects:
+        done, left_out = _import_all(invocation, program, find_transcripts(program, place, since=moment), progress)
+        if left_out:
+            lines.append(f"{counted(left_out, 'session')} took place in no project, or in a folder that is gone.")
+    else:
+        with invocation.open() as memory:
+            done = memory.import_transcripts(program, place, here=path is None, since=moment, progress=progress)
+    found = [line for one in done if one.failed is None for line in _imported_lines(one)]
     added = sum(one.added for one in done)
-    lines.append(f"{counted(added, 'message')} from {counted(len(done), 'file')}. `kept session list` shows them.")
+    lines = [*found, f"{counted(added, 'message')} from {counted(len({one.path for one in done}), 'file')}.", *lines]
+    if not done:
+        lines = [f"No transcript of {program} is of this project.", *lines[1:]]
+        lines.append(f"`kept import {program} PATH` imports a file or folder, --all-projects those of all projects.")
     if skipped := sum(one.skipped for one in done):
         lines.append(f"{counted(skipped, 'record')} could not be read or stored.")
     invocation.answer({"files": done}, lines)
+    failed = [one for one in done if one.failed is not None]
+    invocation.tell(*(f"{one.path}: {one.failed}" for one in failed))
+    if failed:
+        raise click.exceptions.Exit(FAILED)
+
+
+def _place(program: str) -> Path:
+    if program not in _PLACES:
+        raise click.UsageError(f"The folder of {program}'s transcripts is unknown. Name it: kept import {program} PATH")
+    variable, folder, place = _PLACES[program]
+    return Path(os.environ.get(variable) or folder).expanduser() / place
+
+
+def _progress(invocation: Invocation) -> Callable[[int, int], None]:
+    """Say how far an import has come: ten times, to a person at a terminal."""
+    stream = invocation.err or sys.stderr
+
+    def tell(done: int, total: int) -> None:
+        if stream is not None and stream.isatty() and total > 1 and done * 10 // total > (done - 1) * 10 // total:
+            invocation.tell(Dim(f"{done} of {total} files"))
+
+    return tell
+
+
+def _import_all(
+    invocation: Invocation, program: str, heads: Sequence[TranscriptHead], progress: Callable[[int, int], None]
+) -> tuple[Sequence[ImportedTranscript], int]:
+    """Import each session into the project in which it took place; also, how many took place in none."""
+    projects, left_out = invocation.projects(), 0
+    files: dict[str, list[Path]] = {}  # by a directory of the project
+    directories: dict[str, str] = {}  # by what tells the project
+    done = [ImportedTranscript(path=str(head.path), failed=head.failed) for head in heads if head.failed is not None]
+    for head in (head for head in heads if head.failed is None):
+        there = projects.around(head.cwd) if head.cwd is not None else None
+        if there is None or head.cwd is None:
+            left_out += 1
+            continue
+        key = there.project.space if there.project is not None else there.place.key if there.place is not None else ""
+        target = there.project.id if there.project is not None else head.cwd
+        files.setdefault(directories.setdefault(key, target), []).append(head.path)
+    for target, own in files.items():
+        with msgspec.structs.replace(invocation, project=target).open() as memory:
+            done += memory.import_transcripts(program, list(dict.fromkeys(own)), here=True, progress=progress)
+    return done, left_out
+
+
+def _imported_lines(one: ImportedTranscript) -> list[Line]:
+    if not (one.added or one.skipped or one.paused):
+        return []
+    numbers = {"known": one.known, "skipped": one.skipped, "said in a pause and left out": one.paused}
+    rest = [f"{number} {what}" for what, number in numbers.items() if number]
+    return [(Strong(one.session or "?"), f"  {counted(one.added, 'new message')}", Dim(f"  {', '.join(rest)}"))]

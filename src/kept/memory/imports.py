@@ -1,0 +1,315 @@
+"""Transcripts of other programs, taken in as sessions.
+
+`import_transcripts` takes a folder, one file or a list of files; with `here`, only the sessions that took place in the
+opened project. They come in the order in which they began, and those that are over are finished. An import reads on
+from where the last one of a file stopped; messages have ids of their own, so one that is read twice is added once.
+Rule: a torn last line is left for next time; a record that no store can hold is skipped and counted; a file that cannot
+be taken in is reported, and the others go on.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+from kept.errors import InvalidInput, KeptError
+from kept.exchange.records import Transcript
+from kept.exchange.transcripts import PARSERS, database_lines
+from kept.memory.context import Context
+from kept.model import Message, Session
+from kept.ports import Reader
+from kept.projects.files import check_session_name, explained, shown
+from kept.writing.check import FIRST_YEAR
+from kept.writing.redact import redact_message
+
+if TYPE_CHECKING:
+    from kept.memory.sessions import OpenSession
+
+MESSAGE_BATCH = 200
+HEAD_BYTES = 256 * 1024  # of a transcript: says where and when the session began
+DATABASE = ".db"
+LAST = datetime.max.replace(tzinfo=UTC)
+HINT = "Give a transcript file, or a folder of them."
+Progress = Callable[[int, int], None]  # files done, files in all
+
+
+class ImportedTranscript(Struct, frozen=True, kw_only=True):
+    """The result for one session of a transcript file; or for a file in which there is none that is new."""
+
+    path: str
+    session: str | None = None
+    added: int = 0
+    known: int = 0
+    skipped: int = 0  # lines that were torn or unknown, and messages that cannot be stored
+    paused: int = 0  # messages that were said while the session or the project was paused
+    failed: str | None = None  # why this file could not be taken in
+
+
+class TranscriptHead(Struct, frozen=True, kw_only=True):
+    """Where and when a session of a file began, as far as its beginning says so."""
+
+    path: Path
+    cwd: str | None = None
+    began: datetime
+    is_fork: bool = False
+    failed: str | None = None  # why it could not be read
+
+    @property
+    def order(self) -> tuple[datetime, bool, str]:
+        """By time; a fork after what it came from."""
+        return self.began, self.is_fork, str(self.path)
+
+
+def import_transcripts(
+    context: Context,
+    program: str,
+    path: Path | str | Sequence[Path],
+    *,
+    here: bool,
+    since: datetime | None,
+    progress: Progress | None,
+) -> list[ImportedTranscript]:
+    """Take in the transcripts below a folder, or in these files, in the order in which their sessions began."""
+    holds = cache(context.spaces.holds)
+    heads = [head for head in find_transcripts(program, path, since=since) if not here or _is_wanted(head, holds)]
+    files = list(dict.fromkeys(head.path for head in heads))
+    is_only = isinstance(path, Path | str) and files == [Path(path)]
+    done: list[ImportedTranscript] = []
+    for number, file in enumerate(files, 1):
+        try:
+            done += _import_file(context, program, file, holds if here else None, is_only=is_only)
+        except KeptError as error:
+            is_of_file = isinstance(error, InvalidInput) or isinstance(error.__cause__, OSError)
+            if is_only or not is_of_file:  # nothing else would fare better: the store is busy, or not ours to change
+                raise
+            done.append(ImportedTranscript(path=str(file), failed=str(error)))
+        except Exception as error:  # a transcript that we do not understand must not stop the others
+            done.append(ImportedTranscript(path=str(file), failed=f"It could not be read ({type(error).__name__})."))
+        if progress is not None:
+            progress(number, len(files))
+    return done
+
+
+def find_transcripts(
+    program: str, path: Path | str | Sequence[Path], *, since: datetime | None = None
+) -> list[TranscriptHead]:
+    """The sessions in these transcripts, in the order in which they began. Raises InvalidInput."""
+    if program not in PARSERS:
+        raise InvalidInput(f"Unknown program {program!r}.", hint=f"Choose one of {', '.join(PARSERS)}.")
+    files = list(_files(Path(path), since) if isinstance(path, Path | str) else path)
+    return sorted((head for file in files for head in _heads(program, file)), key=lambda head: head.order)
+
+
+def _is_wanted(head: TranscriptHead, holds: Callable[[str], bool]) -> bool:
+    """Whether it took place in the project. One that cannot be read may have: it is tried, and reported."""
+    return head.failed is not None or (head.cwd is not None and holds(head.cwd))
+
+
+def _files(path: Path, since: datetime | None) -> Iterator[Path]:
+    if path.is_file():
+        yield path
+        return
+    if not path.is_dir():
+        raise InvalidInput(f"{path} does not exist.", hint=HINT)
+    for file in sorted((*path.rglob("*.jsonl"), *path.glob(f"*{DATABASE}"))):
+        if file.is_file() and (since is None or file.stat().st_mtime >= since.timestamp()):
+            yield file
+
+
+def _heads(program: str, file: Path) -> Iterator[TranscriptHead]:
+    """What the beginning of a file says, for each session in it."""
+    try:
+        with explained("read the transcript", file, hint="Check its permissions."):
+            changed = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+            parsed = _parse_head(program, file)
+    except KeptError as error:
+        yield TranscriptHead(path=file, began=LAST, failed=str(error))
+        return
+    for one in [parsed, *(parsed.others if file.suffix == DATABASE else ())]:
+        cwd = one.cwd or _gemini_folder(file) if program == "gemini" else one.cwd
+        yield TranscriptHead(path=file, cwd=cwd, began=_began(one) or changed, is_fork=one.parent is not None)
+
+
+def _parse_head(program: str, file: Path) -> Transcript:
+    if file.suffix == DATABASE:
+        return PARSERS[program](_lines(file), 0)
+    with file.open("rb") as source:
+        data = source.read(HEAD_BYTES)
+        parsed = PARSERS[program](_whole(data).splitlines(), 0)
+        if parsed.cwd is None or not parsed.messages:  # a long first line, or pages of records that say nothing
+            parsed = PARSERS[program](_whole(data + source.read()).splitlines(), 0)
+    return parsed
+
+
+def _gemini_folder(file: Path) -> str | None:
+    """Where Gemini worked: its list of projects names the folder of this file."""
+    with_list = file.parents[3] / "projects.json" if len(file.parents) > 3 else None  # …/tmp/NAME/chats/FILE
+    try:
+        listed: Any = msgspec.json.decode(with_list.read_bytes()) if with_list is not None else None
+    except (OSError, msgspec.MsgspecError):
+        return None
+    projects = listed.get("projects") if isinstance(listed, dict) else None
+    names = projects.items() if isinstance(projects, dict) else ()
+    return next((folder for folder, name in names if name == file.parent.parent.name), None)
+
+
+def _whole(data: bytes) -> bytes:
+    """The lines that are complete."""
+    return data[: data.rfind(b"\n") + 1]
+
+
+def _lines(file: Path) -> list[bytes]:
+    with explained("read the transcripts", file):
+        return list(database_lines(file))
+
+
+def _began(parsed: Transcript) -> datetime | None:
+    moments = (one.at for one in parsed.messages if one.at is not None and one.at.year >= FIRST_YEAR)
+    return min(moments, default=None)
+
+
+def _import_file(
+    context: Context, program: str, file: Path, holds: Callable[[str], bool] | None, *, is_only: bool
+) -> list[ImportedTranscript]:
+    """Import what is new in one file: a result for each session in it that is wanted."""
+    storage = context.spaces.ensure_project()
+    mark = f"offset:{hashlib.blake2b(str(file.resolve()).encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
+    with storage.reading() as reader:
+        offset = reader.counters().get(mark, 0)
+    with explained("read the transcript", file, hint="Check its permissions."):
+        if offset and file.stat().st_size == offset:
+            return [ImportedTranscript(path=str(file))]  # nothing was said since
+        data = b"" if file.suffix == DATABASE else file.read_bytes()
+    start = offset if offset <= len(data) else 0  # a shorter file is another one: read it from the start
+    whole = _whole(data)
+    lines = _lines(file) if file.suffix == DATABASE else whole.splitlines()
+    known = sum(1 for line in whole[:start].splitlines() if line.strip())
+    parsed = PARSERS[program](lines, known)
+    sessions = [parsed, *parsed.others]
+    n_lines = sum(1 for line in lines if line.strip())
+    is_understood = any(one.messages or one.session for one in sessions)
+    if not known and n_lines and not is_understood and (is_only or parsed.skipped == n_lines):
+        raise InvalidInput(
+            f"{shown(file)} is no transcript of {program}: nothing in it was understood.",
+            hint="Check the file and the name of the program.",
+        )
+    if file.suffix == DATABASE and holds is not None:
+        sessions = [one for one in sessions if one.cwd is not None and holds(one.cwd)]
+    done = [_import_session(context, program, file, one) for one in sessions if one.messages]
+    with storage.bookkeeping() as notes:
+        if notes is not None and whole:  # otherwise the next import reads it again, and adds nothing twice
+            notes.count({mark: len(whole) - offset})
+    return done or [ImportedTranscript(path=str(file), session=parsed.session, skipped=parsed.skipped)]
+
+
+def _import_session(context: Context, program: str, file: Path, parsed: Transcript) -> ImportedTranscript:
+    from kept.memory.sessions import lease_of, open_session
+
+    name, parent = _names(file, parsed)
+    began = _began(parsed)
+    parent, shared = _shared(context, name, parent, parsed, began)
+    session = open_session(context, name, agent=program, parent=parent, cwd=parsed.cwd, started_at=began, shared=shared)
+    added = unfit = 0
+    with context.owned().lease(lease_of(name)):
+        for batch in _batches(parsed.messages[0 if parsed.after else shared :]):
+            try:
+                added += len(session.take_in(batch))
+            except InvalidInput:  # of one of them; the others are fine
+                for message in batch:
+                    try:
+                        added += len(session.take_in([message]))
+                    except InvalidInput:
+                        unfit += 1
+        _end(context, session, parsed.messages)
+    known = len(parsed.messages) - added - unfit
+    return ImportedTranscript(path=str(file), session=name, added=added, known=known, skipped=parsed.skipped + unfit)
+
+
+def _end(context: Context, session: "OpenSession", messages: Sequence[Message]) -> None:
+    """Finish a session that is over; one that may still be running only gets a checkpoint."""
+    last = max((one.at for one in messages if one.at is not None), default=None)
+    idle = timedelta(minutes=context.settings.session_idle_minutes)
+    if last is not None and context.now() - last >= idle:
+        session.finish()
+    else:
+        session.checkpoint()
+
+
+def _shared(
+    context: Context, name: str, parent: str | None, parsed: Transcript, began: datetime | None
+) -> tuple[str | None, int]:
+    """What a session came from, and how many messages it begins with that are stored there already.
+
+    A branch says after which message it begins. The file of a fork repeats them; where it does not name the session
+    that it came from, that is one that began at the same moment with the same messages.
+    """
+    storage = context.spaces.project()
+    if storage is None:
+        return parent, 0
+    with storage.reading() as reader:
+        if parsed.after is not None:
+            said = reader.messages(parent) if parent is not None else []
+            return parent, next((one.n for one in said if (one.id, one.role) == parsed.after), 0)
+        if parsed.known:
+            return parent, 0
+        stored = reader.session(name)
+        if stored is not None and stored.parent is not None:  # read again from the start
+            return parent, min(stored.shared, _repeated(context, reader, stored.parent, parsed.messages))
+        if stored is not None:
+            return parent, 0
+        if parent is not None:
+            return parent, _repeated(context, reader, parent, parsed.messages)
+        same = [one.name for one in reader.all(Session) if began is not None and one.started_at == began]
+        found = [(_repeated(context, reader, other, parsed.messages), other) for other in same]
+        best, other = max(found, default=(0, None))
+        return (other, best) if 1 < best < len(parsed.messages) else (None, 0)
+
+
+def _repeated(context: Context, reader: Reader, parent: str, messages: Sequence[Message]) -> int:
+    """With how many of the parent's messages a transcript begins: by what was said, as ids may count lines."""
+    rules = context.rules()
+    clean = (redact_message(message, email=rules.redact_email, allow=rules.allow) for message in messages)
+    pairs = zip(reader.messages(parent), clean, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: _spoken(pair[0]) == _spoken(pair[1]), pairs))
+
+
+def _spoken(message: Message) -> tuple[Any, ...]:
+    return message.role, message.content, message.name, message.input
+
+
+def _names(file: Path, parsed: Transcript) -> tuple[str, str | None]:
+    """The session a file belongs to. A sub-agent's file has its parent's session id inside, and a name of its own.
+
+    An id that cannot be a name of a session is not used: the file's name stands for it.
+    """
+    own = "".join(character if _is_plain(character) else "-" for character in file.stem).strip(".-_")
+    own = re.sub(r"\.{2,}", ".", own)[:100].rstrip(".") or "session"
+    session, parent = _valid(parsed.session), _valid(parsed.parent)
+    if session is None:
+        return own, parent
+    if file.parent.name == "subagents":
+        return f"{session[: 127 - len(own)].rstrip('.')}.{own}", session
+    return session, parent
+
+
+def _is_plain(character: str) -> bool:
+    return (character.isascii() and character.isalnum()) or character in "._-"
+
+
+def _valid(name: str | None) -> str | None:
+    try:
+        return None if name is None else check_session_name(name)
+    except InvalidInput:
+        return None
+
+
+def _batches(messages: Sequence[Message]) -> Iterator[list[Message]]:
+    for start in range(0, len(messages), MESSAGE_BATCH):
+        yield list(messages[start : start + MESSAGE_BATCH])
