@@ -210,10 +210,16 @@ def _import_file(
 
 
 def _import_session(context: Context, program: str, file: Path, parsed: Transcript) -> ImportedTranscript:
-    from kept.memory.sessions import lease_of, open_session
+    from kept.memory.erase import without_erased
+    from kept.memory.sessions import lease_of, open_session, paused_periods
 
     name, parent = _names(file, parsed)
     began = _began(parsed)
+    with context.owned().reading() as reader:
+        n_read, parsed.messages = len(parsed.messages), without_erased(reader, name, parsed.messages)
+        pauses = paused_periods(reader, name)
+    if not parsed.messages:
+        return ImportedTranscript(path=str(file), known=n_read, skipped=parsed.skipped)
     parent, shared = _shared(context, name, parent, parsed, began)
     session = open_session(context, name, agent=program, parent=parent, cwd=parsed.cwd, started_at=began, shared=shared)
     added = unfit = 0
@@ -228,8 +234,16 @@ def _import_session(context: Context, program: str, file: Path, parsed: Transcri
                     except InvalidInput:
                         unfit += 1
         _end(context, session, parsed.messages)
-    known = len(parsed.messages) - added - unfit
-    return ImportedTranscript(path=str(file), session=name, added=added, known=known, skipped=parsed.skipped + unfit)
+    now = context.now()
+    paused = sum(any(pause.holds(message.at or now) for pause in pauses) for message in parsed.messages)
+    return ImportedTranscript(
+        path=str(file),
+        session=name,
+        added=added,
+        known=len(parsed.messages) - added - unfit - paused,
+        skipped=parsed.skipped + unfit,
+        paused=paused,
+    )
 
 
 def _end(context: Context, session: "OpenSession", messages: Sequence[Message]) -> None:
