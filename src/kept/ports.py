@@ -373,7 +373,8 @@ class Transaction(Reader, Protocol):
     def erase_messages(self, session: str, ids: Sequence[str] | None = None) -> int:
         """Erase a whole session, or the messages with these ids. Returns how many there were.
 
-        A single message stays in its place as `[erased]`, so that a transcript keeps its numbers.
+        A single message stays in its place as `[erased]`, so that a transcript keeps its numbers. Forks of a whole
+        session keep such blanks of their own, and belong to its parent from now on.
         """
 
     def rewrite(self, messages: Sequence[Message]) -> int:

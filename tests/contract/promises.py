@@ -890,6 +890,47 @@ def promise_a_fork_shares_messages_with_its_parent(bench: Bench) -> None:
     assert told("s3") == ["one", "[erased]", "pier", "[erased]"]
 
 
+def promise_a_fork_outlives_its_parent(bench: Bench) -> None:
+    """When a session is erased, its forks keep blanks; a later session of that name is no part of them."""
+    storage = bench.open()
+    with storage.writing(stamp()) as tx:
+        for name, parent, shared in (("s1", None, 0), ("s2", "s1", 2), ("s3", "s2", 3), ("s4", "s1", 1)):
+            tx.add(Session(name=name, parent=parent, shared=shared, started_at=START), "session")
+        tx.append([said(1, "harbor one"), said(2, "harbor two")])
+        tx.append([said(3, "harbor pier", "s2")])
+        tx.append([said(4, "harbor gate", "s3")])
+        tx.append([said(5, "harbor quay", "s4")])
+        tx.pack("s3")
+    storage = bench.reopen(storage)
+
+    def erase(session: str) -> None:
+        with storage.writing(stamp()) as tx:
+            tx.erase_messages(session)
+            [record] = [one for one in tx.all(Session) if one.name == session]
+            tx.erase(record)
+        with storage.writing(stamp()) as tx:
+            tx.add(Session(name=session, started_at=START), "session")
+            tx.append([said(9, "something else", session)])
+
+    def told(session: str) -> list[str]:
+        with storage.reading() as reader:
+            messages = reader.messages(session)
+            assert [one.n for one in messages] == [*range(1, reader.last_number(session) + 1)]
+            assert {one.session for one in messages} == {session}
+            return [one.content.removeprefix("harbor ") for one in messages]
+
+    erase("s2")
+    assert told("s1") == ["one", "two"]
+    assert told("s3") == ["one", "two", "[erased]", "gate"]
+    erase("s1")
+    assert told("s3") == ["[erased]", "[erased]", "[erased]", "gate"]
+    assert told("s4") == ["[erased]", "quay"]
+    assert (told("s1"), told("s2")) == (["something else"], ["something else"])
+    with storage.writing(stamp()) as tx:
+        assert tx.append([said(1, "harbor one", "s3"), said(1, "harbor one", "s4")]) == []
+        assert [one.n for one in tx.append([said(6, "harbor buoy", "s3")])] == [5]
+
+
 def promise_a_message_is_added_once(bench: Bench) -> None:
     storage = bench.open()
     with storage.writing(stamp()) as tx:

@@ -186,6 +186,24 @@ def test_a_session_is_erased_with_everything_it_left_behind_unasked(portable: ke
     assert len(portable.session("s1").messages()) == 1
 
 
+def test_a_new_session_of_an_erased_name_is_no_part_of_its_forks(portable: kept.Kept) -> None:
+    talk(portable)
+    portable.session("s1").fork("s2").append("user", "We decided to ship the harbour plans by rail from now on.")
+    portable.session("s2").fork("s3").append("user", "The last one goes on.")
+    portable.erase(portable.session("s2"))
+    assert [one.name for one in portable.sessions()] == ["s1", "s3"]
+    assert "Zanzibar" in portable.session("s1").messages()[0].content  # it is still said there
+    told = [one.content for one in portable.session("s3").messages()]
+    assert "Zanzibar" in told[0]
+    assert told[3:] == ["[erased]", "The last one goes on."]
+    portable.erase(portable.session("s1"))
+    portable.session("s1").append("user", "A new one of that name.")
+    portable.session("s2").append("user", "And another one.")
+    told = [one.content for one in portable.session("s3").messages()]
+    assert told == [*["[erased]"] * 4, "The last one goes on."]
+    assert portable.sessions()[0].parent is None
+
+
 def test_a_packed_session_is_followed_too(portable: kept.Kept) -> None:
     talk(portable)
     portable.context.clock.advance(days=400)  # type: ignore[attr-defined]
@@ -213,11 +231,15 @@ def test_a_restored_backup_does_not_bring_a_session_back(tmp_path: Path) -> None
     for name in ("m.db", "m.json"):
         with kept.open(tmp_path / name, settings=PLAIN) as opened:
             talk(opened)
+            opened.session("s1").fork("s2").append("user", "The fork goes on.")
             copy = tmp_path / f"copy-of-{name}"
             opened.store.backup(copy)
             opened.erase(opened.session("s1"))
             opened.store.restore(copy, overwrite_newer=True)
             assert "Zanzibar" not in repr(opened.session("s1").messages())
+            opened.session("s1").append("user", "A new one of that name.")
+            assert opened.session("s2").messages()[-1].content == "The fork goes on."
+            assert "new one" not in repr(opened.session("s2").messages())
             assert opened.store.doctor(deep=True) == [] or not [
                 finding
                 for one in opened.store.doctor(deep=True)

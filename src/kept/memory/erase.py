@@ -154,13 +154,19 @@ def _follow_messages(doomed: Doomed) -> list[str]:
             said += [one for message in gone for one in sentences(message.content)]
             _add_copies(doomed, reader, _family(sessions, name) - {name}, gone)
         for name in doomed.whole:
-            gone = reader.messages(name)
+            gone = _own_messages(reader, name)
             said += [one for message in gone for one in sentences(message.content)]
             _add_copies(doomed, reader, _descendants(sessions, name), gone)
     if doomed.whole:
         for page in pages_of(doomed.storage, ANYWHERE):
             doomed.memories.update({one.uid: one for one in page if _is_left_by(one, doomed.whole)})
     return [one for one in said if count_words(one) >= SENTENCE_WORDS]
+
+
+def _own_messages(reader: Reader, name: str) -> list[Message]:
+    """What was said in a session. What a fork has from its parent is the parent's, and stays there."""
+    session = reader.session(name)
+    return reader.messages(name, after=0 if session is None else session.shared)
 
 
 def _add_copies(doomed: Doomed, reader: Reader, forks: Iterable[str], gone: Sequence[Message]) -> None:
@@ -325,8 +331,8 @@ def _rewrite_memory(tx: Transaction, clean: Memory) -> None:
 def _erase_talk(tx: Transaction, doomed: Doomed, spoken: Passages) -> None:
     names: list[str] = []
     for session in doomed.whole:
-        gone = tx.messages(session)
-        names += [name for message in gone for name in _marks(message)]
+        names += [_marks(message)[0] for message in tx.messages(session)]
+        names += [name for message in _own_messages(tx, session) for name in _marks(message)]
         doomed.found["messages"] += tx.erase_messages(session)
         doomed.found["sessions"] += 1
         if (record := tx.session(session)) is not None:

@@ -276,6 +276,8 @@ def _carry_over(present: State, wanted: State, space: str) -> int:
     for noun in SMALL_NOUNS:
         table = wanted.table(noun)
         for record in [one for one in table.values() if one.subject in erased]:
+            if isinstance(record, Session):
+                erasing.release_forks(record.name)
             erasing.erase(record)
     if wanted.key != present.key:
         wanted.key, wanted.tombstones = present.key, set()

@@ -17,7 +17,7 @@ import msgspec
 
 from kept import bm25
 from kept.model import ERASED, Message, Session, replace
-from kept.ports import ALWAYS, Deadline, FoundMessage, Period, Prepared, Statistics
+from kept.ports import ALWAYS, Deadline, FoundMessage, Period, Prepared, R, Statistics
 from kept.storage.shared import check_limit, damaged
 
 # Messages to rank: at least this many, and this many beyond the limit. Engines propose them by nearly the same rule.
@@ -93,10 +93,11 @@ class MessageReader:
 
     def messages(self, session: str, *, after: int = 0, limit: int | None = None) -> list[Message]:
         fork = self.message_rows.session(session)
-        if fork is None or fork.parent is None or after >= fork.shared:
+        parent = fork and fork.parent and after < fork.shared and self.message_rows.session(fork.parent)
+        if not fork or not parent or parent.id > fork.id:  # a later one of that name: a backup has a fork without its own
             return self.own_messages(session, after=after, limit=limit)
         most = fork.shared - after if limit is None else min(limit, fork.shared - after)
-        before = [replace(one, session=session) for one in self.messages(fork.parent, after=after, limit=most)]
+        before = [replace(one, session=session) for one in self.messages(parent.name, after=after, limit=most)]
         shared = [one for one in before if one.n <= fork.shared]
         return shared + self.own_messages(session, limit=None if limit is None else limit - len(shared))
 
@@ -151,7 +152,12 @@ class MessageReader:
 class MessageWriter(MessageReader):
     """Adds, packs and erases messages, for the transaction of any engine."""
 
-    note_erased: Callable[[str], None]  # of the engine's transaction: something of this session was erased
+    if TYPE_CHECKING:  # of the engine's transaction
+
+        def all(self, noun: type[R]) -> list[R]: ...
+        def put(self, record: R, action: str) -> R: ...
+        def note_erased(self, session: str) -> None:
+            """Something of this session was erased."""
 
     def append(self, messages: Sequence[Message]) -> list[Message]:
         added = []
@@ -201,6 +207,8 @@ class MessageWriter(MessageReader):
         return len(packed)
 
     def erase_messages(self, session: str, ids: Sequence[str] | None = None) -> int:
+        if ids is None:
+            self.release_forks(session)
         was_packed = self.unpack(session)
         own = self.own_messages(session)
         fork = self.message_rows.session(session)
@@ -218,6 +226,23 @@ class MessageWriter(MessageReader):
         if was_packed:
             self.pack(session)
         return len(gone) + elsewhere
+
+    def release_forks(self, session: str) -> None:
+        """Let no fork begin with what a session says, which goes: a later one of its name is another one.
+
+        They get blanks of their own, after what the session itself has from its parent.
+        """
+        gone = self.message_rows.session(session)
+        parent, before = (None, 0) if gone is None else (gone.parent, gone.shared)
+        for fork in self.all(Session):
+            if fork.parent == session:
+                was_packed = self.unpack(fork.name)
+                for message in self.messages(fork.name, after=before):
+                    if message.n <= fork.shared:
+                        self.message_rows.insert(_blank(message))
+                self.put(replace(fork, parent=parent, shared=min(fork.shared, before)), "session")
+                if was_packed:
+                    self.pack(fork.name)
 
     def rewrite(self, messages: Sequence[Message]) -> int:
         done = 0
