@@ -219,6 +219,13 @@ class Walk:
         if found := self._any():
             self._memory.revise(found.ref, f"{found.content} Indeed.")
 
+    def do_revise_into(self) -> None:
+        """An agent corrects its own note, and puts in what a tool said in its session."""
+        name = self._rng.choice(self._sessions)
+        if known := self._said.get(name):
+            note = self._memory.remember(f"The ledger has {self._id()} columns.")
+            self._memory.revise(note.ref or "", self._rng.choice(known), session=name)
+
     def do_forget_and_restore(self) -> None:
         if found := self._any():
             self._memory.forget(found.ref)

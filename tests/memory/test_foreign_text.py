@@ -20,7 +20,7 @@ CI_STEPS = 250
 TALK = ("begin", "finish", "flush", "checkpoint")
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [3, 4])
 def test_planted_foreign_text_never_gains_trust(tmp_path: Path, seed: int) -> None:
     """Through every verb. The long version: `python -m tests.memory.foreign_text --steps 10000`."""
     walk = Walk(tmp_path, seed)
@@ -110,6 +110,10 @@ def _revise_as_the_agents(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(pipeline, "least", lambda *trusts: max(trusts, key=model.TRUSTS.index))
 
 
+def _revise_unheard(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(trust, "of_revised", lambda context, revised, session: revised.trust)
+
+
 def _promote_as_the_agents(patch: pytest.MonkeyPatch) -> None:
     as_draft = knowledge._as_draft
     patch.setattr(knowledge, "_as_draft", lambda memory, to: replace(as_draft(memory, to), trust=None))
@@ -138,6 +142,7 @@ FAULTS: dict[Callable[[pytest.MonkeyPatch], None], tuple[str, ...]] = {
     _forget_what_was_heard: ("plant_tool_result", "remember_in_session"),
     _forget_what_is_stored: ("plant_task_output", "remember_again"),
     _revise_as_the_agents: ("plant_memory", "revise"),
+    _revise_unheard: ("plant_tool_result", "talk", "checkpoint", "revise_into"),
     _promote_as_the_agents: ("plant_memory", "plant_task_output", "promote"),
     _merge_without_trust: ("plant_memory", "copy_by_export", "merge"),
     _vouch_for_everything: ("plant_memory", "pin", "review", "promote"),

@@ -282,9 +282,14 @@ class Kept:
         """Mark a memory as wrong, stale or irrelevant: feedback −1."""
         return _write.demote(self.context, ref)
 
-    def revise(self, ref: Ref, content: str, tags: Sequence[str] | None = None) -> Memory:
-        """Correct a memory in place. It keeps its id and its feedback and counts as verified now."""
-        return _write.revise(self.context, ref, content, tags)
+    def revise(
+        self, ref: Ref, content: str, tags: Sequence[str] | None = None, *, session: str | None = None
+    ) -> Memory:
+        """Correct a memory in place. It keeps its id and its feedback and counts as verified now.
+
+        `session` is the one in which an agent does so: a text that a tool said there keeps the trust of the tool.
+        """
+        return _write.revise(self.context, ref, content, tags, session=session)
 
     def pin(self, ref: Ref) -> Memory:
         """Put this memory into every briefing."""

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from kept import access, ids, text
 from kept.errors import InvalidInput, NotFound
-from kept.memory import write
+from kept.memory import trust, write
 from kept.memory.context import Context, Memories, global_first
 from kept.model import GLOBAL, PROPOSED, Conflict, Draft, Memory, Receipt, Session, replace, several
 from kept.ports import Storage, Transaction, Where
@@ -109,6 +109,8 @@ class Reviews:
         for _, storage, memory, by in found:
             if by is not None and by[0] is not storage:
                 raise InvalidInput(f"Memories {memory.ref} and {by[1].ref} are in different spaces.")
+            if by is not None and not memory.is_low_trust:
+                trust.check_vouched(self._context, by[1], "review")
         changed = {memory.uid: self._promote(memory) for one, _, memory, _ in found if one.action == "promote"}
         storages = {storage.space: storage for one, storage, *_ in found if one.action != "promote"}
         stamp = self._context.stamp(shared=GLOBAL in storages)

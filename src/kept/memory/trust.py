@@ -8,11 +8,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kept.errors import NotAllowed
-from kept.model import Draft, Memory, Source, replace
+from kept.model import Draft, Memory, Source, Trust, least, replace
+from kept.ports import Where
 from kept.writing.quotes import Quotes
 
 if TYPE_CHECKING:
     from kept.memory.context import Context
+
+MOST_ALIKE = 100
 
 
 def as_heard(context: "Context", drafts: Sequence[Draft]) -> Iterator[Draft]:
@@ -36,6 +39,21 @@ def _session_of_agent(draft: Draft) -> str | None:
     if not isinstance(source, Source) or source.origin != "agent" or draft.trust not in (None, "agent", "user"):
         return None
     return source.session if isinstance(source.session, str) and isinstance(draft.content, str) else None
+
+
+def of_revised(context: "Context", revised: Memory, session: str | None) -> Trust:
+    """The trust of a memory after its revision: an agent may have put in what a tool said, here or in its session."""
+    if context.is_person or revised.is_low_trust:
+        return revised.trust
+    found = [revised.trust]
+    same = Where(fingerprints=(revised.fingerprint,), scope=None, shelf="any")
+    for reader in context.readers():
+        found += [one.trust for one in reader.select(same, limit=MOST_ALIKE) if one.is_low_trust]
+    if (project := context.spaces.project()) is not None:
+        with project.reading() as reader:
+            heard = [Quotes(reader.messages(name)) for name in (session, revised.source.session) if name is not None]
+        found += [quotes.trust_of(revised.content, revised.trust) for quotes in heard]
+    return least(*found)
 
 
 def check_vouched(context: "Context", memory: Memory, verb: str) -> None:

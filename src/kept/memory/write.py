@@ -124,11 +124,18 @@ def demote(context: Context, ref: Ref) -> Memory:
     return _revalue(context, ref, -context.settings.demote_weight, "demote")
 
 
-def revise(context: Context, ref: Ref, content: str, tags: Sequence[str] | None = None) -> Memory:
+def revise(
+    context: Context, ref: Ref, content: str, tags: Sequence[str] | None = None, *, session: str | None = None
+) -> Memory:
     """Correct a memory in place."""
     storage, memory = context.find(ref)
     rules = context.rules()
-    return context.change(storage, memory, "revise", lambda m, at: pipeline.revise(m, content, tags, rules, at))
+
+    def change(memory: Memory, at: datetime) -> Memory:
+        revised = pipeline.revise(memory, content, tags, rules, at)
+        return replace(revised, trust=trust.of_revised(context, revised, session))
+
+    return context.change(storage, memory, "revise", change)
 
 
 def pin(context: Context, ref: Ref) -> Memory:

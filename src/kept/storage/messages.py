@@ -94,7 +94,7 @@ class MessageReader:
     def messages(self, session: str, *, after: int = 0, limit: int | None = None) -> list[Message]:
         fork = self.message_rows.session(session)
         parent = fork and fork.parent and after < fork.shared and self.message_rows.session(fork.parent)
-        if not fork or not parent or parent.id > fork.id:  # a later one of that name: a backup has a fork without its own
+        if not fork or not parent or parent.id > fork.id:  # another one of that name, after a backup was restored
             return self.own_messages(session, after=after, limit=limit)
         most = fork.shared - after if limit is None else min(limit, fork.shared - after)
         before = [replace(one, session=session) for one in self.messages(parent.name, after=after, limit=most)]

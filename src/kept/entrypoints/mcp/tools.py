@@ -125,7 +125,8 @@ def _demote(call: Call) -> str:
 
 
 def _update(call: Call) -> str:
-    memory = call.memory.revise(call.given["id"], call.given["content"], call.given["tags"])
+    given = call.given
+    memory = call.memory.revise(given["id"], given["content"], given["tags"], session=call.surroundings.session)
     return f"Corrected: {memory_line(memory)}"
 
 
