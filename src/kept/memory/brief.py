@@ -38,6 +38,7 @@ from kept.recall.briefing import (
     render_entry,
     total_tokens,
 )
+from kept.recall.briefing.situation import MOST_OF_A_TIER
 from kept.tables import BRIEFING_SHARES
 from kept.writing.check import MAX_NAME_CHARS, check_text
 from kept.writing.redact import redact
@@ -342,7 +343,11 @@ def share(
         payload=Payload(action=_name(action, "action", rules), context=SharedContext(project_context=given or "")),
     )
     situation = Situation(
-        agent=context.actor.name, prompt=well_formed(query), files=several(files), seen_by=context.seen_by(None)
+        agent=context.actor.name,
+        prompt=well_formed(query),
+        files=several(files),
+        seen_by=context.seen_by(None),
+        most_fitting=MOST_OF_A_TIER,  # a skill cannot ask for more, so its budget alone decides
     )
     gathered = gather(context, situation, storages, now)
     material = gathered.material

@@ -69,6 +69,7 @@ class Situation(Struct, frozen=True, kw_only=True):
     since: datetime | None = None  # when the session began, if it is known here
     task: str | None = None
     head_tail: int = 0
+    most_fitting: int = MOST_FITTING
 
     @property
     def has_prompt(self) -> bool:
@@ -155,7 +156,7 @@ def _fitting_the_prompt(
         near = [miss.hit for miss in recalled.misses if (miss.hit.confidence or 0.0) >= LEAST_CONFIDENCE]
         hits += near[: ENOUGH_FITTING - len(hits)]
     of_tier: Counter[str] = Counter()
-    most = MOST_OF_A_TIER if situation.head_tail else MOST_FITTING
+    most = MOST_OF_A_TIER if situation.head_tail else situation.most_fitting
     for hit in hits:
         tier = tier_of(hit.memory)
         if not is_worth_telling(hit.memory) or of_tier[tier] >= most:
