@@ -254,3 +254,15 @@ def test_a_person_at_a_terminal_sees_how_far_it_has_come(shell: Shell, tmp_path:
         root.main(["import", "claude-code"], obj=invocation, standalone_mode=False)
         assert ("12 of 12 files" in stream.getvalue()) == is_told
         assert stream.getvalue().count("of 12 files") == (10 if is_told else 0)
+
+
+def test_paths_are_told_as_seen_from_where_the_session_took_place(shell: Shell, tmp_path: Path) -> None:
+    """What is remembered in a worktree holds for the project: no path of that folder stays in it."""
+    app = tmp_path / "app"
+    claude(tmp_path, "s1", app, f"Never call resetStore() in {app}/src/db/pool.ts, use /opt/lib{app}/x.py instead.")
+    shell("import", "claude-code")
+    with kept.open(home=shell.home, clock=shell.clock) as memory:
+        (found,) = [one for one in memory.list() if one.kind != "summary"]
+    assert "in src/db/pool.ts" in found.content
+    assert f"/opt/lib{app}/x.py" in found.content, "another folder, in which the same name stands"
+    assert "src/db/pool.ts" in found.files

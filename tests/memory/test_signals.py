@@ -123,11 +123,11 @@ def test_every_read_sends_a_read_signal(memory: kept.Kept) -> None:
 def test_a_search_sends_a_search_signal(memory: kept.Kept) -> None:
     """B18: `memory:search` {query, results}."""
     memory.remember("The harbor cluster")
-    assert told(memory, lambda: memory.recall("harbor")) == [("memory:search", {"query": "harbor", "results": 1})]
+    searched = ("memory:search", {"query": "harbor", "results": 1})
+    assert told(memory, lambda: memory.recall("harbor")) == [searched, read(18)]
     assert told(memory, lambda: memory.recall("moon")) == [("memory:search", {"query": "moon", "results": 0})]
     in_talk = told(memory, lambda: memory.recall("moon", scope="sessions"))
     assert in_talk == [("memory:search", {"query": "moon", "results": 0})]
-    searched = ("memory:search", {"query": "harbor", "results": 1})
     assert told(memory, lambda: memory.briefing("harbor")) == [searched, read(18)]
     assert told(memory, lambda: memory.share(to="s", action="a", query="harbor")) == [searched, read(18)]
 
@@ -155,6 +155,62 @@ def test_a_conversation_sends_its_signals(memory: kept.Kept) -> None:
     forked = told(memory, lambda: session.fork("s2"))
     count = len(session.messages())
     assert forked == [("memory:write", {"type": "session", "path": f"{SPACE}/sessions/s2", "delta": count})]
+
+
+def test_every_verb_sends_its_own_signals_exactly_once(memory: kept.Kept) -> None:
+    """B18: the signals of each verb by name and type, and a number that is one, not a truth value."""
+    decision = "We decided to use Postgres for billing, because it is best."
+    session, task = memory.session("s1"), memory.task("TASK-1", description="Move the data")
+
+    def take_turn() -> None:
+        with session.turn("Which database is it?") as turn:
+            turn.persist("Postgres.")
+
+    read_memory, read_session, read_task = "read memory", "read session", "read task"
+    wrote_memory, wrote_session, wrote_task = "write memory", "write session", "write task"
+    verbs: list[tuple[Callable[[], object], list[str]]] = [
+        (lambda: memory.remember("The harbor cluster"), [wrote_memory]),
+        (lambda: session.remember("The harbor has two gates"), [wrote_memory]),
+        (lambda: memory.get(1), [read_memory]),
+        (lambda: memory.list(), [read_memory]),
+        (lambda: memory.recall("harbor"), ["search", read_memory]),
+        (lambda: memory.recall("zeppelin"), ["search"]),
+        (lambda: session.append("user", decision), [wrote_session]),
+        (lambda: session.extend([kept.Message(id="m2", role="assistant", content="Noted.")]), [wrote_session]),
+        (take_turn, [wrote_session, wrote_session]),
+        (lambda: memory.recall("Postgres", scope="sessions"), ["search", read_session]),
+        (lambda: memory.sessions(), [read_session]),
+        (session.messages, [read_session]),
+        (session.window, [read_session]),
+        (session.checkpoint, [wrote_memory]),
+        (session.findings, [read_memory]),
+        (session.flush, [wrote_memory, "flush"]),
+        (session.flush, []),
+        (lambda: session.fork("s2"), [wrote_session]),
+        (lambda: session.finish(), [wrote_memory, wrote_session]),
+        (lambda: session.finish(), []),
+        (lambda: memory.task("TASK-2", description="Move the files"), [wrote_task]),
+        (lambda: memory.task("TASK-2"), []),
+        (lambda: memory.task("TASK-2", description="Move the files"), []),
+        (lambda: memory.task("TASK-2", priority=1), [wrote_task]),
+        (lambda: memory.tasks(), [read_task]),
+        (lambda: task.state, [read_task]),
+        (lambda: task.set_state("active"), [wrote_task]),
+        (lambda: task.add_reasoning("The files come first", "plan"), [wrote_memory]),
+        (lambda: task.add_tool_output("ls", "a b c", "plan"), [wrote_memory]),
+        (task.memories, [read_memory]),
+        (lambda: task.stage_outputs("plan"), [read_memory]),
+        (lambda: task.set_state("done"), [wrote_task, wrote_memory]),
+        (lambda: memory.reinforce(1), [wrote_memory]),
+        (lambda: memory.forget(1), [wrote_memory]),
+        (memory.undo, [wrote_memory]),
+    ]
+    for number, (act, expected) in enumerate(verbs):
+        heard = told(memory, act)
+        names = [" ".join(filter(None, (name.removeprefix("memory:"), body.get("type")))) for name, body in heard]
+        assert names == expected, f"verb {number}"
+        numbers = [value for _, body in heard for field, value in body.items() if field in ("delta", "size", "results")]
+        assert all(type(value) is int for value in numbers), f"verb {number}"
 
 
 def test_every_payload_has_exactly_its_fields(memory: kept.Kept) -> None:

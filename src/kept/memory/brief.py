@@ -141,7 +141,7 @@ def _brief(context: Context, situation: Situation, order: Order, delivery: Deliv
         briefing = as_delivered(briefing, told)
     shown = [entry.memory for section in briefing.sections for entry in section.entries]
     if situation.prompt:
-        context.tell_search(situation.prompt, len(shown))
+        context.signals.tell_search(situation.prompt, len(shown))
     context.tell_read(shown)
     # A use would confirm a candidate, and nobody asked for it.
     used = [
@@ -364,7 +364,7 @@ def share(
     shared = parts.shared(material.left_out)
     told = [entry.memory for entry in shared.entries]
     hits = [hit.memory for hit in gathered.recalled.hits]
-    context.tell_search(situation.prompt, len(hits))
+    context.signals.tell_search(situation.prompt, len(hits))
     context.tell_read(told)
     body = gathered.body(
         told,

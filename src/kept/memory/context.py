@@ -306,22 +306,11 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
 
     def tell_read(self, memories: Iterable[Memory]) -> None:
         """Signal that memories were loaded: for each space, how many characters."""
-        chars: dict[str, int] = {}
-        for memory in memories:
-            chars[memory.space] = chars.get(memory.space, 0) + len(memory.content)
-        for space, size in chars.items():
-            self.signals.emit("memory:read", type="memory", path=space, size=size)
+        self.signals.tell_read("memory", ((memory.space, len(memory.content)) for memory in memories))
 
     def tell_write(self, storage: Storage, delta: int) -> None:
         """Signal that a space has changed, and by how many live memories it has grown."""
         self.signals.emit("memory:write", type="memory", path=storage.space, delta=delta)
-
-    def tell_search(self, query: str, results: int) -> None:
-        """Signal a search. The query goes out without its secrets: subscribers keep logs."""
-        if self.signals.are_heard:
-            from kept.writing.redact import redact
-
-            self.signals.emit("memory:search", query=redact(query).text, results=results)
 
 
 def as_it_is(reader: Reader, memory: Memory) -> Memory:

@@ -36,7 +36,7 @@ def recall(context: Context, request: Request) -> Recalled:
         recalled = _messages(context, request, storages)
     else:
         recalled = answer(context, request, storages, context.now())
-    context.tell_search(request.query, len(recalled.hits))
+    context.signals.tell_recalled(request.query, recalled.hits)
     degraded = " ".join(filter(None, (recalled.degraded, *unread))) or None
     return replace(recalled, pinned=(), conflicts=(), degraded=degraded)
 

@@ -32,6 +32,7 @@ class Taken(Struct, frozen=True, kw_only=True):
 
     upto: int = 0
     new: int = 0
+    grown: int | None = None  # by how many live memories; None: nothing was changed
     uids: tuple[str, ...] = ()  # of all findings, known ones included
     summary: Memory | None = None
 
@@ -61,7 +62,7 @@ def take(
         return Taken(upto=upto)
     said = [message for message in messages if not is_own_summary(message)]
     rules = replace(context.rules(), echoes=write.echoes(context))
-    found = [*_found_in(said, session.shared)]
+    found = [*_found_in(said, session)]
     quotes = heard() if found or is_whole else Quotes()
     drafts = [_as_draft(each, message, session, quotes) for each, message in found]
     ready = [pipeline.prepare(draft, rules) for draft in drafts]
@@ -84,10 +85,9 @@ def take(
             tx.put(replace(current, checked=upto), "checkpoint")
         uids = tuple(memory.uid for memory in findings_of(tx, name) if not memory.is_archived)
     write.count_reasons(context, receipts)
-    if grown or any(receipt.outcome != "refused" for receipt in receipts):
-        context.tell_write(storage, grown)
+    has_changed = grown != 0 or any(receipt.outcome != "refused" for receipt in receipts)
     added = sum(receipt.outcome != "refused" and receipt.reason != "already_stored" for receipt in receipts)
-    return Taken(upto=upto, new=added, uids=uids, summary=put)
+    return Taken(upto=upto, new=added, grown=grown if has_changed else None, uids=uids, summary=put)
 
 
 def findings_of(reader: Reader, name: str) -> Memories:
@@ -120,16 +120,14 @@ def promote(context: Context, storage: Storage, name: str, stamp: Stamp) -> int:
             if admit.is_worth_promoting(memory, preset):
                 tx.put(admit.promoted(memory, tx.stamp.at), "promote")
                 promoted += 1
-    if promoted:
-        context.tell_write(storage, 0)
     return promoted
 
 
-def _found_in(messages: Sequence[Message], shared: int) -> Iterable[tuple[Extracted, Message]]:
+def _found_in(messages: Sequence[Message], session: Session) -> Iterable[tuple[Extracted, Message]]:
     """What extraction finds, each with its message. The messages that a fork shares have been read for its parent."""
     by_id = {message.id: message for message in messages}
-    for found in extract(messages):
-        if (message := by_id[found.message_id]).n > shared:
+    for found in extract(messages, session.cwd):
+        if (message := by_id[found.message_id]).n > session.shared:
             yield found, message
 
 

@@ -35,6 +35,7 @@ class Narrative:
         for reader in self._context.readers():
             for shelf in SHELVES:
                 found += reader.select(Where(shelf=shelf, scope=None, narrative=self.id), limit=MOST_TOLD)
+        self._context.tell_read(found)
         return sorted(found, key=lambda memory: (memory.created_at, memory.id))
 
 

@@ -86,7 +86,7 @@ def recall(context: Context, request: Request) -> Recalled:
     if receipt is None and any(storage.describe().get("read_only") for storage in storages):
         note = "The store is read-only, so this recall was not noted."
         recalled = replace(recalled, degraded=" ".join(filter(None, (recalled.degraded, note))))
-    context.tell_search(request.query, len(recalled.hits))
+    context.signals.tell_recalled(request.query, recalled.hits)
     after_recall(context, receipt)
     return replace(recalled, receipt=receipt)
 

@@ -307,7 +307,9 @@ class OpenSession:
 
         Findings and mark are one transaction: after a crash the next checkpoint continues there.
         """
-        return take(self._context, self._storage, self.id, self._stamp(), self._heard, is_whole=False).new
+        taken = take(self._context, self._storage, self.id, self._stamp(), self._heard, is_whole=False)
+        self._tell_taken(taken)
+        return taken.new
 
     def recover(self) -> None:
         """Catch up with what a crash or a fast finish left: files, findings that were due, silent sessions."""
@@ -351,6 +353,7 @@ class OpenSession:
             return Flushed()
         taken = self._take_all(summarizer)
         self._set_mark(flushed=taken.upto)
+        self._tell_taken(taken)
         self._context.signals.emit("memory:flush", sessionId=self.id)
         return Flushed(findings=taken.new, summary=taken.summary.ref if taken.summary else None)
 
@@ -497,6 +500,7 @@ class OpenSession:
                     ),
                     "finish",
                 )
+        self._tell_taken(taken, n_promoted)
         if session.flushed < taken.upto:
             self._context.signals.emit("memory:flush", sessionId=self.id)
         self._after_marks()
@@ -524,6 +528,11 @@ class OpenSession:
             self._room -= sum(map(message_tokens, added))
         if self._room <= 0:
             self._room = max(threshold - self.compact().tokens, threshold // 10)
+
+    def _tell_taken(self, taken: Taken, n_promoted: int = 0) -> None:
+        """Signal, once, that findings came, went or were promoted."""
+        if taken.grown is not None or n_promoted:
+            self._context.tell_write(self._storage, taken.grown or 0)
 
     def _tell_read(self, messages: Sequence[Message]) -> None:
         size = sum(len(message.content) for message in messages)

@@ -46,7 +46,11 @@ def open_task(context: Context, id: str | None, wanted: Mapping[str, Any]) -> "O
         is_known = name is not None and _in(reader, name) is not None
     if name is None or given or not is_known:
         with storage.writing(context.stamp()) as tx:
-            name = _plan(tx, name, given).name
+            task, is_changed = _plan(tx, name, given)
+        opened = OpenTask(context, storage, task.name)
+        if is_changed:
+            opened.tell_write()
+        return opened
     return OpenTask(context, storage, name)
 
 
@@ -56,6 +60,10 @@ def list_tasks(context: Context, *, milestone: str | None, archived: bool) -> Ta
     unfinished = {task.milestone or task.name for task in tasks if not task.has_ended}
     shown = [task for task in tasks if archived or (task.milestone or task.name) in unfinished]
     wanted = [task for task in shown if milestone in (None, task.milestone)]
+    storage = context.spaces.project()
+    if wanted and storage is not None:
+        size = sum(map(_size, wanted))
+        context.signals.emit("memory:read", type="task", path=f"{storage.space}/tasks", size=size)
     return sorted(wanted, key=lambda task: (task.priority is None, task.priority or 0, task.id))
 
 
@@ -92,12 +100,15 @@ class OpenTask:
         self.id = id
         self._context = context
         self._storage = storage
+        self._path = f"{storage.space}/tasks/{id}"
 
     @property
     def task(self) -> Task:
         """The task as it is now."""
         with self._storage.reading() as reader:
-            return self._current(reader)
+            task = self._current(reader)
+        self._context.signals.emit("memory:read", type="task", path=self._path, size=_size(task))
+        return task
 
     @property
     def state(self) -> TaskState:
@@ -165,8 +176,15 @@ class OpenTask:
                 if state is not None:
                     task = tx.put(replace(task, state=state, completed_at=stamp.at if state in ENDS else None), "task")
                 break
-        self._context.tell_write(self._storage, -cleared)
+        if state is not None:
+            self.tell_write()
+        if cleared:
+            self._context.tell_write(self._storage, -cleared)
         return task, cleared
+
+    def tell_write(self) -> None:
+        """Signal that the task was begun or changed. Its notes are memories, and have signals of their own."""
+        self._context.signals.emit("memory:write", type="task", path=self._path, delta=0)
 
     # How it is done
 
@@ -196,7 +214,7 @@ class OpenTask:
                     hint="`kept remember` keeps a note for the project; `kept undo` reopens the task.",
                 )
             [receipt] = pipeline.store(tx, [ready], write.place(self._storage, tx.stamp.at))
-        self._context.tell_write(self._storage, receipt.outcome in ("stored", "candidate"))
+        self._context.tell_write(self._storage, write.grown_by(receipt))
         return receipt
 
     def _current(self, reader: Reader) -> Task:
@@ -236,8 +254,8 @@ def _in(reader: Reader, name: str) -> Task | None:
     return next((task for task in reader.all(Task) if task.name == name), None)
 
 
-def _plan(tx: Transaction, name: str | None, given: Mapping[str, Any]) -> Task:
-    """Begin a task, or set the given fields of a known one."""
+def _plan(tx: Transaction, name: str | None, given: Mapping[str, Any]) -> tuple[Task, bool]:
+    """Begin a task, or set the given fields of a known one; also, whether that changed anything."""
     tasks = {task.name: task for task in tx.all(Task)}
     known = None if name is None else tasks.get(name)
     if known is not None and known.has_ended:
@@ -245,9 +263,9 @@ def _plan(tx: Transaction, name: str | None, given: Mapping[str, Any]) -> Task:
     name = name or next(free for n in range(1, len(tasks) + 2) if (free := f"TASK-{n:03d}") not in tasks)
     _check_blockers(tasks, name, given.get("blocked_by", ()))
     if known is None:
-        return tx.add(Task(name=name, created_at=tx.stamp.at, **given), "task")
+        return tx.add(Task(name=name, created_at=tx.stamp.at, **given), "task"), True
     planned = msgspec.structs.replace(known, **given)
-    return known if planned == known else tx.put(planned, "task")
+    return (known, False) if planned == known else (tx.put(planned, "task"), True)
 
 
 def _check_blockers(tasks: Mapping[str, Task], name: str, blockers: Sequence[str]) -> None:
@@ -288,6 +306,11 @@ def _clear_some(tx: Transaction, notes: Where) -> int:
     for memory in batch:
         tx.put(memory.archived("expired", tx.stamp.at), "clear")
     return len(batch)
+
+
+def _size(task: Task) -> int:
+    """How many characters say what the task is."""
+    return sum(map(len, (task.name, task.description or "", *task.acceptance_criteria)))
 
 
 def _as_text(output: Any) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from kept import text
-from kept.model import Draft, Message, Origin, Source, Trust
+from kept.model import Draft, Message, Origin, Source, Trust, replace
 from kept.tables import IMPORTANCE_BY_KIND, by_kind
 from kept.writing.extraction import evidence
 from kept.writing.extraction.commands import Commands
@@ -75,20 +75,25 @@ class _Found(Struct, frozen=True):
     tags: tuple[str, ...] = ()
 
 
-def extract(messages: Sequence[Message]) -> list[Extracted]:
-    """C31, A13: what these messages say that is worth keeping, each statement once."""
+def extract(messages: Sequence[Message], folder: str | None = None) -> list[Extracted]:
+    """C31, A13: what these messages say that is worth keeping, each statement once.
+
+    `folder` is where the conversation took place: paths in it are told as seen from there.
+    """
+    edits = Edits(messages, folder)
     found: dict[str, Extracted] = {}
-    for each in _Conversation(messages).read():
-        found.setdefault(text.fingerprint(each.draft.content), each)
+    for each in _Conversation(messages, edits).read():
+        content = edits.shorten(each.draft.content) if folder else each.draft.content
+        found.setdefault(text.fingerprint(content), replace(each, draft=replace(each.draft, content=content)))
     return list(found.values())
 
 
 class _Conversation:
     """One pass over the messages, and the state that it needs."""
 
-    def __init__(self, messages: Sequence[Message]) -> None:
+    def __init__(self, messages: Sequence[Message], edits: Edits) -> None:
         self._messages = messages
-        self._edits = Edits(messages)
+        self._edits = edits
         self._failures = Failures()
         self._commands = Commands()
         self._calls: deque[Message] = deque()  # tool calls whose result has not come yet

@@ -4,6 +4,7 @@ Used by extraction. An edit is recognised by what it holds (a path and new text)
 editing tools of every agent are read. Rule: an edit is no memory, because git has it; it tells what fixed an error.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 from os.path import commonpath
@@ -75,13 +76,17 @@ def _first(values: Mapping[str, Any], keys: Sequence[str]) -> str | None:
 
 
 class Edits:
-    """The files of one conversation, named as seen from the project's folder."""
+    """The files of one conversation, named as seen from the folder in which it took place.
 
-    def __init__(self, messages: Sequence[Message]) -> None:
+    Where nobody says which one that is, it is told from the files.
+    """
+
+    def __init__(self, messages: Sequence[Message], folder: str | None = None) -> None:
         paths = {path for each in messages if each.input and (path := _first(each.input, _PATH_KEYS))}
-        self._root = _project_folder(
+        self._root = (folder or "").rstrip("/") or _project_folder(
             sorted(path for path in paths if path.startswith("/") and not compiled(_NOT_KEPT).search(path))
         )
+        self._in_text = re.compile(rf"(?<![\w./~-]){re.escape(self._root)}/(?=[\w.])") if self._root else None
         self._by_name = {path.rsplit("/", 1)[-1]: self.relative(path) for path in sorted(paths) if _is_code(path)}
 
     def add(self, edit: Edit) -> tuple[str, list[str]]:
@@ -95,13 +100,13 @@ class Edits:
         return path[len(self._root) + 1 :] if self._root and path.startswith(f"{self._root}/") else path
 
     def shorten(self, sentence: str) -> str:
-        """The sentence with the project's folder taken out of its paths."""
-        return sentence.replace(f"{self._root}/", "") if self._root else sentence
+        """The sentence with the folder taken out of its paths."""
+        return self._in_text.sub("", sentence) if self._in_text is not None else sentence
 
     def files_named(self, sentence: str) -> tuple[str, ...]:
         """The files that a sentence names: by a path, or by the name of a file that the conversation has opened."""
         named = []
-        for found in compiled(_NAMED).findall(sentence):
+        for found in compiled(_NAMED).findall(self.shorten(sentence)):
             name = found.removeprefix("./")
             if name in self._by_name:
                 named.append(self._by_name[name])
