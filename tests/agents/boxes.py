@@ -115,9 +115,9 @@ class Agent:
     name: str
     called: Called
 
-    def turn(self, prompt: str, *steps: Json, resume: bool = False) -> list[Json]:
+    def turn(self, prompt: str, *steps: Json, resume: bool = False, say: str = "") -> list[Json]:
         """One turn in a process of its own; the requests that reached the model."""
-        script = [*steps, {"say": "SAID-so"}]
+        script = [*steps, {"say": f"SAID-so. {say}".strip()}]
         text = f"{prompt}\n\n<<{json.dumps(script)}>>"
         return self.run((self.called.again if resume else self.called.first)(text), text)
 

@@ -80,8 +80,9 @@ def prompt_block(body: Json) -> str:
 @pytest.mark.parametrize("name", each(tuple(CALLS)))
 def test_an_agent_stores_and_queries_with_its_tools(name: str, box: Box) -> None:
     agent = box.install(name)
-    if name == "codex":  # its first turn does not wait for servers; a resumed one finds it started sooner
-        agent.turn("Hello.")
+    if name == "codex":  # the first turn of a session does not wait for servers, unless told to
+        config = box.home / ".codex" / "config.toml"
+        config.write_text(config.read_text().replace("[mcp_servers.kept]", "[mcp_servers.kept]\nrequired = true"))
     agent.turn("Remember the port.", *store(name, "The mail gateway listens on port 2525, behind the zebrafish queue."))
     assert remembers(box, "2525"), box.kept("doctor")
     told = agent.turn("Look up the mail gateway.", *query(name, "mail gateway port"))
@@ -96,7 +97,8 @@ def test_a_resumed_session_keeps_it(name: str, box: Box) -> None:
     assert remembers(box, "zebrafish")
     asked = agent.turn(QUESTION, resume=True)
     assert "zebrafish" in json.dumps(asked[0])
-    assert box.listed().count("zebrafish queue for outgoing mail") == 1, "and captures nothing twice"
+    stored = [one for one in json.loads(box.listed())["memories"] if "zebrafish" in one["content"]]
+    assert len([one for one in stored if one["kind"] != "summary"]) == 1, "and captures nothing twice"
 
 
 @pytest.mark.parametrize("name", each(("claude",)))
@@ -119,8 +121,13 @@ def test_an_error_that_was_fixed_comes_back_with_its_fix(name: str, box: Box) ->
     check.chmod(0o755)
     run = {"call": "^Bash$", "input": {"command": "./check.sh", "description": "check"}}
     fix = {"call": "^Bash$", "input": {"command": "touch ready.txt", "description": "prepare"}}
-    agent.turn("Make the check pass.", run, fix, run)
+    why = "`check.sh` failed because `ready.txt` was missing, so I created it with `touch ready.txt`."
+    agent.turn("Make the check pass.", run, fix, run, say=why)
     assert remembers(box, "ready.txt"), box.kept("doctor")
+    check.unlink()
+    (box.project / "ready.txt").unlink()
+    asked = agent.turn("Why does check.sh say that ready.txt is missing?")
+    assert "touch ready.txt" in json.dumps(asked[0])
 
 
 def pairs() -> list[object]:
@@ -150,7 +157,10 @@ def test_uninstalling_leaves_no_trace_in_the_settings(name: str, box: Box) -> No
     agent.turn("Hello.")
     box.kept("uninstall", "--yes")
     for path, content in before.items():
-        assert path.read_bytes() == content, path
+        if name in ("qwen", "opencode"):  # they rewrite their settings themselves, with more keys
+            assert json.loads(path.read_bytes()) | json.loads(content) == json.loads(path.read_bytes()), path
+        else:
+            assert path.read_bytes() == content, path
     left = [path for path in box.home.rglob("*") if path.is_file() and "kept-hook" in path.read_text("utf-8", "ignore")]
     assert [path for path in left if path.suffix in (".json", ".toml", ".yaml", ".js")] == []
 

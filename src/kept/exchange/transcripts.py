@@ -173,8 +173,8 @@ def database_lines(database: Path) -> Iterator[bytes]:
         try:
             for table in ("session", "message", "part"):
                 rows = connection.execute(f"select * from {table} order by time_created, id")
-                names = [column[0] for column in rows.get_description()] if rows else []
                 for row in rows:
+                    names = [column[0] for column in rows.get_description()]  # an empty table has none to tell
                     yield msgspec.json.encode({"table": table} | dict(zip(names, map(_decoded, row), strict=True)))
         finally:
             connection.close()

@@ -33,6 +33,7 @@ MOST_POINTERS = 1_000
 KEPT_DAYS = 30  # as long as Claude Code keeps transcripts
 LOG_BYTES = 256 * 1024
 NICE = 10
+MANY_IN_A_FILE = ("opencode",)  # the conversations of all projects are in one database
 
 
 class HookFolder:
@@ -158,7 +159,7 @@ def _take_in(folder: HookFolder, group: list[tuple[Path, dict[str, Any]]]) -> No
         actor, settings = Actor(name=last["agent"]), {"auto_upkeep": False}
         with open_memory(project=last["cwd"], actor=actor, settings=settings) as memory:
             if not memory.pauses.status() and Path(last["transcript"]).is_file():
-                memory.import_transcripts(known.program, last["transcript"])
+                memory.import_transcripts(known.program, last["transcript"], here=last["agent"] in MANY_IN_A_FILE)
                 if any(known.events.get(pointer.get("event")) == "end" for _, pointer in group):
                     memory.session(last["session"]).finish()
     except (StorageError, SettingsError, OSError) as error:  # busy, full or broken: another time

@@ -65,10 +65,14 @@ OPENCODE = """\
 // Memory for OpenCode, by Kept. Written by `kept install opencode`; `kept uninstall opencode` removes it.
 // Every event is handed to kept-hook as JSON on standard input; what it prints is shown to the model.
 import { spawn } from "node:child_process"
+import { homedir } from "node:os"
+import { join } from "node:path"
 
 const HOOK = "{hook}"
 const VARIABLES = "{variables}"
 const LIMIT_MS = 2000
+const DATA = process.env.XDG_DATA_HOME || join(homedir(), ".local", "share")
+const DATABASE = join(DATA, "opencode", "opencode.db")
 
 function ask(event, given, directory) {
   return new Promise((resolve) => {
@@ -83,7 +87,7 @@ function ask(event, given, directory) {
       child.on("close", () => { clearTimeout(timer); finish(said) })
       child.stdout.on("data", (part) => { said += part })
       child.stdin.on("error", () => {})
-      child.stdin.end(JSON.stringify({ ...given, hook_event_name: event, cwd: directory }))
+      child.stdin.end(JSON.stringify({ ...given, hook_event_name: event, cwd: directory, transcript_path: DATABASE }))
     } catch { finish("") }
   })
 }
