@@ -383,6 +383,9 @@ class Transaction(Reader, Protocol):
         Returns how many there were.
         """
 
+    def erase_receipts(self) -> None:
+        """Erase all receipts of recalls: the words of a question may be those of what is erased."""
+
     def bury(self, names: Sequence[str]) -> None:
         """Keep keyed marks of these fingerprints, or of other names of what was erased, for `is_erased`."""
 

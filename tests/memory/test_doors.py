@@ -26,6 +26,8 @@ DOORS: dict[str, Callable[[Kept], object]] = {
     "task": lambda memory: memory.task(KEY),
     "narrative": lambda memory: memory.narrative(KEY),
     "alias": lambda memory: memory.aliases.add("gate", KEY),
+    "flag of a recall": lambda memory: memory.recall("gate", follow=KEY, packed=KEY),  # type: ignore[arg-type]
+    "flag of a message": lambda memory: memory.session("s1").append("user", "hi", is_error=KEY),  # type: ignore[arg-type]
 }
 
 
@@ -48,6 +50,14 @@ def test_the_name_of_an_actor_is_redacted(tmp_path: Path) -> None:
         memory.remember("The gate opens at nine in summer")
         assert KEY not in str(memory.history())
     assert KEY.encode() not in stored_bytes(tmp_path)
+
+
+def test_the_name_of_a_project_that_is_a_secret_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(kept.InvalidInput, match="must not contain a secret") as refused:
+        kept.open(project=KEY, home=tmp_path).remember("The gate opens at nine in summer")
+    assert KEY not in str(refused.value)
+    assert KEY.encode() not in stored_bytes(tmp_path)
+    assert not [path for path in tmp_path.rglob("*") if KEY[4:12].lower() in path.name.lower()]
 
 
 def test_a_session_id_that_is_a_secret_is_refused(tmp_path: Path) -> None:

@@ -270,3 +270,48 @@ def test_erasing_is_not_undone_and_says_what_is_not_there(portable: kept.Kept) -
         portable.erase(Message(id="x", role="user", session="nowhere", n=1))
     with pytest.raises(kept.InvalidInput):
         portable.erase(None)  # type: ignore[call-overload]
+
+
+def test_the_input_of_a_tool_call_does_not_come_back_by_an_import(memory: kept.Kept, tmp_path: Path) -> None:
+    def transcript_of(session: str) -> Path:
+        use = {"type": "tool_use", "id": "x1", "name": "Write", "input": {"text": [f"# Notes\n{DECISION}.\nThe end."]}}
+        said = {"role": "assistant", "content": [use]}
+        path = tmp_path / f"{session}.jsonl"
+        path.write_text(json.dumps({"type": "assistant", "uuid": "a1", "sessionId": session, "message": said}) + "\n")
+        return path
+
+    memory.import_transcripts("claude-code", transcript_of("s1"))
+    memory.erase(memory.remember(DECISION).ref or "")
+    memory.import_transcripts("claude-code", transcript_of("resumed"))
+    (call,) = memory.session("resumed").messages()
+    assert call.input == {"text": ["# Notes\n[erased]\nThe end."]}
+    memory.context.spaces.close()
+    assert files_with(tmp_path / "home", "zanzibar") == []
+
+
+def test_no_question_that_was_asked_before_is_kept(memory: kept.Kept, tmp_path: Path) -> None:
+    """A question may quote what is erased, and may have found something else, or nothing."""
+    memory.remember("The port of the billing service is 4711")
+    memory.recall(f"billing port, and where is it: {DECISION}")
+    memory.briefing(DECISION)
+    shared = memory.remember(DECISION, kind="preference", tier="global")
+    memory.recall("zanzibar warehouse")
+    memory.erase(shared.ref or "")
+    talk(memory)
+    memory.recall("zanzibar harbour", scope="sessions")
+    memory.erase(memory.session("s1"))
+    memory.context.spaces.close()
+    assert files_with(tmp_path / "home", "zanzibar") == []
+
+
+@pytest.mark.parametrize("name", ["m.db", "m.json"])
+def test_a_copy_that_a_restore_has_put_aside_is_cleaned_too(tmp_path: Path, name: str) -> None:
+    """There the same text is another memory."""
+    with kept.open(tmp_path / name, settings=PLAIN) as opened:
+        opened.remember("The port of the billing service is 4711")
+        opened.store.backup(tmp_path / f"copy-of-{name}")
+        opened.remember(DECISION)
+        opened.store.restore(tmp_path / f"copy-of-{name}", overwrite_newer=True)
+        assert files_with(tmp_path, "zanzibar")
+        opened.erase(opened.remember(DECISION).ref or "")
+    assert files_with(tmp_path, "zanzibar") == []

@@ -173,9 +173,9 @@ class Kept:
             since=since,
             until=until,
             scope=scope,
-            follow=follow,
+            follow=bool(follow),  # it goes into the receipt
             by=by,
-            packed=packed,
+            packed=bool(packed),
             seen_by=self.context.seen_by(session),
         )
         return _everywhere.recall(self.context, request) if all_projects else _read.recall(self.context, request)

@@ -9,9 +9,10 @@ only this store can read (tombstones) see to it. What a person says again is new
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -66,7 +67,9 @@ def erase(context: Context, targets: Iterable[Erasable]) -> Receipts:
     left: list[str] = []
     scrubbed: list[Scrubbed] = []
     stamp = context.stamp(shared=GLOBAL in spaces and not spaces[GLOBAL].is_empty)
-    for storage in global_first([doomed.storage for doomed in spaces.values() if not doomed.is_empty]):
+    # The project's always: there are the questions that were asked about it.
+    touched = [one.storage for one in spaces.values() if not one.is_empty or one.storage.space != GLOBAL]
+    for storage in global_first(touched):
         doomed = spaces[storage.space]
         try:
             _write(context, doomed, spoken, stamp)
@@ -301,6 +304,7 @@ def _write(context: Context, doomed: Doomed, spoken: Passages, stamp: Stamp) -> 
             _erase_talk(tx, doomed, spoken)
         if doomed.storage.space != GLOBAL:
             tx.bury([ANYTHING])
+            tx.erase_receipts()
 
     context.write(doomed.storage, rest, stamp=stamp, urgent=True)
 
@@ -356,10 +360,19 @@ def _rewrite_messages(tx: Transaction, messages: Sequence[Message], quotes: Pass
     for message in messages:
         if (clean := _cleaned(message, quotes)) != message:
             changed.append(clean)
-            for start, end in quotes.spans(message.content):
-                names.append(text.fingerprint(message.content[start:end]))
-            names += [text.fingerprint(one) for one in sentences(message.content) if quotes.spans(one)]
+            for said in (message.content, *_strings(message.input)):
+                names += [text.fingerprint(said[start:end]) for start, end in quotes.spans(said)]
+                names += [text.fingerprint(one) for one in sentences(said) if quotes.spans(one)]
     return tx.rewrite(changed)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Every string in the input of a tool call."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _strings(inner)
 
 
 def _clean_record(tx: Transaction, name: str, quotes: Passages) -> None:
@@ -383,15 +396,26 @@ def without_erased(reader: Reader, session: str, messages: Sequence[Message]) ->
     kept = []
     for message in messages:
         if not any(map(reader.is_erased, _marks(replace(message, session=session)))):
-            gone = [one for one in sentences(message.content) if reader.is_erased(text.fingerprint(one))]
-            kept.append(replace(message, content=_without(message.content, gone)))
+            kept.append(
+                replace(
+                    message,
+                    content=_without_erased(reader, message.content),
+                    input=None if message.input is None else _without_erased(reader, message.input),
+                )
+            )
     return kept
 
 
-def _without(said: str, gone: Sequence[str]) -> str:
-    for sentence in gone:
-        said = said.replace(sentence, ERASED)
-    return said
+def _without_erased(reader: Reader, said: Any) -> Any:
+    """A text, or the input of a tool call, without the sentences that were erased."""
+    if isinstance(said, str):
+        for sentence in sentences(said):
+            if reader.is_erased(text.fingerprint(sentence)):
+                said = said.replace(sentence, ERASED)
+        return said
+    if isinstance(said, dict):
+        return {name: _without_erased(reader, inner) for name, inner in said.items()}
+    return [_without_erased(reader, inner) for inner in said] if isinstance(said, list) else said
 
 
 def _write_mirrors(context: Context, doomed: Doomed) -> None:

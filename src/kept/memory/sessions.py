@@ -220,7 +220,7 @@ class OpenSession:
             input=input,
             at=timestamp,
             speaker=speaker,
-            is_error=is_error,
+            is_error=bool(is_error),
         )
         return next(iter(self.extend([message])), None)
 

@@ -384,7 +384,11 @@ def _is_path(text: str) -> bool:
 
 def _checked_name(name: str) -> str:
     """The name in the form that is stored; raises InvalidInput if it can't be a project's name."""
+    from kept.writing.redact import redact
+
     clean = tidy(name)
+    if redact(clean).found:
+        raise InvalidInput("A project's name must not contain a secret.", hint=HOW_TO_NAME_ONE)
     quoted = repr(shown(clean[:60]))
     if not clean:
         raise InvalidInput("A project's name must not be empty.", hint=HOW_TO_NAME_ONE)

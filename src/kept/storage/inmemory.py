@@ -433,6 +433,10 @@ class InMemoryTransaction(InMemoryReader, MessageWriter):
         state.receipts = {id: receipt for id, receipt in state.receipts.items() if memory.uid not in receipt.uids}
         return touched
 
+    def erase_receipts(self) -> None:
+        self._state.receipts = {}
+        self.has_erased = True
+
     def bury(self, names: Sequence[str]) -> None:
         self._state.tombstones |= {tombstone(self._state.key, name) for name in names}
 

@@ -272,6 +272,8 @@ def _carry_over(present: State, wanted: State, space: str) -> int:
         wanted.messages[session] = (*(ours[m.n] for m in messages if m.n in ours), *later)
         if not wanted.messages[session]:
             del wanted.messages[session]
+    if present.tombstones:
+        erasing.erase_receipts()
     erased = journal.erasures(present.events)
     for noun in SMALL_NOUNS:
         table = wanted.table(noun)

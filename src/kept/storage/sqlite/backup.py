@@ -26,10 +26,10 @@ from kept.model import SMALL_NOUNS
 from kept.ports import BackedUp, Stamp
 from kept.storage.files import already_there, give_name, sync
 from kept.storage.lock import Turns
-from kept.storage.shared import random_hex
+from kept.storage.shared import random_hex, tombstone
 from kept.storage.sqlite import acknowledged, erase, pages, schema
 from kept.storage.sqlite.connection import is_damage, translate, translated
-from kept.storage.sqlite.encoding import hex_text, uid_blob
+from kept.storage.sqlite.encoding import hex_text, uid_blob, uid_text
 from kept.storage.sqlite.erase import SESSION
 from kept.storage.sqlite.rows import table_of
 from kept.storage.sqlite.schema import AllOrNothing
@@ -154,8 +154,11 @@ def erase_in(copy: apsw.Connection, subjects: Collection[str], store: apsw.Conne
     """
     has_erased = False
     with AllOrNothing(copy):
-        for subject in dict.fromkeys(subjects):
-            if subject.startswith(SESSION):
+        for subject in dict.fromkeys((*subjects, *same_text(copy, store))):
+            if subject == erase.RECEIPTS:
+                copy.execute("delete from receipts")
+                has_erased |= copy.changes() > 0
+            elif subject.startswith(SESSION):
                 has_erased |= _erase_messages(copy, subject.removeprefix(SESSION), store)
                 sql = "select 1 from events where subject = ? and action = 'erase'"
                 if store.execute(sql, (subject,)).fetchone() is not None:  # and what is noted of it besides
@@ -168,6 +171,18 @@ def erase_in(copy: apsw.Connection, subjects: Collection[str], store: apsw.Conne
             erase.settle(copy)
             erase.cover_tracks(copy)
     return has_erased
+
+
+def same_text(copy: apsw.Connection, store: apsw.Connection) -> list[str]:
+    """The uids under which a copy holds a text that was erased from the store, and not said there again."""
+    key = bytes.fromhex(str(store.execute("select value from meta where name = 'tombstone_key'").get))
+    marks = {mark for (mark,) in store.execute("select mark from tombstones")}
+    said_again = {fingerprint for (fingerprint,) in store.execute("select fingerprint from memories")}
+    return [
+        uid_text(uid)
+        for uid, fingerprint in copy.execute("select uid, fingerprint from memories").fetchall()
+        if fingerprint not in said_again and tombstone(key, hex_text(fingerprint)) in marks
+    ]
 
 
 def _erase_memory(copy: apsw.Connection, uid: str, now: datetime) -> bool:

@@ -30,6 +30,7 @@ from kept.storage.sqlite.rows import damaged
 
 T = TypeVar("T")
 SESSION = "session:"  # what the messages of a session are called among the uids of erased memories
+RECEIPTS = "receipts:"  # and all receipts of recalls
 SHELVES = ("live", "library", "archive", "messages")
 _READERS_WAIT_MS = 500  # long enough for every reader that reads, short when one is paused
 
@@ -81,7 +82,10 @@ def remember_backup(connection: apsw.Connection, target: Path) -> None:
 def backups_elsewhere(connection: apsw.Connection, uids: Sequence[str]) -> tuple[str, ...]:
     """The backups out of our reach that hold one of these memories, as far as they are still there."""
     sql = "select min(seq) from events where subject = ?"
-    first = min((int(connection.execute(sql, (uid_blob(uid),)).get or 0) for uid in uids), default=0)
+    found = [int(connection.execute(sql, (uid_blob(uid),)).get or 0) for uid in uids if uid != RECEIPTS]
+    if not found:
+        return ()
+    first = min(found)
     return tuple(path for path, last in _elsewhere(connection) if last >= first and _may_be_there(Path(path)))
 
 

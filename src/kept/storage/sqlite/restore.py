@@ -21,8 +21,8 @@ from kept.storage.lock import Turns
 from kept.storage.shared import tombstone
 from kept.storage.sqlite import acknowledged, backup, pages, schema
 from kept.storage.sqlite.connection import translated
-from kept.storage.sqlite.encoding import hex_text, uid_text
-from kept.storage.sqlite.erase import SESSION
+from kept.storage.sqlite.encoding import uid_text
+from kept.storage.sqlite.erase import RECEIPTS, SESSION
 from kept.storage.sqlite.schema import AllOrNothing
 
 # What the store itself has to remember, whatever a backup says: pending and past erasures, and where backups are.
@@ -145,21 +145,16 @@ def _erased(store: apsw.Connection, copy: apsw.Connection, key: bytes) -> list[s
     """What the copy holds, or held before it was rewritten, although it was erased from the store."""
     marks = {mark for (mark,) in store.execute("select mark from tombstones")}
     there = {uid for (uid,) in store.execute("select uid from memories")}
-    said_again = {fingerprint for (fingerprint,) in store.execute("select fingerprint from memories")}
     sql = "select distinct subject from events where typeof(subject) = 'blob'"  # uids, that is
     no_more = {subject for (subject,) in store.execute(sql)} - there
     gone = [uid_text(subject) for (subject,) in copy.execute(sql).fetchall() if subject in no_more]
     sql = "select subject, hash from events where action = 'erase'"
     known = {hash for (hash,) in copy.execute("select hash from events where action = 'erase'")}
     gone += [uid_text(subject) for subject, hash in store.execute(sql) if hash not in known]  # it may live on, redacted
-    gone += [  # the same text under another uid
-        uid_text(uid)
-        for uid, fingerprint in copy.execute("select uid, fingerprint from memories").fetchall()
-        if fingerprint not in said_again and tombstone(key, hex_text(fingerprint)) in marks
-    ]
     sql = "select session from messages union select session from packed_sessions"
     sessions = [f"{SESSION}{session}" for (session,) in copy.execute(sql).fetchall()]
-    return [*dict.fromkeys(gone), *(session for session in sessions if tombstone(key, session) in marks)]
+    receipts = [RECEIPTS] if marks else []
+    return [*dict.fromkeys(gone), *receipts, *(session for session in sessions if tombstone(key, session) in marks)]
 
 
 def _replace_facts(copy: apsw.Connection, facts: dict[str, str]) -> None:

@@ -162,6 +162,10 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         self.erased.append(current.subject)
         self.view.journal.append(action, current.subject, journal.payload({}))
 
+    def erase_receipts(self) -> None:
+        self.view.connection.execute("delete from receipts")
+        self.erased.append(erase.RECEIPTS)
+
     def bury(self, names: Sequence[str]) -> None:
         key = bytes.fromhex(self.view.meta("tombstone_key") or "")
         self.view.connection.executemany(
