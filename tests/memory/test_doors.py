@@ -26,6 +26,7 @@ DOORS: dict[str, Callable[[Kept], object]] = {
     "task": lambda memory: memory.task(KEY),
     "narrative": lambda memory: memory.narrative(KEY),
     "alias": lambda memory: memory.aliases.add("gate", KEY),
+    "grouping of a recall": lambda memory: memory.recall("gate", by=KEY),  # type: ignore[arg-type]
     "flag of a recall": lambda memory: memory.recall("gate", follow=KEY, packed=KEY),  # type: ignore[arg-type]
     "flag of a message": lambda memory: memory.session("s1").append("user", "hi", is_error=KEY),  # type: ignore[arg-type]
 }

@@ -195,6 +195,7 @@ def body(request: Request, recalled: Recalled) -> dict[str, Any]:
         kinds=tuple(redact(kind).text for kind in request.kinds),
         tags=tuple(redact(tag).text for tag in request.tags),
         files=tuple(redact(file).text for file in request.files),
+        seen_by=None if request.seen_by is None else redact(request.seen_by).text,
     )
     is_clean = asked.query == request.query  # otherwise the words of the query are pieces of its secret
     return {

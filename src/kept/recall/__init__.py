@@ -63,6 +63,8 @@ class Request(Struct, frozen=True, kw_only=True):
             raise InvalidInput(f"limit must be a whole number from 0 to {MOST_HITS:,}, got {self.limit!r}.")
         if self.scope not in SCOPES:
             raise InvalidInput(f"Unknown scope {self.scope!r}.", hint=f"Choose one of {', '.join(SCOPES)}.")
+        if self.by not in ("message", "session"):
+            raise InvalidInput("`by` must be message or session.")
         for side, at in (("since", self.since), ("until", self.until)):
             if at is not None and (not isinstance(at, datetime) or at.tzinfo is None):
                 raise InvalidInput(f"{side} must be a datetime with a time zone.", hint="Use datetime(…, tzinfo=UTC).")
