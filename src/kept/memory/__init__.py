@@ -358,8 +358,8 @@ class Kept:
     # Sessions, tasks, narratives
 
     def session(self, id: str | None = None, *, agent: str | None = None, parent: str | None = None) -> "OpenSession":
-        """Open the session with that id, or begin it if it is new; without an id, begin a new one."""
-        return _sessions.open_session(self.context, id, agent=agent, parent=parent)
+        """Open the session with that id, or begin a new one. What is remembered until its end names it as source."""
+        return _sessions.run_session(self.context, id, agent=agent, parent=parent)
 
     def sessions(self) -> Sessions:
         """List all sessions of the project, oldest first."""
@@ -377,8 +377,7 @@ class Kept:
         """Import the transcripts in a folder, or in these files, in the order in which their sessions began.
 
         `here`: only sessions that took place in this project; `since`: only files changed after that. Sessions that are
-        over are finished. Doing it again adds only what is new. Secrets are redacted before anything is stored. What
-        could not be taken in says why in `failed`.
+        over are finished. Doing it again adds only what is new. What could not be taken in says why in `failed`.
         """
         return _imports.import_transcripts(self.context, program, path, here=here, since=since, progress=progress)
 

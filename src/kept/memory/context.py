@@ -39,6 +39,7 @@ from kept.storage.shared import random_hex
 from kept.tables import PRESETS
 
 if TYPE_CHECKING:
+    from kept.memory.sessions import OpenSession
     from kept.projects.spaces import Spaces
     from kept.recall import Reranker
     from kept.recall.candidates import Latencies
@@ -73,6 +74,7 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
     reranker: "Reranker | None" = None
     embedder: Embedder | None = None
     signals: Signals = field(default_factory=Signals)
+    running: "OpenSession | None" = None  # the session that was last begun or spoken in here, until it is finished
 
     @cached_property
     def latencies(self) -> "Latencies":
@@ -271,12 +273,16 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
                 paused = {pause.session for pause in reader.all(Pause)}
         return WriteRules(
             preset=PRESETS[self.settings.preset],
-            source=Source(origin=self.origin, agent=self.actor.name),
+            source=self.source(),
             redact_email=self.settings.redact_email,
             allow=allow,
             is_paused=None in paused or not self.settings.auto_memory,
             paused_sessions=paused,
         )
+
+    def source(self) -> Source:
+        """Where something comes from that is stored now: who acts, and in which session."""
+        return Source(origin=self.origin, agent=self.actor.name, session=self.running.id if self.running else None)
 
     def seen_by(self, session: str | None) -> str | None:
         """Who sees unpromoted findings, for a `Request`: under an open preset every session, else only their own."""

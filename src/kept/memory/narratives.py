@@ -9,7 +9,7 @@ from typing import Any
 from kept.errors import InvalidInput, NotFound
 from kept.memory.context import Context, Memories, Ref
 from kept.memory.write import SHELVES, remember
-from kept.model import Draft, Receipt, Source, replace
+from kept.model import Draft, Receipt, replace
 from kept.ports import Where
 from kept.projects.files import check_session_name
 
@@ -25,7 +25,7 @@ class Narrative:
 
     def remember(self, content: str, **about: Any) -> Receipt:
         """As `memory.remember`, as part of this story."""
-        given = about.pop("source", None) or Source(origin=self._context.origin, agent=self._context.actor.name)
+        given = about.pop("source", None) or self._context.source()
         source = replace(given, narrative=self.id)
         return remember(self._context, Draft(content=content, source=source, **about))
 

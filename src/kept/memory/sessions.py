@@ -22,7 +22,7 @@ from kept.memory.context import Context, Memories, Sessions
 from kept.memory.findings import Taken, findings_of, promote, summarized, summary_of, take
 from kept.memory.signals import warn
 from kept.memory.window import UPTO, Exchange, TurnContext, Window, message_tokens, stands_for, turn_context, window
-from kept.model import TRUSTS, Draft, Memory, Message, MessageRole, Pause, Receipt, Session, Source, replace, several
+from kept.model import TRUSTS, Draft, Memory, Message, MessageRole, Pause, Receipt, Session, replace, several
 from kept.ports import Period, Reader, Stamp, Storage, Transaction
 from kept.projects.files import Mirrored, check_session_name, mirror_session, write_session_index
 from kept.storage.shared import random_hex
@@ -95,6 +95,14 @@ def open_session(
             opened.begin(tx)
         opened.tell_write(shared)
     opened.recover()
+    return opened
+
+
+def run_session(context: Context, id: str | None, *, agent: str | None, parent: str | None) -> "OpenSession":
+    """As `open_session`; what is remembered from now on names it as its source, unless it has ended."""
+    opened = open_session(context, id, agent=agent, parent=parent)
+    if not opened.has_ended:
+        context.running = opened
     return opened
 
 
@@ -196,6 +204,13 @@ class OpenSession:
         self._mirrored: Mirrored | None = None
         self._quotes = Quotes()
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is finished; a message reopens it."""
+        with self._storage.reading() as reader:
+            session = reader.session(self.id)
+        return session is not None and session.finished_at is not None
+
     # What was said
 
     def append(
@@ -234,6 +249,7 @@ class OpenSession:
         before, session, added = self._add(messages)
         if not added or session is None:
             return added
+        self._context.running = self
         settings = self._context.settings
         every = settings.checkpoint_every_messages
         if before // every != (before + len(added)) // every:
@@ -272,7 +288,7 @@ class OpenSession:
 
     def remember(self, content: str, **about: Any) -> Receipt:
         """As `memory.remember`, with this session as its source."""
-        given = about.pop("source", None) or Source(origin=self._context.origin, agent=self._context.actor.name)
+        given = about.pop("source", None) or self._context.source()
         about = {name: several(value) if name in ("tags", "files") else value for name, value in about.items()}
         return write.remember(self._context, Draft(content=content, source=replace(given, session=self.id), **about))
 
@@ -307,7 +323,7 @@ class OpenSession:
 
         Findings and mark are one transaction: after a crash the next checkpoint continues there.
         """
-        taken = take(self._context, self._storage, self.id, self._stamp(), self._heard, is_whole=False)
+        taken = take(self._context, self._storage, self.id, self._stamp(), self.heard, is_whole=False)
         self._tell_taken(taken)
         return taken.new
 
@@ -373,7 +389,7 @@ class OpenSession:
         upto = old[-1].n if old else 0
         if not old or any(stands_for(message) >= upto for message in whole if message.role == "summary"):
             return before
-        text, trust = summarized(old, summarizer, self._heard())
+        text, trust = summarized(old, summarizer, self.heard())
         summary = text or "Nothing of note was said."
         id = f"summary_{upto:03d}"
         self._add([Message(id=id, role="summary", content=summary, input={UPTO: upto}, trust=trust)])
@@ -389,6 +405,8 @@ class OpenSession:
         """
         if self._context.is_paused(self.id) or not self._is_stored():
             return Flushed()
+        if self._context.running is not None and self._context.running.id == self.id:
+            self._context.running = None
         if fast:
             self._set_mark(finished_at=self._context.now(), ended=FAST)
             self._after_marks()
@@ -507,10 +525,10 @@ class OpenSession:
         return Flushed(findings=taken.new, promoted=n_promoted, summary=taken.summary.ref if taken.summary else None)
 
     def _take_all(self, summarizer: Summarizer | None) -> Taken:
-        of = (self._context, self._storage, self.id, self._stamp(), self._heard)
+        of = (self._context, self._storage, self.id, self._stamp(), self.heard)
         return take(*of, is_whole=True, summarizer=summarizer)
 
-    def _heard(self) -> Quotes:
+    def heard(self) -> Quotes:
         """What tools and pasted texts have said in this session so far."""
         with self._storage.reading() as reader:
             if reader.last_number(self.id) < self._quotes.upto:  # an older state was restored

@@ -119,7 +119,7 @@ class OpenTask:
 
     def add_reasoning(self, text: str, stage: str, *, files: Sequence[str] = ()) -> Receipt:
         """Note a thought at a stage of the work."""
-        source = Source(origin=self._context.origin, agent=self._context.actor.name, task=self.id)
+        source = replace(self._context.source(), task=self.id)
         return self._note(Draft(content=text, kind="reasoning", files=several(files), source=source), stage)
 
     def add_tool_output(self, tool: str, output: Any, stage: str, *, files: Sequence[str] = ()) -> Receipt:

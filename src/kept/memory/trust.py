@@ -22,20 +22,23 @@ def as_heard(context: "Context", drafts: Sequence[Draft]) -> Iterator[Draft]:
     """The drafts; one that an agent took from a tool result or a pasted text of its session, with the trust of that."""
     heard: dict[str, Quotes] = {}
     for draft in drafts:
-        session = _session_of_agent(draft)
+        session = _session_of_agent(draft, context)
         storage = None if session is None else context.spaces.project()
         if session is None or storage is None:
             yield draft
             continue
         if session not in heard:
-            with storage.reading() as reader:
-                heard[session] = Quotes(reader.messages(session))
+            if context.running is not None and context.running.id == session:
+                heard[session] = context.running.heard()  # which has read most of it before
+            else:
+                with storage.reading() as reader:
+                    heard[session] = Quotes(reader.messages(session))
         yield replace(draft, trust=heard[session].trust_of(draft.content, draft.trust or "agent"))
 
 
-def _session_of_agent(draft: Draft) -> str | None:
-    """The session in which an agent wrote a draft, if it says so. Nothing of the draft has been checked yet."""
-    source = draft.source
+def _session_of_agent(draft: Draft, context: "Context") -> str | None:
+    """The session in which an agent wrote a draft, if that is known. Nothing of the draft has been checked yet."""
+    source = context.source() if draft.source is None else draft.source
     if not isinstance(source, Source) or source.origin != "agent" or draft.trust not in (None, "agent", "user"):
         return None
     return source.session if isinstance(source.session, str) and isinstance(draft.content, str) else None
