@@ -9,7 +9,7 @@ import pytest
 
 import kept
 from kept import model
-from kept.exchange import transcripts
+from kept.exchange import transcripts, trees
 from kept.memory import knowledge, trust
 from kept.model import Memory, replace
 from kept.projects import merge
@@ -80,7 +80,8 @@ def _believe_tools(patch: pytest.MonkeyPatch) -> None:
 
 
 def _believe_sidechains_and_strangers(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(transcripts, "_at_most", lambda most, messages: messages)
+    for module in (transcripts, trees):
+        patch.setattr(module, "at_most", lambda most, messages: messages)
 
 
 def _go_by_the_origin(patch: pytest.MonkeyPatch) -> None:
