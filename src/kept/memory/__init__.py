@@ -7,8 +7,7 @@ Every verb is a short method that hands the held `Context` to a function of the 
     brief      briefings, messages for skills            knowledge  typed knowledge, promotion
     undo       history, undo                             reviews    memories to look at again
     manage     conflicts, aliases, pauses, vectors       upkeep     quarantine, shelf life, limits
-    narratives the story of a memory                     store      status, backups, export
-    imports    transcripts of other programs
+    narratives the story of a memory                     store      status, backups; imports: transcripts
 
 Less frequent verbs live in small namespaces: `aliases`, `knowledge`, `pauses`, `reviews`, `store`, `vectors`. Rule: a
 module is imported when a verb first needs it, so that one command from a shell loads little.
@@ -66,8 +65,7 @@ else:
 
     _brief, _imports, _knowledge, _manage = map(_Topic, ("brief", "imports", "knowledge", "manage"))
     _read, _reviews, _sessions, _store = map(_Topic, ("read", "reviews", "sessions", "store"))
-    _tasks, _undo, _upkeep, _write = map(_Topic, ("tasks", "undo", "upkeep", "write"))
-    _narratives = _Topic("narratives")
+    _tasks, _undo, _upkeep, _write, _narratives = map(_Topic, ("tasks", "undo", "upkeep", "write", "narratives"))
     _everywhere = _Topic("everywhere")
 
 
@@ -376,8 +374,7 @@ class Kept:
     ) -> "Sequence[ImportedTranscript]":
         """Import the transcripts in a folder, or in these files, in the order in which their sessions began.
 
-        `here`: only sessions that took place in this project; `since`: only files changed after that. Sessions that are
-        over are finished. Doing it again adds only what is new. What could not be taken in says why in `failed`.
+        `here`: only sessions of this project; `since`: only files changed after that. Doing it again adds what is new.
         """
         return _imports.import_transcripts(self.context, program, path, here=here, since=since, progress=progress)
 
