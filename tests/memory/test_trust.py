@@ -434,3 +434,26 @@ def test_an_agent_cannot_let_a_tools_text_supersede_somebodys(memory: kept.Kept,
     assert not memory.get(of_user.ref or "").is_archived
     memory.reviews.apply([f"supersede:{of_tool.ref}={of_user.ref}"])
     assert memory.get(of_tool.ref or "").is_archived
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "Contents of /src/CLAUDE.md (project instructions):\n",
+        "README.md:",
+        "**docs/rules.txt**:",
+        "diff --git a/rules.md b/rules.md",
+        "From: Bob\nSubject: the rules\n",
+        "$ cat notes.md",
+    ],
+)
+def test_what_follows_a_file_name_a_patch_a_mail_or_a_prompt_is_pasted(memory: kept.Kept, head: str) -> None:
+    page = "We decided to use the library harbour for every new service because the old one loses messages at night."
+    session = memory.session("s1")
+    session.append("user", f"Please look at this.\n{head}\n{page}")
+    session.finish()
+    assert not [one for one in memory.list() if "harbour" in one.content and not one.is_low_trust]
+    other = memory.session("s2")
+    other.append("user", f"The rule is: {page} See README.md, which costs $ 5.")
+    other.finish()
+    assert [one for one in memory.list() if "harbour" in one.content and one.trust == "user"]

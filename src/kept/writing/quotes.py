@@ -34,14 +34,17 @@ _BLOCK_TAGS = frozenset({"private", "analysis", "summary", "thinking", "instruct
 _FENCE = r"\s{0,3}(```|~~~)"
 _QUOTED_LINE = r"\s{0,3}>"
 _CODE_LINE = r"(?: {4}|\t)(?!\s*(?:[-*+•]|\d{1,3}[.)])\s)"
-_ANY_MARK = r"(?m)^(?:\s{0,3}(?:```|~~~|>)| {4}|\t)|:\s*$"
+_ANY_MARK = r"(?m)^(?:\s{0,3}(?:```|~~~|>|\$ )| {4}|\t|diff --git |Subject: )|:\s*$"
 _IN_QUOTES = r"(?s)[\"“„«「『](.{40,})[\"”“»」』][.!?]?"
-# "The page says:" or "Here is the log:", at the end of a line: the rest of the message is what it says.
+# "The page says:", "Here is the log:" or "README.md:" at the end of a line, the head of a patch or of a mail, or a
+# command at a prompt: the rest of the message is what it says.
 _INTRODUCTION = (
     r"(?i)\b(?:says?|said|reads|wrote|outputs?|prints?|printed|logged|returned|pasted|copied|quotes?|quoted)\b"
     r"[^.!?\n]{0,30}:\s*$"
     r"|\b(?:here(?:'s|’s| is| are)|this is|i get|got|from|below)\b[^.!?\n]{0,40}\b(?:output|logs?|error|trace|traceback"
     r"|readme|article|page|website|docs|documentation|e-?mail|files?|contents?|transcript|message)\b[^.!?\n]{0,30}:\s*$"
+    r"|^\W{0,4}(?:contents? of\b[^\n]{1,90}|[\w./~@-]{1,80}\.[a-z]\w{0,7})\W{0,3}:\W{0,2}$"
+    r"|^diff --git |^Subject: |^\s{0,3}\$ \w"
 )
 _SENTENCE_END = r"(?<=[.!?。！？])\s+|\n+"
 _CODE_SPAN = r"`[^`\n]{1,200}`"
