@@ -53,7 +53,9 @@ def build(home: Path) -> None:
                 tx.add(a_memory(content, space=storage.space, importance=n / 40), "remember")
         memory.pin(25)
         for name in ("old-1", "old-2"):
-            memory.session(name).append("user", f"A long story in {name} about the lighthouse")
+            session = memory.session(name)
+            session.append("user", f"A long story in {name} about the lighthouse")
+            session.finish()  # what finishing does under kills is shown by session_kills
         clock.advance(days=3)
         for ref in (2, 3, 7, 11, 30):
             memory.reinforce(ref)

@@ -229,14 +229,17 @@ def finish_sessions(context: Context) -> list[str]:
 
 def _end_sessions(context: Context, rounds: Round, most: int | None = None) -> None:
     """Finish the silent sessions, at most that many, and pack those that have been silent for long."""
-    from kept.memory import sessions
+    with rounds.storage.reading() as reader:
+        has_unfinished = any(map(decisions.is_unfinished, reader.all(Session)))
+    if has_unfinished:
+        from kept.memory import sessions  # brings the extraction of findings along, which most commands do without
 
-    if rounds.is_dry_run:
-        with rounds.storage.reading() as reader:
-            silent = sessions.silent_sessions(context, reader, rounds.now)
-        rounds.note_finished([session.name for session in silent])
-    else:
-        rounds.note_finished(sessions.finish_silent(context, most=most))
+        if rounds.is_dry_run:
+            with rounds.storage.reading() as reader:
+                silent = sessions.silent_sessions(context, reader, rounds.now)
+            rounds.note_finished([session.name for session in silent])
+        else:
+            rounds.note_finished(sessions.finish_silent(context, most=most))
     rounds.pack(context.spaces.sessions_folder())
 
 

@@ -13,7 +13,6 @@ from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong, json_
 from kept.entrypoints.cli.wording import as_document, local, memory_lines, name_of, nothing_yet
 from kept.errors import InvalidInput, KeptError
 from kept.memory import Kept
-from kept.memory.deliver import receipts
 from kept.memory.read import SCOPES, Explained, RecallScope
 from kept.model import Briefing, Hit, Miss, Recalled
 from kept.tables import PROFILES
@@ -209,6 +208,8 @@ def why_command(invocation: Invocation, *, receipt: str | None, session: str | N
 
 
 def _answer_session(invocation: Invocation, session: str) -> None:
+    from kept.memory.deliver import receipts  # loads briefings, which a recall does without
+
     with invocation.open() as memory:
         given = receipts(memory, session)
     lines: list[Line] = []
