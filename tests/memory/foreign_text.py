@@ -1,6 +1,6 @@
 """A walk of an agent through every verb, with foreign text planted in what it reads.
 
-The long version: `python -m tests.memory.foreign_text --steps 10000 --seed 1`. Each canary is a sentence that the rules
+The long version: `python -m tests.memory.foreign_text --steps 2500 --seed 11`. Each canary is a sentence that the rules
 of extraction like, with a word of its own. A tool, a page or a program says it; afterwards an agent may repeat it,
 store it, promote it, and so on, but no person ever accepts it. `Walk.violations` names every memory that holds a canary
 and has the trust of the user or of an agent, or that is confirmed or pinned.
@@ -366,7 +366,7 @@ class Walk:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=10_000)
+    parser.add_argument("--steps", type=int, default=2_500)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -22,7 +22,7 @@ TALK = ("begin", "finish", "flush", "checkpoint")
 
 @pytest.mark.parametrize("seed", [3, 4])
 def test_planted_foreign_text_never_gains_trust(tmp_path: Path, seed: int) -> None:
-    """Through every verb. The long version: `python -m tests.memory.foreign_text --steps 10000`."""
+    """Through every verb. The long version: `python -m tests.memory.foreign_text`."""
     walk = Walk(tmp_path, seed)
     assert walk.run(CI_STEPS) == []
     canaries = [one for one in walk.held if re.search(r"zq\d+zq", one.content)]
