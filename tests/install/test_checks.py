@@ -130,7 +130,7 @@ FAULTS: dict[str, tuple[Callable[[Machine], object], str, str]] = {
     "the server crashes": (lambda m: other_server(m, "raise SystemExit('no mcp')"), "no mcp", "pip install"),
     "the server has no tools": (
         lambda m: other_server(m, SERVER.replace("range(6)", "range(2)")), "2 tools instead of 6", "kept mcp"),
-    "transcripts wait": (stuck, "1 transcripts wait", "kept doctor --fix"),
+    "transcripts wait": (stuck, "for more than an hour: 1.", "kept doctor --fix"),
 }  # fmt: skip
 
 

@@ -86,7 +86,7 @@ def found(where: MachineFacts, programs: Mapping[str, str | None]) -> list[str]:
 
 
 def known(name: str) -> str:
-    """The name, if it is an agent's. Raises NotFound with the nearest ones."""
+    """The name, if it is an agent's. Raises NotFound, which lists the known ones."""
     if name in AGENTS:
         return name
     raise NotFound(f"Unknown agent '{name}'.", hint=f"Choose one of: {', '.join(AGENTS)}.")

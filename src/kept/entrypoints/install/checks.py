@@ -10,17 +10,16 @@ Rule: a fault is what keeps an agent from its memory; anything else is a note. N
 import json
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
-from threading import Timer
 from typing import Literal
 
 from msgspec import Struct
 
 from kept.entrypoints.hook.agents import AGENTS as HOOK_FORMATS
 from kept.entrypoints.hook.later import HookFolder
-from kept.entrypoints.install import Ledger, LedgerEntry, codex, plan
+from kept.entrypoints.install import Ledger, LedgerEntry, codex, plan, rpc
 from kept.entrypoints.install.agents import AGENTS, MachineFacts
 from kept.entrypoints.install.jsonc import value_at
 from kept.errors import KeptError
@@ -162,7 +161,7 @@ def run_hook(where: MachineFacts) -> str:
             return f"{where.hook}: {(error.strerror or str(error)).lower()}"
         failures = HookFolder(Path(scratch) / "home").failures()
     if ran.returncode:
-        return f"{where.hook} ended with {ran.returncode}: {_last_line(ran.stderr)}"
+        return f"{where.hook} ended with {ran.returncode}: {rpc.last_line(ran.stderr)}"
     return str(failures[-1].get("failure")) if failures else ""
 
 
@@ -175,45 +174,13 @@ def ask_server(where: MachineFacts) -> str:
         {"id": 2, "method": "tools/list", "params": {}},
     ]
     try:
-        with subprocess.Popen(
-            [where.kept, "mcp"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=dict(where.environ),
-        ) as server:
-            timer = Timer(SERVER_SECONDS, server.kill)
-            timer.start()
-            try:
-                return _tools_answer(server, requests)
-            finally:
-                timer.cancel()
-                server.kill()
+        reply = rpc.ask([where.kept, "mcp"], requests, seconds=SERVER_SECONDS, environ=where.environ)
     except OSError as error:
         return f"{where.kept}: {(error.strerror or str(error)).lower()}"
-
-
-def _tools_answer(server: "subprocess.Popen[bytes]", requests: Sequence[Mapping[str, object]]) -> str:
-    assert server.stdin is not None
-    assert server.stdout is not None
-    assert server.stderr is not None
-    try:
-        for request in requests:
-            server.stdin.write(json.dumps({"jsonrpc": "2.0", **request}).encode() + b"\n")
-        server.stdin.flush()
-        for line in server.stdout:
-            answer = json.loads(line)
-            if answer.get("id") == 2:
-                tools = answer.get("result", {}).get("tools", ())
-                return "" if len(tools) >= TOOLS else f"it offers {len(tools)} tools instead of {TOOLS}"
-    except (BrokenPipeError, ValueError):
-        pass
-    return _last_line(server.stderr.read()) or f"nothing came within {SERVER_SECONDS:.0f} seconds"
-
-
-def _last_line(raw: bytes) -> str:
-    lines = raw.decode("utf-8", "replace").strip().splitlines()
-    return lines[-1][:200] if lines else ""
+    if reply.result is None:
+        return reply.complaint or f"no answer within {SERVER_SECONDS:.0f} seconds"
+    tools = reply.result.get("tools", ())
+    return "" if len(tools) >= TOOLS else f"it offers {len(tools)} tools instead of {TOOLS}"
 
 
 # ---- what events left behind ----
@@ -223,7 +190,7 @@ def _left_behind(hooks: HookFolder, now: datetime) -> Iterator[LinkCheck]:
     old = (now - timedelta(hours=WAITS_HOURS)).timestamp() * 1e9
     waiting = [path for path, _ in hooks.pointers() if _written_at(path) < old]
     if waiting:
-        message = f"{len(waiting)} transcripts wait to be taken in, the oldest for more than an hour."
+        message = f"Transcripts that wait to be taken in for more than an hour: {len(waiting)}."
         hint = "Run: kept doctor --fix"
         yield LinkCheck(agent="", level="problem", check="spool", message=message, hint=hint)
     else:

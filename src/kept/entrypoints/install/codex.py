@@ -4,15 +4,13 @@
 it is trusted. Writing the hash of a hook into `config.toml` is what its own screen does when somebody agrees.
 """
 
-import json
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from threading import Timer
 from typing import Any
 
 from msgspec import Struct
 
+from kept.entrypoints.install import rpc
 from kept.entrypoints.install.edits import MARK, Table
 
 SECONDS = 15  # that Codex may take to answer
@@ -51,36 +49,6 @@ def _ask(program: str, cwd: Path, environ: Mapping[str, str]) -> dict[str, Any] 
         {"id": 2, "method": "hooks/list", "params": {"cwds": [str(cwd)]}},
     ]
     try:
-        with subprocess.Popen(
-            [program, "app-server"],
-            cwd=cwd,
-            env=dict(environ),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            encoding="utf-8",
-        ) as server:
-            timer = Timer(SECONDS, server.kill)
-            timer.start()
-            try:
-                return _answer(server, requests)
-            finally:
-                timer.cancel()
-                server.kill()
-    except (OSError, ValueError):  # it is not there, has gone, or speaks another language
+        return rpc.ask([program, "app-server"], requests, seconds=SECONDS, environ=environ, cwd=cwd).result
+    except OSError:
         return None
-
-
-def _answer(server: "subprocess.Popen[str]", requests: list[dict[str, Any]]) -> dict[str, Any] | None:
-    assert server.stdin is not None
-    assert server.stdout is not None
-    for request in requests:
-        server.stdin.write(json.dumps({"jsonrpc": "2.0", **request}) + "\n")
-    server.stdin.flush()
-    for line in server.stdout:
-        answer = json.loads(line)
-        if answer.get("id") == requests[-1]["id"]:
-            result = answer.get("result")
-            return result if isinstance(result, dict) else None
-    return None
