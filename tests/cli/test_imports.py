@@ -138,7 +138,7 @@ def test_one_bad_transcript_is_reported_and_the_others_are_taken_in(shell: Shell
 def test_a_file_that_is_no_transcript_is_an_error(shell: Shell, tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "notes.jsonl"
     file.write_bytes(content)
-    assert "is no transcript of codex" in shell.fails("import", "codex", str(file))
+    assert "is not a transcript of codex" in shell.fails("import", "codex", str(file))
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

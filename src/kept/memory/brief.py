@@ -74,7 +74,7 @@ class Delivery(Struct, frozen=True, kw_only=True):
 
 
 def briefing(context: Context, request: BriefingRequest) -> Briefing:
-    """The briefing asked for. What fails is named in its `error`; only an argument that makes no sense raises."""
+    """The briefing asked for. Failures are named in its `error`; only an invalid argument raises."""
     situation, order = _situation(context, request), _order(context, request)
     try:
         return _brief(context, situation, order, request.delivery)

@@ -197,7 +197,7 @@ def _import_file(
     is_understood = any(one.messages or one.session for one in sessions)
     if not known and n_lines and not is_understood and (is_only or parsed.skipped == n_lines):
         raise InvalidInput(
-            f"{shown(file)} is no transcript of {program}: nothing in it was understood.",
+            f"{shown(file)} is not a transcript of {program}: nothing in it was understood.",
             hint="Check the file and the name of the program.",
         )
     if file.suffix == DATABASE and holds is not None:

@@ -6,8 +6,8 @@ things can:
     coverage   of what the words of the query are worth, the share that the memory covers. A word is worth the more the
                rarer it is; words that hold a sentence together are worth nothing, so they alone never make a hit.
     surprise   how unlikely it is that some memory holds the same words by chance: what they are worth, less what it
-               takes to find so many of the query's words in so many memories. Two rare words of a long prompt cover
-               little of it, but hardly meet by chance.
+               takes to find that number of the query's words in a store of that size. Two rare words of a long prompt
+               cover little of it, but hardly meet by chance.
 
 In a small store no word is common yet, so every store is judged as if it held a hundred ordinary memories more. Rule:
 confidence decides whether a memory is shown, never in which order.
@@ -43,7 +43,7 @@ class Floor(Struct, frozen=True):
     asked: dict[str, float]  # word → its worth
     instead: dict[str, tuple[tuple[str, ...], float, float]]  # word → others for it, what they cover of it, their worth
     whole: float  # what there is to cover
-    by_chance: float  # what it takes to be found among so many memories
+    by_chance: float  # what it takes to be found in a store of this size
 
     def coverage(self, tokens: str) -> float:
         """The share of the query's worth that a memory covers, from 0 to 1."""

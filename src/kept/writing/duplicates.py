@@ -99,7 +99,7 @@ def _is_respelt(word: str, known: str) -> bool:
 
 
 def attest(tx: Transaction, known: Memory, again: Memory) -> Memory:
-    """Note that somebody said nearly the same: its sessions, agents and signals speak for the known memory, too.
+    """Note that somebody said nearly the same: its sessions, agents and signals also count for the known memory.
 
     What a tool repeats says nothing for the words of a person or an agent.
     """

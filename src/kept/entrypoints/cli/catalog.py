@@ -43,7 +43,7 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "unpin": "Stop always including this memory.",
             "forget": "Hide a memory everywhere; it can be restored.",
             "restore": "Bring back a memory, or the whole store from a backup file.",
-            "erase": "Remove a memory for good. This cannot be undone.",
+            "erase": "Remove a memory, a message or a session for good. This cannot be undone.",
             "undo": "Undo the last change, or a given one.",
         }
     },
@@ -58,7 +58,7 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "conflicts": "Show memories that contradict each other.",
             "resolve": "Settle a conflict: one memory stays, the other is archived.",
             "alias": "Teach recall other words for a word.",
-            "scan": "Search stored memories for secrets.",
+            "scan": "Search memories, messages, tasks and aliases for secrets.",
             "allow": "Declare that a value only looks like a secret.",
             "off": "Pause automatic capture and injection in this project.",
             "on": "End a pause.",
@@ -77,7 +77,7 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "export": "Print every memory as a line of JSON.",
             "upkeep": "Confirm or archive memories that are due, and make room where a limit is exceeded.",
             "backup": "Write a verified copy of the store to a file.",
-            "doctor": "Check the stores of this project and of global memory.",
+            "doctor": "Check the stores, and every agent that Kept is installed in.",
         }
     },
     "Agents": {

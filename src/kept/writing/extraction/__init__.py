@@ -31,7 +31,7 @@ from kept.writing.quotes import DOCUMENT_CHARS
 
 MAX_CHARS = 500
 MAX_PER_TURN = 2  # statements of an agent between two of the user's: the best; the others repeat them
-MESSAGES_PER_MORE = 4  # one more for each so many messages of the agent in a turn: it worked long without the user
+MESSAGES_PER_MORE = 4  # messages of the agent in a turn that allow one more finding: it worked long without the user
 MAX_PER_SESSION = 30
 MAX_OF_A_SUMMARY = 8
 MAX_OF_A_PLAN = 10
