@@ -84,7 +84,7 @@ class Chain:
     """
 
     def __init__(self, stamp: Stamp, salt: Salt, before: Callable[[], tuple[int, str]] | tuple[int, str]) -> None:
-        self._stamp = stamp
+        self.stamp = stamp
         self._salt = salt
         self._before = before
         self._last: tuple[int, str] | None = None
@@ -97,7 +97,7 @@ class Chain:
         seq, prev = self._last or self._before
         salt = self._salt(SALT_BYTES)
         event = seal_payload(
-            self._stamp, seq=seq + 1, action=action, subject=subject, payload=payload, prev=prev, salt=salt
+            self.stamp, seq=seq + 1, action=action, subject=subject, payload=payload, prev=prev, salt=salt
         )
         self._waiting.append((event, payload))
         self._last = (event.seq, event.hash)

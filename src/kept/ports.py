@@ -344,6 +344,9 @@ class Transaction(Reader, Protocol):
 
     stamp: Stamp
 
+    def restamp(self, stamp: Stamp) -> None:
+        """Let the changes from here on carry another stamp: what happened elsewhere keeps its group, time and actor."""
+
     def add(self, record: R, action: str) -> R:
         """Store a new record (id 0) and return it with its id. An id is never given twice."""
 

@@ -730,6 +730,24 @@ def promise_every_change_has_its_event(bench: Bench) -> None:
         assert [e.seq for e in reader.events(newest_first=True, limit=2)] == [4, 3]
 
 
+def promise_what_happened_elsewhere_keeps_its_stamp(bench: Bench) -> None:
+    """An import brings the changes of another journal under their own group, time and actor, in one transaction."""
+    storage = bench.open()
+    with storage.writing(stamp("import", at=START + timedelta(days=9), actor="user")) as tx:
+        tx.restamp(stamp("g1", actor="agent", undoes="g0"))
+        m = tx.add(memory("one"), "remember")
+        tx.restamp(stamp("g2", at=START + timedelta(hours=1), actor="other"))
+        assert tx.stamp.group == "g2"
+        tx.put(replace(m, feedback=3), "reinforce")
+    with bench.reopen(storage).reading() as reader:
+        events = reader.events()
+        assert [(e.group, e.at, e.actor, e.undoes) for e in events] == [
+            ("g1", START, "agent", "g0"),
+            ("g2", START + timedelta(hours=1), "other", None),
+        ]
+        assert journal.broken_links(events) == []
+
+
 def promise_the_chain_notices_a_changed_event(bench: Bench) -> None:
     storage = bench.open()
     for number in range(3):

@@ -315,6 +315,7 @@ FAULTS: dict[str, type[InMemoryStorage]] = {
     "still open after close": StillOpenAfterClose,
     "usage in the journal": UsageInTheJournal,
     "bookkeeping ignores the writer": BookkeepingInsistsOnItsTurn,
+    "one stamp for all": faulty_transaction(restamp=lambda self, stamp: None),
     "a missing journal line": faulty_transaction(put=put_without_a_journal_line),
     "changes what is not there": faulty_transaction(put=put_of_the_unknown),
     "a reused id": faulty_transaction(add=add_with_a_used_id),

@@ -380,6 +380,9 @@ class InMemoryTransaction(InMemoryReader, MessageWriter):
         self.has_erased = False
         self._salt = salt
 
+    def restamp(self, stamp: Stamp) -> None:
+        self.stamp = stamp
+
     def add(self, record: R, action: str) -> R:
         noun = type(record)
         id = record.id or self._state.last_ids.get(noun.noun, 0) + 1

@@ -94,6 +94,9 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         self._last_ids = tip.ids
         self.erased: list[str] = []  # uids, of which storage.py sees to it that no byte is left
 
+    def restamp(self, stamp: Stamp) -> None:
+        self.stamp = self.view.journal.stamp = stamp
+
     def add(self, record: R, action: str) -> R:
         if not record.id:
             record = replace(record, id=self._next_id(rows.table_of(type(record))))
