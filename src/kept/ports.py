@@ -309,6 +309,9 @@ class Reader(Messages, VectorReader, Protocol):
     def counters(self) -> dict[str, int]:
         """The counters of bookkeeping, by name."""
 
+    def file_notes(self, beginning: str = "") -> dict[str, str]:
+        """What was noted about files outside the store, by name: those whose names begin like this."""
+
     def links(self, id: int) -> list[tuple[int, float, datetime]]:
         """The memories linked to this one, strongest first: (id, strength, last recalled together)."""
 
@@ -358,6 +361,12 @@ class Transaction(Reader, Protocol):
 
     def remove(self, record: Record, action: str) -> None:
         """Remove a small record (an alias). A memory is archived by `put` and removed only by `erase`."""
+
+    def note_file(self, name: str, note: str | None) -> None:
+        """Note something about a file outside the store, such as how it was last written; None removes the note.
+
+        It is as durable as the rest of the transaction. There is no event: a file is not a record.
+        """
 
     def append(self, messages: Sequence[Message]) -> list[Message]:
         """Add messages at the end of their sessions and return them with their numbers.

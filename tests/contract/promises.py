@@ -1390,6 +1390,28 @@ def promise_counters_add_up(bench: Bench) -> None:
         assert reader.counters() == {"refused:echo": 5, "x": 1}
 
 
+def promise_notes_about_files_last_and_leave_no_event(bench: Bench) -> None:
+    storage = bench.open()
+    with storage.writing(stamp()) as tx:
+        tx.note_file("view/MEMORY.md", "first")
+        tx.note_file("view/MEMORY.md", "second")
+        tx.note_file("source/a.py", "1 2 3")
+        tx.note_file("source/ä\U0010ffff.py", "4")
+        assert tx.file_notes("view/") == {"view/MEMORY.md": "second"}
+    with contextlib.suppress(RuntimeError), storage.writing(stamp()) as tx:
+        tx.note_file("view/MEMORY.md", None)
+        raise RuntimeError
+    storage = bench.reopen(storage)
+    with storage.reading() as reader:
+        assert reader.file_notes("view/") == {"view/MEMORY.md": "second"}
+        assert list(reader.file_notes("source/")) == ["source/a.py", "source/ä\U0010ffff.py"]
+        assert reader.events() == []
+    with storage.writing(stamp()) as tx:
+        tx.note_file("view/MEMORY.md", None)
+        tx.note_file("unknown", None)
+        assert list(tx.file_notes()) == ["source/a.py", "source/ä\U0010ffff.py"]
+
+
 def promise_bookkeeping_never_waits(bench: Bench) -> None:
     storage = bench.open()
     seen: list[object] = []

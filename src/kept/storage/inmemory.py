@@ -84,6 +84,7 @@ class State(Struct):
     links: dict[str, tuple[float, datetime]] = {}  # "3-7" → strength, last recalled together
     receipts: dict[int, SavedReceipt] = {}
     counters: dict[str, int] = {}
+    file_notes: dict[str, str] = {}
     vector_model: str | None = None
     vectors: dict[int, SavedVector] = {}
 
@@ -199,6 +200,9 @@ class InMemoryReader(IndexReader, MessageReader):
 
     def counters(self) -> dict[str, int]:
         return dict(self._state.counters)
+
+    def file_notes(self, beginning: str = "") -> dict[str, str]:
+        return {name: note for name, note in sorted(self._state.file_notes.items()) if name.startswith(beginning)}
 
     def links(self, id: int) -> list[tuple[int, float, datetime]]:
         found = []
@@ -411,6 +415,11 @@ class InMemoryTransaction(InMemoryReader, MessageWriter):
         if before is None:
             raise NotFound(f"There is no {record.noun} {record.id} to remove.")
         self._log(action, before, None)
+
+    def note_file(self, name: str, note: str | None) -> None:
+        self._state.file_notes.pop(name, None)
+        if note is not None:
+            self._state.file_notes[name] = note
 
     def erase(self, record: Record, action: str = "erase") -> None:
         current = self._state.table(type(record)).pop(record.id, None)

@@ -99,6 +99,19 @@ class SqliteReader(IndexReader, MessageReader, VectorReading):
         found = self.view.fetch(sql, (len(COUNTER), COUNTER))
         return {str(name)[len(COUNTER) :]: rows.number_of(name, value) for name, value in found}
 
+    def file_notes(self, beginning: str = "") -> dict[str, str]:
+        sql = """
+            select name, note, checksum
+            from file_notes
+            where name >= ?1 and name < ?1 || char(1114111)
+            order by name"""
+        found = {}
+        for name, note, checksum in self.view.fetch(sql, (beginning,)):
+            if rows.checksum((name, note)) != checksum:
+                raise rows.damaged("A note about a file")
+            found[str(name)] = str(note)
+        return found
+
     def links(self, id: int) -> list[tuple[int, float, datetime]]:
         sql = """
             select related_id, strength, at from memory_links where memory_id = ?1

@@ -127,6 +127,17 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         self.view.journal.append(action, record.subject, journal.payload(journal.diff(before, record)))
         return record
 
+    def note_file(self, name: str, note: str | None) -> None:
+        if note is None:
+            self.view.connection.execute("delete from file_notes where name = ?", (name,))
+            return
+        self.view.connection.execute(
+            """
+            insert into file_notes (name, note, checksum) values (?, ?, ?)
+            on conflict do update set note = excluded.note, checksum = excluded.checksum""",
+            (name, note, rows.checksum((name, note))),
+        )
+
     def put_many(self, memories: Sequence[Memory], action: str) -> None:
         pairs = []
         changed: dict[tuple[str, ...], list[tuple[Any, ...]]] = {}

@@ -331,6 +331,9 @@ def _check_records(checkup: Checkup) -> Iterator[Finding]:
             yield Finding("ok", noun.noun, f"All {len(ids)} memories match their checksums.")
     sql = "select at, body, uids, session, checksum from receipts"
     receipts = sum(rows.checksum(values) != checksum for *values, checksum in connection.execute(sql))
+    sql = "select name, note, checksum from file_notes"
+    if any(rows.checksum(values) != checksum for *values, checksum in connection.execute(sql)):
+        yield Finding("problem", "notes", "Notes about files are damaged. They will be made again.", FIX)
     if receipts:
         message = f"{receipts} receipts of past recalls are damaged."
         yield Finding("problem", "notes", message, FIX)

@@ -37,7 +37,7 @@ OTHER_TABLES = frozenset(
     {"events", "event_payloads", "messages", "packed_sessions", "memory_links", "receipts", "tombstones", "meta"}
 )
 DERIVED_TABLES = frozenset(
-    {"corpus", "handles", "hot_words", "migrations", "vector_signs", "vectorless", "vectors", "weights"}
+    {"corpus", "file_notes", "handles", "hot_words", "migrations", "vector_signs", "vectorless", "vectors", "weights"}
 )
 
 _FACTS = ("space", "tombstone_key", "created_at", "seal")

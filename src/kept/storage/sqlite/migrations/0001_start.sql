@@ -355,6 +355,13 @@ create table receipts (
 );
 create index receipts_by_session on receipts (session, id) where session is not null;  -- what was this session given?
 
+-- What is known about files outside: how a view was last written, which state of a source was read. Not in the journal.
+create table file_notes (
+  name text primary key,
+  note text not null,
+  checksum integer not null
+) without rowid;
+
 create table tombstones (
   mark text primary key
 ) without rowid;
