@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 comma := ,
 
-.PHONY: run test test-agents test-long lint bench docs clean
+.PHONY: run test test-agents test-adapters test-long lint bench docs clean
 
 run: $(READY)  ## Walk through what Kept does, in a scratch home
 	$(BIN)/kept tour
@@ -18,6 +18,10 @@ AGENTS ?= claude,codex,gemini,qwen,copilot,opencode,goose,cn
 test-agents: $(READY)  ## Real agent programs against a scripted model; AGENTS=claude,codex chooses
 	@$(BIN)/python -m tests.agents.programs $(subst $(comma), ,$(AGENTS)) \
 	&& KEPT_AGENTS=$(AGENTS) $(BIN)/python -m pytest -q tests/agents
+
+ADAPTERS ?= langgraph
+test-adapters: $(READY)  ## Adapters against the real frameworks, each in its own environment; ADAPTERS=… chooses
+	$(BIN)/python -m tests.adapters.frameworks $(subst $(comma), ,$(ADAPTERS))
 
 test-long: $(READY)  ## The long versions: storms, power cuts, canaries, byte flips
 	$(BIN)/python -m tests.crash.kills --kills 1000

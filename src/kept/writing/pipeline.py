@@ -127,6 +127,13 @@ def prepare(draft: Draft, rules: WriteRules) -> Ready | Receipt:
     return Ready(draft=_with_caution(draft), status=verdict.status, preset=rules.preset, redactions=safe.redactions)
 
 
+def take(draft: Draft, rules: WriteRules) -> Ready:
+    """Check and redact a draft, and judge nothing: for what a program keeps under a key of its own."""
+    draft = check(draft if draft.source is not None else replace(draft, source=rules.source))
+    safe = redact_draft(draft, email=rules.redact_email, allow=rules.allow)
+    return Ready(draft=_completed(safe.draft), status="confirmed", preset=rules.preset, redactions=safe.redactions)
+
+
 def _completed(draft: Draft) -> Draft:
     """The draft with an importance and a trust: by its kind and its source, where it does not name them."""
     importance = by_kind(IMPORTANCE_BY_KIND, draft.kind) if draft.importance is None else draft.importance

@@ -1,0 +1,179 @@
+"""Documents: values that a program keeps under keys of its own, as the stores of agent frameworks do.
+
+A document is a memory whose `data` has the value, and whose text has its words, so that recall, undo, export and erase
+treat it like any other. Rule: nothing is judged. A document is stored as it is given, without its secrets, and takes
+the place of the one with its key; the program decides what is worth keeping.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from msgspec import Struct
+
+from kept.errors import InvalidInput
+from kept.memory.context import Context
+from kept.memory.write import place
+from kept.model import Draft, Memory, replace
+from kept.ports import Reader, Transaction, Where
+from kept.writing import pipeline
+
+VALUE, LASTS, EXPIRES = "value", "lasts_minutes", "expires_at"  # in the data of the memory
+BATCH = 500
+MOST_FOUND = 1_000
+
+
+class Document(Struct, frozen=True, kw_only=True):
+    """A value under a key. `content` has the words by which it is found, `score` how well they fit a question.
+
+    `lasts_minutes`: it is gone so long after it was stored, or last touched.
+    """
+
+    key: str
+    value: dict[str, Any]
+    content: str = ""
+    tags: tuple[str, ...] = ()
+    kind: str = "fact"
+    lasts_minutes: float | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    score: float | None = None
+
+
+class Documents:
+    """The documents of one collection in the opened project. Keys and tags are the collection's own."""
+
+    def __init__(self, context: Context, collection: str) -> None:
+        self._context = context
+        self._collection = collection
+
+    def apply(self, changes: Iterable[Document | str]) -> None:
+        """Store these documents, and forget those whose keys are given: all in one transaction, one call to undo."""
+        rules, storage = self._context.rules(), self._context.owned()
+        ready = [self._ready(one, rules) if isinstance(one, Document) else self._key(one) for one in changes]
+
+        def work(tx: Transaction) -> int:
+            return sum(
+                _forget(tx, one) if isinstance(one, str) else _put(tx, pipeline.to_memory(one, place(storage, now)))
+                for one in ready
+            )
+
+        if ready:
+            now = self._context.now()
+            self._context.tell_write(storage, self._context.write(storage, work))
+
+    def touch(self, keys: Sequence[str]) -> None:
+        """Begin the time of these documents again, of those that end at all."""
+
+        def work(tx: Transaction) -> None:
+            for memory in (_by_key(tx, self._key(key)) for key in keys):
+                if memory is not None and not self._is_gone(memory) and LASTS in (memory.data or {}):
+                    tx.put(replace(memory, data=_lasting(memory.data or {}, tx.stamp.at)), "touch")
+
+        if keys:
+            self._context.write(self._context.owned(), work)
+
+    def get(self, key: str) -> Document | None:
+        """The document with that key, or None."""
+        storage = self._context.spaces.project()
+        self._context.readable()
+        if storage is None:
+            return None
+        with storage.reading() as reader:
+            memory = _by_key(reader, self._key(key))
+        return None if memory is None or self._is_gone(memory) else self._to_document(memory)
+
+    def list(self, *, tag: str | None = None) -> Iterator[Document]:
+        """Every document, or those with that tag, in the order in which they were first stored."""
+        self._context.readable()
+        storage = self._context.spaces.project()
+        last = 0
+        while storage is not None:
+            with storage.reading() as reader:
+                where = Where(shelf="any", scope=None, topic=self._collection, tags=() if tag is None else (tag,))
+                page = reader.select(where, limit=BATCH, after=last, oldest_first=True)
+            yield from (self._to_document(memory) for memory in page if not self._is_gone(memory))
+            if len(page) < BATCH:
+                return
+            last = page[-1].id
+
+    def search(self, query: str, *, tag: str | None = None, limit: int = 10) -> Sequence[Document]:
+        """The documents that share words with the query, best first: all that do, without a floor."""
+        from kept.memory import read
+        from kept.recall import Request
+
+        wanted = self._collection if tag is None else tag
+        request = Request(query=query, limit=min(limit, MOST_FOUND), profile="praxis", tags=(wanted,))
+        hits = read.recall(self._context, request).hits
+        return [
+            replace(self._to_document(hit.memory), score=hit.score)
+            for hit in hits
+            if hit.memory.topic == self._collection and not self._is_gone(hit.memory)
+        ]
+
+    def _ready(self, document: Document, rules: pipeline.WriteRules) -> pipeline.Ready:
+        data: dict[str, Any] = {VALUE: document.value}
+        if document.lasts_minutes is not None:
+            data = _lasting(data | {LASTS: document.lasts_minutes}, self._context.now())
+        draft = Draft(
+            content=document.content.strip() or document.key,
+            kind=document.kind,
+            tags=(self._collection, *document.tags),
+            topic=self._collection,
+            key=self._key(document.key),
+            data=data,
+        )
+        ready = pipeline.take(draft, rules)
+        if ready.draft.key != draft.key or ready.draft.data is None or VALUE not in ready.draft.data:
+            raise InvalidInput(
+                f"The key {ready.draft.key} looks like a secret, so nothing can be stored under it.",
+                hint="Use a key without a secret.",
+            )
+        return ready
+
+    def _key(self, key: str) -> str:
+        return f"{self._collection}:{key}"
+
+    def _is_gone(self, memory: Memory) -> bool:
+        """Whether it was deleted or has expired. What upkeep archived, the program still has."""
+        ends = (memory.data or {}).get(EXPIRES)
+        return memory.is_forgotten or (ends is not None and datetime.fromisoformat(ends) <= self._context.now())
+
+    def _to_document(self, memory: Memory) -> Document:
+        data = memory.data or {}
+        return Document(
+            key=(memory.key or "").removeprefix(f"{self._collection}:"),
+            value=data.get(VALUE, {}),
+            content=memory.content,
+            tags=memory.tags,
+            kind=memory.kind,
+            lasts_minutes=data.get(LASTS),
+            created_at=memory.created_at,
+            updated_at=memory.updated_at,
+        )
+
+
+def _lasting(data: dict[str, Any], now: datetime) -> dict[str, Any]:
+    return data | {EXPIRES: (now + timedelta(minutes=data[LASTS])).isoformat()}
+
+
+def _put(tx: Transaction, memory: Memory) -> int:
+    known = _by_key(tx, memory.key or "")
+    if known is None:
+        tx.add(memory, "remember")
+        return 1
+    began = memory.created_at if known.is_forgotten else known.created_at
+    tx.put(replace(memory, id=known.id, uid=known.uid, created_at=began), "revise")
+    return int(known.is_archived)
+
+
+def _forget(tx: Transaction, key: str) -> int:
+    known = _by_key(tx, key)
+    if known is None or known.is_forgotten:
+        return 0
+    tx.put(known.archived("forgotten", tx.stamp.at), "forget")
+    return -int(not known.is_archived)
+
+
+def _by_key(reader: Reader, key: str) -> Memory | None:
+    return next(iter(reader.select(Where(shelf="any", scope=None, key=key), limit=1)), None)

@@ -1,0 +1,81 @@
+"""The frameworks that adapters are tested with: one virtual environment for each, since they contradict each other.
+
+    python -m tests.adapters.frameworks langgraph openai      installs these, once, and runs their tests
+    python -m tests.adapters.frameworks --sizes               prints packages and megabytes of each extra
+
+The environments lie in `$KEPT_ADAPTERS_DIR`, by default a folder of the user's cache. Exact versions are in
+`constraints/`, one file for each framework.
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+TOOLS = ("pytest", "hypothesis")
+FRAMEWORKS = ("langgraph",)
+
+
+def folder() -> Path:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(os.environ.get("KEPT_ADAPTERS_DIR") or cache / "kept-adapters").absolute()
+
+
+def constraints(name: str) -> Path:
+    return ROOT / "tests" / "adapters" / "constraints" / f"{name}.txt"
+
+
+def python_of(name: str) -> Path:
+    """The interpreter of that framework's environment, which is made where it is missing or out of date."""
+    home = folder() / name
+    python = home / "bin" / "python"
+    wanted = hashlib.sha256(constraints(name).read_bytes() + (ROOT / "pyproject.toml").read_bytes()).hexdigest()
+    done = home / ".installed"
+    if not (done.exists() and done.read_text("utf-8") == f"{wanted} {ROOT}"):
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(home)], check=True)
+        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, "-c", str(constraints(name)), "-e", f"{ROOT}[{name}]", *TOOLS], check=True)
+        done.write_text(f"{wanted} {ROOT}", "utf-8")
+    return python
+
+
+def sizes(name: str) -> tuple[int, float]:
+    """How many packages the extra brings beside those of `kept` alone, and how many megabytes they take."""
+    code = (
+        "import importlib.metadata as m, json, sys\n"
+        "rows = {d.name.lower().replace('_', '-'): sum(f.locate().stat().st_size for f in d.files or ()\n"
+        "        if f.suffix != '.pyc' and f.locate().is_file()) for d in m.distributions()}\n"
+        "print(json.dumps(rows))"
+    )
+    rows = json.loads(subprocess.run([python_of(name), "-c", code], capture_output=True, check=True).stdout)
+    alone = {"kept", "apsw", "click", "msgspec", "platformdirs", "pystemmer", "rapidfuzz", "pip", "setuptools"}
+    tools = {"pytest", "hypothesis", "iniconfig", "pluggy", "pygments", "sortedcontainers", "packaging", "attrs"}
+    brought = {package: size for package, size in rows.items() if package not in alone | tools}
+    return len(brought), sum(brought.values()) / 1e6
+
+
+def main(names: list[str]) -> int:
+    if names == ["--sizes"]:
+        for name in FRAMEWORKS:
+            packages, megabytes = sizes(name)
+            print(f"{name:20} {packages:4} packages {megabytes:7.1f} MB")
+        return 0
+    if unknown := [name for name in names if name not in FRAMEWORKS]:
+        print(f"There is no adapter for {', '.join(unknown)}. Known: {', '.join(FRAMEWORKS)}.", file=sys.stderr)
+        return 2
+    failed = []
+    for name in names:
+        print(f"== {name}", flush=True)
+        tests = [str(python_of(name)), "-m", "pytest", "-q", f"tests/adapters/test_{name}.py"]
+        if subprocess.run(tests, cwd=ROOT, check=False).returncode != 0:
+            failed.append(name)
+    if failed:
+        print(f"Failed: {', '.join(failed)}.", file=sys.stderr)
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
