@@ -35,7 +35,6 @@ _BATCH = 10_000
 _PAGE = 1_000
 _ONE_BY_ONE = 500  # the newest memories are written one at a time: the index of a store in use has many pieces
 _LONGEST = 480  # characters of a paragraph that is a memory of its own
-_FEW = 1_000  # paragraphs; for a smaller corpus, reading a part of the standard library is enough
 
 _CONSONANTS, _VOWELS = "bdfgklmnprtvz", "aeiou"
 
@@ -90,8 +89,13 @@ class Zipf:
 
 
 def docstrings(count: int) -> Iterator[Memory]:
-    """Paragraphs of the documentation inside the standard library and the installed packages, mixed."""
-    paragraphs = sorted({paragraph for path in _sources(count) for paragraph in _paragraphs(path)})
+    """Paragraphs of the documentation inside the standard library, and then of the installed packages, mixed."""
+    found: set[str] = set()
+    for path in _sources():
+        found.update(_paragraphs(path))
+        if len(found) >= count:
+            break  # parsing every package takes minutes
+    paragraphs = sorted(found)
     chance = random.Random(5)
     chance.shuffle(paragraphs)
     for number, paragraph in enumerate(paragraphs[:count]):
@@ -208,11 +212,12 @@ def _memory(
     )
 
 
-def _sources(count: int) -> list[Path]:
-    if count < _FEW:
-        return sorted(Path(sysconfig.get_paths()["stdlib"]).glob("[a-d]*.py"))
-    folders = {sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")}
-    return sorted({path for folder in folders for path in Path(folder).rglob("*.py")})
+def _sources() -> Iterator[Path]:
+    """The standard library first, which holds 8,000 paragraphs."""
+    paths = sysconfig.get_paths()
+    library = sorted(Path(paths["stdlib"]).rglob("*.py"))
+    yield from (path for path in library if "site-packages" not in path.parts)
+    yield from sorted({path for name in ("purelib", "platlib") for path in Path(paths[name]).rglob("*.py")})
 
 
 def _paragraphs(path: Path) -> Iterator[str]:

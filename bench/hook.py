@@ -2,9 +2,8 @@
 
     python -m bench.hook [--rows 10000] [--rounds 15] [--tiny] [--json]
 
-Both start an interpreter, in turns. The hook also reads its input, opens the store, writes the answer and its receipt.
-What is left to save: msgspec and typing (a quarter), the classes of Kept (a quarter). A sketch on apsw and plain tuples
-alone took 1.5 times the imports, so twice is in reach for whoever writes the read path without structs.
+Both start an interpreter, in turns, with bytecode at hand. The hook also reads its input, opens the store, writes the
+answer and its receipt. docs/benchmarks.md says what is left to save.
 """
 
 import argparse
@@ -49,7 +48,9 @@ def main() -> int:
         with kept.open(project=project, home=home) as memory:
             contents = [one.content[:480] for one in docstrings(given.rows)]
             memory.remember_many([kept.Draft(content=content) for content in contents])
-        env = os.environ | {"KEPT_HOME": str(home), "KEPT_HOOK_LIMIT_MS": "20000"}
+        # An installed program has its bytecode.
+        env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        env |= {"KEPT_HOME": str(home), "KEPT_HOOK_LIMIT_MS": "20000", "PYTHONPYCACHEPREFIX": str(Path(folder) / "pyc")}
         for number in range(given.rounds + 1):
             words = contents[number * 7 % len(contents)].split()[:12]
             prompt = {"session_id": "bench", "cwd": str(project), "prompt": " ".join(words)}

@@ -11,13 +11,14 @@ from datetime import datetime
 from msgspec import Struct
 
 from kept.errors import InvalidInput
+from kept.text import pattern
 
 UID_ENTROPY_BYTES = 10
 MAX_ID = 2**63 - 1  # what SQLite and PostgreSQL can hold
 
-_REF = re.compile(r"(?:\[id:\s*(g?)(\d{1,19})\]|(g?)(\d{1,19}))", re.ASCII | re.IGNORECASE)
-_UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.ASCII)
-_CONFLICT = re.compile(r"c(\d{1,19})", re.ASCII | re.IGNORECASE)
+_REF = pattern(r"(?:\[id:\s*(g?)(\d{1,19})\]|(g?)(\d{1,19}))", re.ASCII | re.IGNORECASE)
+_UID = pattern(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.ASCII)
+_CONFLICT = pattern(r"c(\d{1,19})", re.ASCII | re.IGNORECASE)
 
 
 class Ref(Struct, frozen=True):

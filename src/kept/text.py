@@ -20,7 +20,7 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 from operator import add
-from typing import Literal
+from typing import Literal, cast
 
 TOKEN_CHARS = "_"
 """What a token may contain besides letters and digits."""
@@ -35,6 +35,29 @@ STEMS_KEPT = 65_536  # cached stems: about 10 MB, and more words than most peopl
 HANDLES = 8  # per text: enough for two short texts to share all their words
 MAX_QUERY_WORDS = 32  # FTS5 takes seconds for hundreds of words on ten thousand rows
 MAX_HUMPS = 10  # a name in camel case with more parts is base64
+
+
+@cache
+def compiled(source: str, flags: int = 0) -> re.Pattern[str]:
+    """The pattern, compiled at its first use: the write path knows hundreds, and recall needs none of them."""
+    return re.compile(source, flags)
+
+
+class _Pattern:
+    """A pattern that is not compiled yet. Each method is fetched once, and is then as fast as the pattern's own."""
+
+    def __init__(self, source: str, flags: int) -> None:
+        self._given = source, flags
+
+    def __getattr__(self, name: str) -> object:
+        method = self.__dict__[name] = getattr(compiled(*self._given), name)
+        return method
+
+
+def pattern(source: str, flags: int = 0) -> re.Pattern[str]:
+    """The same for a constant of a module: programs that start often do not wait for patterns that they do not use."""
+    return cast(re.Pattern[str], _Pattern(source, flags))
+
 
 _Reading = tuple[tuple[str, ...], tuple[str, ...], int]  # tokens to index, tokens to ask for, words of the text itself
 
@@ -55,35 +78,33 @@ _HAN = ("\u3400", "\u9fff")
 _MARK = "\ue000"  # private use: `_plain` gives no other
 _NAME = r"[^\W_]+"
 _SEPARATOR = r"(?:_*+(?:::|[/\\]\.?|[-.:@'])_*|_+)"
-_UNIT = re.compile(rf"(?:{_MARK}.)+|{_NAME}(?:{_SEPARATOR}{_NAME})*")
+_UNIT = pattern(rf"(?:{_MARK}.)+|{_NAME}(?:{_SEPARATOR}{_NAME})*")
 
-_LEVELS = (re.compile(r"[/\\:@]+"), re.compile(r"\."), re.compile(r"[-_']+"))  # of a path, of a file name, of a name
-_SEPARATORS = re.compile(r"[-_./\\:@']+")
-_BETWEEN_DIGITS = re.compile(r"(?<=[0-9])[-_./\\:@']+(?=[0-9])")
-_NUMBER = re.compile(r"(?<![0-9])[0-9]++(?:[-_./:][0-9]++)+")  # versions, dates, addresses
-_HUMP = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+|[^A-Za-z0-9]+")
-_PLURAL_OF_CAPITALS = re.compile(r"([A-Z]{2,})s(?![a-z])")  # GPUs; the stemmer does not see a plural there
-_NAME_AND_NUMBER = re.compile(r"([a-z]{2,})([0-9]+)|([0-9]+)([a-z]{2,})")
+_LEVELS = (pattern(r"[/\\:@]+"), pattern(r"\."), pattern(r"[-_']+"))  # of a path, of a file name, of a name
+_SEPARATORS = pattern(r"[-_./\\:@']+")
+_BETWEEN_DIGITS = pattern(r"(?<=[0-9])[-_./\\:@']+(?=[0-9])")
+_NUMBER = pattern(r"(?<![0-9])[0-9]++(?:[-_./:][0-9]++)+")  # versions, dates, addresses
+_HUMP = pattern(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+|[^A-Za-z0-9]+")
+_PLURAL_OF_CAPITALS = pattern(r"([A-Z]{2,})s(?![a-z])")  # GPUs; the stemmer does not see a plural there
+_NAME_AND_NUMBER = pattern(r"([a-z]{2,})([0-9]+)|([0-9]+)([a-z]{2,})")
 
-_CLITIC = re.compile(
-    r"(?<=[A-Za-z])'(?:(?:s|re|ve|ll|d|m)(?![A-Za-z0-9])|(?=t(?![A-Za-z0-9])))", re.IGNORECASE | re.ASCII
-)
-_SCHEME = re.compile(r"(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9+.-]{1,20}://")
-_URL = re.compile(r"(?<![A-Za-z0-9])(?:[A-Za-z][A-Za-z0-9+.-]{1,20}://|www\.)\S+", re.IGNORECASE | re.ASCII)
-_PLUS_PLUS = re.compile(r"(?<![A-Za-z0-9])([A-Za-z])\+\+")
-_SHARP = re.compile(r"(?<![A-Za-z0-9])([A-Za-z])#(?![A-Za-z])")
-_DOT_NET = re.compile(r"(?<![A-Za-z0-9])\.NET(?![A-Za-z0-9])", re.IGNORECASE | re.ASCII)
-_TIME_MARK = re.compile(r"(?<=[0-9])(?:T(?=[0-9]{2}:)|Z$)")
+_CLITIC = pattern(r"(?<=[A-Za-z])'(?:(?:s|re|ve|ll|d|m)(?![A-Za-z0-9])|(?=t(?![A-Za-z0-9])))", re.IGNORECASE | re.ASCII)
+_SCHEME = pattern(r"(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9+.-]{1,20}://")
+_URL = pattern(r"(?<![A-Za-z0-9])(?:[A-Za-z][A-Za-z0-9+.-]{1,20}://|www\.)\S+", re.IGNORECASE | re.ASCII)
+_PLUS_PLUS = pattern(r"(?<![A-Za-z0-9])([A-Za-z])\+\+")
+_SHARP = pattern(r"(?<![A-Za-z0-9])([A-Za-z])#(?![A-Za-z])")
+_DOT_NET = pattern(r"(?<![A-Za-z0-9])\.NET(?![A-Za-z0-9])", re.IGNORECASE | re.ASCII)
+_TIME_MARK = pattern(r"(?<=[0-9])(?:T(?=[0-9]{2}:)|Z$)")
 _OPERATORS = frozenset({"AND", "OR", "NOT", "NEAR"})
 _ONE_LETTER_LANGUAGES = frozenset("cdr")
 
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "Ø": "Oe"})
-_UMLAUT = re.compile("[äöüøÄÖÜØ]")
+_UMLAUT = pattern("[äöüøÄÖÜØ]")
 # Latin letters that Unicode does not take apart, and the typesetter's hyphen, apostrophe and trade mark.
 _PLAIN = dict(
     zip("ßẞøØæÆœŒłŁđĐðÐþÞı\u2010’ʼ™", "ss SS o O ae Ae oe Oe l L d D d D th Th i - ' ' ".split(" "), strict=True)
 )
-_GERMAN = re.compile(r"[a-z]{4,}(?:ung|[hk]eit|schaft|nis|lich|isch)(?:e|er|es|em|s|se)?|[a-z]{5,}en")
+_GERMAN = pattern(r"[a-z]{4,}(?:ung|[hk]eit|schaft|nis|lich|isch)(?:e|er|es|em|s|se)?|[a-z]{5,}en")
 _GERMAN_ENDS = frozenset("ng it ft is ch ge te se he er es em gs ts ss hs en".split())  # asked first: it costs a tenth
 
 # What Unicode calls default-ignorable: invisible characters, which could hide something.
@@ -91,15 +112,9 @@ _IGNORABLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-_INVISIBLE = re.compile(f"[{_IGNORABLE}]")
-_UNSAFE = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufff9-\ufffb{_IGNORABLE}]")
-_MARKS = re.compile(r"([^\w\x00-\x7f]{30})(?=[^\w\x00-\x7f])")
-
-
-@cache
-def compiled(source: str, flags: int = 0) -> re.Pattern[str]:
-    """The pattern, compiled at its first use: the write path knows hundreds, and recall needs none of them."""
-    return re.compile(source, flags)
+_INVISIBLE = pattern(f"[{_IGNORABLE}]")
+_UNSAFE = pattern(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufff9-\ufffb{_IGNORABLE}]")
+_MARKS = pattern(r"([^\w\x00-\x7f]{30})(?=[^\w\x00-\x7f])")
 
 
 def normalise(text: str) -> str:
@@ -230,6 +245,8 @@ def visible(text: str, *, keep_newlines: bool = True) -> str:
     text = text.replace("\r\n", "\n")
     if not keep_newlines:
         text = text.replace("\n", r"\n").replace("\t", r"\t")
+    if text.isascii() and text.isprintable():
+        return text
     return _UNSAFE.sub(_escaped, text)
 
 

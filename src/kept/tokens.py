@@ -9,9 +9,11 @@ import re
 from functools import lru_cache
 from math import ceil
 
+from kept.text import pattern
+
 # What a byte-pair vocabulary usually takes as one token: a word of up to ten letters (or a hump of camel case, or four
 # capitals), three digits and the blank before them, four punctuation marks, a line break with its indentation.
-_PIECE = re.compile(r"[A-Z]{2,4}(?![a-z])|[A-Za-z][a-z]{0,9}| (?=[0-9])|[0-9]{1,3}|[!-/:-@\[-`{-~]{1,4}|\s{2,}|\n")
+_PIECE = pattern(r"[A-Z]{2,4}(?![a-z])|[A-Za-z][a-z]{0,9}| (?=[0-9])|[0-9]{1,3}|[!-/:-@\[-`{-~]{1,4}|\s{2,}|\n")
 
 # Vocabularies are made of English: a German word takes two tokens on average. Its commonest words, a third of all,
 # each pay for the longer words around them.
@@ -60,15 +62,15 @@ def estimate(text: str) -> int:
 
 
 # For `at_most`. A word of a language takes few tokens, a heap of letters nearly as many as it has letters.
-_RUN = re.compile(
+_RUN = pattern(
     r"[A-Za-z0-9+/=]{20,}|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[!-/:-@\[-`{-~]+| (?=[0-9])|[\x00-\x1f\x7f]|\s{2,}"
 )
-_NOT_A_WORD = re.compile(
+_NOT_A_WORD = pattern(
     r"[^aeiouy]{5}|^[^aeiouy]+$|[jqxz].*[jqxzkwv]|q[^u]|[aeiouy]{4}|^[^aeiouy]{4}|[jqvwxz][bcdfgjkmpqvwxz]"
     r"|[bcdfgkmpvw][jqxz]|[hvk][bcdfgjkmpqvxz]|f[bcdghjkmnpqvwxz]|^.{13,}$",
     re.IGNORECASE,
 )
-_RARE_LETTERS = re.compile(r"[^aeiouy]{4,}|[jqxz]|^[^aeiouy]{3,}", re.IGNORECASE)
+_RARE_LETTERS = pattern(r"[^aeiouy]{4,}|[jqxz]|^[^aeiouy]{3,}", re.IGNORECASE)
 _BEYOND_ASCII = 2.0  # times the usual weight of a character
 
 

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 import kept
+from kept import text
 from kept.model import Draft
-from kept.recall.aliases import as_mapping
+from kept.recall.aliases import as_mapping, expansions
 from tests.builders import FakeClock
 from tests.golden.bicycle_shop import MEMORIES, PARAPHRASES, UNANSWERABLE
 
@@ -127,3 +128,12 @@ def test_every_default_alias_leads_to_another_word() -> None:
     for word, others in as_mapping(()).items():
         assert others, word
         assert word not in others
+
+
+def test_every_default_alias_of_one_or_two_words_expands() -> None:
+    for word, others in as_mapping(()).items():
+        if len(word.split()) > 2:
+            continue
+        asked = [text.words(part)[0] for part in word.split()]
+        wanted = {text.words(other)[0] for other in others if " " not in other} - {" ".join(asked)}
+        assert wanted <= {*expansions(asked, ()).get(asked[0], ())}, word

@@ -17,7 +17,7 @@ from kept.errors import StorageError
 from kept.model import Memory
 from kept.ports import ANYWHERE, Storage
 from kept.storage.jsonfile import JsonFileStorage
-from kept.storage.sqlite import SqliteStorage, backup
+from kept.storage.sqlite import SqliteStorage, backup, reserve
 from tests.builders import memory, stamp
 from tests.crash.simulated_disk import Happened, Refusal, TappedDisk
 from tests.storage.canaries import Aviary, found_in
@@ -69,7 +69,7 @@ def disk(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
             subprocess.run(["umount", "--lazy", str(folder)], check=True)
         return
     with SmallDisk(tmp_path, CAPACITY) as small:
-        monkeypatch.setattr(backup, "free_bytes", lambda path: small.free())
+        monkeypatch.setattr(reserve, "free_bytes", lambda path: small.free())
         yield tmp_path, small.vfs
 
 
@@ -129,11 +129,11 @@ def test_a_full_disk_refuses_writes_and_nothing_else(disk: tuple[Path, str]) -> 
 def test_the_reserve_comes_back_when_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "kept.db"
     storage = SqliteStorage(path)
-    spare = backup.reserve_of(path)
-    assert spare.stat().st_size == backup.RESERVE_BYTES
-    assert spare.stat().st_blocks * 512 >= backup.RESERVE_BYTES  # not sparse
+    spare = reserve.reserve_of(path)
+    assert spare.stat().st_size == reserve.RESERVE_BYTES
+    assert spare.stat().st_blocks * 512 >= reserve.RESERVE_BYTES  # not sparse
     assert spare.stat().st_mode & 0o077 == 0
-    monkeypatch.setattr(backup, "free_bytes", lambda path: 1_000 if spare.exists() else 900_000)
+    monkeypatch.setattr(reserve, "free_bytes", lambda path: 1_000 if spare.exists() else 900_000)
     with storage.writing(stamp(), urgent=True) as tx:
         assert not spare.exists()
         tx.add(memory("x"), "remember")
@@ -141,7 +141,7 @@ def test_the_reserve_comes_back_when_there_is_room(tmp_path: Path, monkeypatch: 
     monkeypatch.undo()
     with storage.writing(stamp(), urgent=True) as tx:
         tx.add(memory("y"), "remember")
-    assert spare.stat().st_size == backup.RESERVE_BYTES
+    assert spare.stat().st_size == reserve.RESERVE_BYTES
     storage.close()
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct, field
 
-from kept import access, ids, journal
+from kept import access, ids
 from kept.errors import InvalidInput, NotFound
 from kept.memory.signals import Signals
 from kept.model import (
@@ -255,6 +255,8 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
         """Who changes something, when, and as which group of the journal. `shared`: also global memory is changed."""
         group, project = random_hex(8), self.spaces.project() if shared else None
         if project is not None:  # so that undo can tell which of two changes, in two journals, was the later one
+            from kept import journal
+
             with project.reading() as reader:
                 last = reader.events(newest_first=True, limit=1)
             group = journal.shared_group(group, project.space, last[0].seq if last else 0)

@@ -80,6 +80,8 @@ _KINDS = """
     german: locale translation | version_control: git
 """
 
+BEGINNING = 2  # letters of a word that no stemmer changes
+
 Table = Mapping[str, tuple[str, ...]]
 
 
@@ -100,11 +102,11 @@ def is_default(word: str) -> bool:
 
 def expansions(words: Sequence[str], own: Sequence[Alias]) -> dict[str, tuple[str, ...]]:
     """Word of the query → the prepared words to look for as well. Words that are said together are found together."""
-    table, own_table = _prepared_defaults(), _prepared((alias.word, alias.expands_to) for alias in own)
+    own_table = _prepared((alias.word, alias.expands_to) for alias in own)
     found: dict[str, tuple[str, ...]] = {}
     for place, word in enumerate(words):
         for key in (word, *(f"{word} {after}" for after in words[place + 1 : place + 2])):
-            others = own_table.get(key, table.get(key, ()))
+            others = own_table[key] if key in own_table else prepared_defaults(key[:BEGINNING]).get(key, ())
             if others:
                 found[word] = tuple(dict.fromkeys((*found.get(word, ()), *others)))
     return found
@@ -135,7 +137,16 @@ def _prepared(groups: Iterable[tuple[str, Iterable[str]]]) -> dict[str, tuple[st
 
 
 @cache
-def _prepared_defaults() -> Table:
-    return {
-        key: tuple(word for word in others if word != key) for key, others in _prepared(_defaults().items()).items()
-    }
+def prepared_defaults(beginning: str) -> Table:
+    """The prepared defaults of the words that begin so. To prepare all of them takes as long as several recalls."""
+    table = _prepared((word, _defaults()[word]) for word in _beginnings().get(beginning, ()))
+    return {key: tuple(word for word in others if word != key) for key, others in table.items()}
+
+
+@cache
+def _beginnings() -> dict[str, list[str]]:
+    """The words that have defaults, by how they begin."""
+    found: dict[str, list[str]] = {}
+    for word in _defaults():
+        found.setdefault(word.replace("_", " ")[:BEGINNING], []).append(word)
+    return found

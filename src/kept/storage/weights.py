@@ -139,7 +139,12 @@ class Weights:
         numbers = self.read(rows, up_to=max(gains, default=0))
         promises = self._promises(numbers, ranking, max(1, round(average_words)))
         by_promise, by_day, days = _factors(), _recency_table(ranking), numbers.days
-        values = [gain * by_promise[promises[id]] * by_day[days[id]] for id, gain in gains.items()]
+        while True:
+            try:
+                values = [gain * by_promise[promises[id]] * by_day[days[id]] for id, gain in gains.items()]
+                break
+            except KeyError:  # days that no search has met yet
+                by_day.update(_recency_of({days[id] for id in gains}, ranking))
         cut = _last_of_the_largest(limit, values)
         best = sorted(((value, id) for id, value in zip(gains, values, strict=True) if value >= cut), reverse=True)
         weight = _weigher(numbers, ranking)
@@ -307,22 +312,27 @@ def _others_table() -> tuple[float, ...]:
     return (1.0, *(2.0 ** ((byte - _MIDDLE) / _STEPS) for byte in range(1, 256)))
 
 
-def _recency_table(ranking: Ranking) -> Sequence[float]:
-    """Day → factor."""
-    if ranking.now is None or "recency" not in ranking.factors:
-        return _no_recency()
-    return _recency(_day(ranking.now))
+def _recency_table(ranking: Ranking) -> dict[int, float]:
+    """Day → factor, of the days that were asked for. A plain dictionary: thousands are looked up in each search."""
+    return _factor_by_day(_today(ranking))
 
 
-@cache
-def _no_recency() -> tuple[float, ...]:
-    return (1.0,) * (_LAST_DAY + 1)
+@lru_cache(maxsize=8)
+def _factor_by_day(today: int | None) -> dict[int, float]:
+    return {}
 
 
-@cache
-def _recency(today: int) -> tuple[float, ...]:
-    past = [1 / (1 + worth.RECENCY_PER_DAY * age) for age in range(min(today, _OLDEST), 0, -1)]
-    return (*past[:1] * (today - len(past)), *past, *[1.0] * (_LAST_DAY + 1 - today))
+def _recency_of(days: Iterable[int], ranking: Ranking) -> dict[int, float]:
+    today = _today(ranking)
+    if today is None:
+        return dict.fromkeys(days, 1.0)
+    ages = {day: min(today - day, _OLDEST) for day in days}
+    return {day: 1 / (1 + worth.RECENCY_PER_DAY * max(0, age)) for day, age in ages.items()}
+
+
+def _today(ranking: Ranking) -> int | None:
+    """None: age does not count."""
+    return None if ranking.now is None or "recency" not in ranking.factors else _day(ranking.now)
 
 
 def _little_endian(numbers: "array[int]") -> "array[int]":

@@ -2,6 +2,7 @@
 
     agents      the events, fields and answers of each agent, as data
     events      what is done at an event
+    lightly     cheaper imports
     later       a process of its own: takes in transcripts, finishes sessions, logs failures
 
 An agent waits for this program at every prompt. Three rules. It imports little: what is not needed for a prompt happens

@@ -9,6 +9,7 @@ import os
 import sys
 
 from kept.entrypoints.hook.agents import AGENTS, answer_of, field
+from kept.entrypoints.hook.lightly import import_lightly
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,15 +69,6 @@ class Occasion:
             if kind == "failure":
                 return deliver.for_error(memory, error, listener)
             return deliver.at_start(memory, listener)
-
-
-def import_lightly() -> None:
-    """Make the imports of this short process cheaper."""
-    import gc
-
-    gc.disable()  # what is made lives until the end
-    # msgspec takes types from here if it can, which costs 12 ms and changes nothing for a hook.
-    sys.modules.setdefault("typing_extensions", None)  # type: ignore[arg-type]
 
 
 def session_of(given: "Mapping[str, Any]") -> str:

@@ -38,10 +38,10 @@ MOST_OF_A_TASK = 200  # characters
 GUTTER = "  │"  # before each line of a longer content, so that none can begin a heading, a list, a fence or a memory
 
 # Marks that only we may write: the id of a memory and the sign of a conflict, also with spaces in them.
-_OUR_MARK = re.compile(r"[\[［](?=\s*[\W_]{0,4}(?:id\s*\W{0,3}[:：]\s*\W{0,3}g?\d|⚠))", re.IGNORECASE)
+_OUR_MARK = text.pattern(r"[\[［](?=\s*[\W_]{0,4}(?:id\s*\W{0,3}[:：]\s*\W{0,3}g?\d|⚠))", re.IGNORECASE)
 # The beginning of a special token of a model, such as the end of a turn: `<|im_end|>`.
-_SPECIAL_TOKEN = re.compile(r"<(?=\s*[|｜])")
-_NOT_XML = re.compile("[\ufffe\uffff]")
+_SPECIAL_TOKEN = text.pattern(r"<(?=\s*[|｜])")
+_NOT_XML = text.pattern("[\ufffe\uffff]")
 
 Escape = Callable[[str], str]  # of one character
 Pair = tuple[Memory, Memory]

@@ -46,12 +46,12 @@ NEWEST_RULES = 50
 
 # What was done once. The repository knows it better.
 _REPORTS = frozenset({"file_change", "tool_output", "reasoning"})
-_COMMITTED = re.compile(r"Committed: ")
+_COMMITTED = text.pattern(r"Committed: ")
 # What holds whatever the work is about. A correction has the kind of what it corrects.
 RULE_KINDS = ("preference", "convention")
 CORRECTION = "correction"
 RULE_TAGS = (CORRECTION, "command")
-_ASKS_FOR_LAST = re.compile(
+_ASKS_FOR_LAST = text.pattern(
     r"\b(?:last|previous|earlier|recent) (?:time|sessions?|conversations?|chat)\b|\bwhere (?:were|did) we\b"
     r"|\b(?:continue|resume|carry on|pick up)\b|\bwhat happened\b|\bso far\b",
     re.IGNORECASE,

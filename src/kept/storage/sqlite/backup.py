@@ -1,15 +1,11 @@
-"""Backups, daily backups, and disk space held in reserve.
+"""Backups, and daily backups.
 
 A backup is made online, from one moment of the database, while others read and write. It is written under a temporary
 name, swept, verified and synced; only then is it called a backup, and never over another file. What is erased while it
 is being made, or later, is also erased in it, as long as it lies beside the database. The first write of a day makes
-one in the background; only closing a small store waits for it.
-
-The reserve is a file of zeros beside the database: on a full disk it is deleted, so that opening, forgetting and
-erasing still work, and it is refilled afterwards. Rule: the reserve is a precaution and never the reason for a failure.
+one in the background; only closing a small store waits for it. Rule: a backup is never what fills the disk.
 """
 
-import contextlib
 import os
 import threading
 from collections.abc import Callable, Collection, Iterator
@@ -31,6 +27,7 @@ from kept.storage.sqlite import acknowledged, erase, pages, schema
 from kept.storage.sqlite.connection import is_damage, translate, translated
 from kept.storage.sqlite.encoding import hex_text, uid_blob, uid_text
 from kept.storage.sqlite.erase import SESSION
+from kept.storage.sqlite.reserve import free_bytes
 from kept.storage.sqlite.rows import table_of
 from kept.storage.sqlite.schema import AllOrNothing
 from kept.storage.sqlite.writer import erase_payloads, erase_rows, insert_events
@@ -304,53 +301,6 @@ def _cannot_write(target: Path, error: OSError) -> KeptError:
         f"Cannot write {target}: {error.strerror}.",
         hint="No backup was made. Check that its folder exists, that you may write there, and that there is room.",
     )
-
-
-RESERVE_BYTES = 4 * 1024 * 1024  # what a full WAL (1,000 pages) may add to the database, which frees the WAL in turn
-_ROOM_FOR_COMFORT = 2
-
-
-def reserve_of(path: Path) -> Path:
-    return path.with_name(path.name + ".reserve")
-
-
-@contextlib.contextmanager
-def spent(path: Path) -> Iterator[bool]:
-    """Inside, the room may be used, if there is less than that left on the disk. Yields whether that is so."""
-    is_full = False
-    with contextlib.suppress(OSError):
-        if free_bytes(path) < RESERVE_BYTES:
-            is_full = True
-            reserve_of(path).unlink(missing_ok=True)
-    try:
-        yield is_full
-    except BaseException:
-        if is_full:
-            refill(path, is_full=True)
-        raise  # and make none where there was none: the file may not even be ours
-    refill(path, is_full=is_full)
-
-
-def refill(path: Path, *, is_full: bool = False) -> None:
-    """Set the room aside (again) when there is plenty; `is_full`: as much of it as there is."""
-    with contextlib.suppress(OSError):
-        reserve = reserve_of(path)
-        missing = RESERVE_BYTES - (reserve.stat().st_size if reserve.exists() else 0)
-        if missing <= 0:
-            return
-        free = free_bytes(path)
-        if is_full or free >= RESERVE_BYTES * _ROOM_FOR_COMFORT:
-            fd = os.open(reserve, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-            try:
-                os.write(fd, bytes(min(missing, free)))  # written, not seeked: a sparse file would reserve nothing
-            finally:
-                os.close(fd)
-
-
-def free_bytes(path: Path) -> int:
-    """How much room the disk has for us."""
-    stat = os.statvfs(path.parent)
-    return stat.f_bavail * stat.f_frsize
 
 
 SMALL_BYTES = 64 * 1024 * 1024  # copied and checked in about a second: closing waits for that

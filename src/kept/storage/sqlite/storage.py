@@ -9,19 +9,18 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from kept.errors import Busy, Corrupt, InvalidInput, KeptError, NotFound, StorageError
-from kept.journal import Salt
 from kept.ports import BackedUp, Restored, Scrubbed, Stamp
 from kept.storage.files import is_read_only
 from kept.storage.lock import Turns, held
 from kept.storage.ranking import LOOK_EVERY
 from kept.storage.shared import WRITE_WAIT_S, block, random_hex
-from kept.storage.sqlite import acknowledged, backup, encoding, erase, pages, restore, schema
-from kept.storage.sqlite.backup import DailyBackups
+from kept.storage.sqlite import acknowledged, encoding, erase, pages, reserve, schema
+from kept.storage.sqlite.bookkeeping import SqliteBookkeeping
 from kept.storage.sqlite.connection import (
     Pool,
     View,
@@ -35,8 +34,12 @@ from kept.storage.sqlite.connection import (
 from kept.storage.sqlite.index import refresh_hot_words
 from kept.storage.sqlite.reader import SqliteReader
 from kept.storage.sqlite.schema import AllOrNothing
-from kept.storage.sqlite.writer import SqliteBookkeeping, SqliteTransaction, Tip
 from kept.storage.weights import Weights
+
+if TYPE_CHECKING:
+    from kept.journal import Salt
+    from kept.storage.sqlite.backup import DailyBackups
+    from kept.storage.sqlite.writer import SqliteTransaction, Tip
 
 _CLOSE_WAIT_S = 1.0
 
@@ -52,7 +55,7 @@ class SqliteStorage:
         write_wait_s: float = WRITE_WAIT_S,
         vfs: str | None = None,
         synchronous: str = "full",
-        salt: Salt = random_hex,
+        salt: "Salt" = random_hex,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         daily_backups: int = 0,
         must_exist: bool = False,
@@ -74,8 +77,8 @@ class SqliteStorage:
         self._turns = Turns(path.with_name(path.name + ".lock"))
         self._pool = Pool(path, self._connect)
         self._weights = Weights()
-        is_daily = daily_backups and not self._is_read_only
-        self._daily = DailyBackups(path, daily_backups, self._make_backup) if is_daily else None
+        self._n_daily = 0 if self._is_read_only else daily_backups
+        self._daily: DailyBackups | None = None  # made by the first write
         self._is_closed = False
         self._is_in_bulk = False
         self._left: tuple[apsw.Connection, int, Tip] | None = None  # by the last turn
@@ -99,17 +102,26 @@ class SqliteStorage:
     @block
     def writing(
         self, stamp: Stamp, *, urgent: bool = False, wait_s: float | None = None
-    ) -> Iterator[SqliteTransaction]:
+    ) -> "Iterator[SqliteTransaction]":
         with self._turn(self._write_wait_s if wait_s is None else wait_s), self._pool.borrow() as connection:
             if urgent:
                 with self._making_room(connection):
                     yield from self._in_transaction(connection, stamp)
             else:
                 yield from self._in_transaction(connection, stamp)
-        if self._daily is not None:
-            self._daily.after_write(stamp.at, self._created_at)
+        if self._n_daily:
+            self._daily_backups().after_write(stamp.at, self._created_at)
 
-    def _in_transaction(self, connection: apsw.Connection, stamp: Stamp) -> Iterator[SqliteTransaction]:
+    def _daily_backups(self) -> "DailyBackups":
+        from kept.storage.sqlite.backup import DailyBackups
+
+        if self._daily is None:
+            self._daily = DailyBackups(self.path, self._n_daily, self._make_backup)
+        return self._daily
+
+    def _in_transaction(self, connection: apsw.Connection, stamp: Stamp) -> "Iterator[SqliteTransaction]":
+        from kept.storage.sqlite.writer import SqliteTransaction  # which programs that only ask do not need
+
         with AllOrNothing(connection):
             tip = self._tip_of(connection)
             transaction = SqliteTransaction(self.space, connection, stamp, self._salt, self._weights, tip)
@@ -128,7 +140,7 @@ class SqliteStorage:
         if self._synchronous == "full":
             acknowledged.note_in_turn(self._turns, self._pool.inode or 0, transaction.position)
 
-    def _tip_of(self, connection: apsw.Connection) -> Tip:
+    def _tip_of(self, connection: apsw.Connection) -> "Tip":
         """Where the file ends. What the last turn left need not be read again while nobody else has written.
 
         SQLite counts what each connection sees change, its own commits included; its page cache relies on the same.
@@ -139,12 +151,14 @@ class SqliteStorage:
             if connection is last_used and connection.data_version() == data_version:
                 return tip
         schema.check_version(connection, self.path)
+        from kept.storage.sqlite.writer import Tip
+
         return Tip(None, {}, {})
 
     @contextmanager
     def _making_room(self, connection: apsw.Connection) -> Iterator[None]:
         """For what must succeed on a full disk."""
-        with backup.spent(self.path) as is_full:
+        with reserve.spent(self.path) as is_full:
             if is_full:
                 with suppress(apsw.FullError):
                     erase.empty_the_wal(connection)  # which gives its room back
@@ -199,6 +213,8 @@ class SqliteStorage:
             return self._scrub()
 
     def back_up(self, target: Path) -> BackedUp:
+        from kept.storage.sqlite import backup
+
         with translated(self.path), self._pool.borrow() as connection:
             schema.check_version(connection, self.path)
             turn = backup.no_turn if self._is_read_only else lambda: self._turn(self._write_wait_s)
@@ -209,6 +225,8 @@ class SqliteStorage:
             return made
 
     def restore_from(self, source: Path, *, overwrite_newer: bool = False) -> Restored:
+        from kept.storage.sqlite import restore
+
         with self._turn(self._write_wait_s), self._pool.borrow() as connection:
             schema.check_version(connection, self.path)
             return restore.restore(connection, self.path, source, overwrite_newer=overwrite_newer, now=self._now())
@@ -236,8 +254,8 @@ class SqliteStorage:
                 "schema": schema.version_of(connection),
                 "sqlite": apsw.sqlite_lib_version(),
             }
-            if self._daily is not None:
-                facts["daily_backup"] = self._daily.newest
+            if self._n_daily:
+                facts["daily_backup"] = self._daily_backups().newest
             if self._is_read_only:
                 facts["read_only"] = True
             return facts | ({"erase": "pending"} if erase.pending(connection) else {})
@@ -316,7 +334,7 @@ class SqliteStorage:
     def _open_file(self, space: str | None) -> tuple[str, bool]:
         """The space that the file holds, and whether an erasure is pending."""
         # On a full disk even opening needs room, for the index of the WAL.
-        with backup.spent(self.path), self._pool.borrow() as connection:
+        with reserve.spent(self.path), self._pool.borrow() as connection:
             with leaving_the_wal(connection):
                 schema.check_ownership(connection, self.path)
                 version = schema.check_version(connection, self.path)
@@ -351,8 +369,10 @@ class SqliteStorage:
 
     def _scrub(self) -> Scrubbed:
         """Clean this file and its backups of what was erased. Call it in this process's turn to write."""
+        from kept.storage.sqlite import backup
+
         try:
-            with self._pool.borrow() as connection, backup.spent(self.path):
+            with self._pool.borrow() as connection, reserve.spent(self.path):
                 schema.check_version(connection, self.path)
                 uids = erase.pending(connection)
                 if not uids:
@@ -367,6 +387,8 @@ class SqliteStorage:
             return Scrubbed(is_done=False)
 
     def _make_backup(self, target: Path, is_stopped: Callable[[], bool]) -> None:
+        from kept.storage.sqlite import backup
+
         with translated(self.path), self._pool.borrow() as connection:
             backup.back_up(connection, target, lambda: self._turn(self._write_wait_s), is_stopped)
 
@@ -402,6 +424,8 @@ class SqliteStorage:
                 return  # another process was first
             steps = schema.migrations()
             if version:
+                from kept.storage.sqlite import backup
+
                 backup.back_up_before_migration(connection, self.path, version)
             schema.migrate(connection, self.path, steps, self._now())
             if not version:

@@ -1,14 +1,11 @@
-"""Writing to a SQLite space: each change and its event in the same transaction; and the notes of recall.
+"""Writing to a SQLite space: each change and its event in the same transaction.
 
 Triggers keep index and statistics in step with the rows (0001_start.sql). New memories and events are written together
 at the next read or at the end: the full-text index takes many rows in one statement three times as fast as one by one.
-Recall's notes (uses, links, receipts, counters, vectors) are not in the journal and not synced. Rule: nothing here
-begins or ends a transaction; storage.py does, in this process's turn.
+Rule: nothing here begins or ends a transaction; storage.py does, in this process's turn.
 """
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import apsw
@@ -19,12 +16,12 @@ from kept.model import Event, Memory, Record, replace
 from kept.ports import R, Stamp
 from kept.storage import weights
 from kept.storage.messages import MessageWriter
-from kept.storage.shared import DELIVERIES_KEPT_DAYS, RECEIPTS_KEPT, prepare, tombstone
+from kept.storage.shared import prepare, tombstone
 from kept.storage.sqlite import erase, index, rows, vectors
 from kept.storage.sqlite.acknowledged import Position
 from kept.storage.sqlite.connection import View
-from kept.storage.sqlite.encoding import clock, hex_text, uid_blob
-from kept.storage.sqlite.reader import COUNTER, SqliteReader
+from kept.storage.sqlite.encoding import hex_text, uid_blob
+from kept.storage.sqlite.reader import SqliteReader
 
 _INSERT_EVENT = f"insert into events ({', '.join(rows.EVENT_COLUMNS)}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
@@ -266,67 +263,3 @@ def erase_payloads(connection: apsw.Connection, subject: str) -> None:
     connection.execute(
         "delete from event_payloads where seq in (select seq from events where subject = ?)", (uid_blob(subject),)
     )
-
-
-class SqliteBookkeeping:
-    """A turn to take notes."""
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
-
-    def count_uses(self, ids: Sequence[int], at: datetime) -> None:
-        uses = Counter(ids)
-        sql = f"select {rows.MEMORY_SELECT} from json_each(?) used cross join memories m on m.id = used.value"
-        found: Any = self._connection.execute(sql, (rows.json_text(list(uses)),)).fetchall()
-        self._connection.executemany(
-            "update memories set use_count = ?, last_used_at = ?, checksum = ? where id = ?",
-            [(*rows.after_use(row, uses[row[0]], at), row[0]) for row in found],
-        )
-
-    def link(self, ids: Sequence[int], at: datetime) -> None:
-        self._connection.execute(
-            """
-            insert into memory_links (memory_id, related_id, strength, at)
-            select a.value, b.value, 1.0, ?2
-            from json_each(?1) a
-            join json_each(?1) b on a.value < b.value
-            where a.value in (select id from memories) and b.value in (select id from memories)
-            on conflict do update set strength = strength + 1.0, at = excluded.at""",
-            (rows.json_text(sorted(set(ids))), clock(at)),
-        )
-
-    def count(self, counters: Mapping[str, int]) -> None:
-        for counter, number in counters.items():
-            name = COUNTER + counter
-            stored: Any = self._connection.execute("select value from meta where name = ?", (name,)).get
-            before = 0 if stored is None else rows.number_of(name, stored)
-            self._connection.execute(
-                "insert into meta (name, value) values (?, ?) on conflict do update set value = excluded.value",
-                (name, rows.sealed_number(name, before + number)),
-            )
-
-    def choose_model(self, model: str | None) -> None:
-        vectors.choose_model(self._connection, model)
-
-    def save_vectors(self, model: str, vectors_made: Sequence[tuple[Memory, bytes]]) -> None:
-        vectors.save(self._connection, model, vectors_made)
-
-    def save_receipt(
-        self, body: dict[str, Any], uids: Sequence[str], at: datetime, *, session: str | None = None
-    ) -> int:
-        values = (clock(at), rows.json_text(body), rows.json_text(list(dict.fromkeys(uids))), session)
-        self._connection.execute(
-            "insert into receipts (at, body, uids, session, checksum) values (?, ?, ?, ?, ?)",
-            (*values, rows.checksum(values)),
-        )
-        number = self._connection.last_insert_rowid()
-        old, oldest = number - RECEIPTS_KEPT, clock(at - timedelta(days=DELIVERIES_KEPT_DAYS))
-        self._connection.execute("delete from receipts where id <= ? and (session is null or at < ?)", (old, oldest))
-        return number
-
-    def drop_receipts(self, uids: Sequence[str]) -> int:
-        dropped = 0
-        for uid in uids:
-            self._connection.execute("delete from receipts where instr(uids, ?)", (uid,))
-            dropped += self._connection.changes()
-        return dropped

@@ -80,11 +80,10 @@ NEXT_PIECE = rf"{JOINT}([A-Za-z0-9+/=_.~%-]{{1,400}}+)"
 
 def find_split_tokens(folded: str, small: str) -> Iterator[Span]:
     """Vendors' tokens in several strings or on several lines: `"ghp_…" + "…"`."""
-    tails = vendor_tails()
     for first in compiled(FIRST_PIECE).finditer(folded):
         piece = first.group()
         is_string = folded[first.end()] in "\"'`" and compiled("[0-9]").search(piece)
-        if is_string or any(piece.startswith(prefix) for prefix, _, _ in tails.get(piece[:2], ())):
+        if is_string or any(piece.startswith(prefix) for prefix, _, _ in vendor_tails().get(piece[:2], ())):
             found = _joined_token(folded, first)
             if found:
                 yield found

@@ -61,7 +61,6 @@ def find_vendor_tokens(folded: str, small: str) -> Iterator[Span]:
     Only runs of at least 16 characters are looked at, and in each run only the places where a token may begin: its
     start and after a separator.
     """
-    tails = vendor_tails()
     done = 0
     for run in compiled(r"[A-Za-z0-9_.\-]{16,}+").finditer(folded):
         start, end = run.span()
@@ -71,7 +70,7 @@ def find_vendor_tokens(folded: str, small: str) -> Iterator[Span]:
         if found is None:
             for inner in compiled(r"[_.\-](?=[A-Za-z0-9])").finditer(folded, start, end):
                 begin = inner.end()
-                if begin >= done and folded[begin : begin + 2] in tails:
+                if begin >= done and folded[begin : begin + 2] in vendor_tails():
                     found = vendor_token(folded, begin, False)
                     if found:
                         yield found

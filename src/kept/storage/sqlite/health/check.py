@@ -21,7 +21,7 @@ from kept.model import NOUNS, Memory
 from kept.storage.lock import Turns, held
 from kept.storage.messages import from_pack
 from kept.storage.shared import is_tombstone, prepare
-from kept.storage.sqlite import acknowledged, backup, erase, index, messages, pages, rows, schema, vectors
+from kept.storage.sqlite import acknowledged, erase, index, messages, pages, reserve, rows, schema, vectors
 from kept.storage.sqlite.backup import backups_of
 from kept.storage.sqlite.connection import READ_WAIT_MS, check_library, translated
 from kept.storage.sqlite.encoding import uid_text
@@ -94,8 +94,8 @@ def _lock(path: Path) -> Iterator[Finding]:
 def _disk(path: Path) -> Iterator[Finding]:
     if not path.parent.is_dir():
         return
-    free = backup.free_bytes(path)
-    if free < backup.RESERVE_BYTES * _COMFORT:
+    free = reserve.free_bytes(path)
+    if free < reserve.RESERVE_BYTES * _COMFORT:
         hint = "Free some space. Stored memories are safe, but new ones may soon be refused."
         yield Finding("problem", "disk", f"Only {size(free)} of disk space is free.", hint)
     else:
