@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 TOOLS = ("pytest", "hypothesis")
-FRAMEWORKS = ("langgraph",)
+FRAMEWORKS = ("anthropic", "langgraph", "openai")
 
 
 def folder() -> Path:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from langgraph.store.base import (
     BaseStore,
@@ -30,14 +29,13 @@ from langgraph.store.base import (
     tokenize_path,
 )
 
-from kept.adapters.shared import in_thread, opened, words_of
+from kept.adapters.shared import as_tag, in_thread, opened, words_of
 from kept.errors import InvalidInput
 from kept.memory import Kept
 from kept.memory.documents import MOST_FOUND, Document, Documents
 
 COLLECTION = "langgraph"
 _BETWEEN, _BEFORE_KEY = ".", "/"  # labels have no periods, so that a joined namespace can be taken apart again
-_SAFE_IN_TAGS = "/:@._-+~"
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "$eq": lambda value, wanted: value == wanted,
     "$ne": lambda value, wanted: value != wanted,
@@ -138,8 +136,7 @@ def _fields(document: Document) -> dict[str, Any]:
 
 
 def _tag(namespace: Sequence[str]) -> str:
-    """The beginning of a namespace as a tag, in which commas and spaces at the ends have no meaning of their own."""
-    return quote(_BETWEEN.join(namespace), safe=_SAFE_IN_TAGS)
+    return as_tag(_BETWEEN.join(namespace))
 
 
 def _key(namespace: Sequence[str], key: str) -> str:

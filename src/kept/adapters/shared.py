@@ -1,19 +1,25 @@
-"""What all adapters need: an opened memory, a thread to work in, and the words of any value.
+"""What all adapters need: an opened memory, a thread to work in, and the words of a value or a file.
 
 Rule: the core is synchronous, so an adapter's `async` methods run it in a thread and never block the loop. A write
 that has begun is finished, also when its caller is cancelled.
 """
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
+from urllib.parse import quote
 
 from kept.memory import Kept
 from kept.memory.opening import open as open_memory
+from kept.text import count_words
 
+MIN_WORDS = 3  # of a line that states something
 P = ParamSpec("P")
 T = TypeVar("T")
+_BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ x]\]\s+)?")
+_FENCES = ("```", "~~~")
 
 
 def opened(memory: Kept | None, location: Path | str | None = None, project: Path | str | None = None) -> Kept:
@@ -44,3 +50,21 @@ def _texts(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
             yield from _texts(inner, name)
     elif value is not None and str(value).strip():
         yield name, str(value)
+
+
+def as_tag(name: str) -> str:
+    """The name as a tag, in which a comma, or a space at an end, has no meaning of its own."""
+    return quote(name, safe="/:@._-+~ ").replace(" ", "%20") if name != name.strip() or "," in name else name
+
+
+def statements(content: str) -> Iterator[str]:
+    """The lines of a Markdown text that stand alone as a statement: no headings, no tables, no code, no bare words."""
+    is_code = False
+    for line in content.splitlines():
+        if line.lstrip().startswith(_FENCES):
+            is_code = not is_code
+        stated = _BULLET.sub("", line).strip()
+        if is_code or stated.startswith(("#", "|", "<", *_FENCES)):
+            continue
+        if count_words(stated) >= MIN_WORDS:
+            yield stated

@@ -5,7 +5,7 @@ treat it like any other. Rule: nothing is judged. A document is stored as it is 
 the place of the one with its key; the program decides what is worth keeping.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,7 +14,7 @@ from msgspec import Struct
 from kept.errors import InvalidInput
 from kept.memory.context import Context
 from kept.memory.write import place
-from kept.model import Draft, Memory, replace
+from kept.model import Draft, Memory, Scope, replace
 from kept.ports import Reader, Transaction, Where
 from kept.writing import pipeline
 
@@ -26,7 +26,8 @@ MOST_FOUND = 1_000
 class Document(Struct, frozen=True, kw_only=True):
     """A value under a key. `content` has the words by which it is found, `score` how well they fit a question.
 
-    `lasts_minutes`: it is gone so long after it was stored, or last touched.
+    `lasts_minutes`: it is gone so long after it was stored, or last touched. One of scope "sources" is not recalled
+    among memories.
     """
 
     key: str
@@ -34,10 +35,14 @@ class Document(Struct, frozen=True, kw_only=True):
     content: str = ""
     tags: tuple[str, ...] = ()
     kind: str = "fact"
+    scope: Scope = "memory"
     lasts_minutes: float | None = None
     created_at: datetime | None = None
     updated_at: datetime | None = None
     score: float | None = None
+
+
+Get = Callable[[str], Document | None]
 
 
 class Documents:
@@ -49,18 +54,26 @@ class Documents:
 
     def apply(self, changes: Iterable[Document | str]) -> None:
         """Store these documents, and forget those whose keys are given: all in one transaction, one call to undo."""
+        changes = list(changes)
+        if changes:
+            self.edit(lambda get: changes)
+
+    def edit(self, change: Callable[[Get], Iterable[Document | str]]) -> None:
+        """As `apply`, with the changes that `change` makes of the documents as they are in the transaction.
+
+        It may be called again, and raise an error: then nothing is changed.
+        """
         rules, storage = self._context.rules(), self._context.owned()
-        ready = [self._ready(one, rules) if isinstance(one, Document) else self._key(one) for one in changes]
 
         def work(tx: Transaction) -> int:
+            wanted = change(lambda key: self._document_at(tx, key))
+            ready = [self._ready(one, rules) if isinstance(one, Document) else self._key(one) for one in wanted]
+            to = place(storage, tx.stamp.at)
             return sum(
-                _forget(tx, one) if isinstance(one, str) else _put(tx, pipeline.to_memory(one, place(storage, now)))
-                for one in ready
+                _forget(tx, one) if isinstance(one, str) else _put(tx, pipeline.to_memory(one, to)) for one in ready
             )
 
-        if ready:
-            now = self._context.now()
-            self._context.tell_write(storage, self._context.write(storage, work))
+        self._context.tell_write(storage, self._context.write(storage, work))
 
     def touch(self, keys: Sequence[str]) -> None:
         """Begin the time of these documents again, of those that end at all."""
@@ -80,8 +93,7 @@ class Documents:
         if storage is None:
             return None
         with storage.reading() as reader:
-            memory = _by_key(reader, self._key(key))
-        return None if memory is None or self._is_gone(memory) else self._to_document(memory)
+            return self._document_at(reader, key)
 
     def list(self, *, tag: str | None = None) -> Iterator[Document]:
         """Every document, or those with that tag, in the order in which they were first stored."""
@@ -111,6 +123,10 @@ class Documents:
             if hit.memory.topic == self._collection and not self._is_gone(hit.memory)
         ]
 
+    def _document_at(self, reader: Reader, key: str) -> Document | None:
+        memory = _by_key(reader, self._key(key))
+        return None if memory is None or self._is_gone(memory) else self._to_document(memory)
+
     def _ready(self, document: Document, rules: pipeline.WriteRules) -> pipeline.Ready:
         data: dict[str, Any] = {VALUE: document.value}
         if document.lasts_minutes is not None:
@@ -118,6 +134,7 @@ class Documents:
         draft = Draft(
             content=document.content.strip() or document.key,
             kind=document.kind,
+            scope=document.scope,
             tags=(self._collection, *document.tags),
             topic=self._collection,
             key=self._key(document.key),
@@ -147,6 +164,7 @@ class Documents:
             content=memory.content,
             tags=memory.tags,
             kind=memory.kind,
+            scope=memory.scope,
             lasts_minutes=data.get(LASTS),
             created_at=memory.created_at,
             updated_at=memory.updated_at,
