@@ -143,6 +143,17 @@ def test_what_others_wrote_since_stays(name: str, where: MachineFacts, book: ins
             assert line.strip().strip(",{} ") in text
 
 
+def test_a_file_that_its_agent_wrote_anew_is_still_as_it_should_be(where: MachineFacts, book: install.Ledger) -> None:
+    """Qwen Code adds a member behind ours; writing it before ours again would be a change for nothing."""
+    put("qwen", where, book)
+    [path] = shared_files("qwen", where)
+    path.write_text(json.dumps({**json.loads(path.read_text()), "$version": 4}, indent=2))
+    assert [change for change in install.plan("qwen", "user", where, book) if not change.is_nothing] == []
+    put("qwen", where, book)
+    take("qwen", where, book)
+    assert json.loads(path.read_text()) == {"$version": 4}
+
+
 def edited(path: Path, word: str) -> None:
     text = path.read_text()
     if path.suffix in (".json", ".jsonc"):

@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kept.entrypoints.install.agents import AGENTS, MachineFacts, Scope
-from kept.entrypoints.install.edits import ConfigEdit, Table, Trace, table_at
+from kept.entrypoints.install.edits import ConfigEdit, Table, Trace, says_the_same, table_at
 from kept.errors import InvalidInput, KeptError, NotFound
 
 LEDGER = "installed.json"
@@ -110,6 +110,8 @@ def plan(name: str, scope: Scope, where: MachineFacts, ledger: Ledger) -> list[C
         after = base
         for edit in (*edits, *_added_later(before, entry)):
             after = _applied(edit, after, path, agent.title)
+        if before is not None and says_the_same(before, after or "", path):  # an agent that rewrote it, say
+            after = before
         changes.append(Change(path=path, before=before, after=after or None, base=base))
     return changes
 

@@ -8,6 +8,7 @@ the file held before us.
 import json
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -16,6 +17,16 @@ from kept.entrypoints.install import jsonc
 from kept.errors import InvalidInput
 
 MARK = "kept-hook"  # every command of ours holds it
+
+
+def says_the_same(text: str, other: str, path: Path) -> bool:
+    """Whether two texts of a JSON or TOML file differ in nothing but order and layout."""
+    try:
+        if path.suffix in (".json", ".jsonc"):
+            return bool(jsonc.value_at(text, ()) == jsonc.value_at(other, ()))
+        return path.suffix == ".toml" and _toml(text) == _toml(other)
+    except InvalidInput:
+        return False
 
 
 class ConfigEdit(Protocol):
