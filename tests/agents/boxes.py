@@ -121,6 +121,26 @@ class Agent:
         text = f"{prompt}\n\n<<{json.dumps(script)}>>"
         return self.run((self.called.again if resume else self.called.first)(text), text)
 
+    def compact(self) -> None:
+        """Have the program compact its context, by a command or by a turn after which it has to."""
+        if self.name in ("claude", "copilot"):
+            self.run(self.called.again("/compact"), said="")
+        elif self.name == "qwen":  # which refuses to, unless that makes it shorter
+            self.heavy_turn("Read this log. " + "A line that nobody reads. " * 1_500, tokens=50_000)
+            self.run(self.called.again("/compress"), said="")
+        else:
+            self.heavy_turn("Go on.", tokens=59_000)
+
+    def heavy_turn(self, prompt: str, *, tokens: int) -> None:
+        """A turn of a resumed session whose answer says that the context is that large."""
+        text = f"{prompt}\n\n<<{json.dumps([{'say': 'SAID-so.', 'usage': tokens}])}>>"
+        self.run(self.called.again(text), text)
+
+    def stored_roles(self) -> list[str]:
+        """The roles of the messages that Kept has of this project, in order."""
+        files = sorted((self.box.home / ".local/share/kept/projects").glob("*/sessions/*.jsonl"))
+        return [json.loads(line)["role"] for file in files for line in file.read_text().splitlines()]
+
     def run(self, command: list[str], text: str = "", said: str = "SAID-so") -> list[Json]:
         """Run the program once; the requests that reached the model."""
         before = len(self.box.model.requests)
@@ -149,11 +169,13 @@ def claude(box: Box, path: str) -> Called:
 
 def codex(box: Box, path: str) -> Called:
     provider = f'name = "fake"\nbase_url = "{box.model.url}/v1"\nwire_api = "responses"\nenv_key = "FAKE_KEY"\n'
-    settings = f'# mine\nmodel = "fake"\nmodel_provider = "fake"\n\n[model_providers.fake]\n{provider}'
+    own = '# mine\nmodel = "fake"\nmodel_provider = "fake"\nmodel_auto_compact_token_limit = 5000\n'
+    settings = f"{own}\n[model_providers.fake]\n{provider}"
     box.write(".codex/config.toml", settings)
+    options = ["--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
     return Called(
-        first=lambda prompt: [path, "exec", "--skip-git-repo-check", prompt],
-        again=lambda prompt: [path, "exec", "resume", "--last", "--skip-git-repo-check", prompt],
+        first=lambda prompt: [path, "exec", *options, prompt],
+        again=lambda prompt: [path, "exec", "resume", "--last", *options, prompt],
         env={"FAKE_KEY": "dummy"},
     )
 
@@ -166,8 +188,8 @@ def gemini(box: Box, path: str) -> Called:
     }
     box.write(".gemini/settings.json", settings)
     return Called(
-        first=lambda prompt: [path, "--skip-trust", "-p", prompt],
-        again=lambda prompt: [path, "--skip-trust", "-r", "latest", "-p", prompt],
+        first=lambda prompt: [path, "--skip-trust", "--approval-mode", "yolo", "-p", prompt],
+        again=lambda prompt: [path, "--skip-trust", "--approval-mode", "yolo", "-r", "latest", "-p", prompt],
         env={"GOOGLE_GEMINI_BASE_URL": box.model.url, "GEMINI_API_KEY": "dummy"},
     )
 
@@ -241,6 +263,23 @@ def openhands(box: Box, path: str) -> Called:
     env = {"LLM_API_KEY": "dummy", "LLM_MODEL": "openai/fake", "LLM_BASE_URL": f"{box.model.url}/v1"}
     return Called(first=run, again=run, env=env)
 
+
+# By what an agent runs a command and writes a file: a pattern for the tool, and the names of its arguments.
+SHELLS = {
+    "claude": ("^Bash$", "command"),
+    "codex": ("^exec_command$", "cmd"),
+    "gemini": ("^run_shell_command$", "command"),
+    "qwen": ("^run_shell_command$", "command"),
+    "copilot": ("^bash$", "command"),
+    "opencode": ("^bash$", "command"),
+}
+WRITERS = {
+    "claude": ("^Write$", "file_path", "content"),
+    "gemini": ("^write_file$", "file_path", "content"),
+    "qwen": ("^write_file$", "file_path", "content"),
+    "copilot": ("^create$", "path", "file_text"),
+    "opencode": ("^write$", "filePath", "content"),
+}
 
 CALLS: dict[str, Callable[[Box, str], Called]] = {
     call.__name__: call for call in (claude, codex, gemini, qwen, copilot, opencode, goose, cn, openhands)

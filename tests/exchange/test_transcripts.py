@@ -98,6 +98,29 @@ def test_codex() -> None:
     assert parsed.messages[1].input == {"cmd": "ls"}
 
 
+def test_what_codex_says_in_the_user_s_name_is_not_the_user_s() -> None:
+    rules = "# AGENTS.md instructions for /x\n\n<INSTRUCTIONS>\nUse tabs.\n</INSTRUCTIONS>"
+    where = "<environment_context>\n  <cwd>/x</cwd>\n</environment_context>"
+
+    def spoken(role: str, *texts: str, **more: Any) -> dict[str, Any]:
+        parts = [{"type": "input_text", "text": text} for text in texts]
+        return {"type": "response_item", "payload": {"type": "message", "role": role, "content": parts}, **more}
+
+    parsed = codex(
+        lines(
+            {"type": "session_meta", "payload": {"id": "c1", "cwd": "/x"}},
+            spoken("user", rules, where),
+            spoken("user", where, "Never use tabs in <skill> files."),
+            spoken("assistant", "So far.", metadata={"compaction_output": True}),
+            {"type": "compacted", "payload": {"message": "So far."}},
+        )
+    )
+    assert [(m.role, m.content) for m in parsed.messages] == [
+        ("user", "Never use tabs in <skill> files."),
+        ("summary", "So far."),
+    ]
+
+
 def test_gemini() -> None:
     parsed = gemini(
         lines(
@@ -165,6 +188,27 @@ def test_a_failed_tool_call_is_imported_as_an_error() -> None:
         *brain(lines({"id": "1", "role": "tool_result", "content": "no", "is_error": True})).messages,
     ]
     assert [message.is_error for message in parsed] == [True, True, False, True, True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("report", "output", "has_failed"),
+    [
+        ("<untrusted_context>\nOutput: boom\nat a.py\nExit Code: 3\n</untrusted_context>", "boom\nat a.py", True),
+        ("Output: (empty)\nProcess Group PGID: 12", "", False),
+        ("Command: x\nDirectory: (root)\nOutput: a\nError: gone\nExit Code: 1\nSignal: (none)", "a\ngone", True),
+        ("Output: fine\nError: (none)\nExit Code: 0\nSignal: (none)", "fine", False),
+        ("Output: a line of a log, and no report", "Output: a line of a log, and no report", False),
+        ("all is well", "all is well", False),
+    ],
+)
+def test_the_report_of_a_command_is_read_for_its_output_and_its_exit_code(
+    report: str, output: str, has_failed: bool
+) -> None:
+    wrapped = [{"functionResponse": {"id": "c", "response": {"output": report}}}]
+    [_, result] = gemini(
+        lines({"id": "1", "type": "gemini", "content": "", "toolCalls": [{"id": "c", "name": "sh", "result": wrapped}]})
+    ).messages
+    assert (result.content, result.is_error) == (output, has_failed)
 
 
 def test_an_imported_error_is_still_one_when_it_is_read_back(tmp_path: Path) -> None:
@@ -279,6 +323,7 @@ def test_qwen() -> None:
     hooked = {"text": "<qwen:user-prompt-submit-context>\nKept says so\n</qwen:user-prompt-submit-context>"}
     call = {"functionCall": {"id": "c1", "name": "sh", "args": {"cmd": "ls"}}}
     answer = {"functionResponse": {"id": "c1", "name": "sh", "response": {"output": "no such file"}}}
+    summary = {"role": "user", "parts": [{"text": "- No files so far."}]}
     parsed = qwen(
         lines(
             record("user", "u1", {"text": "List the files"}, hooked, provenance="real_user"),
@@ -286,6 +331,8 @@ def test_qwen() -> None:
             record("assistant", "a1", {"text": "hm", "thought": True}, call),
             record("tool_result", "t1", answer, toolCallResult={"status": "error"}),
             record("assistant", "a2", {"text": "There are none."}),
+            record("system", "s2", subtype="chat_compression", systemPayload={"compressedHistory": [summary, {}]}),
+            record("system", "s3", subtype="chat_compression", systemPayload={"compressedHistory": [7]}),
         ),
         0,
     )
@@ -295,6 +342,7 @@ def test_qwen() -> None:
         ("tool_call", "", False),
         ("tool_result", "no such file", True),
         ("assistant", "There are none.", False),
+        ("summary", "- No files so far.", False),
     ]
 
 

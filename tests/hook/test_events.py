@@ -144,6 +144,13 @@ def test_an_interrupted_tool_and_a_new_error_are_answered_with_nothing(desk: Des
     assert desk.fire("claude-code", "PostToolUseFailure", error="KeyError: 'colour' in palette.py") == ""
 
 
+def test_a_command_that_failed_in_gemini_is_an_error_although_the_tool_worked(desk: Desk) -> None:
+    report = f"<untrusted_context>\nOutput: {FAILURE}\nExit Code: EXIT\nProcess Group PGID: 1\n</untrusted_context>"
+    for code, expected in (("3", True), ("0", False)):
+        response = {"llmContent": report.replace("EXIT", code), "returnDisplay": ""}
+        assert (FIX in desk.fire("gemini", "AfterTool", tool_response=response)) is expected
+
+
 def test_a_paused_project_is_given_nothing(desk: Desk) -> None:
     with desk.open() as memory:
         memory.pauses.pause()
@@ -173,3 +180,19 @@ def test_the_project_is_that_of_the_variables_or_of_the_input(desk: Desk, monkey
 
 def test_a_pinned_memory_is_no_reason_to_speak_but_comes_along_when_it_fits(desk: Desk) -> None:
     assert "Never push to main" in desk.fire("claude-code", "UserPromptSubmit", prompt="may I push to main")
+
+
+def test_after_a_compaction_an_agent_is_told_what_it_said_before(desk: Desk) -> None:
+    """It is no longer in its context: at once when the session starts again, and at every prompt that it fits."""
+    prompt = "which queue do we use for outgoing mail?"
+    with desk.open() as memory:
+        session = memory.session("s-1", agent="claude-code")
+        session.append("user", "We decided to use the zebrafish queue for outgoing mail, because the old one lost it.")
+        session.checkpoint()
+    assert "zebrafish" not in desk.fire("claude-code", "SessionStart", source="resume")
+    assert "zebrafish" not in desk.fire("claude-code", "UserPromptSubmit", prompt=prompt)
+    assert "zebrafish" in desk.fire("claude-code", "SessionStart", source="compact")
+    assert "zebrafish" in desk.fire("opencode", "experimental.session.compacting")
+    with desk.open() as memory:
+        memory.session("s-1").flush()
+    assert "zebrafish" in desk.fire("claude-code", "UserPromptSubmit", prompt=prompt)

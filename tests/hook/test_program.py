@@ -323,6 +323,24 @@ def test_a_turn_is_stored_once_however_often_and_by_how_many_it_is_pointed_at(bo
     assert box.hook.failures() == []
 
 
+def test_a_compaction_flushes_the_session_and_keeps_the_summary_of_the_host(box: Box) -> None:
+    box.say("We decided to use Postgres for the orders, because of its constraints")
+    assert box.fire("claude-code", "PreCompact", **GENEROUS).is_silent()
+    box.wait_until(lambda: _messages(box) == 1 and not box.hook.pointers())
+    with box.open() as memory:
+        [session] = memory.sessions()
+        assert session.flushed == 1
+    with box.transcript.open("a") as file:
+        about = {"type": "user", "uuid": "u9", "sessionId": "s-1", "isCompactSummary": True}
+        file.write(
+            json.dumps({**about, "message": {"role": "user", "content": "- The orders are in Postgres."}}) + "\n"
+        )
+    assert box.fire("claude-code", "PostCompact", **GENEROUS).is_silent()
+    box.wait_until(lambda: _messages(box) == 2 and not box.hook.pointers())
+    with box.open() as memory:
+        assert [message.role for message in memory.session("s-1").messages()] == ["user", "summary"]
+
+
 def _messages(box: Box) -> int:
     with box.open() as memory:
         return len(memory.session("s-1").messages())

@@ -24,6 +24,10 @@ _INJECTED = re.compile(
     r"(?s)<(hook_context|project_memory|qwen:[\w-]{1,40}-context)\b[^>]{0,200}>.*?(?:</\1>|\Z)"
     r"|\n*Tool \"[^\"\n]{1,80}\" (?:succeeded|failed)\. Additional guidance from \w{1,40} hooks:.*\Z"
 )
+_REPORT_LINES = 60  # at most, before what a command printed: the command itself
+_REPORT_END = re.compile(
+    r"(?:(Error|Exit Code|Signal|Background PIDs|Process Group PGID): (.{0,4000}))?(?:</untrusted_context>)?\Z"
+)
 _OUR_BRIEFING = re.compile(rf"(?s)(?:\A|\n)[^\n]{{0,40}}\n{{0,2}}{re.escape(OUR_MARK)}.*\Z")
 
 
@@ -102,11 +106,28 @@ def flat(value: Any) -> str:
     if isinstance(value, list):
         return "\n".join(part for entry in value if (part := flat(entry)))[:MAX_MESSAGE_CHARS]
     if isinstance(value, dict):
-        for name in ("text", "content", "output"):
+        for name in ("text", "content", "output", "functionResponse", "response", "error"):
             if name in value:
                 return flat(value[name])
         return msgspec.json.encode(value).decode()[:MAX_MESSAGE_CHARS] if value.get("type") not in ("image",) else ""
     return ""
+
+
+def shell_report(result: str) -> tuple[str, bool]:
+    """What a command printed, and whether it failed, of the report that Gemini and Qwen make of it; else as it is."""
+    lines = result.strip().split("\n")
+    start = next((number for number, line in enumerate(lines[:_REPORT_LINES]) if line.startswith("Output: ")), None)
+    if start is None:
+        return result, False
+    about: dict[str, str] = {}
+    while lines[start + 1 :] and (found := _REPORT_END.match(lines[-1])):
+        about[found[1] or ""] = found[2] or ""
+        lines.pop()
+    if "Exit Code" not in about and "Process Group PGID" not in about:
+        return result, False
+    output = "\n".join([lines[start].removeprefix("Output: "), *lines[start + 1 :]])
+    shown = [text for text in (output, about.get("Error", "")) if text not in ("", "(empty)", "(none)")]
+    return "\n".join(shown), about.get("Exit Code", "0") not in ("0", "(none)")
 
 
 def at_most(most: Trust, messages: list[Message]) -> list[Message]:

@@ -25,6 +25,7 @@ from kept.exchange.records import (
     flat,
     moment_of,
     said,
+    shell_report,
     text_of,
     without_injected,
 )
@@ -34,6 +35,11 @@ from kept.model import TRUSTS, Message, MessageRole, Trust
 _HEAD_CHARS = 2_000  # of an output: the exit code stands at its beginning
 _READ_ONLY = 0x00000001 | 0x00000040  # SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
 _GEMINI_FOLDER = re.compile(r"Workspace Directories:\**(?:\\n|\s)+- ([^\n\\]{1,1000})")
+# What Codex writes in the user's name: files of the repository, its surroundings, its own notes.
+_CODEX_OWN = re.compile(
+    r"\s*(?:# AGENTS\.md instructions\b|<(?:INSTRUCTIONS|user_instructions|environment_context|turn_aborted"
+    r"|user_shell_command|subagent_notification|skill)>)"
+)
 _EXIT_CODE = re.compile(r"(?mi)^(?:process exited with code|exit code:?) (-?\d{1,5})\b|\"exit_code\": ?(-?\d{1,5})\b")
 
 
@@ -56,7 +62,7 @@ def codex(lines: Iterable[bytes], known: int = 0) -> Transcript:
                 own = f"{read.session[-12:]}_line"
         elif kind == "compacted":
             read.add(number, [said(f"{own}_{number}", "summary", text_of(payload.get("message")) or "", at)])
-        elif kind == "response_item":
+        elif kind == "response_item" and not _is_compaction(record.get("metadata")):
             read.add(number, at_most(most, _codex_item(payload, f"{own}_{number}", at)))
     return read
 
@@ -284,7 +290,10 @@ def _opencode_message(id: str, row: dict[str, Any], parts: Iterable[dict[str, An
 def _codex_item(payload: dict[str, Any], id: str, at: datetime | None) -> list[Message]:
     kind = payload.get("type")
     if kind == "message" and payload.get("role") in ("user", "assistant"):
-        spoken = said(text_of(payload.get("id")) or id, payload["role"], flat(payload.get("content")), at)
+        parts = payload.get("content")
+        if payload["role"] == "user" and isinstance(parts, list):
+            parts = [part for part in parts if not _CODEX_OWN.match(flat(part))]
+        spoken = said(text_of(payload.get("id")) or id, payload["role"], flat(parts), at)
         return [spoken] if spoken.content else []
     call = text_of(payload.get("call_id")) or id
     if kind in ("function_call", "custom_tool_call", "local_shell_call"):
@@ -293,6 +302,11 @@ def _codex_item(payload: dict[str, Any], id: str, at: datetime | None) -> list[M
         output = payload.get("output")
         return [said(call, "tool_result", flat(output), at, is_error=_has_failed(output))]
     return []
+
+
+def _is_compaction(metadata: Any) -> bool:
+    """Whether this is the answer to Codex's own request for a summary, which comes again as `compacted`."""
+    return isinstance(metadata, dict) and metadata.get("compaction_output") is True
 
 
 def _has_failed(output: Any) -> bool:
@@ -310,8 +324,9 @@ def _call_and_result(call: dict[str, Any], id: str, at: datetime | None) -> list
     own = text_of(call.get("id")) or id
     found = [called(own, call.get("name"), call.get("args"), at)]
     if call.get("result") is not None:
-        is_error = call.get("status") == "error"
-        found.append(said(own, "tool_result", flat(call.get("result")), at, is_error=is_error))
+        output, has_failed = shell_report(flat(call.get("result")))
+        is_error = has_failed or call.get("status") == "error"
+        found.append(said(own, "tool_result", output, at, is_error=is_error))
     return found
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from kept.exchange.records import Transcript, at_most, blocks, called, flat, moment_of, said, text_of
+from kept.exchange.records import Transcript, at_most, blocks, called, flat, moment_of, said, shell_report, text_of
 from kept.model import Message, MessageRole, Trust
 
 Reader = Callable[[dict[str, Any]], list[Message]]
@@ -91,9 +91,12 @@ def _claude_messages(record: dict[str, Any]) -> list[Message]:
 
 def _qwen_messages(record: dict[str, Any]) -> list[Message]:
     body, kind = record.get("message"), record.get("type")
+    uuid, at = text_of(record.get("uuid")) or "", moment_of(record.get("timestamp"))
+    if record.get("subtype") == "chat_compression":
+        summary = said(uuid, "summary", _compressed(record.get("systemPayload")), at)
+        return [summary] if summary.content else []
     if kind not in ("user", "assistant", "tool_result") or not isinstance(body, dict):
         return []
-    uuid, at = text_of(record.get("uuid")) or "", moment_of(record.get("timestamp"))
     parts = [part for part in body.get("parts") or () if isinstance(part, dict)]
     found: list[Message] = []
     spoken = said(uuid, kind if kind != "tool_result" else "user", _spoken(parts), at)
@@ -107,9 +110,17 @@ def _qwen_messages(record: dict[str, Any]) -> list[Message]:
             found.append(called(text_of(call.get("id")) or f"{uuid}_{number}", call.get("name"), call.get("args"), at))
         elif isinstance(answer, dict):
             id = text_of(answer.get("id")) or f"{uuid}_{number}"
-            found.append(said(id, "tool_result", flat(answer.get("response")), at, is_error=is_error))
+            output, has_failed = shell_report(flat(answer.get("response")))
+            found.append(said(id, "tool_result", output, at, is_error=is_error or has_failed))
     is_person = record.get("provenance") in (None, "real_user")
     return at_most("user" if is_person and not record.get("isSidechain") else "agent", found)
+
+
+def _compressed(payload: Any) -> str:
+    """The summary that stands for what was said: the first message of the history that goes on."""
+    history = payload.get("compressedHistory") if isinstance(payload, dict) else None
+    first = history[0] if isinstance(history, list) and history else None
+    return flat(first.get("parts")) if isinstance(first, dict) else ""
 
 
 def _spoken(parts: Iterable[dict[str, Any]]) -> str:

@@ -71,6 +71,7 @@ class Delivery(Struct, frozen=True, kw_only=True):
 
     session: str
     event: str
+    is_compacted: bool = False  # the host has just compacted its context, or is about to
 
 
 def briefing(context: Context, request: BriefingRequest) -> Briefing:
@@ -125,6 +126,7 @@ def _situation(context: Context, request: BriefingRequest) -> Situation:
         seen_by=context.seen_by(request.session),
         task=None if request.task is None else well_formed(request.task),
         head_tail=request.head_tail,
+        is_compacted=request.delivery is not None and request.delivery.is_compacted,
     )
 
 
@@ -204,8 +206,10 @@ def gather(context: Context, situation: Situation, storages: Storages, now: date
         readers = [stack.enter_context(storage.reading()) for storage in storages]
         if situation.session is not None:
             sessions = (reader.session(situation.session) for reader in readers)
-            since = next((session.started_at for session in sessions if session), None)
-            situation = replace(situation, since=since)
+            session = next((session for session in sessions if session), None)
+            if session is not None:  # a flush comes before a compaction
+                is_compacted = situation.is_compacted or session.flushed > session.shared
+                situation = replace(situation, since=session.started_at, is_compacted=is_compacted)
         material = collect(situation, recalled, readers, context.settings, now)
     return Gathered(question=question, recalled=recalled, material=material, since=situation.since)
 

@@ -32,10 +32,11 @@ class Listener(Struct, frozen=True, kw_only=True):
     session: str
     event: str
     style: str = "text"
+    is_compacted: bool = False
 
     @property
     def delivery(self) -> Delivery:
-        return Delivery(session=self.session, event=self.event)
+        return Delivery(session=self.session, event=self.event, is_compacted=self.is_compacted)
 
 
 def at_start(memory: Kept, listener: Listener) -> str:

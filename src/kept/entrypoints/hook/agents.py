@@ -123,8 +123,16 @@ def field(given: "Mapping[str, Any]", name: str) -> str:
     if name == "cwd" and isinstance(roots := given.get("workspace_roots"), list) and roots:
         return str(roots[0])
     if name == "error" and isinstance(response := given.get("tool_response"), dict):  # Gemini
-        return field({"error": response.get("error")}, "error") if "error" in response else ""
+        told = field({"error": response.get("error")}, "error") if "error" in response else ""
+        shown = response.get("llmContent")
+        return told or (shown if isinstance(shown, str) and _has_failed(shown) else "")
     return ""
+
+
+def _has_failed(report: str) -> bool:
+    """Whether Gemini's report of a command ends with an exit code other than 0."""
+    _, told, end = report.rpartition("\nExit Code: ")
+    return bool(told) and end[:1] in tuple("123456789-")
 
 
 def answer_of(agent: str, event: str, block: str) -> str:

@@ -61,7 +61,10 @@ class Occasion:
         from kept.memory.opening import open as open_memory
         from kept.model import Actor
 
-        listener = deliver.Listener(session=session_of(given), event=self.event, style=AGENTS[self.agent].style)
+        is_compacted = given.get("source") == "compact" or self.event == "experimental.session.compacting"
+        listener = deliver.Listener(
+            session=session_of(given), event=self.event, style=AGENTS[self.agent].style, is_compacted=is_compacted
+        )
         project, actor = project_of(self.agent, given), Actor(name=self.agent)
         with open_memory(project=project, actor=actor, settings={"auto_upkeep": False}) as memory:
             if kind == "prompt":

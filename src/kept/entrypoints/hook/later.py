@@ -160,8 +160,11 @@ def _take_in(folder: HookFolder, group: list[tuple[Path, dict[str, Any]]]) -> No
         with open_memory(project=last["cwd"], actor=actor, settings=settings) as memory:
             if not memory.pauses.status() and Path(last["transcript"]).is_file():
                 memory.import_transcripts(known.program, last["transcript"], here=last["agent"] in MANY_IN_A_FILE)
-                if any(known.events.get(pointer.get("event")) == "end" for _, pointer in group):
+                kinds = {known.events.get(pointer.get("event")) for _, pointer in group}
+                if "end" in kinds:
                     memory.session(last["session"]).finish()
+                elif "compact" in kinds:
+                    memory.session(last["session"]).flush()
     except (StorageError, SettingsError, OSError) as error:  # busy, full or broken: another time
         folder.note_failure(last, f"{type(error).__name__}: the transcript waits")
         _drop_old(group, folder)

@@ -67,6 +67,7 @@ class Situation(Struct, frozen=True, kw_only=True):
     session: str | None = None
     seen_by: str | None = None  # as in a `Request`
     since: datetime | None = None  # when the session began, if it is known here
+    is_compacted: bool = False  # the agent may no longer have before it what was said in the session
     task: str | None = None
     head_tail: int = 0
     most_fitting: int = MOST_FITTING
@@ -202,7 +203,8 @@ def _out_of_place(memory: Memory, situation: Situation) -> str | None:
     """Why a memory does not belong in this situation, or None."""
     if memory.tier == "task" and memory.source.task != situation.task:
         return "it belongs to another task"
-    if memory.tier == "session" and situation.session is not None and memory.source.session == situation.session:
+    is_own = situation.session is not None and memory.source.session == situation.session
+    if memory.tier == "session" and is_own and not situation.is_compacted:
         return "it was said in this session"
     return None
 
