@@ -37,7 +37,7 @@ def test_layers_only_point_down() -> None:
 
 
 def test_only_the_storage_package_knows_its_engines() -> None:
-    engines = ("kept.storage.sqlite", "kept.storage.inmemory", "kept.storage.jsonfile")
+    engines = ("kept.storage.sqlite", "kept.storage.postgres", "kept.storage.inmemory", "kept.storage.jsonfile")
     for path in SOURCE.rglob("*.py"):
         if path.is_relative_to(SOURCE / "storage"):
             continue

@@ -476,14 +476,19 @@ class Storage(Protocol):
 
 
 @runtime_checkable
-class FileStorage(Storage, Protocol):
-    """A storage in files of its own, which can be scrubbed, backed up and restored.
-
-    Optional: `kept.storage.as_file` asks for it. A database server has its own ways to do these things.
-    """
+class Scrubbing(Storage, Protocol):
+    """A storage that may still hold erased text when the transaction is over. `kept.storage.scrub` asks for it."""
 
     def scrub(self) -> Scrubbed:
         """Finish an erasure in the files of the storage and in its automatic backups."""
+
+
+@runtime_checkable
+class FileStorage(Scrubbing, Protocol):
+    """A storage in files of its own, which can be backed up and restored.
+
+    Optional: `kept.storage.as_file` asks for it. A database server has its own ways to do these things.
+    """
 
     def back_up(self, target: Path) -> BackedUp:
         """Write a checked copy of this moment to a new file, while others read and write. Never overwrites one."""

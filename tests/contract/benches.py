@@ -6,6 +6,7 @@ from kept.ports import Storage
 from kept.storage.inmemory import InMemoryStorage
 from kept.storage.jsonfile import JsonFileStorage
 from kept.storage.sqlite import SqliteStorage
+from tests.postgres.server import emptied, shared_database
 
 
 class InMemoryBench:
@@ -23,6 +24,9 @@ class InMemoryBench:
 
     def reopen(self, storage: Storage) -> Storage:
         return storage
+
+    def close(self) -> None:
+        """Nothing is left."""
 
 
 class FileBench:
@@ -42,6 +46,9 @@ class FileBench:
         storage.close()
         return self.open(storage.space)
 
+    def close(self) -> None:
+        """The folder goes with the test."""
+
 
 class JsonFileBench(FileBench):
     storage_class = JsonFileStorage
@@ -53,4 +60,26 @@ class SqliteBench(FileBench):
     suffix = ".db"
 
 
-BENCHES = {"inmemory": InMemoryBench, "jsonfile": JsonFileBench, "sqlite": SqliteBench}
+class PostgresBench:
+    """One database for all spaces, of which each storage sees its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._url = emptied(shared_database())
+        self._opened: list[Storage] = []
+
+    def open(self, space: str = "project/p1", *, write_wait_s: float = 30.0) -> Storage:
+        from kept.storage.postgres import PostgresStorage
+
+        self._opened.append(PostgresStorage(self._url, space, write_wait_s=write_wait_s))
+        return self._opened[-1]
+
+    def reopen(self, storage: Storage) -> Storage:
+        storage.close()
+        return self.open(storage.space)
+
+    def close(self) -> None:
+        for storage in self._opened:
+            storage.close()
+
+
+BENCHES = {"inmemory": InMemoryBench, "jsonfile": JsonFileBench, "sqlite": SqliteBench, "postgres": PostgresBench}

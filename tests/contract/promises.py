@@ -116,6 +116,7 @@ def promise_odd_text_comes_back_unchanged(bench: Bench) -> None:
         "\t tab\r\n line \x0b",
         "🧠👩‍💻",
         " pad ",
+        "a \0 and \ue000, \ue0000 and \ue0001",
     ]
     ids = [add(storage, content).id for content in odd]
     storage = bench.reopen(storage)

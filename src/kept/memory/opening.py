@@ -22,7 +22,7 @@ from kept.projects.home import Home, default_home, expanded
 from kept.projects.registry import Project
 from kept.projects.spaces import HomeSpaces, OneSpace, Spaces
 from kept.settings import Settings
-from kept.storage import open_space
+from kept.storage import is_database, open_space
 
 if TYPE_CHECKING:
     from kept.recall import Reranker
@@ -50,23 +50,25 @@ def open(
 ) -> Kept:
     """Open a memory: a project of the home (by default the current directory's), one file, or `:memory:`.
 
-    `location` is a file (`.json` for a JSON store, anything else is SQLite), `:memory:`, or None for
-    the home. `project` is a directory or a name. `confirm(question) -> bool` is asked before
-    global memory changes. `clock` returns an aware datetime. `origin` is who speaks when a draft does not say.
-    `reranker(query, hits)` may give each hit one more factor; `embedder` makes the vectors of profile hybrid.
+    `location` is a file (`.json` for a JSON store, anything else is SQLite), `:memory:`, the postgresql:// URL of a
+    database that holds the project, or None for the home and, if it is set, `$KEPT_DATABASE_URL`. `project` is a
+    directory or a name. `confirm(question) -> bool` is asked before global memory changes. `clock` returns an aware
+    datetime. `origin` is who speaks when a draft does not say. `reranker(query, hits)` may give each hit one more
+    factor; `embedder` makes the vectors of profile hybrid.
     """
     clean_messages_with(_redacted)
     now = clock or utc_now
-    if location is not None and (project is not None or home is not None):
+    database = _database_url(location)
+    if database is None and location is not None and (project is not None or home is not None):
         raise InvalidInput(
             "location cannot be combined with project or home.", hint="Give `location`, or `project` and `home`."
         )
-    if location is None:
+    if location is None or database is not None:
         projects = open_projects(home, clock=now)
         found = projects.find(project)
         project_file = None if found is None else project_settings_file(projects.home, found)
         chosen = settings_in_force(settings, project_file)
-        spaces: Spaces = HomeSpaces(projects.home, projects, project, chosen, now)
+        spaces: Spaces = HomeSpaces(projects.home, projects, project, chosen, now, database)
     else:
         chosen = settings_in_force(settings)
         spaces = OneSpace(open_space(location, write_wait_s=chosen.write_wait_s, now=now))
@@ -85,6 +87,13 @@ def open(
 
         upkeep.after_opening(context)
     return Kept(context)
+
+
+def _database_url(location: str | os.PathLike[str] | None) -> str | None:
+    """The URL of the database that holds the project, if it is in one."""
+    if location is None:
+        return os.environ.get("KEPT_DATABASE_URL") or None
+    return os.fspath(location) if is_database(location) else None
 
 
 def _redacted(text: str) -> str:

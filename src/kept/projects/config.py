@@ -25,7 +25,18 @@ PREFIX = "KEPT_"
 # Variables that other parts of Kept read; every other KEPT_… variable must be a setting.
 RESERVED_VARIABLES = frozenset(
     PREFIX + name
-    for name in ("AGENT", "CONFIG", "DEBUG", "HOME", "HOOK_LIMIT_MS", "PROJECT", "ROLE", "SESSION", "TOKEN")
+    for name in (
+        "AGENT",
+        "CONFIG",
+        "DATABASE_URL",
+        "DEBUG",
+        "HOME",
+        "HOOK_LIMIT_MS",
+        "PROJECT",
+        "ROLE",
+        "SESSION",
+        "TOKEN",
+    )
 )
 MAX_FILE_BYTES = 256 * 1024  # a larger file is not a settings file
 RIGHT_FILE = "Check that this is the right file."

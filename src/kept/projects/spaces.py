@@ -12,14 +12,14 @@ from os import PathLike
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from kept.errors import KeptError, NotAllowed
+from kept.errors import KeptError, NotAllowed, NotFound
 from kept.model import GLOBAL
 from kept.ports import Restored, Storage
 from kept.projects import Projects
 from kept.projects.home import Home
-from kept.projects.registry import text_path
+from kept.projects.registry import folded, text_path
 from kept.settings import Settings
-from kept.storage import open_existing, open_space, replace_damaged
+from kept.storage import open_database, open_existing, open_space, replace_damaged
 
 
 class Spaces(Protocol):
@@ -126,8 +126,11 @@ class HomeSpaces(Spaces):
         target: str | PathLike[str] | None,
         settings: Settings,
         now: Callable[[], datetime],
+        database: str | None = None,
     ) -> None:
+        """`database`: the URL of the database that holds the project; its files, and the global space, stay here."""
         self._home = home
+        self._database = database
         self._projects = projects
         self._target = target
         self._settings = settings
@@ -137,6 +140,10 @@ class HomeSpaces(Spaces):
 
     def project(self) -> Storage | None:
         found = self._located.project
+        if self._database is not None:
+            with suppress(NotFound):
+                return self._in_database(must_exist=True)
+            return None
         if found is None:
             return None
         # This is asked several times a call; once the storage is open, its folder need not be checked again.
@@ -144,11 +151,13 @@ class HomeSpaces(Spaces):
 
     def ensure_project(self) -> Storage:
         found = self._located.project
-        if found is None or found.space not in self._open:
+        if found is None or (self._team_space() if self._database else found.space) not in self._open:
             found = self._projects.ensure(self._target)
             self._located = self._projects.locate(self._target)
+            if self._database is not None:
+                return self._in_database()
             return self._opened(found.space, self._home.prepare(found.folder).database)
-        return self._open[found.space]
+        return self._open[self._team_space() if self._database else found.space]
 
     def shared(self) -> Storage | None:
         return self._open.get(GLOBAL) or self._existing(GLOBAL)
@@ -157,6 +166,8 @@ class HomeSpaces(Spaces):
         return self._opened(GLOBAL, self._home.prepare().database)
 
     def replace_damaged(self, source: Path, *, shared: bool) -> Restored:
+        if self._database is not None and not shared:
+            raise NotAllowed("This project is in a database.", hint="Its operator restores it from a backup.")
         project = None if shared else self._projects.ensure(self._target)
         return replace_damaged(
             self._home.files(None if project is None else project.folder).database,
@@ -167,14 +178,17 @@ class HomeSpaces(Spaces):
         )
 
     def files(self) -> list[tuple[str, Path]]:
-        project = self._located.project
+        project = None if self._database else self._located.project
         found = [] if project is None else [(project.space, self._home.files(project.folder).database)]
         return [(space, path) for space, path in (*found, (GLOBAL, self._home.files().database)) if path.exists()]
 
     def everywhere(self) -> list[SpaceOfHome]:
         folders = [(project.space, project.folder) for project in self._projects.list_projects()]
         databases = [(space, self._home.files(folder).database) for space, folder in (*folders, (GLOBAL, None))]
-        return [SpaceOfHome(space, partial(self._opened, space, file)) for space, file in databases if file.exists()]
+        found = [SpaceOfHome(space, partial(self._opened, space, file)) for space, file in databases if file.exists()]
+        if self._database is not None and (own := self.project()) is not None:
+            found.insert(0, SpaceOfHome(own.space, lambda: own))
+        return found
 
     def folder(self) -> Path | None:
         place, project = self._located.place, self._located.project
@@ -219,6 +233,24 @@ class HomeSpaces(Spaces):
     def close(self) -> None:
         for storage in self._open.values():
             storage.close()
+
+    def _team_space(self) -> str:
+        """The space of the project in the database. Its name is all that the homes of a team have in common."""
+        located = self._located
+        name = (
+            located.project.name if located.project else located.name or (located.place.name if located.place else "")
+        )
+        return f"project/{folded(name)}"
+
+    def _in_database(self, *, must_exist: bool = False) -> Storage:
+        assert self._database is not None
+        space = self._team_space()
+        if space not in self._open:
+            wait_s = self._settings.write_wait_s
+            self._open[space] = open_database(
+                self._database, space, write_wait_s=wait_s, now=self._now, must_exist=must_exist
+            )
+        return self._open[space]
 
     def _existing(self, space: str, folder: str | None = None) -> Storage | None:
         found = open_existing(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kept.errors import InvalidInput, NotAllowed, NotFound
-from kept.ports import FileStorage, Restored, Scrubbed, Storage
+from kept.ports import FileStorage, Restored, Scrubbed, Scrubbing, Storage
 from kept.storage.shared import WRITE_WAIT_S
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def open_space(
     now: Callable[[], datetime] = utc_now,
     daily_backups: int = 0,
 ) -> Storage:
-    """Open a space at a location: `:memory:`, a file ending in `.json`, or any other file for SQLite.
+    """Open a space at a location: `:memory:`, a postgresql:// URL, a file ending in `.json`, or a file for SQLite.
 
     `space` None: whichever space the file holds, or a new one. `daily_backups`: how many daily backups to keep. The
     first write of a day makes one, if the engine supports it.
@@ -43,8 +43,8 @@ def open_space(
         from kept.storage.inmemory import InMemoryStorage
 
         return InMemoryStorage(space or PORTABLE_SPACE, write_wait_s=write_wait_s)
-    if place.startswith(("postgresql://", "postgres://")):
-        raise InvalidInput("PostgreSQL is not supported yet.", hint="Give a path such as memory.db.")
+    if is_database(place):
+        return open_database(place, space or PORTABLE_SPACE, write_wait_s=write_wait_s, now=now)
     if not place or "\0" in place:
         raise InvalidInput(f"{place!r} is not a file name.", hint="Give a path such as memory.db.")
     path = Path(place)
@@ -55,6 +55,24 @@ def open_space(
     from kept.storage.sqlite import SqliteStorage
 
     return SqliteStorage(path, space, write_wait_s=write_wait_s, now=now, daily_backups=daily_backups)
+
+
+def is_database(location: str | PathLike[str]) -> bool:
+    """Whether the location is the URL of a database server, and not a file."""
+    return fspath(location).startswith(("postgresql://", "postgres://"))
+
+
+def open_database(
+    url: str, space: str, *, write_wait_s: float, now: Callable[[], datetime] = utc_now, must_exist: bool = False
+) -> Storage:
+    """Open a space in a PostgreSQL database. `must_exist`: raise NotFound instead of creating it."""
+    try:
+        from kept.storage.postgres import PostgresStorage
+    except ImportError as error:
+        raise InvalidInput(
+            "PostgreSQL needs a driver that is not installed.", hint="Run `pip install 'kept[postgres]'`."
+        ) from error
+    return PostgresStorage(url, space, write_wait_s=write_wait_s, now=now, must_exist=must_exist)
 
 
 def open_existing(
@@ -87,8 +105,8 @@ def as_file(storage: Storage) -> FileStorage:
 
 
 def scrub(storage: Storage) -> Scrubbed:
-    """Finish an erasure, if the storage has files that may still hold the erased text."""
-    return storage.scrub() if isinstance(storage, FileStorage) else Scrubbed()
+    """Finish an erasure, if the storage may still hold the erased text somewhere."""
+    return storage.scrub() if isinstance(storage, Scrubbing) else Scrubbed()
 
 
 def space_of(backup: Path) -> str:

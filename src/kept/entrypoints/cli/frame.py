@@ -133,6 +133,12 @@ def _global_options() -> tuple[click.Parameter, ...]:
             callback=note,
             help="The project; by default that of the current directory.",
         ),
+        option(
+            "--database",
+            metavar="URL",
+            callback=note,
+            help="The PostgreSQL database that holds the project, instead of $KEPT_DATABASE_URL.",
+        ),
         option("--as", "role", type=click.Choice(ROLES), callback=note, help="The role to act in; by default project."),
         # `wants_json` reads it before anything is parsed, so that errors of parsing are answered in JSON as well.
         option("--json", "as_json", is_flag=True, help="Answer with one JSON document, also for errors."),

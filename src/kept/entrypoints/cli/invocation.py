@@ -47,6 +47,7 @@ class Invocation(Struct, frozen=True, kw_only=True):
 
     home: str | None = None
     project: str | None = None
+    database: str | None = None
     role: Role = "project"
     as_json: bool = False
     clock: Clock = opening.utc_now
@@ -63,6 +64,7 @@ class Invocation(Struct, frozen=True, kw_only=True):
         if not auto_upkeep:
             settings = {"auto_upkeep": False} if self.settings is None else replace(self.settings, auto_upkeep=False)
         return opening.open(
+            self.database,
             project=self.project,
             home=self.home,
             actor=self.actor,

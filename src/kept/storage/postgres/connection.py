@@ -1,0 +1,341 @@
+"""Connections to PostgreSQL: pooled, each transaction bound to one space, with errors turned into ours.
+
+What a transaction needs is said in one round trip when it begins: isolation, the space that row-level security lets it
+see, the schema, time limits. All of it is SET LOCAL, so it ends with the transaction, also behind a pooler such as
+pgbouncer. Rule: a connection goes back into the pool with nothing left on it, or not at all; and the first thing that
+every statement says is its space, `%(space)s`.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from typing import Any
+
+import psycopg
+from psycopg import errors
+from psycopg.adapt import AdaptersMap, Buffer
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
+from psycopg.types.numeric import Int8BinaryLoader, Int8Dumper
+from psycopg.types.string import StrDumper
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
+
+from kept.errors import Busy, Corrupt, InvalidInput, KeptError, NotAllowed, StorageError
+from kept.ports import Deadline, TooLate
+from kept.storage.shared import block
+
+SCHEMA = "kept"
+READ_LIMIT_MS = 30_000  # for one statement of a reader; recall has a deadline of its own
+WRITE_LIMIT_MS = 60_000  # for one statement of a writer, waiting for a standby included
+CONNECT_WAIT_S = 10  # for one attempt to connect
+IDLE_S = 300  # after which a connection that nobody needs is closed
+MOST_CONNECTIONS = 16
+RECONNECT_S = 10.0  # how long a server may be gone before a caller is told
+RETRY_S = 0.5
+FEWEST_S = 1.0
+
+NUL, ESCAPE = "\0", "\ue000"  # PostgreSQL's text cannot hold the first, so the second, of private use, stands in for it
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+class _TextDumper(StrDumper):
+    """Text that PostgreSQL can hold: see `plain`."""
+
+    def dump(self, obj: str) -> Buffer | None:
+        if NUL in obj or ESCAPE in obj:
+            obj = obj.replace(ESCAPE, ESCAPE + "1").replace(NUL, ESCAPE + "0")
+        return super().dump(obj)
+
+
+def plain(text: Any) -> Any:
+    """The text that `_TextDumper` was given."""
+    if text is None or ESCAPE not in text:
+        return text
+    return str(text).replace(ESCAPE + "0", NUL).replace(ESCAPE + "1", ESCAPE)
+
+
+@lru_cache(maxsize=1)
+def _adapters() -> AdaptersMap:
+    adapters = AdaptersMap(psycopg.adapters)
+    adapters.register_dumper(str, _TextDumper)
+    adapters.register_dumper(int, Int8Dumper)  # one type for all numbers: a statement is prepared once, not once a size
+    adapters.register_loader("timestamptz", Int8BinaryLoader)  # as the number it is sent as: rows.moment
+    return adapters
+
+
+class Database:
+    """The pool of one database and one role. Opened by the first use, and again in a child after a fork."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.place = place_of(url)
+        self.is_closed = False
+        self._pool: ConnectionPool[Connection] | None = None
+        self._pid = 0
+        self._opening = threading.Lock()
+
+    @contextmanager
+    def transaction(
+        self, number: int, *, reads: bool, limits: Mapping[str, str], also: str = "", wait_s: float
+    ) -> Iterator[tuple[Connection, Any]]:
+        """A connection inside a transaction of a space, and the row of `also`; the caller commits.
+
+        A connection whose server is gone is replaced, for a while, as long as nothing has happened on it.
+        """
+        with translated(self.place):
+            connection, row = self._begun(number, reads=reads, limits=limits, also=also, wait_s=wait_s)
+            try:
+                yield connection, row
+            except BaseException:
+                _leave(connection)
+                raise
+            finally:
+                self._opened().putconn(connection)
+
+    def _begun(self, number: int, *, wait_s: float, **how: Any) -> tuple[Connection, Any]:
+        end = time.monotonic() + min(max(wait_s, FEWEST_S), RECONNECT_S)
+        while True:
+            connection = self._take(wait_s, end)
+            try:
+                return connection, begin(connection, number, **how)
+            except BaseException as error:
+                _leave(connection)
+                if is_lost(error):
+                    connection.close()
+                self._opened().putconn(connection)
+                if not is_lost(error) or time.monotonic() > end:
+                    raise
+
+    def _take(self, wait_s: float, end: float) -> Connection:
+        """A connection from the pool. While all are in use, wait; while the server does not answer, until `end`."""
+        give_up = time.monotonic() + wait_s
+        while True:
+            try:
+                return self._opened().getconn(timeout=RETRY_S)
+            except PoolClosed as error:
+                raise closed(self.place) from error
+            except PoolTimeout as error:
+                is_full = self._opened().get_stats().get("pool_size", 0) >= MOST_CONNECTIONS
+                if time.monotonic() < (give_up if is_full else end):
+                    continue
+                if is_full:
+                    why = f"All {MOST_CONNECTIONS} connections to {self.place} were in use for {wait_s:g} s."
+                    raise Busy(why, hint="Try again.") from error
+                with self.alone():
+                    pass
+                raise Busy(f"{self.place} gave no connection in time.", hint="Try again.") from error
+
+    @contextmanager
+    def alone(self) -> Iterator[Connection]:
+        """A connection of its own, outside of any transaction. Raises StorageError that says why there is none."""
+        try:
+            connection = psycopg.connect(self.url, **_HOW)
+        except psycopg.OperationalError as error:
+            why = next(iter(str(error).splitlines()), "").rpartition("failed: ")[2][:200]
+            hint = "Check the server and the URL."
+            raise StorageError(f"{self.place} cannot be reached: {why}", hint=hint) from error
+        with translated(self.place), connection:
+            yield connection
+
+    def close(self) -> None:
+        self.is_closed = True
+        if self._pool is not None and self._pid == os.getpid():
+            self._pool.close()
+
+    def _opened(self) -> "ConnectionPool[Connection]":
+        if self.is_closed:
+            raise closed(self.place)
+        if self._pool is not None and self._pid == os.getpid():
+            return self._pool
+        if self._pid not in (0, os.getpid()):  # in a child: its parent's connections and locks are not for us
+            self._pool, self._opening = None, threading.Lock()
+        with self._opening:
+            self._pool = self._pool or self._new_pool()
+            self._pid = os.getpid()
+            return self._pool
+
+    def _new_pool(self) -> "ConnectionPool[Connection]":
+        logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())  # what fails is raised, not printed
+        return ConnectionPool(
+            self.url,
+            kwargs=_HOW,
+            min_size=0,
+            max_size=MOST_CONNECTIONS,
+            max_idle=IDLE_S,
+            reconnect_timeout=RETRY_S,
+            num_workers=1,
+            reset=_reset,
+            open=True,
+            name="kept",
+        )
+
+
+class _Context:
+    """How values are adapted."""
+
+    connection = None
+
+    @property
+    def adapters(self) -> AdaptersMap:
+        return _adapters()
+
+
+_HOW: dict[str, Any] = {"autocommit": True, "context": _Context(), "connect_timeout": CONNECT_WAIT_S}
+
+
+class SpaceView:
+    """One transaction in one space: what every reader reads with."""
+
+    def __init__(self, space: str, number: int, connection: Connection) -> None:
+        self.space = space
+        self.number = number
+        self.bare = connection
+
+    def fetch(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
+        """All rows of a query; its `%(space)s` is this space."""
+        return self.bare.execute(sql, {"space": self.number, **values}, binary=True).fetchall()
+
+    def run(self, sql: str, **values: Any) -> int:
+        """Run a statement that changes rows, and return how many."""
+        return self.bare.execute(sql, {"space": self.number, **values}).rowcount
+
+    @block
+    def until(self, deadline: Deadline | None) -> Iterator[None]:
+        """Raise TooLate inside the block, soon after the deadline is over. The transaction goes on."""
+        if deadline is None:
+            yield
+            return
+        left_s = deadline.left_s
+        if left_s <= 0:
+            raise TooLate
+        if left_s >= READ_LIMIT_MS / 1_000:
+            yield
+            return
+        self._settle()
+        self.bare.execute(f"savepoint search; set local statement_timeout = {max(1, round(left_s * 1_000)):d}")
+        try:
+            yield
+        except errors.QueryCanceled as error:
+            raise TooLate from error
+        finally:
+            with suppress(psycopg.Error):  # which also takes the time limit back; a search writes nothing
+                self.bare.execute("rollback to savepoint search")
+
+    def _settle(self) -> None:
+        """Nothing that is pending may be lost with the savepoint. A reader has nothing pending."""
+
+
+def begin(connection: Connection, number: int, *, reads: bool, limits: Mapping[str, str], also: str = "") -> Any:
+    """Begin a transaction in a space; `also` is run at once with it, and its last row is returned."""
+    level = "repeatable read read only" if reads else "read committed read write"
+    settings = {"search_path": SCHEMA, "kept.space": f"'{number:d}'", **limits}
+    assignments = "; ".join(f"set local {name} = {value}" for name, value in settings.items())
+    cursor = connection.execute(f"begin isolation level {level}; {assignments}; {also or 'select 1'}")
+    while cursor.nextset():
+        pass
+    return cursor.fetchone()
+
+
+def insert(
+    view: SpaceView,
+    table: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    *,
+    rest: str = "",
+    at_once: int = 512,
+) -> None:
+    """Insert rows, given without their space, in few statements of few sizes, so that each is prepared once."""
+    start, number = 0, view.number
+    marks = f"({', '.join(['%s'] * (len(columns) + 1))})"
+    while start < len(rows):
+        size = at_once
+        while size > len(rows) - start:
+            size //= 8 if size > 8 else size
+        some = rows[start : start + size]
+        values = [value for row in some for value in (number, *row)]
+        sql = f"insert into {table} (space, {', '.join(columns)}) values {', '.join([marks] * size)} {rest}"
+        view.bare.execute(sql, values)
+        start += size
+
+
+def array_of(ids: Sequence[int]) -> str:
+    """Numbers as a parameter for `::bigint[]`."""
+    return f"{{{','.join(map(str, ids))}}}"
+
+
+def place_of(url: str) -> str:
+    """Where the database is, without user and password, for people to read. Raises InvalidInput."""
+    try:
+        parts = conninfo_to_dict(url)
+    except psycopg.ProgrammingError as error:
+        raise InvalidInput(
+            "This is not the URL of a PostgreSQL database.", hint="Give one such as postgresql://user@host/database."
+        ) from error
+    host = parts.get("host") or parts.get("hostaddr") or "localhost"
+    return f"postgresql://{host}/{parts.get('dbname') or ''}"
+
+
+def closed(place: str) -> StorageError:
+    return StorageError(f"The storage of {place} is closed.", hint="Open it again with kept.open().")
+
+
+def is_lost(error: BaseException | None) -> bool:
+    """Whether the error is one of the connection or of the server, and not of what was asked."""
+    kinds = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, errors.ReadOnlySqlTransaction)
+    is_plain = isinstance(error, psycopg.OperationalError) and error.sqlstate is None
+    return is_plain or isinstance(error, (*kinds, errors.ConnectionException))
+
+
+@contextmanager
+def translated(place: str) -> Iterator[None]:
+    """Turn psycopg's errors into ours."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise translation(error, place) from error
+
+
+def translation(error: psycopg.Error, place: str) -> KeptError:
+    """What an error of the driver or the server means to the caller."""
+    if isinstance(error, errors.LockNotAvailable | errors.DeadlockDetected | errors.TooManyConnections):
+        return Busy(f"{place} is busy: another writer holds this space.", hint="Try again.")
+    if isinstance(error, errors.QueryCanceled):
+        return Busy(f"{place} did not answer in time.", hint="Try again. `kept database status` shows how it is.")
+    if isinstance(error, errors.UndefinedTable | errors.InvalidSchemaName):
+        return StorageError(f"{place} has no tables of Kept yet.", hint="Run `kept database init URL` as its owner.")
+    if isinstance(error, errors.InsufficientPrivilege):
+        return NotAllowed(
+            f"The role of this connection may not do that in {place}.",
+            hint="Its owner can run `kept database grant ROLE --project NAME`.",
+        )
+    if isinstance(error, errors.ReadOnlySqlTransaction):
+        return StorageError(
+            f"{place} is a standby, which cannot be written.",
+            hint="Name all hosts in the URL and add target_session_attrs=read-write.",
+        )
+    if isinstance(error, errors.DiskFull | errors.OutOfMemory | errors.ConfigurationLimitExceeded):
+        return StorageError(f"{place} has no room left. Nothing was changed.", hint="Free some space on the server.")
+    if isinstance(error, errors.DataCorrupted | errors.IndexCorrupted):
+        return Corrupt(f"PostgreSQL reports damaged data in {place}.", hint="Restore a backup, or promote a standby.")
+    if is_lost(error):
+        return StorageError(f"The connection to {place} was lost. Nothing was changed.", hint="Try again.")
+    # The text of other errors may quote a value, so only its class is named.
+    return StorageError(f"PostgreSQL refused a statement in {place} ({type(error).__name__}).")
+
+
+def _leave(connection: Connection) -> None:
+    """End whatever transaction an error has left."""
+    with suppress(psycopg.Error):
+        if connection.info.transaction_status != TransactionStatus.IDLE:
+            connection.execute("rollback")
+
+
+def _reset(connection: Connection) -> None:
+    """Before a connection is lent again: no transaction is open. Settings were local to transactions."""
+    if connection.info.transaction_status != TransactionStatus.IDLE:
+        connection.rollback()

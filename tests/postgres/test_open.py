@@ -1,0 +1,65 @@
+"""D2: a project in PostgreSQL behaves as one in a file; a person's global memory stays in their home."""
+
+from pathlib import Path
+
+import pytest
+
+import kept
+from kept.errors import InvalidInput, NotAllowed, StorageError
+from tests.builders import FakeClock
+from tests.cli.shell import Shell
+from tests.postgres.server import as_owner, emptied, shared_database
+
+
+@pytest.fixture
+def url() -> str:
+    return emptied(shared_database())
+
+
+def test_two_homes_share_a_project_and_not_their_global_memory(url: str, tmp_path: Path) -> None:
+    with kept.open(url, project="web-app", home=tmp_path / "ann", confirm=lambda _: True) as ann:
+        ann.remember("The web app is deployed with Terraform", kind="decision")
+        ann.remember("Ann prefers tabs", kind="preference", tier="global")
+        assert [hit.ref for hit in ann.recall("terraform deployed")] == ["1"]
+    with kept.open(url, project="Web-App", home=tmp_path / "bob") as bob:
+        hits = bob.recall("terraform deployed").hits
+        assert [hit.memory.content for hit in hits] == ["The web app is deployed with Terraform"]
+        assert not bob.recall("ann prefers tabs")
+        bob.forget(hits[0].ref)
+        bob.undo()
+        assert bob.list()[0].content == "The web app is deployed with Terraform"
+
+
+def test_reading_creates_no_space(url: str, tmp_path: Path) -> None:
+    with kept.open(url, project="nothing", home=tmp_path) as memory:
+        assert not memory.recall("anything")
+    assert not (tmp_path / "projects").exists()
+
+
+def test_the_variable_and_the_option_name_the_database(url: str, tmp_path: Path) -> None:
+    shell = Shell(tmp_path, FakeClock())
+    done = shell.run("--project", "web-app", "remember", "Deploys run on Fridays", KEPT_DATABASE_URL=url)
+    assert done.returncode == 0, done.stderr
+    assert "Deploys run on Fridays" in shell("--project", "web-app", "--database", url, "recall", "deploys")
+    assert "Deploys" not in shell("--project", "web-app", "list")
+
+
+def test_a_role_that_bypasses_the_wall_is_refused(url: str, tmp_path: Path) -> None:
+    with (
+        pytest.raises(NotAllowed, match="row-level security"),
+        kept.open(as_owner(url), project="web-app", home=tmp_path) as memory,
+    ):
+        memory.remember("something")
+
+
+def test_a_database_that_cannot_be_reached_is_named_without_its_password(tmp_path: Path) -> None:
+    url = f"postgresql://ann:hunter2hunter2@/kept?host={tmp_path}"
+    with pytest.raises(StorageError) as caught, kept.open(url, project="web-app", home=tmp_path) as memory:
+        memory.remember("something")
+    assert str(tmp_path) in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_url_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput), kept.open("postgresql://[", project="web-app", home=tmp_path) as memory:
+        memory.list()
