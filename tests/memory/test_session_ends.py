@@ -300,7 +300,7 @@ def test_a_failing_session_does_not_keep_another_from_starting(
     talk(memory, "s1", DECISION)
     clock.advance(minutes=31)
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise ValueError("a bug in a rule")
 
     monkeypatch.setattr("kept.memory.findings.extract", fail)

@@ -224,3 +224,70 @@ def _pairs(text: str) -> list[Pair]:
 
 
 REVERSALS: dict[str, list[Pair]] = {shape: _pairs(text) for shape, text in _REVERSALS.items()}
+
+
+# As people write them into a conversation, between other things. Written before the rules for whole conversations, and
+# not used to tune them.
+_SPOKEN = """
+The API runs on Fly.io and the workers on Hetzner. Can you check the health endpoint?
+We left Fly.io last week, the API is on Render now. Please update the deploy script.
+
+Staging is at staging.acme.dev, the login is in 1Password.
+heads up: staging moved, it's at stage.acme.io now
+
+Deploys happen on Tuesdays. Add that to the release notes template.
+we deploy on Thursdays now, can you change the template?
+
+Our CI uses Node 20.
+We're on Node 22 now.
+
+I'm working on the checkout, Lena takes care of the invoices.
+Lena switched teams. Invoices are Omar's job now.
+
+All prices in the database are in cents.
+Prices in the database aren't cents anymore, they are decimals since the migration.
+
+The mobile client talks to /api/v1.
+Let's have the mobile client talk to /api/v2 instead.
+
+Our customers are all in the EU, so keep the data in Frankfurt.
+Legal says we can use any region, the data doesn't have to stay in Frankfurt anymore.
+
+Background jobs go through Celery.
+We got rid of Celery, background jobs go through Dramatiq.
+
+For now the search is plain SQL, that's fine.
+The search uses Meilisearch, we don't do plain SQL anymore.
+
+The feature branch is called feat/pricing.
+I renamed the feature branch to feat/plans.
+
+Please keep the answers short and don't explain the diff.
+I changed my mind: do explain the diff, short answers are still fine.
+
+Migrations are applied by hand on production.
+From today on migrations are applied by the pipeline, nobody does that by hand any more.
+
+The timeout for the payment provider is 5 seconds.
+Five seconds was too short, the timeout for the payment provider is 20 seconds now.
+
+Mails go out via SendGrid.
+btw mails don't go out via SendGrid any longer, it's Postmark
+
+We ship the desktop app as an AppImage.
+Scratch the AppImage, we ship the desktop app as a Flatpak.
+
+The frontend is written in Vue 2.
+The frontend is Vue 3 since the rewrite.
+
+Only Karim is allowed to merge into main.
+Everybody on the team may merge into main now, not only Karim.
+
+Test data comes from fixtures/users.json.
+Test data no longer comes from fixtures/users.json, use the factories in tests/factories.py.
+
+Use British spelling in the UI texts.
+Actually the UI texts should be in American spelling.
+"""
+
+SPOKEN: list[Pair] = _pairs(_SPOKEN)

@@ -64,17 +64,21 @@ def take(
     rules = replace(context.rules(), echoes=write.echoes(context))
     found = [*_found_in(said, session)]
     quotes = heard() if found or is_whole else Quotes()
-    drafts = [_as_draft(each, message, session, quotes) for each, message in found]
+    drafts = [_as_draft(each, message, session, quotes) for each, message in found if not each.is_minor]
+    minor = [_as_draft(each, message, session, quotes) for each, message in found if each.is_minor]
     ready = [pipeline.prepare(draft, rules) for draft in drafts]
+    passing = [one for draft in minor if isinstance(one := pipeline.prepare(draft, rules), pipeline.Ready)]
     trusted = [draft for draft in drafts if draft.trust not in LOW_TRUST]
     text = summarized(said, summarizer, quotes, trusted) if is_whole else ("", "agent")
     summary = _summary_draft(context, session, said, *text)
     to_summarize = None if summary is None else pipeline.prepare(summary, rules)
     with storage.writing(stamp) as tx:
         own = {_identity(memory): memory for memory in _taken_before(tx, name)}
-        withdrawn = _reconcile(tx, own, {_key_of(draft) for draft in drafts}) if is_whole else 0
+        withdrawn = _reconcile(tx, own, {_key_of(draft) for draft in (*drafts, *minor)}) if is_whole else 0
+        place = write.place(storage, tx.stamp.at)
+        ready += pipeline.changes(tx, passing, place) if passing else []
         new = [one for one in ready if isinstance(one, Receipt) or not _is_known(tx, one, name, own)]
-        receipts = pipeline.store(tx, new, write.place(storage, tx.stamp.at))
+        receipts = pipeline.store(tx, new, place)
         grown = sum(map(grown_by, receipts)) - withdrawn
         put = None
         if is_whole:
@@ -126,7 +130,7 @@ def promote(context: Context, storage: Storage, name: str, stamp: Stamp) -> int:
 def _found_in(messages: Sequence[Message], session: Session) -> Iterable[tuple[Extracted, Message]]:
     """What extraction finds, each with its message. The messages that a fork shares have been read for its parent."""
     by_id = {message.id: message for message in messages}
-    for found in extract(messages, session.cwd):
+    for found in extract(messages, session.cwd, with_minor=True):
         if (message := by_id[found.message_id]).n > session.shared:
             yield found, message
 

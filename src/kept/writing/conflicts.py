@@ -17,15 +17,16 @@ from kept.tables import HISTORY_KINDS, SETTLED_KINDS
 from kept.text import compiled
 from kept.writing.claims import claims_of, contradiction
 from kept.writing.clauses import Clause, clauses_of
-from kept.writing.values import other_value
+from kept.writing.values import LINKS, changed_value, other_value, other_version
 
 RARE_SHARE = 0.05  # a word in more than one of twenty memories says little about what they are about
 ALWAYS_RARE_ROWS = 5  # ... except in a small space, where every word is common
 
+CORRECTION = "correction"  # the tag of a statement that corrects something
 # The newer statement says itself that it changes something.
 _SAYS_SO = r"""(?xi) \b (?: now | no\ longer | any\ ?more | from\ now\ on | these\ days | after\ all | instead
-    | actually | correction | second\ thought | going\ forward | new\ rule | changed | as\ of | since ) \b
-    | ^(?:no|sorry),"""
+    | any\ longer | actually | correction | second\ thought | going\ forward | new\ rule | changed | as\ of | since
+    | moved | switched | migrated | renamed | replaced | got\ rid\ of | scratch ) \b | ^(?:no|sorry),"""
 
 
 Keys = frozenset[str]
@@ -52,9 +53,10 @@ def _names_it(old: Clause, new: Clause) -> Keys:
 
 def _ends_it(old: Clause, new: Clause) -> Keys:
     """ "Removed Redux from the web client": the older one is about what has ended."""
-    if not new.ends or old.denies or old.ends or not new.keys <= old.keys:
+    keys, others = new.keys - LINKS, old.keys - LINKS
+    if not new.ends or old.denies or old.ends or not keys <= others:
         return NOTHING
-    return new.keys if len(new.keys) > 1 and 2 * len(new.keys) >= len(old.keys) else NOTHING
+    return keys if len(keys) > 1 and 2 * len(keys) >= len(others) else NOTHING
 
 
 def _denies_it(old: Clause, new: Clause) -> Keys:
@@ -79,9 +81,19 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def compare(older: str, newer: str, rare: Callable[[Collection[str]], set[str]]) -> Disagreement | None:
-    """How the newer text disagrees with the older one. `rare` picks the words that tell what a text is about."""
-    says_so = compiled(_SAYS_SO).search(newer) is not None
+def tells_of_change(content: str) -> bool:
+    """Whether a statement says itself that it changes something: "now", "no longer", "moved to"."""
+    return compiled(_SAYS_SO).search(content) is not None
+
+
+def compare(
+    older: str, newer: str, rare: Callable[[Collection[str]], set[str]], *, says_so: bool = False
+) -> Disagreement | None:
+    """How the newer text disagrees with the older one. `rare` picks the words that tell what a text is about.
+
+    `says_so`: it is known to change something, whatever its words are.
+    """
+    says_so = says_so or tells_of_change(newer)
     pairs = [(old, new) for old in clauses_of(older) for new in clauses_of(newer)]
     enough = 1 if len(pairs) == 1 else 2  # a clause of several needs more than one word to be about the same thing
     for rule in RULES:
@@ -97,6 +109,10 @@ def compare(older: str, newer: str, rare: Callable[[Collection[str]], set[str]])
     for old, new in pairs:
         if len(old.keys & new.keys) >= enough and (name := other_value(old, new)) and rare(old.keys & new.keys):
             return Disagreement(name, _type(says_so))
+    if says_so:
+        for old, new in pairs:
+            if (changed_value(old, new) and rare(old.keys & new.keys)) or rare(other_version(old, new)):
+                return Disagreement("says that it changed", "superseded")
     return None if opposite is None else Disagreement("may deny it", opposite)
 
 
@@ -128,7 +144,7 @@ def find_rivals(reader: Reader, memory: Memory, alike: Sequence[Memory]) -> list
     rivals = []
     for other in others:
         older, newer = sorted((other, memory), key=lambda one: one.created_at)
-        if found := compare(older.content, newer.content, rarity.rare):
+        if found := compare(older.content, newer.content, rarity.rare, says_so=CORRECTION in newer.tags):
             rivals.append(Rival(other, found.type, found.rule))
     return rivals
 

@@ -8,6 +8,7 @@ Rule: exactly one run of words may differ. Two differences are two statements.
 """
 
 from collections.abc import Callable, Collection, Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -206,3 +207,64 @@ def other_value(old: Clause, new: Clause) -> str | None:
         if (rule.openers is None or found.opener in rule.openers) and all(fits(found) for fits in rule.conditions):
             return rule.name
     return None
+
+
+# ---- what has changed, by its own words ----
+
+# Verbs that only link a thing with its value: "runs on", "is called", "moved to".
+LINKS = frozenset(
+    "run live sit host store call name written write happen move renam switch migrat go come appli locat base stay "
+    "keep".split()
+)
+_LINKED = frozenset("be use in on at to with by via through as into from under".split())
+
+
+def changed_value(old: Clause, new: Clause) -> bool:
+    """Whether a new clause that says that something changed gives another value to what the old one is about.
+
+    The words may stand in another order and after another verb that only links them: "The branch is called feat/a", "I
+    renamed the branch to feat/b". All but one run of words must be the same.
+    """
+    if old.denies or new.denies or old.ends or new.ends:
+        return False
+    left, right = _linked_run(old, new.keys), _linked_run(new, old.keys)
+    shared = (old.keys & new.keys) - LINKS
+    if left is None or right is None or not shared or len(shared) < len((old.keys | new.keys) - shared - LINKS) - 1:
+        return False
+    words = (*left, *right)
+    is_number = [any(word.is_number for word in run) for run in (left, right)]
+    is_name = [any(word.is_name for word in run) for run in (left, right)]
+    is_path = [any("/" in word.written for word in run) for run in (left, right)]
+    alike = is_number[0] == is_number[1] and is_name[0] == is_name[1] and is_path[0] == is_path[1]
+    return alike and _CIRCUMSTANCES.isdisjoint(word.key for word in words)
+
+
+def other_version(old: Clause, new: Clause) -> frozenset[str]:
+    """The name for which the two have different numbers: "Our CI uses Node 20", "We're on Node 22 now"."""
+    versions, others = _versions(old), _versions(new)
+    return frozenset(name for name in versions.keys() & others.keys() if versions[name] != others[name])
+
+
+def _versions(clause: Clause) -> dict[str, str]:
+    """The numbers that stand right after a name that is written with a capital, and that end the clause's phrase."""
+    found = {}
+    for phrase in clause.phrases:
+        for name, number in pairwise(phrase.words):
+            if number.is_number and name.is_name and name.written.isalpha() and name.key not in _LABELS:
+                found[name.key] = number.key
+    return found
+
+
+def _linked_run(clause: Clause, others: Collection[str]) -> tuple[Word, ...] | None:
+    """The only run of words that are not among the others, if it stands where a value can."""
+    found = None
+    for phrase in clause.phrases:
+        words = [word for word in phrase.words if word.key not in LINKS]
+        unknown = [at for at, word in enumerate(words) if word.key not in others]
+        if not unknown:
+            continue
+        is_one_run = unknown[-1] - unknown[0] == len(unknown) - 1 < MAX_VALUE_WORDS
+        if found is not None or not is_one_run or phrase.opener not in _LINKED:
+            return None
+        found = tuple(words[unknown[0] : unknown[-1] + 1])
+    return found

@@ -16,6 +16,7 @@ from msgspec import Struct
 from kept import text
 from kept.model import Draft, Message, Origin, Source, Trust, replace
 from kept.tables import IMPORTANCE_BY_KIND, by_kind
+from kept.writing.conflicts import CORRECTION, tells_of_change
 from kept.writing.extraction import evidence
 from kept.writing.extraction.commands import Commands
 from kept.writing.extraction.edits import MAX_FILES, Edits, edits_in
@@ -24,8 +25,16 @@ from kept.writing.extraction.failures import Failure, Failures, command_in, is_t
 from kept.writing.extraction.gist import Gist, Told
 from kept.writing.extraction.passages import INTERRUPTED, Passage, noted_passages, passages
 from kept.writing.extraction.resolutions import fix_of
-from kept.writing.extraction.rules import SentenceRule, lowered, rule_for, rules
-from kept.writing.extraction.statements import continues, dated, finished, own_words, points_back, statement
+from kept.writing.extraction.rules import SentenceRule, lowered, may_change, rule_for, rules
+from kept.writing.extraction.statements import (
+    continues,
+    dated,
+    finished,
+    own_words,
+    points_back,
+    statement,
+    without_request,
+)
 from kept.writing.extraction.summaries import summary_of
 from kept.writing.quotes import DOCUMENT_CHARS
 
@@ -50,7 +59,6 @@ USER_WARNING_IMPORTANCE = 0.8
 USER_INTENT = "user-intent"
 ERROR_RESOLUTION = "error-resolution"
 OPEN = "open"
-CORRECTION = "correction"
 COMMAND = "command"
 FIX = "fix"
 
@@ -61,6 +69,7 @@ class Extracted(Struct, frozen=True):
     draft: Draft
     message_id: str
     signals: tuple[str, ...] = ()
+    is_minor: bool = False  # worth keeping only if it changes what is known: a sentence of the user without any cue
 
 
 class _Found(Struct, frozen=True):
@@ -75,16 +84,19 @@ class _Found(Struct, frozen=True):
     tags: tuple[str, ...] = ()
 
 
-def extract(messages: Sequence[Message], folder: str | None = None) -> list[Extracted]:
+def extract(messages: Sequence[Message], folder: str | None = None, *, with_minor: bool = False) -> list[Extracted]:
     """C31, A13: what these messages say that is worth keeping, each statement once.
 
-    `folder` is where the conversation took place: paths in it are told as seen from there.
+    `folder` is where the conversation took place: paths in it are told as seen from there. `with_minor`: also the
+    user's other sentences, for a caller who knows what they could change.
     """
     edits = Edits(messages, folder)
     found: dict[str, Extracted] = {}
     for each in _Conversation(messages, edits).read():
         content = edits.shorten(each.draft.content) if folder else each.draft.content
-        found.setdefault(text.fingerprint(content), replace(each, draft=replace(each.draft, content=content)))
+        fingerprint = text.fingerprint(content)
+        if (with_minor or not each.is_minor) and (fingerprint not in found or found[fingerprint].is_minor):
+            found[fingerprint] = replace(each, draft=replace(each.draft, content=content))
     return list(found.values())
 
 
@@ -103,6 +115,7 @@ class _Conversation:
         self._spoken: Counter[int] = Counter()  # messages of the agent by turn
         self._found: list[_Found] = []
         self._told = Told()  # what was kept so far
+        self._stated: list[Gist] = []  # what the user said of it
         self._corrections: list[tuple[int, Gist]] = []  # how many passages were found before it, and what it is about
         self._reports: list[tuple[int, str]] = []  # the same, as text: they are looked at only for an open end
         self._request: tuple[Message, str] | None = None  # the user's last one, until it is answered
@@ -150,27 +163,42 @@ class _Conversation:
     def _statements(self, message: Message, passage: Passage) -> Iterator[Extracted]:
         before = ""
         is_told = False  # the sentence went along with the one before
-        for number, sentence in enumerate(passage.sentences):
-            rule = None if is_told else rule_for(sentence)
-            is_told = False
-            content = statement(sentence, before, self._question, by_user=True) if rule else ""
-            before = sentence
-            if rule is None or not content:
+        for number, sentence in enumerate(map(without_request, passage.sentences)):
+            content = "" if is_told else statement(sentence, before, self._question, by_user=True)
+            before, is_told = sentence, False
+            if not content or len(content) > MAX_CHARS:
+                continue
+            rule = rule_for(sentence)
+            if rule is None:
+                if may_change(sentence):
+                    yield self._said_in_passing(message, content, sentence)
                 continue
             following = passage.sentences[number + 1 : number + 2]
             if following and continues(sentence, following[0]):
                 longer = f"{content} {finished(following[0])}"
                 is_told = len(longer) <= MAX_CHARS
                 content = longer if is_told else content
-            if len(content) <= MAX_CHARS:
-                yield self._stated(message, content, rule)
+            self._note(content)
+            yield self._said(message, content, sentence, rule)
 
-    def _stated(self, message: Message, content: str, rule: SentenceRule) -> Extracted:
-        content = dated(content, message.at)
+    def _said_in_passing(self, message: Message, content: str, sentence: str) -> Extracted:
+        """A sentence without a cue. It is minor, unless it changes what the user said before."""
+        is_change = tells_of_change(sentence) and any(map(Gist.of(content).touches, self._stated))
+        if is_change:
+            self._note(content)
+        return replace(self._said(message, content, sentence, rules()["changed"]), is_minor=not is_change)
+
+    def _note(self, content: str) -> None:
         gist = Gist.of(content)
         self._told.add(gist)
+        self._stated.append(gist)
+
+    def _said(self, message: Message, content: str, sentence: str, rule: SentenceRule) -> Extracted:
         if rule.tag == CORRECTION:
-            self._corrections.append((len(self._found), gist))
+            self._corrections.append((len(self._found), Gist.of(content)))
+        content = dated(content, message.at)
+        # "Actually, …": the statement does without such an opening, but it is still a correction.
+        tag = CORRECTION if tells_of_change(sentence) and not tells_of_change(content) else rule.tag
         importance = by_kind(IMPORTANCE_BY_KIND, rule.kind)
         return _extracted(
             message,
@@ -181,7 +209,7 @@ class _Conversation:
             rules=(rule.name,),
             signals=(USER_INTENT,) if rule.kind != "warning" else (),
             files=self._edits.files_named(content),
-            tags=(*((rule.tag,) if rule.tag else ()), *_tags(content)),
+            tags=(*((tag,) if tag else ()), *_tags(content)),
         )
 
     def _plan(self, message: Message, read: Sequence[Passage]) -> Iterator[Extracted]:

@@ -28,9 +28,8 @@ _NOT_PROSE = (
     r"\s*(?:>|\||#{1,6}\s|[-=*_]{3,}\s*$|\$ |@@|[+-]{3} |\{|\}|//|/\*|<|\[[\w:. -]{1,30}\] |Traceback |File \")"
 )
 _LINK = r"!?\[([^\[\]\n]{1,200})\]\([^()\s]{1,500}\)"
-_EMPHASIS = (
-    r"\*\*|__(?=[^\W_])(?=[^_\n]{1,80}__(?!\w))|(?<=[^\W_])__(?!\w)|(?<![\w/.])[*_](?=\w)|(?<=\w)[*_](?![\w/.(])"
-)
+# In pairs: the underscore of `_test.py` belongs to the name.
+_EMPHASIS = r"\*\*|(?<![\w/.])(__|[*_])(?=[^\W_])([^*_\n]{1,80})(?<=[^\W_])\1(?![\w/.(])"
 _END = r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[`]*[^\W_])|(?<=[。！？])"
 _ABBREVIATION = r"(?:\b(?i:e\.g|i\.e|etc|vs|cf|approx|no|resp|incl|z\.B|bzw|ca|p\.ej)|(?<![\w'’])(?:[A-Z]|\d))\.$"
 _NOT_LETTERS = r"[\W\d_](?<! )"
@@ -132,7 +131,8 @@ def _plain(line: str) -> str:
     line = compiled(_LINK).sub(r"\1", compiled(_MARKER).sub("", line, count=1))
     if "*" in line or "_" in line:  # the names in code spans keep their underscores
         parts = compiled(f"({_CODE_SPAN})").split(line)
-        line = "".join(part if number % 2 else compiled(_EMPHASIS).sub("", part) for number, part in enumerate(parts))
+        plain = compiled(_EMPHASIS).sub
+        line = "".join(part if number % 2 else plain(r"\2", part) for number, part in enumerate(parts))
     return " ".join(line.split())
 
 

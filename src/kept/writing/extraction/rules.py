@@ -58,19 +58,22 @@ def _sections(text: str) -> Iterator[tuple[str, str, list[str]]]:
         if line.startswith(("#", "<")) or not line.strip():
             short, is_one, meaning = line.partition(" = ")
             if is_one and short.startswith("<"):
-                shorthands[short] = meaning
+                shorthands[short] = _written_out(meaning, shorthands)
         elif not line.startswith(" "):
             if name:
                 yield name, head, lines
             name, _, head = line.partition(":")
             lines = []
         else:
-            way = line[4:]
-            for short, meaning in shorthands.items():
-                way = way.replace(short, meaning)
-            lines.append(way)
+            lines.append(_written_out(line[4:], shorthands))
     if name:
         yield name, head, lines
+
+
+def _written_out(way: str, shorthands: dict[str, str]) -> str:
+    for short, meaning in shorthands.items():
+        way = way.replace(short, meaning)
+    return way
 
 
 @cache
@@ -89,7 +92,8 @@ def lowered(sentence: str) -> str:
 
 
 USER_RULES = tuple(
-    "remember corrected_fact warning correction reproach decision preference wish request setting".split()
+    "remember corrected_fact warning correction reproach decision preference wish request setting "
+    "changed told stated".split()
 )
 NOTHING_TO_KEEP = ("quotation", "plan")
 
@@ -110,7 +114,16 @@ def rule_for(sentence: str) -> SentenceRule | None:
         return None
     if rule.kind in ("preference", "warning") and known["fleeting"].fits(said):
         return None
+    if rule.name in ("changed", "stated") and known["symptom"].fits(said):
+        return None
     return rule
+
+
+def may_change(sentence: str) -> bool:
+    """Whether a user's sentence without a cue may say that something known is otherwise now: no question, no plan."""
+    said = lowered(sentence).rstrip(".! ")
+    known = rules()
+    return not said.endswith(("?", ":")) and not any(known[name].fits(said) for name in (*NOTHING_TO_KEEP, "guess"))
 
 
 _SURE = ("remember", "corrected_fact", "correction", "reproach", "decision")  # a "probably" in it is only politeness

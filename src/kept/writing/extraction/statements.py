@@ -37,6 +37,7 @@ _PRAISE = (
     r"(?i)(?:good|great|nice|excellent|fair|perfect|thanks|thank you|sorry|right|yes|exactly|done|fixed|all set"
     r"|short answer|you're (?:absolutely )?right|ah)\b[^.!?:—–]{0,40}(?: [—–-]|[!:,—–]) (?=\S+ \S+ \S+)"
 )
+_ASKED = r"(?i)(?<=\w{3}),? (?:so |and )?(?:can|could|would|will) you\b[^?]*\?$"
 _DONE = r"""
     ^i('ve| have)? (also |just )?(?=([a-z]+ed|built|rewrote|split)\b)
     """
@@ -132,6 +133,12 @@ def own_words(sentence: str, *, by_user: bool = False) -> str:
         if match := phrases(wish).match(words.lower()):
             return told + words[match.end() :]
     return words
+
+
+def without_request(sentence: str) -> str:
+    """What a user states before asking for something: "we deploy on Thursdays now, can you change the template?"."""
+    asked = compiled(_ASKED).search(sentence)
+    return sentence[: asked.start()] if asked else sentence
 
 
 def without_praise(sentence: str) -> str:
