@@ -15,7 +15,7 @@ from typing import Any
 
 from agents.memory import SessionSettings
 
-from kept.adapters.shared import in_thread, opened
+from kept.adapters.shared import in_thread, opened, text_of
 from kept.memory import Kept
 from kept.memory.documents import Document, Documents, Get
 from kept.memory.sessions import OpenSession
@@ -114,10 +114,10 @@ def _message(item: Any) -> Message:
             role="tool_call", name=plain.get("name"), **about | {"input": _arguments(plain) | about["input"]}
         )
     if kind.endswith("_output"):
-        return Message(role="tool_result", content=_text(plain.get("output")), **about)
+        return Message(role="tool_result", content=text_of(plain.get("output")), **about)
     role = plain.get("role", kind)
     if kind == "message" and role in _SPEAKERS:
-        return Message(role=_SPEAKERS[role], content=_text(plain["content"]), **about)
+        return Message(role=_SPEAKERS[role], content=text_of(plain["content"]), **about)
     return Message(role="tool_call", name=role, **about)  # instructions, reasoning, a search: nobody's statements
 
 
@@ -133,13 +133,6 @@ def _arguments(item: dict[str, Any]) -> dict[str, Any]:
     except ValueError:
         return {}
     return given if isinstance(given, dict) else {}
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else [content]
-    return "\n".join(part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str))
 
 
 def _item(message: Message) -> Any:

@@ -6,14 +6,16 @@ that has begun is finished, also when its caller is cancelled.
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import quote
 
 from kept.memory import Kept
 from kept.memory.opening import open as open_memory
-from kept.text import count_words
+from kept.text import count_words, fingerprint
+from kept.writing.admit import is_chatter
+from kept.writing.passages import sentences
 
 MIN_WORDS = 3  # of a line that states something
 P = ParamSpec("P")
@@ -68,3 +70,32 @@ def statements(content: str) -> Iterator[str]:
             continue
         if count_words(stated) >= MIN_WORDS:
             yield stated
+
+
+def said(messages: Any, *, infer: bool = True) -> Iterator[tuple[str, dict[str, str]]]:
+    """Each statement in the messages (a text, one, or a list) once, with its role and the name of its speaker.
+
+    With `infer`, by rules: the sentences of the user that are no questions and no small talk. Else each whole message.
+    """
+    given = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
+    given = [given] if isinstance(given, Mapping) else given
+    if not isinstance(given, Sequence) or not all(isinstance(one, Mapping) for one in given):
+        raise ValueError("messages must be a text, a message, or a list of messages with `role` and `content`.")
+    seen = set()
+    for message in given:
+        role, content = message.get("role", "user"), text_of(message.get("content"))
+        about = {"role": role} | ({"actor_id": message["name"]} if message.get("name") else {})
+        stated = [content] if not infer else sentences(content) if role == "user" else []
+        for one in map(str.strip, stated):
+            is_idle = not one or (infer and (one.endswith("?") or is_chatter(one, is_users=True)))
+            if role != "system" and not is_idle and fingerprint(one) not in seen:
+                seen.add(fingerprint(one))
+                yield one, about
+
+
+def text_of(content: Any) -> str:
+    """The text of a message's content: a string, or a list of parts of which some have a text."""
+    if isinstance(content, list):
+        parts = (part.get("text") if isinstance(part, Mapping) else part for part in content)
+        return "\n".join(part for part in parts if isinstance(part, str))
+    return str(content or "")

@@ -14,7 +14,7 @@ from msgspec import Struct
 from kept.errors import InvalidInput
 from kept.memory.context import Context
 from kept.memory.write import place
-from kept.model import Draft, Memory, Scope, replace
+from kept.model import Draft, Event, Memory, Scope, replace
 from kept.ports import Reader, Transaction, Where
 from kept.writing import pipeline
 
@@ -122,6 +122,16 @@ class Documents:
             for hit in hits
             if hit.memory.topic == self._collection and not self._is_gone(hit.memory)
         ]
+
+    def history(self, key: str) -> Sequence[Event]:
+        """The events of a document, oldest first, also of a deleted one."""
+        self._context.readable()
+        storage = self._context.spaces.project()
+        if storage is None:
+            return []
+        with storage.reading() as reader:
+            memory = _by_key(reader, self._key(key))
+            return [] if memory is None else reader.events(subject=memory.uid)
 
     def _document_at(self, reader: Reader, key: str) -> Document | None:
         memory = _by_key(reader, self._key(key))

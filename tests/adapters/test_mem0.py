@@ -1,0 +1,182 @@
+"""mem0's face: the same names and answers, kept apart by user, agent and run, in the words of the user."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kept
+from kept.adapters.mem0 import AsyncMemory, Memory
+from tests.adapters.asynchronous import at_once, cancel_when, slow_down, ticks_during
+from tests.adapters.page import run_page
+from tests.builders import FakeClock
+
+
+@pytest.fixture
+def memory() -> Memory:
+    return Memory(memory=kept.open(":memory:", clock=FakeClock()))
+
+
+def texts(answer: dict[str, Any]) -> list[str]:
+    return [one["memory"] for one in answer["results"]]
+
+
+def test_what_the_user_states_is_kept_and_questions_and_small_talk_are_not(memory: Memory) -> None:
+    said = [
+        {"role": "system", "content": "You are a helpful assistant."},
+        {"role": "user", "content": "Hello! I am a vegetarian and I am allergic to nuts. What can I cook? Thanks!"},
+        {"role": "assistant", "content": "You can cook a lentil curry."},
+    ]
+    added = memory.add(said, user_id="anna")
+    assert texts(added) == ["I am a vegetarian and I am allergic to nuts."]
+    assert added["results"][0]["event"] == "ADD"
+    assert texts(memory.add(said, user_id="anna")) == [], "said before"
+
+
+def test_without_infer_each_message_is_kept_as_it_is(memory: Memory) -> None:
+    memory.add(
+        [{"role": "user", "content": "What is up?"}, {"role": "assistant", "content": "All fine."}],
+        agent_id="bot",
+        infer=False,
+    )
+    found = memory.get_all(filters={"agent_id": "bot"})["results"]
+    assert [(one["memory"], one["role"]) for one in found] == [("All fine.", "assistant"), ("What is up?", "user")]
+
+
+def test_users_agents_and_runs_see_only_their_own(memory: Memory) -> None:
+    memory.add("I like green tea.", user_id="anna")
+    memory.add("I like green tea.", user_id="ben", run_id="r1")
+    assert len(memory.search("green tea", filters={"user_id": "anna"})["results"]) == 1
+    assert len(memory.search("green tea", user_id="ben")["results"]) == 1
+    assert memory.search("green tea", filters={"user_id": "ben", "run_id": "r2"})["results"] == []
+    assert memory.search("green tea", filters={"user_id": "carla"})["results"] == []
+    memory.delete_all(user_id="anna")
+    assert memory.get_all(filters={"user_id": "anna"})["results"] == []
+    assert texts(memory.get_all(filters={"run_id": "r1"})) == ["I like green tea."]
+
+
+def test_nobodys_memory_is_refused(memory: Memory) -> None:
+    for call in (
+        lambda: memory.add("I like tea."),
+        lambda: memory.search("tea"),
+        lambda: memory.get_all(filters={"topic": "x"}),
+        lambda: memory.delete_all(),
+    ):
+        with pytest.raises(ValueError, match="At least one of user_id, agent_id, run_id"):
+            call()
+
+
+def test_get_update_delete_and_history(memory: Memory) -> None:
+    (added,) = memory.add("I live in Lisbon.", user_id="anna", metadata={"topic": "home"})["results"]
+    memory.update(added["id"], text="I live in Porto.", metadata={"since": 2026})
+    got = memory.get(added["id"])
+    assert got is not None
+    assert (got["memory"], got["user_id"], got["metadata"]) == (
+        "I live in Porto.",
+        "anna",
+        {"topic": "home", "since": 2026},
+    )
+    assert memory.delete(added["id"]) == {"message": "Memory deleted successfully!"}
+    assert memory.get(added["id"]) is None
+    with pytest.raises(ValueError, match="not found"):
+        memory.delete(added["id"])
+    told = [(line["event"], line["old_memory"], line["new_memory"]) for line in memory.history(added["id"])]
+    assert told == [
+        ("ADD", None, "I live in Lisbon."),
+        ("UPDATE", "I live in Lisbon.", "I live in Porto."),
+        ("DELETE", "I live in Porto.", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({"n": 1}, {"one"}),
+        ({"n": {"gte": 2}}, {"two"}),
+        ({"topic": {"in": ["a"]}}, {"one"}),
+        ({"topic": {"icontains": "B"}}, {"two"}),
+        ({"topic": "*"}, {"one", "two"}),
+        ({"OR": [{"n": 1}, {"topic": "b"}]}, {"one", "two"}),
+        ({"NOT": [{"n": 1}]}, {"two", "three"}),
+        ({"AND": [{"n": {"lt": 3}}, {"topic": {"ne": "a"}}]}, {"two"}),
+    ],
+)
+def test_filters_on_metadata(memory: Memory, filters: dict[str, Any], expected: set[str]) -> None:
+    for text, about in (("one", {"n": 1, "topic": "a"}), ("two", {"n": 2, "topic": "b"}), ("three", {})):
+        memory.add(text, user_id="anna", metadata=about, infer=False)
+    assert set(texts(memory.get_all(filters={"user_id": "anna", **filters}))) == expected
+
+
+def test_an_unknown_comparison_or_argument_is_an_error(memory: Memory) -> None:
+    memory.add("I like tea.", user_id="anna", metadata={"n": 1})
+    with pytest.raises(ValueError, match="'near' is not a comparison"):
+        memory.get_all(filters={"user_id": "anna", "n": {"near": 1}})
+    with pytest.raises(TypeError, match="'user'"):
+        memory.search("tea", user="anna")
+
+
+def test_an_expired_memory_is_hidden() -> None:
+    clock = FakeClock()
+    memory = Memory(memory=kept.open(":memory:", clock=clock))
+    memory.add("I am in Rome this week.", user_id="anna", expiration_date="2026-03-02")
+    assert len(memory.search("Rome", filters={"user_id": "anna"})["results"]) == 1
+    clock.advance(days=3)
+    assert memory.search("Rome", filters={"user_id": "anna"})["results"] == []
+    assert len(memory.get_all(filters={"user_id": "anna"}, show_expired=True)["results"]) == 1
+
+
+def test_the_best_hit_has_score_one_and_a_threshold_drops_the_weak(memory: Memory) -> None:
+    memory.add("I drink green tea in the morning. The morning train leaves early.", user_id="anna")
+    found = memory.search("green tea morning", filters={"user_id": "anna"})["results"]
+    assert found[0]["memory"].startswith("I drink green tea")
+    assert found[0]["score"] == 1
+    assert len(memory.search("green tea morning", filters={"user_id": "anna"}, threshold=0.99)["results"]) == 1
+
+
+def add(memory: AsyncMemory, text: str = "I like green tea.") -> Any:
+    return lambda: memory.add(text, user_id="anna")
+
+
+def test_asynchronous_verbs_leave_the_loop_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = AsyncMemory(memory=kept.open(":memory:"))
+    slow_down(monkeypatch)
+    assert ticks_during(add(memory)) > 10
+
+
+def test_a_cancelled_add_is_finished(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    memory = AsyncMemory(location=tmp_path / "memory.db")
+    cancel_when(slow_down(monkeypatch), add(memory))
+    assert texts(asyncio.run(memory.get_all(filters={"user_id": "anna"}))) == ["I like green tea."]
+
+
+def test_fifty_at_once_are_all_there(tmp_path: Path) -> None:
+    memory = AsyncMemory(location=tmp_path / "memory.db")
+    at_once([add(memory, f"My number {n} is lucky.") for n in range(50)])
+    assert len(memory.memory.get_all(filters={"user_id": "anna"}, top_k=100)["results"]) == 50
+
+
+PROGRAM = """
+import sys
+from kept.adapters.mem0 import Memory
+memory = Memory.from_config({"llm": {"provider": "openai"}}, location=sys.argv[1])
+if sys.argv[2] == "add":
+    memory.add("The deploy day is Tuesday.", user_id="anna")
+print([one["memory"] for one in memory.search("deploy day", filters={"user_id": "anna"})["results"]])
+"""
+
+
+def test_a_program_stores_in_one_process_and_recalls_in_the_next(tmp_path: Path) -> None:
+    def run(verb: str) -> str:
+        command = [sys.executable, "-c", PROGRAM, str(tmp_path / "memory.db"), verb]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+
+    assert run("look") == "[]\n"
+    run("add")
+    assert run("look") == "['The deploy day is Tuesday.']\n"
+
+
+def test_its_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_page("mem0", tmp_path, monkeypatch)
