@@ -234,10 +234,10 @@ def begin(connection: Connection, number: int, *, reads: bool, limits: Mapping[s
     level = "repeatable read read only" if reads else "read committed read write"
     settings = {"search_path": SCHEMA, "kept.space": f"'{number:d}'", **limits}
     assignments = "; ".join(f"set local {name} = {value}" for name, value in settings.items())
-    cursor = connection.execute(f"begin isolation level {level}; {assignments}; {also or 'select 1'}")
+    cursor = connection.execute(f"begin isolation level {level}; {assignments}; {also}")
     while cursor.nextset():
         pass
-    return cursor.fetchone()
+    return cursor.fetchone() if also else None
 
 
 def insert(

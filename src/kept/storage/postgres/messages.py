@@ -96,7 +96,8 @@ class PostgresMessages:
         sql = f"""
             select p.word, array_agg(p.id)::text
             from postings p {joined}
-            where {" and ".join(["p.space = %(space)s", "p.shelf = %(on)s", "p.word = any(%(words)s)", *given])}
+            where p.space = %(space)s and p.shelf = %(on)s and p.word = any(%(words)s)
+              {"".join(f" and {condition}" for condition in given)}
             group by p.word"""
         values = {"session": session, "since": period.since, "until": period.until}
         found = self._view.fetch(sql, on=rows.SHELVES[SHELF], words=list(words), **values)

@@ -199,8 +199,7 @@ class PostgresStorage:
             "lock_timeout": f"{max(1, round(wait_s * 1_000)):d}",
             "statement_timeout": f"{WRITE_LIMIT_MS + round(wait_s * 1_000):d}",
         }
-        call = "pg_try_advisory_xact_lock" if wait_s <= 0 else "pg_advisory_xact_lock"
-        also = f"select {call}({self._number:d})"
+        also = f"select pg_{'try_' if wait_s <= 0 else ''}advisory_xact_lock({self._number:d})"
         why = f"Another connection has been writing to {self.space} for more than {wait_s:g} s."
         busy = Busy(why, hint="Try again.")
         try:
