@@ -99,7 +99,7 @@ class Retention(Struct, frozen=True, kw_only=True):
 
 
 _KEPT = Profile(
-    factors=("match", "feedback", "recency", "kind", "use", "files", "status", "importance"),
+    factors=("match", "feedback", "recency", "kind", "use", "files", "status", "importance", "coverage"),
     columns=_frozen({"content": 2.0, "tags": 1.5, "files": 1.2, "source": 1.0, "kind": 1.0}),
 )
 PROFILES: Mapping[str, Profile] = _frozen(
@@ -121,7 +121,8 @@ PROFILES: Mapping[str, Profile] = _frozen(
             columns=_frozen({"content": 2.0, "tags": 1.5, "files": 1.2, "kind": 1.0}),
             floor=0.0,
         ),
-        "hybrid": replace(_KEPT, vectors=True),
+        # Its match counts coverage already.
+        "hybrid": replace(_KEPT, vectors=True, factors=tuple(name for name in _KEPT.factors if name != "coverage")),
     }
 )
 PRESETS: Mapping[str, Preset] = _frozen(

@@ -64,7 +64,7 @@ def test_the_factors_of_profile_praxis(memory: kept.Kept, clock: FakeClock) -> N
 def test_every_factor_that_a_profile_names_has_a_function_and_every_function_is_used() -> None:
     """A pure function in worth.MEMORY_FACTORS or score.QUESTION_FACTORS, and its name in tables.PROFILES."""
     named = {name for profile in PROFILES.values() for name in profile.factors}
-    assert named == {score.MATCH, *worth.MEMORY_FACTORS, *score.QUESTION_FACTORS}
+    assert named == {score.MATCH, score.COVERAGE, *worth.MEMORY_FACTORS, *score.QUESTION_FACTORS}
     assert worth.MEMORY_FACTORS.keys().isdisjoint(score.QUESTION_FACTORS)
     page = Path(__file__).parents[2] / "docs" / "recall.md"
     assert named <= set(re.findall(r"^\| (\w+) \|", page.read_text("utf-8"), re.MULTILINE)), "its formula in the docs"

@@ -1,7 +1,7 @@
 """The floor: how likely a memory answers the query, and when nothing does.
 
 Between score and select. A score orders memories; it cannot tell that the best of them is about something else. Two
-things can:
+things can, and with vectors the likeness:
 
     coverage   of what the words of the query are worth, the share that the memory covers. A word is worth the more the
                rarer it is; words that hold a sentence together are worth nothing, so they alone never make a hit.
@@ -9,8 +9,9 @@ things can:
                takes to find that number of the query's words in a store of that size. Two rare words of a long prompt
                cover little of it, but hardly meet by chance.
 
-In a small store no word is common yet, so every store is judged as if it held a hundred ordinary memories more. Rule:
-confidence decides whether a memory is shown, never in which order.
+In a small store no word is common yet, so every store is judged as if it held a hundred ordinary memories more.
+Coverage also orders the memories that are considered (`score.py`). Rule: nothing is shown where the best confidence is
+below the floor of the profile.
 """
 
 from heapq import nlargest
@@ -29,58 +30,87 @@ _IN_ORDINARY_COMMON = 0.2
 MOST_COVERED = 8  # words: no memory is about all that a long prompt says
 STANDS_FOR = 0.9  # of a word's worth, if the memory holds another word for it
 GUESSED = 0.5  # the same, if that is only what the word could have meant
-SURPRISE = 0.03  # beside coverage
-LIKENESS = 1.4  # beside coverage: a vector alone suffices if it is nearer than 98 of 100 about something else
-# Where a memory is as likely to answer as not, and how sharply that changes. Chosen on tests/golden and real sessions:
-# nine of ten questions that nothing answers stay below it.
-EVEN = 0.33
-STEEPNESS = 12.0
+# Of `Evidence.features`. Learned on 2026-11-16 by `python -m bench.floor --learn --vectors --longmemeval DIR`, from the
+# questions of tests/golden (without the greenhouse) and LongMemEval (MIT).
+WEIGHTS = (7.01, 6.91, 3.51, 0.2, 12.95, -2.85)
+
+
+class Evidence(Struct, frozen=True):
+    """What speaks for it that a memory answers a query. The first three are shares of what the query is worth."""
+
+    exact: float  # words that the memory holds
+    stood_for: float  # words for which it holds another one
+    guessed: float  # words that could have meant one that it holds
+    surprise: float
+    likeness: float = 0.0
+
+    @property
+    def coverage(self) -> float:
+        """The share of the query's worth that the memory covers, from 0 to 1."""
+        return min(1.0, self.exact + STANDS_FOR * self.stood_for + GUESSED * self.guessed)
+
+    @property
+    def confidence(self) -> float:
+        """How likely the memory answers, from 0 to 1."""
+        if not self.exact and not self.stood_for and not self.guessed and not self.likeness:
+            return 0.0
+        return 1 / (1 + exp(-sum(weight * value for weight, value in zip(WEIGHTS, self.features, strict=True))))
+
+    @property
+    def features(self) -> tuple[float, ...]:
+        """What WEIGHTS weigh: the first three together at most the whole, and a constant."""
+        exact = min(1.0, self.exact)
+        rest = 1.0 - exact
+        return exact, min(rest, self.stood_for), min(rest, self.guessed), self.surprise, self.likeness, 1.0
+
+
+class Instead(Struct, frozen=True):
+    """The words that stand for one of the query, or that it could have meant, and what one of them is worth."""
+
+    others: tuple[str, ...]
+    is_alias: bool
+    worth: float
 
 
 class Floor(Struct, frozen=True):
     """What the words of a query are worth in this store. Memories are given as their tokens, each between blanks."""
 
     asked: dict[str, float]  # word → its worth
-    instead: dict[str, tuple[tuple[str, ...], float, float]]  # word → others for it, what they cover of it, their worth
+    instead: dict[str, Instead]  # word → others for it
     whole: float  # what there is to cover
     by_chance: float  # what it takes to be found in a store of this size
 
-    def coverage(self, tokens: str) -> float:
-        """The share of the query's worth that a memory covers, from 0 to 1."""
-        return self._found(tokens)[0]
+    def evidence(self, tokens: str, kind: str, likeness: float = 0.0) -> Evidence:
+        """What speaks for a memory; `likeness` is that of its vector to the query's.
 
-    def confidence(self, tokens: str, likeness: float = 0.0) -> float:
-        """How likely a memory answers the query, from 0 to 1; `likeness` is that of its vector to the query's."""
-        covered, worth, n_found = self._found(tokens)
-        if not n_found and not likeness:
-            return 0.0
-        surprise = worth - self.by_chance - _ways(len(self.asked), n_found) if n_found else 0.0
-        evidence = covered + SURPRISE * surprise + LIKENESS * likeness
-        return 1 / (1 + exp(-STEEPNESS * (evidence - EVEN)))
-
-    def _found(self, tokens: str) -> tuple[float, float, int]:
-        """The share that is covered, the worth of what covers it, and by how many words of the query."""
-        covered = worth = 0.0
+        Its kind counts where it is asked for by name: no other word stands for it.
+        """
+        exact = stood_for = guessed = worth = 0.0
         n_found = 0
         for word, own in self.asked.items():
-            if f" {word} " in tokens:
-                covered += own
+            if f" {word} " in tokens or f" {word} " in kind:
+                exact += own
                 worth += own
-            elif word in self.instead and any(f" {other} " in tokens for other in self.instead[word][0]):
-                _, share, rarity = self.instead[word]
-                covered += share * own
-                worth += min(own, rarity)
+            elif word in self.instead and any(f" {other} " in tokens for other in self.instead[word].others):
+                instead = self.instead[word]
+                if instead.is_alias:
+                    stood_for += own
+                else:
+                    guessed += own
+                worth += min(own, instead.worth)
             else:
                 continue
             n_found += 1
-        return min(1.0, covered / (self.whole or 1.0)), worth, n_found
+        whole = self.whole or 1.0
+        surprise = worth - self.by_chance - _ways(len(self.asked), n_found) if n_found else 0.0
+        return Evidence(exact / whole, stood_for / whole, guessed / whole, surprise, likeness)
 
 
 def floor_of(query: str, words: SearchWords, statistics: Statistics) -> Floor:
     """The floor for a query, by what its words are worth in these spaces."""
     asked = _worths(query, words, statistics)
     instead = {
-        word: (others, STANDS_FOR if words.is_alias(word) else GUESSED, _rarity(others, statistics))
+        word: Instead(others, words.is_alias(word), _rarity(others, statistics))
         for word, others in words.stand_ins.items()
         if word in asked
     }

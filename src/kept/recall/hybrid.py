@@ -1,9 +1,10 @@
 """Match by meaning as well as by words, for profiles with vectors.
 
 Between score and floor. Memories whose vectors are nearest to the query's join the candidates of the words, and `match`
-becomes a weighted sum of two shares from 0 to 1: of BM25, where the best counts as much as it covers of the query, and
-of the cosine, above what texts about different things have in this model. Rule: the two summands are in `hit.parts` and
-add up to `match`; a memory without a vector is still found by its words.
+becomes a weighted sum of two shares from 0 to 1. That of the words is half the share of the query that a memory covers,
+half BM25, where the best counts as much as it covers; that of the vectors is the cosine, above what two texts about
+different things have on average in this model. Rule: the two summands are in `hit.parts` and add up to `match`; a
+memory without a vector is still found by its words.
 
 `WordLlama` is the model that Kept brings along: one vector for each piece of a word, and a text is their mean. Its
 files come with the package wordllama (extra `vector`), so nothing is ever downloaded. They are read directly, because
@@ -30,6 +31,7 @@ from kept.vectors import INSTALL
 
 CANDIDATES = 50  # of each space, that vectors alone may bring in
 MOST_UNRELATED = 0.95
+_TYPICAL_SHARE = 1 / 3  # of the cosine that is no evidence, where an embedder tells only that
 _DIFFERENT = (
     "The invoice must be paid within thirty days",
     "Rain is expected in the north tomorrow",
@@ -60,7 +62,7 @@ def join(
     assert embedder is not None
     try:
         [vector] = vectors.pack(embedder.embed([request.query]))
-        unrelated = unrelated_cosine(embedder)
+        typical, unrelated = typical_cosine(embedder), unrelated_cosine(embedder)
     except Exception as error:  # somebody else's code, perhaps: reported, never raised into an answer
         return list(scored), embedder_failed(error)
     where = where_of(request)
@@ -70,21 +72,28 @@ def join(
         if reader.vector_state().model != embedder.model:
             continue
         for found in reader.nearest(vector, where, limit=CANDIDATES):
-            if found.rank > unrelated and _key(found) not in candidates:
+            if found.rank > typical and _key(found) not in candidates:
                 candidates[_key(found)] = score_of(found)
         own = reader.vectors([id for space, id in candidates if space == reader.space])
         values = vectors.cosines(vector, list(own.values()))
         cosines |= {(reader.space, id): cosine for id, cosine in zip(own, values, strict=True)}
-    best = max(candidates.values(), key=lambda one: one.why[MATCH], default=None)
+    covered = {key: _coverage(floor, one.found) for key, one in candidates.items()}
+    best = max(candidates, key=lambda key: candidates[key].why[MATCH], default=None)
     # Where the best match covers a third of the query, the words have found only a third of what was asked for.
-    share = floor.coverage(tokens_of(best.found.prepared)) / best.why[MATCH] if best and best.why[MATCH] else 0.0
+    top = candidates[best].why[MATCH] if best is not None else 0.0
+    share = covered[best] / top if best is not None and top else 0.0
     joined = []
     for key, one in candidates.items():
-        near = likeness(cosines.get(key, 0.0), unrelated)
-        parts = joint_match(share * one.why[MATCH], near, circumstances.settings)
+        cosine = cosines.get(key, 0.0)
+        words = (covered[key] + share * one.why[MATCH]) / 2
+        parts = joint_match(words, likeness(cosine, typical), circumstances.settings)
         why = one.why | {MATCH: sum(parts.values())}
-        joined.append(Scored(one.found, prod(why.values()), why, parts, near))
+        joined.append(Scored(one.found, prod(why.values()), why, parts, likeness(cosine, unrelated)))
     return [one for one in joined if one.score > 0], None
+
+
+def _coverage(floor: Floor, found: Found) -> float:
+    return floor.evidence(tokens_of(found.prepared), f" {found.prepared.kind_words} ").coverage
 
 
 def joint_match(words: float, likeness: float, settings: Settings) -> dict[str, float]:
@@ -102,17 +111,24 @@ _OF_EMBEDDER = "unrelated"  # an attribute of an embedder that knows its own
 
 
 def unrelated_cosine(embedder: Embedder) -> float:
-    """A cosine up to here says nothing: hardly any two texts about different things come as near in this model."""
+    """A cosine up to here is no evidence: hardly any two texts about different things come as near in this model."""
     known = getattr(embedder, _OF_EMBEDDER, None)
-    return float(known) if known is not None else _measured(embedder.embed)
+    return float(known) if known is not None else _measured(embedder.embed)[1]
+
+
+def typical_cosine(embedder: Embedder) -> float:
+    """The mean cosine of two texts about different things. What is above it tells which of two memories is nearer."""
+    known = getattr(embedder, _OF_EMBEDDER, None)
+    return _TYPICAL_SHARE * float(known) if known is not None else _measured(embedder.embed)[0]
 
 
 @lru_cache(maxsize=8)
-def _measured(embed: Callable[[Sequence[str]], Any]) -> float:
+def _measured(embed: Callable[[Sequence[str]], Any]) -> tuple[float, float]:
     """The same by a dozen sentences that have nothing to do with each other: the mean, and three deviations more."""
     packed = vectors.pack(embed(_DIFFERENT))
     found = [cosine for at, own in enumerate(packed) for cosine in vectors.cosines(own, packed[at + 1 :])]
-    return min(MOST_UNRELATED, max(0.0, fmean(found) + 3 * pstdev(found)))
+    mean = max(0.0, fmean(found))
+    return min(MOST_UNRELATED, mean), min(MOST_UNRELATED, mean + 3 * pstdev(found))
 
 
 def _key(found: Found) -> Key:

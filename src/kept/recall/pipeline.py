@@ -40,12 +40,12 @@ def recall(request: Request, circumstances: Circumstances) -> Recalled:
 
         joined, note = hybrid.join(best, search.score_of, search.floor, request, circumstances)
         best, notes = best_first(joined), [*notes, note]
-    hits = [to_hit(one, search.words, search.floor) for one in best[: n_considered(request.limit)]]
+    profile = profile_of(request, settings)
+    hits = best_first([to_hit(one, search.words, search.floor, profile) for one in best[: n_considered(request.limit)]])
     if circumstances.reranker is not None and hits:
         hits, note = rerank(request.query, hits, circumstances.reranker, max(0.01, deadline.left_s))
         notes = [*notes, note]
     top = MOST_HITS_WHEN_SLOW if circumstances.is_degraded else len(hits)
-    profile = profile_of(request, settings)
     # As the older designs did it, profiles without a floor return whatever matches.
     takes_summaries = not profile.floor or SUMMARY in request.kinds
     chosen, misses = select(hits, profile, request.limit, top=top, takes_summaries=takes_summaries)

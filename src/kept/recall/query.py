@@ -32,7 +32,9 @@ class SearchWords(Struct, frozen=True):
 
     weights: dict[str, float]
     reasons: dict[str, str] = {}
-    stand_ins: dict[str, tuple[str, ...]] = {}  # word of the query → the words brought in for it
+    stand_ins: dict[
+        str, tuple[str, ...]
+    ] = {}  # word of the query → the words, or words said together, brought in for it
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -45,7 +47,8 @@ class SearchWords(Struct, frozen=True):
 
     def is_alias(self, word: str) -> bool:
         """Whether aliases stand for this word of the query; else they are what it could have meant."""
-        return any(self.reasons.get(other) == f"{ALIAS_OF} {word}" for other in self.stand_ins.get(word, ()))
+        others = (token for phrase in self.stand_ins.get(word, ()) for token in phrase.split())
+        return any(self.reasons.get(other) == f"{ALIAS_OF} {word}" for other in others)
 
     def reason(self, word: str) -> str:
         """How a word came in."""
@@ -58,8 +61,8 @@ class SearchWords(Struct, frozen=True):
             if not others:
                 continue
             stand_ins[word] = tuple(dict.fromkeys((*stand_ins.get(word, ()), *others)))
-            for other in others:
-                if other not in weights:
+            for other in (token for phrase in others for token in phrase.split()):
+                if other not in weights and other not in worthless():
                     weights[other], reasons[other] = weight, f"{how} {word}"
         return SearchWords(weights, reasons, stand_ins)
 

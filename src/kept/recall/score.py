@@ -5,6 +5,7 @@ Third step of the read path. A profile (`tables.PROFILES`) says which factors co
     match                                    `bm25.match_of`; with vectors `hybrid.joint_match`
     feedback recency use status importance   `worth.MEMORY_FACTORS`: from the memory and the clock alone
     kind files                               `QUESTION_FACTORS` below: also from the question and the settings
+    coverage                                 `coverage_factor` below, by `floor.py`: orders those that are considered
     rerank                                   `select.rerank`
     linked hit, link                         `select.follow`
 
@@ -30,6 +31,8 @@ from kept.settings import Settings
 from kept.tables import Profile, by_kind
 
 MATCH = "match"  # the first factor of every profile: how well the words fit
+COVERAGE = "coverage"  # how much of what the query is worth the memory covers
+LEAST_COVERAGE = 0.5
 SHARED_FILE = 1.5
 SHARED_FOLDER = 1.2
 
@@ -72,7 +75,7 @@ def word_match(words: SearchWords, statistics: Statistics, profile: Profile) -> 
 
 def score_of(match: bm25.Match, request: Request, settings: Settings, now: datetime) -> Callable[[Found], Scored]:
     """A function that scores one candidate after the other for the same question."""
-    names = [name for name in profile_of(request, settings).factors if name != MATCH]
+    names = [name for name in profile_of(request, settings).factors if name not in (MATCH, COVERAGE)]
     factors = [(name, _factor(name, request, settings)) for name in names]
 
     def scored(found: Found) -> Scored:
@@ -99,19 +102,32 @@ def storage_ranking(match: bm25.Match, request: Request, settings: Settings, now
 
 
 def tokens_of(prepared: Prepared) -> str:
-    """All tokens of a memory, each between blanks."""
-    columns = (prepared.words, prepared.tag_words, prepared.file_words, prepared.source_words, prepared.kind_words)
+    """The tokens of a memory, each between blanks; not those of its kind."""
+    columns = (prepared.words, prepared.tag_words, prepared.file_words, prepared.source_words)
     return f" {' '.join(columns)} "
 
 
-def to_hit(scored: Scored, words: SearchWords, floor: Floor) -> Hit:
-    """The hit that a candidate makes, with the words that were found in it and how each came in."""
+def to_hit(scored: Scored, words: SearchWords, floor: Floor, profile: Profile) -> Hit:
+    """The hit that a candidate makes, with the words that were found in it and how each came in.
+
+    Its score counts how much of the query it covers, if the profile says so.
+    """
     held = tokens_of(scored.found.prepared)
+    kind = f" {scored.found.prepared.kind_words} "
+    evidence = floor.evidence(held, kind, scored.likeness)
+    why = scored.why
+    if COVERAGE in profile.factors:
+        why = why | {COVERAGE: coverage_factor(evidence.coverage)}
     return Hit(
         memory=scored.found.memory,
-        score=scored.score,
-        why=scored.why,
-        matched={word: words.reason(word) for word in words.weights if f" {word} " in held},
+        score=prod(why.values()),
+        why=why,
+        matched={word: words.reason(word) for word in words.weights if f" {word} " in held or f" {word} " in kind},
         parts=scored.parts,
-        confidence=floor.confidence(held, scored.likeness),
+        confidence=evidence.confidence,
     )
+
+
+def coverage_factor(coverage: float) -> float:
+    """1 for a memory that covers all of what the query is worth, 0.5 for one that covers none of it."""
+    return LEAST_COVERAGE + (1 - LEAST_COVERAGE) * coverage
