@@ -10,6 +10,7 @@ import kept
 
 NAMESPACES = {
     "aliases": {"add", "remove", "list"},
+    "files": {"status", "sync"},
     "knowledge": {
         "add_convention",
         "add_decision",

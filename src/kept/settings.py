@@ -27,7 +27,7 @@ def _is_cron_line(text: str) -> bool:
 
 def _is_markdown_path(text: str) -> bool:
     # Only .md, and never out of the folder: the file is overwritten, and the database lies beside it.
-    return len(text) <= 200 and re.fullmatch(r"(\w[\w -]*/)*\w[\w. -]*\.md", text, re.ASCII) is not None
+    return len(text) <= 200 and re.fullmatch(r"(\./)?(\w[\w -]*/)*\w[\w. -]*\.md", text, re.ASCII) is not None
 
 
 def _is_printable_name(text: str) -> bool:
@@ -158,7 +158,7 @@ HELP: Mapping[str, Mapping[str, str]] = {
         "shelf_life_days": "Days until an unused memory is archived, by kind; `other` is for kinds without a row.",
     },
     "files": {
-        "memory_path": "The readable memory file, inside the folder of its space.",
+        "memory_path": "The readable memory file, in the home; with ./ in front, in the project's directory.",
         "max_memory_chars": "Maximum characters of the readable memory file.",
     },
     "storage": {

@@ -38,6 +38,7 @@ NOT_IN_THE_TOUR = {
     "projects",
     "allow",
     "export",
+    "files",
 }
 
 

@@ -9,8 +9,8 @@ Every verb is a short method that hands the held `Context` to a function of the 
     manage     conflicts, aliases, pauses, vectors       upkeep     quarantine, shelf life, limits
     narratives the story of a memory                     store      status, backups; imports: transcripts
 
-Less frequent verbs live in small namespaces: `aliases`, `knowledge`, `pauses`, `reviews`, `store`, `vectors`. Rule: a
-module is imported when a verb first needs it, so that one command from a shell loads little.
+Less frequent verbs live in small namespaces: `aliases`, `files`, `knowledge`, `pauses`, `reviews`, `store`, `vectors`.
+Rule: a module is imported when a verb first needs it, so that one command from a shell loads little.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,6 +27,7 @@ from kept.settings import Settings
 if TYPE_CHECKING:
     from kept.memory import brief as _brief
     from kept.memory import everywhere as _everywhere
+    from kept.memory import files as _files
     from kept.memory import imports as _imports
     from kept.memory import knowledge as _knowledge
     from kept.memory import manage as _manage
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from kept.memory import write as _write
     from kept.memory.brief import Shared
     from kept.memory.erase import Erasable
+    from kept.memory.files import ViewFiles
     from kept.memory.imports import ImportedTranscript
     from kept.memory.knowledge import Knowledge
     from kept.memory.manage import Aliases, Pauses, Vectors
@@ -66,7 +68,7 @@ else:
     _brief, _imports, _knowledge, _manage = map(_Topic, ("brief", "imports", "knowledge", "manage"))
     _read, _reviews, _sessions, _store = map(_Topic, ("read", "reviews", "sessions", "store"))
     _tasks, _undo, _upkeep, _write, _narratives = map(_Topic, ("tasks", "undo", "upkeep", "write", "narratives"))
-    _everywhere = _Topic("everywhere")
+    _everywhere, _files = map(_Topic, ("everywhere", "files"))
 
 
 class Kept:
@@ -83,6 +85,8 @@ class Kept:
 
     def close(self) -> None:
         """Close the files. Closing twice is allowed."""
+        while self.context.at_close:
+            self.context.at_close.pop()()
         self.context.spaces.close()
 
     @property
@@ -427,6 +431,11 @@ class Kept:
     def aliases(self) -> "Aliases":
         """Words that stand for others in a recall: add, remove, list."""
         return _manage.Aliases(self.context)
+
+    @property
+    def files(self) -> "ViewFiles":
+        """The files beside the store that people read and edit: sync, status."""
+        return _files.ViewFiles(self.context)
 
     @property
     def pauses(self) -> "Pauses":

@@ -74,6 +74,8 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
     reranker: "Reranker | None" = None
     embedder: Embedder | None = None
     signals: Signals = field(default_factory=Signals)
+    seen_views: dict[str, str] = field(default_factory=dict)  # how files were left that people may edit
+    at_close: list[Callable[[], None]] = field(default_factory=list)
     running: "OpenSession | None" = None  # the session that was last begun or spoken in here, until it is finished
 
     @cached_property

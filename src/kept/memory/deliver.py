@@ -41,6 +41,9 @@ class Listener(Struct, frozen=True, kw_only=True):
 
 def at_start(memory: Kept, listener: Listener) -> str:
     """What an agent should know when a session begins, or after its context was compacted."""
+    from kept.memory import views  # not for a prompt, which has less time
+
+    views.take_edits(memory.context)
     return _briefed(memory, "", START_TOKENS, listener)
 
 

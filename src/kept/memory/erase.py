@@ -18,6 +18,7 @@ from msgspec import Struct, field
 
 from kept import journal, text
 from kept.errors import Busy, NotAllowed, NotFound
+from kept.memory import views
 from kept.memory.context import BATCH, Context, Memories, Receipts, Ref, as_it_is, global_first
 from kept.memory.knowledge import FROM_UID
 from kept.memory.sessions import OpenSession
@@ -80,6 +81,8 @@ def erase(context: Context, targets: Iterable[Erasable]) -> Receipts:
             doomed.found.clear()
             continue
         _write_mirrors(context, doomed)
+        ids = [memory.id for memory in doomed.memories.values()]
+        views.erase_from(context, storage, ids, quotes.erase)
         if storage.space == GLOBAL:
             _drop_what_was_given(context, list(doomed.memories))
         try:

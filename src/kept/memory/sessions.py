@@ -371,6 +371,7 @@ class OpenSession:
         self._set_mark(flushed=taken.upto)
         self._tell_taken(taken)
         self._context.signals.emit("memory:flush", sessionId=self.id)
+        _write_views(self._context)
         return Flushed(findings=taken.new, summary=taken.summary.ref if taken.summary else None)
 
     def compact(self, *, force: bool = False, summarizer: Summarizer | None = None) -> Window:
@@ -522,6 +523,7 @@ class OpenSession:
         if session.flushed < taken.upto:
             self._context.signals.emit("memory:flush", sessionId=self.id)
         self._after_marks()
+        _write_views(self._context)
         return Flushed(findings=taken.new, promoted=n_promoted, summary=taken.summary.ref if taken.summary else None)
 
     def _take_all(self, summarizer: Summarizer | None) -> Taken:
@@ -599,6 +601,12 @@ class OpenSession:
     def _set_mark(self, **marks: Any) -> None:
         with self._storage.writing(self._stamp()) as tx:
             tx.put(msgspec.structs.replace(self._session(tx), **marks), "session")
+
+
+def _write_views(context: Context) -> None:
+    from kept.memory import views  # a portable store has none, and needs none of this
+
+    views.write(context)
 
 
 def _without_delivered(message: Message) -> Message | None:

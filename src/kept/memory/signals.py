@@ -24,6 +24,7 @@ class Signals:
     """The subscribers of one opened memory."""
 
     def __init__(self) -> None:
+        self.has_written = False  # whether anything was changed since the memory was opened
         self._subscribers: list[Subscriber] = []
 
     @property
@@ -68,6 +69,7 @@ class Signals:
 
     def emit(self, name: str, **payload: Any) -> None:
         """Tell every subscriber. An exception that one of them raises is logged and goes no further."""
+        self.has_written = self.has_written or name == "memory:write"
         for subscriber in tuple(self._subscribers):
             try:
                 subscriber(Signal(name=name, payload=payload))

@@ -12,6 +12,7 @@ from msgspec import Struct, to_builtins
 from kept import access, text
 from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound
 from kept.exchange import to_document as to_document
+from kept.memory import views
 from kept.memory.context import Context, Ref
 from kept.model import GLOBAL, PROPOSED, Allowance, Draft, Memory, Pause, Recalled, Redaction, Tier, replace
 from kept.ports import ANYWHERE, BackedUp, Restored, Shelf, Storage, Transaction, Where
@@ -78,18 +79,24 @@ class Store:
         except Corrupt as damage:
             question = f"{damage.message} Replace it with {shown(source)}, and keep the damaged file beside it?"
             context.agree(question, to="replace a damaged store")
-            return context.spaces.replace_damaged(source, shared=is_global)
+            restored = context.spaces.replace_damaged(source, shared=is_global)
+            views.after_restore(
+                context, context.spaces.ensure_shared() if is_global else context.spaces.ensure_project()
+            )
+            return restored
         if not is_global:
             access.check_own(context.actor_here(), storage.space)
         if not access.may_read(context.actor_here(), held):
             question = f"{shown(source)} holds the memory of another project ({held}). Replace this project's with it?"
             context.agree(question, to="take over the memory of another project")
             overwrite_newer = True
+        views.before_restore(context, storage)
         try:
             restored = as_file(storage).restore_from(source, overwrite_newer=overwrite_newer)
         except NotAllowed as refusal:
             context.agree(f"{refusal.message} Restore it anyway?", to=f"restore it ({refusal.message.rstrip('.')})")
             restored = as_file(storage).restore_from(source, overwrite_newer=True)
+        views.after_restore(context, storage)
         context.tell_write(storage, 0)
         return restored
 

@@ -54,6 +54,10 @@ class Spaces(Protocol):
             hint="Name the transcripts to import, or open a project: kept.open(project=…).",
         )
 
+    def files_folder(self, *, shared: bool = False) -> Path | None:
+        """Where the readable files of the project, or of global memory, are; None for a portable file."""
+        return None
+
     def sessions_folder(self) -> Path | None:
         """Where the project's transcripts are mirrored; None for a portable file, which has no mirrors."""
         return None
@@ -206,6 +210,12 @@ class HomeSpaces(Spaces):
         is_below = there.place.directory.is_relative_to(here.place.directory)
         is_plain = here.place.git_common_dir is None and there.place.git_common_dir is None
         return here.place.key == there.place.key or (is_plain and is_below)
+
+    def files_folder(self, *, shared: bool = False) -> Path | None:
+        project = self._located.project
+        if project is None and not shared:
+            return None
+        return self._home.files(None if shared or project is None else project.folder).directory
 
     def sessions_folder(self) -> Path | None:
         project = self._located.project

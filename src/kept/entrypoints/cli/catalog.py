@@ -65,6 +65,7 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "review": "List memories that need a decision, and carry out decisions.",
         }
     },
+    "Files": {"files": {"files": "Keep MEMORY.md and tasks.json in step with your edits: sync, watch, status."}},
     "Conversations": {
         "sessions": {
             "session": "Work with conversations: list, show, search, fork, finish, compact, export.",

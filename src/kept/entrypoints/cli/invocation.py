@@ -19,7 +19,8 @@ from msgspec.structs import replace
 
 from kept import text
 from kept.errors import KeptError, NotAllowed
-from kept.memory import Kept, opening
+from kept.memory import Kept, opening, views
+from kept.memory.views import Synced
 from kept.model import Actor, Role
 from kept.ports import Clock
 from kept.projects import Projects
@@ -59,11 +60,14 @@ class Invocation(Struct, frozen=True, kw_only=True):
     err: TextIO | None = None
 
     def open(self, *, yes: bool = False, auto_upkeep: bool = True) -> Kept:
-        """Open the memory that the options name. `yes` answers every question; without `auto_upkeep` no upkeep runs."""
+        """Open the memory that the options name. `yes` answers every question.
+
+        Without `auto_upkeep` no upkeep runs, and edits of files are not taken in.
+        """
         settings: Settings | Mapping[str, Any] | None = self.settings
         if not auto_upkeep:
             settings = {"auto_upkeep": False} if self.settings is None else replace(self.settings, auto_upkeep=False)
-        return opening.open(
+        memory = opening.open(
             self.database,
             project=self.project,
             home=self.home,
@@ -73,6 +77,18 @@ class Invocation(Struct, frozen=True, kw_only=True):
             clock=self.clock,
             origin="user",
         )
+        if auto_upkeep:
+            for done in views.accompany(memory.context):
+                self._tell_synced(done)
+        return memory
+
+    def _tell_synced(self, done: Synced) -> None:
+        """Say what was taken in from a file that somebody edited."""
+        counts = ((done.added, "added"), (done.changed, "changed"), (done.removed, "forgotten"))
+        if said := ", ".join(f"{len(refs)} {what}" for refs, what in counts if refs):
+            self.tell(f"Note: took your edits of {done.name} in: {said}.")
+        for note in (*done.notes, *((done.waiting,) if done.waiting else ())):
+            self.tell(f"Note: {done.name}: {note}")
 
     @property
     def actor(self) -> Actor:

@@ -21,6 +21,7 @@ from typing import Any
 
 from kept.entrypoints.hook.agents import AGENTS
 from kept.errors import Busy, KeptError, SettingsError, StorageError
+from kept.memory import views
 from kept.memory.opening import open as open_memory
 from kept.memory.opening import open_projects
 from kept.memory.sessions import finish_silent
@@ -186,6 +187,7 @@ def _drop_old(group: list[tuple[Path, dict[str, Any]]], folder: HookFolder) -> N
 def _upkeep(agent: str, cwd: str) -> None:
     """Finish the sessions that nobody finished, and do the little upkeep of an opening: a hook has no time for it."""
     with suppress(KeptError), open_memory(project=cwd, actor=Actor(name=agent)) as memory:
+        views.take_edits(memory.context)
         finish_silent(memory.context)
 
 

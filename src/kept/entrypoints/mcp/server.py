@@ -53,7 +53,7 @@ from kept.entrypoints.mcp.surroundings import Surroundings, surroundings_of
 from kept.entrypoints.mcp.tools import Call, MemoryTool, tools
 from kept.entrypoints.mcp.views import COMMANDS, RESOURCES, TEMPLATE, read_view, run_command
 from kept.errors import KeptError, NotAllowed, NotFound
-from kept.memory import Kept
+from kept.memory import Kept, views
 from kept.memory.opening import open as open_memory
 from kept.model import Actor
 from kept.text import visible
@@ -216,6 +216,7 @@ class _Desk:
         )
         actor = Actor(name=around.agent)
         with open_memory(project=around.project, home=self._options.home, actor=actor, confirm=confirm) as memory:
+            views.take_edits(memory.context)
             return work(memory, around)
 
 

@@ -1,0 +1,126 @@
+"""`kept files`: MEMORY.md and tasks.json, which people may edit in any editor."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from kept.entrypoints.cli.frame import group, yes_option
+from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
+from kept.entrypoints.cli.wording import counted
+from kept.errors import InvalidInput, NotAllowed
+from kept.memory import Kept, views
+from kept.memory.files import merge_texts
+from kept.memory.views import Synced
+
+
+@group
+def files_command() -> None:
+    """Kept takes your edits in at its next command, and writes the files when something changed."""
+
+
+@files_command.command("sync")
+@yes_option
+def sync_files(invocation: Invocation, *, yes: bool) -> None:
+    """Take your edits in, and write the files.
+
+    A changed line is a revision, a new one a memory in your own words, a deleted one is forgotten; `kept undo` undoes
+    it. You are asked when many lines are gone at once, and about every edit of a file in a repository.
+    """
+    with invocation.open() as memory:
+        done = memory.files.sync(ask=_asking(invocation, yes=yes))
+    lines = [line for one in done for line in _synced_lines(one)]
+    invocation.answer({"files": done}, lines)
+
+
+def _asking(invocation: Invocation, *, yes: bool) -> views.Ask:
+    def ask(question: str, lines: Sequence[str]) -> bool:
+        invocation.tell(*(("    ", line) for line in lines))
+        try:
+            return invocation.agree(question, yes=yes)
+        except NotAllowed:
+            return False
+
+    return ask
+
+
+def _synced_lines(done: Synced) -> list[Line]:
+    counts = ((done.added, "added"), (done.changed, "changed"), (done.removed, "removed"))
+    said = [
+        f"{len(refs)} {what} ({', '.join(refs[:5])}{', …' if len(refs) > 5 else ''})" for refs, what in counts if refs
+    ]
+    what = "not touched" if done.waiting else "written" if done.is_written else "up to date"
+    lines: list[Line] = [(Strong(done.name), f" {what}{': ' if said else ''}{', '.join(said)}", Dim(f"  {done.path}"))]
+    lines += [f"    {note}" for note in (*done.notes, *((done.waiting,) if done.waiting else ()))]
+    return lines
+
+
+@files_command.command("status")
+def show_status(invocation: Invocation) -> None:
+    """Show where the files are, and whether they have edits that were not taken in."""
+    with invocation.open() as memory:
+        found = memory.files.status()
+    lines: list[Line] = []
+    for one in found:
+        state = one.problem or (
+            "not written yet"
+            if not one.exists
+            else "has edits; `kept files sync` takes them in"
+            if one.is_edited
+            else "up to date"
+        )
+        lines.append((Strong(one.name), f" {state}", Dim(f"  {one.path}")))
+    if not found:
+        lines.append('Nothing is kept here yet. `kept remember "…"` stores the first memory.')
+    invocation.answer({"files": found}, lines)
+
+
+@files_command.command("watch")
+@click.option("--seconds", type=click.IntRange(0, 31_536_000), metavar="NUMBER", help="Stop after this many seconds.")
+def watch_files(invocation: Invocation, *, seconds: int | None) -> None:
+    """Take your edits in as soon as you save, until you press Ctrl-C."""
+    try:
+        from watchfiles import watch
+    except ImportError:
+        raise InvalidInput(
+            "`kept files watch` needs the package watchfiles.", hint="Install it with: pip install 'kept[files]'"
+        ) from None
+    with invocation.open() as memory:
+        memory.files.sync()
+        folders = {str(Path(one.path).parent) for one in memory.files.status() if not one.problem}
+        invocation.tell(Dim(f"Watching {counted(len(folders), 'folder')}. Ctrl-C ends it."))
+        ends = None if seconds is None else time.monotonic() + seconds
+        for _ in watch(
+            *sorted(folders), recursive=False, step=100, rust_timeout=500, yield_on_timeout=True, raise_interrupt=False
+        ):
+            _take_in(invocation, memory)
+            if ends is not None and time.monotonic() >= ends:
+                break
+
+
+def _take_in(invocation: Invocation, memory: Kept) -> None:
+    for done in views.take_edits(memory.context):
+        if done.has_edits or done.notes or done.waiting:
+            invocation.answer(done, _synced_lines(done))
+            invocation.flush()
+
+
+@files_command.command("merge-driver")
+@click.argument("base", type=click.Path(path_type=Path))
+@click.argument("ours", type=click.Path(path_type=Path))
+@click.argument("theirs", type=click.Path(path_type=Path))
+def merge_driver(invocation: Invocation, *, base: Path, ours: Path, theirs: Path) -> None:
+    """Merge two versions of a MEMORY.md for git, line by line; the result replaces OURS.
+
+    Set it up with `git config merge.kept.driver "kept files merge-driver %O %A %B"` and a line `MEMORY.md merge=kept`
+    in .gitattributes. Where both sides changed a line, both stay.
+    """
+    try:
+        texts = [path.read_bytes().decode() for path in (base, ours, theirs)]
+    except UnicodeDecodeError as error:
+        raise InvalidInput("One of the versions is not UTF-8.", hint="Merge them by hand.") from error
+    merged, clashes = merge_texts(*texts)
+    ours.write_bytes(merged.encode())
+    if clashes or invocation.as_json:
+        invocation.answer({"clashes": clashes}, [f"Both texts are kept: {clash}." for clash in clashes])

@@ -1,0 +1,430 @@
+"""MEMORY.md: a readable view of memories that people may edit, and what their edits mean.
+
+    parse       the rows of a file: entries (a bullet with a memory) and prose, which is never touched
+    find_edits  what somebody changed, added and deleted since the file was written
+    choose      which memories are shown: as many as fit
+    weave       the file with the changes of the store worked in
+
+An entry names its memory by an Obsidian block id at its end (` ^k42`). How the file was written is remembered as a
+snapshot: the digest of each entry by its mark. Rule: a file is compared with what was written, never with the store:
+a line that did not fit is not a deletion. What is no entry survives byte for byte.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from hashlib import blake2b
+
+from msgspec import Struct
+
+from kept.model import Memory
+
+# Where a memory stands, by its kind; and what a line becomes that somebody adds there.
+SECTIONS: Mapping[str, str] = {
+    "Key Decisions": "decision",
+    "User Preferences": "preference",
+    "Project Context": "fact",
+    "Warnings": "warning",
+    "Known Errors": "error",
+    "Session Summaries": "summary",
+}
+_SECTION_OF_KIND = {kind: section for section, kind in SECTIONS.items()}
+_BY_NAME = {section.casefold(): section for section in SECTIONS}
+DATED = "Session Summaries"
+
+FEW_LINES = 5
+FEW_SHARE = 0.2  # more lines than both of these at once are not deleted without a question
+_HEADING_CHARS = 30  # of a section that has to be added
+
+Snapshot = Mapping[str, str]  # mark → digest of the text
+
+_HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*")
+_BULLET = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+")
+_MARK = re.compile(r"(?:^|[ \t]+)\^k([0-9a-z]{1,40})[ \t]*\Z")
+_CONTINUATION = re.compile(r"(?: {2,}|\t)[ \t]*(?![-*+][ \t]|\d{1,9}[.)][ \t])\S")
+_MORE = re.compile(r"\*[\d,]+ more (?:memory is|memories are) not shown here\. `kept list` shows all\.\*[ \t]*")
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """A piece of the file: an entry with its text, or (`text` is None) prose. `raw` is what stands there, with its end.
+
+    `section` is the known section that it stands in. An entry may go over several lines.
+    """
+
+    raw: str
+    text: str | None = None
+    mark: str | None = None
+    section: str | None = None
+    heading: int = 0  # the level of a heading
+
+    @property
+    def is_entry(self) -> bool:
+        return self.text is not None
+
+
+class PageLine(Struct, frozen=True, kw_only=True):
+    """A memory as it is to be shown. `day` orders summaries."""
+
+    mark: str
+    text: str
+    section: str
+    day: date | None = None
+
+
+class PageEdits(Struct, frozen=True, kw_only=True):
+    """What somebody did to a file since it was written. Rows are meant by their numbers.
+
+    `marks` has every row that still stands for a memory; `changed` those of them with another text; `foreign` those
+    with a mark that was not written.
+    """
+
+    marks: dict[int, str]
+    changed: tuple[int, ...] = ()
+    added: tuple[int, ...] = ()
+    foreign: tuple[int, ...] = ()
+    deleted: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.changed or self.added or self.foreign or self.deleted)
+
+
+def section_of(kind: str) -> str:
+    """The heading under which memories of that kind stand."""
+    return _SECTION_OF_KIND.get(kind, "Project Context")
+
+
+def line_of(memory: Memory) -> str:
+    """The text of a memory in one line."""
+    lines = memory.content.replace("\r\n", "\n").strip().split("\n")
+    return "<br>".join(" ".join(line.split()) for line in lines)
+
+
+def content_of(text: str) -> str:
+    """The text of an entry as a memory has it."""
+    return text.replace("<br>", "\n")
+
+
+def digest(text: str) -> str:
+    """What a snapshot keeps of a text."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def snapshot(rows: Iterable[Row]) -> dict[str, str]:
+    """The digests of all entries that have a mark; of two with the same mark, that of the first."""
+    found: dict[str, str] = {}
+    for row in rows:
+        if row.mark is not None and row.text is not None:
+            found.setdefault(row.mark, digest(row.text))
+    return found
+
+
+# Reading
+
+
+def parse(text: str) -> list[Row]:
+    """The rows of a file; joined, their `raw` is the file again."""
+    rows: list[Row] = []
+    section, closing = None, ""
+    lines = [line for line in re.split(r"(?<=\n)", text) if line]
+    if lines and lines[0].strip() == "---":
+        closing = "---"  # front matter
+    for number, line in enumerate(lines):
+        bare = line.rstrip("\r\n")
+        if closing:
+            is_end = number > 0 and (bare.strip().startswith(closing) if closing != "-->" else closing in bare)
+            closing = "" if is_end else closing
+            rows.append(Row(raw=line, section=section))
+        elif opened := _opens(bare):
+            closing = opened
+            rows.append(Row(raw=line, section=section))
+        elif heading := _HEADING.fullmatch(bare):
+            level, name = len(heading[1]), heading[2]
+            section = _BY_NAME.get(name.casefold(), section if level > 2 else None)
+            rows.append(Row(raw=line, section=section, heading=level))
+        elif rows and rows[-1].is_entry and rows[-1].mark is None and _CONTINUATION.match(bare):
+            raw = rows.pop().raw + line
+            rows.append(_entry(raw, section))
+        else:
+            rows.append(_entry(line, section))
+    return rows
+
+
+def _opens(line: str) -> str:
+    """How the block ends that begins here: code, or a comment; "" if none does."""
+    start = line.lstrip(" ")
+    if start.startswith(("```", "~~~")) and len(line) - len(start) <= 3:
+        return start[:3]
+    return "-->" if start.startswith("<!--") and "-->" not in start else ""
+
+
+def _entry(raw: str, section: str | None) -> Row:
+    """The row of a line: an entry if it has a mark, or is a bullet in a section of ours."""
+    bare = raw.rstrip("\r\n")
+    marked = _MARK.search(bare)
+    text = bare[: marked.start()] if marked else bare
+    if not marked and (section is None or not _BULLET.match(text)):
+        return Row(raw=raw, section=section)
+    text = " ".join(_BULLET.sub("", text.lstrip(), count=1).split())
+    if not text and not marked:
+        return Row(raw=raw, section=section)
+    return Row(raw=raw, text=text, mark=marked[1] if marked else None, section=section)
+
+
+def find_edits(written: Snapshot | None, rows: Sequence[Row]) -> PageEdits:
+    """What changed since the file was written like this; None: it is not known how, so nothing counts as deleted.
+
+    A line that lost its mark is recognised by its text. Of a line that was copied with its mark, one keeps it.
+    """
+    before = written or {}
+    marks = _unique_marks(before, rows)
+    lost: dict[str, list[str]] = {}
+    for mark in before.keys() - set(marks.values()):
+        lost.setdefault(before[mark], []).append(mark)
+    added = []
+    for number, row in enumerate(rows):
+        if row.text and number not in marks:
+            if same := lost.get(digest(row.text)):
+                marks[number] = same.pop()
+            else:
+                added.append(number)
+    emptied = {number for number in marks if not rows[number].text}
+    here = {number: mark for number, mark in marks.items() if number not in emptied}
+    known = [number for number, mark in sorted(here.items()) if mark in before]
+    return PageEdits(
+        marks=here,
+        changed=tuple(number for number in known if digest(rows[number].text or "") != before[here[number]]),
+        added=tuple(added),
+        foreign=tuple(number for number, mark in sorted(here.items()) if mark not in before),
+        deleted=tuple(sorted(before.keys() - set(here.values()))),
+    )
+
+
+def _unique_marks(before: Snapshot, rows: Sequence[Row]) -> dict[int, str]:
+    """Which row has which mark: of several with the same one the unchanged one, else the first."""
+    numbers: dict[str, list[int]] = {}
+    for number, row in enumerate(rows):
+        if row.mark is not None:
+            numbers.setdefault(row.mark, []).append(number)
+    chosen = {}
+    for mark, same in numbers.items():
+        unchanged = [number for number in same if digest(rows[number].text or "") == before.get(mark)]
+        chosen[(unchanged or same)[0]] = mark
+    return chosen
+
+
+def ancestor(after: Snapshot, before: Snapshot, rows: Sequence[Row]) -> Snapshot:
+    """What the rows were made from, where it is not known whether the file was replaced: as it was, or as it became.
+
+    Lines that only one of the two has tell which. If none does, it was not replaced: nothing new counts as deleted.
+    """
+    here = {(row.mark, digest(row.text)) for row in rows if row.mark is not None and row.text is not None}
+    only_after, only_before = after.items() - before.items(), before.items() - after.items()
+    new, old = len(here & only_after), len(here & only_before)
+    return after if new > old or (new == old == len(only_after)) else before
+
+
+def is_suspicious(written: Snapshot, edits: PageEdits) -> bool:
+    """Whether so many lines are gone that it may be an accident: a file half saved, emptied or replaced."""
+    gone = len(edits.deleted)
+    return gone > max(FEW_LINES, FEW_SHARE * len(written)) or (gone > 1 and gone == len(written))
+
+
+# Writing
+
+
+def start(title: str) -> str:
+    """A file in which nothing is shown yet."""
+    return f"# {title}\n\nEdit, add, delete or move lines. Kept takes your changes in at its next command.\n"
+
+
+def choose(rows: Sequence[Row], entries: Sequence[PageLine], max_chars: int) -> list[PageLine]:
+    """The entries that fit beside the prose of a file, the first ones first."""
+    left = max_chars - sum(len(row.raw) for row in rows if not row.is_entry and not _is_more(row)) - 100
+    present = {row.section for row in rows if row.heading}
+    shown = []
+    for entry in entries:
+        cost = len(entry.text) + len(entry.mark) + 6
+        cost += _HEADING_CHARS if entry.section not in present or entry.day else 0
+        if cost > left:
+            continue
+        left -= cost
+        present.add(entry.section)
+        shown.append(entry)
+    return shown
+
+
+def weave(
+    rows: Sequence[Row],
+    marks: Mapping[int, str],
+    entries: Sequence[PageLine],
+    *,
+    leave: Collection[int] = (),
+    more: int = 0,
+) -> str:
+    """The file with every entry as it should be: kept where it stands, changed, left out, or added to its section.
+
+    `marks` says which row stands for which memory. The rows in `leave` stay as they are.
+    """
+    end = "\r\n" if sum(row.raw.endswith("\r\n") for row in rows) * 2 > len(rows) else "\n"
+    wanted = {entry.mark: entry for entry in entries}
+    out: list[Row] = []
+    for number, row in enumerate(rows):
+        if _is_more(row):
+            continue
+        if not row.is_entry or number in leave:
+            out.append(row)
+            wanted.pop(marks.get(number, ""), None)
+        elif (entry := wanted.pop(marks.get(number, ""), None)) is not None:
+            out.append(_shown(row, entry, end))
+    for entry in [entry for entry in entries if entry.mark in wanted]:
+        _insert(out, entry, end)
+    if more:
+        are = "memory is" if more == 1 else "memories are"
+        out.append(Row(raw=f"*{more:,} more {are} not shown here. `kept list` shows all.*{end}"))
+        if len(out) > 1 and out[-2].raw.strip():
+            out.insert(len(out) - 1, Row(raw=end))
+    return "".join(_ended(out, end))
+
+
+def _is_more(row: Row) -> bool:
+    return not row.is_entry and _MORE.fullmatch(row.raw.rstrip("\r\n")) is not None
+
+
+def _shown(row: Row, entry: PageLine, end: str) -> Row:
+    """The row of a memory: as it stands there if it says the same, else anew behind the same bullet."""
+    is_same = row.text == entry.text
+    if is_same and row.mark == entry.mark:
+        return row
+    bare = row.raw.rstrip("\r\n")
+    if is_same and row.mark is None:
+        raw = f"{bare.rstrip()} ^k{entry.mark}{row.raw[len(bare) :] or end}"
+    else:
+        indent = re.match(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?", bare)
+        raw = f"{(indent and indent[0]) or '- '}{entry.text} ^k{entry.mark}{end}"
+    return Row(raw=raw, text=entry.text, mark=entry.mark, section=row.section)
+
+
+def _insert(rows: list[Row], entry: PageLine, end: str) -> None:
+    """Add an entry at the end of its section; a summary below the heading of its day, the newest day first."""
+    made = Row(raw=f"- {entry.text} ^k{entry.mark}{end}", text=entry.text, mark=entry.mark, section=entry.section)
+    heading = next((n for n, row in enumerate(rows) if row.heading and _names(row) == entry.section), None)
+    if heading is None:
+        if rows and rows[-1].raw.strip():
+            rows.append(Row(raw=end))
+        heading = len(rows)
+        rows.append(Row(raw=f"## {entry.section}{end}", section=entry.section, heading=2))
+    if entry.day is not None:
+        heading = _day_heading(rows, heading, entry.day, end)
+    place, level = heading + 1, rows[heading].heading
+    while place < len(rows) and not rows[place].heading and (rows[place].is_entry or _goes_on(rows, place, level)):
+        place += 1
+    if place == heading + 1 and place < len(rows) and rows[place].heading:
+        rows.insert(place, Row(raw=end))
+    rows.insert(place, made)
+
+
+def _goes_on(rows: Sequence[Row], place: int, level: int) -> bool:
+    """Whether entries of the same section follow after this row."""
+    for row in rows[place + 1 :]:
+        if row.heading:
+            return False
+        if row.is_entry:
+            return True
+    return False
+
+
+def _day_heading(rows: list[Row], section: int, day: date, end: str) -> int:
+    """The row of the heading of that day; made if missing, before the older days."""
+    name = f"{day:%Y-%m-%d}"
+    place = section + 1
+    for number in range(section + 1, len(rows)):
+        if rows[number].heading and rows[number].heading <= rows[section].heading:
+            break
+        if rows[number].heading:
+            found = (_HEADING.fullmatch(rows[number].raw.rstrip("\r\n")) or ["", "", ""])[2]
+            if found == name:
+                return number
+            if found > name:
+                place = number + 1
+                while place < len(rows) and not rows[place].heading:
+                    place += 1
+    rows.insert(place, Row(raw=f"### {name}{end}", section=DATED, heading=3))
+    return place
+
+
+def _names(row: Row) -> str | None:
+    heading = _HEADING.fullmatch(row.raw.rstrip("\r\n"))
+    return _BY_NAME.get(heading[2].casefold()) if heading else None
+
+
+def _ended(rows: Sequence[Row], end: str) -> Iterator[str]:
+    """The raw text of the rows, each on a line of its own."""
+    for number, row in enumerate(rows):
+        yield row.raw if number == len(rows) - 1 or row.raw.endswith("\n") else row.raw + end
+
+
+# Merging, for git
+
+
+def merge(base: str, ours: str, theirs: str) -> tuple[str, list[str]]:
+    """Join two versions of a file that have a common ancestor; and what both had changed, of which both are kept."""
+    before, mine, other = parse(base), parse(ours), parse(theirs)
+    written = snapshot(before)
+    my_edits, edits = find_edits(written, mine), find_edits(written, other)
+    rows, clashes = list(mine), []
+    place_of = {mark: number for number, mark in my_edits.marks.items()}
+    said = {digest(row.text) for row in mine if row.text}
+    replaced: dict[int, list[Row]] = {}
+    gone: set[int] = set()
+    new: list[Row] = []
+    for number in edits.changed:
+        theirs_row, mark = other[number], edits.marks[number]
+        if mark not in place_of:
+            new.append(theirs_row)  # deleted here, changed there
+            clashes.append(f"^k{mark} was deleted on one side and changed on the other")
+        elif place_of[mark] not in my_edits.changed:
+            replaced[place_of[mark]] = [theirs_row]
+        elif mine[place_of[mark]].text != theirs_row.text:
+            copy = f"- {theirs_row.text}\n"
+            replaced[place_of[mark]] = [mine[place_of[mark]], Row(raw=copy, text=theirs_row.text)]
+            clashes.append(f"^k{mark} was changed on both sides")
+    for mark in edits.deleted:
+        if mark in place_of and place_of[mark] not in my_edits.changed:
+            gone.add(place_of[mark])
+        elif mark in place_of:
+            clashes.append(f"^k{mark} was deleted on one side and changed on the other")
+    for number in (*edits.added, *edits.foreign):
+        row = other[number]
+        if digest(row.text or "") not in said and not (row.mark and row.mark in place_of):
+            new.append(row)
+    rows = [one for number, row in enumerate(rows) if number not in gone for one in replaced.get(number, [row])]
+    for row in new:
+        text, section = row.text or "", row.section or "Project Context"
+        mark = row.mark or ""
+        _insert(rows, PageLine(mark=mark, text=text, section=section), "\n")
+        if not mark:
+            at = next(n for n, one in enumerate(rows) if one.raw == f"- {text} ^k\n")
+            rows[at] = Row(raw=f"- {text}\n", text=text, section=section)
+    _merge_prose(rows, before, other)
+    return "".join(_ended(rows, "\n")), clashes
+
+
+def _merge_prose(rows: list[Row], before: Sequence[Row], other: Sequence[Row]) -> None:
+    """Do to the prose of `rows` what was done between `before` and `other`."""
+    from difflib import SequenceMatcher
+
+    old = [row.raw for row in before if not row.is_entry]
+    new = [row for row in other if not row.is_entry]
+    steps = SequenceMatcher(None, old, [row.raw for row in new], autojunk=False).get_opcodes()
+    here = Counter(row.raw for row in rows if not row.is_entry)
+    for action, start, stop, new_start, new_stop in steps:
+        if action == "equal":
+            continue
+        anchor = next((n for n, row in enumerate(rows) if start and row.raw == old[start - 1]), -1)
+        for raw in old[start:stop]:
+            at = next((n for n, row in enumerate(rows) if not row.is_entry and row.raw == raw and n > anchor), None)
+            if at is not None:
+                del rows[at]
+        fresh = [row for row in new[new_start:new_stop] if not row.raw.strip() or not here[row.raw]]
+        rows[anchor + 1 : anchor + 1] = fresh

@@ -1,0 +1,74 @@
+"""Files that people read and edit (`memory.files`): MEMORY.md and tasks.json, brought up to date with the store."""
+
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from kept.errors import InvalidInput, KeptError
+from kept.memory import views
+from kept.memory.context import Context
+from kept.memory.views import Synced
+from kept.projects.files import shown
+
+
+class ViewStatus(Struct, frozen=True, kw_only=True):
+    """One file: where it is, whether it exists, and whether it has edits that were not taken in yet."""
+
+    name: str
+    path: str
+    space: str
+    exists: bool
+    is_edited: bool
+    is_shared: bool
+    problem: str = ""
+
+
+class ViewFiles:
+    """The files beside the store (`memory.files`)."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def sync(self, ask: Callable[[str, Sequence[str]], bool] | None = None) -> list[Synced]:
+        """Take in what people edited, and write every file as it should be.
+
+        `ask(question, lines)` decides about edits that need a person: many lines gone at once, and every edit of a
+        file in a repository. Without it, the first wait, and the second become candidates of unknown trust. Raises
+        what stands in the way, such as a symbolic link.
+        """
+        found = list(views.places(self._context))
+        if not found:
+            raise InvalidInput(
+                "There are no files beside this store.", hint="Open a project of the home: kept.open(project=…)."
+            )
+        return [views.sync(self._context, place, views.Terms(ask=ask, is_asked_for=True)) for place in found]
+
+    def status(self) -> list[ViewStatus]:
+        """Where each file is, and whether edits wait in it."""
+        found = []
+        for place in views.places(self._context):
+            problem, exists, is_edited = "", False, False
+            try:
+                exists = views.read(place).text is not None
+                is_edited = views.is_edited(self._context, place)
+            except KeptError as error:
+                problem = error.message
+            found.append(
+                ViewStatus(
+                    name=place.name,
+                    path=shown(place.path),
+                    space=place.storage.space,
+                    exists=exists,
+                    is_edited=is_edited,
+                    is_shared=place.is_shared,
+                    problem=problem,
+                )
+            )
+        return found
+
+
+def merge_texts(base: str, ours: str, theirs: str) -> tuple[str, list[str]]:
+    """Join two versions of a MEMORY.md that have a common ancestor; and what both sides had changed."""
+    from kept.exchange.memory_md import merge
+
+    return merge(base, ours, theirs)

@@ -1,0 +1,304 @@
+"""MEMORY.md as a view: take people's edits in, and show the memories that are worth most.
+
+`exchange.memory_md` reads and writes the text. A changed line is a revision, a new one a memory in the user's own
+words, a deleted one is forgotten. Rule: where the store and a person changed the same line, both texts are kept, and
+the answer says so. A line of a file in a repository is the user's only once a person accepted it; else it is a
+candidate of unknown trust, and changes nothing that is stored.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from kept import worth
+from kept.errors import InvalidInput
+from kept.exchange import memory_md as page
+from kept.memory import views
+from kept.memory.context import Context
+from kept.memory.write import place as destination
+from kept.model import ERASED, GLOBAL, Draft, Memory, Receipt, Source, replace
+from kept.ports import Transaction, Where
+from kept.storage.shared import every
+from kept.tables import RETENTIONS
+from kept.writing import pipeline
+
+SHARED_MARK = 8  # characters of a uid: the numbers of one machine mean nothing on another
+MOST_ASKED = 20  # lines shown with a question
+SHOWN_TIERS = ("project", "global")
+
+
+class MemoryFile:
+    """The MEMORY.md of one space."""
+
+    def __init__(self, context: Context, place: views.ViewPlace, terms: views.Terms) -> None:
+        self.place = place
+        self._context = context
+        self._terms = terms
+        rules = context.rules()
+        self._rules = replace(rules, source=views.person_source())
+
+    def merge(self, tx: Transaction, seen: views.Seen, note: Mapping[str, Any], done: views.Synced) -> views.Outcome:
+        ids: dict[str, int] = {str(mark): int(id) for mark, id in note.get("ids", {}).items()}
+        snapshots = note.get("written") if seen.text is not None else None
+        rows = page.parse(self._start() if seen.text is None else seen.text)
+        written = page.ancestor(snapshots[0], snapshots[-1], rows) if snapshots else None
+        edits = page.find_edits(written, rows)
+        accepts = self._check(tx, edits, rows, written or {}, ids)
+        work = _Work(self, tx, rows, written or {}, edits, ids, done, accepts=accepts)
+        work.run()
+        shown, more = self._shown(tx, rows, work)
+        text = page.weave(rows, work.marks, shown, leave=work.left, more=more)
+        before = {mark: page.digest(rows[n].text or "") for n, mark in work.marks.items()}
+        after = page.snapshot(page.parse(text))
+        for number in work.left:  # an edit that could not be taken in is still one
+            if (mark := work.marks.get(number)) is not None:
+                before[mark] = after[mark] = (written or {}).get(mark, "")
+        kept_ids = work.ids if self.place.is_shared else {}
+        return views.Outcome(
+            text=text,
+            note={"written": [after], "ids": kept_ids},
+            note_before={"written": [after, before], "ids": kept_ids},
+        )
+
+    def _start(self) -> str:
+        return page.start("Memory of all projects" if self.place.storage.space == GLOBAL else "Memory of this project")
+
+    def _check(
+        self,
+        tx: Transaction,
+        edits: page.PageEdits,
+        rows: Sequence[page.Row],
+        written: page.Snapshot,
+        ids: Mapping[str, int],
+    ) -> bool:
+        """Whether the edits count as the user's own. Raises Waiting when a person has to look at them first."""
+        gone = [
+            memory for mark in edits.deleted if (memory := self.memory_of(tx, mark, ids)) and not memory.is_archived
+        ]
+        if not edits:
+            return True
+        ask = self._terms.ask
+        if page.is_suspicious(written, edits) or _is_half_saved(rows, gone):
+            question = f"{len(edits.deleted)} of {len(written)} lines are gone from {self.place.name}. Forget these?"
+            if ask is None:
+                raise views.Waiting(f"{question[:-14]} `kept files sync` asks whether to forget them.")
+            if not ask(question, [page.line_of(memory) for memory in gone[:MOST_ASKED]]):
+                raise views.Waiting("The answer was no. Nothing was changed; put the lines back, or delete the file.")
+        if not self.place.is_shared:
+            return True
+        new = [rows[n].text or "" for n in (*edits.changed, *edits.added, *edits.foreign)]
+        lines = [*(f"+ {text}" for text in new), *(f"- {page.line_of(memory)}" for memory in gone)]
+        if not self._terms.is_asked_for:
+            raise views.Waiting(f"{len(lines)} lines were edited. `kept files sync` shows them and asks.")
+        return not lines or (ask is not None and ask("Accept these changes as your own words?", lines[:MOST_ASKED]))
+
+    # Memories and their marks
+
+    def mark_of(self, memory: Memory, ids: Mapping[str, int]) -> str:
+        """How the file names a memory: by its id; in a repository by a mark that means nothing on its own."""
+        if not self.place.is_shared:
+            return str(memory.id)
+        return next((mark for mark, id in ids.items() if id == memory.id), memory.uid.replace("-", "")[-SHARED_MARK:])
+
+    def memory_of(self, tx: Transaction, mark: str, ids: Mapping[str, int]) -> Memory | None:
+        """The memory that a mark names, on whichever shelf it is."""
+        if self.place.is_shared:
+            id = ids.get(mark, 0)
+        else:
+            id = int(mark) if mark.isascii() and mark.isdigit() and len(mark) < 18 else 0
+        found = tx.get(Memory, id) if id else None
+        return found if found is not None and found.scope == "memory" else None
+
+    def prepare(self, text: str, section: str | None, *, accepts: bool) -> "pipeline.Ready | Receipt":
+        """A line that somebody added, as a draft that is ready to be stored."""
+        kind = page.SECTIONS.get(section or "", "fact")
+        draft = Draft(content=page.content_of(text), kind=kind, tier=self._tier())
+        if not accepts:
+            draft = replace(draft, trust="unknown", source=Source(origin="import", file=str(self.place.name)))
+        return pipeline.prepare(draft, self._rules)
+
+    def revise(self, memory: Memory, text: str, tx: Transaction) -> Memory:
+        """The memory with the text of its line."""
+        return pipeline.revise(memory, page.content_of(text), None, self._rules, tx.stamp.at)
+
+    def store(self, tx: Transaction, ready: "pipeline.Ready") -> Receipt:
+        [receipt] = pipeline.store(tx, [ready], destination(self.place.storage, tx.stamp.at))
+        return receipt
+
+    def _tier(self) -> Any:
+        return GLOBAL if self.place.storage.space == GLOBAL else "project"
+
+    def _shown(self, tx: Transaction, rows: Sequence[page.Row], work: "_Work") -> tuple[list[page.PageLine], int]:
+        """The entries that fit, those worth most first; and how many memories are left out."""
+        now, factors = tx.stamp.at, RETENTIONS[self._context.settings.retention].worth
+        present = set(work.marks.values())
+        by_id = {id: mark for mark, id in work.ids.items()}
+        found = []
+        n_live = 0
+        for memory in every(tx, Where()):
+            n_live += 1
+            mark = by_id.get(memory.id) or self.mark_of(memory, {})
+            if mark in present or (not memory.is_low_trust and _is_of_the_project(memory)):
+                rank = (memory.status != "pinned", mark not in work.touched, -worth.worth(memory, now, factors))
+                found.append((rank, memory.id, mark, memory))
+        found.sort(key=lambda one: one[:2])
+        entries = [_entry(memory, mark) for _, _, mark, memory in found]
+        shown = page.choose(rows, entries, self._context.settings.max_memory_chars)
+        for entry, (_, id, _, _) in zip(entries, found, strict=True):
+            work.ids[entry.mark] = id
+        return shown, n_live - len(shown)
+
+
+class _Work:
+    """Taking the edits of one file in."""
+
+    def __init__(
+        self,
+        view: MemoryFile,
+        tx: Transaction,
+        rows: Sequence[page.Row],
+        written: page.Snapshot,
+        edits: page.PageEdits,
+        ids: dict[str, int],
+        done: views.Synced,
+        *,
+        accepts: bool,
+    ) -> None:
+        self.marks = dict(edits.marks)
+        self.left: set[int] = set()
+        self.touched: set[str] = set()
+        self.ids = ids
+        self._view, self._tx, self._rows, self._written = view, tx, rows, written
+        self._edits, self._done, self._accepts = edits, done, accepts
+
+    def run(self) -> None:
+        for number in self._edits.changed:
+            self._change(number)
+        for number in self._edits.foreign:
+            self._adopt(number)
+        for number in self._edits.added:
+            self._add(number)
+        for mark in self._edits.deleted:
+            self._remove(mark)
+
+    def _change(self, number: int) -> None:
+        mark, text = self.marks[number], self._rows[number].text or ""
+        memory = self._memory(mark)
+        if memory is None or memory.is_archived:
+            self._done.notes.append(f"^k{mark} is no longer live, so your changed line was stored as a new memory.")
+            self._add(number)
+            return
+        stored = page.line_of(memory)
+        if stored == text:
+            return
+        if not self._accepts:
+            self._add(number)
+        elif page.digest(stored) != self._written[mark]:
+            self._done.notes.append(f"{memory.ref} was changed in the store and in the file: both texts are kept.")
+            self._add(number)
+        else:
+            try:
+                revised = self._tx.put(self._view.revise(memory, text, self._tx), "revise")
+            except InvalidInput as error:
+                self._leave(number, error.message)
+                return
+            self._done.changed.append(revised.ref)
+            self.touched.add(mark)
+
+    def _adopt(self, number: int) -> None:
+        """A line with a mark that was not in the file before: pasted back, or of another copy of the file."""
+        mark, text = self.marks[number], self._rows[number].text or ""
+        memory = self._memory(mark)
+        if memory is None or page.line_of(memory) != text:
+            self._add(number)
+        elif memory.is_archived and self._accepts:
+            back = replace(
+                memory,
+                status="candidate" if memory.is_low_trust else "confirmed",
+                reason=None,
+                archived_at=None,
+                superseded_by=None,
+                updated_at=self._tx.stamp.at,
+            )
+            self._done.added.append(self._tx.put(back, "restore").ref)
+            self.touched.add(mark)
+
+    def _add(self, number: int) -> None:
+        row = self._rows[number]
+        self.marks.pop(number, None)
+        try:
+            ready = self._view.prepare(row.text or "", row.section, accepts=self._accepts)
+        except InvalidInput as error:
+            self._leave(number, error.message)
+            return
+        receipt = ready if isinstance(ready, Receipt) else self._view.store(self._tx, ready)
+        if receipt.memory is None:
+            self._leave(number, receipt.message)
+            return
+        mark = self._view.mark_of(receipt.memory, self.ids)
+        if receipt.outcome != "strengthened" and receipt.reason != "already_stored":
+            self._done.added.append(receipt.memory.ref)
+        if self._accepts and receipt.memory.is_low_trust:
+            self._tx.put(replace(receipt.memory.vouched_for(), status="confirmed"), "confirm")
+        if mark not in self.marks.values():
+            self.marks[number] = mark
+        self.ids[mark] = receipt.memory.id
+        self.touched.add(mark)
+
+    def _remove(self, mark: str) -> None:
+        memory = self._memory(mark)
+        if memory is None or memory.is_archived or not self._accepts:
+            return
+        if page.digest(page.line_of(memory)) != self._written[mark]:
+            note = f"{memory.ref} was deleted in the file and changed in the store since: it stays."
+            self._done.notes.append(note)
+            return
+        self._done.removed.append(self._tx.put(memory.archived("forgotten", self._tx.stamp.at), "forget").ref)
+
+    def _memory(self, mark: str) -> Memory | None:
+        return self._view.memory_of(self._tx, mark, self.ids)
+
+    def _leave(self, number: int, why: str) -> None:
+        """The line stays in the file as it is, and is tried again when the file changes."""
+        self.left.add(number)
+        self._done.notes.append(f"A line was not taken in: {why}")
+
+
+def without_erased(
+    place: views.ViewPlace, text: str, note: Mapping[str, Any], ids: Collection[int], erase: Callable[[str], str]
+) -> tuple[str, Mapping[str, Any]]:
+    """The file without the lines of erased memories and without quotations of them; and the note without them."""
+    known: Mapping[str, int] = note.get("ids", {})
+    gone = {mark for mark, id in known.items() if id in ids} if place.is_shared else {str(id) for id in ids}
+    rows = [row for row in page.parse(text) if row.mark not in gone]
+    left = [erase(row.raw) for row in rows]
+    clean = "".join(raw for row, raw in zip(rows, left, strict=True) if raw == row.raw or not _is_blank(row, raw))
+    written = [{mark: one[mark] for mark in one.keys() - gone} for one in note.get("written", ())]
+    return clean, {**note, "written": written, "ids": {mark: id for mark, id in known.items() if mark not in gone}}
+
+
+def note_as_written(text: str) -> Mapping[str, Any]:
+    """The note about a file, had Kept written it as it is."""
+    return {"written": [page.snapshot(page.parse(text))], "ids": {}}
+
+
+def _is_blank(row: page.Row, raw: str) -> bool:
+    """Whether nothing is left of an entry but the place of what was erased."""
+    return row.is_entry and not any(map(str.isalnum, raw.replace(ERASED, "").partition(" ^k")[0]))
+
+
+def _entry(memory: Memory, mark: str) -> page.PageLine:
+    section = page.section_of(memory.kind)
+    day = memory.created_at.date() if section == page.DATED else None
+    return page.PageLine(mark=mark, text=page.line_of(memory), section=section, day=day)
+
+
+def _is_of_the_project(memory: Memory) -> bool:
+    return memory.tier in SHOWN_TIERS or memory.kind == "summary"
+
+
+def _is_half_saved(rows: Sequence[page.Row], gone: Sequence[Memory]) -> bool:
+    """Whether the file ends in the middle of a line that was there: an editor is still writing it."""
+    last = rows[-1] if rows else None
+    if last is None or not last.text or last.mark is not None or last.raw.endswith("\n"):
+        return False
+    return any(page.line_of(memory).startswith(last.text) for memory in gone)

@@ -1,0 +1,363 @@
+"""Views: files beside the store that show what is in it, and that people may edit: MEMORY.md and tasks.json.
+
+Here is what all views share: where they are, whether somebody edited one, how it is read and replaced. `memory_md` and
+`tasks_json` say what an edit means. A note in the store says how a view was last written. Rule: an edit that Kept has
+not seen is never overwritten. The note and what an edit changes are one transaction, before the file is replaced; after
+a crash the file is as before or as it should be, and the note knows both.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from kept.errors import Busy, InvalidInput, KeptError, NotAllowed
+from kept.memory.context import Context
+from kept.memory.signals import warn
+from kept.model import GLOBAL, Source, replace
+from kept.ports import Storage, Transaction
+from kept.projects.files import NO_FOLLOW, explained, make_private_directory, shown, write_private_file
+
+MAX_VIEW_BYTES = 20_000_000
+ATTEMPTS = 3  # while somebody saves the file at the same time
+IN_PROJECT = "./"  # how `memory_path` begins when the file is in the project's own directory
+PERSON = "user"
+
+Signature = tuple[int, int, int]
+Ask = Callable[[str, Sequence[str]], bool]  # a question, and the lines it is about
+
+
+class ViewPlace(Struct, frozen=True, kw_only=True):
+    """Where a view is. Below `root` no symbolic link is followed. `is_shared`: others may write it, in a repository."""
+
+    name: str
+    path: Path
+    root: Path
+    storage: Storage
+    is_shared: bool = False
+
+
+class Seen(NamedTuple):
+    """A file as it was found; None where there is none."""
+
+    text: str | None
+    signature: Signature | None
+
+
+class Synced(Struct, kw_only=True):
+    """What was done with one view. `waiting` says why nothing was: a person has to look at it."""
+
+    name: str
+    path: str
+    is_written: bool = False
+    added: list[str] = []  # refs of memories, or ids of tasks, as everywhere here
+    changed: list[str] = []
+    removed: list[str] = []
+    notes: list[str] = []
+    waiting: str = ""
+
+    @property
+    def has_edits(self) -> bool:
+        return bool(self.added or self.changed or self.removed)
+
+
+class Outcome(Struct, kw_only=True):
+    """What a view makes of a file: its new text, what to note about it, and before it is replaced."""
+
+    text: str
+    note: Mapping[str, Any]
+    note_before: Mapping[str, Any]
+
+
+class Waiting(Exception):
+    """A person has to decide first. Never leaves the views."""
+
+
+class FileView(Protocol):
+    """One kind of view: what an edit means, and how the file should look."""
+
+    place: ViewPlace
+
+    def merge(self, tx: Transaction, seen: Seen, note: Mapping[str, Any], done: Synced) -> Outcome:
+        """Take the edits of the file in, and say how it should look. Raises Waiting; then nothing is changed."""
+
+
+class Terms(Struct, frozen=True, kw_only=True):
+    """On which terms edits are taken in.
+
+    `ask`: a person is there; None: nobody is, and many lines gone at once wait. `is_asked_for`: somebody wants the
+    files to be in step now; else the edits of a shared file wait as well.
+    """
+
+    ask: Ask | None = None
+    is_asked_for: bool = False
+
+
+def places(context: Context) -> Iterator[ViewPlace]:
+    """The MEMORY.md of every space that this actor may change, and the project's tasks.json."""
+    if context.actor.role == "skill":
+        return
+    for storage in context.readable():
+        is_global = storage.space == GLOBAL
+        folder = context.spaces.files_folder(shared=is_global)
+        if folder is None:
+            continue
+        wanted = context.settings.memory_path
+        if not wanted.startswith(IN_PROJECT):
+            yield ViewPlace(name="MEMORY.md", path=folder / wanted, root=folder, storage=storage)
+        elif is_global:
+            yield ViewPlace(name="MEMORY.md", path=folder / "MEMORY.md", root=folder, storage=storage)
+        elif (own := context.spaces.folder()) is not None:
+            path = own / wanted.removeprefix(IN_PROJECT)
+            yield ViewPlace(name="MEMORY.md", path=path, root=own, storage=storage, is_shared=True)
+
+
+def take_edits(context: Context) -> list[Synced]:
+    """Take in what people changed in the views since they were written. Unchanged, that is one `stat` for each.
+
+    Never raises: the caller asked for something else.
+    """
+    done = []
+    with suppress(KeptError):
+        for place in places(context):
+            if is_edited(context, place):
+                done.append(sync_safely(context, place))
+    return done
+
+
+def write(context: Context) -> None:
+    """Bring the views up to date, if that is possible now; what fails is logged, and done the next time."""
+    with suppress(KeptError):
+        for place in places(context):
+            sync_safely(context, place)
+
+
+def accompany(context: Context) -> list[Synced]:
+    """For one command: take people's edits in now, and bring the views up to date at its end, if it wrote anything."""
+    done = take_edits(context)
+    context.at_close.append(lambda: write(context) if context.signals.has_written else None)
+    return done
+
+
+def is_edited(context: Context, place: ViewPlace) -> bool:
+    """Whether the file is not as it was left. False if there is none."""
+    try:
+        found = signature_of(os.lstat(place.path))
+    except OSError:
+        return False
+    known = context.seen_views.get(str(place.path))
+    if known is None:
+        with place.storage.reading() as reader:
+            known = reader.file_notes(f"stat/{place.name}").get(f"stat/{place.name}", "")
+        context.seen_views[str(place.path)] = known
+    return _as_text(found) != known
+
+
+def sync_safely(context: Context, place: ViewPlace) -> Synced:
+    """As `sync`, with nobody there to ask. A failure is logged."""
+    try:
+        return sync(context, place, Terms())
+    except Busy:
+        return Synced(name=place.name, path=shown(place.path), waiting="Another process is writing.")
+    except KeptError as error:
+        warn("%s could not be brought up to date: %s", place.name, error.message)
+        return Synced(name=place.name, path=shown(place.path), waiting=error.message)
+
+
+def sync(context: Context, place: ViewPlace, terms: Terms) -> Synced:
+    """Take the edits of a view in, and write it as it should be."""
+    from kept.memory.memory_md import MemoryFile
+
+    done = Synced(name=place.name, path=shown(place.path))
+    wait_s = context.settings.write_wait_s if terms.is_asked_for else 0.0
+    with place.storage.lease(f"view-{place.name}", wait_s=wait_s) as is_ours:
+        if not is_ours:
+            raise Busy(f"Another process is bringing {place.name} up to date.", hint="Try again.")
+        for _ in range(ATTEMPTS):
+            done = Synced(name=place.name, path=shown(place.path))
+            view: FileView = MemoryFile(context, place, terms)
+            try:
+                if _sync_once(context, view, done):
+                    break
+            except Waiting as reason:
+                done.waiting = str(reason)
+                return done
+        else:
+            done.waiting = "Somebody kept saving the file in the meantime."
+    if done.has_edits:
+        context.tell_write(place.storage, len(done.added) - len(done.removed))
+    return done
+
+
+def _sync_once(context: Context, view: FileView, done: Synced) -> bool:
+    """One attempt. False: the file was saved by somebody in the meantime."""
+    place = view.place
+    seen = read(place)
+    with place.storage.reading() as reader:
+        notes = reader.file_notes()
+    note = _decoded(notes.get(f"view/{place.name}"))
+    stamp = replace(context.stamp(), actor=PERSON)
+    with place.storage.writing(stamp) as tx:
+        outcome = view.merge(tx, seen, note, done)
+        is_same = outcome.text == seen.text
+        if not is_same:
+            _save(tx, place, outcome.note_before, None)
+        elif outcome.note != note or notes.get(f"stat/{place.name}") != _as_text(seen.signature):
+            _save(tx, place, outcome.note, seen.signature)
+    if is_same:
+        context.seen_views[str(place.path)] = _as_text(seen.signature)
+        return True
+    if not _replace(place, seen, outcome.text):
+        return False
+    done.is_written = True
+    signature = read(place).signature
+    with place.storage.writing(stamp) as tx:
+        _save(tx, place, outcome.note, signature)
+    context.seen_views[str(place.path)] = _as_text(signature)
+    context.signals.emit("memory:write", type="view", path=str(place.path), delta=len(outcome.text))
+    return True
+
+
+def erase_from(context: Context, storage: Storage, ids: Collection[int], erase: Callable[[str], str]) -> None:
+    """Take erased memories out of the views of a space, and quotations of them.
+
+    Nothing else is taken in or written: edits that wait go on waiting.
+    """
+    from kept.memory.memory_md import without_erased
+
+    for place in places(context):
+        if place.storage is not storage:
+            continue
+        with storage.reading() as reader:
+            if f"view/{place.name}" not in reader.file_notes() and read(place).text is None:
+                continue
+        was_edited = is_edited(context, place)
+        for _ in range(ATTEMPTS):
+            seen = read(place)
+            with storage.reading() as reader:
+                note = _decoded(reader.file_notes().get(f"view/{place.name}"))
+            text, note = without_erased(place, seen.text or "", note, ids, erase)
+            if seen.text is None or text == seen.text or _replace(place, seen, text):
+                break
+        else:
+            warn("%s was saved by somebody in the meantime and may still hold what was erased.", place.name)
+            continue
+        with storage.writing(context.stamp()) as tx:
+            _save(tx, place, note, None if was_edited else read(place).signature)
+        context.seen_views.pop(str(place.path), None)
+
+
+def before_restore(context: Context, storage: Storage) -> None:
+    """Take edits in that would be lost with the restore; of an empty new store, there are none."""
+    with storage.reading() as reader:
+        known = reader.file_notes("view/")
+    if known:
+        take_edits(context)
+
+
+def after_restore(context: Context, storage: Storage) -> None:
+    """Take the files as they are for what was written: what they show beyond the restored state does not come back."""
+    from kept.memory.memory_md import note_as_written
+
+    context.seen_views.clear()
+    for place in places(context):
+        if place.storage is storage:
+            seen = read(place)
+            with storage.writing(context.stamp()) as tx:
+                _save(tx, place, note_as_written(seen.text or ""), None)
+
+
+def person_source() -> Source:
+    """The source of what somebody typed into a view."""
+    return Source(origin="user", agent=PERSON)
+
+
+# Files
+
+
+def read(place: ViewPlace) -> Seen:
+    """The file as it is. Raises NotAllowed for a link or a device, InvalidInput for what is no text."""
+    _refuse_links(place)
+    flags = os.O_RDONLY | NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+    with explained("read", place.path, "Check its permissions."):
+        try:
+            fd = os.open(place.path, flags)
+        except FileNotFoundError:
+            return Seen(None, None)
+        with os.fdopen(fd, "rb") as file:
+            status = os.fstat(fd)
+            if not stat.S_ISREG(status.st_mode):
+                raise NotAllowed(f"{shown(place.path)} is not a regular file.", hint="Put a file of text there.")
+            data = file.read(MAX_VIEW_BYTES + 1)
+            signature = signature_of(os.fstat(fd))
+    if len(data) > MAX_VIEW_BYTES:
+        raise InvalidInput(
+            f"{shown(place.path)} has more than {MAX_VIEW_BYTES // 1_000_000} MB.", hint="Move the text elsewhere."
+        )
+    try:
+        return Seen(data.decode(), signature)
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            f"{shown(place.path)} is not UTF-8 at byte {error.start}.", hint="Save it as UTF-8; nothing was changed."
+        ) from error
+
+
+def _replace(place: ViewPlace, seen: Seen, text: str) -> bool:
+    """Put the new text in the place of what was seen. False: it is not what was seen any more."""
+    if place.is_shared:
+        with explained("write", place.path, "Check its permissions."):
+            place.path.parent.mkdir(parents=True, exist_ok=True)
+    else:
+        make_private_directory(place.path.parent)
+    _refuse_links(place)
+    mode = 0o644 if place.is_shared else 0o600
+    try:
+        status = os.lstat(place.path)
+    except FileNotFoundError:
+        if seen.signature is not None:
+            return False
+    else:
+        if signature_of(status) != seen.signature:
+            return False
+        mode = stat.S_IMODE(status.st_mode) if place.is_shared else mode
+    write_private_file(place.path, text.encode(), mode=mode)
+    return True
+
+
+def _refuse_links(place: ViewPlace) -> None:
+    """Raise NotAllowed if the file, or a folder between it and the root, is a symbolic link: it could lead anywhere."""
+    below = place.path.relative_to(place.root).parts
+    for depth in range(1, len(below) + 1):
+        step = place.root.joinpath(*below[:depth])
+        with explained("look at", step):
+            if step.is_symlink():
+                raise NotAllowed(
+                    f"{shown(step)} is a symbolic link, which Kept does not follow.", hint="Put the file itself there."
+                )
+
+
+def signature_of(status: os.stat_result) -> Signature:
+    """What changes whenever somebody saves a file."""
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _as_text(signature: Signature | None) -> str:
+    return "" if signature is None else " ".join(map(str, signature))
+
+
+def _save(tx: Transaction, place: ViewPlace, note: Mapping[str, Any], signature: Signature | None) -> None:
+    tx.note_file(f"view/{place.name}", msgspec.json.encode(note).decode())
+    tx.note_file(f"stat/{place.name}", _as_text(signature) or None)
+
+
+def _decoded(note: str | None) -> Mapping[str, Any]:
+    try:
+        found = msgspec.json.decode(note or "{}")
+    except msgspec.MsgspecError:
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,77 @@
+"""B5: the rows of a MEMORY.md, and merging two versions of one for git."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kept.exchange import memory_md as page
+
+BASE = "# Memory\n\nOur notes.\n\n## Key Decisions\n"
+BASE += "- API uses Fastify ^ka1\n- Node is version 20 ^ka2\n- Tests use pytest ^ka3\n"
+
+
+def merged(ours: str, theirs: str) -> str:
+    return page.merge(BASE, ours, theirs)[0]
+
+
+@given(st.text(alphabet=st.sampled_from("-*# ^k1a\n\r\t`~<!->x\u2028"), max_size=200) | st.text(max_size=100))
+def test_any_file_is_its_rows(text: str) -> None:
+    assert "".join(row.raw for row in page.parse(text)) == text
+    rows = page.parse(text)
+    page.find_edits({"1": "x"}, rows)
+    page.find_edits(None, rows)
+
+
+@given(st.text(alphabet=st.sampled_from("-*# ^k1a\n\t`~<!->x"), max_size=200))
+def test_a_file_without_edits_is_woven_as_it_is(text: str) -> None:
+    rows = page.parse(text)
+    edits = page.find_edits(page.snapshot(rows), rows)
+    lines = [
+        page.PageLine(mark=mark, text=rows[n].text or "", section=rows[n].section or "Project Context")
+        for n, mark in edits.marks.items()
+    ]
+    assert page.weave(rows, edits.marks, lines, leave=range(len(rows))) == text
+
+
+def test_a_bullet_that_an_editor_wrapped_is_one_entry() -> None:
+    rows = page.parse("## Key Decisions\n- API uses Fastify,\n  not Express ^k1\n  - a detail\n")
+    assert [row.text for row in rows if row.is_entry] == ["API uses Fastify, not Express"]
+
+
+def test_git_merges_keep_what_both_sides_did() -> None:
+    ours = BASE.replace("version 20", "version 22").replace("- Tests use pytest ^ka3\n", "")
+    theirs = BASE.replace("Fastify", "Fastify 5") + "- Lint with ruff ^kb1\n"
+    for one, other in ((ours, theirs), (theirs, ours)):
+        text, clashes = page.merge(BASE, one, other)
+        assert not clashes
+        assert {row.text for row in page.parse(text) if row.is_entry} == {
+            "API uses Fastify 5",
+            "Node is version 22",
+            "Lint with ruff",
+        }
+
+
+def test_where_both_sides_changed_a_line_both_stay() -> None:
+    text, clashes = page.merge(BASE, BASE.replace("20", "22"), BASE.replace("20", "24"))
+    assert "- Node is version 22 ^ka2\n- Node is version 24\n" in text
+    assert clashes == ["^ka2 was changed on both sides"]
+    text, clashes = page.merge(BASE, BASE.replace("- Node is version 20 ^ka2\n", ""), BASE.replace("20", "24"))
+    assert "Node is version 24" in text
+    assert len(clashes) == 1
+
+
+def test_prose_of_both_sides_is_merged() -> None:
+    ours = BASE.replace("Our notes.", "Our notes.\nRead them.")
+    theirs = BASE.replace("# Memory\n", "# Memory of the team\n") + "\n## Mine\nwords\n"
+    text = merged(ours, theirs)
+    for line in ("# Memory of the team\n", "Our notes.\nRead them.\n", "## Mine\nwords\n"):
+        assert line in text
+    assert "# Memory\n" not in text
+
+
+@given(st.lists(st.sampled_from(range(6))))
+def test_a_merge_with_an_unchanged_side_is_the_other_side(order: list[int]) -> None:
+    lines = BASE.split("\n")
+    other = "\n".join(lines[:5] + [f"- line {n}" for n in order] + lines[5:])
+    assert page.merge(BASE, other, BASE)[0] == other
+    texts = [row.text for row in page.parse(merged(BASE, other)) if row.is_entry]
+    assert set(texts) == {row.text for row in page.parse(other) if row.is_entry}
