@@ -20,6 +20,8 @@ from kept.errors import SettingsError
 from kept.model import canonical_kind
 from kept.tables import BRIEFING_SHARES, KIND_WEIGHTS, PRESETS, PROFILES, RETENTIONS, SEARCH_PROVIDERS, SHELF_LIFE_DAYS
 
+NUDGES = ("off", "once")
+
 
 def _is_cron_line(text: str) -> bool:
     return re.fullmatch(r"[\w*/,#?-]+( [\w*/,#?-]+){4}", text, re.ASCII) is not None
@@ -72,6 +74,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     preset: Annotated[str, _choice(PRESETS)] = "balanced"
     quarantine_hours: Annotated[int, Meta(ge=0, le=8_760)] = 24
     redact_email: bool = True
+    nudge: Annotated[str, _choice(NUDGES)] = "off"
 
     briefing_max_tokens: _Count = 5_000
     briefing_max_percent: _Percent = 8.0
@@ -132,6 +135,7 @@ HELP: Mapping[str, Mapping[str, str]] = {
         "preset": "How selective automatic memory is; manual: nothing is promoted or confirmed automatically.",
         "quarantine_hours": "Hours until an automatic memory is confirmed, if it was used, or else loses importance.",
         "redact_email": "Whether e-mail addresses are redacted, as secrets always are.",
+        "nudge": "Whether an agent is asked, once in a session, to store what rules could not phrase (off or once).",
     },
     "briefing": {
         "briefing_max_tokens": "Maximum tokens of a briefing.",

@@ -21,6 +21,7 @@ WANTED = [name for name in os.environ.get("KEPT_AGENTS", "").split(",") if name]
 WITH_HOOKS = ("claude", "codex", "gemini", "qwen", "copilot", "opencode")
 DECISION = "We decided to use the zebrafish queue for outgoing mail, because the old one lost messages."
 READY = "failed until ready.txt changed"
+ONCE = "You are asked this once in a session"
 QUESTION = "Which queue do we use for outgoing mail?"
 
 
@@ -136,6 +137,17 @@ def test_an_error_that_was_fixed_comes_back_with_its_fix(name: str, box: Box) ->
     assert remembers(box, READY), box.kept("doctor")
     asked = agent.turn("Why does check.sh say that ready.txt is missing?")
     assert READY in prompt_block(asked[0])
+
+
+@pytest.mark.parametrize("name", each(("claude", "codex", "gemini", "qwen", "copilot")))
+def test_an_agent_is_asked_once_to_store_what_only_it_can_phrase(name: str, box: Box) -> None:
+    agent = box.install(name)
+    box.kept("config", "set", "nudge", "once")
+    asked = [prompt_block(body).count(ONCE) for body in agent.turn("No, not like that.")]
+    assert asked[0] == 0
+    assert asked[-1] > 0, "it is kept from stopping once, and told why"
+    again = agent.turn("No, not like that either.", resume=True)
+    assert prompt_block(again[-1]).count(ONCE) <= asked[-1], "and never again in this session"
 
 
 def pairs() -> list[object]:

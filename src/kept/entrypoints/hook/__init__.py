@@ -3,6 +3,7 @@
     agents      the events, fields and answers of each agent, as data
     events      what is done at an event
     lightly     cheaper imports
+    nudge       what an agent is asked before it stops, if somebody wants that
     later       a process of its own: takes in transcripts, finishes sessions, logs failures
 
 An agent waits for this program at every prompt. Three rules. It imports little: what is not needed for a prompt happens
@@ -14,7 +15,7 @@ import sys
 import time
 
 LIMIT_MS = 300  # at a prompt, with the start of the interpreter
-START_LIMIT_MS = 1_500  # when a session starts: once, and there is more to say
+START_LIMIT_MS = 1_500  # when a session starts: once, and there is more to say; and for a nudge, which somebody wants
 INTERPRETER_MS = 40  # until the first line of `main` runs
 LIMIT_VARIABLE = "KEPT_HOOK_LIMIT_MS"
 
@@ -57,6 +58,8 @@ def _in_time(agent: str, event: str, begun: float) -> str:
     thread = Thread(target=occasion.run, args=(sys.stdin.buffer,), daemon=True)
     thread.start()
     thread.join(max(0.0, (limit_ms - INTERPRETER_MS) / 1000 - (time.monotonic() - begun)))
+    if thread.is_alive() and occasion.is_nudging:
+        thread.join(max(0.0, START_LIMIT_MS / 1000 - (time.monotonic() - begun)))
     if thread.is_alive():
         occasion.give_up(f"Not done within {limit_ms} ms")
         return ""

@@ -103,6 +103,9 @@ AGENTS = {
     ),
 }
 
+# They say whether they go on because of a hook, so that they cannot be kept from stopping twice.
+MAY_BE_NUDGED = ("claude-code", "codex", "gemini", "qwen", "copilot")
+
 _NAMES = {
     "session": ("session_id", "sessionId", "sessionID", "conversation_id"),
     "cwd": ("cwd", "working_dir", "directory"),
@@ -143,3 +146,10 @@ def answer_of(agent: str, event: str, block: str) -> str:
     if known.form == "specific":
         return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": block}})
     return json.dumps({"additional_context" if known.form == "snake" else "additionalContext": block})
+
+
+def stop_answer_of(agent: str, wish: str) -> str:
+    """The answer that keeps an agent from stopping, and tells it why; "" for no wish."""
+    if not wish:
+        return ""
+    return json.dumps({"decision": "deny" if agent == "gemini" else "block", "reason": wish})

@@ -8,7 +8,7 @@ import json
 import os
 import sys
 
-from kept.entrypoints.hook.agents import AGENTS, answer_of, field
+from kept.entrypoints.hook.agents import AGENTS, MAY_BE_NUDGED, answer_of, field, stop_answer_of
 from kept.entrypoints.hook.lightly import import_lightly
 
 TYPE_CHECKING = False
@@ -28,6 +28,7 @@ class Occasion:
         self.event = event
         self.kind = AGENTS[agent].events[event]
         self.said = ""
+        self.is_nudging = False
         self._given: Mapping[str, Any] = {}
 
     def run(self, source: "BinaryIO") -> None:
@@ -35,6 +36,10 @@ class Occasion:
         try:
             found = json.loads(source.read() or b"{}")
             self._given = found if isinstance(found, dict) else {}
+            if self.kind == "stop":
+                start_later(pointer(self.agent, self.event, self._given))
+                self.said = stop_answer_of(self.agent, self._wish())
+                return
             said = answer_of(self.agent, self.event, self._block())
             if self.kind not in ("prompt", "failure"):
                 start_later(pointer(self.agent, self.event, self._given))
@@ -45,6 +50,23 @@ class Occasion:
     def give_up(self, reason: str) -> None:
         """Leave it to the detached process to log this, and to take the transcript in."""
         start_later(pointer(self.agent, self.event, self._given) | {"failure": reason})
+
+    def _wish(self) -> str:
+        """What is asked of an agent that is about to stop."""
+        given = self._given
+        if self.agent not in MAY_BE_NUDGED or given.get("stop_hook_active") is not False:
+            return ""
+        from kept.memory.opening import open as open_memory
+        from kept.model import Actor
+
+        project, actor = project_of(self.agent, given), Actor(name=self.agent)
+        with open_memory(project=project, actor=actor, settings={"auto_upkeep": False}) as memory:
+            if memory.settings.nudge == "off":
+                return ""
+            self.is_nudging = True
+            from kept.entrypoints.hook import nudge
+
+            return nudge.wish(memory, self.agent, session_of(given), given)
 
     def _block(self) -> str:
         """The text for the model."""

@@ -3,6 +3,7 @@
     <home>/hook/spool/*.json    pointers to transcripts that wait
     <home>/hook/failures.jsonl  what has failed, for `kept doctor`
     <home>/hook/seen/AGENT      the agent's last event, and when
+    <home>/hook/nudged/*        the sessions whose agent was asked to store something (`nudge`)
 
 Every event that is worth taking in first becomes a pointer in the spool: agent, session, project and path of the
 transcript, and no word of it. Then one process at a time works the spool off. Rule: a pointer goes only when its
@@ -16,6 +17,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +47,11 @@ class HookFolder:
         self.spool = self.root / "spool"
         self.seen = self.root / "seen"
         self.log = self.root / "failures.jsonl"
+        self.nudged = self.root / "nudged"
         self.lock = self.root / "spool.lock"
 
     def prepare(self) -> None:
-        for folder in (self.root, self.spool, self.seen):
+        for folder in (self.root, self.spool, self.seen, self.nudged):
             make_private_directory(folder)
 
     def pointers(self) -> list[tuple[Path, dict[str, Any]]]:
@@ -83,6 +86,23 @@ class HookFolder:
 
     def note_event(self, agent: str, event: str) -> None:
         write_private_file(self.seen / agent, event.encode())
+
+    def note_nudge(self, session: str) -> bool:
+        """Note that the agent of a session is asked. False: it was asked before."""
+        self.prepare()
+        name = blake2b(session.encode("utf-8", "replace"), digest_size=16).hexdigest()
+        try:
+            os.close(os.open(self.nudged / name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        except FileExistsError:
+            return False
+        return True
+
+    def forget_old_nudges(self) -> None:
+        oldest = time.time() - KEPT_DAYS * 86_400
+        for path in self.nudged.glob("*"):
+            with suppress(OSError):
+                if path.stat().st_mtime < oldest:
+                    path.unlink()
 
     def note_failure(self, pointer: Mapping[str, Any], what: str) -> None:
         """Add a line to the log; of a long log the older half goes."""
@@ -120,6 +140,7 @@ def run(pointer: Mapping[str, Any]) -> None:
             folder.note_failure(pointer, str(failure))
         if is_worth_taking(pointer):
             folder.add(pointer)
+    folder.forget_old_nudges()
     work_off(folder)
     if pointer.get("cwd"):
         _upkeep(str(pointer["agent"]), str(pointer["cwd"]))
