@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     )
     from kept.settings import Settings
     from kept.writing.redact import redact
+
+    __version__: str
 else:
     _HOMES = {
         "errors": "Busy Corrupt InvalidInput KeptError NotAllowed NotFound SchemaTooNew SettingsError StorageError",
@@ -63,9 +65,20 @@ else:
             if name in names.split():
                 value = globals()[name] = getattr(import_module(f"kept.{module}"), name)
                 return value
+        if name == "__version__":
+            return _version()
         if name in ("errors", "model", "ports", "settings"):  # `kept.errors.Busy` works without an import of its own
             return import_module(f"kept.{name}")
         raise AttributeError(f"module 'kept' has no attribute {name!r}")
+
+    def _version():
+        """The installed version; a checkout that is not installed has none."""
+        from importlib import metadata
+
+        try:
+            return metadata.version("kept")
+        except metadata.PackageNotFoundError:
+            return "(not installed)"
 
     def __dir__():
         return [*__all__, *(name for name in globals() if name.startswith("__"))]

@@ -21,8 +21,10 @@ Salt = Callable[[int], str]  # that many random bytes in hex
 SALT_BYTES = 16
 UPKEEP = "upkeep"  # the actor of what time does; `undo()` without an event leaves it alone
 
+IMPORT = "import"  # the action by which a memory came from elsewhere; its older events are not taken back one by one
+
 # Undone by difference, so that what others have added since stays.
-_COUNTERS: Mapping[str, tuple[float, float]] = {
+COUNTERS: Mapping[str, tuple[float, float]] = {
     "feedback": (-100, 100),
     "use_count": (0, 2**63 - 1),
     "importance": (0.0, 1.0),
@@ -289,12 +291,12 @@ def _before(event: Event, record: Record | None, later: Sequence[Event], at: dat
         return msgspec.convert({name: old for name, (old, _) in changed.items()}, noun_of(event))
     if record is None:
         raise NotAllowed(f"Event {event.seq} cannot be undone: {event.subject} no longer exists.")
-    if "id" in changed:
+    if "id" in changed or event.action == IMPORT:
         return _unborn(record, at)
     now = wire(record)
     for name, (old, new) in changed.items():
-        if name in _COUNTERS:
-            low, high = _COUNTERS[name]
+        if name in COUNTERS:
+            low, high = COUNTERS[name]
             now[name] = min(high, max(low, round(now[name] + (old or 0) - (new or 0), 9)))
         elif now.get(name) == new:
             now[name] = old

@@ -37,7 +37,6 @@ NOT_IN_THE_TOUR = {
     "show",
     "projects",
     "allow",
-    "export",
     "files",
 }
 

@@ -1,22 +1,92 @@
-"""A22: `kept export`."""
+"""A22: `kept export`, `kept import` of an export, and `kept merge`."""
+
+from pathlib import Path
 
 import msgspec
+import pytest
 
 from kept.model import Memory
+from tests.builders import FakeClock
 from tests.cli.shell import Shell
 
 
-def test_everything_comes_out_and_can_be_read_back(shell: Shell) -> None:
-    """A22: one line a memory, lossless; what was forgotten stays in."""
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Shell:
+    """The same project on another machine."""
+    (tmp_path / "laptop").mkdir()
+    return Shell(tmp_path / "laptop", FakeClock())
+
+
+def told(shell: Shell) -> None:
     shell("remember", "Use Fastify, not Express", "--kind", "decision", "--tag", "api", "--file", "src/a.ts")
     shell("remember", "Something to forget")
     shell("remember", "The release is in May", "--topic", "release")
     shell("remember", "The release is in July, after the audit", "--topic", "release")
     shell("forget", "2")
-    lines = shell("export").splitlines()
-    memories = [msgspec.json.decode(line, type=Memory) for line in lines]
-    assert [memory.ref for memory in memories] == ["1", "4"]
+
+
+def test_everything_comes_out_and_can_be_read_back(shell: Shell) -> None:
+    """A22: one line a record, lossless, with the archive; what was forgotten stays in."""
+    told(shell)
+    lines = [msgspec.json.decode(line) for line in shell("export").splitlines()]
+    assert lines[0]["format"] == "kept/1"
+    memories = [msgspec.convert(line["record"], Memory) for line in lines if line.get("noun") == "memory"]
+    assert [memory.ref for memory in memories] == ["1", "3", "4"]
     assert memories[0].tags == ("api",)
     assert memories[0].files == ("src/a.ts",)
-    assert len(shell("export", "--archived").splitlines()) == 3
-    assert [one["ref"] for one in shell.json("export")["memories"]] == ["1", "4"]
+    assert shell.json("export")["lines"][0]["format"] == "kept/1"
+    assert len(shell("export", "--with-forgotten").splitlines()) == len(lines) + 1
+
+
+def test_an_export_is_imported_on_another_machine(shell: Shell, elsewhere: Shell, tmp_path: Path) -> None:
+    told(shell)
+    shell("remember", "Answer in German", "--kind", "preference", "--global", "--yes")
+    file = str(tmp_path / "all.jsonl")
+    assert "Wrote 4 memories" in shell("export", "--format", "kept", file)
+    assert (tmp_path / "all.jsonl").stat().st_mode & 0o777 == 0o600
+    assert "4 memories would be stored" in elsewhere("import", file, "--dry-run")
+    assert "Nothing is kept here yet" in elsewhere("list")
+    assert "This needs confirmation" in elsewhere.fails("import", file)
+    assert "4 memories stored" in elsewhere("import", "kept", file, "--yes")
+    assert elsewhere("list") == shell("list")
+    assert elsewhere("history", "4") != ""
+    assert "0 memories stored, 0 changed, 4 known already" in elsewhere("import", file, "--yes")
+    assert elsewhere.json("import", file, "--yes")["known"] == 4
+
+
+def test_two_homes_are_merged(shell: Shell, elsewhere: Shell) -> None:
+    shell("remember", "Use Fastify, not Express")
+    elsewhere("remember", "The parser skips blank lines")
+    assert "1 memory would be stored" in shell("merge", str(elsewhere.home), "--dry-run")
+    assert "1 memory stored" in shell("merge", str(elsewhere.home))
+    assert "1 memory stored" in elsewhere("merge", str(shell.home))
+    assert shell("recall", "parser blank")
+    assert "0 memories stored" in shell("merge", str(elsewhere.home))
+    assert "is the store that is open here" in shell.fails("merge", str(next(shell.home.glob("projects/*/kept.db"))))
+
+
+def test_a_file_that_cannot_be_read_is_an_error(shell: Shell, tmp_path: Path) -> None:
+    """Never "0 memories"; nothing is imported from half a file."""
+    told(shell)
+    whole = tmp_path / "whole.jsonl"
+    shell("export", str(whole))
+    before = shell("history")
+    torn = tmp_path / "torn.jsonl"
+    for cut in (len(whole.read_bytes()) // 2, -3):
+        torn.write_bytes(whole.read_bytes()[:cut])
+        assert "cut off" in shell.fails("import", str(torn))
+    lines = whole.read_bytes().splitlines(keepends=True)
+    torn.write_bytes(b"".join(lines[:-2] + lines[-1:]))
+    assert "lines were written" in shell.fails("import", str(torn))
+    torn.write_bytes(b'{"format":"kept/99"}\n')
+    assert "not an export that this version of Kept can read" in shell.fails("import", str(torn))
+    assert "does not exist" in shell.fails("import", str(tmp_path / "nowhere.jsonl"))
+    assert "does not exist" in shell.fails("merge", str(tmp_path / "nowhere"))
+    assert "nothing to import" in shell.fails("import", code=2)
+    assert shell("history") == before
+
+
+def test_an_export_that_cannot_be_written_leaves_the_old_file(shell: Shell, tmp_path: Path) -> None:
+    told(shell)
+    assert "could not write" in shell.fails("export", str(tmp_path / "no" / "folder.jsonl"))
+    assert not list(tmp_path.glob("**/*.tmp"))

@@ -3,7 +3,7 @@ and switches.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,6 @@ from msgspec import Struct, to_builtins
 
 from kept import access, text
 from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound
-from kept.exchange import to_document as to_document
 from kept.memory import views
 from kept.memory.context import Context, Ref
 from kept.model import GLOBAL, PROPOSED, Allowance, Draft, Memory, Pause, Recalled, Redaction, Tier, replace
@@ -26,6 +25,8 @@ from kept.writing.check import MAX_NAME_CHARS, check_text
 from kept.writing.redact import REDACTED_FIELDS, redact, redact_draft
 
 if TYPE_CHECKING:
+    from kept.memory.joiner import Joined
+    from kept.memory.transfer import Exported
     from kept.storage import Finding as Finding
 
 
@@ -111,6 +112,33 @@ class Store:
                 for page in pages_of(storage, Where(shelf=shelf, scope=None)):
                     self._context.tell_read(page)
                     yield from page
+
+    def export_to(self, target: Path | str, *, with_forgotten: bool = False) -> "Exported":
+        """Write everything without loss to a file that `merge` and `kept import` read: memories with their history,
+        the archive, sessions, tasks, aliases, pauses. Forgotten memories only if asked for. Replaces the file.
+        """
+        from kept.memory import transfer
+
+        return transfer.export_to(self._context, Path(target), with_forgotten=with_forgotten)
+
+    def export_lines(self, *, with_forgotten: bool = False) -> Iterator[bytes]:
+        """The lines of the same export, for a file of your own."""
+        from kept.memory import transfer
+
+        return transfer.export_lines(self._context, with_forgotten=with_forgotten)
+
+    def merge(
+        self, other: Path | str, *, dry_run: bool = False, progress: Callable[[int, int], None] | None = None
+    ) -> "Joined":
+        """Join an export, another store or another home with this memory; doing it again changes nothing.
+
+        Memories are the same if their uid is. The newer revision counts, feedback adds up, and what disagrees becomes a
+        conflict. `dry_run` only counts.
+        """
+        from kept.memory import transfer
+
+        with transfer.from_anywhere(self._context, Path(other)) as source:
+            return transfer.join(self._context, source, dry_run=dry_run, progress=progress)
 
     def scan(self, *, fix: bool = False) -> list[Leak]:
         """Look for secrets in everything that is stored, as a check on what older rules let through.

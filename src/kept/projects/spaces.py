@@ -58,6 +58,10 @@ class Spaces(Protocol):
         """Where the readable files of the project, or of global memory, are; None for a portable file."""
         return None
 
+    def project_name(self) -> str | None:
+        """The name of the opened project, or the one it will get; None for a portable file."""
+        return None
+
     def sessions_folder(self) -> Path | None:
         """Where the project's transcripts are mirrored; None for a portable file, which has no mirrors."""
         return None
@@ -216,6 +220,12 @@ class HomeSpaces(Spaces):
         if project is None and not shared:
             return None
         return self._home.files(None if shared or project is None else project.folder).directory
+
+    def project_name(self) -> str | None:
+        here = self._located
+        if here.project is not None:
+            return here.project.name
+        return here.name or (here.place.directory.name if here.place is not None else None)
 
     def sessions_folder(self) -> Path | None:
         project = self._located.project

@@ -69,13 +69,18 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "Conversations": {
         "sessions": {
             "session": "Work with conversations: list, show, search, fork, finish, compact, export.",
-            "import": "Import the transcripts of another program.",
         },
         "write": {"slash": "Run a slash command, as typed into a chat."},
     },
+    "Taking along": {
+        "exchange": {
+            "import": "Bring in memories and conversations that another program, or Kept elsewhere, has kept.",
+            "export": "Write all memories to a file, for Kept elsewhere or for other programs.",
+            "merge": "Join an export, or another home, with this memory.",
+        }
+    },
     "Maintenance": {
         "manage": {
-            "export": "Print every memory as a line of JSON.",
             "upkeep": "Confirm or archive memories that are due, and make room where a limit is exceeded.",
             "backup": "Write a verified copy of the store to a file.",
             "doctor": "Check the stores, and every agent that Kept is installed in.",

@@ -160,13 +160,9 @@ def show_help(ctx: click.Context) -> None:
 
 def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
-        from importlib import metadata
+        import kept
 
-        try:
-            version = metadata.version("kept")
-        except metadata.PackageNotFoundError:  # run from a checkout
-            version = "(not installed)"
-        find_invocation(ctx).answer({"version": version}, [f"kept {version}"])
+        find_invocation(ctx).answer({"version": kept.__version__}, [f"kept {kept.__version__}"])
         ctx.exit()
 
 

@@ -1,7 +1,7 @@
 """Commands that manage a memory as a whole.
 
 Decisions that a person makes: `kept conflicts`, `resolve`, `alias`, `scan`, `allow`, `off`, `on` and `review`. Keeping
-the store in good order: `kept backup`, `doctor`, `export` and `upkeep`.
+the store in good order: `kept backup`, `doctor` and `upkeep`.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,6 @@ from kept.entrypoints.cli.write import given_file, given_text
 from kept.errors import InvalidInput, NotFound, SettingsError
 from kept.memory import Kept
 from kept.memory.reviews import REASONS, Decision, Review, ReviewFinding, ReviewReason, parse_decision
-from kept.memory.store import to_document
 from kept.model import GLOBAL, Conflict, Memory
 from kept.settings import Settings
 
@@ -403,16 +402,6 @@ def _check_lines(findings: "Sequence[Finding | LinkCheck]") -> list[Line]:
             mark = Strong("    problem: ") if finding.level == "problem" else "    note: "
             lines.append((mark, f"{finding.message} {finding.hint}"))
     return lines
-
-
-@command
-@click.option("--archived", is_flag=True, help="Include archived memories.")
-def export_command(invocation: Invocation, *, archived: bool) -> None:
-    """Lossless: with all fields. Forgotten memories are left out."""
-    with invocation.open() as memory:
-        documents = [to_document(one) for one in memory.store.export(archived=archived)]
-    lines: list[Line] = [msgspec.json.encode(document).decode() for document in documents]
-    invocation.answer({"memories": documents}, lines)
 
 
 @command

@@ -1,4 +1,4 @@
-"""`kept session` and `kept import`: conversations, and the transcripts of other programs."""
+"""`kept session`: conversations; and the import of transcripts, for `kept import`."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ from typing import Literal
 import click
 import msgspec
 
-from kept.entrypoints.cli.frame import command, group, limit_option
+from kept.entrypoints.cli.frame import group, limit_option
 from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import ago, counted, local
 from kept.errors import NotFound
@@ -162,19 +162,10 @@ _PLACES = {
 }
 
 
-@command
-@click.argument("program", type=click.Choice(PROGRAMS), metavar="PROGRAM")
-@click.argument("path", required=False)
-@click.option("--all-projects", is_flag=True, help="The sessions of all projects, each into its own.")
-@click.option("--since", metavar="DATE", type=click.DateTime(), help="Only transcripts that changed since then.")
-def import_command(
-    invocation: Invocation, *, program: str, path: str | None, all_projects: bool, since: datetime | None
+def import_transcripts(
+    invocation: Invocation, program: str, path: str | None, *, all_projects: bool, since: datetime | None
 ) -> None:
-    """PROGRAM is claude-code, codex, gemini, qwen, copilot, opencode, openclaw or brain (one JSON object per line: id,
-    role, content). Without a PATH, the sessions that took place in this project, its worktrees included, are taken from
-    where the program keeps its transcripts; a file or a folder is imported as it is. Only new messages are added,
-    secrets are redacted, and sessions that are over are finished.
-    """
+    """Take in the conversations that another program keeps: those of this project, of all, or of a file or folder."""
     place = Path(path).expanduser() if path is not None else _place(program)
     moment = since.replace(tzinfo=invocation.zone or UTC) if since is not None else None
     progress = _progress(invocation)

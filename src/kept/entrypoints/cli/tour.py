@@ -102,6 +102,11 @@ WALK = (
         "A skill has no access to memory. It gets a message with everything it needs to know.",
         "share auth login --to agent_skill_review --action review",
     ),
+    Step(
+        "An export has everything, with its history. It is read again on any machine.",
+        f"export {SCRATCH}/web-app.jsonl",
+    ),
+    Step("Merging it with what is here adds what is new: nothing, this time.", f"merge {SCRATCH}/web-app.jsonl --yes"),
     Step("In a chat, the same commands are typed as slash commands.", "slash /memory search billing"),
     Step("Upkeep archives memories that are old or unused. Today it would do this.", "upkeep --dry-run"),
     Step("Recall can also compare meanings. This is off by default.", "vectors status"),
