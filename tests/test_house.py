@@ -64,12 +64,12 @@ def _names_defined_in(scope: ast.ClassDef) -> frozenset[str]:
 
 
 def class_homes() -> dict[str, list[str]]:
-    """Public class names and the modules that define them. The names in `kept.compat` are those of another design."""
+    """Public class names and the modules that define them. `compat` and `adapters` have others' words."""
     homes = defaultdict(list)
     for module, tree in trees().items():
         for node in tree.body:
             is_public = isinstance(node, ast.ClassDef) and not node.name.startswith("_")
-            if is_public and not module.startswith("kept.compat"):
+            if is_public and not module.startswith(("kept.compat", "kept.adapters")):
                 homes[node.name].append(module)
     return homes
 

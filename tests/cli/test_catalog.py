@@ -21,6 +21,7 @@ MAY_IMPORT = (
     "kept.entrypoints.mcp",
     "kept.entrypoints.install",
     "kept.entrypoints.hook",
+    "kept.entrypoints.http",
     "kept.memory",
     "kept.projects",
     *(f"kept.{noun}" for noun in ("access", "errors", "ids", "journal", "model", "settings", "tables", "text")),
@@ -38,6 +39,8 @@ NOT_IN_THE_TOUR = {
     "projects",
     "allow",
     "files",
+    "serve",
+    "token",
 }
 
 

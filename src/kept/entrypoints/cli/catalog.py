@@ -96,6 +96,12 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "uninstall": "Take Kept out of agents again, without a trace.",
         },
     },
+    "Browser": {
+        "serve": {
+            "serve": "Show the memory in the browser, and serve it over HTTP.",
+            "token": "Give people of a team access to `kept serve`: create, list, revoke.",
+        }
+    },
     "Set-up": {
         "setup": {
             "vectors": 'Find memories by meaning as well: "car" finds the automobile.',

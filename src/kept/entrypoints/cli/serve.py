@@ -1,0 +1,91 @@
+"""`kept serve` and `kept token`: the memory in a browser and over HTTP, and the keys of a team."""
+
+import webbrowser
+
+import click
+
+from kept.entrypoints.cli.frame import command, group
+from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
+from kept.entrypoints.cli.wording import local
+from kept.entrypoints.http.keys import Keys
+from kept.errors import NotAllowed, SettingsError
+
+PORT = 7333
+PACKAGES = ("fastapi", "starlette", "uvicorn", "jinja2", "pydantic", "cronsim")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@command
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", type=click.IntRange(1, 65535), default=PORT, show_default=True, help="The port to listen on.")
+@click.option("--name", "names", multiple=True, metavar="HOST[:PORT]", help="A name under which a proxy reaches it.")
+@click.option("--open/--no-open", "opens", default=True, help="Open the page in the browser.")
+@click.option("--shared", is_flag=True, help="Yes, others on the network may reach it, with tokens.")
+def serve_command(
+    invocation: Invocation, *, host: str, port: int, names: tuple[str, ...], opens: bool, shared: bool
+) -> None:
+    """Listens on this machine only. The address has a key that is made at each start: who has it sees and changes what
+    you can. For a team, put a proxy with TLS in front, and give each person a token (`kept token create`). Needs the
+    extra `server` (pip install 'kept[server]').
+    """
+    if host not in LOOPBACK and not shared:
+        raise NotAllowed(
+            f"{host} can be reached by others on the network.",
+            hint="Say --shared if that is meant: everyone needs a token, and a proxy should add TLS.",
+        )
+    try:
+        from kept.entrypoints.http.server import ServeOptions, run
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] not in PACKAGES:
+            raise
+        raise SettingsError(
+            f"The server needs the package {missing.name}.", hint="Run: pip install 'kept[server]'"
+        ) from None
+    options = ServeOptions(home=invocation.home, project=invocation.project, host=host, port=port, names=names)
+    run(options, say=click.echo, open_browser=webbrowser.open if opens else None)
+
+
+def _keys(invocation: Invocation) -> Keys:
+    return Keys(invocation.projects().home.root)
+
+
+@group
+def token_command() -> None:
+    """A token lets one person, or a program of theirs, use `kept serve`. It is shown once; only its hash is stored."""
+
+
+@token_command.command("create")
+@click.argument("name")
+@click.option("--admin", is_flag=True, help="May also change global memory and read every project.")
+@click.option("--for", "projects", multiple=True, metavar="PROJECT", help="Only this project. May be repeated.")
+def create_token(invocation: Invocation, *, name: str, admin: bool, projects: tuple[str, ...]) -> None:
+    """Make a token for somebody, and show it."""
+    home = invocation.projects()
+    known = tuple(home.get(project).name for project in projects)
+    secret = _keys(invocation).create(name, role="admin" if admin else "project", projects=known)
+    document = {"name": name, "token": secret, "projects": list(known)}
+    invocation.answer(document, [(Strong(secret),), Dim("Shown once. Send it to nobody but its holder.")])
+
+
+@token_command.command("list")
+def list_tokens(invocation: Invocation) -> None:
+    """List the tokens: whose, since when, for what."""
+    tokens = _keys(invocation).tokens()
+    lines: list[Line] = [
+        (
+            Strong(f"{token.name:<20}"),
+            f" {token.role:<8} {', '.join(token.projects) or 'every project'}",
+            Dim(f"  since {local(token.created_at, invocation.zone)}"),
+        )
+        for token in tokens
+    ]
+    shown = [{"name": t.name, "role": t.role, "projects": t.projects, "created_at": t.created_at} for t in tokens]
+    invocation.answer({"tokens": shown}, lines or ["There are no tokens. `kept token create NAME` makes one."])
+
+
+@token_command.command("revoke")
+@click.argument("name")
+def revoke_token(invocation: Invocation, *, name: str) -> None:
+    """End a token at once."""
+    _keys(invocation).revoke(name)
+    invocation.answer({"revoked": name}, [f"The token of {name} opens nothing any more."])

@@ -1,0 +1,170 @@
+"""The application, and running it.
+
+`make_app` puts the parts together; `run` starts it on loopback and prints the address with the key of the person who
+started it. Rule: whatever goes wrong below is answered as a problem document, and no line of the log has content.
+"""
+
+import logging
+from collections.abc import Callable
+from contextlib import asynccontextmanager
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from fastapi.responses import JSONResponse, Response
+from msgspec import Struct
+from starlette.exceptions import HTTPException
+
+from kept import __version__
+from kept.entrypoints.http import live, routes_conversations, routes_memories
+from kept.entrypoints.http.doors import HERE, Asking, Doors
+from kept.entrypoints.http.guard import Guard
+from kept.entrypoints.http.keys import Keys
+from kept.entrypoints.http.problems import MEDIA_TYPE, problem, status_of
+from kept.entrypoints.http.routes_memories import RecallScope
+from kept.entrypoints.http.shapes import answer, returns, schemas
+from kept.errors import KeptError
+from kept.memory.opening import open_projects
+from kept.model import Recalled
+
+PORT = 7333
+API = "/api/v1"
+log = logging.getLogger("kept.http")
+
+
+class ServeOptions(Struct, frozen=True, kw_only=True):
+    """How the server is run."""
+
+    home: str | None = None
+    project: str | None = None
+    host: str = "127.0.0.1"
+    port: int = PORT
+    names: tuple[str, ...] = ()  # further host names, with port, under which a proxy reaches it
+    key: str | None = None
+
+
+def make_app(options: ServeOptions, keys: Keys) -> Callable[..., Any]:
+    """The whole application: verbs, page and guard."""
+    doors = Doors(options.home, options.project)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> Any:
+        yield
+        doors.close()
+
+    app = FastAPI(
+        title="Kept",
+        version=__version__,
+        summary="The memory of a project, for programs.",
+        openapi_url=f"{API}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.state.doors = doors
+    app.state.keys = keys
+    for router in (routes_memories.router, routes_conversations.router, live.router):
+        app.include_router(router, prefix=API)
+    _add_front(app)
+    app.add_exception_handler(KeptError, _on_kept_error)
+    app.add_exception_handler(RequestValidationError, _on_invalid)
+    app.add_exception_handler(HTTPException, _on_http_error)
+    app.add_exception_handler(Exception, _on_any_error)
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    return Guard(app, keys, lambda: hosts_of(options))
+
+
+def hosts_of(options: ServeOptions) -> frozenset[str]:
+    """The names under which a browser may ask for this server."""
+    own = {f"{name}:{options.port}" for name in ("127.0.0.1", "localhost", "[::1]")}
+    return frozenset(own | {name.lower() for name in options.names})
+
+
+def _add_front(app: FastAPI) -> None:
+    @app.get(f"{API}/projects", responses=returns(None, "The projects that the key opens."))
+    def projects(request: Request, key: Asking) -> Response:
+        """List the projects."""
+        found = request.app.state.doors.projects(key)
+        return answer({"projects": [{"id": one.id, "name": one.name} for one in found]})
+
+    @app.get(f"{API}/search", responses=returns(Recalled, "Hits with scores and reasons."))
+    def search(
+        request: Request,
+        key: Asking,
+        q: Annotated[str, Query(max_length=10_000)],
+        scope: RecallScope = "memory",
+        project: Annotated[str, Query(max_length=200)] = HERE,
+        limit: Annotated[int, Query(ge=1, le=100)] = 10,
+    ) -> Response:
+        """Search one scope of a project: memory, items, sessions, sources or archive."""
+        return answer(request.app.state.doors.memory(project, key).recall(q, scope=scope, limit=limit))
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    if app.openapi_schema is None:
+        made = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+        components = made.setdefault("components", {})
+        components.setdefault("schemas", {}).update(schemas())
+        components["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+        made["security"] = [{"key": []}]
+        app.openapi_schema = made
+    return app.openapi_schema
+
+
+async def _on_kept_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, KeptError)
+    status = status_of(error)
+    if status == 500:
+        log.error("The store failed: %s", type(error).__name__)
+    return _problem(status, error.message, hint=error.hint)
+
+
+async def _on_invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    fields = [
+        {"where": ".".join(str(part) for part in one["loc"]), "what": str(one["msg"])} for one in error.errors()[:20]
+    ]
+    said = "; ".join(f"{one['where']}: {one['what']}" for one in fields)
+    return _problem(422, f"The request does not fit: {said}.", hint=f"{API}/openapi.json describes it.", errors=fields)
+
+
+async def _on_http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    answer = _problem(error.status_code, str(error.detail) + ".")
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+async def _on_any_error(request: Request, error: Exception) -> Response:
+    log.error("A request failed: %s", type(error).__name__, exc_info=error)
+    return _problem(500, "Something went wrong here.", hint="The log of the server has the place.")
+
+
+def _problem(status: int, detail: str, **more: Any) -> Response:
+    return JSONResponse(problem(status, detail, **more), status_code=status, media_type=MEDIA_TYPE)
+
+
+def run(options: ServeOptions, *, say: Callable[[str], None], open_browser: Callable[[str], Any] | None) -> None:
+    """Serve until the process is stopped."""
+    import uvicorn
+
+    keys = Keys(open_projects(options.home).home.root, options.key)
+    config = uvicorn.Config(
+        make_app(options, keys),
+        host=options.host,
+        port=options.port,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=15,
+        timeout_graceful_shutdown=3,
+        limit_concurrency=1_000,
+        h11_max_incomplete_event_size=64 * 1024,
+    )
+    address = f"http://{options.host}:{options.port}/?key={keys.own}"
+    say(f"Kept is at {address}")
+    say("Stop it with Ctrl-C.")
+    if open_browser is not None:
+        open_browser(address)
+    uvicorn.Server(config).run()

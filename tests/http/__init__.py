@@ -1,0 +1,1 @@
+"""`kept serve` by a real server on loopback."""

@@ -1,0 +1,122 @@
+"""A real server on a free port of loopback, with a home of its own."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import kept
+from kept.model import Actor
+
+KEY = "test-key-of-the-person"
+SERVE = """
+import sys
+from kept.entrypoints.http.server import ServeOptions, run
+home, project, port, key = sys.argv[1:]
+run(ServeOptions(home=home, project=project, port=int(port), key=key), say=print, open_browser=None)
+"""
+
+
+class Answer(NamedTuple):
+    """The answer to a request."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Server(NamedTuple):
+    """A running server, and how to ask it."""
+
+    port: int
+    home: Path
+    project: Path
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        key: str | None = KEY,
+        headers: dict[str, str] | None = None,
+    ) -> Answer:
+        data = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
+        sent = {"Content-Type": "application/json"} if data is not None else {}
+        sent |= {"Authorization": f"Bearer {key}"} if key else {}
+        request = urllib.request.Request(self.address + path, data, sent | (headers or {}), method=method)
+        opener = urllib.request.build_opener(_NoRedirect)
+        try:
+            with opener.open(request, timeout=30) as response:
+                return Answer(response.status, dict(response.headers), response.read())
+        except urllib.error.HTTPError as error:
+            return Answer(error.code, dict(error.headers), error.read())
+
+    def get(self, path: str, **about: Any) -> Any:
+        """The JSON of a GET below the project that is served."""
+        answer = self.ask("GET", f"/api/v1/projects/here{path}", **about)
+        assert answer.status == 200, answer
+        return answer.json
+
+    def memory(self) -> kept.Kept:
+        """The project, opened beside the server."""
+        return kept.open(project=self.project, home=self.home, actor=Actor(name="claude"))
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *args: Any, **kwargs: Any) -> None:
+        return None
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server with an empty project, for all tests of a module."""
+    folder = tmp_path_factory.mktemp("http")
+    home, project = folder / "home", folder / "web-app"
+    project.mkdir()
+    (project / ".git").mkdir()
+    with kept.open(project=project, home=home) as memory:
+        memory.remember("The build runs on Node 22.")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-c", SERVE, str(home), str(project), str(port), KEY]
+    process = subprocess.Popen(command, env=os.environ | {"KEPT_HOME": str(home)}, stdout=subprocess.PIPE)
+    started = Server(port, home, project)
+    try:
+        _wait(started, process)
+        yield started
+    finally:
+        process.terminate()
+        process.wait(10)
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def _wait(server: Server, process: subprocess.Popen[bytes]) -> None:
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        assert process.poll() is None, "The server has ended."
+        try:
+            if server.ask("GET", "/api/v1/projects").status == 200:
+                return
+        except OSError:
+            time.sleep(0.05)
+    raise AssertionError("The server did not start.")

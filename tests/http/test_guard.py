@@ -1,0 +1,146 @@
+"""What is refused before any verb runs, each clearly, and nothing about the content in any answer or log."""
+
+import http.client
+import json
+import socket
+import time
+
+import pytest
+
+from kept.entrypoints.http.guard import COOKIE, MOST_FAILURES
+from tests.http.conftest import KEY, Answer, Server
+
+HERE = "/api/v1/projects/here"
+NEW = json.dumps({"content": "Planted by a foreign page."}).encode()
+
+
+def raw(server: Server, method: str, path: str, headers: dict[str, str], body: bytes = b"") -> Answer:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    connection.putrequest(method, path, skip_host="Host" in headers)
+    for name, value in headers.items():
+        connection.putheader(name, value)
+    connection.putheader("Content-Length", str(len(body)))
+    connection.endheaders(body)
+    response = connection.getresponse()
+    answer = Answer(response.status, dict(response.getheaders()), response.read())
+    connection.close()
+    return answer
+
+
+BEARER = {"Authorization": f"Bearer {KEY}"}
+JSON = {"Content-Type": "application/json"}
+
+
+def test_a_name_that_points_here_is_not_enough(server: Server) -> None:
+    for host in ("evil.example", f"evil.example:{server.port}", "127.0.0.1", "", f"localhost.evil:{server.port}"):
+        assert raw(server, "GET", f"{HERE}/memories", {"Host": host, **BEARER}).status == 421
+    assert raw(server, "GET", f"{HERE}/memories", {"Host": f"localhost:{server.port}", **BEARER}).status == 200
+
+
+def test_a_page_of_another_site_gets_nothing_even_with_the_key(server: Server) -> None:
+    for origin in ("https://evil.example", "null", f"http://127.0.0.1:{server.port + 1}", "http://127.0.0.1"):
+        for method, body in (("GET", b""), ("POST", NEW)):
+            answer = raw(server, method, f"{HERE}/memories", {"Origin": origin, **BEARER, **JSON}, body)
+            assert answer.status == 403
+    own = {"Origin": f"http://127.0.0.1:{server.port}"}
+    assert raw(server, "GET", f"{HERE}/memories", {**own, **BEARER}).status == 200
+
+
+def test_a_form_that_rides_on_the_cookie_changes_nothing(server: Server) -> None:
+    cookie = {"Cookie": f"{COOKIE}={KEY}"}
+    assert raw(server, "GET", f"{HERE}/memories", cookie).status == 200
+    assert raw(server, "POST", f"{HERE}/memories", {**cookie, **JSON}, NEW).status == 403
+    foreign = {**cookie, **JSON, "Origin": "https://evil.example"}
+    assert raw(server, "POST", f"{HERE}/memories", foreign, NEW).status == 403
+    assert "Planted" not in json.dumps(server.get("/memories"))
+
+
+def test_without_a_key_nothing_is_said(server: Server) -> None:
+    for path in ("/", f"{HERE}/memories", "/api/v1/openapi.json", "/api/v1/projects", "/metrics", "/nowhere"):
+        answer = server.ask("GET", path, key=None)
+        assert answer.status == 401
+        assert answer.json["detail"] == "This needs a key."
+    assert server.ask("GET", f"{HERE}/memories", key="wrong").status == 401
+
+
+def test_the_address_with_the_key_becomes_a_cookie(server: Server) -> None:
+    answer = server.ask("GET", f"/?key={KEY}&q=deploy", key=None)
+    headers = {name.lower(): value for name, value in answer.headers.items()}
+    assert (answer.status, headers["location"]) == (303, "/?q=deploy")
+    assert all(part in headers["set-cookie"] for part in ("HttpOnly", "SameSite=Strict", f"{COOKIE}={KEY}"))
+    elsewhere = server.ask("GET", f"//evil.example/?key={KEY}", key=None)
+    assert {name.lower(): value for name, value in elsewhere.headers.items()}["location"] == "/evil.example/"
+
+
+def test_every_answer_forbids_what_the_page_does_not_need(server: Server) -> None:
+    for answer in (server.ask("GET", f"{HERE}/memories"), server.ask("GET", "/nowhere", key=None)):
+        headers = {name.lower(): value for name, value in answer.headers.items()}
+        assert "script-src 'self'" in headers["content-security-policy"]
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "server" not in headers
+
+
+def test_too_much_is_refused_before_it_is_read(server: Server) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    connection.putrequest("POST", f"{HERE}/memories")
+    for name, value in {**BEARER, **JSON, "Content-Length": str(10_000_000)}.items():
+        connection.putheader(name, value)
+    connection.endheaders()
+    assert connection.getresponse().status == 413
+    connection.close()
+    big = json.dumps({"content": "x" * 1_500_000}).encode()
+    assert raw(server, "POST", f"{HERE}/memories", {**BEARER, **JSON}, big).status == 422
+
+
+def test_a_body_without_a_length_is_cut_off(server: Server) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as line:
+        head = f"POST {HERE}/memories HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nAuthorization: Bearer {KEY}\r\n"
+        line.sendall(f"{head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+        chunk = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
+        try:
+            for _ in range(60):
+                line.sendall(chunk)
+            line.settimeout(20)
+            answered = line.recv(100)
+        except OSError:
+            answered = b""
+    assert not answered.startswith(b"HTTP/1.1 2")
+    assert server.ask("GET", f"{HERE}/status").status == 200
+
+
+def test_a_slow_client_stops_nobody(server: Server) -> None:
+    lines = [socket.create_connection(("127.0.0.1", server.port), timeout=30) for _ in range(20)]
+    head = f"POST {HERE}/memories HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nAuthorization: Bearer {KEY}\r\n"
+    for line in lines:
+        line.sendall(f"{head}Content-Length: 100\r\n\r\n{{".encode())
+    began = time.monotonic()
+    assert server.ask("GET", f"{HERE}/status").status == 200
+    assert time.monotonic() - began < 5
+    for line in lines:
+        line.close()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/../../etc/passwd",
+        "/static/..%2f..%2fetc/passwd",
+        "/static/%2e%2e/server.py",
+        "/api/v1/projects/..%2f..%2fother/memories",
+        "/api/v1/projects/%00/memories",
+        "/api/v1/projects/here/sessions/..%2f..%2fx/messages",
+        "/api/v1/projects/here/memories/%0d%0aX:%20y",
+    ],
+)
+def test_tricks_with_paths_lead_nowhere(server: Server, path: str) -> None:
+    answer = raw(server, "GET", path, BEARER)
+    assert answer.status in (400, 404, 422)
+    assert b"root:" not in answer.body
+
+
+def test_guessing_keys_ends_after_twenty(server: Server) -> None:
+    for _ in range(MOST_FAILURES):
+        server.ask("GET", "/api/v1/projects", key="guess")
+    assert server.ask("GET", "/api/v1/projects", key="guess").status == 429
+    assert server.ask("GET", "/api/v1/projects").status == 200, "who has the key is not locked out by who has not"
