@@ -183,10 +183,10 @@ def find_edits(written: Snapshot | None, rows: Sequence[Row]) -> PageEdits:
         lost.setdefault(before[mark], []).append(mark)
     added = []
     for number, row in enumerate(rows):
-        if row.text and number not in marks:
+        if row.text and marks.get(number) not in before:
             if same := lost.get(digest(row.text)):
                 marks[number] = same.pop()
-            else:
+            elif number not in marks:
                 added.append(number)
     emptied = {number for number in marks if not rows[number].text}
     here = {number: mark for number, mark in marks.items() if number not in emptied}

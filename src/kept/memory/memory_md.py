@@ -246,7 +246,7 @@ class _Work:
 
     def _remove(self, mark: str) -> None:
         memory = self._memory(mark)
-        if memory is None or memory.is_archived or not self._accepts:
+        if memory is None or memory.is_archived or not self._accepts or mark in self.touched:
             return
         if page.digest(page.line_of(memory)) != self._written[mark]:
             note = f"{memory.ref} was deleted in the file and changed in the store since: it stays."

@@ -6,8 +6,8 @@ sends the notes to the archive. Promote beforehand what should stay.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
 
 import msgspec
 
@@ -40,13 +40,13 @@ _ID = r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}"
 def open_task(context: Context, id: str | None, wanted: Mapping[str, Any]) -> "OpenTask":
     """The task of that id, begun if it is new, with the fields of `wanted` that are not None set."""
     name = None if id is None else check_task_id(id)
-    given = {field: _clean(context, field, value) for field, value in wanted.items() if value is not None}
+    given = {field: clean_field(context, field, value) for field, value in wanted.items() if value is not None}
     storage = context.owned()
     with storage.reading() as reader:
         is_known = name is not None and _in(reader, name) is not None
     if name is None or given or not is_known:
         with storage.writing(context.stamp()) as tx:
-            task, is_changed = _plan(tx, name, given)
+            task, is_changed = plan(tx, name, given)
         opened = OpenTask(context, storage, task.name)
         if is_changed:
             opened.tell_write()
@@ -57,17 +57,28 @@ def open_task(context: Context, id: str | None, wanted: Mapping[str, Any]) -> "O
 def list_tasks(context: Context, *, milestone: str | None, archived: bool) -> Tasks:
     """The tasks of the project, highest priority first. When all tasks of a milestone have ended, they are archived."""
     tasks = context.of_project(Task)
-    unfinished = {task.milestone or task.name for task in tasks if not task.has_ended}
-    shown = [task for task in tasks if archived or (task.milestone or task.name) in unfinished]
+    shown = tasks if archived else open_milestones(tasks)
     wanted = [task for task in shown if milestone in (None, task.milestone)]
     storage = context.spaces.project()
     if wanted and storage is not None:
         size = sum(map(_size, wanted))
         context.signals.emit("memory:read", type="task", path=f"{storage.space}/tasks", size=size)
-    return sorted(wanted, key=lambda task: (task.priority is None, task.priority or 0, task.id))
+    return by_priority(wanted)
 
 
-def _clean(context: Context, field: str, value: Any) -> Any:
+def by_priority(tasks: Iterable[Task]) -> Tasks:
+    """The tasks, the most urgent first."""
+    return sorted(tasks, key=lambda task: (task.priority is None, task.priority or 0, task.id))
+
+
+def open_milestones(tasks: Iterable[Task]) -> Tasks:
+    """The tasks that are not archived: of milestones in which something is open, and open ones without a milestone."""
+    tasks = list(tasks)
+    unfinished = {task.milestone or task.name for task in tasks if not task.has_ended}
+    return by_priority(task for task in tasks if (task.milestone or task.name) in unfinished)
+
+
+def clean_field(context: Context, field: str, value: Any) -> Any:
     """The value of a field without its secrets. Raises InvalidInput."""
     if field == "priority":
         if type(value) is not int or not 0 <= value < 2**31:
@@ -153,9 +164,7 @@ class OpenTask:
         Raises InvalidInput for a change that is not possible, and names those that are. `undo` reopens a task with its
         notes.
         """
-        if state not in CHANGES:
-            raise InvalidInput(f"Unknown task state {state!r}.", hint=f"Choose one of {', '.join(CHANGES)}.")
-        return self._change(state, is_clearing=state in ENDS)[0]
+        return self._change(check_state(state), is_clearing=state in ENDS)[0]
 
     def clear(self) -> int:
         """Archive the notes before the task has ended. Returns how many. Can be undone."""
@@ -168,7 +177,7 @@ class OpenTask:
             with self._storage.writing(stamp) as tx:
                 task = self._current(tx)
                 if state is not None:
-                    _check_change(tx, task, state)
+                    check_change(tx, task, state)
                 batch = _clear_some(tx, self._notes) if is_clearing else 0
                 cleared += batch
                 if batch == BATCH:
@@ -190,7 +199,7 @@ class OpenTask:
 
     @property
     def _notes(self) -> Where:
-        return Where(task=self.id, tiers=("task",), scope=None)
+        return notes_of(self.id)
 
     def _stage(self, stage: str) -> str:
         safe = _safe(self._context, stage, "The stage", MAX_NAME_CHARS)
@@ -224,6 +233,26 @@ class OpenTask:
         return task
 
 
+def check_state(state: str) -> TaskState:
+    """The state, if there is such a one. Raises InvalidInput."""
+    if state not in CHANGES:
+        raise InvalidInput(f"Unknown task state {state!r}.", hint=f"Choose one of {', '.join(CHANGES)}.")
+    return cast(TaskState, state)
+
+
+def change_state(tx: Transaction, task: Task, state: TaskState) -> Task:
+    """Change the state of a task in a transaction; with an end, its notes go to the archive. Raises InvalidInput."""
+    check_change(tx, task, state)
+    while state in ENDS and _clear_some(tx, notes_of(task.name)) == BATCH:
+        pass
+    return tx.put(replace(task, state=state, completed_at=tx.stamp.at if state in ENDS else None), "task")
+
+
+def notes_of(id: str) -> Where:
+    """The notes of a task."""
+    return Where(task=id, tiers=("task",), scope=None)
+
+
 def check_task_id(id: str) -> str:
     """The id, if it is valid. Raises InvalidInput."""
     safe = redact(id).text
@@ -254,7 +283,7 @@ def _in(reader: Reader, name: str) -> Task | None:
     return next((task for task in reader.all(Task) if task.name == name), None)
 
 
-def _plan(tx: Transaction, name: str | None, given: Mapping[str, Any]) -> tuple[Task, bool]:
+def plan(tx: Transaction, name: str | None, given: Mapping[str, Any]) -> tuple[Task, bool]:
     """Begin a task, or set the given fields of a known one; also, whether that changed anything."""
     tasks = {task.name: task for task in tx.all(Task)}
     known = None if name is None else tasks.get(name)
@@ -282,7 +311,8 @@ def _check_blockers(tasks: Mapping[str, Task], name: str, blockers: Sequence[str
             ahead += tasks[blocker].blocked_by
 
 
-def _check_change(reader: Reader, task: Task, state: TaskState) -> None:
+def check_change(reader: Reader, task: Task, state: TaskState) -> None:
+    """Raise InvalidInput unless the task can change to that state now."""
     following = CHANGES[task.state]
     if state not in following:
         hint = (

@@ -19,7 +19,7 @@ from msgspec import Struct
 from kept.errors import Busy, InvalidInput, KeptError, NotAllowed
 from kept.memory.context import Context
 from kept.memory.signals import warn
-from kept.model import GLOBAL, Source, replace
+from kept.model import GLOBAL, Source, Task, replace
 from kept.ports import Storage, Transaction
 from kept.projects.files import NO_FOLLOW, explained, make_private_directory, shown, write_private_file
 
@@ -99,7 +99,7 @@ class Terms(Struct, frozen=True, kw_only=True):
 
 
 def places(context: Context) -> Iterator[ViewPlace]:
-    """The MEMORY.md of every space that this actor may change, and the project's tasks.json."""
+    """The MEMORY.md of every space that this actor may change, and the project's tasks.json, if it has tasks."""
     if context.actor.role == "skill":
         return
     for storage in context.readable():
@@ -107,6 +107,8 @@ def places(context: Context) -> Iterator[ViewPlace]:
         folder = context.spaces.files_folder(shared=is_global)
         if folder is None:
             continue
+        if not is_global and _has_tasks(storage, tasks := folder / "tasks.json"):
+            yield ViewPlace(name="tasks.json", path=tasks, root=folder, storage=storage)
         wanted = context.settings.memory_path
         if not wanted.startswith(IN_PROJECT):
             yield ViewPlace(name="MEMORY.md", path=folder / wanted, root=folder, storage=storage)
@@ -115,6 +117,13 @@ def places(context: Context) -> Iterator[ViewPlace]:
         elif (own := context.spaces.folder()) is not None:
             path = own / wanted.removeprefix(IN_PROJECT)
             yield ViewPlace(name="MEMORY.md", path=path, root=own, storage=storage, is_shared=True)
+
+
+def _has_tasks(storage: Storage, path: Path) -> bool:
+    if os.path.lexists(path):
+        return True
+    with storage.reading() as reader:
+        return bool(reader.all(Task))
 
 
 def take_edits(context: Context) -> list[Synced]:
@@ -171,8 +180,6 @@ def sync_safely(context: Context, place: ViewPlace) -> Synced:
 
 def sync(context: Context, place: ViewPlace, terms: Terms) -> Synced:
     """Take the edits of a view in, and write it as it should be."""
-    from kept.memory.memory_md import MemoryFile
-
     done = Synced(name=place.name, path=shown(place.path))
     wait_s = context.settings.write_wait_s if terms.is_asked_for else 0.0
     with place.storage.lease(f"view-{place.name}", wait_s=wait_s) as is_ours:
@@ -180,9 +187,8 @@ def sync(context: Context, place: ViewPlace, terms: Terms) -> Synced:
             raise Busy(f"Another process is bringing {place.name} up to date.", hint="Try again.")
         for _ in range(ATTEMPTS):
             done = Synced(name=place.name, path=shown(place.path))
-            view: FileView = MemoryFile(context, place, terms)
             try:
-                if _sync_once(context, view, done):
+                if _sync_once(context, _view(context, place, terms), done):
                     break
             except Waiting as reason:
                 done.waiting = str(reason)
@@ -192,6 +198,16 @@ def sync(context: Context, place: ViewPlace, terms: Terms) -> Synced:
     if done.has_edits:
         context.tell_write(place.storage, len(done.added) - len(done.removed))
     return done
+
+
+def _view(context: Context, place: ViewPlace, terms: Terms) -> FileView:
+    if place.name == "tasks.json":
+        from kept.memory.tasks_json import TasksFile
+
+        return TasksFile(context, place, terms)
+    from kept.memory.memory_md import MemoryFile
+
+    return MemoryFile(context, place, terms)
 
 
 def _sync_once(context: Context, view: FileView, done: Synced) -> bool:
@@ -231,7 +247,7 @@ def erase_from(context: Context, storage: Storage, ids: Collection[int], erase: 
     from kept.memory.memory_md import without_erased
 
     for place in places(context):
-        if place.storage is not storage:
+        if place.storage is not storage or place.name != "MEMORY.md":
             continue
         with storage.reading() as reader:
             if f"view/{place.name}" not in reader.file_notes() and read(place).text is None:
@@ -262,14 +278,15 @@ def before_restore(context: Context, storage: Storage) -> None:
 
 def after_restore(context: Context, storage: Storage) -> None:
     """Take the files as they are for what was written: what they show beyond the restored state does not come back."""
-    from kept.memory.memory_md import note_as_written
+    from kept.memory import memory_md, tasks_json
 
     context.seen_views.clear()
     for place in places(context):
         if place.storage is storage:
             seen = read(place)
             with storage.writing(context.stamp()) as tx:
-                _save(tx, place, note_as_written(seen.text or ""), None)
+                note = (tasks_json if place.name == "tasks.json" else memory_md).note_as_written(seen.text or "")
+                _save(tx, place, note, None)
 
 
 def person_source() -> Source:

@@ -1,0 +1,219 @@
+"""tasks.json as a view: take people's edits in, and show the open tasks and milestones.
+
+`exchange.tasks_json` reads and writes the text. Rule: the rules of tasks hold for edits as well: a state changes only
+to one that may follow, blockers must exist and must not wait for each other. What is against them is left in the file
+as it is, and the answer says why. A task that is taken out of the file is cancelled.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, time
+from typing import Any
+
+import msgspec
+
+from kept.errors import KeptError
+from kept.exchange import tasks_json as page
+from kept.exchange.memory_md import FEW_LINES, FEW_SHARE
+from kept.memory import tasks, views
+from kept.memory.context import Context
+from kept.model import Task, replace
+from kept.ports import Transaction
+
+# Words of other programs for our states.
+STATES: Mapping[str, str] = {
+    "todo": "pending",
+    "open": "pending",
+    "in_progress": "active",
+    "in-progress": "active",
+    "doing": "active",
+    "completed": "done",
+    "complete": "done",
+    "canceled": "cancelled",
+}
+
+
+class TasksFile:
+    """The tasks.json of a project."""
+
+    def __init__(self, context: Context, place: views.ViewPlace, terms: views.Terms) -> None:
+        self.place = place
+        self._context = context
+        self._terms = terms
+
+    def merge(self, tx: Transaction, seen: views.Seen, note: Mapping[str, Any], done: views.Synced) -> views.Outcome:
+        try:
+            found = page.TaskList(tasks=[], outer={}) if seen.text is None else page.parse(seen.text)
+        except (ValueError, RecursionError) as error:
+            raise views.Waiting(f"It cannot be read: {error}. Nothing was changed.") from None
+        snapshots = note.get("written") if seen.text is not None else None
+        written = page.ancestor(snapshots[0], snapshots[-1], found) if snapshots else None
+        edits = page.find_edits(written, found)
+        self._check(edits, written or {})
+        places = {number: id for id, number in found.ids().items()}
+        leave: set[int] = set()
+        for number in self._in_order(found, edits):
+            self._take(tx, found, number, edits, places, leave, done, written or {})
+        for id in edits.deleted:
+            self._cancel(tx, id, done)
+        before = {id: page.digests(found.tasks[n]) for n, id in places.items() if n not in leave}
+        documents = {task.name: tasks.as_document(task) for task in tasks.open_milestones(tx.all(Task))}
+        text = seen.text
+        page.woven(found, documents, places, sorted(leave))
+        if text is None or found != page.parse(text):
+            text = page.render(found)
+        after = {id: page.digests(documents[id]) for id in documents}
+        for id in [str(places.get(n)) for n in leave]:  # an edit that could not be taken in is still one
+            after.pop(id, None)
+            before.pop(id, None)
+            if written and id in written:
+                after[id] = before[id] = dict(written[id])
+        return views.Outcome(text=text, note={"written": [after]}, note_before={"written": [after, before]})
+
+    def _check(self, edits: page.TaskEdits, written: page.Written) -> None:
+        gone = len(edits.deleted)
+        if gone <= max(FEW_LINES, FEW_SHARE * len(written)) and (gone < 2 or gone < len(written)):
+            return
+        question = f"{gone} of {len(written)} tasks are gone from {self.place.name}."
+        if self._terms.ask is None:
+            raise views.Waiting(f"{question} `kept files sync` asks whether to cancel them.")
+        if not self._terms.ask(f"{question} Cancel them?", edits.deleted):
+            raise views.Waiting("The answer was no. Nothing was changed; put the tasks back, or delete the file.")
+
+    def _in_order(self, found: page.TaskList, edits: page.TaskEdits) -> list[int]:
+        """Edited tasks, those that others wait for first, so that new ones may name each other."""
+        ids = found.ids()
+        wanted = [*edits.added, *(ids[id] for id in edits.changed)]
+        blockers = {n: found.tasks[n].get("blocked_by") for n in wanted}
+
+        def depth(number: int, ahead: int = 0) -> int:
+            named = blockers.get(number)
+            names = [one for one in named if isinstance(one, str)] if isinstance(named, list) else []
+            below = [ids[name] for name in names if name in ids and ids[name] in blockers]
+            return 0 if ahead > len(wanted) else max((1 + depth(one, ahead + 1) for one in below), default=0)
+
+        return sorted(wanted, key=depth) if len(wanted) < 200 else wanted
+
+    def _take(
+        self,
+        tx: Transaction,
+        found: page.TaskList,
+        number: int,
+        edits: page.TaskEdits,
+        places: dict[int, str],
+        leave: set[int],
+        done: views.Synced,
+        written: page.Written,
+    ) -> None:
+        """Take one edited or new task in, or leave it as it is and say why."""
+        task = found.tasks[number]
+        id = places.get(number)
+        known = None if id is None else next((one for one in tx.all(Task) if one.name == id), None)
+        try:
+            if known is None:
+                made = self._add(tx, id, task)
+                places[number] = made.name
+                done.added.append(made.name)
+            else:
+                fields = edits.changed.get(known.name) or {name: task.get(name) for name in page.FIELDS if name in task}
+                if self._change(tx, known, fields, written.get(known.name), done):
+                    done.changed.append(known.name)
+        except (KeptError, TypeError, ValueError) as error:
+            leave.add(number)
+            why = error.message if isinstance(error, KeptError) else "a field has a wrong type."
+            done.notes.append(f"{(id or 'A task')[:60]} was not taken in: {why}")
+
+    def _add(self, tx: Transaction, id: str | None, task: Mapping[str, Any]) -> Task:
+        given = self._cleaned({name: task[name] for name in page.FIELDS if task.get(name) is not None})
+        state = given.pop("status", "pending")
+        name = None if id is None else tasks.check_task_id(id)
+        if state not in (*tasks.ENDS, "pending"):
+            tasks.check_change(tx, Task(name=name or "new", created_at=tx.stamp.at, **given), state)
+        made, _ = tasks.plan(tx, name, given)
+        if (created := _moment(task.get("created"))) is not None and created <= tx.stamp.at:
+            made = tx.put(replace(made, created_at=created), "task")
+        if state == made.state:
+            return made
+        ended = (_moment(task.get("completed")) or tx.stamp.at) if state in tasks.ENDS else None
+        return tx.put(replace(made, state=state, completed_at=ended), "task")
+
+    def _change(
+        self,
+        tx: Transaction,
+        known: Task,
+        fields: Mapping[str, Any],
+        written: Mapping[str, str] | None,
+        done: views.Synced,
+    ) -> bool:
+        stored = tasks.as_document(known)
+        given = self._cleaned(
+            {name: [] if value is None and isinstance(stored[name], list) else value for name, value in fields.items()}
+        )
+        now = page.digests(stored)
+        clashing = [
+            name
+            for name, value in given.items()
+            if written and now[name] != written.get(name) and _plain(value) != stored[name]
+        ]
+        for name in clashing:
+            if name == "description":
+                given[name] = f"{given[name]}\n{stored[name]}"
+            elif isinstance(stored[name], list):
+                given[name] = (*given[name], *(one for one in stored[name] if one not in given[name]))
+            done.notes.append(f"{known.name}: {name} was changed in the store and in the file; {_kept(name)}.")
+        state = given.pop("status", known.state)
+        different = {name: value for name, value in given.items() if value != getattr(known, name)}
+        if state != known.state:
+            tasks.check_change(tx, msgspec.structs.replace(known, **different), state)
+        before = known.state
+        if different:
+            known, _ = tasks.plan(tx, known.name, different)
+        if state != known.state:
+            tasks.change_state(tx, known, state)
+        return bool(different) or state != before
+
+    def _cleaned(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields without secrets, in the form that a task has them. Raises InvalidInput."""
+        clean: dict[str, Any] = {}
+        for name, value in fields.items():
+            if name == "status":
+                word = str(value).strip().lower()
+                clean[name] = tasks.check_state(STATES.get(word, word))
+            elif value is None:
+                clean[name] = "" if name == "description" else None
+            else:
+                clean[name] = tasks.clean_field(self._context, name, value)
+        return clean
+
+    def _cancel(self, tx: Transaction, id: str, done: views.Synced) -> None:
+        task = next((one for one in tx.all(Task) if one.name == id), None)
+        if task is None or task.has_ended:
+            return
+        tasks.change_state(tx, task, "cancelled")
+        done.removed.append(id)
+
+
+def note_as_written(text: str) -> Mapping[str, Any]:
+    """The note about a file, had Kept written it as it is."""
+    try:
+        found = page.parse(text)
+    except ValueError:
+        return {}
+    return {"written": [{id: page.digests(found.tasks[n]) for id, n in found.ids().items()}]}
+
+
+def _kept(name: str) -> str:
+    return "both are kept" if name in ("description", "acceptance_criteria", "blocked_by") else "yours holds"
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _moment(value: Any) -> datetime | None:
+    try:
+        if len(value) == 10:
+            return datetime.combine(date.fromisoformat(value), time(), UTC)
+        at = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return None
+    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
