@@ -28,12 +28,16 @@ PACKAGES = {
     "opencode-plugin": ("@opencode-ai/plugin@1.18.33",),
     "goose": ("@aaif/goose@0.20.1",),
     "cn": ("@continuedev/cli@1.5.47",),
+    "inspector": ("@modelcontextprotocol/inspector@2.12.0",),  # not an agent: a client of MCP servers
 }
 OPENHANDS = "openhands==1.16.0"
 NEEDS = {"opencode": ("opencode-plugin",)}  # beside its configuration, or each start without a network takes 70 s
 FREE_BYTES = 2 * 10**9  # for one program, what npm keeps of it in its own cache, and some air
 LONG_S = 3_600.0
-INSIDE = {"goose": "node_modules/@aaif/goose-binary-linux-x64/bin/goose"}
+INSIDE = {
+    "goose": "node_modules/@aaif/goose-binary-linux-x64/bin/goose",
+    "inspector": "node_modules/.bin/mcp-inspector",
+}
 
 
 def folder() -> Path:
