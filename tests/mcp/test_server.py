@@ -15,8 +15,10 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitResult, Implementation
 
 import kept
+from kept.entrypoints.mcp.arguments import checked
 from kept.entrypoints.mcp.protocol import PROTOCOL
 from kept.entrypoints.mcp.server import ServerOptions, build
+from kept.entrypoints.mcp.tools import tools
 from tests.mcp.conversation import connected, said, server
 
 SIX = ["memory_store", "memory_query", "memory_reinforce", "memory_demote", "memory_update", "memory_briefing"]
@@ -135,7 +137,7 @@ def test_all_tools_add_the_rest_after_the_six_and_each_answers(tmp_path: Path) -
         ("memory_store", {"content": 7.5}, "content must be a string, not 7.5."),
         ("memory_store", {"content": "x" * 5_000}, "Not stored (too_long)"),
         ("memory_store", {"content": "y", "tier": "universe"}, "Unknown tier 'universe'. Choose from project, global."),
-        ("memory_store", {"content": "y", "text": "z"}, "memory_store has no argument 'text'. It takes content, kind,"),
+        ("memory_store", {"content": "y", "text": "z"}, "memory_store has no argument 'text'. It takes content,"),
         ("memory_query", {"query": ["a"]}, "query must be a string, not a value of type list."),
         ("memory_query", {"query": "a", "limit": 0}, "limit must be at least 1, got 0."),
         ("memory_query", {"query": "a", "tags": [1]}, "tags must be a list of strings"),
@@ -389,6 +391,17 @@ def test_a_secret_in_a_call_is_neither_stored_nor_repeated(tmp_path: Path) -> No
 
     chat(tmp_path, life)
     assert not [path for path in (tmp_path / "home").rglob("*") if path.is_file() and key.encode() in path.read_bytes()]
+
+
+def test_no_argument_has_a_name_that_an_agent_cannot_load() -> None:
+    """OpenHands makes a class of every tool; `kind` is a field of its own there, and ended the conversation."""
+    for tool in tools(all_tools=True).values():
+        assert not {"kind", "model_config", "security_risk", "summary"} & {one.name for one in tool.arguments}, (
+            tool.name
+        )
+    [store] = [tool for tool in tools(all_tools=False).values() if tool.name == "memory_store"]
+    for name in ("memory_kind", "kind"):
+        assert checked("memory_store", store.arguments, {"content": "x", name: "decision"})["memory_kind"] == "decision"
 
 
 def test_what_an_agent_is_told_stays_below_four_thousand_characters() -> None:

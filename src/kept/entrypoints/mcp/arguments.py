@@ -28,7 +28,7 @@ _WORDS: Mapping[str, str] = {
 
 
 class Argument(NamedTuple):
-    """One argument. `default` None: it may be left out, and the tool decides."""
+    """One argument. `default` None: it may be left out, and the tool decides. `alias`: a name that is taken as well."""
 
     name: str
     type: Type
@@ -38,6 +38,7 @@ class Argument(NamedTuple):
     choices: tuple[str, ...] = ()
     least: int | None = None
     most: int | None = None
+    alias: str = ""
 
     def schema(self) -> dict[str, Any]:
         """This argument as a JSON schema."""
@@ -63,10 +64,13 @@ def schema_of(arguments: Sequence[Argument]) -> dict[str, Any]:
 def checked(tool: str, arguments: Sequence[Argument], given: Mapping[str, Any]) -> dict[str, Any]:
     """The value of every argument. Raises InvalidInput, for a model to read, when one is missing, unknown or wrong."""
     known = {argument.name: argument for argument in arguments}
+    aliases = {argument.alias for argument in arguments if argument.alias}
     for name in given:
-        if name not in known:
+        if name not in known and name not in aliases:
             raise InvalidInput(f"{tool} has no argument {shown(name)}.", hint=f"It takes {', '.join(known) or 'none'}.")
-    return {name: _value(tool, argument, given.get(name)) for name, argument in known.items()}
+    return {
+        name: _value(tool, argument, given.get(name, given.get(argument.alias))) for name, argument in known.items()
+    }
 
 
 def _value(tool: str, argument: Argument, value: Any) -> Any:

@@ -57,7 +57,7 @@ def _store(call: Call) -> str:
     source = Source(origin="agent", agent=call.surroundings.agent, session=call.surroundings.session)
     draft = Draft(
         content=given["content"],
-        kind=given["kind"],
+        kind=given["memory_kind"],
         tags=tuple(given["tags"]),
         files=tuple(given["files"]),
         tier=given["tier"],
@@ -263,7 +263,8 @@ _ALL: Sequence[MemoryTool] = (
             Argument(
                 "content", "string", "One fact in one or two sentences, at most 500 characters.", is_required=True
             ),
-            Argument("kind", "string", f"What it is: {', '.join(KINDS)}.", default="fact"),
+            # OpenHands cannot load a tool that has an argument `kind`.
+            Argument("memory_kind", "string", f"What it is: {', '.join(KINDS)}.", default="fact", alias="kind"),
             Argument("tags", "strings", "2-5 short topics.", default=[]),
             Argument("files", "strings", "Paths of the files it is about.", default=[]),
             Argument("tier", "string", "Where it holds.", default="project", choices=("project", "global")),
