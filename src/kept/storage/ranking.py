@@ -127,8 +127,8 @@ class IndexReader:
         total = Statistics(rows_with=dict.fromkeys(distinct, 0))
         for shelf in indexes(where):
             n_rows, n_words, n_tokens = self.index.counts(shelf)
-            rows_with = _rows_with(self.index, shelf, distinct, n_rows) if distinct else {}
-            total += Statistics(n_rows, n_words, n_tokens, rows_with)
+            counted = rows_with(self.index, shelf, distinct, n_rows) if distinct else {}
+            total += Statistics(n_rows, n_words, n_tokens, counted)
         return total
 
     def alike(self, texts: Sequence[Sequence[str]], scope: Scope, *, limit: int) -> list[list[Memory]]:
@@ -194,7 +194,8 @@ def _best(
     return {id: rank for rank, id in nlargest(limit, ranks)}
 
 
-def _rows_with(index: Index, shelf: str, words: Sequence[str], n_rows: int) -> dict[str, int]:
+def rows_with(index: Index, shelf: str, words: Sequence[str], n_rows: int) -> dict[str, int]:
+    """How many of the rows of a shelf hold each word: estimated for the common words of large ones, else counted."""
     found = dict.fromkeys(words, 0)
     if index.narrowing is not None and n_rows > EXACT_UP_TO_ROWS:
         counted_at, counted = index.narrowing.hot_words(shelf, words)

@@ -194,6 +194,7 @@ class SpaceView:
         self.space = space
         self.number = number
         self.bare = connection
+        self._corpus: dict[int, tuple[int, int, int]] | None = None
 
     def fetch(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
         """All rows of a query; its `%(space)s` is this space."""
@@ -202,6 +203,13 @@ class SpaceView:
     def run(self, sql: str, **values: Any) -> int:
         """Run a statement that changes rows, and return how many."""
         return self.bare.execute(sql, {"space": self.number, **values}).rowcount
+
+    def counts(self, shelf: int) -> tuple[int, int, int]:
+        """Rows, words and tokens of a shelf. A reader sees one moment, so they are read once."""
+        if self._corpus is None:
+            found = self.fetch("select shelf, rows, words, tokens from corpus where space = %(space)s")
+            self._corpus = {number: (n_rows, n_words, n_tokens) for number, n_rows, n_words, n_tokens in found}
+        return self._corpus.get(shelf, (0, 0, 0))
 
     @block
     def until(self, deadline: Deadline | None) -> Iterator[None]:
@@ -251,16 +259,21 @@ def insert(
 ) -> None:
     """Insert rows, given without their space, in few statements of few sizes, so that each is prepared once."""
     start, number = 0, view.number
-    marks = f"({', '.join(['%s'] * (len(columns) + 1))})"
+    cursor = psycopg.RawCursor(view.bare)  # which does not look for placeholders in thousands of characters
     while start < len(rows):
         size = at_once
         while size > len(rows) - start:
             size //= 8 if size > 8 else size
-        some = rows[start : start + size]
-        values = [value for row in some for value in (number, *row)]
-        sql = f"insert into {table} (space, {', '.join(columns)}) values {', '.join([marks] * size)} {rest}"
-        view.bare.execute(sql, values)
+        values = [number, *(value for row in rows[start : start + size] for value in row)]
+        cursor.execute(_insertion(table, tuple(columns), size, rest), values, prepare=True)
         start += size
+
+
+@lru_cache(maxsize=256)
+def _insertion(table: str, columns: tuple[str, ...], n_rows: int, rest: str) -> bytes:
+    width = len(columns)
+    marks = (f"($1, {', '.join(f'${row * width + place + 2}' for place in range(width))})" for row in range(n_rows))
+    return f"insert into {table} (space, {', '.join(columns)}) values {', '.join(marks)} {rest}".encode()
 
 
 def array_of(ids: Sequence[int]) -> str:
@@ -302,30 +315,50 @@ def translated(place: str) -> Iterator[None]:
 
 def translation(error: psycopg.Error, place: str) -> KeptError:
     """What an error of the driver or the server means to the caller."""
-    if isinstance(error, errors.LockNotAvailable | errors.DeadlockDetected | errors.TooManyConnections):
-        return Busy(f"{place} is busy: another writer holds this space.", hint="Try again.")
-    if isinstance(error, errors.QueryCanceled):
-        return Busy(f"{place} did not answer in time.", hint="Try again. `kept database status` shows how it is.")
-    if isinstance(error, errors.UndefinedTable | errors.InvalidSchemaName):
-        return StorageError(f"{place} has no tables of Kept yet.", hint="Run `kept database init URL` as its owner.")
-    if isinstance(error, errors.InsufficientPrivilege):
-        return NotAllowed(
-            f"The role of this connection may not do that in {place}.",
-            hint="Its owner can run `kept database grant ROLE --project NAME`.",
-        )
-    if isinstance(error, errors.ReadOnlySqlTransaction):
-        return StorageError(
-            f"{place} is a standby, which cannot be written.",
-            hint="Name all hosts in the URL and add target_session_attrs=read-write.",
-        )
-    if isinstance(error, errors.DiskFull | errors.OutOfMemory | errors.ConfigurationLimitExceeded):
-        return StorageError(f"{place} has no room left. Nothing was changed.", hint="Free some space on the server.")
-    if isinstance(error, errors.DataCorrupted | errors.IndexCorrupted):
-        return Corrupt(f"PostgreSQL reports damaged data in {place}.", hint="Restore a backup, or promote a standby.")
+    for kinds, ours, message, hint in _MEANINGS:
+        if isinstance(error, kinds):
+            return ours(message.format(place), hint=hint)
     if is_lost(error):
         return StorageError(f"The connection to {place} was lost. Nothing was changed.", hint="Try again.")
     # The text of other errors may quote a value, so only its class is named.
     return StorageError(f"PostgreSQL refused a statement in {place} ({type(error).__name__}).")
+
+
+_Kinds = tuple[type[psycopg.Error], ...]
+_MEANINGS: tuple[tuple[_Kinds, type[KeptError], str, str], ...] = (
+    (
+        (errors.LockNotAvailable, errors.DeadlockDetected, errors.TooManyConnections),
+        Busy,
+        "{} is busy: another writer holds this space.",
+        "Try again.",
+    ),
+    ((errors.QueryCanceled,), Busy, "{} did not answer in time.", "Try again. `kept database status` shows how it is."),
+    (
+        (errors.UndefinedTable, errors.InvalidSchemaName),
+        StorageError,
+        "{} has no tables of Kept yet.",
+        "Run `kept database init URL` as its owner.",
+    ),
+    (
+        (errors.InsufficientPrivilege,),
+        NotAllowed,
+        "The role of this connection may not do that in {}.",
+        "Its owner can run `kept database grant ROLE --project NAME`.",
+    ),
+    (
+        (errors.ReadOnlySqlTransaction,),
+        StorageError,
+        "{} is a standby, which cannot be written.",
+        "Name all hosts in the URL and add target_session_attrs=read-write.",
+    ),
+    ((errors.DiskFull,), StorageError, "{} has no room left. Nothing was changed.", "Free some space on the server."),
+    (
+        (errors.DataCorrupted, errors.IndexCorrupted),
+        Corrupt,
+        "PostgreSQL reports damaged data in {}.",
+        "Restore a backup, or promote a standby.",
+    ),
+)
 
 
 def _leave(connection: Connection) -> None:

@@ -27,9 +27,9 @@ _EMPTY = (0, 0, 0)
 class PostgresIndex:
     """The index as one transaction sees it."""
 
-    def __init__(self, view: SpaceView, known: Weights) -> None:
+    def __init__(self, view: SpaceView, known: Weights | None = None) -> None:
         self._view = view
-        self.weights = known
+        self.weights = known or Weights()
 
     @property
     def narrowing(self) -> "PostgresIndex":
@@ -92,36 +92,42 @@ class PostgresIndex:
         return self._view.fetch(sql, **values)
 
     def counts(self, shelf: str) -> tuple[int, int, int]:
-        return counts(self._view, shelf)[:3]
+        return self._view.counts(rows.SHELVES[shelf])
 
     def rows_with(self, shelf: str, words: Sequence[str]) -> dict[str, int]:
-        return rows_with(self._view, shelf, words)
+        sql = """
+            select word, count(*)
+            from postings
+            where space = %(space)s and shelf = %(on)s and word = any(%(words)s)
+            group by word"""
+        found: list[Any] = self._view.fetch(sql, on=rows.SHELVES[shelf], words=list(words)) if words else []
+        return dict(found)
 
     def hot_words(self, shelf: str, words: Sequence[str]) -> tuple[int, dict[str, int]]:
-        return hot_words(self._view, shelf, words)
+        sql = """
+            select c.counted_at, h.word, h.rows_with
+            from corpus c
+            left join hot_words h on h.space = c.space and h.shelf = c.shelf and h.word = any(%(words)s)
+            where c.space = %(space)s and c.shelf = %(on)s"""
+        found = self._view.fetch(sql, on=rows.SHELVES[shelf], words=list(words))
+        counted_at = found[0][0] if found else None
+        return counted_at or 0, {word: number for _, word, number in found if word is not None}
 
     def tokens(self, ids: Sequence[int]) -> Iterable[tuple[int, Prepared]]:
-        sql = f"""
-            select m.id, {rows.TOKENS_SELECT}
-            from memories m
-            where m.space = %(space)s and m.id = any(%(ids)s::bigint[])"""
-        return [(row[0], Prepared(*row[1:])) for row in self._view.fetch(sql, ids=array_of(ids))]
+        return [(row[0], Prepared(*row[1:])) for row in self._with(f"m.id, {rows.TOKENS_SELECT}", ids)]
 
     def traits(self, ids: Sequence[int]) -> Iterable[tuple[int, Traits]]:
-        sql = f"""
-            select m.id, {", ".join(f"m.{column}" for column in Traits._fields)}
-            from memories m
-            where m.space = %(space)s and m.id = any(%(ids)s::bigint[])"""
-        return [(row[0], Traits(*row[1:])) for row in self._view.fetch(sql, ids=array_of(ids))]
+        columns = ", ".join(f"m.{column}" for column in ("id", *Traits._fields))
+        return [(row[0], Traits(*row[1:])) for row in self._with(columns, ids)]
+
+    def _with(self, columns: str, ids: Sequence[int]) -> list[tuple[Any, ...]]:
+        sql = f"select {columns} from memories m where m.space = %(space)s and m.id = any(%(ids)s::bigint[])"
+        return self._view.fetch(sql, ids=array_of(ids)) if ids else []
 
     def memories(
         self, ids: Sequence[int], words: Sequence[str] = (), where: Where = ANYWHERE
     ) -> list[tuple[Memory, Prepared]]:
-        sql = f"""
-            select {rows.MEMORY_SELECT}
-            from memories m
-            where m.space = %(space)s and m.id = any(%(ids)s::bigint[])"""
-        found = {row[0]: row for row in self._view.fetch(sql, ids=array_of(ids))} if ids else {}
+        found = {row[0]: row for row in self._with(rows.MEMORY_SELECT, ids)}
         if words and (len(found) < len(ids) or not {*map(rows.shelf_in, found.values())} <= {*indexes(where)}):
             raise damaged("The search index (it lists a memory that is not there)")
         together = [found[id] for id in ids if id in found]
@@ -191,36 +197,6 @@ class PostgresIndex:
         return {chunk: tuple(row) for chunk, *row in found}
 
 
-def counts(view: SpaceView, shelf: str) -> tuple[int, int, int, int | None]:
-    """Rows, words and tokens of a shelf, or of messages; and how many rows it had when its hot words were counted."""
-    sql = "select rows, words, tokens, counted_at from corpus where space = %(space)s and shelf = %(on)s"
-    found: list[Any] = view.fetch(sql, on=rows.SHELVES[shelf])
-    return found[0] if found else (*_EMPTY, None)
-
-
-def rows_with(view: SpaceView, shelf: str, words: Sequence[str]) -> dict[str, int]:
-    """How many rows of a shelf hold each of these words; words that none holds are missing."""
-    sql = """
-        select word, count(*)
-        from postings
-        where space = %(space)s and shelf = %(on)s and word = any(%(words)s)
-        group by word"""
-    found: list[Any] = view.fetch(sql, on=rows.SHELVES[shelf], words=list(words)) if words else []
-    return dict(found)
-
-
-def hot_words(view: SpaceView, shelf: str, words: Sequence[str]) -> tuple[int, dict[str, int]]:
-    """How many rows the shelf had when its common words were counted (0: never), and the counts of these."""
-    sql = """
-        select c.counted_at, h.word, h.rows_with
-        from corpus c
-        left join hot_words h on h.space = c.space and h.shelf = c.shelf and h.word = any(%(words)s)
-        where c.space = %(space)s and c.shelf = %(on)s"""
-    found = view.fetch(sql, on=rows.SHELVES[shelf], words=list(words))
-    counted_at = found[0][0] if found else None
-    return counted_at or 0, {word: number for _, word, number in found if word is not None}
-
-
 def tokens_of(prepared: Prepared) -> set[str]:
     """The words under which a memory is found."""
     p = prepared
@@ -280,12 +256,19 @@ class IndexChanges:
         unlist(view, rows.SHELVES["messages"], id, set(words))
         self._count(rows.SHELVES["messages"], -1, -n_words, -n_words)
 
-    def write(self, view: SpaceView, known: Chunks) -> None:
-        """Write what was gathered. `known`: the chunk of weights that the last turn wrote, if nobody has since."""
+    def __bool__(self) -> bool:
+        return bool(self.corpus or self._postings or self._handles or self._weighed)
+
+    def weigh(self, view: SpaceView, known: Chunks) -> None:
+        """Write the weights. `known`: the chunk that the last turn wrote, if nobody has written since."""
+        weighed, self._weighed = self._weighed, []
+        if weighed:
+            _write_chunks(view, weights.noted(weighed, known, lambda chunk: _read_chunk(view, chunk)))
+
+    def write(self, view: SpaceView) -> None:
+        """Write the rest of what was gathered."""
         insert(view, "postings", ("shelf", "word", "id"), sorted(self._postings))
         insert(view, "handles", ("handle", "id"), sorted(self._handles))
-        if self._weighed:
-            _write_chunks(view, weights.noted(self._weighed, known, lambda chunk: _read_chunk(view, chunk)))
         more = [(shelf, *numbers) for shelf, numbers in self.corpus.items() if any(numbers)]
         insert(
             view,
@@ -297,7 +280,7 @@ class IndexChanges:
               words = corpus.words + excluded.words,
               tokens = corpus.tokens + excluded.tokens""",
         )
-        self.corpus, self._postings, self._handles, self._weighed = {}, [], [], []
+        self.corpus, self._postings, self._handles = {}, [], []
 
     def _count(self, shelf: int, n_rows: int, n_words: int, n_tokens: int) -> None:
         before = self.corpus.get(shelf, _EMPTY)
@@ -307,8 +290,11 @@ class IndexChanges:
 def refresh_hot_words(view: SpaceView) -> None:
     """Count the common words of shelves that have outgrown their last count. Call it inside a turn to write."""
     for shelf, on in rows.SHELVES.items():
-        n_rows, _, _, counted_at = counts(view, shelf)
-        if shelf == "forgotten" or not ranking.has_outgrown(n_rows, counted_at):
+        n_rows = view.counts(on)[0]
+        if shelf == "forgotten" or n_rows <= ranking.EXACT_UP_TO_ROWS:
+            continue
+        counted_at = PostgresIndex(view).hot_words(shelf, ())[0]
+        if not ranking.has_outgrown(n_rows, counted_at or None):
             continue
         found = ranking.hot_words_of(_sample(view, shelf), n_rows)
         view.run("delete from hot_words where space = %(space)s and shelf = %(on)s", on=on)

@@ -1,6 +1,6 @@
 """Conversations in PostgreSQL, as SQL. storage/messages.py decides what is added, packed and erased, and ranks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -8,22 +8,26 @@ from kept import bm25, text
 from kept.model import Message, Session
 from kept.ports import Deadline, FoundMessage, Period, Prepared, Statistics
 from kept.storage.messages import from_pack, to_pack
-from kept.storage.postgres import index, rows
+from kept.storage.postgres import rows
 from kept.storage.postgres.connection import SpaceView, array_of, insert
-from kept.storage.postgres.index import IndexChanges
-from kept.storage.ranking import EXACT_UP_TO_ROWS, gains_of
+from kept.storage.postgres.index import IndexChanges, PostgresIndex
+from kept.storage.ranking import gains_of, rows_with
 from kept.storage.shared import MOST, damaged
 
 POSTINGS_AT_MOST = 20_000  # that a search reads, those of the rarest words, and all of the rarest one
 SHORTLIST = 5  # times as many as are wanted: of these the words are read
 SHELF = "messages"
+NextId = Callable[[str], int]
 
 
 class PostgresMessages:
     """The messages as one transaction sees them; in a turn to write, also to change them."""
 
-    def __init__(self, view: SpaceView) -> None:
+    def __init__(self, view: SpaceView, changes: IndexChanges | None = None, next_id: NextId = lambda noun: 0) -> None:
         self._view = view
+        self._changes = IndexChanges() if changes is None else changes
+        self._next_id = next_id
+        self.waiting: list[tuple[Any, ...]] = []  # new rows, until the next read or the end
 
     def session(self, name: str) -> Session | None:
         sql = "select body from records where space = %(space)s and noun = %(noun)s and name = %(name)s"
@@ -70,20 +74,16 @@ class PostgresMessages:
         # Rows with the most telling words; of equals the newest. Then by all words, without reading the messages.
         likely = sorted(gains, key=lambda id: (-gains[id], -id))[: SHORTLIST * most]
         match = bm25.match_of(words, statistics, by_tokens=True)
-        sql = """
-            select m.id, m.words, m.n_words
-            from messages m
-            where m.space = %(space)s and m.id = any(%(ids)s::bigint[])"""
         ranked = [
             (match(Prepared(held_words, "", "", "", "", n_words, n_words)), id)
-            for id, held_words, n_words in self._view.fetch(sql, ids=array_of(likely))
+            for id, held_words, n_words in self._with("m.id, m.words, m.n_words", likely)
         ]
         best = [id for _, id in sorted(ranked, reverse=True)[:most]]
-        sql = f"""
-            select {rows.MESSAGE_SELECT}
-            from messages m
-            where m.space = %(space)s and m.id = any(%(ids)s::bigint[])"""
-        return [rows.to_message(row) for row in self._view.fetch(sql, ids=array_of(best))]
+        return [rows.to_message(row) for row in self._with(rows.MESSAGE_SELECT, best)]
+
+    def _with(self, columns: str, ids: Sequence[int]) -> list[tuple[Any, ...]]:
+        sql = f"select {columns} from messages m where m.space = %(space)s and m.id = any(%(ids)s::bigint[])"
+        return self._view.fetch(sql, ids=array_of(ids))
 
     def _postings(self, words: Sequence[str], session: str | None, period: Period) -> dict[str, list[int]]:
         asked = {
@@ -108,15 +108,10 @@ class PostgresMessages:
         raise damaged(f"The search index of messages (it wrongly lists {at})")
 
     def counts(self) -> tuple[int, int, int]:
-        return index.counts(self._view, SHELF)[:3]
+        return self._view.counts(rows.SHELVES[SHELF])
 
     def rows_with(self, words: Sequence[str]) -> dict[str, int]:
-        n_rows = self.counts()[0]
-        found = dict.fromkeys(words, 0)
-        if n_rows > EXACT_UP_TO_ROWS:
-            counted_at, hot = index.hot_words(self._view, SHELF, words)
-            found |= {word: round(number * n_rows / (counted_at or n_rows)) for word, number in hot.items()}
-        return found | index.rows_with(self._view, SHELF, [word for word in words if not found[word]])
+        return rows_with(PostgresIndex(self._view), SHELF, words, self.counts()[0])
 
     def has(self, session: str, id: str, role: str | None = None, *, upto: int | None = None) -> bool:
         sql = f"""
@@ -129,36 +124,14 @@ class PostgresMessages:
         return bool(self._view.fetch(sql, session=session, id=id, role=role, upto=upto))
 
     def insert(self, message: Message) -> None:
-        raise NotImplementedError  # in a turn to write only
-
-    def delete(self, session: str, n: int) -> None:
-        raise NotImplementedError
-
-    def pack(self, session: str, messages: Sequence[Message]) -> None:
-        raise NotImplementedError
-
-    def unpack(self, session: str) -> None:
-        raise NotImplementedError
-
-
-class MessageTurn(PostgresMessages):
-    """The messages in a turn to write. New ones wait until the next read or the end."""
-
-    def __init__(self, view: SpaceView, changes: IndexChanges, next_id: Any) -> None:
-        super().__init__(view)
-        self._changes = changes
-        self._next_id = next_id
-        self._waiting: list[tuple[Any, ...]] = []
-
-    def insert(self, message: Message) -> None:
         words, n_words = text.words_and_length(message.content)
         id = self._next_id(SHELF)
-        self._waiting.append((id, *rows.message_values(message, " ".join(words), n_words)))
+        self.waiting.append((id, *rows.message_values(message, " ".join(words), n_words)))
         self._changes.add_message(id, words, n_words)
 
     def write(self) -> None:
         """Write the rows that wait."""
-        waiting, self._waiting = self._waiting, []
+        waiting, self.waiting = self.waiting, []
         insert(self._view, "messages", ("id", *rows.MESSAGE_COLUMNS), waiting, at_once=64)
 
     def delete(self, session: str, n: int) -> None:

@@ -7,7 +7,7 @@ it; if its outcome is unknown, the storage finds it out or says so, and a retry 
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -105,14 +105,12 @@ class PostgresStorage:
 
     @contextmanager
     def bookkeeping(self) -> Iterator[PostgresBookkeeping | None]:
-        also = f"select pg_try_advisory_xact_lock({self._number:d})"
-        with self._transaction(reads=False, limits=_NOTES, also=also) as (connection, row):
-            head = self._locked_head(connection, "skip locked") if row[0] else None
-            if head is None:
-                connection.execute("rollback")
+        with self._transaction(reads=False, limits=_NOTES, also=self._lock(waits=False)) as (connection, row):
+            if row is None:  # somebody else has it
                 yield None
-                return
-            yield PostgresBookkeeping(SpaceView(self.space, self._number, connection), head)
+            else:
+                with connection.pipeline():
+                    yield PostgresBookkeeping(SpaceView(self.space, self._number, connection), self._head(row))
             connection.execute("commit")
 
     @contextmanager
@@ -199,33 +197,33 @@ class PostgresStorage:
             "lock_timeout": f"{max(1, round(wait_s * 1_000)):d}",
             "statement_timeout": f"{WRITE_LIMIT_MS + round(wait_s * 1_000):d}",
         }
-        also = f"select pg_{'try_' if wait_s <= 0 else ''}advisory_xact_lock({self._number:d})"
         why = f"Another connection has been writing to {self.space} for more than {wait_s:g} s."
         busy = Busy(why, hint="Try again.")
+        also = self._lock(waits=wait_s > 0)
         try:
             with self._transaction(reads=False, limits=limits, also=also, wait_s=wait_s) as (connection, row):
-                if row[0] is False:
+                if row is None:
                     raise busy
-                head = self._locked_head(connection)
-                if head is None:
-                    raise NotFound(f"There is no {self.space} in {self._database.place} any more.")
-                yield connection, head
+                yield connection, self._head(row)
         except Busy as error:
             if isinstance(error.__cause__, errors.LockNotAvailable):
                 raise busy from error
             raise
 
-    def _locked_head(self, connection: Connection, how: str = "") -> Head | None:
-        """The head of the space, locked until the transaction ends."""
-        sql = f"""
+    def _lock(self, *, waits: bool) -> str:
+        """The statements that take the turn: the second one locks the head of the space, and reads it."""
+        queue, how = ("pg_advisory_xact_lock", "") if waits else ("pg_try_advisory_xact_lock", "skip locked")
+        return f"""
+            select {queue}({self._number:d});
             select {HEAD_COLUMNS}, (select max(version) from migrations where space = 0)
             from heads
-            where space = %(space)s
+            where space = {self._number:d}
             for update {how}"""
-        for *columns, version in SpaceView(self.space, self._number, connection).fetch(sql):
-            schema.check_version(version, self._database.place)
-            return head_of(columns)
-        return None
+
+    def _head(self, row: Sequence[Any]) -> Head:
+        *columns, version = row
+        schema.check_version(version, self._database.place)
+        return head_of(columns)
 
     def _commit(self, connection: Connection, view: TurnView) -> None:
         """Commit; if nobody can tell whether that worked, find out, or raise an error that says so."""

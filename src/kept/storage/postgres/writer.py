@@ -21,7 +21,7 @@ from kept.storage.messages import MessageWriter
 from kept.storage.postgres import rows
 from kept.storage.postgres.connection import Connection, SpaceView, array_of, insert
 from kept.storage.postgres.index import IndexChanges, refresh_hot_words
-from kept.storage.postgres.messages import MessageTurn
+from kept.storage.postgres.messages import PostgresMessages
 from kept.storage.postgres.reader import PostgresReader
 from kept.storage.ranking import LOOK_EVERY
 from kept.storage.shared import DELIVERIES_KEPT_DAYS, RECEIPTS_KEPT, prepare, tombstone
@@ -73,32 +73,39 @@ class TurnView(SpaceView):
         self.memories: list[Memory] = []
         self.changes = IndexChanges()
         self.journal = journal.Chain(stamp, salt, (head.last_event, head.last_hash))
-        self.messages = MessageTurn(self, self.changes, head.next_id)
+        self.messages = PostgresMessages(self, self.changes, head.next_id)
         self._is_writing = False
 
     def fetch(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
         self._settle()
         return super().fetch(sql, **values)
 
+    def counts(self, shelf: int) -> tuple[int, int, int]:
+        self._corpus = None  # a writer sees its own changes
+        return super().counts(shelf)
+
     def _settle(self) -> None:
         if not self._is_writing:
             self.flush()
 
     def flush(self) -> None:
-        """Write the rows that wait."""
+        """Write the rows that wait, without waiting for an answer to each statement."""
+        memories, self.memories = self.memories, []
+        prepared = [prepare(memory) for memory in memories]
+        for memory, tokens in zip(memories, prepared, strict=True):
+            self.changes.add(memory, tokens)
+        told = self.journal.take()
+        if not (memories or told or self.messages.waiting or self.changes):
+            return
         self._is_writing = True
         try:
-            memories, self.memories = self.memories, []
-            if memories:
-                prepared = [prepare(memory) for memory in memories]
+            with self.bare.pipeline():
+                self.changes.weigh(self, self.chunks)
                 values = [*map(rows.memory_values, memories, prepared)]
                 insert(self, "memories", rows.MEMORY_COLUMNS, values, at_once=64)
-                for memory, tokens in zip(memories, prepared, strict=True):
-                    self.changes.add(memory, tokens)
                 self.want_vectors([memory.id for memory in memories])
-            self.messages.write()
-            self.changes.write(self, self.chunks)
-            if told := self.journal.take():
+                self.messages.write()
+                self.changes.write(self)
                 insert(self, "events", rows.EVENT_COLUMNS, [rows.event_values(event) for event, _ in told], at_once=64)
                 payloads = [(event.seq, event.salt, payload) for event, payload in told]
                 insert(self, "event_payloads", _PAYLOADS, payloads, at_once=64)
@@ -346,5 +353,5 @@ class PostgresBookkeeping:
         return number
 
     def drop_receipts(self, uids: Sequence[str]) -> int:
-        sql = "delete from receipts where space = %(space)s and position(%(uid)s in uids) > 0"
-        return sum(self._view.run(sql, uid=uid) for uid in uids)
+        sql = "delete from receipts where space = %(space)s and position(%(uid)s in uids) > 0 returning id"
+        return sum(len(self._view.fetch(sql, uid=uid)) for uid in uids)

