@@ -114,6 +114,15 @@ def is_lasting(memory: Memory) -> bool:
     return memory.trust == "user" or memory.status != "candidate" or memory.use_count > 0 or is_fix
 
 
+def is_vouched_for(memory: Memory) -> bool:
+    """Whether somebody stands behind it: it was confirmed, or it is a directive in the user's own words.
+
+    The same signal promotes it (`admit.POINTS`), so a person need not confirm what they said themselves.
+    """
+    is_directive = memory.trust == "user" and "user-intent" in (memory.data or {}).get("signals", ())
+    return memory.status != "candidate" or is_directive
+
+
 def is_over(memory: Memory, now: datetime, shelf_life_days: float) -> bool:
     """Whether its shelf life has ended: unused that long, used less than three times, and not pinned."""
     if memory.status == "pinned" or memory.use_count >= USES_THAT_SAVE:

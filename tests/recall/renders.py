@@ -19,6 +19,7 @@ from kept import tokens
 from kept.model import Briefing, Entry, Memory, Source, replace
 from kept.recall.briefing import Material, Order, compose
 from kept.tables import BRIEFING_SHARES
+from kept.worth import is_vouched_for
 from tests.builders import START, memory
 from tests.recall.parsers import PARSERS, Forged
 
@@ -84,7 +85,7 @@ def a_case(chance: random.Random) -> tuple[Material, Order]:
 
 
 def facts_of(memory: Memory, section: str) -> tuple[str, ...]:
-    status = ["unconfirmed candidate"] if memory.status == "candidate" else []
+    status = [] if is_vouched_for(memory) else ["unconfirmed candidate"]
     agent = [memory.source.agent or "unknown"] if section == "bridge" else []
     return (memory.kind, *status, *agent, memory.created_at.date().isoformat())
 

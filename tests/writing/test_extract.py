@@ -340,6 +340,12 @@ def test_the_decisions_of_a_plan_are_kept_and_not_its_steps() -> None:
     ]
 
 
+def test_a_plan_is_handed_over_by_the_first_line_alone() -> None:
+    long = "\n\n".join(["We decided to use Redis for the queue because it is there."] * 40)
+    assert kept(user(f"Look at this page about a plan.\n\n{long}\n\nWhat do you think?")) == []
+    assert kept(user(f"Here is the plan of the other team, from their wiki:\n\n{long}\n\nIs it good?")) == []
+
+
 def test_the_bullets_of_a_hosts_summary_are_notes() -> None:
     summary = (
         "This session is being continued from a previous conversation that ran out of context.\n\n"
@@ -504,6 +510,31 @@ FAILING = ran(
 FAILING_WITH_A_NAME = ran("pytest tests/test_vat.py -q", "db.TimeoutError: no answer from 10.0.0.3\n1 failed")
 PASSING = ran("pytest tests/test_vat.py -q", "1 passed in 0.10s")
 FIX = edited("/home/mk/app/src/vat.py", "rate = rate or 0", "rate = rate")
+
+
+MISSING = ran("npm test", "Error: Cannot find module 'zod'\n1 failed")
+NO_REDIS = ran("npm test", "Error: connect ECONNREFUSED redis 127.0.0.1:6379\n1 failed")
+NPM_PASSES = ran("npm test", "12 passed")
+
+
+@pytest.mark.parametrize(
+    ("failing", "command"),
+    [
+        (MISSING, "npm ci"),
+        (MISSING, "nvm use 22"),
+        (MISSING, "export NODE_PATH=/opt/lib"),
+        (NO_REDIS, "redis-server --daemonize yes"),
+        (NO_REDIS, "docker compose up -d redis"),
+    ],
+)
+def test_a_command_that_made_an_error_go_away_is_its_resolution(failing: list[Message], command: str) -> None:
+    *_, fixed = extract([*failing, *ran(command, "ok"), *NPM_PASSES])
+    assert fixed.draft.content.startswith(f"`npm test` failed until `{command}` was run.")
+    assert (fixed.draft.kind, "fix" in fixed.draft.tags, fixed.signals) == ("error", True, ("error-resolution",))
+
+
+def test_a_command_that_nothing_names_resolved_nothing() -> None:
+    assert extract([*NO_REDIS, *ran("python scripts/report.py", "written"), *NPM_PASSES]) == []
 
 
 def test_an_error_is_kept_with_what_made_it_go_away() -> None:

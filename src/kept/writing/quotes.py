@@ -46,6 +46,12 @@ _INTRODUCTION = (
     r"|^\W{0,4}(?:contents? of\b[^\n]{1,90}|[\w./~@-]{1,80}\.[a-z]\w{0,7})\W{0,3}:\W{0,2}$"
     r"|^diff --git |^Subject: |^\s{0,3}\$ \w"
 )
+# "Implement the following plan:" as the first line: what follows is what the user wants, however long it is.
+_HANDOVER = (
+    r"(?i)\s*(?:ok(?:ay)?,? |now |please )*(?:(?:implement|execute|follow|apply|build|do|continue with)"
+    r" (?:the following|this|the|my|our)|(?:here is|here's|here’s|this is) (?:my|our)) (?:[\w-]+ ){0,2}"
+    r"(?:plan|spec|specification|design|requirements?|proposal)\s*[.:]?\s*\n"
+)
 _SENTENCE_END = r"(?<=[.!?。！？])\s+|\n+"
 _CODE_SPAN = r"`[^`\n]{1,200}`"
 _WORD = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af](?:[\w./:@#+-]*\w)?"
@@ -70,8 +76,13 @@ def split(text: str, *, is_long_pasted: bool = False) -> Split:
     own, quoted = _without_blocks(text)
     if compiled(_ANY_MARK).search(own):
         own = _without_marked_lines(own, quoted, is_long_pasted=is_long_pasted)
-    own, more = _without_pasted_paragraphs(own, is_long_pasted=is_long_pasted)
+    own, more = _without_pasted_paragraphs(own, is_long_pasted=is_long_pasted and not hands_over(text))
     return Split(own, "\n".join((*quoted, *more)))
+
+
+def hands_over(text: str) -> bool:
+    """Whether a message hands over a plan. Quotations in it are still quotations."""
+    return compiled(_HANDOVER).match(text) is not None
 
 
 def _without_marked_lines(text: str, quoted: list[str], *, is_long_pasted: bool) -> str:

@@ -36,7 +36,7 @@ from kept.writing.extraction.statements import (
     without_request,
 )
 from kept.writing.extraction.summaries import summary_of
-from kept.writing.quotes import DOCUMENT_CHARS
+from kept.writing.quotes import DOCUMENT_CHARS, hands_over
 
 MAX_CHARS = 500
 MAX_PER_TURN = 2  # statements of an agent between two of the user's: the best; the others repeat them
@@ -153,8 +153,8 @@ class _Conversation:
             return
         self._turn += 1
         self._request, self._is_interrupted = (message, read[0].text), False
-        if len(message.content) > DOCUMENT_CHARS and rules()["handover"].fits(lowered(read[0].text)):
-            yield from self._plan(message, passages(message.content)[1:])
+        if len(message.content) > DOCUMENT_CHARS and hands_over(message.content):
+            yield from self._plan(message, read[1:])
             return
         for passage in read:
             yield from self._statements(message, passage)

@@ -167,16 +167,21 @@ LOOKING = frozenset(
     "journalctl jq xxd printf test true export source".split()
 )
 _SETTING_UP = frozenset(
-    "install add i ci build init migrate generate sync get mkdir chmod up restore setup create link".split()
+    "install add i ci build init migrate generate sync get mkdir chmod up restore setup create link upgrade start "
+    "enable seed bootstrap reset".split()
 )
+# Words of many commands, which name nothing.
+_ANY_COMMAND = frozenset("make test tests python python3 node bash docs check with from this that file".split())
+# What is set for the commands that follow in the same shell.
+_SETTING = r"(?:export|unset|source|\.|nvm|pyenv|conda|direnv|ulimit|set) [\w./~-][^&;|\n]{0,200}"
 _LOOKING_WORDS = frozenset("logs log status show diff describe get list ready".split())
 
 
 class Failure(Struct):
     """An error as a command reported it, and the changes, commands and explanations since then.
 
-    `changed` maps a file to the lines written into it; `ran` holds commands that set something up, `instead` the other
-    way to call the same program that worked.
+    `changed` maps a file to the lines written into it; `ran` holds commands that set something up, `tried` any other
+    that may have changed something, `instead` the other way to call the same program that worked.
     """
 
     signature: str
@@ -186,6 +191,7 @@ class Failure(Struct):
     words: tuple[str, ...]  # of the command
     changed: dict[str, list[str]] = {}
     ran: list[str] = []
+    tried: list[str] = []
     said: list[tuple[str, Message]] = []
     instead: str = ""
     is_gone: bool = False
@@ -246,6 +252,13 @@ def _is_near(command: str, earlier: str) -> bool:
     return 0 < len(differing) <= MAX_OTHER_WORDS and not is_elsewhere and not command.startswith("git ")
 
 
+def _is_named(command: str, failure: Failure) -> bool:
+    """Whether the error, or who explained it, names the program or what it was called with."""
+    said = " ".join((failure.message, *(sentence for sentence, _ in failure.said))).lower()
+    words = compiled(r"[a-z]{4,}").findall(command.lower())
+    return any(word in said for word in words if word not in _ANY_COMMAND)
+
+
 def _last_part(path: str) -> str:
     return path.rsplit("/", 1)[-1]
 
@@ -276,6 +289,9 @@ class Failures:
 
     def ran(self, command: str, output: str, *, is_error: bool = False) -> list[Failure]:
         """The errors that this command, which has just ended, resolved."""
+        if not is_error and compiled(_SETTING).fullmatch(command):
+            self._set_up(shown(command))
+            return []
         words = command_words(command)
         if not words:
             self.has_just_failed = is_error or "rror" in output[:MAX_LINE_CHARS]
@@ -291,15 +307,23 @@ class Failures:
         for signature, each in list(self._open.items()):
             is_another_try = not each.changed and _is_variant(words, each.words)
             if not _covers(words, each) and not is_another_try:
-                if not each.is_gone and not _SETTING_UP.isdisjoint(words[:3]):
-                    each.ran.append(shown(command))
+                if not each.is_gone:
+                    is_setting_up = not _SETTING_UP.isdisjoint(words[:3])
+                    (each.ran if is_setting_up else each.tried).append(shown(command))
                 continue
             del self._open[signature]
+            if not each.changed and not each.ran:
+                each.ran = [one for one in each.tried if _is_named(one, each)][-1:]
             if not each.changed and not each.ran and _is_near(shown(command), each.command):
                 each.instead = shown(command)
             if each.changed or each.ran or each.instead:
                 resolved.append(each)
         return resolved
+
+    def _set_up(self, command: str) -> None:
+        for each in self._open.values():
+            if not each.is_gone:
+                each.ran.append(command)
 
     def _fail(self, command: str, words: tuple[str, ...], output: str, *, is_error: bool) -> None:
         message = error_message(output) or (_last_line(output) if is_error else None)
