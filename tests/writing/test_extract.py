@@ -533,6 +533,21 @@ def test_a_command_that_made_an_error_go_away_is_its_resolution(failing: list[Me
     assert (fixed.draft.kind, "fix" in fixed.draft.tags, fixed.signals) == ("error", True, ("error-resolution",))
 
 
+def test_a_check_that_ran_in_between_resolved_nothing() -> None:
+    why = assistant("The session test fails because the name is required, although the flag is given.")
+    failing = ran("minsky session start --task 2", "Error: missing required argument 'session'")
+    passing = ran("minsky session start --task 2", "started")
+    assert extract([*failing, why, *ran("bun test session.test.ts", "3 passed"), *passing]) == []
+
+
+def test_a_command_that_a_fix_recommends_is_not_told_twice() -> None:
+    failing = ran("pytest -q", "ModuleNotFoundError: No module named 'opk'\n1 failed")
+    passing = ran("PYTHONPATH=. pytest -q", "3 passed")
+    assert [each.draft.content for each in extract([*failing, *passing, *passing, *passing])] == [
+        "`PYTHONPATH=. pytest -q` works, `pytest -q` does not."
+    ]
+
+
 def test_a_command_that_nothing_names_resolved_nothing() -> None:
     assert extract([*NO_REDIS, *ran("python scripts/report.py", "written"), *NPM_PASSES]) == []
 

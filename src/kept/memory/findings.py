@@ -20,11 +20,13 @@ from kept.ports import Reader, Stamp, Storage, Transaction, Where
 from kept.tables import PRESETS
 from kept.text import fingerprint
 from kept.writing import admit, pipeline
-from kept.writing.extraction import Extracted, Summarizer, extract, summarize
+from kept.writing.extraction import OPEN, Extracted, Summarizer, extract, summarize
+from kept.writing.extraction.open_ends import closed_in
 from kept.writing.quotes import Quotes
 
 OVERLAP = 6  # messages before the mark that are read again, so that an error and its fix are seen together
 MOST_FINDINGS = 10_000
+MOST_OPEN_ENDS = 100
 
 
 class Taken(Struct, frozen=True, kw_only=True):
@@ -83,7 +85,7 @@ def take(
         put = None
         if is_whole:
             put, is_new = _put_summary(tx, name, to_summarize, storage)
-            grown += is_new
+            grown += is_new - _close_open_ends(tx, name, said)
         current = tx.session(name)
         if current is not None and current.checked < upto:
             tx.put(replace(current, checked=upto), "checkpoint")
@@ -178,6 +180,19 @@ def _reconcile(tx: Transaction, own: dict[str, Memory], wanted: set[str]) -> int
             own[said] = tx.put(memory.archived("superseded", tx.stamp.at), "withdraw")
             shrunk += 1
     return shrunk
+
+
+def _close_open_ends(tx: Transaction, name: str, said: Sequence[Message]) -> int:
+    """Archive the open ends of earlier sessions that this one reports as done. Returns how many."""
+    found = tx.select(Where(kinds=("progress",), tags=(OPEN,)), limit=MOST_OPEN_ENDS)
+    waiting = {one.uid: one for one in found if is_finding(one) and one.source.session != name}
+    closed = closed_in(said, {uid: one.content for uid, one in waiting.items()}) if waiting else {}
+    ended = [(waiting[uid], message) for uid, message in closed.items()]
+    ended = [(one, message) for one, message in ended if message.at is None or one.created_at < message.at]
+    for one, _ in ended:
+        over = replace(one, data=(one.data or {}) | {"closed_in": name})
+        tx.put(over.archived("expired", tx.stamp.at), "close")
+    return len(ended)
 
 
 def _is_withdrawn(memory: Memory) -> bool:

@@ -92,7 +92,7 @@ def extract(messages: Sequence[Message], folder: str | None = None, *, with_mino
     """
     edits = Edits(messages, folder)
     found: dict[str, Extracted] = {}
-    for each in _Conversation(messages, edits).read():
+    for each in _Conversation(messages, edits, with_minor=with_minor).read():
         content = edits.shorten(each.draft.content) if folder else each.draft.content
         fingerprint = text.fingerprint(content)
         if (with_minor or not each.is_minor) and (fingerprint not in found or found[fingerprint].is_minor):
@@ -103,8 +103,9 @@ def extract(messages: Sequence[Message], folder: str | None = None, *, with_mino
 class _Conversation:
     """One pass over the messages, and the state that it needs."""
 
-    def __init__(self, messages: Sequence[Message], edits: Edits) -> None:
+    def __init__(self, messages: Sequence[Message], edits: Edits, *, with_minor: bool = False) -> None:
         self._messages = messages
+        self._with_minor = with_minor
         self._edits = edits
         self._failures = Failures()
         self._commands = Commands()
@@ -121,6 +122,7 @@ class _Conversation:
         self._request: tuple[Message, str] | None = None  # the user's last one, until it is answered
         self._is_interrupted = False  # the work on it
         self._last_ran: Message | None = None
+        self._recommended: set[str] = set()  # commands that a fix names as the way that works
 
     def read(self) -> Iterator[Extracted]:
         for message in self._messages:
@@ -164,14 +166,16 @@ class _Conversation:
         before = ""
         is_told = False  # the sentence went along with the one before
         for number, sentence in enumerate(map(without_request, passage.sentences)):
-            content = "" if is_told else statement(sentence, before, self._question, by_user=True)
-            before, is_told = sentence, False
+            rule = None if is_told else rule_for(sentence)
+            is_passing = rule is None and not is_told and self._may_change(sentence)
+            before, previous, is_told = sentence, before, False
+            if rule is None and not is_passing:
+                continue
+            content = statement(sentence, previous, self._question, by_user=True)
             if not content or len(content) > MAX_CHARS:
                 continue
-            rule = rule_for(sentence)
             if rule is None:
-                if may_change(sentence):
-                    yield self._said_in_passing(message, content, sentence)
+                yield self._said_in_passing(message, content, sentence)
                 continue
             following = passage.sentences[number + 1 : number + 2]
             if following and continues(sentence, following[0]):
@@ -180,6 +184,10 @@ class _Conversation:
                 content = longer if is_told else content
             self._note(content)
             yield self._said(message, content, sentence, rule)
+
+    def _may_change(self, sentence: str) -> bool:
+        """Whether a sentence without a cue may change what the user said before, here or, if asked for, elsewhere."""
+        return may_change(sentence) and (self._with_minor or (bool(self._stated) and tells_of_change(sentence)))
 
     def _said_in_passing(self, message: Message, content: str, sentence: str) -> Extracted:
         """A sentence without a cue. It is minor, unless it changes what the user said before."""
@@ -353,6 +361,8 @@ class _Conversation:
     def _working_commands(self) -> Iterator[Extracted]:
         for sentence, command, folder in self._commands.worth_keeping():
             assert self._last_ran is not None
+            if command in self._recommended:
+                continue  # a fix says that it works, and what does not
             folder = self._edits.relative(folder) if folder else ""
             content = (
                 f"{sentence} (in {folder})." if folder and not folder.startswith(("/", "$", "~")) else f"{sentence}."
@@ -377,6 +387,7 @@ class _Conversation:
         content = self._edits.shorten(fix.content)
         error = self._edits.shorten(f"`{failure.command}` failed: {failure.message.rstrip('.')}.")
         self._told.add(Gist.of(content))
+        self._recommended.add(failure.instead)
         fields: dict[str, Any] = {
             "files": tuple(dict.fromkeys(failure.changed))[:MAX_FILES],
             "data": {"signature": failure.signature},

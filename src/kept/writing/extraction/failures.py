@@ -170,8 +170,10 @@ _SETTING_UP = frozenset(
     "install add i ci build init migrate generate sync get mkdir chmod up restore setup create link upgrade start "
     "enable seed bootstrap reset".split()
 )
-# Words of many commands, which name nothing.
-_ANY_COMMAND = frozenset("make test tests python python3 node bash docs check with from this that file".split())
+_CHECKS = frozenset(
+    "test tests pytest vitest jest mocha rspec lint eslint ruff mypy tsc typecheck check format prettier bench make "
+    "python node bash".split()
+)
 # What is set for the commands that follow in the same shell.
 _SETTING = r"(?:export|unset|source|\.|nvm|pyenv|conda|direnv|ulimit|set) [\w./~-][^&;|\n]{0,200}"
 _LOOKING_WORDS = frozenset("logs log status show diff describe get list ready".split())
@@ -253,10 +255,11 @@ def _is_near(command: str, earlier: str) -> bool:
 
 
 def _is_named(command: str, failure: Failure) -> bool:
-    """Whether the error, or who explained it, names the program or what it was called with."""
+    """Whether the error, or who explained it, names the program that was run or its sub-command. Checks fix nothing."""
     said = " ".join((failure.message, *(sentence for sentence, _ in failure.said))).lower()
-    words = compiled(r"[a-z]{4,}").findall(command.lower())
-    return any(word in said for word in words if word not in _ANY_COMMAND)
+    words = command_words(command.lower())[:2]
+    parts = {part for word in words for part in compiled(r"[a-z]{4,}").findall(word)}
+    return parts.isdisjoint(_CHECKS) and any(part in said for part in parts - set(failure.words))
 
 
 def _last_part(path: str) -> str:
