@@ -33,6 +33,7 @@ NAMESPACES = {
         "export_lines",
         "export_to",
         "finish_sessions",
+        "import_",
         "merge",
         "pack_sessions",
         "replay",

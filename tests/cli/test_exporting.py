@@ -90,3 +90,29 @@ def test_an_export_that_cannot_be_written_leaves_the_old_file(shell: Shell, tmp_
     told(shell)
     assert "could not write" in shell.fails("export", str(tmp_path / "no" / "folder.jsonl"))
     assert not list(tmp_path.glob("**/*.tmp"))
+
+
+def test_memory_files_of_other_programs_are_imported(shell: Shell, tmp_path: Path) -> None:
+    """A16: `kept import openclaw MEMORY.md` stores memories, and says what it did."""
+    file = tmp_path / "MEMORY.md"
+    file.write_text("# Memory\n\n## Key Decisions\n- 2026-02-01: Chose SQLite over PostgreSQL\n- Use Fastify\n")
+    assert "2 memories would be stored" in shell("import", "openclaw", str(file), "--dry-run")
+    assert "2 memories stored from 1 file (openclaw), 0 duplicates." in shell("import", str(file))
+    assert "0 memories stored from 1 file (openclaw), 2 duplicates." in shell("import", "openclaw", str(file))
+    assert shell.json("import", str(file))["duplicates"] == 2
+    assert "Chose SQLite over PostgreSQL" in shell("list")
+    file.write_text("")
+    assert "nothing to import" in shell.fails("import", "openclaw", str(file))
+    (tmp_path / "what.bin").write_bytes(b"\x00\x01")
+    assert "does not know what" in shell.fails("import", str(tmp_path / "what.bin"))
+    assert "PATH" in shell.fails("import", "mem0", code=2)
+
+
+def test_a_folder_with_one_bad_file_takes_in_the_others(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "good.md").write_text("The release train leaves on Thursday.\n")
+    (tmp_path / "notes" / "bad.md").write_bytes(b"\xff\xfe\x00\x01")
+    result = shell.type("import", str(tmp_path / "notes"))
+    assert result.exit_code == 1
+    assert "1 memory stored" in result.stdout
+    assert "bad.md" in result.stderr

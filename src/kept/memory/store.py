@@ -25,6 +25,7 @@ from kept.writing.check import MAX_NAME_CHARS, check_text
 from kept.writing.redact import REDACTED_FIELDS, redact, redact_draft
 
 if TYPE_CHECKING:
+    from kept.memory.bringing import BroughtIn
     from kept.memory.joiner import Joined
     from kept.memory.transfer import Exported
     from kept.storage import Finding as Finding
@@ -139,6 +140,26 @@ class Store:
 
         with transfer.from_anywhere(self._context, Path(other)) as source:
             return transfer.join(self._context, source, dry_run=dry_run, progress=progress)
+
+    def import_(
+        self,
+        path: Path | str,
+        format: str | None = None,
+        *,
+        dry_run: bool = False,
+        confirm: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> "BroughtIn":
+        """Import the memory files of another program, recognised unless `format` names it; again adds what is new.
+
+        They become candidates with their original dates, and are no more trusted than an agent's words. With `confirm`
+        a person vouches for all of them.
+        """
+        from kept.memory import bringing
+
+        place = Path(path)
+        importer = bringing.importer_of(place, format)
+        return bringing.bring_in(self._context, importer, place, dry_run=dry_run, confirm=confirm, progress=progress)
 
     def scan(self, *, fix: bool = False) -> list[Leak]:
         """Look for secrets in everything that is stored, as a check on what older rules let through.

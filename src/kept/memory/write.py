@@ -30,14 +30,17 @@ def remember(context: Context, draft: Draft) -> Receipt:
     return remember_many(context, [replace(draft, tags=several(draft.tags), files=several(draft.files))])[0]
 
 
-def remember_many(context: Context, drafts: Iterable[Draft | str]) -> list[Receipt]:
-    """Keep many statements the same way, in batches; one receipt each, in order. A string is a fact."""
+def remember_many(context: Context, drafts: Iterable[Draft | str], *, stamp: Stamp | None = None) -> list[Receipt]:
+    """Keep many statements the same way, in batches; one receipt each, in order. A string is a fact.
+
+    `stamp`: several calls with one stamp are one group of the journal.
+    """
     drafts = _as_drafts(drafts)
     rules = context.rules()
     if any(isinstance(draft.source, Source) and draft.source.origin not in DELIBERATE for draft in drafts):
         rules = replace(rules, echoes=echoes(context))
     prepared = [pipeline.prepare(draft, rules) for draft in trust.as_heard(context, drafts)]
-    receipts = _store(context, prepared)
+    receipts = _store(context, prepared, stamp)
     count_reasons(context, receipts)
     return receipts
 
@@ -50,7 +53,7 @@ def echoes(context: Context) -> Echoes:
     return echoes_of(read_regular(folder / name, MAX_SOURCE_BYTES).decode("utf-8", "replace") for name in SOURCES)
 
 
-def _store(context: Context, prepared: Sequence[pipeline.Ready | Receipt]) -> Receipts:
+def _store(context: Context, prepared: Sequence[pipeline.Ready | Receipt], stamp: Stamp | None) -> Receipts:
     """Store the drafts as one group of the journal; refusals pass through in their places.
 
     Global drafts come first, in one transaction: a person agrees to all of them, or nothing is stored at all.
@@ -60,7 +63,7 @@ def _store(context: Context, prepared: Sequence[pipeline.Ready | Receipt]) -> Re
     shared = [(place, one) for place, one in ready if one.draft.tier == GLOBAL]
     own = [(place, one) for place, one in ready if one.draft.tier != GLOBAL]
     project = context.owned() if own else None
-    stamp = context.stamp(shared=bool(shared))
+    stamp = stamp or context.stamp(shared=bool(shared))
     batches = [(context.ensure_shared(), shared)] if shared else []
     batches += [(project, own[start : start + BATCH]) for start in range(0, len(own), BATCH)] if project else []
     for storage, batch in batches:

@@ -7,13 +7,17 @@ import click
 import msgspec
 
 from kept.entrypoints.cli.frame import command, yes_option
-from kept.entrypoints.cli.invocation import Dim, Invocation, Line
+from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line
 from kept.entrypoints.cli.sessions import PROGRAMS, import_transcripts
 from kept.entrypoints.cli.wording import counted, memories, progress
+from kept.memory.bringing import BY_NAME, BroughtIn, is_export, program_of
 from kept.memory.joiner import Joined
 
 EXPORTS = ("kept",)
+FORMATS = ("kept", *BY_NAME, *PROGRAMS)
+MOST_SHOWN = 10
 _REFUSED = {
+    "too_long": "too long for one statement",
     "erased": "erased here before",
     "invalid": "not storable",
     "not_allowed": "not allowed",
@@ -22,35 +26,101 @@ _REFUSED = {
 
 @command
 @click.argument("what", nargs=-1, metavar="[FORMAT] [PATH]...")
+@click.option("--dry-run", is_flag=True, help="Only say what would be stored.")
+@click.option("--confirm", is_flag=True, help="You vouch for all of it: confirmed memories, not candidates.")
 @click.option("--all-projects", is_flag=True, help="Transcripts: the sessions of all projects, each into its own.")
 @click.option("--since", metavar="DATE", type=click.DateTime(), help="Transcripts: only those that changed since then.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be stored.")
 @yes_option
 def import_command(
     invocation: Invocation,
     *,
     what: tuple[str, ...],
+    dry_run: bool,
+    confirm: bool,
     all_projects: bool,
     since: datetime | None,
-    dry_run: bool,
     yes: bool,
 ) -> None:
-    """FORMAT is kept (a file of `kept export`), or a program whose transcripts are to be taken in: claude-code, codex,
-    gemini, qwen, copilot, opencode, openclaw or brain. Without a FORMAT it is recognised. Secrets are redacted, dates
-    are kept, and importing again adds only what is new.
+    """Without a FORMAT, it is recognised. Secrets are redacted, dates are kept, and importing again adds only what is
+    new. Memories of other programs are candidates until a person confirms them.
 
-    Of a program without a PATH, the sessions that took place in this project, its worktrees included, are taken from
-    where the program keeps its transcripts.
+    Memories: kept (a file of `kept export`), openclaw, claude-memory, agents-md (CLAUDE.md, AGENTS.md), praxis, brain,
+    agent-engine, server-memory, mem0, basic-memory, markdown.
+
+    Transcripts: claude-code, codex, gemini, qwen, copilot, opencode, openclaw, brain (one JSON object per line: id,
+    role, content). Without a PATH, the sessions that took place in this project, its worktrees included, are taken from
+    where the program keeps them.
     """
-    if not what:
+    format, paths = (what[0], what[1:]) if what[:1] and what[0] in FORMATS else (None, what)
+    if format is None and not paths:
         raise click.UsageError("There is nothing to import. Name a FORMAT, a PATH, or both.")
-    format, paths = (what[0], what[1:]) if what[0] in (*PROGRAMS, *EXPORTS) else ("kept", what)
-    if format in PROGRAMS:
+    if format is not None and not paths:
+        place = _place_of_memories(format)
+        paths = (str(place),) if place is not None else ()
+    if format in PROGRAMS and not any(_is_memory(format, Path(path).expanduser()) for path in paths):
         for path in paths or (None,):
             import_transcripts(invocation, format, path, all_projects=all_projects, since=since)
         return
+    if not paths:
+        raise click.UsageError(f"Name the file or folder: kept import {format} PATH")
     for path in paths:
-        _join(invocation, path, dry_run=dry_run, yes=yes)
+        place = Path(path).expanduser()
+        if format == "kept" or (format is None and is_export(place)):
+            _join(invocation, path, dry_run=dry_run, yes=yes)
+        elif format is None and (program := program_of(place)) is not None:
+            import_transcripts(invocation, program, path, all_projects=all_projects, since=since)
+        else:
+            _bring(invocation, place, format, dry_run=dry_run, confirm=confirm)
+
+
+def _is_memory(format: str, path: Path) -> bool:
+    """Whether a program's file, or folder, has memories and not only transcripts."""
+    if format not in BY_NAME:
+        return False
+    return bool(BY_NAME[format].files(path)) if path.is_dir() else path.suffix != ".jsonl"
+
+
+def _place_of_memories(format: str) -> Path | None:
+    """Where a program keeps its memory of this project, if it is there."""
+    place = BY_NAME[format].place if format in BY_NAME else ""
+    slug = "".join(character if character.isalnum() else "-" for character in str(Path.cwd()))
+    found = Path(place.format(slug=slug)).expanduser()
+    return found if place and found.exists() else None
+
+
+def _bring(invocation: Invocation, path: Path, format: str | None, *, dry_run: bool, confirm: bool) -> None:
+    said = 0
+    with invocation.open() as memory, progress(invocation, "Importing") as tell:
+        done = memory.store.import_(path, format, dry_run=dry_run, confirm=confirm, progress=tell)
+        if done.format == "brain" and path.is_dir() and not dry_run:
+            transcripts = sorted(path.glob("**/sessions/*.jsonl"))
+            said = sum(one.added for one in memory.import_transcripts("brain", transcripts)) if transcripts else 0
+    invocation.answer({**msgspec.to_builtins(done), "messages": said}, _brought_lines(done, said))
+    invocation.tell(*done.failed)
+    if done.failed:
+        raise click.exceptions.Exit(FAILED)
+
+
+def _brought_lines(done: BroughtIn, said: int) -> list[Line]:
+    would = "would be " if done.dry_run else ""
+    lines: list[Line] = [
+        f"{memories(done.stored)} {would}stored from {counted(done.files, 'file')} ({done.format}), "
+        f"{counted(done.duplicates, 'duplicate')}."
+    ]
+    others = [(done.tasks, "task", ""), (done.aliases, "alias", "aliases"), (done.conflicts, "conflict", "")]
+    others.append((said, "message", ""))
+    if also := [counted(number, noun, plural) for number, noun, plural in others if number]:
+        lines.append(f"Also: {', '.join(also)}.")
+    if done.redacted:
+        lines.append(f"Secrets were taken out of {memories(done.redacted)}.")
+    for reason, number in done.refused.items():
+        lines.append(f"Refused because {_REFUSED.get(reason, reason.replace('_', ' '))}: {number:,}.")
+    if done.unread:
+        lines.append(f"Could not be read: {counted(len(done.unread), 'part')}.")
+        lines += [Dim(f"    {one}") for one in done.unread[:MOST_SHOWN]]
+    if done.stored and not done.dry_run:
+        lines.append(Dim("`kept review` goes through candidates; `kept undo` takes the import back."))
+    return lines
 
 
 @command

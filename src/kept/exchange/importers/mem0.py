@@ -1,0 +1,35 @@
+"""mem0: an export of memories, as a list or under `memories` or `results`.
+
+Rule: `memory` is the text; its categories are tags, and the agent that it belongs to is its source.
+"""
+
+from pathlib import Path
+
+from kept.errors import InvalidInput
+from kept.exchange.importers import Brought, BroughtStatement, document, moment_in, names_in, pieces, text_in
+from kept.model import Draft, Source
+
+
+def read_mem0(path: Path, data: bytes) -> Brought:
+    """The memories of an export. Raises InvalidInput when there is no list of them."""
+    found = document(path, data)
+    listed = found
+    if isinstance(found, dict):
+        listed = next(
+            (found[name] for name in ("memories", "results", "data") if isinstance(found.get(name), list)), None
+        )
+    if not isinstance(listed, list):
+        raise InvalidInput(f"{path.name} is not an export of mem0: it has no list of memories.")
+    brought = Brought(statements=[], unread=[])
+    for number, one in enumerate(listed, 1):
+        content = text_in(one, "memory", "text", "content", "data")
+        if not content:
+            brought.unread.append(f"{path.name}: memory {number} has no text")
+            continue
+        tags = (*names_in(one.get("categories")), *names_in((one.get("metadata") or {}).get("tags")))
+        session = text_in(one, "run_id")[:128] or None
+        source = Source(origin="import", agent=text_in(one, "agent_id") or None, session=session, file=path.name)
+        for part in pieces(content):
+            draft = Draft(content=part, tags=tags, source=source, created_at=moment_in(one.get("created_at")))
+            brought.statements.append(BroughtStatement(draft=draft, id=text_in(one, "id")))
+    return brought

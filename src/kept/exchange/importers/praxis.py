@@ -1,0 +1,114 @@
+"""Praxis (C3, C4): `project.json` with entries, aliases and conflicts, and the findings of `sessions/*.memory.json`.
+
+All fields are taken: those that Kept has no place for are kept in `data`. Rule: the fingerprints of Praxis, two djb2
+hashes, tell entries apart as they did there.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from kept.errors import InvalidInput
+from kept.exchange.importers import (
+    Brought,
+    BroughtStatement,
+    ForeignConflict,
+    document,
+    moment_in,
+    names_in,
+    number_in,
+    pieces,
+    text_in,
+)
+from kept.model import Draft, Source, Status
+from kept.text import djb2_fingerprint
+
+STATUSES: tuple[Status, ...] = ("candidate", "confirmed", "pinned")
+TYPES = ("contradictory", "superseded", "ambiguous")
+VERSION = 1
+_KEPT_AS_THEY_ARE = ("fingerprint", "confidence", "promotedToProjectMemory", "promotedEntryId", "updatedAt", "source")
+
+
+def read_praxis(path: Path, data: bytes) -> Brought:
+    """A store or the memory of one session. Raises InvalidInput for what is neither."""
+    store = document(path, data)
+    if not isinstance(store, dict) or not (isinstance(store.get("entries"), list) or "findings" in store):
+        raise InvalidInput(f"{path.name} is neither a project.json nor a session memory of Praxis.")
+    if store.get("version", VERSION) != VERSION:
+        raise InvalidInput(
+            f"{path.name} has version {str(store.get('version'))[:20]} of Praxis; Kept reads version {VERSION}.",
+            hint="Open it with Praxis once, which brings it up to date.",
+        )
+    brought = Brought(statements=[], disagreements=[], unread=[], aliases={})
+    if "findings" in store:
+        _read_session(path, store, brought)
+        return brought
+    for number, entry in enumerate(store["entries"], 1):
+        _read_entry(path, number, entry, Source(origin="import", file=path.name), brought)
+    aliases = store.get("aliases")
+    for word, others in (aliases if isinstance(aliases, dict) else {}).items():
+        if named := names_in(others):
+            brought.aliases[str(word)[:100]] = named
+    conflicts = store.get("conflicts")
+    for pair in conflicts if isinstance(conflicts, list) else ():
+        left, right, type = (text_in(pair, name) for name in ("entryA", "entryB", "conflictType"))
+        if left and right:
+            brought.disagreements.append(
+                ForeignConflict(
+                    left=left,
+                    right=right,
+                    type=type if type in TYPES else "ambiguous",  # type: ignore[arg-type]
+                    detected_at=moment_in(pair.get("detectedAt")),
+                    resolved_at=moment_in(pair.get("resolvedAt")),
+                )
+            )
+    return brought
+
+
+def _read_session(path: Path, record: dict[str, Any], brought: Brought) -> None:
+    session = text_in(record, "sessionId")[:128]
+    source = Source(origin="import", agent=text_in(record, "agentId") or None, session=session or None, file=path.name)
+    findings = record.get("findings")
+    for number, finding in enumerate(findings if isinstance(findings, list) else (), 1):
+        if isinstance(finding, dict) and finding.get("promotedToProjectMemory") and finding.get("promotedEntryId"):
+            continue  # it is in project.json
+        at = {"createdAt": record.get("createdAt")} | finding if isinstance(finding, dict) else finding
+        _read_entry(path, number, at, source, brought)
+    for part in pieces(text_in(record, "summary"), 4_000):
+        draft = Draft(content=part, kind="summary", source=source, created_at=moment_in(record.get("finalizedAt")))
+        brought.statements.append(BroughtStatement(draft=draft, id=f"{session}:summary"))
+
+
+def _read_entry(path: Path, number: int, entry: Any, source: Source, brought: Brought) -> None:
+    content = text_in(entry, "content")
+    if not content:
+        brought.unread.append(f"{path.name}: entry {number} has no content")
+        return
+    of_entry = entry.get("source") if isinstance(entry.get("source"), dict) else {}
+    session, agent = text_in(of_entry, "sessionId"), text_in(of_entry, "agentId")
+    known = Source(
+        origin="import",
+        agent=source.agent or agent or None,
+        session=source.session or session[:128] or None,
+        file=source.file,
+    )
+    status = text_in(entry, "status")
+    draft = Draft(
+        content=content,
+        kind=text_in(entry, "category") or "fact",
+        tags=names_in(entry.get("tags")),
+        files=names_in(entry.get("filePaths")),
+        importance=number_in(entry.get("importance"), 0, 1),
+        confidence=number_in(entry.get("confidence"), 0, 1) or 1.0,
+        source=known,
+        created_at=moment_in(entry.get("createdAt")),
+        data={"praxis": {name: entry[name] for name in _KEPT_AS_THEY_ARE if entry.get(name) is not None}},
+    )
+    brought.statements.append(
+        BroughtStatement(
+            draft=draft,
+            id=text_in(entry, "id") or text_in(entry, "fingerprint") or djb2_fingerprint(content),
+            status=status if status in STATUSES else None,
+            use_count=int(number_in(entry.get("accessCount"), 0, 1_000_000) or 0),
+            last_used_at=moment_in(entry.get("lastAccessedAt")),
+        )
+    )
