@@ -182,7 +182,8 @@ def test_uninstalling_leaves_no_trace_in_the_settings(name: str, box: Box) -> No
         else:
             assert path.read_bytes() == content, path
     left = [path for path in box.home.rglob("*") if path.is_file() and "kept-hook" in path.read_text("utf-8", "ignore")]
-    assert [path for path in left if path.suffix in (".json", ".toml", ".yaml", ".js")] == []
+    settings = [path for path in left if "conversations" not in path.parts]  # where OpenHands logs the hooks it ran
+    assert [path for path in settings if path.suffix in (".json", ".toml", ".yaml", ".js")] == []
 
 
 def test_the_versions_are_pinned() -> None:

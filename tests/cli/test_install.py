@@ -3,8 +3,12 @@
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from kept.entrypoints.cli.frame import root
+from kept.entrypoints.cli.invocation import Invocation
 from tests.cli.shell import Shell
+from tests.cli.test_imports import claude, sessions
 
 
 @pytest.fixture
@@ -66,3 +70,50 @@ def test_a_machine_without_agents_is_told_so(shell: Shell, person: Path) -> None
     (person / ".gemini" / "settings.json").unlink()
     (person / ".gemini").rmdir()
     assert "No agent was found" in shell.fails("install")
+
+
+def at_terminal(shell: Shell, *arguments: str, answer: str) -> tuple[str, list[str]]:
+    """Run a command as somebody at a terminal who gives this answer; what they saw, and what they were asked."""
+    asked: list[str] = []
+
+    def pick(question: str, options: object) -> str:
+        asked.append(question)
+        return answer
+
+    invocation = Invocation(clock=shell.clock, picks=pick)
+    result = CliRunner(env=shell.environment).invoke(root, arguments, obj=invocation)
+    assert result.exit_code == 0, result.output
+    return result.output, asked
+
+
+@pytest.mark.parametrize("answer", ["yes", "no"])
+def test_the_past_sessions_of_this_project_are_offered(shell: Shell, person: Path, answer: str) -> None:
+    claude(person, "s1", Path.cwd(), "We decided to use Postgres for the orders, because of its constraints.")
+    claude(person, "s2", "/elsewhere", "We decided to use Redis there.")
+    seen, asked = at_terminal(shell, "install", "claude-code", answer=answer)
+    assert asked == ["Import the past sessions of this project (Claude Code 1)?"]
+    if answer == "yes":
+        assert "Claude Code: 1 message imported." in seen
+        assert sessions(shell) == {"s1": 1}
+        assert "Last session of claude-code" in shell("status")
+        assert "1 decision kept." in shell("status")
+    else:
+        assert "Later: kept import claude-code" in seen
+        assert sessions(shell) == {}
+
+
+def test_nobody_is_asked_where_nobody_is_and_options_decide(shell: Shell, person: Path) -> None:
+    claude(person, "s1", Path.cwd(), "We decided to use Postgres for the orders.")
+    shell("install", "claude-code", "--yes")
+    assert sessions(shell) == {}
+    _, asked = at_terminal(shell, "install", "claude-code", "--no-import", answer="yes")
+    assert asked == []
+    assert shell.json("install", "claude-code", "--import")["imported"] == {"claude-code": 1}
+    assert sessions(shell) == {"s1": 1}
+
+
+def test_the_tour_ends_with_the_agents_of_this_machine(shell: Shell, person: Path) -> None:
+    assert shell.json("tour")["agents"] == ["gemini"]
+    said = shell("tour").splitlines()
+    assert "On this machine: Gemini CLI." in said
+    assert any(line.strip().startswith("kept install") for line in said[-3:])

@@ -266,8 +266,8 @@ class Kept:
         )
 
     def status(self) -> dict[str, Any]:
-        """Return `actor`, who is asking; `paused`, each pause with its session (None: the project) and since when; and
-        `spaces`: a dictionary of counts and sizes for each readable space.
+        """Return `actor`, who is asking; `paused`, each pause with its session (None: the project) and since when;
+        `last_session` and what was kept of it; and `spaces`: counts and sizes for each readable space.
 
         Its keys: `space`, `memories` (live, pinned, candidates, archived, forgotten, proposed), `refused` (drafts by
         reason), `vectors`, `upkeep`, `events`, `last_change`, and those of the storage: `storage`, `place`, `bytes` ….

@@ -3,6 +3,7 @@ and switches.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from kept import access, text
 from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound
 from kept.memory import views
 from kept.memory.context import Context, Ref
-from kept.model import GLOBAL, PROPOSED, Allowance, Draft, Memory, Pause, Recalled, Redaction, Tier, replace
+from kept.model import GLOBAL, PROPOSED, Allowance, Draft, Memory, Pause, Recalled, Redaction, Session, Tier, replace
 from kept.ports import ANYWHERE, BackedUp, Restored, Shelf, Storage, Transaction, Where
 from kept.projects.config import parse_text, set_value
 from kept.projects.files import shown
@@ -288,7 +289,27 @@ def status(context: Context) -> dict[str, Any]:
             }
         )
     paused = [{"session": pause.session, "since": pause.since} for pause in context.of_project(Pause)]
-    return {"actor": context.actor_here(), "paused": paused, "spaces": spaces}
+    return {
+        "actor": context.actor_here(),
+        "paused": paused,
+        "last_session": _last_session(context),
+        "spaces": spaces,
+    }
+
+
+def _last_session(context: Context) -> dict[str, Any] | None:
+    """The session that began last, and how many memories of which kind were taken out of it."""
+    from kept.memory.findings import findings_of
+
+    storage = context.spaces.project()
+    if storage is None:
+        return None
+    with storage.reading() as reader:
+        last = max(reader.all(Session), key=lambda session: session.started_at, default=None)
+        if last is None:
+            return None
+        kept = Counter(memory.kind for memory in findings_of(reader, last.name))
+    return {"id": last.name, "agent": last.agent, "started_at": last.started_at, "kept": dict(kept.most_common())}
 
 
 def _upkeep(counters: Mapping[str, int]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from kept.entrypoints.cli.frame import command
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import counted
 from kept.entrypoints.install.agents import AGENTS, MachineFacts, Scope
-from kept.errors import NotFound, SettingsError
+from kept.errors import KeptError, NotFound, SettingsError
 from kept.memory.opening import open_projects
 
 TOOLS_HINT = "pip install 'kept[agents]' && kept install"
@@ -61,11 +61,16 @@ def ledger(invocation: Invocation) -> install.Ledger:
     return install.Ledger(open_projects(invocation.home).home.root)
 
 
+def found_here(where: MachineFacts) -> list[str]:
+    """The agents that are on this machine."""
+    programs = {program: shutil.which(program) for agent in AGENTS.values() for program in agent.programs}
+    return install.found(where, programs)
+
+
 def _chosen(names: Sequence[str], where: MachineFacts) -> list[str]:
     if names:
         return [install.known(name) for name in dict.fromkeys(names)]
-    programs = {program: shutil.which(program) for agent in AGENTS.values() for program in agent.programs}
-    found = install.found(where, programs)
+    found = found_here(where)
     if not found:
         raise NotFound(
             "No agent was found on this machine.", hint=f"Name one: kept install AGENT. Known: {', '.join(AGENTS)}."
@@ -79,10 +84,14 @@ def _chosen(names: Sequence[str], where: MachineFacts) -> list[str]:
     "--scope", type=click.Choice(["user", "project"]), default="user", show_default=True, help="Whose settings."
 )
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@click.option("--import/--no-import", "past", default=None, help="Import this project's past sessions. [default: ask]")
 @_yes
-def install_command(invocation: Invocation, *, agents: tuple[str, ...], scope: Scope, dry_run: bool, yes: bool) -> None:
+def install_command(
+    invocation: Invocation, *, agents: tuple[str, ...], scope: Scope, dry_run: bool, past: bool | None, yes: bool
+) -> None:
     """Without a name: every agent that is found on this machine, after a yes. Files are merged, never replaced;
-    `kept uninstall` gives each back as it was. Doing it again changes nothing.
+    `kept uninstall` gives each back as it was. Doing it again changes nothing. In a terminal it offers to import the
+    past sessions of this project.
 
     \b
       kept install
@@ -92,7 +101,7 @@ def install_command(invocation: Invocation, *, agents: tuple[str, ...], scope: S
     where, book = surroundings(invocation), ledger(invocation)
     chosen = _chosen(agents, where)
     if not agents and not dry_run:
-        invocation.agree(f"Put Kept into {_titles(chosen)}?", yes=yes)
+        invocation.agree(f"Put Kept into {titles(chosen)}?", yes=yes)
     plans = {name: install.plan(name, scope, where, book) for name in chosen}
     lines: list[Line] = []
     documents = []
@@ -105,9 +114,13 @@ def install_command(invocation: Invocation, *, agents: tuple[str, ...], scope: S
     if not where.with_tools:
         lines.append(f"The hooks are set up. One line adds the tools: {TOOLS_HINT}")
     document: dict[str, Any] = {"dry_run": dry_run, "agents": documents, "tools": where.with_tools}
+    if invocation.as_json:
+        document["imported"] = {} if dry_run else _import_past(invocation, chosen, past)
+        invocation.answer(document, ())
+        return
     invocation.answer(document, lines)
     if not dry_run:
-        _offer_import(invocation, chosen)
+        _import_past(invocation, chosen, past)
 
 
 def _trust_codex(
@@ -131,7 +144,7 @@ def _trust_codex(
         yield f"  Codex trusts the {len(tables)} hooks now (in {folder / 'config.toml'})."
 
 
-def _titles(names: Sequence[str]) -> str:
+def titles(names: Sequence[str]) -> str:
     titles = [AGENTS[name].title for name in names]
     return titles[0] if len(titles) == 1 else f"{', '.join(titles[:-1])} and {titles[-1]}"
 
@@ -162,13 +175,33 @@ def _document(change: install.Change) -> dict[str, Any]:
     return {"path": str(change.path), "before": change.before, "after": change.after}
 
 
-def _offer_import(invocation: Invocation, names: Sequence[str]) -> None:
-    """Past sessions of this project are worth having from the first day; only a person at a terminal is told."""
-    formats = [name for name in names if name in IMPORTABLE]
-    if not formats or invocation.as_json or not invocation.can_pick():
-        return
-    listed = ", ".join(f"kept import {name}" for name in formats)
-    invocation.tell(Dim(f"To bring in the past sessions of this project: {listed}"))
+def _import_past(invocation: Invocation, names: Sequence[str], wanted: bool | None) -> dict[str, int]:
+    """Import the past sessions of this project, if somebody wants that: they are worth having from the first day."""
+    from kept.entrypoints.cli.sessions import import_past, past_sessions
+
+    programs = [name for name in names if name in IMPORTABLE]
+    if wanted is False or not programs or (wanted is None and not invocation.can_pick()):
+        return {}
+    try:
+        found = past_sessions(invocation, programs)
+        if not found:
+            return {}
+        sessions = ", ".join(f"{AGENTS[name].title} {number:,}" for name, number in found.items())
+        question = f"Import the past sessions of this project ({sessions})?"
+        if wanted is None and invocation.pick(question, ("yes", "no")) != "yes":
+            invocation.tell(Dim(f"Later: {', '.join(f'kept import {name}' for name in found)}"))
+            return {}
+        done = import_past(invocation, list(found))
+    except KeptError as error:  # no project here, say: the installation is done all the same
+        if wanted:
+            raise
+        invocation.tell(Dim(f"Past sessions were not imported: {error.message}"))
+        return {}
+    for name, number in done.items():
+        invocation.tell(
+            f"{AGENTS[name].title}: {counted(number, 'message')} imported. `kept status` shows what was kept."
+        )
+    return done
 
 
 @command
@@ -188,7 +221,7 @@ def uninstall_command(invocation: Invocation, *, agents: tuple[str, ...], data: 
     lines: list[Line] = [f"{'deleted' if change.after is None else 'restored'} {change.path}" for change in done]
     if not entries:
         lines.append(
-            "Kept is not installed in any agent." if not agents else f"Kept is not installed in {_titles(agents)}."
+            "Kept is not installed in any agent." if not agents else f"Kept is not installed in {titles(agents)}."
         )
     if data:
         shutil.rmtree(home)

@@ -208,9 +208,22 @@ def status_command(invocation: Invocation) -> None:
         if space["space"] == GLOBAL:
             lines.append(Strong("Global memory, for all projects"))
         lines += _space_lines(space, now)
+        if space["space"] != GLOBAL and status["last_session"] is not None:
+            lines.append(("    ", _session_line(status["last_session"], space["refused"], now)))
     lines.append(Dim(f"Home {projects.home.root}; acting as {invocation.role}."))
     about = None if project is None else {"id": project.id, "name": project.name, "root": project.root}
     invocation.answer({"home": str(projects.home.root), "project": about, **status}, lines)
+
+
+def _session_line(session: dict[str, Any], refused: dict[str, int], now: datetime) -> str:
+    """What was kept of the last session, and what was refused so far, and why."""
+    kept = [f"{number} {kind.replace('_', ' ')}" for kind, number in session["kept"].items()]
+    by = f" of {session['agent']}" if session["agent"] else ""
+    line = f"Last session{by}, begun {ago(session['started_at'], now)}: {', '.join(kept) or 'nothing'} kept."
+    if refused:
+        reasons = ", ".join(f"{reason.replace('_', ' ')} {number:,}" for reason, number in refused.items())
+        line += f" Refused in this project so far: {reasons}."
+    return line
 
 
 def _space_lines(space: dict[str, Any], now: datetime) -> list[Line]:

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -190,6 +191,28 @@ def import_transcripts(
     invocation.tell(*(f"{one.path}: {one.failed}" for one in failed))
     if failed:
         raise click.exceptions.Exit(FAILED)
+
+
+def past_sessions(invocation: Invocation, programs: Sequence[str]) -> dict[str, int]:
+    """How many sessions of this project each of these programs has on this machine."""
+    found: dict[str, int] = {}
+    with invocation.open() as memory:
+        holds = cache(memory.context.spaces.holds)
+        for program in programs:
+            if (place := _place(program)).exists():
+                heads = find_transcripts(program, place)
+                found[program] = sum(head.cwd is not None and holds(head.cwd) for head in heads)
+    return {program: number for program, number in found.items() if number}
+
+
+def import_past(invocation: Invocation, programs: Sequence[str]) -> dict[str, int]:
+    """Import the sessions of this project from where these programs keep them. Returns the messages of each."""
+    with invocation.open() as memory:
+        done = {
+            program: memory.import_transcripts(program, _place(program), here=True, progress=_progress(invocation))
+            for program in programs
+        }
+    return {program: sum(one.added for one in imported) for program, imported in done.items()}
 
 
 def _place(program: str) -> Path:

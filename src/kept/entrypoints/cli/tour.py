@@ -14,7 +14,9 @@ import click
 from msgspec.structs import replace
 
 from kept.entrypoints.cli.frame import command, root
+from kept.entrypoints.cli.install import found_here, surroundings, titles
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
+from kept.errors import KeptError
 from kept.settings import Settings
 
 SCRATCH = "SCRATCH"  # stands in a command for the scratch directory
@@ -139,9 +141,25 @@ def tour_command(invocation: Invocation) -> None:
             if is_paced:
                 click.echo("Press a key to continue, Ctrl-C to stop …", err=True)
                 click.getchar()  # click.pause would take a Ctrl-C for a key
+    found = _agents_here(invocation)
     if invocation.as_json:
-        invocation.answer({"steps": seen}, ())
-    _say(invocation, 'That was the tour. Now in a project of yours: kept remember "…", or kept --help.')
+        invocation.answer({"steps": seen, "agents": found}, ())
+    _say(
+        invocation,
+        "That was the tour.",
+        f"On this machine: {titles(found)}." if found else "No agent was found on this machine.",
+        ("  ", Strong("kept install"), "  puts Kept into them, after a yes.")
+        if found
+        else ("  ", Strong("kept install AGENT"), "  puts Kept into one; `kept install --help` says more."),
+        'Or in a project of yours: kept remember "…"',
+    )
+
+
+def _agents_here(invocation: Invocation) -> list[str]:
+    try:
+        return found_here(surroundings(invocation))
+    except KeptError:  # run without being installed: there is nothing to put into an agent
+        return []
 
 
 def _say(invocation: Invocation, *lines: Line) -> None:
