@@ -264,17 +264,19 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
             group = journal.shared_group(group, project.space, last[0].seq if last else 0)
         return Stamp(group=group, at=self.now(), actor=self.actor.name, undoes=undoes)
 
-    def rules(self) -> "WriteRules":
-        """The rules for a write right now; the echoes of the project's files are added where they matter."""
+    def rules(self, reader: Reader | None = None) -> "WriteRules":
+        """The rules for a write right now; the echoes of the project's files are added where they matter.
+
+        `reader`: of the project, if one is at hand.
+        """
         from kept.writing.pipeline import WriteRules
 
         storage = self.spaces.project()
-        allow: list[str] = []
-        paused: set[str | None] = set()
-        if storage is not None:
+        if reader is None and storage is not None:
             with storage.reading() as reader:
-                allow = [allowance.digest for allowance in reader.all(Allowance)]
-                paused = {pause.session for pause in reader.all(Pause)}
+                return self.rules(reader)
+        allow = [allowance.digest for allowance in reader.all(Allowance)] if reader else []
+        paused = {pause.session for pause in reader.all(Pause)} if reader else set()
         return WriteRules(
             preset=PRESETS[self.settings.preset],
             source=self.source(),

@@ -23,7 +23,7 @@ from kept.memory.findings import Taken, findings_of, promote, summarized, summar
 from kept.memory.signals import warn
 from kept.memory.window import UPTO, Exchange, TurnContext, Window, message_tokens, stands_for, turn_context, window
 from kept.model import TRUSTS, Draft, Memory, Message, MessageRole, Pause, Receipt, Session, replace, several
-from kept.ports import Period, Reader, Stamp, Storage, Transaction
+from kept.ports import ALWAYS, Period, Reader, Stamp, Storage, Transaction
 from kept.projects.files import Mirrored, check_session_name, mirror_session, write_session_index
 from kept.storage.shared import random_hex
 from kept.text import without_delivered
@@ -31,6 +31,7 @@ from kept.upkeep import decisions
 from kept.upkeep.decisions import FAST
 from kept.writing.check import MAX_NAME_CHARS, MAX_TEXT_BYTES, check_json, check_moment, check_text
 from kept.writing.extraction import Summarizer
+from kept.writing.pipeline import WriteRules
 from kept.writing.quotes import Quotes
 from kept.writing.redact import redact, redact_message
 
@@ -244,9 +245,10 @@ class OpenSession:
 
         Findings are saved every few messages, and at their thresholds the session is flushed and compacted.
         """
-        if self._context.is_paused(self.id):
+        rules = self._context.rules()
+        if None in rules.paused_sessions or self.id in rules.paused_sessions:
             return []
-        before, session, added = self._add(messages)
+        before, session, added = self._add(messages, rules)
         if not added or session is None:
             return added
         self._context.running = self
@@ -266,7 +268,7 @@ class OpenSession:
         That program has a window of its own, so nothing is flushed or compacted; call `checkpoint` or `finish`. What
         was said in a pause is left out.
         """
-        return self._add(messages)[2]
+        return self._add(messages, self._context.rules())[2]
 
     def begin(self, tx: Transaction) -> Session:
         """The session as it is stored; stored now, if it is not yet: one that is opened in a pause begins after it."""
@@ -393,7 +395,8 @@ class OpenSession:
         text, trust = summarized(old, summarizer, self.heard())
         summary = text or "Nothing of note was said."
         id = f"summary_{upto:03d}"
-        self._add([Message(id=id, role="summary", content=summary, input={UPTO: upto}, trust=trust)])
+        said_last = Message(id=id, role="summary", content=summary, input={UPTO: upto}, trust=trust)
+        self._add([said_last], self._context.rules())
         after = self._window()
         self._context.signals.emit("memory:compact", sessionId=self.id, before=before.tokens, after=after.tokens)
         return after
@@ -468,16 +471,18 @@ class OpenSession:
 
     # How it is done
 
-    def _add(self, messages: Sequence[Message]) -> tuple[int, Session | None, list[Message]]:
+    def _add(self, messages: Sequence[Message], rules: WriteRules) -> tuple[int, Session | None, list[Message]]:
         """Store messages; the number of the last one before, the session, and those that were new."""
-        rules = self._context.rules()
         clean = [checked for message in messages if (checked := _without_delivered(_checked(message))) is not None]
         clean = [redact_message(message, email=rules.redact_email, allow=rules.allow) for message in clean]
         is_reopened = False
         with self._storage.writing(self._stamp()) as tx:
             before = tx.last_number(self.id)
             timed = [replace(message, session=self.id, at=message.at or tx.stamp.at) for message in clean]
-            pauses = paused_periods(tx, self.id)
+            if all(message.at is None for message in clean):  # said now: the journal of pauses need not be read
+                pauses = [ALWAYS for pause in tx.all(Pause) if pause.session in (None, self.id)]
+            else:
+                pauses = paused_periods(tx, self.id)
             kept = [message for message in timed if not any(pause.holds(message.at) for pause in pauses)]
             if not kept:
                 return before, None, []
@@ -530,11 +535,15 @@ class OpenSession:
         of = (self._context, self._storage, self.id, self._stamp(), self.heard)
         return take(*of, is_whole=True, summarizer=summarizer)
 
-    def heard(self) -> Quotes:
-        """What tools and pasted texts have said in this session so far."""
-        with self._storage.reading() as reader:
-            if reader.last_number(self.id) < self._quotes.upto:  # an older state was restored
-                self._quotes = Quotes()
+    def heard(self, reader: Reader | None = None) -> Quotes:
+        """What tools and pasted texts have said in this session so far. `reader`: of its storage, if one is at hand."""
+        if reader is None:
+            with self._storage.reading() as reader:
+                return self.heard(reader)
+        last = reader.last_number(self.id)
+        if last < self._quotes.upto:  # an older state was restored
+            self._quotes = Quotes()
+        if last > self._quotes.upto:
             self._quotes.add(reader.messages(self.id, after=self._quotes.upto))
         return self._quotes
 

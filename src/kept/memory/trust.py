@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kept.errors import NotAllowed
 from kept.model import Draft, Memory, Source, Trust, least, replace
-from kept.ports import Where
+from kept.ports import Reader, Where
 from kept.writing.quotes import Quotes
 
 if TYPE_CHECKING:
@@ -18,21 +18,22 @@ if TYPE_CHECKING:
 MOST_ALIKE = 100
 
 
-def as_heard(context: "Context", drafts: Sequence[Draft]) -> Iterator[Draft]:
-    """The drafts; one that an agent took from a tool result or a pasted text of its session, with the trust of that."""
+def as_heard(context: "Context", drafts: Sequence[Draft], reader: Reader | None) -> Iterator[Draft]:
+    """The drafts; one that an agent took from a tool result or a pasted text of its session, with the trust of that.
+
+    `reader`: of the project; None when that is not stored yet.
+    """
     heard: dict[str, Quotes] = {}
     for draft in drafts:
         session = _session_of_agent(draft, context)
-        storage = None if session is None else context.spaces.project()
-        if session is None or storage is None:
+        if session is None or reader is None:
             yield draft
             continue
         if session not in heard:
             if context.running is not None and context.running.id == session:
-                heard[session] = context.running.heard()  # which has read most of it before
+                heard[session] = context.running.heard(reader)  # which has read most of it before
             else:
-                with storage.reading() as reader:
-                    heard[session] = Quotes(reader.messages(session))
+                heard[session] = Quotes(reader.messages(session))
         yield replace(draft, trust=heard[session].trust_of(draft.content, draft.trust or "agent"))
 
 

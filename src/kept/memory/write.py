@@ -7,6 +7,7 @@ memory through `Context.change`. Rule: one call is one group of the journal, how
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from datetime import datetime
 
 from kept import ids, worth
@@ -35,11 +36,14 @@ def remember_many(context: Context, drafts: Iterable[Draft | str], *, stamp: Sta
 
     `stamp`: several calls with one stamp are one group of the journal.
     """
-    drafts = _as_drafts(drafts)
-    rules = context.rules()
-    if any(isinstance(draft.source, Source) and draft.source.origin not in DELIBERATE for draft in drafts):
+    given = _as_drafts(drafts)
+    storage = context.spaces.project()
+    with nullcontext() if storage is None else storage.reading() as reader:
+        rules = context.rules(reader)
+        heard = [*trust.as_heard(context, given, reader)]
+    if any(isinstance(draft.source, Source) and draft.source.origin not in DELIBERATE for draft in heard):
         rules = replace(rules, echoes=echoes(context))
-    prepared = [pipeline.prepare(draft, rules) for draft in trust.as_heard(context, drafts)]
+    prepared = [pipeline.prepare(draft, rules) for draft in heard]
     receipts = _store(context, prepared, stamp)
     count_reasons(context, receipts)
     return receipts

@@ -80,6 +80,8 @@ NEXT_PIECE = rf"{JOINT}([A-Za-z0-9+/=_.~%-]{{1,400}}+)"
 
 def find_split_tokens(folded: str, small: str) -> Iterator[Span]:
     """Vendors' tokens in several strings or on several lines: `"ghp_…" + "…"`."""
+    if "  " not in folded and not any(sign in folded for sign in "\"'`\r\n"):  # one line, in one piece
+        return
     for first in compiled(FIRST_PIECE).finditer(folded):
         piece = first.group()
         is_string = folded[first.end()] in "\"'`" and compiled("[0-9]").search(piece)

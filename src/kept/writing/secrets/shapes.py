@@ -423,7 +423,8 @@ def find_seed_phrases(folded: str, small: str) -> Iterator[Span]:
             if phrase and not _is_sentence(phrase.group(1)):
                 yield phrase.start(1), phrase.end(1), "seed-phrase"
     first = compiled(WORDS_ALONE, re.MULTILINE).match(folded)
-    for line in chain([first] if first else [], compiled(WORDS_BELOW, re.MULTILINE).finditer(folded)):
+    below = compiled(WORDS_BELOW, re.MULTILINE).finditer(folded) if "\n" in folded else ()
+    for line in chain([first] if first else [], below):
         count = line.group(1).count(" ") + 1
         if count % 3 == 0 and not _is_sentence(line.group(1)) and not _is_in_list(folded, *line.span(1)):
             yield line.start(1), line.end(1), "seed-phrase"
