@@ -100,7 +100,7 @@ def _let_agents_raise(patch: pytest.MonkeyPatch) -> None:
 
 
 def _forget_what_was_heard(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(trust, "as_heard", lambda context, drafts: iter(drafts))
+    patch.setattr(trust, "as_heard", lambda context, drafts, reader: iter(drafts))
 
 
 def _forget_what_is_stored(patch: pytest.MonkeyPatch) -> None:

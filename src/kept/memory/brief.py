@@ -8,7 +8,7 @@ from a tool is left out, as in a briefing.
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -200,10 +200,11 @@ class Gathered(Struct, frozen=True, kw_only=True):
 
 def gather(context: Context, situation: Situation, storages: Storages, now: datetime) -> Gathered:
     """Ask recall for what fits the prompt, if there is one, and collect the rest."""
-    question = question_of(situation)
-    recalled = read.answer(context, question, storages, now) if situation.has_prompt else Recalled()
-    with ExitStack() as stack:
-        readers = [stack.enter_context(storage.reading()) for storage in storages]
+    question, recalled = question_of(situation), Recalled()
+    embedder = read.embedder_for(context, question, storages) if situation.has_prompt else (None, None)
+    with read.looking(storages) as readers:
+        if situation.has_prompt:
+            recalled = read.answer_from(readers, context, question, now, embedder)
         if situation.session is not None:
             sessions = (reader.session(situation.session) for reader in readers)
             session = next((session for session in sessions if session), None)

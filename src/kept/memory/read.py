@@ -5,8 +5,8 @@
 after the answer; saving never waits and never changes the answer.
 """
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from typing import Any, Literal, get_args
 
@@ -17,7 +17,7 @@ from kept import ids, worth
 from kept.errors import InvalidInput, NotFound, SettingsError
 from kept.memory.context import Context, Memories, Ref, Storages
 from kept.model import GLOBAL, Hit, Memory, Recalled, Status, replace, several
-from kept.ports import Embedder, Shelf, Storage, Where
+from kept.ports import Embedder, Reader, Shelf, Storage, Where
 from kept.recall import SCOPES as SCOPES
 from kept.recall import Circumstances, Request, embedder_failed, pipeline, profile_of
 from kept.recall import RecallScope as RecallScope
@@ -93,30 +93,48 @@ def recall(context: Context, request: Request) -> Recalled:
 
 def answer(context: Context, request: Request, storages: Storages, now: datetime) -> Recalled:
     """Ask all spaces, each at one moment. Notes nothing."""
-    embedder, note = _embedder(context, request, storages)
+    embedder = embedder_for(context, request, storages)
+    with looking(storages) as readers:
+        return answer_from(readers, context, request, now, embedder)
+
+
+@contextmanager
+def looking(storages: Storages) -> Iterator[list[Reader]]:
+    """A look at each space, all until the end of the block."""
     with ExitStack() as stack:
-        circumstances = Circumstances(
-            readers=[stack.enter_context(storage.reading()) for storage in storages],
-            settings=context.settings,
-            now=now,
-            timer=context.timer,
-            reranker=context.reranker,
-            embedder=embedder,
-            is_degraded=context.latencies.is_degraded,
-        )
-        if request.scope == "sessions":
-            from kept.recall.messages import recall_messages
+        yield [stack.enter_context(storage.reading()) for storage in storages]
 
-            recalled = recall_messages(request, circumstances)
-        else:
-            recalled = pipeline.recall(request, circumstances)
-            context.latencies.note(recalled.took_ms)
-    if note is None:
+
+def answer_from(
+    readers: Sequence[Reader],
+    context: Context,
+    request: Request,
+    now: datetime,
+    embedder: tuple[Embedder | None, str | None],
+) -> Recalled:
+    """The same through readers at hand; `embedder` as `embedder_for` gave it before they began to look."""
+    circumstances = Circumstances(
+        readers=readers,
+        settings=context.settings,
+        now=now,
+        timer=context.timer,
+        reranker=context.reranker,
+        embedder=embedder[0],
+        is_degraded=context.latencies.is_degraded,
+    )
+    if request.scope == "sessions":
+        from kept.recall.messages import recall_messages
+
+        recalled = recall_messages(request, circumstances)
+    else:
+        recalled = pipeline.recall(request, circumstances)
+        context.latencies.note(recalled.took_ms)
+    if embedder[1] is None:
         return recalled
-    return replace(recalled, degraded=" ".join(filter(None, (recalled.degraded, note))))
+    return replace(recalled, degraded=" ".join(filter(None, (recalled.degraded, embedder[1]))))
 
 
-def _embedder(context: Context, request: Request, storages: Storages) -> tuple[Embedder | None, str | None]:
+def embedder_for(context: Context, request: Request, storages: Storages) -> tuple[Embedder | None, str | None]:
     """The embedder, if the profile compares vectors, and a note on what it could not do.
 
     New memories get their vectors here. Raises SettingsError when the question itself asks for vectors and none can

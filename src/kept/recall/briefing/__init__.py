@@ -15,6 +15,7 @@ it will be read, markup included; never more than the total; and what does not f
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from math import ceil
 from typing import NamedTuple
 
@@ -124,6 +125,7 @@ def _clamp(number: int, least: int, most: int) -> int:
 INSTRUCTION_TAG = "instruction-like"  # set by the write path
 LEAST_CONFIDENCE = 0.35  # of what a tool or a stranger said
 NO_ROOM = "there was no room for it"
+CLEARLY_LESS = 1.5  # times what all parts take: then the whole, which only adds line breaks, need not be measured
 
 _SHOWN_ORDER = {"global": 0, "project": 1, "session": 2, "task": 3}
 
@@ -192,15 +194,18 @@ class _Part(Struct):
         """As it is shown: oldest first, and the tiers that change most often last."""
         return sorted(self.written, key=lambda one: (_SHOWN_ORDER[one.entry.memory.tier], one.entry.memory.id))
 
+    @property
+    def tokens(self) -> int:
+        return self.heading_tokens + sum(one.tokens for one in self.written) if self.written else 0
+
     def as_section(self) -> Section:
-        tokens = self.heading_tokens + sum(one.tokens for one in self.written) if self.written else 0
         entries = tuple(one.entry for one in self.in_order())
-        return Section(name=self.name, budget=self.budget, tokens=tokens, entries=entries)
+        return Section(name=self.name, budget=self.budget, tokens=self.tokens, entries=entries)
 
 
 def _filled(material: Material, order: Order, left_out: dict[str, str]) -> list[_Part]:
     """The sections with what fits into each. What one leaves flows on to the next."""
-    room = order.total - _cost(frame_of(order.style), order)
+    room = order.total - _markup_cost(frame_of(order.style), order)
     carried = 0
     shown: set[str] = set()
     parts = []
@@ -208,7 +213,7 @@ def _filled(material: Material, order: Order, left_out: dict[str, str]) -> list[
         entries = [_written(entry, name, order) for entry in _admitted(getattr(material, name), shown, left_out)]
         costs = [one.cost for one in entries]
         heading = heading_of(name, order.style)
-        heading_cost = _cost(heading, order)
+        heading_cost = _markup_cost(heading, order)
         carried += budget
         # All pins are shown if they can be: they may borrow from the sections after them.
         available = min(max(carried, order.total // 2) if name == "always" else carried, room) - heading_cost
@@ -222,7 +227,7 @@ def _filled(material: Material, order: Order, left_out: dict[str, str]) -> list[
         fits = [entries[place] for place in chosen]
         shown.update(one.entry.ref for one in fits)
         left_out.update({one.entry.ref: NO_ROOM for one in entries if one.entry.ref not in shown})
-        parts.append(_Part(name, budget, tokens.at_most(heading), fits))
+        parts.append(_Part(name, budget, _markup_tokens(heading), fits))
     return parts
 
 
@@ -250,6 +255,14 @@ def _cost(text: str, order: Order) -> int:
     return max(tokens.at_most(text), _chars_as_tokens(len(text), order))
 
 
+def _markup_cost(markup: str, order: Order) -> int:
+    """The same for headings and frames, of which there are few."""
+    return max(_markup_tokens(markup), _chars_as_tokens(len(markup), order))
+
+
+_markup_tokens = lru_cache(maxsize=64)(tokens.at_most)
+
+
 def _chars_as_tokens(chars: int, order: Order) -> int:
     """Where characters are limited as well, they are counted in the same coin."""
     return ceil(chars * order.total / order.max_chars) if order.max_chars else 0
@@ -261,7 +274,11 @@ def _rendered(
     refs = {one.entry.ref for part in parts for one in part.written}
     sections = {part.name: [one.text for one in part.in_order()] for part in parts}
     sections["tasks"] = [render_task(task, order.style) for task in tasks]
-    text = render_briefing(sections, _told(conflicts, refs, order), order.style)
+    told = _told(conflicts, refs, order)
+    text = render_briefing(sections, told, order.style)
+    together = _markup_tokens(frame_of(order.style)) + sum(part.tokens for part in parts)
+    if not tasks and not told and together * CLEARLY_LESS <= order.total:
+        return text, together
     return text, tokens.at_most(text)
 
 

@@ -291,6 +291,8 @@ def _ours(error: apsw.Error, path: Path) -> KeptError:
 class View:
     """One consistent look at a file, through a connection that is inside a transaction: what all readers read with."""
 
+    is_changing = False  # what was read may be read differently a moment later, in a turn to write
+
     def __init__(self, space: str, connection: apsw.Connection) -> None:
         self.space = space
         self.bare = connection

@@ -37,6 +37,8 @@ class Tip(NamedTuple):
 class PendingView(View):
     """The view of a write transaction. New memories and events wait here until the next read or the end."""
 
+    is_changing = True
+
     def __init__(self, space: str, connection: apsw.Connection, stamp: Stamp, salt: journal.Salt, tip: Tip) -> None:
         super().__init__(space, connection)
         self.memories: list[Memory] = []
