@@ -10,7 +10,7 @@ import kept
 
 NAMESPACES = {
     "aliases": {"add", "remove", "list"},
-    "files": {"status", "sync"},
+    "files": {"extract", "items", "status", "sync"},
     "knowledge": {
         "add_convention",
         "add_decision",

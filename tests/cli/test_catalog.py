@@ -39,6 +39,8 @@ NOT_IN_THE_TOUR = {
     "projects",
     "allow",
     "files",
+    "extract",
+    "items",
     "serve",
     "token",
 }

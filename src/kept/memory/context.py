@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 BATCH = 500  # changes per transaction when there are many: long enough to be fast, short enough to let others in
 
+ANYTHING = "anything"  # buried with the first erasure: only then has anybody to look closely
+
 Ref = int | str
 Confirm = Callable[[str], bool]
 # Named here because `list` is one of our verbs: inside those classes the name means something else.

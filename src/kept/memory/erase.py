@@ -19,7 +19,7 @@ from msgspec import Struct, field
 from kept import journal, text
 from kept.errors import Busy, NotAllowed, NotFound
 from kept.memory import views
-from kept.memory.context import BATCH, Context, Memories, Receipts, Ref, as_it_is, global_first
+from kept.memory.context import ANYTHING, BATCH, Context, Memories, Receipts, Ref, as_it_is, global_first
 from kept.memory.knowledge import FROM_UID
 from kept.memory.sessions import OpenSession
 from kept.model import ERASED, GLOBAL, Memory, Message, Receipt, Session, replace
@@ -33,7 +33,6 @@ from kept.writing.passages import Passages, count_words, sentences
 Erasable = Ref | Message | Session | OpenSession
 
 SENTENCE_WORDS = 4  # a shorter sentence of an erased message is too common to be looked for
-ANYTHING = "anything"  # buried with the first erasure: only then an import has to look closely
 MESSAGE_REF = r"(?s)(?P<session>.+)#(?P<n>\d{1,18})"
 
 

@@ -1,14 +1,20 @@
-"""Files that people read and edit (`memory.files`): MEMORY.md and tasks.json, brought up to date with the store."""
+"""Files around the store (`memory.files`): those that people edit, and the project's own, where items come from."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from kept.errors import InvalidInput, KeptError
 from kept.memory import views
-from kept.memory.context import Context
+from kept.memory.context import Context, Memories
 from kept.memory.views import Synced
+from kept.model import Memory
 from kept.projects.files import shown
+
+if TYPE_CHECKING:
+    from kept.memory.library import Extraction
 
 
 class ViewStatus(Struct, frozen=True, kw_only=True):
@@ -43,6 +49,28 @@ class ViewFiles:
             )
         return [views.sync(self._context, place, views.Terms(ask=ask, is_asked_for=True)) for place in found]
 
+    def extract(
+        self,
+        paths: Sequence[Path | str] = (),
+        *,
+        sources: bool = True,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> "Extraction":
+        """Take items out of the project's files, or of those below `paths`: decisions, tasks, notes, claims, entities.
+
+        With `sources`, the files also become searchable as a whole, in pieces (scope `sources`). Only what changed
+        since the last time is read; what was taken from deleted files expires.
+        """
+        from kept.memory.library import extract
+
+        return extract(self._context, paths, sources=sources, progress=progress)
+
+    def items(self, *, type: str | None = None, source: str | None = None, limit: int = 1_000) -> Memories:
+        """List items by file and line: of one type (entity, claim, task, decision, note), of one file or folder."""
+        from kept.memory.library import list_items
+
+        return list_items(self._context, type=type, source=source, limit=limit)
+
     def status(self) -> list[ViewStatus]:
         """Where each file is, and whether edits wait in it."""
         found = []
@@ -72,3 +100,10 @@ def merge_texts(base: str, ours: str, theirs: str) -> tuple[str, list[str]]:
     from kept.exchange.memory_md import merge
 
     return merge(base, ours, theirs)
+
+
+def item_document(memory: Memory) -> dict[str, Any]:
+    """An item in the form of Brain's items.json."""
+    from kept.memory.library import as_document
+
+    return as_document(memory)

@@ -26,7 +26,7 @@ from kept.upkeep import decisions
 from kept.upkeep.decisions import UpkeepDecision, UpkeepProgress, UpkeepRules
 
 MANY = 500  # memories that leave in one round: from here on it pays to rebuild the index at the end
-EVERYTHING_LIVE = Where(scope=None)
+EVERYTHING_LIVE = Where()  # items and sources live as long as their files
 
 
 class Done(Struct, frozen=True, kw_only=True):

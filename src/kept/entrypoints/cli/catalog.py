@@ -65,7 +65,13 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "review": "List memories that need a decision, and carry out decisions.",
         }
     },
-    "Files": {"files": {"files": "Keep MEMORY.md and tasks.json in step with your edits: sync, watch, status."}},
+    "Files": {
+        "files": {
+            "files": "Keep MEMORY.md and tasks.json in step with your edits: sync, watch, status.",
+            "extract": "Take decisions, tasks, notes and definitions out of the files of this project.",
+            "items": "List what was extracted, by file and line.",
+        }
+    },
     "Conversations": {
         "sessions": {
             "session": "Work with conversations: list, show, search, fork, finish, compact, export.",

@@ -1,4 +1,4 @@
-"""`kept files`: MEMORY.md and tasks.json, which people may edit in any editor."""
+"""`kept files`, `kept extract`, `kept items`: files that people edit, and what the project's own files say."""
 
 import time
 from collections.abc import Sequence
@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from kept.entrypoints.cli.frame import group, yes_option
+from kept.entrypoints.cli.frame import command, group, limit_option, yes_option
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
-from kept.entrypoints.cli.wording import counted
+from kept.entrypoints.cli.wording import counted, name_of, progress
 from kept.errors import InvalidInput, NotAllowed
 from kept.memory import Kept, views
-from kept.memory.files import merge_texts
+from kept.memory.files import item_document, merge_texts
 from kept.memory.views import Synced
 
 
@@ -124,3 +124,43 @@ def merge_driver(invocation: Invocation, *, base: Path, ours: Path, theirs: Path
     ours.write_bytes(merged.encode())
     if clashes or invocation.as_json:
         invocation.answer({"clashes": clashes}, [f"Both texts are kept: {clash}." for clash in clashes])
+
+
+@command
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...")
+@click.option("--items-only", is_flag=True, help="Do not make whole files searchable (recall --scope sources).")
+def extract_command(invocation: Invocation, *, paths: tuple[Path, ...], items_only: bool) -> None:
+    """From Markdown, decision records, docstrings and comments such as TODO, NOTE or DECISION, by rules; each item
+    names its file and line. Files that git ignores are left out. Doing it again reads only what has changed, and lets
+    go of what was in deleted files. `kept recall --scope items` and `--scope sources` search what was found.
+    """
+    with invocation.open() as memory, progress(invocation, "Extracting") as step:
+        done = memory.files.extract(paths, sources=not items_only, progress=step)
+    told = f"{counted(done.added, 'piece')} new, {done.changed:,} changed, {done.expired:,} expired"
+    lines: list[Line] = [f"Read {done.read:,} of {counted(done.files, 'file')}: {told}."]
+    if done.copies:
+        lines.append(Dim(f"{counted(done.copies, 'file is a copy', 'files are copies')} of another one."))
+    lines += [Dim(f"Left out {one.file}: {one.reason}.") for one in done.skipped[:10]]
+    if len(done.skipped) > 10:
+        lines.append(Dim(f"Left out {len(done.skipped) - 10:,} more files."))
+    lines.append("`kept items` lists the items, `kept recall WORDS --scope items` finds some.")
+    invocation.answer(done, lines)
+
+
+@command
+@click.option("--type", metavar="TYPE", help="Only entity, claim, task, decision or note.")
+@click.option("--source", metavar="FILE", help="Only of this file or folder.")
+@limit_option(50, "items")
+def items_command(invocation: Invocation, *, type: str | None, source: str | None, limit: int) -> None:
+    """`kept extract` finds them. With --json they come in the form of Brain's items.json."""
+    with invocation.open() as memory:
+        found = memory.files.items(type=type, source=source, limit=limit)
+    lines: list[Line] = []
+    for item in found:
+        lines.append((name_of(item), f" {item.item_type}: ", Strong(item.title or "")))
+        if item.content != item.title:
+            lines.append(("    ", item.content))
+        lines.append(Dim(f"    {item.source.file}:{item.source.line} · confidence {item.confidence:g}"))
+    if not found:
+        lines.append("There are no such items. `kept extract` takes them out of the files of this project.")
+    invocation.answer([item_document(item) for item in found], lines)

@@ -79,7 +79,7 @@ def memory_lines(memory: Memory, now: datetime) -> list[Line]:
     first, *rest = memory.content.replace("\r\n", "\n").split("\n")
     about = [
         " ".join(f"#{tag}" for tag in memory.tags),
-        ", ".join(memory.files),
+        ", ".join(memory.files) if memory.source.line is None else f"{memory.source.file}:{memory.source.line}",
         ago(memory.created_at, now),
         state(memory),
         f"trust: {memory.trust}" if memory.is_low_trust else "",

@@ -1,0 +1,365 @@
+"""The library: items and pieces of the project's files, beside what was remembered.
+
+`extract` reads files by the rules of `exchange` and stores what it finds in the scopes `items` and `sources`, cited by
+file and line. A note for each file says which state of it was read, so that only changed files are read again. Rule:
+only extraction writes here. Everything is a tool's word: found when asked for, never an instruction. It lives as long
+as its file says so, and no longer.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from kept import ids, text
+from kept.errors import InvalidInput, NotFound
+from kept.exchange import chunks, code_items, items, markdown_items
+from kept.memory.context import ANYTHING, Context, Memories
+from kept.model import Memory, Source, canonical_kind, replace
+from kept.ports import Storage, Transaction, Where
+from kept.projects.files import read_regular, shown, write_private_file
+from kept.projects.sources import files_below
+from kept.storage.shared import every
+from kept.writing.redact import redact
+
+MAX_FILE_BYTES = 1_000_000  # a larger file is data
+BATCH_ROWS = 300
+NOTE = "source/"
+AGENT = "extraction"
+ITEM = "item"  # in the data of an item: its name in items.json
+
+Progress = Callable[[int, int], None]
+
+
+class Skipped(Struct, frozen=True):
+    """A file that was not read, and why."""
+
+    file: str
+    reason: str
+
+
+class Extraction(Struct, kw_only=True):
+    """The result of an extraction."""
+
+    files: int = 0
+    read: int = 0
+    copies: int = 0
+    items: int = 0
+    chunks: int = 0
+    added: int = 0
+    changed: int = 0
+    expired: int = 0
+    skipped: list[Skipped] = []
+
+
+class FileNote(Struct, omit_defaults=True):
+    """Which state of a file was read, and which memories came of it. `chunks` is None if it was not cut into pieces."""
+
+    mtime: int = 0
+    size: int = 0
+    hash: str = ""
+    items: list[int] = []
+    chunks: list[int] | None = None
+    is_copy: bool = False
+
+
+def extract(
+    context: Context, paths: Sequence[Path | str], *, sources: bool, progress: Progress | None = None
+) -> Extraction:
+    """Read the files of the project, or those below `paths`, and store their items and (`sources`) their pieces."""
+    _check_markdown()
+    storage = context.owned()
+    run = _Run(context, storage, sources=sources)
+    found = run.find(paths)
+    gone = run.gone(paths, found)
+    run.hash_all(found, gone)
+    for number, (name, path) in enumerate(found.items()):
+        run.take(name, path)
+        if progress is not None:
+            progress(number + 1, len(found))
+    run.expire(gone)
+    write_items_json(context, storage)
+    context.tell_write(storage, 0)
+    return run.done
+
+
+def list_items(context: Context, *, type: str | None, source: str | None, limit: int) -> Memories:
+    """The items of the project, by file and line."""
+    if type is not None and type not in items.ITEM_TYPES:
+        raise InvalidInput(f"Unknown item type {type!r}.", hint=f"Choose one of {', '.join(items.ITEM_TYPES)}.")
+    storage = context.readable_tier("project")
+    if storage is None:
+        return []
+    with storage.reading() as reader:
+        found = [
+            one
+            for one in every(reader, Where(scope="items"))
+            if type in (None, one.item_type) and (source is None or _is_below(one.source.file or "", source))
+        ]
+    found.sort(key=lambda one: (one.source.file or "", one.source.line or 0, one.id))
+    context.tell_read(found[:limit])
+    return found[:limit]
+
+
+def as_document(memory: Memory) -> dict[str, Any]:
+    """An item in Brain's form."""
+    return items.to_document(
+        id=str((memory.data or {}).get(ITEM) or f"item_{memory.uid}"),
+        type=memory.item_type or "note",
+        title=memory.title or "",
+        content=memory.content,
+        file=memory.source.file or "",
+        line=memory.source.line or 0,
+        confidence=memory.confidence,
+        at=memory.updated_at,
+    )
+
+
+def write_items_json(context: Context, storage: Storage) -> None:
+    """Write items.json beside the store: a copy, which nobody edits."""
+    folder = context.spaces.files_folder()
+    if folder is None:
+        return
+    with storage.reading() as reader:
+        found = [as_document(one) for one in every(reader, Where(scope="items"))]
+    found.sort(key=lambda one: (one["sourceFile"], one["lineNumber"]))
+    write_private_file(folder / "items.json", msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n")
+
+
+def _check_markdown() -> None:
+    try:
+        import markdown_it  # noqa: F401
+    except ImportError:
+        raise InvalidInput(
+            "Reading Markdown needs the package markdown-it-py.", hint="Install it with: pip install 'kept[files]'"
+        ) from None
+
+
+def _is_below(file: str, wanted: str) -> bool:
+    wanted = wanted.removeprefix("./").rstrip("/")
+    return file == wanted or file.startswith(f"{wanted}/") or wanted in ("", ".")
+
+
+class _Run:
+    """One extraction. Rows are written a few hundred at a time, each file's together with its note."""
+
+    def __init__(self, context: Context, storage: Storage, *, sources: bool) -> None:
+        self.done = Extraction()
+        self._context, self._storage, self._sources = context, storage, sources
+        self._root = (context.spaces.folder() or Path()).absolute()
+        self._rules = context.rules()
+        self._stamp = context.stamp()
+        self._hashes: dict[str, tuple[int, int, str]] = {}
+        self._owners: dict[str, str] = {}
+        self._pending: list[tuple[str, FileNote, list[items.CitedItem], list[chunks.Chunk] | None]] = []
+        self._rows = 0
+        with storage.reading() as reader:
+            noted = reader.file_notes(NOTE)
+            self._may_be_erased = reader.is_erased(ANYTHING)  # asked once: each question ends a batch of rows
+        self._notes = {name[len(NOTE) :]: _decoded(note) for name, note in noted.items()}
+
+    def find(self, paths: Sequence[Path | str]) -> dict[str, Path]:
+        """The files by the name under which they are cited: relative to the project, if they are in it."""
+        found: dict[str, Path] = {}
+        for given in paths or [self._root]:
+            path = Path(given).absolute()
+            if path.is_dir():
+                found.update({self._name(path / name): path / name for name in files_below(path)})
+            elif path.is_file():
+                found[self._name(path)] = path
+            elif self._name(path) not in self._notes:  # one that is gone expires
+                raise NotFound(f"There is no file {shown(path)}.", hint="Check the path.")
+        self.done.files = len(found)
+        return found
+
+    def _name(self, path: Path) -> str:
+        try:
+            name = path.relative_to(self._root).as_posix()
+        except ValueError:
+            name = path.as_posix()
+        return name.encode("utf-8", "replace").decode()
+
+    def hash_all(self, found: dict[str, Path], gone: set[str]) -> None:
+        """Find out which files changed, and which of equal ones stands for the others."""
+        for name, path in found.items():
+            try:
+                status = path.stat()
+            except OSError:
+                continue
+            known = self._notes.get(name)
+            if known is not None and (known.mtime, known.size) == (status.st_mtime_ns, status.st_size):
+                self._hashes[name] = (known.mtime, known.size, known.hash)
+            elif status.st_size > MAX_FILE_BYTES:
+                self.done.skipped.append(Skipped(name, "larger than 1 MB"))
+            else:
+                data = read_regular(path, MAX_FILE_BYTES + 1)
+                if b"\0" in data[:8192]:
+                    continue  # not text
+                digest = blake2b(data, digest_size=16).hexdigest()
+                self._hashes[name] = (status.st_mtime_ns, status.st_size, digest)
+        elsewhere = self._notes.keys() - found.keys() - gone
+        for name in sorted({*elsewhere, *self._hashes}):
+            here = self._hashes.get(name)
+            self._owners.setdefault(here[2] if here else self._notes[name].hash, name)
+
+    def take(self, name: str, path: Path) -> None:
+        """Read a file, unless that was done in this state."""
+        if name not in self._hashes:
+            if name in self._notes:  # it is no text any more
+                self._queue(name, FileNote(), [], None)
+            return
+        mtime, size, digest = self._hashes[name]
+        known = self._notes.get(name)
+        is_copy = self._owners[digest] != name
+        self.done.copies += is_copy
+        is_same = known is not None and known.hash == digest and known.is_copy == is_copy
+        if known is not None and is_same and (is_copy or known.chunks is not None or not self._sources):
+            if (known.mtime, known.size) != (mtime, size):
+                note = msgspec.structs.replace(known, mtime=mtime, size=size)
+                with self._storage.writing(self._stamp) as tx:
+                    tx.note_file(NOTE + name, _encoded(note))
+            return
+        note = FileNote(mtime=mtime, size=size, hash=digest, is_copy=is_copy)
+        if is_copy:
+            self._queue(name, note, [], None)
+            return
+        said = read_regular(path, MAX_FILE_BYTES + 1).decode("utf-8", "replace").replace("\0", "\ufffd")
+        self.done.read += 1
+        rules = markdown_items if items.is_markdown(name) else code_items
+        found = rules.items_of(name, said)
+        had_pieces = known is not None and known.chunks is not None
+        pieces = list(chunks.chunks_of(said)) if self._sources or had_pieces else None
+        self._queue(name, note, found, pieces)
+
+    def _queue(
+        self, name: str, note: FileNote, found: list[items.CitedItem], pieces: list[chunks.Chunk] | None
+    ) -> None:
+        self._pending.append((name, note, found, pieces))
+        self._rows += len(found) + len(pieces or ()) + 1
+        if self._rows >= BATCH_ROWS:
+            self.end()
+
+    def end(self) -> None:
+        """Write what is queued."""
+        if not self._pending:
+            return
+        with self._storage.writing(self._stamp) as tx:
+            for name, note, found, pieces in self._pending:
+                self._write(tx, name, note, found, pieces)
+        self._pending, self._rows = [], 0
+
+    def gone(self, paths: Sequence[Path | str], found: dict[str, Path]) -> set[str]:
+        """Files that were read before, should be among those found, and are not."""
+        below = [self._name(Path(path).absolute()) for path in paths]
+
+        def is_expected(name: str) -> bool:
+            if Path(name).is_absolute() and not Path(name).exists():
+                return True
+            return any(_is_below(name, one) for one in below) if paths else not Path(name).is_absolute()
+
+        return {name for name in self._notes.keys() - found.keys() if is_expected(name)}
+
+    def expire(self, gone: set[str]) -> None:
+        """Let go of what was taken from files that are gone, and write the rest."""
+        for name in sorted(gone):
+            self._queue(name, FileNote(), [], None)
+        self.end()
+
+    def _write(
+        self,
+        tx: Transaction,
+        name: str,
+        note: FileNote,
+        found: list[items.CitedItem],
+        pieces: list[chunks.Chunk] | None,
+    ) -> None:
+        known = self._notes.get(name) or FileNote()
+        drafts = [self._item(name, item) for item in found]
+        note.items = self._replace(tx, known.items, drafts)
+        if pieces is not None:
+            note.chunks = self._replace(tx, known.chunks or [], [self._piece(name, piece) for piece in pieces])
+        else:
+            self._replace(tx, known.chunks or [], [])
+        tx.note_file(NOTE + name, _encoded(note) if note.hash else None)
+        self.done.items += len(note.items)
+        self.done.chunks += len(note.chunks or ())
+
+    def _replace(self, tx: Transaction, old: Iterable[int], drafts: list[Memory | None]) -> list[int]:
+        """Put new records in the place of those of the last time: what says the same keeps its ref."""
+        before = [one for id in old if (one := tx.get(Memory, id)) is not None and not one.is_archived]
+        same: dict[tuple[str | None, str], list[Memory]] = {}
+        for one in before:
+            same.setdefault((one.item_type, one.fingerprint), []).append(one)
+        kept: list[int] = []
+        for draft in drafts:
+            if draft is None or (self._may_be_erased and tx.is_erased(draft.fingerprint)):
+                continue
+            if twins := same.get((draft.item_type, draft.fingerprint)):
+                twin = twins.pop(0)
+                moved = replace(twin, source=draft.source, title=draft.title, data=draft.data)
+                if moved != twin:
+                    tx.put(replace(moved, updated_at=tx.stamp.at), "extract")
+                    self.done.changed += 1
+                kept.append(twin.id)
+            else:
+                kept.append(tx.add(draft, "extract").id)
+                self.done.added += 1
+        for one in before:
+            if one.id not in kept:
+                tx.put(one.archived("expired", tx.stamp.at), "expire")
+                self.done.expired += 1
+        return kept
+
+    def _clean(self, said: str) -> str:
+        return redact(said, email=self._rules.redact_email, allow=self._rules.allow).text
+
+    def _item(self, name: str, item: items.CitedItem) -> Memory | None:
+        return self._memory(
+            name,
+            item.content,
+            item.line,
+            scope="items",
+            kind=canonical_kind(item.type),
+            item_type=item.type,
+            title=self._clean(item.title),
+            confidence=item.confidence,
+            data={ITEM: items.item_id(name, item)},
+        )
+
+    def _piece(self, name: str, piece: chunks.Chunk) -> Memory | None:
+        return self._memory(name, piece.text, piece.first, scope="sources", data={"last_line": piece.last})
+
+    def _memory(self, name: str, content: str, line: int, **fields: Any) -> Memory | None:
+        at: datetime = self._stamp.at
+        clean = self._clean(content)
+        if not clean.strip():
+            return None
+        return Memory(
+            uid=ids.uuid7(at, os.urandom(ids.UID_ENTROPY_BYTES)),
+            space=self._storage.space,
+            content=clean,
+            fingerprint=text.fingerprint(clean),
+            status="candidate",
+            trust="tool",
+            files=(name,) if len(name) <= 500 else (),
+            source=Source(origin="extraction", agent=AGENT, file=name[:500], line=line),
+            created_at=at,
+            updated_at=at,
+            **fields,
+        )
+
+
+def _decoded(note: str) -> FileNote:
+    try:
+        return msgspec.json.decode(note, type=FileNote)
+    except msgspec.MsgspecError:
+        return FileNote()
+
+
+def _encoded(note: FileNote) -> str:
+    return msgspec.json.encode(note).decode()

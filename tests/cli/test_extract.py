@@ -1,0 +1,47 @@
+"""B6, B17: `kept extract` and `kept items`."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import Shell
+
+pytest.importorskip("markdown_it")
+
+
+def test_items_are_extracted_listed_and_recalled_with_their_place(shell: Shell) -> None:
+    Path("README.md").write_text("# Shop\n\n- [ ] Write the deployment guide\n", "utf-8")
+    Path("pay.py").write_text("# NOTE: cents are integers in every table\n", "utf-8")
+    assert "Read 2 of 2 files" in shell("extract")
+    assert "Read 0 of 2 files: 0 pieces new, 0 changed, 0 expired" in shell("extract")
+    told = shell("items", "--type", "task")
+    assert "task: Write the deployment guide" in told
+    assert "README.md:3" in told
+    assert "pay.py" not in told
+    assert "pay.py:1" in shell("recall", "cents", "integers", "--scope", "items")
+    assert "pay.py:1" in shell("recall", "cents", "integers", "--scope", "sources")
+    [item] = shell.json("items", "--source", "pay.py")
+    assert item.keys() == {
+        "id",
+        "type",
+        "title",
+        "content",
+        "sourceFile",
+        "lineNumber",
+        "confidence",
+        "extractedAt",
+    }
+
+
+def test_a_path_that_is_missing_is_an_error(shell: Shell) -> None:
+    assert "There is no file" in shell.fails("extract", "nowhere")
+
+
+def test_without_markdown_it_names_what_to_install(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "markdown_it", None)
+    assert "pip install 'kept[files]'" in shell.fails("extract")
+
+
+def test_before_an_extraction_the_list_says_what_to_do(shell: Shell) -> None:
+    assert "`kept extract`" in shell("items")
