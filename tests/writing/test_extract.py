@@ -252,6 +252,11 @@ def test_what_an_agent_found_is_kept_if_it_names_code_and_says_why(said: str, ki
         "`src/vat.ts` probably fails because `rate` is undefined outside the EU.",
         "All 49 tests in `tests/vat.spec.ts` pass, because `rate` has a default.",
         "Want me to wire `rateOf` into `vat.ts`, so that it does not fail?",
+        "I see the linter error in `vat.ts`, we need to add `rate` to `TaxOptions` because it is required.",
+        "`vat.ts` is tracked by git and hasn't changed since the last commit, so `rate` is not lost.",
+        "Task `#12` is marked as IN-REVIEW in `tasks.md`, which means it cannot be changed.",
+        "The leak in `pool.ts` was not ours, so it is in its own commit `2bcd462f1`.",
+        "It's hard to say why `vat.ts` fails, because `rate` is not logged; my guess is the locale.",
     ],
 )
 def test_plans_guesses_reports_and_politeness_of_an_assistant_are_not_kept(said: str) -> None:
@@ -546,6 +551,11 @@ def test_a_command_that_a_fix_recommends_is_not_told_twice() -> None:
     assert [each.draft.content for each in extract([*failing, *passing, *passing, *passing])] == [
         "`PYTHONPATH=. pytest -q` works, `pytest -q` does not."
     ]
+
+
+def test_another_sub_command_is_no_other_way_to_call_it() -> None:
+    failing = ran("bun run cli.ts session dir --task 8", "Error: unknown path\n1 failed")
+    assert extract([*failing, *ran("bun run cli.ts session get --task 8", "found")]) == []
 
 
 def test_a_command_that_nothing_names_resolved_nothing() -> None:

@@ -249,7 +249,10 @@ def _is_variant(words: tuple[str, ...], earlier: tuple[str, ...]) -> bool:
 
 def _is_near(command: str, earlier: str) -> bool:
     """Whether two commands differ, by two words at most: an option, quotation marks, a folder."""
-    differing = set(command.split()) ^ set(earlier.split())
+    new, old = set(command.split()) - set(earlier.split()), set(earlier.split()) - set(command.split())
+    if any(map(str.isalpha, new)) and any(map(str.isalpha, old)):
+        return False  # another sub-command does something else
+    differing = new | old
     is_elsewhere = any(compiled(r"\w/|\.\w{1,5}$|^(?:cd|pwd|git)$").search(word) for word in differing)
     return 0 < len(differing) <= MAX_OTHER_WORDS and not is_elsewhere and not command.startswith("git ")
 
