@@ -411,9 +411,9 @@ def hybrid_memory() -> Iterator[kept.Kept]:
 
 
 def test_a_message_that_means_the_same_counts_for_more(tmp_path: Path) -> None:
-    """B16, B17: in the scope `sessions`, of the best candidates by words, with the message before each of them."""
+    """B16, B17: in the scope `sessions`, of the best candidates by words, where somebody talks with an assistant."""
     said = [
-        Message(id="1", role="user", content="Which pet does the manager have at home?"),
+        Message(id="1", role="assistant", content="Which pet does the manager have at home?"),
         Message(id="2", role="user", content="A hound lives with the manager at home"),
         Message(id="3", role="user", content="The manager works from home"),
         Message(id="4", role="user", content="So the manager stays at home a lot"),
@@ -431,12 +431,21 @@ def test_a_message_that_means_the_same_counts_for_more(tmp_path: Path) -> None:
         assert rest == pytest.approx(plain[number].why)
 
 
+def test_between_people_messages_are_not_compared_by_meaning(tmp_path: Path) -> None:
+    said = [Message(id=str(n), role="user", content=f"A hound lives with manager {n}") for n in range(3)]
+    with opened(tmp_path / "memory.db", Concepts(before=pytest.fail), profile="hybrid") as memory:
+        memory.session("monday").extend(said)
+        recalled = memory.recall("manager", scope="sessions")
+        assert len(recalled.hits) == 3
+        assert recalled.degraded is None
+
+
 def test_an_embedder_that_fails_does_not_silence_conversations(tmp_path: Path) -> None:
     def fail(texts: object) -> None:
         raise OSError("no connection")
 
     with opened(tmp_path / "memory.db", Concepts(before=fail), profile="hybrid") as memory:
-        memory.session("monday").append("user", "The manager works from home")
+        memory.session("monday").append("assistant", "The manager works from home")
         recalled = memory.recall("home", scope="sessions")
         assert contents(recalled) == ["The manager works from home"]
         assert "so only words were compared" in (recalled.degraded or "")

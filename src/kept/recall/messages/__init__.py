@@ -5,89 +5,85 @@ the question. So it is judged by its own words, its neighbours and its session, 
 like an answer. Only messages that hold a word of the question, or are next to one that does, are candidates.
 
 `recall_messages` is the door. `question.py` reads the question (words, times, kind of answer) with the tables of
-`english.py`. Rule: the score of a message is a weighted SUM of named features. `describe` computes each feature,
-`MessageWeights` holds the weights, `hit.why` shows the summands.
-
-Packed sessions are compressed and in no index. On request `WithPacked` unpacks and reads them all, about a second for
-20,000 messages; the answer is the same as if none had been packed.
+`english.py`; `features.py` describes the candidates; `weights.py` has two tables of weights, for talk between people
+and with an assistant. Rule: the score of a message, and that of a session, is a weighted SUM of named features;
+`hit.why` and `hit.parts` show the summands. Packed sessions are searched on request (`packed.py`).
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from heapq import nlargest
-from math import inf, log
+from math import inf
 from operator import mul
 
 from msgspec import Struct
 from msgspec.structs import asdict
 
 from kept import bm25, text, vectors
-from kept.model import Hit, Memory, Message, Recalled, Session, Source
-from kept.ports import ALWAYS, Deadline, Embedder, FoundMessage, Period, Prepared, Reader, Statistics, TooLate
+from kept.model import Hit, Memory, Message, Recalled, Source
+from kept.ports import ALWAYS, Deadline, Embedder, FoundMessage, Period, Reader, Statistics, TooLate
 from kept.recall import Circumstances, Request, embedder_failed
 from kept.recall.candidates import affordable
-from kept.recall.messages import english
+from kept.recall.messages.features import (
+    NEIGHBOURS,
+    SHORT_WORDS,
+    Candidate,
+    candidate,
+    describe,
+    session_matches,
+)
+from kept.recall.messages.packed import WithPacked, prepared
 from kept.recall.messages.question import Question, read_question
+from kept.recall.messages.weights import WeightTable, table_for
 
 CANDIDATES = 150
-COMPARED = 40  # of the candidates: the best, which are compared by meaning where vectors are on
-COMPARED_CHARS = 1_000  # of each of them, and of the message before it
+COMPARED = 60  # of the candidates: the best, which are compared by meaning where vectors are on
+COMPARED_CHARS = 500  # of each of them: what a message is about, it says early
+DATED = 50  # more of them, of the time that the question names
 LED_ON = 40  # of the candidates: the best, whose neighbours become candidates without holding a word of the question
-SHORT_WORDS = 80  # the neighbours of a longer message say nothing about it
-FULL_WORDS = 40  # a message of that length is not too short to say something
-LONG_WORDS = 60  # a longer one holds many words of any question by chance
-REST_SHARE = 0.2  # of the score of a session: the part of its second message
-SESSION_DEPTH = 2  # more would reward those who talk long
-_GIVING = (-1, 1, -2)  # the neighbours whose match counts for a message: before, after, two_before
-_TAKING = (1, -1, 2)  # hence the neighbours for which a message counts
-_NO_NEIGHBOURS = (0.0, 0.0, 0.0)
-
-_FIRST_PERSON = frozenset({"i", "my", "me", "we", "our"})
-_NAME = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]+")
-_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
-_DIGITS = re.compile(r"\b\d+\b")
-
-
-class MessageWeights(Struct, frozen=True, kw_only=True):
-    """The weight of each feature of a message. A feature is 0 or more, mostly at most 1."""
-
-    match: float = 1.0  # BM25 of its own words, as a share of the best candidate's
-    before: float = 0.1  # the match of the message before it, and so on
-    after: float = 0.15
-    two_before: float = 0.2
-    reply: float = 0.5  # the match of the question before it
-    fillers: float = 0.2  # words that hold the question together
-    session: float = 0.5  # the best match in its session
-    session_words: float = 0.5  # the share of the question that its session holds
-    speaker: float = 0.7  # said by somebody whom the question names
-    role: float = 0.7  # said by the user, or by the assistant if the question is about its words
-    date: float = 1.0  # said at the time that the question names
-    when: float = 0.5  # says when, if that is the question
-    number: float = 0.25  # says how many, if that is the question
-    statement: float = 0.2  # is not a question itself
-    names: float = 0.25  # names somebody or something
-    first_person: float = 0.1  # speaks of the speaker
-    length: float = 0.25  # is not too short to say something
-    meaning: float = 0.2  # cosine with the question, together with the message before it; where vectors are on
-    long: float = -0.35  # the logarithm of how many times too long it is
-
-
-WEIGHTS = MessageWeights()
 
 
 def recall_messages(
-    request: Request, circumstances: Circumstances, *, session: str | None = None, weights: MessageWeights = WEIGHTS
+    request: Request, circumstances: Circumstances, *, session: str | None = None, table: WeightTable | None = None
 ) -> Recalled:
     """The messages of the first space, or of one session in it, that answer a question best.
 
     A hit has the form of a memory, so that code that reads hits can read these as well. Never raises for anything a
-    question could say.
+    question could say. `table`: these weights, whoever talks.
     """
     started = circumstances.timer()
     if not circumstances.readers:
         return Recalled()
+    described = described_candidates(request, circumstances, started, session=session, table=table)
+    return Recalled(
+        hits=tuple(_hits(described, request, circumstances.readers[0].space)),
+        words=described.question.words.all,
+        degraded=described.note,
+        took_ms=(circumstances.timer() - started) * 1000,
+    )
+
+
+class Described(Struct, frozen=True):
+    """The candidates of a question with their features, before they are ranked; `note` says what could not be done."""
+
+    question: Question
+    statistics: Statistics
+    candidates: list[Candidate]
+    features: list[dict[str, float]]
+    table: WeightTable
+    note: str | None
+
+
+def described_candidates(
+    request: Request,
+    circumstances: Circumstances,
+    started: float,
+    *,
+    session: str | None = None,
+    table: WeightTable | None = None,
+) -> Described:
+    """Everything that is computed before weights come in, except which candidates are compared by meaning."""
     reader = WithPacked(circumstances.readers[0]) if request.packed else circumstances.readers[0]
     seconds = inf if request.packed else circumstances.settings.recall_deadline_ms / 1000
     deadline = Deadline(circumstances.timer, started + seconds)
@@ -96,16 +92,25 @@ def recall_messages(
     statistics = reader.message_statistics(question.words.all)
     words = _searched(question, statistics)
     search = partial(reader.search_messages, limit=CANDIDATES, session=session, period=period, statistics=statistics)
+    note = None
     try:
-        found, note = search(words, deadline=deadline), None
+        found = search(words, deadline=deadline)
     except TooLate:
         found, note = search(words[:1]), "Time ran out, so messages with the rarest word replace the best ones."
+    named = question.moments.period(circumstances.now) if period == ALWAYS else None
+    if named is not None and len(found) == CANDIDATES and not deadline.is_over():
+        known = {(one.message.session, one.message.n) for one in found}
+        try:
+            dated = search(words, period=named, limit=DATED, deadline=deadline)
+            found += [one for one in dated if (one.message.session, one.message.n) not in known]
+        except TooLate:
+            note = "Time ran out, so messages of the time that was named may be missing."
     speakers = {one.message.speaker for one in found if one.message.speaker}
     asked = set(text.words(request.query))
     asked_about = {speaker for speaker in speakers if asked.intersection(text.words(speaker))}
     question = question.without({word for speaker in speakers for word in text.words(speaker)})
     match = bm25.match_of(question.words.weights, statistics)
-    candidates = [candidate(one, match(_prepared(one))) for one in found]
+    candidates = [candidate(one, match(prepared(one))) for one in found]
     if not deadline.is_over():
         candidates += [candidate(one, 0.0) for one in _beside(candidates, reader) if period.holds(one.message.at)]
     elif candidates and note is None:
@@ -113,14 +118,11 @@ def recall_messages(
     if asked_about == speakers:  # a question that names everybody names nobody
         asked_about = set()
     features = describe(candidates, question, statistics, asked_about)
-    if circumstances.embedder is not None and candidates and not deadline.is_over():
-        note = _compare_meanings(candidates, features, weights, request.query, reader, circumstances.embedder) or note
-    return Recalled(
-        hits=tuple(_hits(candidates, features, weights, question, request, circumstances.readers[0].space)),
-        words=question.words.all,
-        degraded=note,
-        took_ms=(circumstances.timer() - started) * 1000,
-    )
+    chosen = table or table_for([one.message.role for one in found])
+    embedder = circumstances.embedder if chosen.message.meaning or chosen.session.meaning else None
+    if embedder is not None and candidates and not deadline.is_over():
+        note = _compare_meanings(candidates, features, chosen, request.query, embedder) or note
+    return Described(question, statistics, candidates, features, chosen, note)
 
 
 def _searched(question: Question, statistics: Statistics) -> list[str]:
@@ -138,104 +140,29 @@ def _searched(question: Question, statistics: Statistics) -> list[str]:
     return words
 
 
-MessagePlace = tuple[str, int]  # session, number
-
-
-class Candidate(Struct, frozen=True):
-    """A message that may answer, with what its features are computed from; `match` is the BM25 of its own words."""
-
-    found: FoundMessage
-    place: MessagePlace
-    words: frozenset[str]
-    match: float
-    is_short: bool
-    is_question: bool
-
-
-def candidate(found: FoundMessage, match: float) -> Candidate:
-    """A message with what its features are computed from."""
-    message = found.message
-    return Candidate(
-        found,
-        (message.session, message.n),
-        frozenset(found.words.split()),
-        match,
-        found.n_words <= SHORT_WORDS,
-        message.content.rstrip(" \n\t)]\"'").endswith("?"),
-    )
-
-
 def _beside(candidates: Sequence[Candidate], reader: "Reader | WithPacked") -> list[FoundMessage]:
     """The short messages next to the best short ones: an answer need not repeat the words of the question."""
     short = [candidate for candidate in candidates if candidate.is_short and candidate.match > 0]
     best = [candidate.place for candidate in nlargest(LED_ON, short, key=lambda candidate: candidate.match)]
-    beside = {(session, n + step) for session, n in best for step in _TAKING if n + step > 0}
+    beside = {(session, n - step) for session, n in best for step in NEIGHBOURS if n - step > 0}
     unknown = sorted(beside - {candidate.place for candidate in candidates})
     return [one for one in reader.messages_at(unknown) if one.n_words <= SHORT_WORDS]
-
-
-def describe(
-    candidates: Sequence[Candidate], question: Question, statistics: Statistics, asked_about: set[str]
-) -> list[dict[str, float]]:
-    """The features of each message, by the names of their weights."""
-    best = max((candidate.match for candidate in candidates), default=0.0) or 1.0
-    match_share = {candidate.place: candidate.match / best for candidate in candidates}
-    asking = {candidate.place for candidate in candidates if candidate.is_question}
-    session_match, session_words = _sessions(candidates, match_share, question, statistics)
-    fillers = _rarity_of_fillers(candidates, question)
-    described = []
-    for candidate in candidates:
-        message, words = candidate.found.message, candidate.words
-        session, n = candidate.place
-        before, after, two_before = (
-            [match_share.get((session, n + step), 0.0) for step in _GIVING] if candidate.is_short else _NO_NEIGHBOURS
-        )
-        described.append(
-            {
-                "match": match_share[candidate.place],
-                "before": before,
-                "after": after,
-                "two_before": two_before,
-                "reply": before if before and (session, n - 1) in asking else 0.0,
-                "fillers": sum([rarity for filler, rarity in fillers if filler in words]),
-                "session": session_match[session],
-                "session_words": session_words[session],
-                "speaker": float(message.speaker in asked_about),
-                "role": float(message.role == ("assistant" if question.asks_reply else "user")),
-                "date": question.moments.fit(message.at),
-                "when": float(question.asks_when and _says(candidate, english.time_words(), _YEAR)),
-                "number": float(question.asks_how_many and _says(candidate, english.number_words(), _DIGITS)),
-                "statement": float(not candidate.is_question),
-                "names": min(len(set(_NAME.findall(message.content))), 3) / 3,
-                "first_person": float(not _FIRST_PERSON.isdisjoint(words)),
-                "length": min(candidate.found.n_words, FULL_WORDS) / FULL_WORDS,
-                "long": log(max(candidate.found.n_words / LONG_WORDS, 1.0)),
-            }
-        )
-    return described
 
 
 def _compare_meanings(
     candidates: Sequence[Candidate],
     features: Sequence[dict[str, float]],
-    weights: MessageWeights,
+    table: WeightTable,
     query: str,
-    reader: "Reader | WithPacked",
     embedder: Embedder,
 ) -> str | None:
     """Add the feature `meaning` to the best candidates; a note if that failed.
 
     Messages keep no vectors: those of a few dozen are made for each question.
     """
-    scores = _scores(features, asdict(weights))
+    scores = _scores(features, asdict(table.message))
     best = nlargest(COMPARED, range(len(candidates)), key=lambda at: scores[at])
-    places = [candidates[at].place for at in best]
-    before = [(session, n - 1) for session, n in places]
-    said = {candidate.place: candidate.found.message.content for candidate in candidates}
-    unknown = sorted(set(before) - said.keys())
-    said |= {(one.message.session, one.message.n): one.message.content for one in reader.messages_at(unknown)}
-    pairs = [(said.get(earlier, ""), said[place]) for earlier, place in zip(before, places, strict=True)]
-    texts = [f"{earlier[:COMPARED_CHARS]} {own[:COMPARED_CHARS]}" for earlier, own in pairs]
+    texts = [candidates[at].found.message.content[:COMPARED_CHARS] for at in best]
     try:
         [asked, *meant] = vectors.pack(embedder.embed([query, *texts]))
     except Exception as error:  # somebody else's code, perhaps: reported, never raised into an answer
@@ -245,58 +172,25 @@ def _compare_meanings(
     return None
 
 
-def _sessions(
-    candidates: Sequence[Candidate], match: Mapping[MessagePlace, float], question: Question, statistics: Statistics
-) -> tuple[dict[str, float], dict[str, float]]:
-    """For each session: its best match, and the share of the question's own words, by rarity, that it holds."""
-    rarity = {
-        word: question.words.weights[word] * bm25.idf(statistics.rows, statistics.rows_with.get(word, 0))
-        for word in question.words.literal
-    }
-    whole = sum(rarity.values()) or 1.0
-    best: dict[str, float] = {}
-    words: dict[str, set[str]] = {}
-    for candidate in candidates:
-        session = candidate.place[0]
-        best[session] = max(best.get(session, 0.0), match[candidate.place])
-        words.setdefault(session, set()).update(candidate.words & rarity.keys())
-    return best, {session: sum(rarity[word] for word in held) / whole for session, held in words.items()}
-
-
-def _rarity_of_fillers(candidates: Sequence[Candidate], question: Question) -> list[tuple[str, float]]:
-    """Fillers with their share of all rarity among the candidates; counting them in the whole index costs too much."""
-    counts = {word: sum([word in candidate.words for candidate in candidates]) for word in question.fillers}
-    rarity = {word: bm25.idf(2 * len(candidates), count) for word, count in counts.items() if count}
-    whole = sum(rarity.values())
-    return [(word, value / whole) for word, value in rarity.items()]
-
-
-def _says(candidate: Candidate, words: frozenset[str], digits: re.Pattern[str]) -> bool:
-    return not candidate.words.isdisjoint(words) or digits.search(candidate.found.words) is not None
-
-
-def _hits(
-    candidates: Sequence[Candidate],
-    features: Sequence[Mapping[str, float]],
-    weights: MessageWeights,
-    question: Question,
-    request: Request,
-    space: str,
-) -> Iterator[Hit]:
-    """The answer, best first; of equals the later message. Each hit has the score of its session in `parts`."""
-    weight_of = asdict(weights)
+def _hits(described: Described, request: Request, space: str) -> Iterator[Hit]:
+    """The answer, best first; of equals the later message. By session, `parts` has the summands of its score."""
+    candidates, features, words = described.candidates, described.features, described.question.words
+    weight_of = asdict(described.table.message)
     scores = _scores(features, weight_of)
     places = [candidate.place for candidate in candidates]
     order = sorted(range(len(places)), key=lambda at: (-scores[at], places[at][0], -places[at][1]))
-    of_session: dict[str, list[int]] = {}
-    for at in order:
-        of_session.setdefault(places[at][0], []).append(at)
-    session_scores = {
-        session: sum(scores[at] * REST_SHARE**rank for rank, at in enumerate(those[:SESSION_DEPTH]))
-        for session, those in of_session.items()
-    }
+    parts_of: dict[str, dict[str, float]] = {}
     if request.by == "session":
-        order = [of_session[session][0] for session in sorted(of_session, key=lambda name: -session_scores[name])]
+        best_of: dict[str, int] = {}
+        for at in order:
+            best_of.setdefault(places[at][0], at)
+        weight_of_session = asdict(described.table.session)
+        parts_of = {
+            session: {name: weight_of_session[name] * value for name, value in values.items()}
+            for session, values in session_features(described, scores, order).items()
+        }
+        session_scores = {session: sum(parts.values()) for session, parts in parts_of.items()}
+        order = [best_of[session] for session in sorted(best_of, key=lambda name: -session_scores[name])]
     for at in order[: request.limit]:
         candidate = candidates[at]
         parts = {name: weight_of[name] * value for name, value in features[at].items()}
@@ -306,9 +200,31 @@ def _hits(
             message=candidate.found.message,
             score=sum(why.values()),
             why=why,
-            matched={word: question.words.reason(word) for word in question.words.all if word in candidate.words},
-            parts={"session": session_scores[places[at][0]]},
+            matched={word: words.reason(word) for word in words.all if word in candidate.words},
+            parts=parts_of.get(places[at][0], {}),
         )
+
+
+def session_features(
+    described: Described, scores: Sequence[float], order: Sequence[int]
+) -> dict[str, dict[str, float]]:
+    """Of each session: the scores of its two best messages, the match of what the user says in it, and its meaning.
+
+    `order`: the candidates, best first. More than two messages would reward those who talk long.
+    """
+    candidates, features = described.candidates, described.features
+    matches = session_matches(candidates, described.question, described.statistics)
+    found: dict[str, dict[str, float]] = {}
+    for at in order:
+        session = candidates[at].place[0]
+        values = found.get(session)
+        if values is None:
+            values = found[session] = {"best": scores[at], "second": 0.0, "words": matches[session], "meaning": 0.0}
+        elif not values["second"]:
+            values["second"] = max(0.0, scores[at])
+        if candidates[at].found.message.role == "user":
+            values["meaning"] = max(values["meaning"], features[at].get("meaning", 0.0))
+    return found
 
 
 def _scores(features: Sequence[Mapping[str, float]], weight_of: Mapping[str, float]) -> list[float]:
@@ -330,66 +246,3 @@ def _as_memory(message: Message, space: str) -> Memory:
         created_at=at,
         updated_at=at,
     )
-
-
-def _prepared(found: FoundMessage) -> Prepared:
-    return Prepared(found.words, "", "", "", "", found.n_words, found.n_words)
-
-
-class WithPacked:
-    """The messages of a space, packed or not, searched as a `Reader` searches those that are not packed."""
-
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-        self._packed = [session.name for session in reader.all(Session) if session.packed_at is not None]
-        self._counted: dict[tuple[str, ...], Statistics] = {}
-
-    def messages_at(self, places: Sequence[tuple[str, int]]) -> list[FoundMessage]:
-        unpacked = [place for place in places if place[0] not in self._packed]
-        numbers = {(session, n) for session, n in places if session in self._packed}
-        found = self._reader.messages_at(unpacked)
-        for name in {session for session, _ in numbers}:
-            said = self._reader.messages(name)
-            found += [_found(message) for message in said if (name, message.n) in numbers]
-        return found
-
-    def search_messages(
-        self,
-        words: Sequence[str],
-        *,
-        limit: int,
-        session: str | None = None,
-        period: Period = ALWAYS,
-        statistics: Statistics | None = None,
-        deadline: Deadline | None = None,
-    ) -> list[FoundMessage]:
-        """As in any storage, but without a time limit: the caller asked for more than the quick answer."""
-        match = bm25.match_of(words, statistics or self.message_statistics(words))
-        found = self._reader.search_messages(words, limit=limit, session=session, period=period)
-        old = (one for one in self._old(session) if period.holds(one.message.at))
-        scored = [(match(_prepared(one)), one) for one in (*found, *old)]
-        best = nlargest(limit, (entry for entry in scored if entry[0]), key=lambda entry: entry[0])
-        return [one for _, one in best]
-
-    def message_statistics(self, words: Sequence[str]) -> Statistics:
-        asked = tuple(words)
-        if asked not in self._counted:
-            rows = n_words = 0
-            rows_with = dict.fromkeys(words, 0)
-            for one in self._old():
-                rows, n_words = rows + 1, n_words + one.n_words
-                for word in rows_with.keys() & set(one.words.split()):
-                    rows_with[word] += 1
-            old = Statistics(rows, n_words, n_words, rows_with)
-            self._counted[asked] = self._reader.message_statistics(words) + old
-        return self._counted[asked]
-
-    def _old(self, session: str | None = None) -> Iterator[FoundMessage]:
-        for name in self._packed:
-            if session in (None, name):
-                yield from map(_found, self._reader.messages(name))
-
-
-def _found(message: Message) -> FoundMessage:
-    words, n_words = text.words_and_length(message.content)
-    return FoundMessage(message, " ".join(words), n_words)

@@ -6,13 +6,15 @@ whole sentence, often in other words than those that were said. A question may a
 """
 
 import re
+from calendar import monthrange
 from collections.abc import Collection, Iterator
-from datetime import date, datetime, timedelta
+from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time, timedelta
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from kept import text
+from kept.ports import Period
 from kept.recall.common_words import fillers
 from kept.recall.messages import english
 from kept.recall.messages.english import MONTHS, WEEKDAYS
@@ -33,26 +35,57 @@ _AGO = re.compile(rf"\b(\d{{1,3}}|{'|'.join(_COUNTS)})(?: of)? (day|week|month|y
 _LAST = re.compile(rf"\b(last|past|this) (day|week|weekend|month|year|{'|'.join(WEEKDAYS)})\b")
 
 
+Span = tuple[date, date]  # both days belong to it
+SPOKEN_OF_DAYS = 21  # for that long after, people speak of what has happened
+BEFORE_COUNTS = 3  # a day before it counts as that many after it
+
+
 class Moments(Struct, frozen=True):
     """The parts of dates that were named, and spans of days counted back from the day of the question."""
 
     days: frozenset[int] = frozenset()
     months: frozenset[int] = frozenset()
     years: frozenset[int] = frozenset()
-    spans: tuple[tuple[date, date], ...] = ()
+    spans: tuple[Span, ...] = ()
 
     def fit(self, at: datetime | None) -> float:
-        """How well a time fits, from 0 to 1: the share of the named parts it agrees with, or 1 within a span."""
+        """How near a time is, from 0 to 1: a day after what was named is nearer than a day before it."""
         if at is None or self == NONE_NAMED:
             return 0.0
-        if any(first <= at.date() <= last for first, last in self.spans):
-            return 1.0
-        named = [
-            value in asked
-            for value, asked in ((at.day, self.days), (at.month, self.months), (at.year, self.years))
-            if asked
-        ]
-        return sum(named) / len(named) if named else 0.0
+        day = at.date()
+        around = self.years or (day.year - 1, day.year, day.year + 1)
+        away = [_days_away(day, span) for span in (*self.spans, *self._named(around))]
+        return max(0.0, 1 - min(away, default=SPOKEN_OF_DAYS) / SPOKEN_OF_DAYS)
+
+    def period(self, now: datetime) -> Period | None:
+        """When one speaks of these moments, or None if none was named. A month without a year is the last one."""
+        spans = [*self.spans, *self._named(self.years or (now.year - 1, now.year))]
+        past = [span for span in spans if span[0] <= now.date()] or spans
+        if not self.years and not self.spans:
+            past = past[-1:]
+        if not past:
+            return None
+        since = datetime.combine(min(first for first, _ in past), time(), UTC)
+        until = datetime.combine(max(last for _, last in past), time(), UTC)
+        return Period(since=since, until=until + timedelta(days=SPOKEN_OF_DAYS))
+
+    def _named(self, years: Collection[int]) -> Iterator[Span]:
+        """The days, months or years that were named, each as a span, in order."""
+        for year in sorted(year for year in years if MINYEAR <= year <= MAXYEAR):
+            if not self.months and self.years:
+                yield date(year, 1, 1), date(year, 12, 31)
+            for month in sorted(self.months):
+                last = monthrange(year, month)[1]
+                if not self.days:
+                    yield date(year, month, 1), date(year, month, last)
+                for day in sorted(self.days):
+                    if day <= last:
+                        yield date(year, month, day), date(year, month, day)
+
+
+def _days_away(day: date, span: Span) -> int:
+    first, last = span
+    return (first - day).days * BEFORE_COUNTS if day < first else max(0, (day - last).days)
 
 
 NONE_NAMED = Moments()
@@ -68,12 +101,12 @@ def moments(query: str, now: datetime) -> Moments:
         months.add(next(number for number, month in enumerate(MONTHS, start=1) if month.startswith(name[:3])))
         days.update(int(day) for day in (before, after) if day and 1 <= int(day) <= 31)
     for _, month, day in _ISO.findall(asked):
-        months.add(int(month))
+        months.update({int(month)} & {*range(1, 13)})
         days.update([int(day)] if day else [])
     return Moments(frozenset(days), frozenset(months), frozenset(years), tuple(_spans(asked, now)))
 
 
-def _spans(asked: str, now: datetime) -> Iterator[tuple[date, date]]:
+def _spans(asked: str, now: datetime) -> Iterator[Span]:
     today = now.date()
     if "yesterday" in asked:
         yield _around(today, 1, 0.5)
@@ -89,7 +122,7 @@ def _spans(asked: str, now: datetime) -> Iterator[tuple[date, date]]:
             yield today - timedelta(days=length if which != "last" else 2 * length), today
 
 
-def _around(today: date, days_back: int, slack_days: float) -> tuple[date, date]:
+def _around(today: date, days_back: int, slack_days: float) -> Span:
     """That day, and what was said of it a little before or after."""
     slack = max(1, round(slack_days))
     try:
