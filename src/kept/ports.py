@@ -318,8 +318,8 @@ class Reader(Messages, VectorReader, Protocol):
     def receipt(self, id: int | None = None) -> SavedNote | None:
         """The receipt of a recall; the newest when no id is given."""
 
-    def receipts_of(self, session: str, *, limit: int) -> list[SavedNote]:
-        """The receipts of what a session was given without asking, newest first."""
+    def receipts_of(self, session: str | None, *, limit: int) -> list[SavedNote]:
+        """The receipts of what a session was given without asking, newest first; None: all receipts."""
 
     def events(
         self,

@@ -77,6 +77,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     threshold_share: float = 0.3  # hits below this share of the best score are dropped; 0: none
     max_per_session: int | None = 2  # hits from one source session
     by_tokens: bool = False  # a text's length is counted in tokens, as FTS5 does, instead of in its words
+    counts_returns: bool = False  # being returned is a use; otherwise only what was acted upon is
     vectors: bool = False  # `match` joins cosine and BM25 by `vector_weight` and `text_weight`
 
 
@@ -120,6 +121,7 @@ PROFILES: Mapping[str, Profile] = _frozen(
             factors=("match", "kind", "recency", "use", "files", "status"),
             columns=_frozen({"content": 2.0, "tags": 1.5, "files": 1.2, "kind": 1.0}),
             floor=0.0,
+            counts_returns=True,
         ),
         # Its match counts coverage already.
         "hybrid": replace(_KEPT, vectors=True, factors=tuple(name for name in _KEPT.factors if name != "coverage")),

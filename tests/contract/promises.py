@@ -1368,6 +1368,8 @@ def promise_receipts_of_what_a_session_was_given_are_found_by_it_and_kept_for_a_
             assert reader.receipt(plain) is None
     with storage.reading() as reader:
         assert reader.receipts_of("s2", limit=10) == []
+        newest, before, *_ = [number for number, _, _ in reader.receipts_of(None, limit=10)]
+        assert newest > before, "of all, the newest first"
 
 
 def promise_receipts_go_with_a_memory_of_another_space(bench: Bench) -> None:

@@ -377,9 +377,16 @@ def test_the_receipt_says_what_stood_where_and_goes_with_the_memory(memory: kept
         memory.why(briefing.receipt)
 
 
-def test_a_briefing_counts_one_use_per_session_and_none_in_the_session_that_wrote_it(
-    memory: kept.Kept, clock: FakeClock
+@pytest.fixture
+def as_praxis(tmp_path: Path, clock: FakeClock) -> Iterator[kept.Kept]:
+    with kept.open(tmp_path / "praxis.db", clock=clock, settings=kept.Settings(profile="praxis")) as memory:
+        yield memory
+
+
+def test_in_profile_praxis_a_briefing_counts_one_use_per_session_and_none_in_the_session_that_wrote_it(
+    as_praxis: kept.Kept, clock: FakeClock
 ) -> None:
+    memory = as_praxis
     memory.remember("The deploy runs on Tuesdays")
     memory.remember("The deploy was slow today", source=Source(session="s1"))
     clock.advance(hours=1)
@@ -395,7 +402,8 @@ def test_a_briefing_counts_one_use_per_session_and_none_in_the_session_that_wrot
     assert [memory.get(ref).use_count for ref in (1, 2)] == [2, 1]
 
 
-def test_without_a_session_it_is_a_use_once_a_day(memory: kept.Kept, clock: FakeClock) -> None:
+def test_without_a_session_it_is_a_use_once_a_day_there(as_praxis: kept.Kept, clock: FakeClock) -> None:
+    memory = as_praxis
     memory.remember("The deploy runs on Tuesdays")
     memory.briefing("deploy")
     assert memory.get(1).use_count == 0

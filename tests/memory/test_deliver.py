@@ -125,3 +125,32 @@ def test_erasing_a_global_memory_reaches_the_receipts_of_every_project(tmp_path:
             assert deliver.receipts(memory, "s-1") == []
     files = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
     assert not [path.name for path in files if b"quixotic" in path.read_bytes()]
+
+
+def test_a_delivered_memory_whose_name_the_agent_then_uses_was_used(memory: kept.Kept, clock: FakeClock) -> None:
+    """A9: acted upon, not merely told; once per session."""
+    memory.remember("The importer is configured in config/importer.toml")
+    memory.remember("The importer was once called ingest_runner")
+    clock.advance(days=1)
+    session = memory.session("s-1")
+    assert deliver.for_prompt(memory, "the importer is too slow", LISTENER)
+    clock.advance(minutes=1)
+    session.append("user", "the importer is too slow")
+    session.append("assistant", "I will look at config/importer.toml first.")
+    session.finish()
+    assert [memory.get(ref).use_count for ref in (1, 2)] == [1, 0]
+    session.append("assistant", "Done: config/importer.toml now has a larger batch.")
+    session.finish()
+    assert memory.get(1).use_count == 1
+
+
+def test_a_name_that_the_user_said_themselves_is_no_sign_of_use(memory: kept.Kept, clock: FakeClock) -> None:
+    memory.remember("The importer is configured in config/importer.toml")
+    clock.advance(days=1)
+    session = memory.session("s-1")
+    assert deliver.for_prompt(memory, "open config/importer.toml of the importer", LISTENER)
+    clock.advance(minutes=1)
+    session.append("user", "open config/importer.toml of the importer")
+    session.append("assistant", "config/importer.toml is open.")
+    session.finish()
+    assert memory.get(1).use_count == 0

@@ -89,6 +89,30 @@ def test_a_score_is_the_product_of_the_factors_that_its_profile_names(memory: ke
     assert hit.score == math.prod(hit.why.values())
 
 
+@pytest.mark.parametrize("profile", ["kept", "koshi"])
+def test_thirty_mere_returns_raise_no_rank(memory: kept.Kept, clock: FakeClock, profile: str) -> None:
+    """A9: returned but unused is neutral."""
+    memory.remember("The importer retries three times")
+    before = memory.recall("importer", profile="kept")[0].score
+    for _ in range(30):
+        assert memory.recall("importer", profile=profile).hits
+        assert memory.briefing("importer").sections
+        clock.advance(days=1)
+    found = memory.get(1)
+    assert (found.use_count, found.last_used_at, found.feedback) == (0, None, 0)
+    clock.advance(days=-30)
+    assert memory.recall("importer", profile="kept")[0].score == pytest.approx(before)
+
+
+def test_profile_praxis_counts_what_it_returned_as_its_design_did(memory: kept.Kept, clock: FakeClock) -> None:
+    """C14: access counts, once a day."""
+    memory.remember("The importer retries three times")
+    for _ in range(3):
+        clock.advance(days=1)
+        memory.recall("importer", profile="praxis")
+    assert memory.get(1).use_count == 3
+
+
 def test_file_affinity() -> None:
     m = a_memory("x", files=("src/auth/login.py",))
     assert file_affinity(m, ["src/auth/login.py"]) == 1.5
@@ -185,6 +209,20 @@ def test_latency_decides_how_much_is_looked_at() -> None:
         latencies.note(10)
     assert not latencies.is_degraded
     assert latencies.p95_ms() == 10
+
+
+def test_latencies_are_kept_across_processes_and_stand_in_the_status(tmp_path: Path) -> None:
+    """C15: the first recall of each process is left out; the next process goes on with the ring."""
+    place = tmp_path / "ring.db"
+    for _ in range(3):
+        with kept.open(place, clock=FakeClock(), settings=kept.Settings()) as memory:
+            memory.remember("The importer retries three times")
+            for _ in range(4):
+                memory.recall("importer")
+            [space] = memory.status()["spaces"]
+    assert space["recalls"]["n"] == 9
+    assert 0 < space["recalls"]["p50_ms"] <= space["recalls"]["p95_ms"]
+    assert memory.context.latencies.p95_ms() is not None, "three of its own would say nothing"
 
 
 def test_what_was_considered_and_not_returned_says_why(memory: kept.Kept) -> None:

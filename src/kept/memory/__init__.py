@@ -270,7 +270,8 @@ class Kept:
         `last_session` and what was kept of it; and `spaces`: counts and sizes for each readable space.
 
         Its keys: `space`, `memories` (live, pinned, candidates, archived, forgotten, proposed), `refused` (drafts by
-        reason), `vectors`, `upkeep`, `events`, `last_change`, and those of the storage: `storage`, `place`, `bytes` ….
+        reason), `vectors`, `upkeep`, `recalls` (of the last hundred: n, p50_ms, p95_ms), `events`, `last_change`, and
+        those of the storage: `storage`, `place`, `bytes` ….
         """
         return _store.status(self.context)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 from msgspec import Struct
 
-from kept import text, tokens, worth
+from kept import text, tokens
 from kept.errors import InvalidInput, KeptError
 from kept.memory import read
 from kept.memory.context import Context, Storages
@@ -145,15 +145,12 @@ def _brief(context: Context, situation: Situation, order: Order, delivery: Deliv
     if situation.prompt:
         context.signals.tell_search(situation.prompt, len(shown))
     context.tell_read(shown)
-    # A use would confirm a candidate, and nobody asked for it.
-    used = [
-        memory
-        for memory in shown
-        if memory.status != "candidate" and worth.is_use(memory, now, session=situation.session, since=told.since)
-    ]
+    settled = [memory for memory in shown if memory.status != "candidate"]  # a use would confirm a candidate
+    used = read.used_by(context, told.question, settled, now, session=situation.session, since=told.since)
     receipt = None
     with suppress(KeptError):  # a full disk, say: the briefing is delivered all the same
-        body, named = _body(told, shown, briefing, with_misses=delivery is not None), _named(told)
+        body = _body(told, shown, briefing, with_misses=delivery is not None) | read.cold_mark(context)
+        named = _named(told)
         if delivery is not None:
             body |= delivery_note(context, delivery, briefing.text)
             named += [miss.hit.memory for miss in told.recalled.misses]

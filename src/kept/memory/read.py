@@ -21,12 +21,15 @@ from kept.ports import Embedder, Reader, Shelf, Storage, Where
 from kept.recall import SCOPES as SCOPES
 from kept.recall import Circumstances, Request, embedder_failed, pipeline, profile_of
 from kept.recall import RecallScope as RecallScope
+from kept.recall.candidates import RING
 from kept.storage.shared import check_limit
 from kept.writing.redact import redact
 
 ListStatus = Literal["candidate", "confirmed", "pinned", "archived", "forgotten"]
 UPKEEP_EVERY = 50  # receipts
 MOST_LINKED = 10  # the best of one answer: a hundred that came together say nothing, and make 5,000 pairs
+
+COLD = "is_cold"  # in a receipt: the first recall of its process
 
 _SHELVES: dict[str | None, Shelf] = {"archived": "archive", "forgotten": "forgotten"}
 
@@ -78,10 +81,10 @@ def recall(context: Context, request: Request) -> Recalled:
     receipt = save_notes(
         storages,
         now,
-        body=body(request, recalled),
+        body=body(request, recalled) | cold_mark(context),
         named=[*(hit.memory for hit in recalled.hits), *missed, *recalled.pinned],
         linked=returned,
-        used=[memory for memory in returned if worth.is_use(memory, now)],
+        used=used_by(context, request, returned, now),
     )
     if receipt is None and any(storage.describe().get("read_only") for storage in storages):
         note = "The store is read-only, so this recall was not noted."
@@ -89,6 +92,21 @@ def recall(context: Context, request: Request) -> Recalled:
     context.signals.tell_recalled(request.query, recalled.hits)
     after_recall(context, receipt)
     return replace(recalled, receipt=receipt)
+
+
+def used_by(
+    context: Context,
+    request: Request,
+    returned: Sequence[Memory],
+    now: datetime,
+    *,
+    session: str | None = None,
+    since: datetime | None = None,
+) -> Memories:
+    """A9: those for which being returned is a use: none, unless the profile follows a design that counts returns."""
+    if not profile_of(request, context.settings).counts_returns:
+        return []
+    return [memory for memory in returned if worth.is_use(memory, now, session=session, since=since)]
 
 
 def answer(context: Context, request: Request, storages: Storages, now: datetime) -> Recalled:
@@ -128,7 +146,7 @@ def answer_from(
         recalled = recall_messages(request, circumstances)
     else:
         recalled = pipeline.recall(request, circumstances)
-        context.latencies.note(recalled.took_ms)
+        context.latencies.note(recalled.took_ms, lambda: past_latencies(readers[0]) if readers else ())
     if embedder[1] is None:
         return recalled
     return replace(recalled, degraded=" ".join(filter(None, (recalled.degraded, embedder[1]))))
@@ -226,6 +244,17 @@ def body(request: Request, recalled: Recalled) -> dict[str, Any]:
         "degraded": recalled.degraded,
         "took_ms": round(recalled.took_ms, 3),
     }
+
+
+def cold_mark(context: Context) -> dict[str, bool]:
+    """For a receipt: whether its recall was the first of the process, which says nothing about the next."""
+    return {COLD: True} if not context.latencies.n_noted else {}
+
+
+def past_latencies(reader: Reader) -> list[float]:
+    """How long the last recalls took by their receipts, in ms, the newest last; not the first of a process."""
+    bodies = [body for _, _, body in reader.receipts_of(None, limit=RING)]
+    return [body["took_ms"] for body in reversed(bodies) if body.get("took_ms") and not body.get(COLD)]
 
 
 def _line(hit: Hit, with_words: bool) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from kept.memory import write
 from kept.memory.context import Context, Memories, Sessions
 from kept.memory.findings import Taken, findings_of, promote, summarized, summary_of, take
 from kept.memory.signals import warn
+from kept.memory.uses import note_cited
 from kept.memory.window import UPTO, Exchange, TurnContext, Window, message_tokens, stands_for, turn_context, window
 from kept.model import TRUSTS, Draft, Memory, Message, MessageRole, Pause, Receipt, Session, replace, several
 from kept.ports import ALWAYS, Period, Reader, Stamp, Storage, Transaction
@@ -524,6 +525,7 @@ class OpenSession:
                     ),
                     "finish",
                 )
+        note_cited(self._context, self.id)
         self._tell_taken(taken, n_promoted)
         if session.flushed < taken.upto:
             self._context.signals.emit("memory:flush", sessionId=self.id)

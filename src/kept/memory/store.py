@@ -4,7 +4,7 @@ and switches.
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +14,12 @@ from kept import access, text
 from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound
 from kept.memory import views
 from kept.memory.context import Context, Ref
+from kept.memory.read import past_latencies
 from kept.model import GLOBAL, PROPOSED, Allowance, Draft, Memory, Pause, Recalled, Redaction, Session, Tier, replace
 from kept.ports import ANYWHERE, BackedUp, Restored, Shelf, Storage, Transaction, Where
 from kept.projects.config import parse_text, set_value
 from kept.projects.files import shown
+from kept.recall.candidates import percentile
 from kept.settings import Settings, as_mapping, resolve
 from kept.storage import as_file, scrub, space_of
 from kept.storage.shared import pages_of
@@ -272,6 +274,7 @@ def status(context: Context) -> dict[str, Any]:
             newest = reader.events(newest_first=True, limit=1)
             counters = reader.counters()
             vectors = reader.vector_state()
+            took_ms = past_latencies(reader)
         spaces.append(
             {
                 "space": storage.space,
@@ -283,6 +286,7 @@ def status(context: Context) -> dict[str, Any]:
                 },
                 "vectors": to_builtins(vectors),
                 "upkeep": _upkeep(counters),
+                "recalls": _recalls(took_ms),
                 "events": newest[0].seq if newest else 0,
                 "last_change": newest[0].at if newest else None,
                 **storage.describe(),
@@ -310,6 +314,13 @@ def _last_session(context: Context) -> dict[str, Any] | None:
             return None
         kept = Counter(memory.kind for memory in findings_of(reader, last.name))
     return {"id": last.name, "agent": last.agent, "started_at": last.started_at, "kept": dict(kept.most_common())}
+
+
+def _recalls(took_ms: Sequence[float]) -> dict[str, Any]:
+    """C15: how many of the last hundred recalls are known, and how long they took."""
+    if not took_ms:
+        return {"n": 0, "p50_ms": None, "p95_ms": None}
+    return {"n": len(took_ms), "p50_ms": percentile(took_ms, 0.5), "p95_ms": percentile(took_ms, 0.95)}
 
 
 def _upkeep(counters: Mapping[str, int]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ answer says so.
 
 import math
 from collections import deque
+from collections.abc import Callable, Collection, Sequence
 from heapq import nlargest
 from itertools import accumulate
 
@@ -111,18 +112,23 @@ class Latencies:
     """How long the last recalls of one opened memory took, and whether to make do with less because of that.
 
     Above 300 ms at the 95th percentile recall is degraded, until it is below 200 ms again. Fewer than five recalls say
-    nothing, and the first of a process does not count, because it warms up caches.
+    nothing, and the first of a process does not count, because it warms up caches. Receipts keep the figures across
+    processes; they are read once a process is warm.
     """
 
     def __init__(self) -> None:
         self._ring: deque[float] = deque(maxlen=RING)
         self._is_warm = False
+        self.n_noted = 0  # besides the first
         self.is_degraded = False
 
-    def note(self, took_ms: float) -> None:
-        """One more recall."""
+    def note(self, took_ms: float, before: Callable[[], Sequence[float]] = lambda: ()) -> None:
+        """One more recall; `before` gives those of earlier processes, the newest last."""
         if self._is_warm:
+            if not self.n_noted:
+                self._ring.extend(before())
             self._ring.append(took_ms)
+            self.n_noted += 1
         self._is_warm = True
         p95 = self.p95_ms()
         if p95 is not None and (p95 > TOO_SLOW_MS or p95 < HEALTHY_MS):
@@ -130,6 +136,9 @@ class Latencies:
 
     def p95_ms(self) -> float | None:
         """The 95th percentile, or None while there are fewer than five."""
-        if len(self._ring) < FEWEST:
-            return None
-        return sorted(self._ring)[math.ceil(0.95 * len(self._ring)) - 1]
+        return percentile(self._ring, 0.95) if len(self._ring) >= FEWEST else None
+
+
+def percentile(values: Collection[float], share: float) -> float:
+    """The value that this share of all values does not exceed."""
+    return sorted(values)[math.ceil(share * len(values)) - 1]

@@ -217,8 +217,9 @@ class InMemoryReader(IndexReader, MessageReader):
         receipt = self._state.receipts.get(number)
         return None if receipt is None else (number, receipt.at, receipt.body)
 
-    def receipts_of(self, session: str, *, limit: int) -> list[SavedNote]:
-        found = [(id, one.at, one.body) for id, one in self._state.receipts.items() if one.session == session]
+    def receipts_of(self, session: str | None, *, limit: int) -> list[SavedNote]:
+        receipts = self._state.receipts.items()
+        found = [(id, one.at, one.body) for id, one in receipts if session is None or one.session == session]
         return found[::-1][:limit]
 
     def is_erased(self, fingerprint: str) -> bool:

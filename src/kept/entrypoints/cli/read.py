@@ -236,6 +236,9 @@ def _space_lines(space: dict[str, Any], now: datetime) -> list[Line]:
         lines.append(("    ", f"{proposed} proposed for all projects. `kept review --reason global` asks you."))
     if space["last_change"] is not None:
         lines.append(("    ", f"{counted(space['events'], 'event')}, the latest {ago(space['last_change'], now)}"))
+    if recalls := space["recalls"]["n"]:
+        p50, p95 = space["recalls"]["p50_ms"], space["recalls"]["p95_ms"]
+        lines.append(("    ", f"{counted(recalls, 'recall')}: half within {p50:.1f} ms, 95 % within {p95:.1f} ms"))
     if line := vector_line(space["vectors"]):
         lines.append(("    ", line))
     lines.append(Dim(f"    {space['place']}, {size(space['bytes'])}"))

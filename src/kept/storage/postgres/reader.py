@@ -123,8 +123,8 @@ class PostgresReader(IndexReader, MessageReader):
     def receipt(self, id: int | None = None) -> SavedNote | None:
         return next(iter(self._receipts("" if id is None else "and id = %(id)s", id=id, limit=1)), None)
 
-    def receipts_of(self, session: str, *, limit: int) -> list[SavedNote]:
-        return self._receipts("and session = %(session)s", session=session, limit=limit)
+    def receipts_of(self, session: str | None, *, limit: int) -> list[SavedNote]:
+        return self._receipts("" if session is None else "and session = %(session)s", session=session, limit=limit)
 
     def _receipts(self, condition: str, **values: Any) -> list[SavedNote]:
         sql = f"""

@@ -125,8 +125,8 @@ class SqliteReader(IndexReader, MessageReader, VectorReading):
     def receipt(self, id: int | None = None) -> SavedNote | None:
         return next(iter(self._receipts("?1 is null or id = ?1", (id, 1))), None)
 
-    def receipts_of(self, session: str, *, limit: int) -> list[SavedNote]:
-        return self._receipts("session = ?1", (session, limit))
+    def receipts_of(self, session: str | None, *, limit: int) -> list[SavedNote]:
+        return self._receipts("?1 is null" if session is None else "session = ?1", (session, limit))
 
     def _receipts(self, condition: str, values: tuple[Any, int]) -> list[SavedNote]:
         sql = f"select id, at, body, uids, session, checksum from receipts where {condition} order by id desc limit ?2"
