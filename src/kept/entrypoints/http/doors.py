@@ -39,7 +39,7 @@ class Doors:
 
     def memory(self, project: str, key: Key) -> Kept:
         """The project, opened for that key. Raises NotFound."""
-        name = self._name_of(project, key)
+        name = self.name_of(project, key)
         with self._guard:
             memory = self._open.get((name, key.name))
             if memory is None:
@@ -62,8 +62,9 @@ class Doors:
                 memory.close()
             self._open.clear()
 
-    def _name_of(self, project: str, key: Key) -> str:
-        found = open_projects(self._home).find(self._here if project == HERE else None) if project == HERE else None
+    def name_of(self, project: str, key: Key) -> str:
+        """The name of a project, of its id, or of `here`. Raises NotFound when the key does not open it."""
+        found = open_projects(self._home).find(self._here) if project == HERE else None
         if found is None:
             found = next((one for one in self.projects(key) if project in (one.name, one.id)), None)
         if found is None or not key.may_open(found.name):

@@ -108,7 +108,7 @@ def get_memory(memory: Opened, ref: Ref) -> Response:
 @router.patch("/memories/{ref}", responses=returns(Memory, "The memory with its new text."))
 def revise(memory: Opened, ref: Ref, given: Revision, if_match: Annotated[str | None, Header()] = None) -> Response:
     """Correct a memory. With `If-Match`, only if nobody changed it since that version was read."""
-    if if_match is not None and if_match not in ("*", _etag(memory.get(ref))):
+    if if_match is not None and if_match not in ("*", etag_of(memory.get(ref))):
         changed = problem(412, f"Memory {ref} has been changed since you read it.", hint="Read it again, then decide.")
         return Response(_json(changed), status_code=412, media_type="application/problem+json")
     return _one(memory.revise(ref, given.content, given.tags))
@@ -215,10 +215,11 @@ def decide(memory: Opened, given: Decisions) -> Response:
 
 
 def _one(memory: Memory) -> Response:
-    return answer(memory, headers={"ETag": _etag(memory)})
+    return answer(memory, headers={"ETag": etag_of(memory)})
 
 
-def _etag(memory: Memory) -> str:
+def etag_of(memory: Memory) -> str:
+    """The name of this version of a memory."""
     return f'"{memory.id}-{memory.updated_at:%Y%m%d%H%M%S%f}-{memory.feedback}"'
 
 

@@ -24,6 +24,7 @@ from kept.entrypoints.http.keys import Keys
 from kept.entrypoints.http.problems import MEDIA_TYPE, problem, status_of
 from kept.entrypoints.http.routes_memories import RecallScope
 from kept.entrypoints.http.shapes import answer, returns, schemas
+from kept.entrypoints.web import pages
 from kept.errors import KeptError
 from kept.memory.opening import open_projects
 from kept.model import Recalled
@@ -66,6 +67,8 @@ def make_app(options: ServeOptions, keys: Keys) -> Callable[..., Any]:
     app.state.keys = keys
     for router in (routes_memories.router, routes_conversations.router, live.router):
         app.include_router(router, prefix=API)
+    app.include_router(pages.router)
+    app.mount("/static", pages.static)
     _add_front(app)
     app.add_exception_handler(KeptError, _on_kept_error)
     app.add_exception_handler(RequestValidationError, _on_invalid)
