@@ -379,3 +379,33 @@ def test_a_portable_store_has_no_files(tmp_path: Path) -> None:
         assert memory.files.status() == []
         with pytest.raises(kept.InvalidInput, match="no files"):
             memory.files.sync()
+
+
+def test_another_place_is_another_file(tmp_path: Path, repository: Path, clock: FakeClock) -> None:
+    """Moving the file into the repository forgets nothing, and what it knew of the old file does not count there."""
+    with opened(tmp_path, clock) as memory:
+        memory.remember_many(f"Service number {n} listens on port {n + 8000}" for n in range(10))
+        memory.files.sync()
+    (repository / "MEMORY.md").write_text("# Ours\n", "utf-8")
+    with opened(tmp_path, clock, memory_path="./MEMORY.md") as memory:
+        views.write(memory.context)
+        assert len(contents(memory)) == 10
+        text = (repository / "MEMORY.md").read_text("utf-8")
+        assert text.startswith("# Ours\n")
+        assert text.count(" ^k") == 10
+
+
+def test_a_write_shows_what_changed_without_looking_at_everything(
+    tmp_path: Path, repository: Path, clock: FakeClock
+) -> None:
+    with opened(tmp_path, clock, max_memory_chars=2_000) as memory:
+        memory.remember_many(f"Service number {n} of the shop listens on port {n + 8000}" for n in range(100))
+        memory.files.sync()
+        memory.remember("The shop moves to Lisbon in May", pin=True)
+        shown = next(one for one in memory.list(limit=1000) if f" ^k{one.ref}\n" in path_of(memory).read_text("utf-8"))
+        memory.forget(shown.ref)
+        views.write(memory.context)
+        text = path_of(memory).read_text("utf-8")
+        assert "The shop moves to Lisbon in May ^k101" in text
+        assert f" ^k{shown.ref}\n" not in text
+        assert f"*{100 - text.count(' ^k')} more memories" in text

@@ -6,14 +6,14 @@ the answer says so. A line of a file in a repository is the user's only once a p
 candidate of unknown trust, and changes nothing that is stored.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from kept import worth
 from kept.errors import InvalidInput
 from kept.exchange import memory_md as page
 from kept.memory import views
-from kept.memory.context import Context
+from kept.memory.context import Context, by_uid
 from kept.memory.write import place as destination
 from kept.model import ERASED, GLOBAL, Draft, Memory, Receipt, Source, replace
 from kept.ports import Transaction, Where
@@ -22,6 +22,7 @@ from kept.tables import RETENTIONS
 from kept.writing import pipeline
 
 SHARED_MARK = 8  # characters of a uid: the numbers of one machine mean nothing on another
+MOST_EVENTS = 300  # since the file was written: beyond that, all memories are looked at
 MOST_ASKED = 20  # lines shown with a question
 SHOWN_TIERS = ("project", "global")
 
@@ -45,7 +46,7 @@ class MemoryFile:
         accepts = self._check(tx, edits, rows, written or {}, ids)
         work = _Work(self, tx, rows, written or {}, edits, ids, done, accepts=accepts)
         work.run()
-        shown, more = self._shown(tx, rows, work)
+        shown, more = self._shown(tx, rows, work, note.get("seq") if seen.text is not None else None)
         text = page.weave(rows, work.marks, shown, leave=work.left, more=more)
         before = {mark: page.digest(rows[n].text or "") for n, mark in work.marks.items()}
         after = page.snapshot(page.parse(text))
@@ -53,10 +54,10 @@ class MemoryFile:
             if (mark := work.marks.get(number)) is not None:
                 before[mark] = after[mark] = (written or {}).get(mark, "")
         kept_ids = work.ids if self.place.is_shared else {}
+        last = tx.events(newest_first=True, limit=1)
+        about = {"ids": kept_ids, "seq": last[0].seq if last else 0}
         return views.Outcome(
-            text=text,
-            note={"written": [after], "ids": kept_ids},
-            note_before={"written": [after, before], "ids": kept_ids},
+            text=text, note={"written": [after], **about}, note_before={"written": [after, before], **about}
         )
 
     def _start(self) -> str:
@@ -127,15 +128,15 @@ class MemoryFile:
     def _tier(self) -> Any:
         return GLOBAL if self.place.storage.space == GLOBAL else "project"
 
-    def _shown(self, tx: Transaction, rows: Sequence[page.Row], work: "_Work") -> tuple[list[page.PageLine], int]:
+    def _shown(
+        self, tx: Transaction, rows: Sequence[page.Row], work: "_Work", seq: int | None
+    ) -> tuple[list[page.PageLine], int]:
         """The entries that fit, those worth most first; and how many memories are left out."""
         now, factors = tx.stamp.at, RETENTIONS[self._context.settings.retention].worth
         present = set(work.marks.values())
         by_id = {id: mark for mark, id in work.ids.items()}
         found = []
-        n_live = 0
-        for memory in every(tx, Where()):
-            n_live += 1
+        for memory in self._considered(tx, work, seq):
             mark = by_id.get(memory.id) or self.mark_of(memory, {})
             if mark in present or (not memory.is_low_trust and _is_of_the_project(memory)):
                 rank = (memory.status != "pinned", mark not in work.touched, -worth.worth(memory, now, factors))
@@ -145,7 +146,18 @@ class MemoryFile:
         shown = page.choose(rows, entries, self._context.settings.max_memory_chars)
         for entry, (_, id, _, _) in zip(entries, found, strict=True):
             work.ids[entry.mark] = id
-        return shown, n_live - len(shown)
+        return shown, tx.count() - len(shown)
+
+    def _considered(self, tx: Transaction, work: "_Work", seq: int | None) -> Iterable[Memory]:
+        """The live memories that may be shown: all of them; where nobody waits for the file, those that it shows and
+        those that have changed since it was written."""
+        events = [] if seq is None else tx.events(after=seq, limit=MOST_EVENTS)
+        if seq is None or self._terms.is_asked_for or len(events) == MOST_EVENTS:
+            return every(tx, Where())
+        shown = [self.memory_of(tx, mark, work.ids) for mark in work.marks.values()]
+        changed = [by_uid(tx, uid) for uid in dict.fromkeys(event.subject for event in events)]
+        found = {one.id: one for one in (*shown, *changed) if one is not None}
+        return [one for one in found.values() if not one.is_archived and one.scope == "memory"]
 
 
 class _Work:

@@ -41,6 +41,11 @@ class ViewPlace(Struct, frozen=True, kw_only=True):
     storage: Storage
     is_shared: bool = False
 
+    @property
+    def key(self) -> str:
+        """The name of the notes about this file; another place is another file."""
+        return f"{IN_PROJECT if self.is_shared else ''}{self.path.relative_to(self.root).as_posix()}"
+
 
 class Seen(NamedTuple):
     """A file as it was found; None where there is none."""
@@ -162,7 +167,7 @@ def is_edited(context: Context, place: ViewPlace) -> bool:
     known = context.seen_views.get(str(place.path))
     if known is None:
         with place.storage.reading() as reader:
-            known = reader.file_notes(f"stat/{place.name}").get(f"stat/{place.name}", "")
+            known = reader.file_notes(f"stat/{place.key}").get(f"stat/{place.key}", "")
         context.seen_views[str(place.path)] = known
     return _as_text(found) != known
 
@@ -216,14 +221,14 @@ def _sync_once(context: Context, view: FileView, done: Synced) -> bool:
     seen = read(place)
     with place.storage.reading() as reader:
         notes = reader.file_notes()
-    note = _decoded(notes.get(f"view/{place.name}"))
+    note = _decoded(notes.get(f"view/{place.key}"))
     stamp = replace(context.stamp(), actor=PERSON)
     with place.storage.writing(stamp) as tx:
         outcome = view.merge(tx, seen, note, done)
         is_same = outcome.text == seen.text
         if not is_same:
             _save(tx, place, outcome.note_before, None)
-        elif outcome.note != note or notes.get(f"stat/{place.name}") != _as_text(seen.signature):
+        elif outcome.note != note or notes.get(f"stat/{place.key}") != _as_text(seen.signature):
             _save(tx, place, outcome.note, seen.signature)
     if is_same:
         context.seen_views[str(place.path)] = _as_text(seen.signature)
@@ -250,13 +255,13 @@ def erase_from(context: Context, storage: Storage, ids: Collection[int], erase: 
         if place.storage is not storage or place.name != "MEMORY.md":
             continue
         with storage.reading() as reader:
-            if f"view/{place.name}" not in reader.file_notes() and read(place).text is None:
+            if f"view/{place.key}" not in reader.file_notes() and read(place).text is None:
                 continue
         was_edited = is_edited(context, place)
         for _ in range(ATTEMPTS):
             seen = read(place)
             with storage.reading() as reader:
-                note = _decoded(reader.file_notes().get(f"view/{place.name}"))
+                note = _decoded(reader.file_notes().get(f"view/{place.key}"))
             text, note = without_erased(place, seen.text or "", note, ids, erase)
             if seen.text is None or text == seen.text or _replace(place, seen, text):
                 break
@@ -368,8 +373,8 @@ def _as_text(signature: Signature | None) -> str:
 
 
 def _save(tx: Transaction, place: ViewPlace, note: Mapping[str, Any], signature: Signature | None) -> None:
-    tx.note_file(f"view/{place.name}", msgspec.json.encode(note).decode())
-    tx.note_file(f"stat/{place.name}", _as_text(signature) or None)
+    tx.note_file(f"view/{place.key}", msgspec.json.encode(note).decode())
+    tx.note_file(f"stat/{place.key}", _as_text(signature) or None)
 
 
 def _decoded(note: str | None) -> Mapping[str, Any]:
