@@ -41,6 +41,23 @@ def only(memory: kept.Kept) -> ReviewFinding:
     return finding
 
 
+def test_a_review_proposes_the_aliases_that_the_store_itself_suggests(memory: kept.Kept) -> None:
+    """C13: short forms that it spells out, and a word that stands for a tag. A query expands what a person accepted."""
+    memory.remember("We practise continuous delivery (CD) since March")
+    for what in ("webhooks arrive twice", "refunds take a day", "needs a profile id"):
+        memory.remember(f"Mollie {what}", tags=["money"])
+    memory.remember("The shop is open on Mondays", tags=["shop"])
+    proposed = {(one.word, one.other) for one in memory.reviews.list().aliases}
+    assert proposed == {("cd", "continuous delivery"), ("money", "mollie")}
+    assert "molli" not in memory.recall("money").words
+    memory.aliases.add("money", "mollie")
+    assert "molli" in memory.recall("money").words
+    assert [one.word for one in memory.reviews.list().aliases] == ["cd"]
+    memory.aliases.add("cd", "continuous delivery")
+    memory.aliases.remove("cd")
+    assert memory.reviews.list().aliases == ()
+
+
 def test_nothing_is_found_where_all_is_well(memory: kept.Kept) -> None:
     memory.remember("The API listens on port 8080")
     memory.remember("Deploys happen on Tuesdays")

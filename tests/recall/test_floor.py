@@ -155,6 +155,8 @@ def test_the_list_of_aliases_is_what_expands(memory: kept.Kept) -> None:
     assert memory.recall("signin").hits
     memory.aliases.add("auth", "gatekeeper")
     assert {"login", "gatekeeper"} <= set(memory.aliases.list()["auth"])
+    memory.aliases.remove("deploy")
+    assert not {"deploy", "deploys", "deployment"} & memory.aliases.list().keys(), "all forms that are searched alike"
     with pytest.raises(kept.NotFound, match="There is no alias for 'zebra'"):
         memory.aliases.remove("zebra")
 

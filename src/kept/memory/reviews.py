@@ -15,8 +15,9 @@ from kept import access, ids, text
 from kept.errors import InvalidInput, NotFound
 from kept.memory import trust, write
 from kept.memory.context import Context, Memories, global_first
-from kept.model import GLOBAL, PROPOSED, Conflict, Draft, Memory, Receipt, Session, replace, several
+from kept.model import GLOBAL, PROPOSED, Alias, Conflict, Draft, Memory, Receipt, Session, replace, several
 from kept.ports import Storage, Transaction, Where
+from kept.recall.aliases import is_expanded
 from kept.storage.shared import every
 from kept.upkeep import review as judging
 from kept.upkeep.review import ACTIONS, TALK_DAYS, Talk
@@ -24,6 +25,7 @@ from kept.upkeep.review import REASONS as REASONS
 from kept.upkeep.review import Decision as Decision
 from kept.upkeep.review import ReviewFinding as ReviewFinding
 from kept.upkeep.review import ReviewReason as ReviewReason
+from kept.upkeep.synonyms import MOST_PROPOSED, AliasProposal, alias_proposals
 from kept.writing.duplicates import NEAR_RATIO, supersede
 
 MOST_MESSAGES = 2_000  # of recent talk: what a month of work says, without reading a year of it
@@ -31,12 +33,16 @@ LONG_TERM = Where(tiers=("project", "global"))  # the notes of sessions and task
 
 
 class Review(Struct, frozen=True, kw_only=True):
-    """The memories to decide about, most pressing first; counts per reason, and how much was examined."""
+    """The memories to decide about, most pressing first; counts per reason, and how much was examined.
+
+    `aliases` are words that the store uses for the same thing; `memory.aliases.add` accepts one.
+    """
 
     findings: tuple[ReviewFinding, ...] = ()
     counts: dict[ReviewReason, int] = {}
     memories: int = 0
     messages: int = 0
+    aliases: tuple[AliasProposal, ...] = ()
 
     def __iter__(self) -> Iterator[ReviewFinding]:
         return iter(self.findings)
@@ -66,12 +72,15 @@ class Reviews:
         found: list[ReviewFinding] = []
         examined = 0
         talk = Talk()
+        aliases: list[AliasProposal] = []
         for storage in self._context.readable():
             talk = talk if talk.messages else _recent_talk(storage, now)
             if access.may_write(actor, storage.space):
                 with storage.reading() as reader:
                     memories = [*every(reader, LONG_TERM)]
                     conflicts = reader.all(Conflict)
+                    own = reader.all(Alias)
+                aliases += alias_proposals(memories, partial(_is_expanded, own))
                 examined += len(memories)
                 found += judging.review(memories, conflicts, talk, now, rules)
         self._context.tell_read([finding.memory for finding in found])
@@ -81,6 +90,7 @@ class Reviews:
             counts={reason: sum(reason in one.reasons for one in found) for reason in REASONS},
             memories=examined,
             messages=talk.messages,
+            aliases=() if reasons else tuple(aliases[:MOST_PROPOSED]),
         )
 
     def propose(self, draft: Draft) -> Receipt:
@@ -134,6 +144,10 @@ class Reviews:
         if receipt.memory is None:
             raise InvalidInput(f"Memory {memory.ref} was not promoted: {receipt.message}")
         return receipt.memory
+
+
+def _is_expanded(own: Sequence[Alias], word: str, other: str) -> bool:
+    return is_expanded(word, other, own)
 
 
 def parse_decision(decision: str) -> Decision:

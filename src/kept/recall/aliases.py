@@ -32,6 +32,14 @@ def is_default(word: str) -> bool:
     return bool(default_expansions(_key(word)))
 
 
+def is_expanded(word: str, other: str, own: Sequence[Alias]) -> bool:
+    """Whether a query for the word is settled: it searches for the other one as well, or a person took it out."""
+    key = _key(word)
+    lines = [alias for alias in own if _key(alias.word) == key]
+    is_removed = any(not alias.expands_to for alias in lines)
+    return is_removed or _key(other) in expansions((key,), own).get(key, ())
+
+
 def expansions(words: Sequence[str], own: Sequence[Alias]) -> dict[str, tuple[str, ...]]:
     """Word of the query → the prepared words to look for as well; several words that are said together are one."""
     own_table: dict[str, tuple[str, ...]] = {}

@@ -4,7 +4,7 @@ Decisions that a person makes: `kept conflicts`, `resolve`, `alias`, `scan`, `al
 the store in good order: `kept backup`, `doctor` and `upkeep`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -301,12 +301,22 @@ def _finding_document(finding: ReviewFinding) -> dict[str, Any]:
 def _review_lines(review: Review) -> list[Line]:
     lines: list[Line] = [line for finding in review for line in _finding_lines(finding)]
     if not lines:
-        return ["There is nothing to review."]
+        return [*_alias_lines(review)] or ["There is nothing to review."]
     total = ", ".join(f"{number:,} {reason}" for reason, number in review.counts.items() if number)
     seen = f"{memories(review.memories)} and {counted(review.messages, 'recent message')}"
     lines.append(f"In total: {total}. Checked: {seen}.")
     lines.append(Dim("`kept review --apply DECISION` carries out one, `--apply proposed` all of these."))
-    return lines
+    return [*lines, *_alias_lines(review)]
+
+
+def _alias_lines(review: Review) -> Iterator[Line]:
+    for one in review.aliases:
+        other = f"'{one.other}'" if " " in one.other else one.other
+        yield (
+            "Also for ",
+            Strong(one.word),
+            f": {one.other}? {one.why}. `kept alias add {one.word} {other}` accepts it.",
+        )
 
 
 def _finding_lines(finding: ReviewFinding) -> list[Line]:
