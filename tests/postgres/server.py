@@ -7,10 +7,12 @@ Rule: nothing outside of a temporary folder is written, and the server ends with
 import atexit
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from itertools import count
@@ -93,16 +95,23 @@ class Server:
     def kill(self) -> None:
         """End the server and every backend at once, as a lost machine would: nothing is written any more."""
         assert self._process is not None
-        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
-        for pid in (str(self._process.pid), *children):
-            subprocess.run(["kill", "-9", pid], check=False, capture_output=True)
+        pid = self._process.pid
+        children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        for process in (pid, *children):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
         self._process.wait()
+        while any(Path(f"/proc/{child}").exists() for child in children):  # one of them still holds shared memory
+            time.sleep(0.01)
 
     def stop(self) -> None:
         """End the server in order, and remove its folder."""
         if self._process is not None and self._process.poll() is None:
-            self._process.send_signal(2)  # SIGINT: a fast shutdown
-            self._process.wait(30)
+            self._process.send_signal(signal.SIGINT)  # a fast shutdown
+            try:
+                self._process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -165,16 +174,21 @@ def as_member(url: str, database: str, role: str = MEMBER) -> str:
     return _with(url, database=database, role=role)
 
 
-@cache
-def _template() -> str:
+def initialised(root: str, name: str = "chaos") -> str:
+    """The URL, as the role that owns nothing, of a new database on that server, with Kept's schema."""
     from kept.storage.postgres import schema
 
-    root = superuser_url()
-    name = f"{TEMPLATE}_{os.getpid()}"
     with psycopg.connect(root, autocommit=True) as connection:
         connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
     schema.initialise(_with(root, database=name))
     schema.grant(_with(root, database=name), MEMBER)
+    return as_member(root, name)
+
+
+@cache
+def _template() -> str:
+    name = f"{TEMPLATE}_{os.getpid()}"
+    initialised(superuser_url(), name)
     return name
 
 

@@ -159,7 +159,7 @@ class Database:
             return self._pool
 
     def _new_pool(self) -> "ConnectionPool[Connection]":
-        logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())  # what fails is raised, not printed
+        logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what fails is raised, not printed
         return ConnectionPool(
             self.url,
             kwargs=_HOW,
