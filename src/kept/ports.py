@@ -134,11 +134,13 @@ class Found(Struct, frozen=True):
     """A memory that matches, with its prepared tokens, so that the exact score can be computed anywhere.
 
     `rank` is the number by which the search ordered it: near to the exact score, but only comparable within one search.
+    `match` is what the ranking's own `match` says of it, if that was asked.
     """
 
     memory: Memory
     prepared: Prepared
     rank: float = 0.0
+    match: float | None = None
 
 
 class Statistics(Struct, frozen=True):

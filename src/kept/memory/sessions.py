@@ -257,10 +257,11 @@ class OpenSession:
         every = settings.checkpoint_every_messages
         if before // every != (before + len(added)) // every:
             self.checkpoint()
-        self._count_unflushed(session.flushed, before, added)
+        new_tokens = sum(map(message_tokens, added))
+        self._count_unflushed(session.flushed, before, added, new_tokens)
         if settings.flush_enabled and self._unflushed.tokens >= settings.flush_threshold_tokens:
             self.flush()
-        self._make_room(session, added)
+        self._make_room(session, new_tokens)
         return added
 
     def take_in(self, messages: Sequence[Message]) -> list[Message]:
@@ -549,14 +550,14 @@ class OpenSession:
             self._quotes.add(reader.messages(self.id, after=self._quotes.upto))
         return self._quotes
 
-    def _make_room(self, session: Session, added: Sequence[Message]) -> None:
+    def _make_room(self, session: Session, new_tokens: int) -> None:
         """Compact the window when it has reached its threshold. It is measured only when it may have."""
         threshold = self._context.settings.compaction_threshold_tokens
         if self._room is None:
             whole = self._window().tokens if session.flushed else self._unflushed.tokens
             self._room = threshold - whole
         else:
-            self._room -= sum(map(message_tokens, added))
+            self._room -= new_tokens
         if self._room <= 0:
             self._room = max(threshold - self.compact().tokens, threshold // 10)
 
@@ -594,7 +595,7 @@ class OpenSession:
     def _window(self) -> Window:
         return window(self._said(), self._context.settings.tool_result_retention)
 
-    def _count_unflushed(self, flushed: int, before: int, added: Sequence[Message]) -> None:
+    def _count_unflushed(self, flushed: int, before: int, added: Sequence[Message], new_tokens: int) -> None:
         """Add up what was said since the last flush, reading only messages that are not counted yet.
 
         Another process may have appended or flushed in between: then its messages are read once, or all since its
@@ -606,8 +607,9 @@ class OpenSession:
         if known.upto != before:
             with self._storage.reading() as reader:
                 added = reader.messages(self.id, after=known.upto)
+            new_tokens = sum(map(message_tokens, added))
         upto = added[-1].n if added else known.upto
-        self._unflushed = Unflushed(flushed, upto, known.tokens + sum(map(message_tokens, added)))
+        self._unflushed = Unflushed(flushed, upto, known.tokens + new_tokens)
 
     def _set_mark(self, **marks: Any) -> None:
         with self._storage.writing(self._stamp()) as tx:

@@ -41,7 +41,8 @@ def recall(request: Request, circumstances: Circumstances) -> Recalled:
         joined, note = hybrid.join(best, search.score_of, search.floor, request, circumstances)
         best, notes = best_first(joined), [*notes, note]
     profile = profile_of(request, settings)
-    hits = best_first([to_hit(one, search.words, search.floor, profile) for one in best[: n_considered(request.limit)]])
+    considered = best[: n_considered(request.limit, request.exact_top)]
+    hits = best_first([to_hit(one, search.words, search.floor, profile) for one in considered])
     if circumstances.reranker is not None and hits:
         hits, note = rerank(request.query, hits, circumstances.reranker, max(0.01, deadline.left_s))
         notes = [*notes, note]
@@ -84,7 +85,7 @@ def _search(request: Request, circumstances: Circumstances, words: SearchWords, 
     match = word_match(words, together, profile_of(request, settings))
     score = score_of(match, request, settings, now)
     ranking = storage_ranking(match, request, settings, now)
-    sizes = candidates.sizes(n_considered(request.limit), is_degraded=circumstances.is_degraded)
+    sizes = candidates.sizes(n_considered(request.limit, request.exact_top), is_degraded=circumstances.is_degraded)
     notes: list[str | None] = []
     if circumstances.is_degraded:
         notes.append("Recall has been slow lately, so fewer candidates were scored.")

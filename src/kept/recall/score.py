@@ -79,7 +79,8 @@ def score_of(match: bm25.Match, request: Request, settings: Settings, now: datet
     factors = [(name, _factor(name, request, settings)) for name in names]
 
     def scored(found: Found) -> Scored:
-        why = {MATCH: match(found.prepared)}
+        # The storage ranked with the same `match` (`storage_ranking`); other finds come without one.
+        why = {MATCH: match(found.prepared) if found.match is None else found.match}
         for name, factor in factors:
             why[name] = factor(found.memory, now)
         return Scored(found, prod(why.values()), why)

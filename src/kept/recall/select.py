@@ -42,9 +42,9 @@ def best_first(ranked: Sequence[Ranked]) -> list[Ranked]:
     return sorted(ranked, key=place)
 
 
-def n_considered(limit: int) -> int:
-    """How many of the best are considered for an answer of at most `limit`."""
-    return max(AT_LEAST_CONSIDERED, 3 * limit)
+def n_considered(limit: int, exact_top: int | None = None) -> int:
+    """How many of the best are considered for an answer of at most `limit`; fewer if only the first must be exact."""
+    return max(AT_LEAST_CONSIDERED, 3 * limit if exact_top is None else limit + 4 * exact_top)
 
 
 def rerank(query: str, hits: Sequence[Hit], reranker: Reranker, timeout_s: float) -> tuple[list[Hit], str | None]:

@@ -115,11 +115,14 @@ class IndexReader:
             gains = gains_of(held, statistics)
             if index.narrowing is None or len(gains) <= limit:
                 matches = index.memories([*gains], words, where)
-                found = [Found(one, tokens, match(tokens) * weight(one, ranking)) for one, tokens in matches]
+                own = [match(tokens) for _, tokens in matches]
+                ranked = zip(matches, own, strict=True)
+                found = [Found(one, tokens, fit * weight(one, ranking), fit) for (one, tokens), fit in ranked]
             else:
                 self._add_gains(gains, [*held], also, where)
                 ranks = _best(index.narrowing, gains, statistics, ranking, match, limit)
-                found = [Found(one, tokens, ranks[one.id]) for one, tokens in index.memories([*ranks], words, where)]
+                matches = index.memories([*ranks], words, where)
+                found = [Found(one, tokens, *ranks[one.id]) for one, tokens in matches]
         return sorted(found, key=lambda hit: (-hit.rank, -hit.memory.id))[:limit]
 
     def statistics(self, words: Sequence[str], where: Where = LIVE) -> Statistics:
@@ -185,13 +188,14 @@ def _best(
     ranking: Ranking,
     match: bm25.Match,
     limit: int,
-) -> dict[int, float]:
-    """Id → rank of about the best `limit`: first by the words that a row holds, then by its tokens."""
+) -> dict[int, tuple[float, float]]:
+    """Id → rank and match of about the best `limit`: first by the words that a row holds, then by its tokens."""
     shortlist = max(SHORTLIST * limit, int(SHORTLIST_SHARE * len(gains)))
     average_words = statistics.words / (statistics.rows or 1)
     weight_of = narrowing.weights.heaviest(narrowing, gains, ranking, average_words, shortlist)
-    ranks = [(weight_of[id] * match(tokens), id) for id, tokens in narrowing.tokens([*weight_of])]
-    return {id: rank for rank, id in nlargest(limit, ranks)}
+    matches = [(id, match(tokens)) for id, tokens in narrowing.tokens([*weight_of])]
+    ranks = [(weight_of[id] * own, id, own) for id, own in matches]
+    return {id: (rank, own) for rank, id, own in nlargest(limit, ranks)}
 
 
 def rows_with(index: Index, shelf: str, words: Sequence[str], n_rows: int) -> dict[str, int]:

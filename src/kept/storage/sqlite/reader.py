@@ -36,6 +36,15 @@ class SqliteReader(IndexReader, MessageReader, VectorReading):
         self.index = SqliteIndex(view, weights)
         self.message_rows = SqliteMessages(view)
 
+    def last_number(self, session: str) -> int:
+        # All in one question: every memory that an agent stores in a session asks whether that went on.
+        sql = """
+            select (select max(n) from messages where session = ?1),
+                   exists (select 1 from packed_sessions where session = ?1)
+                   or exists (select 1 from sessions where name = ?1 and shared)"""
+        last, has_more = self.view.fetch(sql, (session,))[0]
+        return super().last_number(session) if has_more and not last else last or 0
+
     def get(self, noun: type[R], id: int) -> R | None:
         found = self.view.fetch(f"{rows.select_sql(noun)} where id = ?", (id,))
         return rows.to_record(noun, found[0], self.space) if found else None
