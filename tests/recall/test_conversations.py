@@ -207,6 +207,7 @@ def test_a_session_in_which_the_user_says_more_of_it_comes_first(storage: Storag
 
 def test_talk_with_an_assistant_has_weights_of_its_own() -> None:
     assert table_for(["user", "user", "assistant"]) is ASSISTANT
+    assert table_for(["user", "tool_call", "tool_result"]) is ASSISTANT, "only an assistant calls tools"
     assert table_for(["user"] * 9 + ["assistant"]) is PEOPLE
     assert table_for([]) is PEOPLE
 

@@ -87,4 +87,5 @@ ASSISTANT = WeightTable(
 
 def table_for(roles: Sequence[str]) -> WeightTable:
     """The weights for the talk that messages with these roles come from."""
-    return ASSISTANT if roles.count("assistant") > ASSISTANT_SHARE * len(roles) else PEOPLE
+    from_assistant = len(roles) - roles.count("user")  # its tools and summaries, also
+    return ASSISTANT if from_assistant > ASSISTANT_SHARE * len(roles) else PEOPLE
