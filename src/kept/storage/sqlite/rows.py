@@ -17,7 +17,6 @@ from typing import Any, cast
 import apsw
 import msgspec
 
-from kept import journal
 from kept.model import Alias, Allowance, Conflict, Event, Memory, Pause, Record, Session, Source, Task
 from kept.ports import Prepared, R, Where
 from kept.storage.shared import damaged as damaged
@@ -257,6 +256,8 @@ def payload_values(event: Event, payload: bytes) -> tuple[Any, ...]:
 
 def to_event(row: Sequence[Any]) -> Event:
     """An event from EVENT_COLUMNS followed by salt and changed. Raises Corrupt when it is not what was sealed."""
+    from kept import journal  # which a program that only asks does not need
+
     seq, group, at, actor, action, subject, undoes, digest, prev, hash, salt, changed = row
     with suppress(TypeError, ValueError, AttributeError, OverflowError, msgspec.MsgspecError):  # of damaged values
         name, when = uid_text(subject), moment(at)
