@@ -365,7 +365,7 @@ class Transaction(Reader, Protocol):
         """Remove a small record (an alias). A memory is archived by `put` and removed only by `erase`."""
 
     def note_file(self, name: str, note: str | None) -> None:
-        """Note something about a file outside the store, such as how it was last written; None removes the note.
+        """Note something that is no record, such as how a file outside was last written; None removes the note.
 
         It is as durable as the rest of the transaction. There is no event: a file is not a record.
         """

@@ -39,6 +39,7 @@ NOT_IN_THE_TOUR = {
     "projects",
     "allow",
     "files",
+    "narrative",
     "extract",
     "items",
     "serve",

@@ -107,3 +107,23 @@ def test_a_briefing_for_a_task_has_its_notes(shell: Shell) -> None:
     shell("task", "note", "TASK-001", "The parser needs a lock per file")
     assert "The parser needs a lock per file" in shell("briefing", "unrelated words", "--task", "TASK-001")
     assert "The parser needs a lock per file" not in shell("briefing", "parser lock", "--task", "TASK-002")
+
+
+def test_a_memory_with_a_task_is_found_from_its_task(shell: Shell) -> None:
+    """A5: and it outlives the task, unlike a note."""
+    shell("task", "add", "Rewrite the checkout")
+    shell("remember", "Orders keep their numbers", "--task", "TASK-001")
+    assert "There is no task 'TASK-9'" in shell.fails("remember", "x y z", "--task", "TASK-9")
+    shell("task", "state", "TASK-001", "done")
+    assert "Orders keep their numbers" in shell("task", "show", "TASK-001")
+    assert shell.json("show", "1")["source"]["task"] == "TASK-001"
+
+
+def test_tasks_are_searchable(shell: Shell) -> None:
+    """B7, B21."""
+    shell("task", "add", "Rewrite the checkout", "--criterion", "Orders keep their numbers")
+    shell("task", "add", "Paint the lighthouse")
+    told = shell("task", "list", "order", "number")
+    assert "TASK-001" in told
+    assert "TASK-002" not in told
+    assert "no open tasks" in shell("task", "list", "zebra")

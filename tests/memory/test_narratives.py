@@ -26,3 +26,17 @@ def test_a_story_knows_its_memories_and_a_memory_its_story(kind: str, tmp_path: 
         assert memory.get(2).source.task == "TASK-7"
         with pytest.raises(kept.InvalidInput):
             memory.narrative("../elsewhere")
+
+
+def test_the_story_under_way_is_attached_by_itself_and_seen_by_other_processes(tmp_path: Path) -> None:
+    """A5: in one process, in another one that opens the store later, and no longer after its end."""
+    with kept.open(tmp_path / "m.db", clock=FakeClock(), settings=kept.Settings()) as memory:
+        with memory.narrative("the-migration"):
+            first = memory.remember("We copy the tables first").memory
+            with kept.open(tmp_path / "m.db", clock=FakeClock(), settings=kept.Settings()) as other:
+                second = other.remember("The old server stays for a week").memory
+        after = memory.remember("Something else").memory
+    assert first is not None
+    assert second is not None
+    assert after is not None
+    assert [one.source.narrative for one in (first, second, after)] == ["the-migration", "the-migration", None]

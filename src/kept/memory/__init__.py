@@ -407,13 +407,13 @@ class Kept:
         }
         return _tasks.open_task(self.context, id, wanted)
 
-    def tasks(self, *, milestone: str | None = None, archived: bool = False) -> Tasks:
-        """List the tasks of the project, highest priority first.
+    def tasks(self, *, milestone: str | None = None, archived: bool = False, query: str | None = None) -> Tasks:
+        """List the tasks of the project, highest priority first; with `query`, those that match it, best first.
 
         When all tasks of a milestone have ended, they are archived and listed only with `archived`; a task without a
         milestone is archived when it ends.
         """
-        return _tasks.list_tasks(self.context, milestone=milestone, archived=archived)
+        return _tasks.list_tasks(self.context, milestone=milestone, archived=archived, query=query)
 
     def narrative(self, id: str | None = None, *, of: Ref | None = None) -> "Narrative":
         """Open the narrative with that id, to add to it and read it; or the narrative `of` a memory."""

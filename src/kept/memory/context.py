@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 BATCH = 500  # changes per transaction when there are many: long enough to be fast, short enough to let others in
 
+NARRATIVE = "narrative"  # the note that names the one under way
 ANYTHING = "anything"  # buried with the first erasure: only then has anybody to look closely
 
 Ref = int | str
@@ -86,6 +87,15 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
         from kept.recall.candidates import Latencies
 
         return Latencies()
+
+    @cached_property
+    def narrative(self) -> str | None:
+        """The narrative under way, which everything remembered belongs to. Read once for each opened memory."""
+        storage = self.spaces.project()
+        if storage is None:
+            return None
+        with storage.reading() as reader:
+            return reader.file_notes(NARRATIVE).get(NARRATIVE)
 
     @property
     def is_person(self) -> bool:
@@ -290,7 +300,8 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
 
     def source(self) -> Source:
         """Where something comes from that is stored now: who acts, and in which session."""
-        return Source(origin=self.origin, agent=self.actor.name, session=self.running.id if self.running else None)
+        session = self.running.id if self.running else None
+        return Source(origin=self.origin, agent=self.actor.name, session=session, narrative=self.narrative)
 
     def seen_by(self, session: str | None) -> str | None:
         """Who sees unpromoted findings, for a `Request`: under an open preset every session, else only their own."""

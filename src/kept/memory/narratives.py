@@ -1,19 +1,32 @@
 """Narratives: the story that a memory was written in.
 
-`memory.narrative("…")` opens one, to add to it and to read it. Rule: a narrative is only a name on memories; it begins
-with the first that carries it.
+`memory.narrative("…")` opens one, to add to it and to read it. Between its `begin` and its `end` everything that is
+remembered in the project belongs to it, whichever process writes. Rule: a narrative is only a name on memories.
 """
 
-from typing import Any
+from datetime import datetime
+from typing import Any, Self
+
+from msgspec import Struct
 
 from kept.errors import InvalidInput, NotFound
-from kept.memory.context import Context, Memories, Ref
+from kept.memory.context import NARRATIVE, Context, Memories, Ref
 from kept.memory.write import SHELVES, remember
 from kept.model import Draft, Receipt, replace
 from kept.ports import Where
 from kept.projects.files import check_session_name
+from kept.storage.shared import every
 
 MOST_TOLD = 10_000  # memories of one narrative
+
+
+class ListedNarrative(Struct, kw_only=True):
+    """A narrative in a list: how many memories it has, and when the last one was written."""
+
+    id: str
+    last: datetime
+    memories: int = 0
+    is_under_way: bool = False
 
 
 class Narrative:
@@ -28,6 +41,21 @@ class Narrative:
         given = about.pop("source", None) or self._context.source()
         source = replace(given, narrative=self.id)
         return remember(self._context, Draft(content=content, source=source, **about))
+
+    def begin(self) -> None:
+        """Let everything that is remembered in this project from now on belong to this story, until `end`."""
+        _set_narrative(self._context, self.id)
+
+    def end(self) -> None:
+        """End the story under way. What belongs to it stays."""
+        _set_narrative(self._context, None)
+
+    def __enter__(self) -> Self:
+        self.begin()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.end()
 
     def memories(self) -> Memories:
         """The memories of this story in the order they were written, including those archived since."""
@@ -49,3 +77,29 @@ def narrative(context: Context, id: str | None, of: Ref | None) -> Narrative:
             raise NotFound(f"Memory {memory.ref} is not part of a narrative.")
         return Narrative(context, memory.source.narrative)
     return Narrative(context, check_session_name(id or ""))
+
+
+def list_narratives(context: Context) -> list[ListedNarrative]:
+    """The stories of the project, the last one first."""
+    found: dict[str, ListedNarrative] = {}
+    storage = context.readable_tier("project")
+    if storage is None:
+        return []
+    with storage.reading() as reader:
+        for shelf in SHELVES:
+            for memory in every(reader, Where(shelf=shelf, scope=None)):
+                if (name := memory.source.narrative) is not None:
+                    told = found.setdefault(name, ListedNarrative(id=name, last=memory.created_at))
+                    told.memories += 1
+                    told.last = max(told.last, memory.created_at)
+    if context.narrative is not None:
+        found.setdefault(
+            context.narrative, ListedNarrative(id=context.narrative, last=context.now())
+        ).is_under_way = True
+    return sorted(found.values(), key=lambda told: told.last, reverse=True)
+
+
+def _set_narrative(context: Context, id: str | None) -> None:
+    with context.switching() as tx:
+        tx.note_file(NARRATIVE, id)
+    context.narrative = id

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import msgspec
 
+from kept import bm25, text
 from kept.errors import InvalidInput, NotFound
 from kept.memory import write
 from kept.memory.context import BATCH, Context, Memories, Tasks
@@ -54,8 +55,11 @@ def open_task(context: Context, id: str | None, wanted: Mapping[str, Any]) -> "O
     return OpenTask(context, storage, name)
 
 
-def list_tasks(context: Context, *, milestone: str | None, archived: bool) -> Tasks:
-    """The tasks of the project, highest priority first. When all tasks of a milestone have ended, they are archived."""
+def list_tasks(context: Context, *, milestone: str | None, archived: bool, query: str | None = None) -> Tasks:
+    """The tasks of the project, highest priority first; with a query, those that match, best first.
+
+    When all tasks of a milestone have ended, they are archived.
+    """
     tasks = context.of_project(Task)
     shown = tasks if archived else open_milestones(tasks)
     wanted = [task for task in shown if milestone in (None, task.milestone)]
@@ -63,7 +67,18 @@ def list_tasks(context: Context, *, milestone: str | None, archived: bool) -> Ta
     if wanted and storage is not None:
         size = sum(map(_size, wanted))
         context.signals.emit("memory:read", type="task", path=f"{storage.space}/tasks", size=size)
-    return by_priority(wanted)
+    return by_priority(wanted) if query is None else matching(wanted, query)
+
+
+def matching(tasks: Tasks, query: str) -> Tasks:
+    """The tasks that hold words of the query, best first."""
+    said = [set(text.words(" ".join(_texts(task)))) for task in tasks]
+    scores = []
+    for task, words in zip(tasks, said, strict=True):
+        found = [word for word in set(text.words(query)) if word in words]
+        score = sum(bm25.small_idf(len(said), sum(word in other for other in said)) for word in found)
+        scores.append((score, task))
+    return [task for score, task in sorted(scores, key=lambda one: (-one[0], one[1].id)) if score]
 
 
 def by_priority(tasks: Iterable[Task]) -> Tasks:
@@ -150,6 +165,24 @@ class OpenTask:
             found = [*every(reader, self._notes)]
         self._context.tell_read(found)
         return found
+
+    def remember(self, content: str, **about: Any) -> Receipt:
+        """As `memory.remember`, with this task as its source. It outlives the task, unlike a note."""
+        given = about.pop("source", None) or self._context.source()
+        about = {name: several(value) if name in ("tags", "files") else value for name, value in about.items()}
+        return write.remember(self._context, Draft(content=content, source=replace(given, task=self.id), **about))
+
+    def remembered(self) -> Memories:
+        """What was remembered for this task beyond its notes, oldest first; archived ones included."""
+        with self._storage.reading() as reader:
+            found = [
+                memory
+                for shelf in write.SHELVES
+                for memory in every(reader, Where(shelf=shelf, task=self.id))
+                if memory.tier != "task"
+            ]
+        self._context.tell_read(found)
+        return sorted(found, key=lambda memory: (memory.created_at, memory.id))
 
     def stage_outputs(self, stage: str) -> Memories:
         """The notes of one stage, oldest first."""
@@ -340,7 +373,11 @@ def _clear_some(tx: Transaction, notes: Where) -> int:
 
 def _size(task: Task) -> int:
     """How many characters say what the task is."""
-    return sum(map(len, (task.name, task.description or "", *task.acceptance_criteria)))
+    return sum(map(len, _texts(task)))
+
+
+def _texts(task: Task) -> tuple[str, ...]:
+    return task.name, task.description or "", task.milestone or "", *task.acceptance_criteria
 
 
 def _as_text(output: Any) -> str:

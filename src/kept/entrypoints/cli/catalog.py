@@ -51,7 +51,8 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "tasks": {
             "task": "Keep track of work: list, show, add, edit, state, note, clear.",
             "promote": "Move a memory to a tier that lives longer.",
-        }
+        },
+        "narratives": {"narrative": "Keep memories of one running story together: begin, end, list, show."},
     },
     "Deciding": {
         "manage": {

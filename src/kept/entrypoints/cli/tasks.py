@@ -26,15 +26,16 @@ def task_command() -> None:
 
 
 @task_command.command("list")
+@click.argument("words", nargs=-1)
 @click.option("--milestone", metavar="NAME", help="Only tasks of this milestone.")
 @click.option("--all", "archived", is_flag=True, help="Include finished milestones.")
-def list_tasks(invocation: Invocation, *, milestone: str | None, archived: bool) -> None:
-    """List the tasks of this project, by priority."""
+def list_tasks(invocation: Invocation, *, words: tuple[str, ...], milestone: str | None, archived: bool) -> None:
+    """List the tasks of this project, by priority; with WORDS, those that match them, best first."""
     with invocation.open() as memory:
-        tasks = memory.tasks(milestone=milestone, archived=archived)
+        tasks = memory.tasks(milestone=milestone, archived=archived, query=" ".join(words) or None)
     lines: list[Line] = [(*_title(task), Dim(f"  {_about(task)}")) for task in tasks]
     if not tasks:
-        is_filtered = milestone is not None or not archived
+        is_filtered = milestone is not None or bool(words) or not archived
         lines.append(
             f'There are no open tasks here. `kept task add "…"` adds one{", --all shows all" if is_filtered else ""}.'
         )
@@ -59,13 +60,24 @@ def _about(task: Task) -> str:
 def show_task(invocation: Invocation, *, id: str) -> None:
     """Show a task and its notes."""
     with invocation.open() as memory:
-        opened = _open(memory, id)
-        task, notes = opened.task, opened.memories()
-    document = {**task_document(task), "notes": [as_document(note) for note in notes]}
-    invocation.answer(document, [*_in_full(task, invocation), *_note_lines(notes, invocation)])
+        opened = open_existing(memory, id)
+        task, notes, remembered = opened.task, opened.memories(), opened.remembered()
+    document = {
+        **task_document(task),
+        "notes": [as_document(note) for note in notes],
+        "remembered": [as_document(one) for one in remembered],
+    }
+    lines = [*_in_full(task, invocation), *_note_lines(notes, invocation)]
+    if remembered:
+        lines += [
+            "",
+            Strong("remembered:"),
+            *(line for one in remembered for line in memory_lines(one, invocation.clock())),
+        ]
+    invocation.answer(document, lines)
 
 
-def _open(memory: Kept, id: str) -> OpenTask:
+def open_existing(memory: Kept, id: str) -> OpenTask:
     """The task with this id, which must exist: reading must not start one."""
     if id not in {task.name for task in memory.tasks(archived=True)}:
         raise NotFound(f"There is no task {id[:60]!r}.", hint="`kept task list` shows them.")
@@ -146,7 +158,7 @@ def edit_task(invocation: Invocation, *, id: str, unblocked: bool, **about: Any)
     """Change the description of a task. The options replace the current values."""
     given = _given(about) | ({"blocked_by": ()} if unblocked else {})
     with invocation.open() as memory:
-        _open(memory, id)
+        open_existing(memory, id)
         task = memory.task(id, **given).task
     invocation.answer(task_document(task), _in_full(task, invocation))
 
@@ -161,7 +173,7 @@ def change_state(invocation: Invocation, *, id: str, state: TaskState) -> None:
     `kept undo` brings the notes back as well.
     """
     with invocation.open() as memory:
-        opened = _open(memory, id)
+        opened = open_existing(memory, id)
         cleared = len(opened.memories()) if state in ENDS else 0
         task = opened.set_state(state)
     more = f" Archived {counted(cleared, 'note')}; `kept undo` brings all back." if cleared else ""
@@ -177,7 +189,7 @@ def note_in_task(invocation: Invocation, *, id: str, text: tuple[str, ...], stag
     """Add a note to a task. A single dash reads it from standard input."""
     content = given_text(text)
     with invocation.open() as memory:
-        opened = _open(memory, id)
+        opened = open_existing(memory, id)
         receipt = opened.add_tool_output(tool, content, stage) if tool else opened.add_reasoning(content, stage)
     noted = ("Noted: ", name_of(receipt.memory), f" ({id}, {stage}).") if receipt.memory is not None else None
     answer_receipt(invocation, receipt, noted if receipt.outcome != "strengthened" else None)
@@ -188,7 +200,7 @@ def note_in_task(invocation: Invocation, *, id: str, text: tuple[str, ...], stag
 def clear_task(invocation: Invocation, *, id: str) -> None:
     """Archive the notes of a task before it ends."""
     with invocation.open() as memory:
-        cleared = _open(memory, id).clear()
+        cleared = open_existing(memory, id).clear()
     invocation.answer({"id": id, "cleared": cleared}, [f"Archived {counted(cleared, 'note')}."])
 
 

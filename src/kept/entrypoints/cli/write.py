@@ -99,6 +99,7 @@ def _number(ctx: click.Context, param: click.Parameter, value: str | None) -> fl
 @click.option("--tier", type=click.Choice(get_args(Tier)), help="How long it lives; by default as long as the project.")
 @click.option("--global", "is_global", is_flag=True, help="For all projects; the same as --tier global.")
 @click.option("--topic", metavar="NAME", help="A topic: this memory replaces the one that has it now.")
+@click.option("--task", metavar="ID", help="The task it belongs to; `kept task show ID` lists it.")
 @click.option("--key", metavar="KEY", help="A key of your own: a second call with the same key stores nothing.")
 @yes_option
 def remember_command(
@@ -107,6 +108,7 @@ def remember_command(
     text: tuple[str, ...],
     tier: Tier | None,
     is_global: bool,
+    task: str | None,
     yes: bool,
     **about: Any,
 ) -> None:
@@ -124,8 +126,16 @@ def remember_command(
         raise click.UsageError(f"--global and --tier {tier} contradict each other.", ctx=click.get_current_context())
     content = given_text(text)
     with invocation.open(yes=yes) as memory:
-        receipt = memory.remember(content, tier="global" if is_global else tier or "project", **about)
+        remember = memory.remember if task is None else memory.task(_known_task(memory, task)).remember
+        receipt = remember(content, tier="global" if is_global else tier or "project", **about)
     answer_receipt(invocation, receipt)
+
+
+def _known_task(memory: Kept, id: str) -> str:
+    """The id, if there is such a task: a typing error must not begin one."""
+    if id not in {task.name for task in memory.tasks(archived=True)}:
+        raise NotFound(f"There is no task {id[:60]!r}.", hint="`kept task list` shows them.")
+    return id
 
 
 def answer_receipt(invocation: Invocation, receipt: Receipt, first: Line | None = None) -> None:

@@ -1,0 +1,69 @@
+"""`kept narrative`: the running story that memories belong to."""
+
+import click
+
+from kept.entrypoints.cli.frame import group
+from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
+from kept.entrypoints.cli.wording import ago, as_document, memories, memory_lines
+from kept.errors import NotFound
+from kept.memory.narratives import list_narratives
+
+
+@group
+def narrative_command() -> None:
+    """Between begin and end, everything that is remembered in this project belongs to the story."""
+
+
+@narrative_command.command("begin")
+@click.argument("id")
+def begin_narrative(invocation: Invocation, *, id: str) -> None:
+    """Let everything that is remembered from now on belong to this story."""
+    with invocation.open() as memory:
+        memory.narrative(id).begin()
+    invocation.answer({"id": id, "is_under_way": True}, [(Strong(id), " is under way. `kept narrative end` ends it.")])
+
+
+@narrative_command.command("end")
+def end_narrative(invocation: Invocation) -> None:
+    """End the story under way. What belongs to it stays."""
+    with invocation.open() as memory:
+        id = memory.context.narrative
+        if id is not None:
+            memory.narrative(id).end()
+    said: Line = "No narrative is under way." if id is None else (Strong(id), " has ended.")
+    invocation.answer({"id": id, "is_under_way": False}, [said])
+
+
+@narrative_command.command("list")
+def list_all(invocation: Invocation) -> None:
+    """List the stories of this project, the last one first."""
+    with invocation.open() as memory:
+        found = list_narratives(memory.context)
+    lines: list[Line] = [
+        (
+            Strong(told.id),
+            f" {memories(told.memories)}{', under way' if told.is_under_way else ''}",
+            Dim(f"  {ago(told.last, invocation.clock())}"),
+        )
+        for told in found
+    ]
+    invocation.answer(
+        {"narratives": found}, lines or ["There are no narratives here. `kept narrative begin NAME` begins one."]
+    )
+
+
+@narrative_command.command("show")
+@click.argument("id", required=False)
+@click.option("--of", "ref", metavar="REF", help="The story that this memory was written in.")
+def show_narrative(invocation: Invocation, *, id: str | None, ref: str | None) -> None:
+    """Show the memories of a story in the order they were written: ID, the one of a memory, or the one under way."""
+    with invocation.open() as memory:
+        wanted = id or (memory.context.narrative if ref is None else None)
+        if wanted is None and ref is None:
+            raise NotFound("No narrative is under way.", hint="Name one; `kept narrative list` shows them.")
+        story = memory.narrative(wanted, of=ref)
+        told = story.memories()
+    lines: list[Line] = [Strong(story.id), *(line for one in told for line in memory_lines(one, invocation.clock()))]
+    if not told:
+        lines.append("Nothing belongs to it yet.")
+    invocation.answer({"id": story.id, "memories": [as_document(one) for one in told]}, lines)
