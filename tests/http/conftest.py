@@ -9,6 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -87,11 +88,16 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server with an empty project, for all tests of a module."""
-    folder = tmp_path_factory.mktemp("http")
+    """A server with nearly nothing in its project, for all tests of a module."""
+    with serving(tmp_path_factory.mktemp("http")) as started:
+        yield started
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[Server]:
+    """A server of the project `web-app` in that folder, as a process of its own."""
     home, project = folder / "home", folder / "web-app"
-    project.mkdir()
-    (project / ".git").mkdir()
+    (project / ".git").mkdir(parents=True)
     with kept.open(project=project, home=home) as memory:
         memory.remember("The build runs on Node 22.")
     with socket.socket() as probe:

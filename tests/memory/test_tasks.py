@@ -394,3 +394,9 @@ def test_a_briefing_for_a_task_has_its_notes_in_their_share(memory: kept.Kept) -
     assert "Thought number" not in str(none)
     task.set_state("done")
     assert "Thought number" not in str(memory.briefing("parser", task="TASK-001"))
+
+
+def test_an_empty_description_or_milestone_is_none_at_all(tmp_path: Path) -> None:
+    with kept.open(tmp_path / "memory.db") as memory:
+        task = memory.task(description="", milestone="").task
+        assert (task.description, task.milestone) == ("", None)

@@ -109,8 +109,9 @@ def clean_field(context: Context, field: str, value: Any) -> Any:
         if len(criteria) > MAX_CRITERIA:
             raise InvalidInput(f"A task can have at most {MAX_CRITERIA} criteria, got {len(criteria)}.")
         return tuple(_safe(context, one, "A criterion", MAX_DESCRIPTION_BYTES) for one in criteria)
-    is_name = field == "milestone"
-    return _safe(context, value, f"The {field}", MAX_NAME_CHARS if is_name else MAX_DESCRIPTION_BYTES) or None
+    if field == "milestone":
+        return _safe(context, value, "The milestone", MAX_NAME_CHARS) or None
+    return _safe(context, value, f"The {field}", MAX_DESCRIPTION_BYTES)
 
 
 def _safe(context: Context, text: str, what: str, limit: int) -> str:

@@ -34,7 +34,7 @@ HEADERS = {
         b"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     b"x-content-type-options": b"nosniff",
-    b"referrer-policy": b"no-referrer",
+    b"referrer-policy": b"same-origin",  # with no-referrer, browsers send forms of our own with origin null
     b"cross-origin-opener-policy": b"same-origin",
     b"cross-origin-resource-policy": b"same-origin",
     b"cache-control": b"no-store",

@@ -30,6 +30,19 @@ from kept.memory.opening import open_projects
 from kept.model import Recalled
 
 PORT = 7333
+PROBLEM = {
+    "type": "object",
+    "description": "What went wrong, in the library's words, and what to do.",
+    "properties": {
+        **{name: {"type": "string"} for name in ("type", "title", "detail", "hint")},
+        "status": {"type": "integer"},
+    },
+    "required": ["title", "status", "detail"],
+}
+REFUSED = {
+    "description": "It was refused; nothing was changed.",
+    "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+}
 API = "/api/v1"
 log = logging.getLogger("kept.http")
 
@@ -108,7 +121,14 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
     if app.openapi_schema is None:
         made = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
         components = made.setdefault("components", {})
-        components.setdefault("schemas", {}).update(schemas())
+        known = components.setdefault("schemas", {})
+        for unused in ("HTTPValidationError", "ValidationError"):
+            known.pop(unused, None)
+        known.update(schemas() | {"Problem": PROBLEM})
+        for path in made["paths"].values():
+            for operation in path.values():
+                operation["responses"].pop("422", None)
+                operation["responses"]["4XX"] = REFUSED
         components["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
         made["security"] = [{"key": []}]
         app.openapi_schema = made

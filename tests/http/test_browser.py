@@ -1,0 +1,132 @@
+"""The page in a real Chromium: every view by keyboard, a change and its undo, a live update, nothing that axe finds."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kept.memory import deliver
+from tests.http.conftest import KEY, Server
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (apt-get install chromium)")
+playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright (pip install playwright)")
+AXE = pytest.importorskip("axe_playwright_python", reason="needs axe (pip install axe-playwright-python)")
+
+VIEWS = {"s": "saw", "m": "memories", "i": "inbox", "t": "timeline", "e": "sessions", "k": "knowledge", "h": "health"}
+HOSTILE = (
+    "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script> \u202e bidi \x1b[31m red"
+)
+
+
+@pytest.fixture(scope="module")
+def filled(server: Server) -> Server:
+    with server.memory() as memory:
+        memory.remember("Refresh tokens live for 30 days and are rotated on use.", kind="decision", tags=["auth"])
+        memory.remember(HOSTILE)
+        memory.remember("We use Express for the gateway service.", kind="decision")
+        memory.remember("We use Fastify for the gateway service.", kind="decision")
+        session = memory.session("talk-1", agent="claude")
+        session.append("user", "We decided to keep refresh tokens for 30 days, because the app cannot log in again.")
+        listener = deliver.Listener(session="talk-1", event="UserPromptSubmit")
+        assert deliver.for_prompt(memory, "why do refresh tokens expire?", listener)
+        session.finish()
+        memory.task(description="Rotate the tokens")
+    return server
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as started:
+        sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+        opened = started.chromium.launch(executable_path=CHROMIUM, args=sandbox)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def page(browser: Any, filled: Server) -> Iterator[Any]:
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    opened = context.new_page()
+    complaints: list[str] = []
+    opened.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    opened.goto(f"{filled.address}/?key={KEY}")
+    yield opened
+    context.close()
+    assert complaints == []
+
+
+def test_the_keys_lead_through_every_view(page: Any) -> None:
+    for key, view in VIEWS.items():
+        page.keyboard.press("g")
+        page.keyboard.press(key)
+        page.wait_for_url(f"**/p/web-app/{view}")
+        page.locator(f"nav [aria-current=page][href$={view}]").wait_for()
+    page.keyboard.press("?")
+    assert page.locator("dialog#help").is_visible()
+    page.keyboard.press("Escape")
+
+
+def test_a_search_as_you_type_an_edit_and_its_undo(page: Any, filled: Server) -> None:
+    page.goto(f"{filled.address}/p/web-app/memories")
+    page.keyboard.press("/")
+    page.keyboard.type("refresh tokens rotated")
+    page.locator("#browse mark").first.wait_for()
+    assert "Refresh tokens live for 30 days" in page.locator(".statement").inner_text()
+    page.keyboard.press("Escape")
+    page.keyboard.press("e")
+    page.locator("textarea[name=content]").fill("Refresh tokens live for 20 days and are rotated on use.")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("is revised.").wait_for()
+    assert "20 days" in page.locator(".statement").inner_text()
+    page.keyboard.press("u")
+    page.get_by_text("Taken back: ").wait_for()
+    assert "30 days" in page.locator(".statement").inner_text()
+
+
+def test_a_conflict_is_settled_with_one_key(page: Any, filled: Server) -> None:
+    page.goto(f"{filled.address}/p/web-app/inbox")
+    page.keyboard.press("j")
+    page.keyboard.press("a")
+    page.get_by_text("Done: ").wait_for()
+    assert filled.get("/conflicts")["conflicts"] == []
+    page.keyboard.press("u")
+    page.get_by_text("Taken back: ").wait_for()
+
+
+def test_what_another_process_stores_appears_by_itself(page: Any, filled: Server) -> None:
+    page.goto(f"{filled.address}/p/web-app/memories")
+    page.get_by_text("Live", exact=True).first.wait_for()
+    with filled.memory() as memory:
+        memory.remember("The canary release goes out on Mondays.")
+    page.get_by_text("The canary release goes out on Mondays.").first.wait_for(timeout=15_000)
+
+
+def test_stored_text_is_text(page: Any, filled: Server) -> None:
+    for view in VIEWS.values():
+        page.goto(f"{filled.address}/p/web-app/{view}")
+        assert page.title() != "owned"
+    page.goto(f"{filled.address}/p/web-app/memories?q=bidi")
+    assert "<script>" in page.locator("main").inner_text()
+
+
+@pytest.mark.parametrize(("width", "theme"), [(1440, "light"), (1440, "dark"), (360, "light"), (360, "dark")])
+def test_axe_finds_no_serious_fault_and_nothing_runs_over_the_edge(
+    browser: Any, filled: Server, width: int, theme: str, tmp_path: Path
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=theme)
+    page = context.new_page()
+    page.goto(f"{filled.address}/?key={KEY}")
+    script = (Path(AXE.__file__).parent / "axe.min.js").read_text("utf-8")
+    for view in VIEWS.values():
+        page.goto(f"{filled.address}/p/web-app/{view}{'?q=refresh+token' if view == 'memories' else ''}")
+        page.evaluate(f"() => {{ {script} }}")
+        found = page.evaluate("() => axe.run()")["violations"]
+        grave = [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]
+        assert grave == [], view
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{view} is wider than the screen"
+    context.close()

@@ -1,0 +1,15 @@
+"""The short version of the fuzz: `python -m tests.http.fuzz` is the long one."""
+
+import importlib.util
+
+import pytest
+
+from tests.http.conftest import Server
+from tests.http.fuzz import fuzz
+
+
+@pytest.mark.skipif(importlib.util.find_spec("schemathesis") is None, reason="needs schemathesis (pip install)")
+def test_no_made_up_request_breaks_the_server(server: Server) -> None:
+    number, found = fuzz(server, 3, timeout_s=300)
+    assert found == ""
+    assert number > 300
