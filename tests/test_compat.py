@@ -1,6 +1,6 @@
 """D2–D12: agent_engine's names, over every storage: its design's examples, and its seven success criteria."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from kept.compat import (
     ContextPackage,
     ContextPolicy,
     ContextRequest,
+    ContextStore,
     FailureSignature,
     GlobalMemoryStore,
     InMemoryBackend,
@@ -32,8 +33,10 @@ from tests.contract.benches import BENCHES
 
 
 @pytest.fixture(params=sorted(BENCHES))
-def backend(request: pytest.FixtureRequest, tmp_path: Path) -> StorageBackend:
-    return StorageBackend(BENCHES[request.param](tmp_path).open(), clock=FakeClock())
+def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StorageBackend]:
+    storage = BENCHES[request.param](tmp_path).open()
+    yield StorageBackend(storage, clock=FakeClock())
+    storage.close()
 
 
 def item(number: int, **fields: object) -> ContextItem:
@@ -388,9 +391,17 @@ def test_head_and_tail_are_kept_before_what_is_more_important() -> None:
 
 
 @pytest.fixture(params=sorted(BENCHES))
-def backends(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], StorageBackend]:
+def backends(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[str], StorageBackend]]:
     bench = BENCHES[request.param](tmp_path)
-    return lambda space: StorageBackend(bench.open(space), clock=FakeClock())
+    opened: list[StorageBackend] = []
+
+    def backend_of(space: str) -> StorageBackend:
+        opened.append(StorageBackend(bench.open(space), clock=FakeClock()))
+        return opened[-1]
+
+    yield backend_of
+    for one in opened:
+        one.storage.close()
 
 
 def three_tiers(backends: Callable[[str], StorageBackend]) -> ContextAssembler:
@@ -500,3 +511,75 @@ def test_a_context_out_of_a_thousand_items(storage: str, tmp_path: Path) -> None
     package = built.build_context(Task("t1", {"project_id": "web"}), ContextRequest(budget_tokens=500))
     assert sum(one.token_cost or 0 for one in package.items) <= 500
     assert len(package.items) == 20
+
+
+def test_an_item_without_a_timestamp_or_payload_makes_no_backend_unreadable(backend: StorageBackend) -> None:
+    backend.add(ContextItem(context_item_id="bare", timestamp=None, payload=None))  # type: ignore[arg-type]
+    backend.add(ContextItem(context_item_id="odd", payload=["a", "list"], timestamp=17))  # type: ignore[arg-type]
+    backend.add(ContextItem(context_item_id="whole", timestamp="2026-03-01T12:00:00+00:00", payload={"a": 1}))
+    assert {item.context_item_id for item in backend.list_all()} == {"bare", "odd", "whole"}
+    assert {item.context_item_id for item in backend.query({})} == {"bare", "odd", "whole"}
+    bare = backend.get("bare")
+    assert bare is not None
+    assert (bare.timestamp, bare.payload) == ("", {})
+
+
+def test_two_stores_on_one_backend_do_not_see_each_other(backend: StorageBackend) -> None:
+    """D5: by task, project and global."""
+    first, second = TaskMemoryStore("t1", backend), TaskMemoryStore("t10", backend)
+    web, api = ProjectMemoryStore("web", backend, max_items=10), ProjectMemoryStore("api", backend)
+    shared = GlobalMemoryStore(backend)
+    for store in (first, second):
+        store.add_reasoning(f"reasoning of {store.task_id}", "plan")
+    for number in range(9):
+        api.add_decision(f"decision {number} of api", [])
+    web.add_decision("decision of web", [])
+    web.add_decision("another of web", [])
+    shared.add_pattern("a pattern", "python")
+    assert len(api.query_decisions()) == 9
+    assert len(web.query_decisions()) == 2, "not evicted for what others stored"
+    assembler = ContextAssembler(task_stores={"t1": first}, project_stores={"web": web}, global_store=shared)
+    package = assembler.build_context(Task("t1", {"project_id": "web"}), ContextRequest(budget_tokens=1000))
+    assert {item.source for item in package.items} == {"task/t1/plan", "project/web", "global"}
+    first.clear()
+    assert [item.source for item in second.list_notes()] == ["task/t10/plan"]
+    assert shared.clear_all()
+    assert backend.count() == 1 + 9 + 2
+
+
+def test_a_project_has_preferences_and_patterns_of_its_own(backend: StorageBackend) -> None:
+    """D13, 3.1: what the user wants here, and what is done here again and again."""
+    store = ProjectMemoryStore("web", backend)
+    store.add_preference("Answer in German", "language")
+    store.add_pattern("Every route has a schema", "api")
+    assert [item.payload["preference"] for item in store.query_preferences("language")] == ["Answer in German"]
+    assert store.query_preferences("style") == []
+    assert [item.payload["pattern"] for item in store.query_patterns()] == ["Every route has a schema"]
+
+
+def test_items_of_the_old_context_store_can_be_added_to_the_assembler() -> None:
+    """D13: the old store still works, says that it is deprecated, and its items move over."""
+    with pytest.warns(DeprecationWarning, match="Use ContextAssembler"):
+        old = ContextStore()
+    item = ContextItem(context_item_id="a", kind="note", payload={"text": "one"}, token_cost=5)
+    old.add(item)
+    assert old.get("a") is old.items["a"] is item
+    assembler = ContextAssembler()
+    for each in old.items.values():
+        assembler.add(each)
+    package = assembler.build_context(Task("t1"), ContextRequest(budget_tokens=100))
+    assert [one.context_item_id for one in package.items] == ["a"]
+
+
+def test_the_allocation_is_learned_from_what_was_used_only_if_that_is_switched_on() -> None:
+    """D14."""
+    used = [ContextItem(context_item_id=str(n), source="global", token_cost=100) for n in range(100)]
+    request = ContextRequest(budget_tokens=1000)
+    for learns, at_least in ((False, 200), (True, 500)):
+        assembler = ContextAssembler(memory_config=MemoryConfig(learns_shares=learns))
+        assert assembler._get_budget_allocation(request)["global"] <= 250
+        assembler.note_used(used)
+        allocation = assembler._get_budget_allocation(request)
+        assert allocation["global"] >= at_least
+        assert allocation["task"] >= 100, "no tier is starved"
+        assert sum(allocation.values()) <= 1000

@@ -7,6 +7,7 @@ Rule: thin. Where that design's code and its text differ, the text counts; docs/
 """
 
 import dataclasses
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -25,6 +26,7 @@ __all__ = [
     "ContextPackage",
     "ContextPolicy",
     "ContextRequest",
+    "ContextStore",
     "FailureSignature",
     "GlobalMemoryStore",
     "InMemoryBackend",
@@ -39,6 +41,8 @@ __all__ = [
 MAX_OUTPUTS = 1_000  # of a stage
 MAX_FOUND = 100
 TOKENS_PER_ITEM = 10  # assumed, to ask a tier for about as many items as its share can hold
+LEAST_SHARE = 10  # of a hundred, for every tier, however little of it was used
+USUAL_TOKENS = 2_000  # used ones that the usual shares count for, so that a few items change little
 EVICTED_SHARE = 10  # one in ten items of a store that is too full is evicted
 
 
@@ -49,10 +53,14 @@ class ContextPolicy(Struct, kw_only=True):
 
 
 class MemoryConfig(Struct, kw_only=True):
-    """The memory settings of an agent's profile. `shares` of task, project and global are in any unit."""
+    """The memory settings of an agent's profile. `shares` of task, project and global are in any unit.
+
+    `learns_shares`: tiers whose items are used more get a larger share (D14), unless `shares` says otherwise.
+    """
 
     context_policy: ContextPolicy | None = None
     shares: Mapping[str, int] | None = None
+    learns_shares: bool = False
 
 
 class ContextRequest(Struct, kw_only=True):
@@ -113,13 +121,17 @@ class TaskMemoryStore:
         payload = {"tool_id": tool_id, "output": output}
         return _add(self.backend, "tool_output", str(output), 0.7, self._source(stage_id), tags, payload, prefix)
 
+    def list_notes(self) -> list[ContextItem]:
+        """All notes of this task, in the order they were added."""
+        return _own(self.backend, f"task/{self.task_id}")
+
     def get_stage_outputs(self, stage_id: str) -> list[ContextItem]:
         """Everything noted at one stage, newest first."""
         return self.backend.query({"source": self._source(stage_id)}, limit=MAX_OUTPUTS)
 
     def clear(self) -> None:
-        """Delete all notes."""
-        self.backend.clear()
+        """Delete all notes of this task."""
+        _delete(self.backend, self.list_notes())
 
     def _source(self, stage_id: str | None) -> str:
         return f"task/{self.task_id}" if stage_id is None else f"task/{self.task_id}/{stage_id}"
@@ -145,9 +157,28 @@ class ProjectMemoryStore:
         """Store a failure and its lesson. `failure` is a FailureSignature, or an object with its `code` and `dict`."""
         return self._add("failure", lesson, 0.85, [_code(failure)], {"failure": failure.dict(), "lesson": lesson})
 
+    def add_preference(self, preference: str, category: str) -> ContextItem:
+        """Store how the user wants things in this project."""
+        return self._add("preference", preference, 0.9, [category], {"preference": preference, "category": category})
+
+    def add_pattern(self, pattern: str, domain: str) -> ContextItem:
+        """Store a pattern of this project."""
+        return self._add("pattern", pattern, 0.7, [domain], {"pattern": pattern, "domain": domain})
+
     def query_decisions(self, tags: list[str] | None = None) -> list[ContextItem]:
         """Decisions, newest first; with `tags`, those that have one of them."""
-        filters: dict[str, Any] = {"kind": "decision", "source": f"project/{self.project_id}"}
+        return self._query("decision", tags)
+
+    def query_preferences(self, category: str | None = None) -> list[ContextItem]:
+        """Preferences for this project, newest first; of one category, or of all."""
+        return self._query("preference", None if category is None else [category])
+
+    def query_patterns(self, domain: str | None = None) -> list[ContextItem]:
+        """Patterns of this project, newest first; of one domain, or of all."""
+        return self._query("pattern", None if domain is None else [domain])
+
+    def _query(self, kind: str, tags: list[str] | None) -> list[ContextItem]:
+        filters: dict[str, Any] = {"kind": kind, "source": f"project/{self.project_id}"}
         return self.backend.query(filters | ({"tags": tags} if tags else {}), limit=MAX_FOUND)
 
     def _add(self, kind: str, words: str, importance: float, tags: list[str], payload: dict[str, Any]) -> ContextItem:
@@ -158,7 +189,10 @@ class ProjectMemoryStore:
         return item
 
     def _evict(self) -> None:
-        least_first = sorted(self.backend.list_all(), key=lambda item: (item.importance or 0, item.timestamp or ""))
+        own = _own(self.backend, f"project/{self.project_id}")
+        if len(own) <= self.max_items:  # the others are of other stores
+            return
+        least_first = sorted(own, key=lambda item: (item.importance or 0, item.timestamp or ""))
         evicted = [item.context_item_id for item in least_first[: len(least_first) // EVICTED_SHARE]]
         if isinstance(self.backend, StorageBackend):
             self.backend.archive(evicted)
@@ -196,7 +230,7 @@ class GlobalMemoryStore:
         """Delete everything; False when the person declined."""
         if not self._agrees("DANGER: Clear ALL global memory?"):
             return False
-        self.backend.clear()
+        _delete(self.backend, _own(self.backend, "global"))
         return True
 
     def _agrees(self, question: str) -> bool:
@@ -215,18 +249,27 @@ class ContextAssembler:
     project_stores: dict[str, ProjectMemoryStore] = dataclasses.field(default_factory=dict)
     global_store: GlobalMemoryStore = dataclasses.field(default_factory=lambda: GlobalMemoryStore(InMemoryBackend()))
     memory_config: MemoryConfig | None = None
+    used_tokens: dict[str, int] = dataclasses.field(default_factory=dict)  # by tier; a host may keep it between runs
+
+    def add(self, item: ContextItem, project_id: str = "default") -> None:
+        """Add an item of the old ContextStore, as its callers did; it belongs to the project."""
+        self._project(project_id).backend.add(item)
+
+    def note_used(self, items: Iterable[ContextItem]) -> None:
+        """Tell which items of a package were used. With `learns_shares`, later packages follow that (D14)."""
+        for item in items:
+            self.used_tokens[_tier(item)] = self.used_tokens.get(_tier(item), 0) + (item.token_cost or 0)
 
     def build_context(self, task: Task, request: ContextRequest) -> ContextPackage:
         """Choose what fits the request's budget: from all notes of the task and the newest of project and global."""
         task_store = self.task_stores.setdefault(task.task_id, TaskMemoryStore(task.task_id))
-        project_id = task.metadata.get("project_id", "default")
-        if project_id not in self.project_stores:
-            self.project_stores[project_id] = ProjectMemoryStore(project_id, InMemoryBackend())
+        project = self._project(task.metadata.get("project_id", "default"))
         allocation = self._get_budget_allocation(request)
+        newest_of_project = _newest(project.backend, f"project/{project.project_id}")
         considered = [
-            *task_store.backend.list_all(),
-            *self.project_stores[project_id].backend.query({}, limit=allocation["project"] // TOKENS_PER_ITEM),
-            *self.global_store.backend.query({}, limit=allocation["global"] // TOKENS_PER_ITEM),
+            *task_store.list_notes(),
+            *newest_of_project[: allocation["project"] // TOKENS_PER_ITEM],
+            *_newest(self.global_store.backend, "global")[: allocation["global"] // TOKENS_PER_ITEM],
         ]
         selected = self._select_within_budget(considered, request.budget_tokens, request)
         return ContextPackage(
@@ -240,9 +283,15 @@ class ContextAssembler:
         if (store := self.task_stores.pop(task_id, None)) is not None:
             store.clear()
 
+    def _project(self, project_id: str) -> ProjectMemoryStore:
+        if project_id not in self.project_stores:
+            self.project_stores[project_id] = ProjectMemoryStore(project_id, InMemoryBackend())
+        return self.project_stores[project_id]
+
     def _shares(self, request: ContextRequest) -> dict[str, int]:
-        own = self.memory_config.shares if self.memory_config is not None else None
-        return {**BRIEFING_SHARES, **(own or {}), **(request.shares or {})}
+        config = self.memory_config or MemoryConfig()
+        usual = learned_shares(self.used_tokens) if config.learns_shares else BRIEFING_SHARES
+        return {**usual, **(config.shares or {}), **(request.shares or {})}
 
     def _get_budget_allocation(self, request: ContextRequest) -> dict[str, int]:
         shares = self._shares(request)
@@ -266,6 +315,54 @@ class ContextAssembler:
         costs = [item.token_cost or 0 for item in ranked]
         chosen = fitting_shared(costs, [_tier(item) for item in ranked], budget, self._shares(request))
         return [ranked[position] for position in chosen]
+
+
+@dataclasses.dataclass
+class ContextStore:
+    """The store that the three tiers replaced: a dictionary. Its items can be handed to `ContextAssembler.add`."""
+
+    items: dict[str, ContextItem] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        message = "ContextStore is deprecated. Use ContextAssembler, whose `add` takes the same items."
+        warnings.warn(message, DeprecationWarning, stacklevel=3)
+
+    def add(self, item: ContextItem) -> None:
+        """Store the item; one with the same id is replaced."""
+        self.items[item.context_item_id] = item
+
+    def get(self, item_id: str) -> ContextItem | None:
+        """The item, or None."""
+        return self.items.get(item_id)
+
+
+def learned_shares(used_tokens: Mapping[str, int]) -> dict[str, int]:
+    """Shares of a hundred by what was used: as usual at first, and no tier below LEAST_SHARE."""
+    used = {tier: usual * USUAL_TOKENS / 100 + used_tokens.get(tier, 0) for tier, usual in BRIEFING_SHARES.items()}
+    rest = 100 - LEAST_SHARE * len(used)
+    return {tier: LEAST_SHARE + round(rest * own / sum(used.values())) for tier, own in used.items()}
+
+
+def _own(backend: MemoryBackend, owner: str) -> list[ContextItem]:
+    """The items of one store of several on a backend: by their source. One that names no tier is everybody's."""
+    return [
+        item
+        for item in backend.list_all()
+        if f"{item.source}/".startswith(f"{owner}/") or item.source.partition("/")[0] not in BRIEFING_SHARES
+    ]
+
+
+def _newest(backend: MemoryBackend, owner: str) -> list[ContextItem]:
+    return sorted(_own(backend, owner), key=lambda item: item.timestamp or "", reverse=True)
+
+
+def _delete(backend: MemoryBackend, items: Sequence[ContextItem]) -> None:
+    ids = [item.context_item_id for item in items]
+    if isinstance(backend, StorageBackend):
+        backend.delete_all(ids)
+    else:
+        for item_id in ids:
+            backend.delete(item_id)
 
 
 def _add(

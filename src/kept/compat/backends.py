@@ -116,6 +116,10 @@ class StorageBackend:
     def delete(self, item_id: str) -> bool:
         return self._archive([item_id], "forgotten", "forget") == 1
 
+    def delete_all(self, item_ids: Sequence[str]) -> int:
+        """Delete these items at once. Returns how many there were."""
+        return self._archive(item_ids, "forgotten", "forget")
+
     def archive(self, item_ids: Sequence[str]) -> int:
         """Evict items: only the archive of the storage still has them. Returns how many there were."""
         return self._archive(item_ids, "evicted", "evict")
@@ -232,4 +236,7 @@ def _by_key(reader: Reader, key: str) -> Memory | None:
 
 
 def _to_item(memory: Memory) -> ContextItem:
-    return msgspec.convert(memory.data, ContextItem)
+    """The item as it was added; a missing value is the default, so that one item never makes a backend unreadable."""
+    known = ContextItem.__struct_fields__
+    given = {name: value for name, value in (memory.data or {}).items() if name in known and value is not None}
+    return ContextItem(**given)
