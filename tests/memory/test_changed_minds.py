@@ -9,7 +9,7 @@ from kept.model import Conflict, Draft, Memory
 from tests.builders import FakeClock
 from tests.golden.project_memories import PROJECT_MEMORIES
 from tests.writing.conflict_pairs import Pair
-from tests.writing.reversal_pairs import REVERSALS, SPOKEN
+from tests.writing.reversal_pairs import REVERSALS, SPOKEN, SPOKEN_LATER
 
 SETTLED_SHARE = 0.9
 SPOKEN_SETTLED = 12  # of 20, as people write them between other things
@@ -72,8 +72,9 @@ def test_nine_of_ten_reversals_end_as_supersession_or_conflict_and_none_is_dropp
     assert settled >= SETTLED_SHARE * len(pairs)
 
 
-def test_no_reversal_is_dropped_when_it_is_said_between_other_things() -> None:
-    settled, dropped, hidden = results(SPOKEN)
+@pytest.mark.parametrize("pairs", [SPOKEN, SPOKEN_LATER], ids=["between other things", "later ones"])
+def test_no_reversal_is_dropped_however_it_is_said(pairs: list[Pair]) -> None:
+    settled, dropped, hidden = results(pairs)
     assert (dropped, hidden) == ([], [])
     assert settled >= SPOKEN_SETTLED
 
@@ -113,6 +114,14 @@ def test_the_opening_that_says_so_makes_it_a_correction(talk: Talk) -> None:
     assert newer.content == "The UI texts should be in American spelling."
     assert "correction" in newer.tags
     assert older.superseded_by == newer.uid
+
+
+def test_another_value_for_what_the_user_said_is_kept_and_a_request_about_it_is_not(talk: Talk) -> None:
+    talk.say("one", "Please write the commit messages in English.")
+    talk.say("two", "Show me the last commit messages.", "Commit messages in German please, the customer reads them.")
+    assert [one.content for one in talk.found("two").values()] == [
+        "Commit messages in German please, the customer reads them."
+    ]
 
 
 PASSING = """

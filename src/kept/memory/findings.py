@@ -20,9 +20,13 @@ from kept.ports import Reader, Stamp, Storage, Transaction, Where
 from kept.tables import PRESETS
 from kept.text import fingerprint
 from kept.writing import admit, pipeline
+from kept.writing.clauses import tells_of_change
+from kept.writing.conflicts import find_rivals
+from kept.writing.duplicates import Known
 from kept.writing.extraction import OPEN, Extracted, Summarizer, extract, summarize
 from kept.writing.extraction.open_ends import closed_in
 from kept.writing.quotes import Quotes
+from kept.writing.values import may_change
 
 OVERLAP = 6  # messages before the mark that are read again, so that an error and its fix are seen together
 MOST_FINDINGS = 10_000
@@ -78,7 +82,7 @@ def take(
         own = {_identity(memory): memory for memory in _taken_before(tx, name)}
         withdrawn = _reconcile(tx, own, {_key_of(draft) for draft in (*drafts, *minor)}) if is_whole else 0
         place = write.place(storage, tx.stamp.at)
-        ready += pipeline.changes(tx, passing, place) if passing else []
+        ready += _changing(tx, passing, place) if passing else []
         new = [one for one in ready if isinstance(one, Receipt) or not _is_known(tx, one, name, own)]
         receipts = pipeline.store(tx, new, place)
         grown = sum(map(grown_by, receipts)) - withdrawn
@@ -160,6 +164,23 @@ def _key_of(draft: Draft) -> str:
 def _identity(memory: Memory) -> str:
     """What the finding said when it was taken: somebody may have revised it since."""
     return (memory.key or "").rpartition(":")[2]
+
+
+def _changing(tx: Transaction, minor: Sequence[pipeline.Ready], place: pipeline.Destination) -> list[pipeline.Ready]:
+    """The minor drafts that contradict what another session or somebody on purpose has stored, or say that it changed.
+
+    They are worth nothing by themselves, but what changes a memory must not vanish.
+    """
+    memories = [pipeline.to_memory(ready, place) for ready in minor]
+    known = Known(tx, memories)
+    found = []
+    for ready, memory in zip(minor, memories, strict=True):
+        others = [other for other in known.alike(memory) if other.source.session != memory.source.session]
+        of_user = [other.content for other in others if other.trust == "user"]
+        is_change = bool(others) and tells_of_change(memory.content)
+        if is_change or any(may_change(memory.content, other) for other in of_user) or find_rivals(tx, memory, others):
+            found.append(ready)
+    return found
 
 
 def _taken_before(tx: Transaction, name: str) -> Memories:

@@ -56,6 +56,12 @@ _KEPT_GOING = r"(?i)\b(?:not|never|don't|doesn't|didn't|cannot|can't) (?:remove|
 _DENIED = r"(?i)\b(?:not|never|no|cannot|without|nobody|forget|skip)\b|n't\b"
 _PARTLY = r"(?i)(?:\bnot|\bnever|n't) (?:only|just|all|every|always|necessarily|merely)\b"  # denies only a part
 
+# A statement that says itself that it changes something.
+_SAYS_SO = r"""(?xi) \b (?: now | no\ longer | any\ ?more | from\ now\ on | these\ days | after\ all | instead
+    | any\ longer | actually | correction | second\ thought | going\ forward | new\ rule | changed | as\ of | since
+    | moved | switched | migrated | renamed | replaced | upgraded | downgraded | stopped | dropped | got\ rid\ of
+    | scratch ) \b | ^(?:no|sorry),"""
+
 DENIALS = frozenset("not never no cannot without nobody nothing neither nor stop avoid except unless".split())
 _BE = frozenset("is are was were be been being =".split())
 _USE = frozenset("use uses using prefer prefers like likes choose chose adopt adopted follow follows".split())
@@ -124,6 +130,11 @@ def keys_of(content: str) -> frozenset[str]:
     """All words of a text that mean something, as they are compared."""
     words = compiled(_WORD).findall(content[:MAX_CHARS].replace("’", "'").lower())
     return frozenset(_key(word) for word in words if word not in _LIGHT and word not in _BE)
+
+
+def tells_of_change(content: str) -> bool:
+    """Whether a statement says itself that it changes something: "now", "no longer", "moved to"."""
+    return compiled(_SAYS_SO).search(content) is not None
 
 
 def clauses_of(content: str) -> tuple[Clause, ...]:

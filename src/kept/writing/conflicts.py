@@ -14,21 +14,14 @@ from msgspec import Struct
 from kept.model import GLOBAL, TRUSTS, ConflictType, Memory
 from kept.ports import Reader, Where
 from kept.tables import HISTORY_KINDS, SETTLED_KINDS
-from kept.text import compiled
 from kept.writing.claims import claims_of, contradiction
-from kept.writing.clauses import Clause, clauses_of
+from kept.writing.clauses import Clause, clauses_of, tells_of_change
 from kept.writing.values import LINKS, changed_value, other_value, other_version
 
 RARE_SHARE = 0.05  # a word in more than one of twenty memories says little about what they are about
 ALWAYS_RARE_ROWS = 5  # ... except in a small space, where every word is common
 
 CORRECTION = "correction"  # the tag of a statement that corrects something
-# The newer statement says itself that it changes something.
-_SAYS_SO = r"""(?xi) \b (?: now | no\ longer | any\ ?more | from\ now\ on | these\ days | after\ all | instead
-    | any\ longer | actually | correction | second\ thought | going\ forward | new\ rule | changed | as\ of | since
-    | moved | switched | migrated | renamed | replaced | got\ rid\ of | scratch ) \b | ^(?:no|sorry),"""
-
-
 Keys = frozenset[str]
 NOTHING: Keys = frozenset()
 
@@ -79,11 +72,6 @@ RULES: tuple[Rule, ...] = (
     Rule("ends it", _ends_it, lambda old, new: new.has_ended),  # "remove it" is a wish, "removed" a fact
     Rule("denies it", _denies_it, lambda old, new: False),
 )
-
-
-def tells_of_change(content: str) -> bool:
-    """Whether a statement says itself that it changes something: "now", "no longer", "moved to"."""
-    return compiled(_SAYS_SO).search(content) is not None
 
 
 def compare(

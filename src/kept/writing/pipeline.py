@@ -55,7 +55,7 @@ from kept.writing.admit import (
     with_signal,
 )
 from kept.writing.check import check
-from kept.writing.conflicts import Rival, find_rivals, may_supersede, tells_of_change
+from kept.writing.conflicts import Rival, find_rivals, may_supersede
 from kept.writing.duplicates import (
     Known,
     attest,
@@ -166,21 +166,6 @@ def store(tx: Transaction, batch: Sequence[Ready | Receipt], to: Destination) ->
     known = Known(tx, memories)
     new = iter(memories)
     return [_store_one(tx, ready, next(new), known, to.at) if isinstance(ready, Ready) else ready for ready in batch]
-
-
-def changes(tx: Transaction, batch: Sequence[Ready], to: Destination) -> list[Ready]:
-    """The drafts that contradict what another session or somebody on purpose has stored, or say that it changed.
-
-    For sentences that are worth nothing by themselves: what changes a memory must not vanish.
-    """
-    memories = [to_memory(ready, to) for ready in batch]
-    known = Known(tx, memories)
-    found = []
-    for ready, memory in zip(batch, memories, strict=True):
-        others = [other for other in known.alike(memory) if other.source.session != memory.source.session]
-        if find_rivals(tx, memory, others) or (others and tells_of_change(memory.content)):
-            found.append(ready)
-    return found
 
 
 def _store_one(tx: Transaction, ready: Ready, memory: Memory, known: Known, at: datetime) -> Receipt:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from kept.writing.clauses import Clause, Word
+from kept.writing.clauses import Clause, Phrase, Word, clauses_of
 
 MAX_VALUE_WORDS = 3
 _ACTIVITY = ("ment", "ing", "tion", "sion")
@@ -214,7 +214,7 @@ def other_value(old: Clause, new: Clause) -> str | None:
 # Verbs that only link a thing with its value: "runs on", "is called", "moved to".
 LINKS = frozenset(
     "run live sit host store call name written write happen move renam switch migrat go come appli locat base stay "
-    "keep".split()
+    "keep upgrad downgrad bump publish".split()
 )
 _LINKED = frozenset("be use in on at to with by via through as into from under".split())
 
@@ -231,12 +231,30 @@ def changed_value(old: Clause, new: Clause) -> bool:
     shared = (old.keys & new.keys) - LINKS
     if left is None or right is None or not shared or len(shared) < len((old.keys | new.keys) - shared - LINKS) - 1:
         return False
-    words = (*left, *right)
-    is_number = [any(word.is_number for word in run) for run in (left, right)]
-    is_name = [any(word.is_name for word in run) for run in (left, right)]
-    is_path = [any("/" in word.written for word in run) for run in (left, right)]
-    alike = is_number[0] == is_number[1] and is_name[0] == is_name[1] and is_path[0] == is_path[1]
-    return alike and _CIRCUMSTANCES.isdisjoint(word.key for word in words)
+    if left.opener == "":  # "Marta approves the releases", "Releases are approved by Jonas"
+        return right.opener == "by" and not _OWNING.isdisjoint(shared)
+    words = (*left.words, *right.words)
+    if not _CIRCUMSTANCES.isdisjoint(word.key for word in words) or right.opener == "":
+        return False
+    # "stored in local time", "stored in UTC": after the same preposition another sort of value is still a value.
+    return _sort(left) == _sort(right) or (left.opener == right.opener and left.opener not in ("be", "use"))
+
+
+def _sort(run: Phrase) -> tuple[bool, bool]:
+    """Whether a value has a number, and whether it is a name, a path or an address."""
+    return any(word.is_number for word in run.words), any(word.is_name for word in run.words)
+
+
+def may_change(newer: str, older: str) -> bool:
+    """Whether a statement may change an older one, though no rule says so: it speaks of that, and gives a new value.
+
+    It has half of the words, at least two, and a number or a name that is not in the older one.
+    """
+    words = [word for clause in clauses_of(newer) for phrase in clause.phrases for word in phrase.words]
+    known = frozenset[str]().union(*(clause.keys for clause in clauses_of(older))) - LINKS
+    shared = known & {word.key for word in words}
+    is_about_it = len(shared) >= 2 and 2 * len(shared) >= len(known)
+    return is_about_it and any(word.key not in known and (word.is_number or word.is_name) for word in words)
 
 
 def other_version(old: Clause, new: Clause) -> frozenset[str]:
@@ -255,16 +273,17 @@ def _versions(clause: Clause) -> dict[str, str]:
     return found
 
 
-def _linked_run(clause: Clause, others: Collection[str]) -> tuple[Word, ...] | None:
-    """The only run of words that are not among the others, if it stands where a value can."""
+def _linked_run(clause: Clause, others: Collection[str]) -> Phrase | None:
+    """The only run of words that are not among the others, if it stands where a value can, with its opener."""
     found = None
-    for phrase in clause.phrases:
+    for place, phrase in enumerate(clause.phrases):
         words = [word for word in phrase.words if word.key not in LINKS]
         unknown = [at for at, word in enumerate(words) if word.key not in others]
         if not unknown:
             continue
         is_one_run = unknown[-1] - unknown[0] == len(unknown) - 1 < MAX_VALUE_WORDS
-        if found is not None or not is_one_run or phrase.opener not in _LINKED:
+        is_first = phrase.opener == "" and place == unknown[0] == 0
+        if found is not None or not is_one_run or (phrase.opener not in _LINKED and not is_first):
             return None
-        found = tuple(words[unknown[0] : unknown[-1] + 1])
+        found = Phrase(phrase.opener, tuple(words[unknown[0] : unknown[-1] + 1]))
     return found

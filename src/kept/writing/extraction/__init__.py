@@ -16,7 +16,8 @@ from msgspec import Struct
 from kept import text
 from kept.model import Draft, Message, Origin, Source, Trust, replace
 from kept.tables import IMPORTANCE_BY_KIND, by_kind
-from kept.writing.conflicts import CORRECTION, tells_of_change
+from kept.writing.clauses import tells_of_change
+from kept.writing.conflicts import CORRECTION
 from kept.writing.extraction import evidence
 from kept.writing.extraction.commands import Commands
 from kept.writing.extraction.edits import MAX_FILES, Edits, edits_in

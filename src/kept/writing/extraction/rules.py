@@ -12,6 +12,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from kept.text import compiled
+
 LANGUAGES = ("en", "de", "fr", "es")
 # What an agent says in passing: these rules together are the rule `passing`, which is asked of every sentence.
 PASSING = ("plan", "process", "offer", "praise", "guess", "results", "bookkeeping", "log_line")
@@ -110,6 +112,8 @@ def rule_for(sentence: str) -> SentenceRule | None:
     if any(known[name].fits(said) for name in NOTHING_TO_KEEP):
         return None
     rule = next((known[name] for name in USER_RULES if known[name].fits(said)), None)
+    if rule is None and compiled(_GIVES_VALUE).match(sentence):
+        rule = known["stated"]
     if rule is None or (rule.name not in _SURE and known["guess"].fits(said)):
         return None
     if rule.kind in ("preference", "warning") and known["fleeting"].fits(said):
@@ -126,4 +130,9 @@ def may_change(sentence: str) -> bool:
     return not said.endswith(("?", ":")) and not any(known[name].fits(said) for name in (*NOTHING_TO_KEEP, "guess"))
 
 
+# "The default locale is en-US": a short value that is no plain word.
+_GIVES_VALUE = (
+    r"(?:[Tt]he|[Oo]ur|[Mm]y)(?: [\w./'-]+){1,6}? (?:is|are)(?: now| still| called)? (?=\S{0,40}[A-Z0-9/_`])"
+    r"[^\s,]+(?: [^\s,]+){0,3}$"
+)
 _SURE = ("remember", "corrected_fact", "correction", "reproach", "decision")  # a "probably" in it is only politeness
