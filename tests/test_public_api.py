@@ -34,6 +34,7 @@ NAMESPACES = {
         "export_to",
         "finish_sessions",
         "import_",
+        "matching",
         "merge",
         "pack_sessions",
         "replay",

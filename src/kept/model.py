@@ -23,7 +23,7 @@ Origin = Literal["user", "agent", "conversation", "tool", "import", "migration",
 Outcome = Literal["stored", "strengthened", "candidate", "refused"]
 ConflictType = Literal["contradictory", "superseded", "ambiguous"]
 Role = Literal["admin", "project", "skill"]
-MessageRole = Literal["user", "assistant", "tool_call", "tool_result", "summary"]
+MessageRole = Literal["user", "assistant", "tool_call", "tool_result", "summary", "system"]
 Trust = Literal["unknown", "tool", "agent", "user"]  # whose words a text is made of, least first
 TaskState = Literal["pending", "active", "blocked", "done", "failed", "cancelled"]
 
@@ -70,6 +70,7 @@ TRUST_BY_ROLE: Mapping[MessageRole, Trust] = {
     "tool_call": "agent",
     "tool_result": "tool",
     "summary": "agent",
+    "system": "agent",
 }
 
 
@@ -411,6 +412,11 @@ class Hit(Struct, frozen=True, kw_only=True):
     def ref(self) -> str:
         """The ref of the memory; for a message, its session and number."""
         return self.memory.ref if self.message is None else self.memory.uid
+
+    @property
+    def content(self) -> str:
+        """What the memory, or the message, says."""
+        return self.memory.content if self.message is None else self.message.content
 
 
 class Miss(Struct, frozen=True, kw_only=True):

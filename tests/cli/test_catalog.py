@@ -34,6 +34,7 @@ NOT_IN_THE_TOUR = {
     "tour",
     "config",
     "demote",
+    "edit",
     "unpin",
     "show",
     "projects",

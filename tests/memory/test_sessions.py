@@ -477,8 +477,8 @@ def test_what_is_no_message_is_an_error_and_the_session_stays_readable(
     session.append("user", "hello")
     with pytest.raises(kept.InvalidInput, match=word):
         session.append(**given)
-    with pytest.raises(kept.InvalidInput, match="Message, got dict"):
-        session.extend([{"role": "user"}])  # type: ignore[list-item]
+    with pytest.raises(kept.InvalidInput, match="Message, got list"):
+        session.extend([["user", "hello"]])  # type: ignore[list-item]
     assert [message.content for message in session.messages()] == ["hello"]
     assert len(memory.recall("hello", scope="sessions")) == 1
 

@@ -286,13 +286,23 @@ class Kept:
         return _write.demote(self.context, ref)
 
     def revise(
-        self, ref: Ref, content: str, tags: Sequence[str] | None = None, *, session: str | None = None
+        self,
+        ref: Ref,
+        content: str | None = None,
+        tags: Sequence[str] | None = None,
+        *,
+        kind: str | None = None,
+        files: Sequence[Name] | None = None,
+        importance: float | None = None,
+        session: str | None = None,
     ) -> Memory:
         """Correct a memory in place. It keeps its id and its feedback and counts as verified now.
 
         `session` is the one in which an agent does so: a text that a tool said there keeps the trust of the tool.
         """
-        return _write.revise(self.context, ref, content, tags, session=session)
+        given = {"content": content, "tags": tags, "kind": kind, "files": files, "importance": importance}
+        wanted = {name: value for name, value in given.items() if value is not None}
+        return _write.revise(self.context, ref, wanted, session=session)
 
     def pin(self, ref: Ref) -> Memory:
         """Put this memory into every briefing."""

@@ -77,6 +77,7 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
     reranker: "Reranker | None" = None
     embedder: Embedder | None = None
     signals: Signals = field(default_factory=Signals)
+    held: Stamp | None = None  # of changes that belong together
     seen_views: dict[str, str] = field(default_factory=dict)  # how files were left that people may edit
     at_close: list[Callable[[], None]] = field(default_factory=list)
     running: "OpenSession | None" = None  # the session that was last begun or spoken in here, until it is finished
@@ -267,6 +268,8 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
 
     def stamp(self, undoes: str | None = None, *, shared: bool = False) -> Stamp:
         """Who changes something, when, and as which group of the journal. `shared`: also global memory is changed."""
+        if self.held is not None and undoes is None:
+            return self.held
         group, project = random_hex(8), self.spaces.project() if shared else None
         if project is not None:  # so that undo can tell which of two changes, in two journals, was the later one
             from kept import journal
@@ -275,6 +278,15 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
                 last = reader.events(newest_first=True, limit=1)
             group = journal.shared_group(group, project.space, last[0].seq if last else 0)
         return Stamp(group=group, at=self.now(), actor=self.actor.name, undoes=undoes)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Let all changes inside be one group of the journal, which one undo takes back."""
+        self.held = self.stamp(shared=True)
+        try:
+            yield
+        finally:
+            self.held = None
 
     def rules(self, reader: Reader | None = None) -> "WriteRules":
         """The rules for a write right now; the echoes of the project's files are added where they matter.

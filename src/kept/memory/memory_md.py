@@ -119,7 +119,7 @@ class MemoryFile:
 
     def revise(self, memory: Memory, text: str, tx: Transaction) -> Memory:
         """The memory with the text of its line."""
-        return pipeline.revise(memory, page.content_of(text), None, self._rules, tx.stamp.at)
+        return pipeline.revise(memory, {"content": page.content_of(text)}, self._rules, tx.stamp.at)
 
     def store(self, tx: Transaction, ready: "pipeline.Ready") -> Receipt:
         [receipt] = pipeline.store(tx, [ready], destination(self.place.storage, tx.stamp.at))

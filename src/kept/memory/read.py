@@ -17,7 +17,8 @@ from kept import ids, worth
 from kept.errors import InvalidInput, NotFound, SettingsError
 from kept.memory.context import Context, Memories, Ref, Storages
 from kept.model import GLOBAL, Hit, Memory, Recalled, Status, replace, several
-from kept.ports import Embedder, Reader, Shelf, Storage, Where
+from kept.ports import Embedder, Reader, Storage, Where
+from kept.ports import Shelf as Shelf
 from kept.recall import SCOPES as SCOPES
 from kept.recall import Circumstances, Request, embedder_failed, pipeline, profile_of
 from kept.recall import RecallScope as RecallScope

@@ -241,9 +241,10 @@ class OpenSession:
         )
         return next(iter(self.extend([message])), None)
 
-    def extend(self, messages: Sequence[Message]) -> list[Message]:
+    def extend(self, messages: Sequence[Message | Mapping[str, Any]]) -> list[Message]:
         """Add many messages in one transaction, and return those that were new. In a pause, none is added.
 
+        A message may be given as a dictionary with `role` and `content`, as models take them.
         Findings are saved every few messages, and at their thresholds the session is flushed and compacted.
         """
         rules = self._context.rules()
@@ -473,7 +474,9 @@ class OpenSession:
 
     # How it is done
 
-    def _add(self, messages: Sequence[Message], rules: WriteRules) -> tuple[int, Session | None, list[Message]]:
+    def _add(
+        self, messages: Sequence[Message | Mapping[str, Any]], rules: WriteRules
+    ) -> tuple[int, Session | None, list[Message]]:
         """Store messages; the number of the last one before, the session, and those that were new."""
         clean = [checked for message in messages if (checked := _without_delivered(_checked(message))) is not None]
         clean = [redact_message(message, email=rules.redact_email, allow=rules.allow) for message in clean]
@@ -630,10 +633,13 @@ def _without_delivered(message: Message) -> Message | None:
     return replace(message, content=said) if said or message.role in ("tool_call", "tool_result") else None
 
 
-def _checked(message: Message) -> Message:
+def _checked(message: Message | Mapping[str, Any]) -> Message:
+    if isinstance(message, Mapping):
+        message = _from_mapping(message)
     if not isinstance(message, Message):
         raise InvalidInput(
-            f"Expected a kept.Message, got {type(message).__name__}.", hint="Give kept.Message(id=…, role=…)."
+            f"Expected a kept.Message, got {type(message).__name__}.",
+            hint='Give kept.Message(id=…, role=…), or {"role": "user", "content": "…"}.',
         )
     if message.role not in ROLES:
         raise InvalidInput(f"Unknown role {message.role!r}.", hint=f"Choose one of {', '.join(ROLES)}.")
@@ -648,6 +654,18 @@ def _checked(message: Message) -> Message:
     if message.input is not None:
         check_json(message.input, "The input of the tool call", MAX_TEXT_BYTES)
     return message
+
+
+def _from_mapping(given: Mapping[str, Any]) -> Message:
+    """A message from a dictionary. Raises InvalidInput for names that a message does not have."""
+    names = set(Message.__struct_fields__) - {"session", "n", "trust"}
+    if unknown := [str(name)[:40] for name in given if name not in names]:
+        raise InvalidInput(f"A message has no {unknown[0]!r}.", hint=f"Use {', '.join(sorted(names))}.")
+    if not isinstance(given.get("content", ""), str):
+        raise InvalidInput(
+            f"content must be a string, not {type(given['content']).__name__}.", hint="Join the parts of the message."
+        )
+    return Message(**{"id": "", "role": "", **given})
 
 
 def _finding_line(memory: Memory, session: Session) -> dict[str, Any]:

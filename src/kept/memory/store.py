@@ -5,6 +5,7 @@ and switches.
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,21 @@ from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound
 from kept.memory import views
 from kept.memory.context import Context, Ref
 from kept.memory.read import past_latencies
-from kept.model import GLOBAL, PROPOSED, Allowance, Draft, Memory, Pause, Recalled, Redaction, Session, Tier, replace
+from kept.model import (
+    GLOBAL,
+    PROPOSED,
+    Allowance,
+    Draft,
+    Memory,
+    Pause,
+    Recalled,
+    Redaction,
+    Session,
+    Tier,
+    canonical_kind,
+    replace,
+    several,
+)
 from kept.ports import ANYWHERE, BackedUp, Restored, Shelf, Storage, Transaction, Where
 from kept.projects.config import parse_text, set_value
 from kept.projects.files import shown
@@ -116,6 +131,25 @@ class Store:
                 for page in pages_of(storage, Where(shelf=shelf, scope=None)):
                     self._context.tell_read(page)
                     yield from page
+
+    def matching(
+        self,
+        *,
+        kinds: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        session: str | None = None,
+        before: datetime | None = None,
+        shelf: Shelf = "live",
+    ) -> list[Memory]:
+        """All memories of the project that pass the filters, oldest first, to change them together."""
+        storage = self._context.spaces.project()
+        if storage is None or storage not in self._context.readable():
+            return []
+        wanted = tuple(map(canonical_kind, several(kinds)))
+        where = Where(shelf=shelf, kinds=wanted, tags=several(tags), session=session, until=before)
+        found = [memory for page in pages_of(storage, where) for memory in page]
+        self._context.tell_read(found)
+        return found
 
     def export_to(self, target: Path | str, *, with_forgotten: bool = False) -> "Exported":
         """Write everything without loss to a file that `merge` and `kept import` read: memories with their history,

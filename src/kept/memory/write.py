@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import datetime
+from typing import Any
 
 from kept import ids, worth
 from kept.errors import InvalidInput
@@ -131,15 +132,15 @@ def demote(context: Context, ref: Ref) -> Memory:
     return _revalue(context, ref, -context.settings.demote_weight, "demote")
 
 
-def revise(
-    context: Context, ref: Ref, content: str, tags: Sequence[str] | None = None, *, session: str | None = None
-) -> Memory:
-    """Correct a memory in place."""
+def revise(context: Context, ref: Ref, wanted: Mapping[str, Any], *, session: str | None = None) -> Memory:
+    """Correct a memory in place: those of its fields that are wanted otherwise."""
     storage, memory = context.find(ref)
     rules = context.rules()
+    if not wanted:
+        raise InvalidInput("There is nothing to revise.", hint="Give a new text, kind, tags, files or importance.")
 
     def change(memory: Memory, at: datetime) -> Memory:
-        revised = pipeline.revise(memory, content, tags, rules, at)
+        revised = pipeline.revise(memory, wanted, rules, at)
         return replace(revised, trust=trust.of_revised(context, revised, session))
 
     return context.change(storage, memory, "revise", change)

@@ -17,12 +17,12 @@ from msgspec import Struct
 
 from kept.errors import SettingsError
 from kept.projects.files import DIRECTORY_MODE, replace_file
-from kept.projects.home import platform_folder
+from kept.projects.home import default_home, platform_folder
 from kept.settings import Resolved, fields, resolve, shown
 from kept.storage.files import sync
 
 PREFIX = "KEPT_"
-# Variables that other parts of Kept read; every other KEPT_… variable must be a setting.
+# Variables that other parts of Kept read; every other KEPT_… variable is a setting, or is noted in `kept status`.
 RESERVED_VARIABLES = frozenset(
     PREFIX + name
     for name in (
@@ -46,13 +46,18 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def user_settings_file(environ: Mapping[str, str]) -> Path:
-    """`$KEPT_CONFIG`, else `kept/config.toml` in the platform's folder for configuration. It need not exist."""
+    """`$KEPT_CONFIG`, else `config.toml` in `$KEPT_HOME` or in the platform's folder for configuration.
+
+    It need not exist. Whoever names a home of their own means one with settings of its own.
+    """
     if named := environ.get("KEPT_CONFIG"):
         with suppress(RuntimeError):  # ~nobody/config.toml
             if (path := Path(named).expanduser()).is_absolute():
                 return path
         # A relative name would find whatever lies in the repository that a hook happens to run in.
         raise SettingsError(f"KEPT_CONFIG must be an absolute path, not {shown(named)}.", hint="Start it with / or ~.")
+    if environ.get("KEPT_HOME"):
+        return default_home(environ) / "config.toml"
     return platform_folder("config", environ) / "config.toml"
 
 
@@ -76,7 +81,27 @@ def _environment_layers(environ: Mapping[str, str]) -> Iterator[tuple[str, Mappi
     for variable in sorted(environ):
         if variable.startswith(PREFIX) and variable not in RESERVED_VARIABLES and environ[variable]:
             name = variable.removeprefix(PREFIX).lower().replace("__", ".", 1)
-            yield f"environment {variable}", _layer(name, environ[variable])
+            if _is_setting(name):
+                yield f"environment {variable}", _layer(name, environ[variable])
+
+
+def _is_setting(name: str) -> bool:
+    return name.partition(".")[0] in {field.name for field in fields()}
+
+
+def unknown_variables(environ: Mapping[str, str]) -> dict[str, str | None]:
+    """The KEPT_… variables that mean nothing to Kept, each with the one that may be meant."""
+    from difflib import get_close_matches
+
+    names = [*RESERVED_VARIABLES, *(PREFIX + field.name.upper() for field in fields())]
+    unknown = [
+        variable
+        for variable in sorted(environ)
+        if variable.startswith(PREFIX)
+        and variable not in RESERVED_VARIABLES
+        and not _is_setting(variable.removeprefix(PREFIX).lower().replace("__", ".", 1))
+    ]
+    return {variable: next(iter(get_close_matches(variable, names, n=1, cutoff=0.8)), None) for variable in unknown}
 
 
 def _layer(name: str, text: str) -> dict[str, Any]:
@@ -163,11 +188,9 @@ def unset_value(file: Path, name: str) -> bool:
 
 
 def _parse_keeping_comments(file: Path) -> Any:
-    try:
-        import tomlkit
-        from tomlkit.exceptions import TOMLKitError
-    except ImportError:
-        raise SettingsError("Writing settings needs tomlkit.", hint="Install it: pip install 'kept[cli]'") from None
+    import tomlkit  # loading it takes time, and few commands write settings
+    from tomlkit.exceptions import TOMLKitError
+
     _read(file)
     try:
         return tomlkit.parse(_read_text(file))

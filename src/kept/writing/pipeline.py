@@ -14,7 +14,7 @@ a reversal resembles what it takes back. Rule: a draft becomes a memory, strengt
 that people can read and count; a newer statement about the same thing never vanishes.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -245,19 +245,21 @@ def to_memory(ready: Ready, to: Destination) -> Memory:
     )
 
 
-def revise(memory: Memory, content: str, tags: Sequence[str] | None, rules: WriteRules, at: datetime) -> Memory:
-    """The memory with another text, and other tags if any are given; it counts as verified now.
+def revise(memory: Memory, wanted: Mapping[str, Any], rules: WriteRules, at: datetime) -> Memory:
+    """The memory with other fields (content, kind, tags, files, importance); it counts as verified now.
 
     It has the trust of whoever revises it: a person's may be more than it was, an agent's never.
     Raises InvalidInput for a text that is too long or cannot be stored.
     """
-    tags = memory.tags if tags is None else several(tags)
-    draft = check(Draft(content=content, kind=memory.kind, tier=memory.tier, tags=tuple(tags)))
+    fields = {name: getattr(memory, name) for name in ("content", "kind", "tags", "files", "importance")}
+    fields |= dict(wanted)
+    fields |= {"tags": several(fields["tags"]), "files": several(fields["files"])}
+    draft = check(Draft(tier=memory.tier, **fields))
     draft = redact_draft(draft, email=rules.redact_email, allow=rules.allow).draft
     if sentence := too_long(draft):
         raise InvalidInput(sentence)
-    fingerprint = text.fingerprint(draft.content)
-    revised = replace(memory, content=draft.content, fingerprint=fingerprint, tags=draft.tags)
+    changed = {name: getattr(draft, name) for name in fields}
+    revised = replace(memory, **changed, fingerprint=text.fingerprint(draft.content))
     by = TRUST_BY_ORIGIN[rules.source.origin]
     trust = by if by == "user" else least(memory.trust, by)
     return replace(revised, trust=trust, updated_at=at, last_hit_at=at, verified_at=at)

@@ -246,7 +246,7 @@ def _nearest(name: str, names: list[str]) -> str | None:
 CALLED_ELSEWHERE = {
     **dict.fromkeys(("add", "create", "save", "store", "note"), "remember"),
     **dict.fromkeys(("search", "find", "query", "ask", "get"), "recall"),
-    **dict.fromkeys(("edit", "update", "change"), "revise"),
+    **dict.fromkeys(("update", "change"), "edit"),
     **dict.fromkeys(("delete", "remove", "rm", "del"), "forget, or erase for good"),
     **dict.fromkeys(("ls", "all", "tags"), "list"),
     **dict.fromkeys(("settings", "configure"), "config"),

@@ -11,14 +11,14 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import tzinfo
-from typing import Any, TextIO
+from typing import Any, TextIO, get_args
 
 import click
 from msgspec import Struct
 from msgspec.structs import replace
 
 from kept import text
-from kept.errors import KeptError, NotAllowed
+from kept.errors import InvalidInput, KeptError, NotAllowed, SettingsError
 from kept.memory import Kept, opening, views
 from kept.memory.views import Synced
 from kept.model import Actor, Role
@@ -50,6 +50,8 @@ class Invocation(Struct, frozen=True, kw_only=True):
     project: str | None = None
     database: str | None = None
     role: Role = "project"
+    agent: str | None = None  # the agent that types, by its environment; None: a person
+    session: str | None = None
     as_json: bool = False
     clock: Clock = opening.utc_now
     zone: tzinfo | None = None  # None: the machine's
@@ -64,6 +66,7 @@ class Invocation(Struct, frozen=True, kw_only=True):
 
         Without `auto_upkeep` no upkeep runs, and edits of files are not taken in.
         """
+        self._check_project_name(yes=yes)
         settings: Settings | Mapping[str, Any] | None = self.settings
         if not auto_upkeep:
             settings = {"auto_upkeep": False} if self.settings is None else replace(self.settings, auto_upkeep=False)
@@ -75,7 +78,7 @@ class Invocation(Struct, frozen=True, kw_only=True):
             confirm=lambda question: self.agree(question, yes=yes),
             settings=settings,
             clock=self.clock,
-            origin="user",
+            origin="user" if self.agent is None else "agent",
         )
         if auto_upkeep:
             for done in views.accompany(memory.context):
@@ -92,7 +95,44 @@ class Invocation(Struct, frozen=True, kw_only=True):
 
     @property
     def actor(self) -> Actor:
-        return Actor(role=self.role, name="user")
+        return Actor(role=self.role, name=self.agent or "user")
+
+    def in_environment(self, environ: Mapping[str, str]) -> "Invocation":
+        """The same, with what KEPT_PROJECT, KEPT_ROLE, KEPT_AGENT and KEPT_SESSION say; options come later and win."""
+        role = environ.get("KEPT_ROLE") or self.role
+        if role not in get_args(Role):
+            raise SettingsError(
+                f"KEPT_ROLE must be one of {', '.join(get_args(Role))}, not {role[:40]!r}.", hint="Change or unset it."
+            )
+        return replace(
+            self,
+            project=self.project or environ.get("KEPT_PROJECT") or None,
+            role=role,
+            agent=self.agent or environ.get("KEPT_AGENT") or None,
+            session=self.session or environ.get("KEPT_SESSION") or None,
+        )
+
+    def _check_project_name(self, *, yes: bool) -> None:
+        """Ask before a name that looks like a misspelt one becomes a project of its own."""
+        if self.project is None or self.database is not None:
+            return
+        projects = self.projects()
+        located = projects.locate(self.project)
+        if located.project is None and located.name:
+            names = [project.name for project in projects.list_projects()]
+            self.check_name(located.name, names, "project", yes=yes)
+
+    def check_name(self, name: str, names: Sequence[str], what: str, *, yes: bool) -> None:
+        """Ask a person about a name that is nearly one of these. Raises InvalidInput where nobody can be asked."""
+        from difflib import get_close_matches
+
+        meant = next(iter(get_close_matches(name, names, n=1, cutoff=0.75)), None)
+        if name in names or meant is None or yes or _digits(name) != _digits(meant):
+            return
+        sentence = f"There is no {what} {text.visible(name, keep_newlines=False)[:60]!r}. Did you mean {meant}?"
+        if self.ask is None and not (sys.stdin is not None and sys.stdin.isatty()):
+            raise InvalidInput(sentence, hint=f"Add --yes to make it a {what} of its own.")
+        self.agree(f"{sentence} Use {name[:60]!r} anyway?")
 
     def projects(self) -> Projects:
         """The projects of the home that the options name."""
@@ -151,6 +191,11 @@ class Invocation(Struct, frozen=True, kw_only=True):
             stream.write(shown.rstrip(" ") + "\n")
 
 
+def _digits(name: str) -> str:
+    """The digits of a name: web-1 and web-2 differ on purpose."""
+    return "".join(character for character in name if character.isdigit())
+
+
 def json_text(document: object, *, ascii_only: bool = False) -> str:
     """The document as JSON; a character that a terminal would obey, or hide, is written as an escape."""
     import json
@@ -198,7 +243,7 @@ def run(command: click.Group, arguments: list[str], invocation: Invocation) -> i
             if hasattr(stream, "reconfigure"):  # a terminal with a small character set gets escapes, not an error
                 stream.reconfigure(errors="backslashreplace")
         with warnings_told(invocation):
-            code = _invoke(command, arguments, invocation)
+            code = _invoke(command, arguments, invocation.in_environment(os.environ))
         invocation.flush()
         return code
     except BrokenPipeError:

@@ -1,19 +1,20 @@
 """`kept remember`, every command that changes a memory, and `kept slash`.
 
 Each change can be undone with `kept undo`, except erase. The commands that only need a ref (reinforce, pin, forget …)
-come from one table, `ON_ONE_MEMORY`.
+come from one table, `ON_MEMORIES`.
 """
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, get_args
 
 import click
 import msgspec
 
-from kept.entrypoints.cli.frame import Command, command, yes_option
+from kept.entrypoints.cli.frame import Command, command, date_option, kind_and_tag_options, yes_option
 from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line
 from kept.entrypoints.cli.wording import (
     as_document,
@@ -27,13 +28,26 @@ from kept.entrypoints.cli.wording import (
 from kept.errors import InvalidInput, NotFound
 from kept.ids import is_ref
 from kept.memory import Kept
-from kept.model import KINDS, Event, Memory, Receipt, Session, Tier
+from kept.memory.read import Shelf
+from kept.model import KINDS, Event, Memory, Receipt, Session, Tier, canonical_kind
 
 if TYPE_CHECKING:
     from kept.memory.erase import Erasable
 
 MAX_INPUT_BYTES = 1_000_000  # of a text on standard input; beyond this it is a file, not a statement
 NONE_OF_THEM = "none"
+PREVIEW = 10  # memories that are shown before many are changed
+_EDIT_PAGE = """# Memory [id:{m.ref}]. Save and close to change it; leave it as it is to change nothing.
+kind: {m.kind}
+tags: {tags}
+files: {files}
+importance: {m.importance:g}
+---
+{m.content}
+"""
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def given_text(words: tuple[str, ...]) -> str:
@@ -126,9 +140,20 @@ def remember_command(
         raise click.UsageError(f"--global and --tier {tier} contradict each other.", ctx=click.get_current_context())
     content = given_text(text)
     with invocation.open(yes=yes) as memory:
+        check_kind(invocation, memory, about["kind"], yes=yes)
+        source = memory.context.source()
+        source = msgspec.structs.replace(source, session=invocation.session or source.session)
+        tier = "global" if is_global else tier or "project"
         remember = memory.remember if task is None else memory.task(_known_task(memory, task)).remember
-        receipt = remember(content, tier="global" if is_global else tier or "project", **about)
+        receipt = remember(content, tier=tier, source=source, **about)
     answer_receipt(invocation, receipt)
+
+
+def check_kind(invocation: Invocation, memory: Kept, kind: str, *, yes: bool) -> None:
+    """Ask about a kind that is nearly one of Kept's. Any other word is a kind of its own, as is one that is in use."""
+    word = canonical_kind(kind)
+    if word not in KINDS and not memory.list(kinds=[word], limit=1):
+        invocation.check_name(word, KINDS, "kind", yes=yes)
 
 
 def _known_task(memory: Kept, id: str) -> str:
@@ -183,38 +208,109 @@ def _refs(refs: Iterable[str]) -> str:
     return ", ".join(ref if ref.startswith("c") else f"[id:{ref}]" for ref in refs)
 
 
-class OnOneMemory(NamedTuple):
-    """A command that needs a ref and nothing else: the sentence about the changed memory, and more help."""
+class OnMemories(NamedTuple):
+    """A command that needs refs and nothing else: the sentence about a changed memory, and more help."""
 
     sentence: str  # of the memory `m`
     help: str = ""
 
 
-ON_ONE_MEMORY = {
-    "reinforce": OnOneMemory(" has feedback {m.feedback:+d} now."),
-    "demote": OnOneMemory(" has feedback {m.feedback:+d} now."),
-    "pin": OnOneMemory(" is pinned."),
-    "unpin": OnOneMemory(" is no longer pinned."),
-    "forget": OnOneMemory(
+ON_MEMORIES = {
+    "reinforce": OnMemories(" has feedback {m.feedback:+d} now."),
+    "demote": OnMemories(" has feedback {m.feedback:+d} now."),
+    "pin": OnMemories(" is pinned."),
+    "unpin": OnMemories(" is no longer pinned."),
+    "forget": OnMemories(
         " is forgotten. `kept restore {m.ref}` brings it back.",
-        help="It stays in the store until `kept erase` removes it for good.",
+        help="They stay in the store until `kept erase` removes them for good. With filters instead of refs, the "
+        "memories are shown first, and you are asked.",
     ),
 }
 
 
-def _on_one_memory(name: str) -> Command:
-    about = ON_ONE_MEMORY[name]
+def filter_options(function: Callable[P, T]) -> Callable[P, T]:
+    """`--kind`, `--tag` and `--before`, to change many memories at once."""
+    return kind_and_tag_options(date_option("--before", "Only memories written before this day.")(function))
 
-    def change(invocation: Invocation, *, ref: str, yes: bool) -> None:
+
+class Chosen(NamedTuple):
+    """The filters by which memories are chosen instead of by their refs."""
+
+    kinds: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    before: datetime | None = None
+    session: str | None = None
+
+    def memories(self, memory: Kept, shelves: Sequence[Shelf] = ("live",)) -> list[Memory]:
+        """Those that pass all filters."""
+        about = self._asdict()
+        return [found for shelf in shelves for found in memory.store.matching(**about, shelf=shelf)]
+
+
+def chosen_memories(
+    invocation: Invocation,
+    memory: Kept,
+    refs: Sequence[str],
+    chosen: Chosen,
+    verb: str,
+    *,
+    yes: bool,
+    shelves: Sequence[Shelf] = ("live",),
+) -> list[str]:
+    """The refs that are given, or of what the filters choose, which is shown and agreed to first."""
+    if bool(refs) == any(chosen):
+        raise click.UsageError("Give one or more refs, or filters such as --kind or --before.")
+    if refs:
+        return list(dict.fromkeys(refs))
+    found = chosen.memories(memory, shelves)
+    if not found:
+        raise NotFound("No memory passes the filters.", hint="`kept list` shows what there is.")
+    if not yes:
+        for one in found[:PREVIEW]:
+            invocation.tell(*memory_lines(one, invocation.clock()))
+        if len(found) > PREVIEW:
+            invocation.tell(Dim(f"… and {len(found) - PREVIEW:,} more."))
+        invocation.agree(f"{verb.capitalize()} {memories(len(found))}?")
+    return [one.ref for one in found]
+
+
+def _on_memories(name: str) -> Command:
+    about = ON_MEMORIES[name]
+
+    def change(
+        invocation: Invocation,
+        *,
+        refs: tuple[str, ...],
+        kinds: tuple[str, ...],
+        tags: tuple[str, ...],
+        before: datetime | None,
+        session: str | None,
+        yes: bool,
+    ) -> None:
         with invocation.open(yes=yes) as memory:
-            changed: Memory = getattr(memory, name)(ref)
-        invocation.answer(as_document(changed), [(name_of(changed), about.sentence.format(m=changed))])
+            chosen = Chosen(kinds, tags, before, session)
+            named = chosen_memories(invocation, memory, refs, chosen, name, yes=yes)
+            for ref in named:
+                memory.get(ref, forgotten=True)  # all of them, or none
+            with memory.context.together():
+                changed: list[Memory] = [getattr(memory, name)(ref) for ref in named]
+        answer_changed(invocation, changed, about.sentence)
 
     change.__name__, change.__doc__ = name, about.help
-    return command(click.argument("ref")(yes_option(change)))
+    in_session = click.option("--session", metavar="ID", help="Only what this session wrote.")
+    return command(click.argument("refs", nargs=-1, metavar="REF...")(filter_options(in_session(yes_option(change)))))
 
 
-reinforce_command, demote_command, pin_command, unpin_command, forget_command = map(_on_one_memory, ON_ONE_MEMORY)
+def answer_changed(invocation: Invocation, changed: Sequence[Memory], sentence: str) -> None:
+    """Say what became of each memory; a document for one, a list of them for several."""
+    lines: list[Line] = [(name_of(one), sentence.format(m=one)) for one in changed]
+    if len(changed) > 1:
+        lines.append(Dim("`kept undo` undoes all of it."))
+    documents = [as_document(one) for one in changed]
+    invocation.answer(documents[0] if len(documents) == 1 else {"memories": documents}, lines)
+
+
+reinforce_command, demote_command, pin_command, unpin_command, forget_command = map(_on_memories, ON_MEMORIES)
 
 
 @command
@@ -233,19 +329,91 @@ def revise_command(
 
 
 @command
-@click.argument("ref_or_file")
+@click.argument("ref")
+@click.option("--text", metavar="TEXT", help="The new text; a single dash reads it from standard input.")
+@click.option("--kind", metavar="KIND", help="The new kind.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Replaces the tags it has. May be repeated.")
+@click.option("--file", "files", multiple=True, metavar="PATH", help="Replaces its files. May be repeated.")
+@click.option("--importance", callback=_number, metavar="NUMBER", help="From 0 to 1.")
 @yes_option
-def restore_command(invocation: Invocation, *, ref_or_file: str, yes: bool) -> None:
+def edit_command(
+    invocation: Invocation,
+    *,
+    ref: str,
+    text: str | None,
+    kind: str | None,
+    tags: tuple[str, ...],
+    files: tuple[str, ...],
+    importance: float | None,
+    yes: bool,
+) -> None:
+    """Without options, the memory is opened in $VISUAL or $EDITOR, with its fields above its text."""
+    given = {"content": given_text((text,)) if text is not None else None, "kind": kind, "importance": importance}
+    wanted: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    wanted |= {"tags": tags} if tags else {}
+    wanted |= {"files": files} if files else {}
+    with invocation.open(yes=yes) as memory:
+        found = memory.get(ref)
+        if not wanted:
+            wanted = _edited(found)
+        if "kind" in wanted:
+            check_kind(invocation, memory, wanted["kind"], yes=yes)
+        changed = memory.revise(ref, **wanted) if wanted else found
+    sentence = f" is changed: {', '.join('text' if name == 'content' else name for name in wanted)}."
+    invocation.answer(as_document(changed), [(name_of(changed), sentence if wanted else " stays as it was.")])
+
+
+def _edited(memory: Memory) -> dict[str, Any]:
+    """What a person changed in their editor."""
+    page = _EDIT_PAGE.format(m=memory, tags=", ".join(memory.tags), files=", ".join(memory.files))
+    saved = click.edit(page, extension=".md")
+    if saved is None:
+        return {}
+    head, rule, content = saved.replace("\r\n", "\n").partition("\n---\n")
+    if not rule:
+        raise InvalidInput("The line --- between the fields and the text is gone.", hint="Nothing was changed.")
+    fields = dict(line.split(":", 1) for line in head.split("\n") if ":" in line and not line.startswith("#"))
+    told = {name.strip(): value.strip() for name, value in fields.items()}
+    wanted: dict[str, Any] = {"content": content.strip("\n"), "kind": told.get("kind", memory.kind)}
+    for name in ("tags", "files"):
+        wanted[name] = tuple(one.strip() for one in told.get(name, "").split(",") if one.strip())
+    try:
+        wanted["importance"] = float(told.get("importance", memory.importance))
+    except ValueError:
+        raise InvalidInput("importance is not a number.", hint="Nothing was changed. Use 0 to 1.") from None
+    return {name: value for name, value in wanted.items() if value != getattr(memory, name)}
+
+
+@command
+@click.argument("refs_or_file", nargs=-1, metavar="[REF...|FILE]")
+@filter_options
+@click.option("--session", metavar="ID", help="Only what this session wrote.")
+@yes_option
+def restore_command(
+    invocation: Invocation,
+    *,
+    refs_or_file: tuple[str, ...],
+    kinds: tuple[str, ...],
+    tags: tuple[str, ...],
+    before: datetime | None,
+    session: str | None,
+    yes: bool,
+) -> None:
     """An argument that looks like a ref (42, g42, [id:42]) is a memory that was archived or forgotten; anything else is
     a file that `kept backup` wrote. A file called 42 is ./42. A store that has changed since the backup is replaced
     only after a yes, and is kept beside it as a backup of its own. Memories that were erased since then do not come
     back.
     """
-    if is_ref(ref_or_file):
+    if len(refs_or_file) != 1 or is_ref(refs_or_file[0]):
+        chosen = Chosen(kinds, tags, before, session)
+        gone: tuple[Shelf, ...] = ("archive", "forgotten")
         with invocation.open(yes=yes) as memory:
-            found = memory.restore(ref_or_file)
-        invocation.answer(as_document(found), [(name_of(found), f" is back ({found.status}).")])
+            refs = chosen_memories(invocation, memory, refs_or_file, chosen, "restore", yes=yes, shelves=gone)
+            with memory.context.together():
+                found = [memory.restore(ref) for ref in refs]
+        answer_changed(invocation, found, " is back ({m.status}).")
         return
+    (ref_or_file,) = refs_or_file
     with invocation.open(yes=yes) as memory:
         restored = memory.store.restore(given_file(ref_or_file))
     lines: list[Line] = [
@@ -259,39 +427,58 @@ def restore_command(invocation: Invocation, *, ref_or_file: str, yes: bool) -> N
 
 
 @command
-@click.argument("ref", required=False)
+@click.argument("refs", nargs=-1, metavar="[REF...]")
+@filter_options
 @click.option("--session", metavar="ID", help="A whole session, and what was captured from it.")
 @click.option("--message", metavar="ID#N", help="One message: session and number, as `kept session show ID` has them.")
 @yes_option
 def erase_command(
-    invocation: Invocation, *, ref: str | None, session: str | None, message: str | None, yes: bool
+    invocation: Invocation,
+    *,
+    refs: tuple[str, ...],
+    kinds: tuple[str, ...],
+    tags: tuple[str, ...],
+    before: datetime | None,
+    session: str | None,
+    message: str | None,
+    yes: bool,
 ) -> None:
-    """Erase a memory, or with --session or --message what was said. No byte of it stays in the home: text, index,
+    """Erase memories, or with --session or --message what was said. No byte of it stays in the home: text, index,
     history, copies, quotations in other memories and messages, mirrored files, backups. It is not captured again.
     `kept forget` only hides a memory.
     """
-    if sum(one is not None for one in (ref, session, message)) != 1:
-        raise click.UsageError("Give one REF, or --session ID, or --message ID#N.")
+    chosen = Chosen(kinds, tags, before)
+    if sum((bool(refs), any(chosen), session is not None, message is not None)) != 1:
+        raise click.UsageError("Give REFs or filters such as --kind, or --session ID, or --message ID#N.")
     with invocation.open(yes=True) as memory:  # asked below, with the memory in view
-        target: Erasable
+        targets: list[Erasable]
         if session is not None:
             target = next((one for one in memory.sessions() if one.name == session), None) or _no_session(session)
-            what = f"session {session} with everything that was captured from it"
+            targets, what = [target], f"session {session} with everything that was captured from it"
         elif message is not None:
-            target, what = message, f"message {message}"
+            targets, what = [message], f"message {message}"
         else:
-            found = memory.get(ref or "", forgotten=True)
-            target, what = found.uid, f"memory {found.ref}"
+            found = [memory.get(ref, forgotten=True) for ref in dict.fromkeys(refs)]
+            found = found or chosen.memories(memory, ("live", "archive", "forgotten"))
+            if not found:
+                raise NotFound("No memory passes the filters.", hint="`kept list` shows what there is.")
+            targets = [one.uid for one in found]
+            what = f"memory {found[0].ref}" if len(found) == 1 else memories(len(found))
             if not yes:
-                invocation.tell(*memory_lines(found, invocation.clock()))
+                for one in found[:PREVIEW]:
+                    invocation.tell(*memory_lines(one, invocation.clock()))
+                if len(found) > PREVIEW:
+                    invocation.tell(Dim(f"… and {len(found) - PREVIEW:,} more."))
         if not yes:
             invocation.agree(f"Erase {what} for good? This cannot be undone.")
-        receipt = memory.erase(target)
-    lines: list[Line] = [receipt.message]
-    if receipt.found != {"memories": 1}:
-        places = ", ".join(f"{place} {number}" for place, number in receipt.found.items())
-        lines.append(Dim(f"Found and erased: {places}."))
-    invocation.answer(receipt, lines)
+        receipts = memory.erase(targets)
+    lines: list[Line] = []
+    for receipt in receipts:
+        lines.append(receipt.message)
+        if receipt.found != {"memories": 1}:
+            places = ", ".join(f"{place} {number}" for place, number in receipt.found.items())
+            lines.append(Dim(f"Found and erased: {places}."))
+    invocation.answer(receipts[0] if len(receipts) == 1 else {"erased": receipts}, lines)
 
 
 def _no_session(name: str) -> Session:
