@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from kept.errors import InvalidInput, KeptError
+from kept.errors import Busy, InvalidInput, KeptError
+from kept.exchange.compressed import decompressed
 from kept.exchange.records import Transcript
 from kept.exchange.transcripts import PARSERS, database_lines
 from kept.memory.context import Context
-from kept.model import Message, Session
+from kept.model import Message, Session, replace
 from kept.ports import Reader
 from kept.projects.files import check_session_name, explained, shown
 from kept.writing.check import FIRST_YEAR
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 MESSAGE_BATCH = 200
 HEAD_BYTES = 256 * 1024  # of a transcript: says where and when the session began
 DATABASE = ".db"
+COMPRESSED = ".zst"
+LEASE_WAIT_S = 2.0  # for a process that is at work on the session
+IN_USE = "Another process is at work on this session. Run the import again later."
 LAST = datetime.max.replace(tzinfo=UTC)
 HINT = "Give a transcript file, or a folder of them."
 Progress = Callable[[int, int], None]  # files done, files in all
@@ -85,6 +89,8 @@ def import_transcripts(
     for number, file in enumerate(files, 1):
         try:
             done += _import_file(context, program, file, holds if here else None, is_only=is_only)
+            if is_only and any(one.failed == IN_USE for one in done):
+                raise Busy(IN_USE)
         except KeptError as error:
             is_of_file = isinstance(error, InvalidInput) or isinstance(error.__cause__, OSError)
             if is_only or not is_of_file:  # nothing else would fare better: the store is busy, or not ours to change
@@ -118,7 +124,7 @@ def _files(path: Path, since: datetime | None) -> Iterator[Path]:
         return
     if not path.is_dir():
         raise InvalidInput(f"{path} does not exist.", hint=HINT)
-    for file in sorted((*path.rglob("*.jsonl"), *path.glob(f"*{DATABASE}"))):
+    for file in sorted((*path.rglob("*.jsonl"), *path.rglob(f"*.jsonl{COMPRESSED}"), *path.glob(f"*{DATABASE}"))):
         if file.is_file() and (since is None or file.stat().st_mtime >= since.timestamp()):
             yield file
 
@@ -140,6 +146,8 @@ def _heads(program: str, file: Path) -> Iterator[TranscriptHead]:
 def _parse_head(program: str, file: Path) -> Transcript:
     if file.suffix == DATABASE:
         return PARSERS[program](_lines(file), 0)
+    if file.suffix == COMPRESSED:
+        return PARSERS[program](_whole(_content(file)).splitlines(), 0)
     with file.open("rb") as source:
         data = source.read(HEAD_BYTES)
         parsed = PARSERS[program](_whole(data).splitlines(), 0)
@@ -165,6 +173,11 @@ def _whole(data: bytes) -> bytes:
     return data[: data.rfind(b"\n") + 1]
 
 
+def _content(file: Path) -> bytes:
+    """The bytes of a transcript. Codex compresses old ones."""
+    return file.read_bytes() if file.suffix != COMPRESSED else decompressed(file)
+
+
 def _lines(file: Path) -> list[bytes]:
     with explained("read the transcripts", file):
         return list(database_lines(file))
@@ -186,7 +199,7 @@ def _import_file(
     with explained("read the transcript", file, hint="Check its permissions."):
         if offset and file.stat().st_size == offset:
             return [ImportedTranscript(path=str(file))]  # nothing was said since
-        data = b"" if file.suffix == DATABASE else file.read_bytes()
+        data = b"" if file.suffix == DATABASE else _content(file)
     start = offset if offset <= len(data) else 0  # a shorter file is another one: read it from the start
     whole = _whole(data)
     lines = _lines(file) if file.suffix == DATABASE else whole.splitlines()
@@ -204,7 +217,8 @@ def _import_file(
         sessions = [one for one in sessions if one.cwd is not None and holds(one.cwd)]
     done = [_import_session(context, program, file, one) for one in sessions if one.messages]
     with storage.bookkeeping() as notes:
-        if notes is not None and whole:  # otherwise the next import reads it again, and adds nothing twice
+        is_done = not any(one.failed for one in done)
+        if notes is not None and whole and is_done:  # otherwise the next import reads it again, and adds nothing twice
             notes.count({mark: len(whole) - offset})
     return done or [ImportedTranscript(path=str(file), session=parsed.session, skipped=parsed.skipped)]
 
@@ -221,9 +235,13 @@ def _import_session(context: Context, program: str, file: Path, parsed: Transcri
     if not parsed.messages:
         return ImportedTranscript(path=str(file), known=n_read, skipped=parsed.skipped)
     parent, shared = _shared(context, name, parent, parsed, began)
+    if parent is not None and shared:
+        _turn_around(context, name, parent)
     session = open_session(context, name, agent=program, parent=parent, cwd=parsed.cwd, started_at=began, shared=shared)
     added = unfit = 0
-    with context.owned().lease(lease_of(name)):
+    with context.owned().lease(lease_of(name), wait_s=LEASE_WAIT_S) as is_ours:
+        if not is_ours:
+            return ImportedTranscript(path=str(file), session=name, failed=IN_USE)
         for batch in _batches(parsed.messages[0 if parsed.after else shared :]):
             try:
                 added += len(session.take_in(batch))
@@ -280,10 +298,27 @@ def _shared(
             return parent, 0
         if parent is not None:
             return parent, _repeated(context, reader, parent, parsed.messages)
-        same = [one.name for one in reader.all(Session) if began is not None and one.started_at == began]
+        # A fork may have been imported before this session: then it has the messages, and this one shares them.
+        same = [
+            one.name
+            for one in reader.all(Session)
+            if one.parent == name or (began is not None and one.started_at == began)
+        ]
         found = [(_repeated(context, reader, other, parsed.messages), other) for other in same]
         best, other = max(found, default=(0, None))
-        return (other, best) if 1 < best < len(parsed.messages) else (None, 0)
+        is_fork = other is not None and 1 < best < max(len(parsed.messages), reader.last_number(other))
+        return (other, best) if is_fork else (None, 0)
+
+
+def _turn_around(context: Context, name: str, parent: str) -> None:
+    """Of two sessions, each a fork of the other, the one that was stored first has the messages."""
+    with context.owned().reading() as reader:
+        first = reader.session(parent)
+    if first is None or first.parent != name:
+        return
+    with context.owned().writing(context.stamp()) as tx:
+        if (first := tx.session(parent)) is not None and first.parent == name:
+            tx.put(replace(first, parent=None), "session")
 
 
 def _repeated(context: Context, reader: Reader, parent: str, messages: Sequence[Message]) -> int:

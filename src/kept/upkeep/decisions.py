@@ -57,9 +57,16 @@ def decide(memory: Memory, now: datetime, rules: UpkeepRules) -> UpkeepDecision 
     # A used candidate is confirmed, also after its quarantine; one of low trust never is without a person.
     if rules.confirms and memory.use_count and not memory.is_low_trust:
         return UpkeepDecision(memory=memory, action="confirm", reason="used by another session")
-    if is_penalised(memory):
+    if is_penalised(memory) or worth.days_between(_here_since(memory, rules), now) * 24 < rules.quarantine_hours:
         return None
     return UpkeepDecision(memory=memory, action="penalise", reason=f"not used within {rules.quarantine_hours} hours")
+
+
+def _here_since(memory: Memory, rules: UpkeepRules) -> datetime:
+    """When somebody could first use it. An imported memory is as old as what was said, and was stored long after."""
+    hours = worth.days_between(memory.created_at, memory.updated_at) * 24
+    is_untouched = not memory.use_count and not memory.feedback  # so it was updated by being stored
+    return memory.updated_at if is_untouched and hours > rules.quarantine_hours else memory.created_at
 
 
 def is_penalised(memory: Memory) -> bool:
