@@ -11,6 +11,7 @@ from tests.golden.project_memories import PROJECT_MEMORIES
 from tests.writing.conflict_pairs import Pair
 from tests.writing.reversal_pairs import REVERSALS, SPOKEN, SPOKEN_LATER
 
+SETTINGS = kept.Settings(auto_upkeep=False, recall_deadline_ms=60_000)  # a busy machine hides nothing
 SETTLED_SHARE = 0.9
 SPOKEN_SETTLED = 12  # of 20, as people write them between other things
 
@@ -48,7 +49,7 @@ def results(pairs: list[Pair], *, fast: bool = False) -> tuple[int, list[str], l
     """How many pairs are settled, and the newer sentences that were dropped or are not shown."""
     clock = FakeClock()
     settled, dropped, hidden = 0, [], []
-    with kept.open(":memory:", clock=clock, settings=kept.Settings(auto_upkeep=False)) as memory:
+    with kept.open(":memory:", clock=clock, settings=SETTINGS) as memory:
         talk = Talk(memory, clock, fast=fast)
         for number, (before, after) in enumerate(pairs):
             talk.say(f"before-{number}", before.content)
@@ -82,7 +83,7 @@ def test_no_reversal_is_dropped_however_it_is_said(pairs: list[Pair]) -> None:
 @pytest.fixture
 def talk() -> Talk:
     clock = FakeClock()
-    return Talk(kept.open(":memory:", clock=clock, settings=kept.Settings(auto_upkeep=False)), clock)
+    return Talk(kept.open(":memory:", clock=clock, settings=SETTINGS), clock)
 
 
 def test_a_sentence_without_a_cue_is_kept_only_if_it_changes_what_is_known(talk: Talk) -> None:

@@ -345,6 +345,13 @@ def test_the_decisions_of_a_plan_are_kept_and_not_its_steps() -> None:
     ]
 
 
+def test_a_summary_does_not_say_twice_what_was_asked_and_kept() -> None:
+    assert summarize([user("use pnpm, not npm"), user("never touch schema.sql")]).splitlines() == [
+        "- Use pnpm, not npm.",
+        "- Never touch schema.sql.",
+    ]
+
+
 def test_a_plan_is_handed_over_by_the_first_line_alone() -> None:
     long = "\n\n".join(["We decided to use Redis for the queue because it is there."] * 40)
     assert kept(user(f"Look at this page about a plan.\n\n{long}\n\nWhat do you think?")) == []

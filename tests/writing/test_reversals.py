@@ -49,7 +49,7 @@ def is_settled(memory: kept.Kept, older: Memory, receipt: Receipt) -> bool:
 def test_a_change_of_mind_in_conversation_supersedes_or_conflicts_and_never_vanishes() -> None:
     """Ten shapes of reversal and short corrections, in a project of three hundred memories: 90 %, none dropped."""
     clock = FakeClock()
-    with kept.open(":memory:", clock=clock, settings=kept.Settings()) as memory:
+    with kept.open(":memory:", clock=clock, settings=kept.Settings(recall_deadline_ms=60_000)) as memory:
         memory.remember_many(Draft(**fields) for fields in PROJECT_MEMORIES)
         missed, dropped, hidden = [], [], []
         pairs = list(chain(*REVERSALS.values()))

@@ -15,7 +15,8 @@ _FIRST = ("decision", "preference", "warning", "architecture", "discovery", "con
 
 def summary_of(asked: str, drafts: Sequence[Draft]) -> str:
     """What was asked for, the most important of what was kept, and what is open; empty if nothing was."""
-    lines = [f"Asked: {_cut(asked)}"] if asked else []
+    is_kept = any(_bare(draft.content) == _bare(asked) for draft in drafts)
+    lines = [f"Asked: {_cut(asked)}"] if asked and not is_kept else []
     is_open = [draft for draft in drafts if "open" in draft.tags]
     told = sorted((draft for draft in drafts if "open" not in draft.tags), key=_rank)
     room = MAX_LINES - len(lines) - min(len(is_open), 1)
@@ -31,6 +32,10 @@ def _rank(draft: Draft) -> tuple[float, int]:
 
 def _once(lines: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(lines))
+
+
+def _bare(line: str) -> str:
+    return line.strip(" .!").casefold()
 
 
 def _cut(line: str) -> str:
