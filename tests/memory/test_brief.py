@@ -519,3 +519,16 @@ def test_the_page_shows_what_an_agent_reads(style: str, clock: FakeClock) -> Non
         text = str(memory.briefing("the login page fails behind the proxy; hash passwords", style=style, session="s2"))
     shown = re.findall(rf"^```{style}\n(.*?)\n```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
     assert shown == [text]
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_errors_stand_under_a_heading_of_their_own(memory: kept.Kept, style: str) -> None:
+    """An error is a program's message: quoted and labelled, apart from what holds in the project."""
+    memory.remember("The importer retries three times", kind="convention")
+    memory.remember("ImportError in importer: no module named lxml", kind="error", source=Source(origin="tool"))
+    text = str(memory.briefing("importer fails", style=style))
+    heading = {"json": "known_errors", "xml": "<known_errors>", "text": "KNOWN ERRORS"}.get(style, "Known errors")
+    before, _, after = text.partition(heading)
+    assert "retries three times" in before
+    assert "no module named lxml" in after
+    assert "no module named lxml" not in before

@@ -8,10 +8,11 @@ Last steps of the read path, for a host that injects memories. Three files:
 
 Sections are filled in this order: pinned memories (`always`), what other agents found since the session began
 (`bridge`), what fits the prompt, the files and the task at hand, and the rules that hold then (`retrieval`), the last
-session (`summary`); open tasks follow. What one section does not use flows on to the next. Within a section rank
-decides what gets in, but memories are shown oldest first: a new one goes to the end, the text before it stays the same
-byte for byte, and a prompt cache stays valid. Pure, apart from the readers of `collect`. Rule: the text is measured as
-it will be read, markup included; never more than the total; and what does not fit is named in `left_out`.
+session (`summary`); open tasks follow. Errors stand under a heading of their own, whatever section they fit. What one
+section does not use flows on to the next. Within a section rank decides what gets in, but memories are shown oldest
+first: a new one goes to the end, the text before it stays the same byte for byte, and a prompt cache stays valid. Pure,
+apart from the readers of `collect`. Rule: the text is measured as it will be read, markup included; never more than the
+total; and what does not fit is named in `left_out`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -124,6 +125,8 @@ def _clamp(number: int, least: int, most: int) -> int:
 
 INSTRUCTION_TAG = "instruction-like"  # set by the write path
 LEAST_CONFIDENCE = 0.35  # of what a tool or a stranger said
+ERRORS = "errors"  # a heading within the section that they fit
+ERRORS_KIND = "error"
 NO_ROOM = "there was no room for it"
 CLEARLY_LESS = 1.5  # times what all parts take: then the whole, which only adds line breaks, need not be measured
 
@@ -214,6 +217,8 @@ def _filled(material: Material, order: Order, left_out: dict[str, str]) -> list[
         costs = [one.cost for one in entries]
         heading = heading_of(name, order.style)
         heading_cost = _markup_cost(heading, order)
+        if any(_is_error(one.entry) for one in entries):
+            heading_cost += _markup_cost(heading_of(ERRORS, order.style), order)
         carried += budget
         # All pins are shown if they can be: they may borrow from the sections after them.
         available = min(max(carried, order.total // 2) if name == "always" else carried, room) - heading_cost
@@ -235,6 +240,11 @@ def _written(entry: Entry, section: str, order: Order) -> _Written:
     text = render_entry(entry, section, order.style)
     own_tokens = tokens.at_most(text) + 1  # and the line break behind it
     return _Written(entry, text, own_tokens, max(own_tokens, _chars_as_tokens(len(text) + 1, order)))
+
+
+def _is_error(entry: Entry) -> bool:
+    """Whether it is quoted under a heading of its own: a message of a program is no statement about the project."""
+    return entry.memory.kind == ERRORS_KIND and entry.memory.status != "pinned"
 
 
 def _admitted(entries: Iterable[Entry], shown: set[str], left_out: dict[str, str]) -> Iterator[Entry]:
@@ -272,7 +282,10 @@ def _rendered(
     parts: Sequence[_Part], tasks: Sequence[Task], conflicts: Sequence[Pair], order: Order
 ) -> tuple[str, int]:
     refs = {one.entry.ref for part in parts for one in part.written}
-    sections = {part.name: [one.text for one in part.in_order()] for part in parts}
+    sections: dict[str, list[str]] = {name: [] for name in ("always", "bridge", "retrieval", ERRORS, "summary")}
+    for part in parts:
+        for one in part.in_order():
+            sections[ERRORS if _is_error(one.entry) else part.name].append(one.text)
     sections["tasks"] = [render_task(task, order.style) for task in tasks]
     told = _told(conflicts, refs, order)
     text = render_briefing(sections, told, order.style)

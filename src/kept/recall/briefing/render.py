@@ -28,6 +28,7 @@ NAMES: Mapping[str, tuple[str, str]] = {
     "always": ("pinned", "Pinned"),
     "bridge": ("from_other_agents", "From other agents since this session began"),
     "retrieval": ("relevant", "Relevant now"),
+    "errors": ("known_errors", "Known errors"),
     "summary": ("earlier_sessions", "Last session"),
     "tasks": ("open_tasks", "Open tasks"),
     "conflicts": ("conflicts", "Conflicts"),
