@@ -151,12 +151,19 @@ class Store:
         self._context.tell_read(found)
         return found
 
-    def export_to(self, target: Path | str, *, with_forgotten: bool = False) -> "Exported":
+    def export_to(self, target: Path | str, *, format: str = "kept", with_forgotten: bool = False) -> "Exported":
         """Write everything without loss to a file that `merge` and `kept import` read: memories with their history,
         the archive, sessions, tasks, aliases, pauses. Forgotten memories only if asked for. Replaces the file.
+
+        `format` markdown, obsidian (a new folder), praxis, server-memory or csv: the live memories, for other programs.
         """
         from kept.memory import transfer
 
+        if format in transfer.EXPORTERS:
+            return transfer.export_as(self._context, Path(target), format)
+        if format != "kept":
+            known = ", ".join(("kept", *transfer.EXPORTERS))
+            raise InvalidInput(f"Unknown format {format!r}.", hint=f"Choose one of {known}.")
         return transfer.export_to(self._context, Path(target), with_forgotten=with_forgotten)
 
     def export_lines(self, *, with_forgotten: bool = False) -> Iterator[bytes]:

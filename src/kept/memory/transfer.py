@@ -17,11 +17,13 @@ from msgspec import Struct
 
 from kept.errors import InvalidInput, NotAllowed, NotFound
 from kept.exchange import portable
+from kept.exchange.exporters import EXPORTERS as EXPORTERS
+from kept.exchange.exporters import FOLDERS
 from kept.exchange.portable import Piece
 from kept.memory.context import Context
 from kept.memory.joiner import BATCH, Joined, Joiner
-from kept.model import GLOBAL, SMALL_NOUNS, Allowance, Conflict, Memory, Record, Session
-from kept.ports import ANYWHERE, Reader, Storage
+from kept.model import GLOBAL, SMALL_NOUNS, Alias, Allowance, Conflict, Memory, Record, Session
+from kept.ports import ANYWHERE, LIVE, Reader, Storage
 from kept.projects.files import explained, read_regular, shown
 from kept.storage import open_space, space_of
 from kept.storage.shared import every, random_hex
@@ -135,6 +137,28 @@ def export_to(context: Context, target: Path, *, with_forgotten: bool) -> Export
 
     write_lines(target, counted())
     return Exported(path=str(target), format="kept", memories=counts["memory"], records=counts["all"])
+
+
+def export_as(context: Context, target: Path, format: str) -> Exported:
+    """Write the live memories, of the project and global ones, in the format of another program."""
+    memories: list[Memory] = []
+    conflicts: list[Conflict] = []
+    aliases: list[Alias] = []
+    for reader in context.readers():
+        memories += [memory for memory in every(reader, LIVE) if memory.tier in ("project", "global")]
+        conflicts += reader.all(Conflict)
+        aliases += reader.all(Alias)
+    context.tell_read(memories)
+    files = EXPORTERS[format](memories, conflicts, aliases)
+    with explained("write", target, hint="Check its permissions, or name another place."):
+        if format in FOLDERS:
+            if target.exists() and (not target.is_dir() or any(target.iterdir())):
+                raise InvalidInput(f"{shown(target)} exists and is not an empty folder.", hint="Name a new folder.")
+            target.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for name, content in files:
+            file = target / name if format in FOLDERS else target
+            write_lines(file, [content.removesuffix("\n").encode("utf-8", "replace")])
+    return Exported(path=str(target), format=format, memories=len(memories), records=len(memories))
 
 
 def export_lines(context: Context, *, with_forgotten: bool) -> Iterator[bytes]:

@@ -13,8 +13,8 @@ from kept.entrypoints.cli.wording import counted, memories, progress
 from kept.memory.bringing import BY_NAME, BroughtIn, is_export, program_of
 from kept.memory.joiner import Joined
 
-EXPORTS = ("kept",)
-FORMATS = ("kept", *BY_NAME, *PROGRAMS)
+EXPORTS = ("kept", "markdown", "obsidian", "praxis", "server-memory", "csv")
+FORMATS = ("kept", *BY_NAME, *PROGRAMS)  # of imports
 MOST_SHOWN = 10
 _REFUSED = {
     "too_long": "too long for one statement",
@@ -125,19 +125,26 @@ def _brought_lines(done: BroughtIn, said: int) -> list[Line]:
 
 @command
 @click.argument("file", required=False)
-@click.option("--format", "format", type=click.Choice(EXPORTS), default="kept", help="kept: everything, without loss.")
+@click.option("--format", "format", type=click.Choice(EXPORTS), default="kept", show_default=True, help="The format.")
 @click.option("--with-forgotten", is_flag=True, help="Include forgotten memories.")
 def export_command(invocation: Invocation, *, file: str | None, format: str, with_forgotten: bool) -> None:
-    """Without a FILE, the export is printed. The format `kept` has everything: memories with their history, the
-    archive, sessions, tasks, aliases, pauses. `kept import FILE` brings it in again, on any machine.
+    """The format `kept` has everything: memories with their history, the archive, sessions, tasks, aliases, pauses.
+    `kept import FILE` brings it in again, on any machine; without a FILE, it is printed. The other formats have the
+    live memories: a page of Markdown, an Obsidian vault (FILE is a new folder), the project.json of Praxis, the graph
+    of the MCP server memory, and a table for spreadsheets.
     """
+    if format != "kept" and file is None:
+        raise click.UsageError(f"Name the file to write: kept export --format {format} FILE")
     with invocation.open() as memory:
         if file is None:
             lines = memory.store.export_lines(with_forgotten=with_forgotten)
             documents = [line.decode() for line in lines]
             invocation.answer({"lines": [msgspec.json.decode(line) for line in documents]}, documents)
             return
-        done = memory.store.export_to(Path(file).expanduser(), with_forgotten=with_forgotten)
+        done = memory.store.export_to(Path(file).expanduser(), format=format, with_forgotten=with_forgotten)
+    if format != "kept":
+        invocation.answer(done, [f"Wrote {memories(done.memories)} to {file}."])
+        return
     line = f"Wrote {memories(done.memories)}, {counted(done.records, 'record')} in all, to {file}."
     invocation.answer(done, [line, Dim(f"`kept import {file}` brings them in, here or on another machine.")])
 

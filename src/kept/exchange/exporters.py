@@ -1,0 +1,192 @@
+"""Memories in the formats of other programs: Markdown, an Obsidian vault, Praxis, the MCP server memory, CSV.
+
+Each function takes the live memories and gives files: the name of each, and its text. Rule: stored text is hostile. It
+is escaped for the place where it goes: no cell of a table is a formula, no line of a note begins another heading, and
+no name of a file leads out of the folder.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from kept.model import Alias, Conflict, Memory
+from kept.text import djb2_fingerprint
+
+Files = Iterator[tuple[str, str]]
+NAME_CHARS = 60
+_PRAXIS_KINDS = "decision architecture pattern warning discovery error preference file_change task_progress".split()
+_PRAXIS_NAMES = {"progress": "task_progress", "convention": "pattern"}
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_COLUMNS = ("ref", "kind", "status", "trust", "content", "tags", "files", "importance", "feedback", "created", "source")
+
+
+def markdown(memories: Sequence[Memory], _conflicts: Sequence[Conflict], _aliases: Sequence[Alias]) -> Files:
+    """One page: a heading for each kind, an item for each memory."""
+    lines = ["# Memories", ""]
+    for kind in dict.fromkeys(memory.kind for memory in memories):
+        lines += [f"## {kind.replace('_', ' ').capitalize()}", ""]
+        for memory in (one for one in memories if one.kind == kind):
+            tags = "".join(f" #{_tag(tag)}" for tag in memory.tags)
+            lines.append(f"- {memory.created_at:%Y-%m-%d}: {_one_line(memory.content)}{tags}")
+        lines.append("")
+    yield "memories.md", "\n".join(lines)
+
+
+def obsidian(memories: Sequence[Memory], conflicts: Sequence[Conflict], _aliases: Sequence[Alias]) -> Files:
+    """A vault: a note for each memory, with properties; kinds, files and contradictions are links."""
+    names = {memory.uid: f"{_file_name(memory.content)} ({memory.ref})" for memory in memories}
+    against: dict[str, list[str]] = {}
+    for conflict in (one for one in conflicts if one.resolved_at is None):
+        for mine, other in ((conflict.left, conflict.right), (conflict.right, conflict.left)):
+            if mine in names and other in names:
+                against.setdefault(mine, []).append(names[other])
+    for memory in memories:
+        links = [f"- kind [[{memory.kind}]]", *(f"- file [[{_file_name(path)}]]" for path in memory.files)]
+        links += [f"- contradicts [[{name}]]" for name in against.get(memory.uid, ())]
+        about = {
+            "ref": memory.ref,
+            "uid": memory.uid,
+            "kind": memory.kind,
+            "status": memory.status,
+            "trust": memory.trust,
+            "tags": [_tag(tag) for tag in memory.tags],
+            "created": f"{memory.created_at:%Y-%m-%d}",
+        }
+        # JSON is YAML, so every value is quoted where it has to be.
+        properties = "".join(f"{name}: {msgspec.json.encode(value).decode()}\n" for name, value in about.items())
+        body = "\n".join(_quiet(line) for line in memory.content.split("\n"))
+        yield f"{names[memory.uid]}.md", f"---\n{properties}---\n\n{body}\n\n" + "\n".join(links) + "\n"
+    for kind in dict.fromkeys(memory.kind for memory in memories):
+        listed = "\n".join(f"- [[{names[memory.uid]}]]" for memory in memories if memory.kind == kind)
+        yield f"{kind}.md", f"# {kind}\n\n{listed}\n"
+
+
+def praxis(memories: Sequence[Memory], conflicts: Sequence[Conflict], aliases: Sequence[Alias]) -> Files:
+    """C4: a project.json, with the fingerprints of Praxis."""
+    known = {memory.uid for memory in memories}
+    document = {
+        "version": 1,
+        "entries": [_praxis_entry(memory) for memory in memories],
+        "aliases": {alias.word: alias.expands_to for alias in aliases if alias.expands_to},
+        "conflicts": [_praxis_conflict(one) for one in conflicts if {one.left, one.right} <= known],
+        "metadata": {
+            "createdAt": min((_milliseconds(memory.created_at) for memory in memories), default=0),
+            "lastCompactedAt": 0,
+            "totalPromotions": 0,
+            "totalEvictions": 0,
+            "totalAccesses": sum(memory.use_count for memory in memories),
+            "autoMemoryEnabled": True,
+            "configPreset": "balanced",
+        },
+    }
+    yield "project.json", msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+
+
+def _praxis_entry(memory: Memory) -> dict[str, Any]:
+    kind = _PRAXIS_NAMES.get(memory.kind, memory.kind)
+    return {
+        "id": memory.uid,
+        "fingerprint": djb2_fingerprint(memory.content),
+        "content": memory.content[:500],
+        "category": kind if kind in _PRAXIS_KINDS else "discovery",
+        "importance": memory.importance,
+        "status": memory.status,
+        "confidence": memory.confidence,
+        "source": {"sessionId": memory.source.session or "", "agentId": memory.source.agent or ""},
+        "filePaths": memory.files,
+        "tags": memory.tags,
+        "accessCount": memory.use_count,
+        "lastAccessedAt": _milliseconds(memory.last_used_at or memory.created_at),
+        "createdAt": _milliseconds(memory.created_at),
+        "updatedAt": _milliseconds(memory.updated_at),
+    }
+
+
+def _praxis_conflict(conflict: Conflict) -> dict[str, Any]:
+    resolved = {} if conflict.resolved_at is None else {"resolvedAt": _milliseconds(conflict.resolved_at)}
+    detected = _milliseconds(conflict.detected_at)
+    pair = {"entryA": conflict.left, "entryB": conflict.right, "conflictType": conflict.type}
+    return {**pair, "detectedAt": detected, **resolved}
+
+
+def server_memory(memories: Sequence[Memory], _conflicts: Sequence[Conflict], _aliases: Sequence[Alias]) -> Files:
+    """The graph of the MCP server memory: an entity for each kind and for each file, observations for memories."""
+    observed: dict[tuple[str, str], list[str]] = {}
+    for memory in memories:
+        observed.setdefault((memory.kind, "kind"), []).append(memory.content)
+        for path in memory.files:
+            observed.setdefault((path, "file"), []).append(memory.content)
+    lines = [
+        {"type": "entity", "name": name, "entityType": entity_type, "observations": said}
+        for (name, entity_type), said in observed.items()
+    ]
+    yield "memory.jsonl", "".join(msgspec.json.encode(line).decode() + "\n" for line in lines)
+
+
+def spreadsheet(memories: Sequence[Memory], _conflicts: Sequence[Conflict], _aliases: Sequence[Alias]) -> Files:
+    """A CSV table; a cell that a spreadsheet would take for a formula begins with an apostrophe."""
+    page = io.StringIO()
+    writer = csv.writer(page)
+    writer.writerow(_COLUMNS)
+    for memory in memories:
+        values = (
+            memory.ref,
+            memory.kind,
+            memory.status,
+            memory.trust,
+            memory.content,
+            ", ".join(memory.tags),
+            ", ".join(memory.files),
+            memory.importance,
+            memory.feedback,
+            f"{memory.created_at:%Y-%m-%d %H:%M:%S}",
+            memory.source.origin,
+        )
+        writer.writerow([_cell(value) if isinstance(value, str) else value for value in values])
+    yield "memories.csv", page.getvalue()
+
+
+Exporter = Callable[[Sequence[Memory], Sequence[Conflict], Sequence[Alias]], Files]
+EXPORTERS: Mapping[str, Exporter] = {
+    "markdown": markdown,
+    "obsidian": obsidian,
+    "praxis": praxis,
+    "server-memory": server_memory,
+    "csv": spreadsheet,
+}
+FOLDERS = ("obsidian",)  # formats of many files
+
+
+def _cell(value: str) -> str:
+    return f"'{value}" if value.lstrip(" ").startswith(_FORMULA) else value
+
+
+def _one_line(content: str) -> str:
+    return " ".join(content.split())
+
+
+def _quiet(line: str) -> str:
+    """A line of a note that is only text: no heading, rule, fence, embed, link or comment of its own."""
+    line = line.replace("[[", "\\[\\[").replace("%%", "\\%\\%").replace("<", "\\<")
+    return f"\\{line}" if line.lstrip().startswith(("#", "---", "```", "~~~", "|", ">", "![")) else line
+
+
+def _tag(tag: str) -> str:
+    """A tag as Obsidian takes it: letters, digits, hyphens, underscores and slashes, and not only digits."""
+    word = re.sub(r"[^\w/-]+", "-", tag).strip("-") or "tag"
+    return f"t{word}" if word.isdigit() else word
+
+
+def _file_name(title: str) -> str:
+    """A name for a note: none of the characters that a link or a file system takes for something else."""
+    words = re.sub(r'[\[\]#^|\\/:*?"<>\x00-\x1f\x7f]+', " ", title)
+    return " ".join(words.split())[:NAME_CHARS].strip(" .") or "note"
+
+
+def _milliseconds(at: datetime) -> int:
+    return int(at.timestamp() * 1000)
