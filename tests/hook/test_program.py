@@ -18,7 +18,7 @@ from tests.hook.inputs import INPUTS, PROMPT
 
 SOURCE = Path(__file__).parents[2] / "src"
 PROGRAM = "from kept.entrypoints.hook import main; main()"
-LIMIT_MS = 300
+LIMIT_MS, START_LIMIT_MS = 300, 1_500
 GENEROUS = {"KEPT_HOOK_LIMIT_MS": "20000"}  # where the machine that runs the tests is busy with other ones
 # What a prompt must not wait for. `kept-hook` has no command line, no server and no configuration language to read.
 FORBIDDEN = {
@@ -284,6 +284,39 @@ def test_a_slow_disk_is_not_waited_for(box: Box) -> None:
     assert took_ms < LIMIT_MS + slack_ms()
     box.wait_until(lambda: box.hook.failures())
     assert box.hook.failures()[0]["failure"] == "Not done within 300 ms"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of processes are POSIX")
+@pytest.mark.parametrize("room", [0, 4096], ids=["no byte", "no more than a pointer"])
+def test_a_full_disk_disturbs_nobody_and_is_made_up_for_when_there_is_room(box: Box, room: int) -> None:
+    """The hook and the detached process behind it may write so many bytes into a file, and no more."""
+    box.say("We decided to use Postgres for the orders, because of its constraints")
+    program = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({room}, {room}))\n{PROGRAM}"
+    for event in ("SessionStart", "UserPromptSubmit", "PostToolUseFailure", "Stop", "PreCompact"):
+        begun = time.monotonic()
+        done = subprocess.run(
+            [sys.executable, "-c", program, "claude-code", event],
+            input=box.given("claude-code", event),
+            env=box.environment(),
+            cwd=box.project,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        limit_ms = START_LIMIT_MS if event == "SessionStart" else LIMIT_MS
+        assert (time.monotonic() - begun) * 1000 < limit_ms + slack_ms(), event
+        assert (done.returncode, done.stderr) == (0, b""), event
+        if event in ("Stop", "PreCompact"):
+            assert done.stdout == b""
+    if room:
+        box.wait_until(lambda: box.hook.pointers())
+        box.wait_until(lambda: box.later() or not box.hook.pointers())
+    else:  # not even a pointer could be written: the next event points at the transcript
+        box.fire("claude-code", "Stop", **GENEROUS)
+    box.wait_until(lambda: _messages(box) == 1 and not box.hook.pointers())
+    box.fire("claude-code", "Stop", **GENEROUS)
+    box.later()
+    assert _messages(box) == 1
 
 
 def slack_ms() -> float:
