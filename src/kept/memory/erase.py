@@ -124,18 +124,24 @@ def _doom(context: Context, spaces: dict[str, Doomed], target: Erasable) -> str:
         return name
     ref = f"{target.session}#{target.n}" if isinstance(target, Message) else target
     if isinstance(ref, str) and (found := re.fullmatch(MESSAGE_REF, ref)):
-        session, n = found["session"], int(found["n"])
         doomed = _of_project(context, spaces)
-        with doomed.storage.reading() as reader:
-            message = next(iter(reader.messages(session, after=n - 1, limit=1)), None)
-        if message is None or message.n != n:
-            raise NotFound(f"There is no message {ref[:80]}.", hint="`kept session show ID` shows them.")
-        doomed.messages.setdefault(session, set()).add(message.id)
+        doomed.messages.setdefault(found["session"], set()).add(find_message(doomed.storage, ref).id)
         return ref
     storage, memory = context.find(ref)
     spaces[storage.space].memories[memory.uid] = memory
     spaces[storage.space].is_asked = True
     return memory.ref
+
+
+def find_message(storage: Storage | None, ref: str) -> Message:
+    """The message that `ID#N` names. Raises NotFound."""
+    found = re.fullmatch(MESSAGE_REF, ref)
+    if storage is not None and found is not None:
+        with storage.reading() as reader:
+            for message in reader.messages(found["session"], after=int(found["n"]) - 1, limit=1):
+                if message.n == int(found["n"]):
+                    return message
+    raise NotFound(f"There is no message {ref[:80]}.", hint="`kept session show ID` shows them.")
 
 
 def _of_project(context: Context, spaces: dict[str, Doomed]) -> Doomed:

@@ -456,6 +456,9 @@ def erase_command(
             target = next((one for one in memory.sessions() if one.name == session), None) or _no_session(session)
             targets, what = [target], f"session {session} with everything that was captured from it"
         elif message is not None:
+            from kept.memory.erase import find_message
+
+            find_message(memory.context.spaces.project(), message)  # nobody is asked about what is not there
             targets, what = [message], f"message {message}"
         else:
             found = [memory.get(ref, forgotten=True) for ref in dict.fromkeys(refs)]
