@@ -87,7 +87,7 @@ def test_a_message_and_a_session_can_be_erased(shell: Shell, tmp_path: Path) -> 
     shell("import", "claude-code", str(claude_file(tmp_path)))
     shell("session", "finish", "0a1b2c3d")
     assert "Give REFs or filters" in shell.fails("erase", code=2)
-    assert "Give one REF" in shell.fails("erase", "1", "--session", "0a1b2c3d", code=2)
+    assert "Give REFs or filters" in shell.fails("erase", "1", "--session", "0a1b2c3d", code=2)
     assert "This cannot be undone" in shell.fails("erase", "--message", "0a1b2c3d#1")
     for missing in ("0a1b2c3d#9", "nobody#1", "no ref at all"):  # nobody is asked about what is not there
         assert "There is no message" in shell.fails("erase", "--message", missing)
