@@ -99,6 +99,8 @@ READING: tuple[tuple[str, Door], ...] = (
     ("history", lambda m, f: [m.history(), m.history(tier="global")]),
     ("history", lambda m, f: [_try(lambda u=u: m.history(u)) for u in f.uids]),
     ("store.export", lambda m, f: list(m.store.export(archived=True))),
+    ("store.export_lines", lambda m, f: list(m.store.export_lines(with_forgotten=True))),
+    ("store.matching", lambda m, f: [m.store.matching(), m.store.matching(shelf="any")]),
     ("conflicts", lambda m, f: m.conflicts(resolved=True)),
     ("aliases.list", lambda m, f: m.aliases.list()),
     ("reviews.list", lambda m, f: m.reviews.list(limit=100)),
@@ -169,6 +171,9 @@ NO_DOORS = {
     "store.restore",
     "store.backup",
     "store.doctor",
+    "store.export_to",  # the same lines, in a file
+    "store.merge",
+    "store.import_",
     "vectors.check",
 }
 

@@ -55,6 +55,7 @@ NOT_WALKED = {
     "subscribe",
     "import_transcripts",  # adds messages to a project, as `session` does
     "store.doctor",  # examines files
+    "store.import_",  # adds candidates to a project
     "vectors.on",  # needs a model
     "vectors.check",
 }
@@ -178,6 +179,12 @@ class Walk:
         memory.store.backup(file, tier=tier)
         return memory.store.restore(file, overwrite_newer=True)
 
+    def join(self, memory: kept.Kept) -> object:
+        """Merge what the person's store holds: another project, and global memory as it is now."""
+        file = self.folder / f"{self.random.randint(0, 10**9)}.jsonl"
+        self.person.store.export_to(file, with_forgotten=True)
+        return memory.store.merge(file)
+
     def task(self, memory: kept.Kept) -> object:
         task = memory.task(f"TASK-{self.random.randint(1, 3):03}", description=self.text())
         note = task.add_reasoning(self.text(), "plan")
@@ -243,6 +250,10 @@ VERBS: dict[str, Verb] = {
     "store.backup": lambda w, m: w.back_and_forth(m, "project"),
     "store.restore": lambda w, m: w.back_and_forth(m, "global"),
     "store.export": lambda w, m: list(m.store.export(archived=True)),
+    "store.export_lines": lambda w, m: list(m.store.export_lines(with_forgotten=True)),
+    "store.export_to": lambda w, m: m.store.export_to(w.folder / "walk.jsonl"),
+    "store.merge": lambda w, m: w.join(m),
+    "store.matching": lambda w, m: m.store.matching(shelf="any"),
     "store.replay": lambda w, m: m.store.replay(),
     "store.pack_sessions": lambda w, m: m.store.pack_sessions(),
     "store.finish_sessions": lambda w, m: m.store.finish_sessions(),

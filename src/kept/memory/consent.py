@@ -20,6 +20,7 @@ from kept.text import visible
 # The changes of a transaction that `Watched` notes, and those that concern conversations, which global memory has not.
 WATCHED = ("add", "put", "put_many", "remove", "erase")
 OF_CONVERSATIONS = ("append", "pack", "unpack", "erase_messages", "rewrite", "erase_receipts", "bury")
+OF_NO_RECORD = ("restamp", "note_file")  # who changes it, and what is known of a file outside
 
 T = TypeVar("T")
 _TAGS_MEAN = {"preference": "category", "pattern": "domain"}  # what the tags of these kinds stand for
