@@ -150,6 +150,8 @@ Make the button use the new colour.
 Review the work that has been done so far.
 Check the server uses the cache.
 Continue with the next task.
+We met Mary at the church last Sunday.
+Saint Mary church last Sunday, and then brunch.
 """
 
 
