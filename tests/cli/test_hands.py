@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import click
 import pytest
 
 import kept
+from kept.entrypoints.cli.invocation import Strong, _pick_at_terminal, keys_of, wrapped
 from tests.cli.shell import Shell
 
 
@@ -132,3 +134,78 @@ def test_a_memory_is_edited_by_options_and_in_an_editor(shell: Shell, monkeypatc
     assert "The line ---" in shell.fails("edit", "1")
     shell("undo")
     assert shell.json("show", "1")["content"] == "The port is 4000"
+
+
+def test_lines_are_broken_at_words_on_a_terminal() -> None:
+    words = "The quick brown fox jumps over the lazy dog and then some more words follow until it is long"
+    for width in (20, 60, 120):
+        lines = wrapped((Strong("[id:1]"), " fact: ", words), width)
+        plain = ["".join(line) for line in lines]
+        assert all(len(line.rstrip()) <= width for line in plain)
+        assert " ".join(" ".join(plain).split()) == f"[id:1] fact: {words}"
+        assert isinstance(lines[0][0], Strong)
+        assert all(line.startswith("    ") for line in plain[1:])
+    assert wrapped(("    " + words,), 0) == [("    " + words,)], "what a program reads stays as it is"
+    long = "x" * 100
+    assert "".join("".join(line).strip() for line in wrapped((long,), 20)) == long
+
+
+def test_every_option_of_a_review_has_a_key_of_its_own() -> None:
+    options = ["supersede", "the-other", "keep", "archive", "forget", "later", "stop"]
+    keys = keys_of(options)
+    assert list(keys.values()) == options
+    assert all(len(key) == 1 for key in keys)
+    assert keys["s"] == "supersede"
+
+
+def test_a_review_is_walked_through_with_single_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    typed = iter(["?", "K", "\r", "\x1b"])
+    monkeypatch.setattr("click.getchar", lambda: next(typed))
+    assert _pick_at_terminal("1 of 3", ["archive", "keep"]) == "keep"
+    assert _pick_at_terminal("2 of 3", ["archive", "keep"]) == "archive"
+    with pytest.raises(click.Abort):
+        _pick_at_terminal("3 of 3", ["archive", "keep"])
+
+
+def test_a_review_proposes_to_confirm_candidates(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "MEMORY.md").write_text("## Key Decisions\n- The API uses Fastify\n")
+    shell("import", str(tmp_path / "MEMORY.md"))
+    said = shell("review", "--list")
+    assert "candidate: an agent said so, and nobody has confirmed it yet" in said
+    shell("review", "--reason", "candidate", "--apply", "proposed", "--yes")
+    assert shell.json("show", "1")["status"] == "confirmed"
+    assert "nothing to review" in shell("review", "--list")
+
+
+def test_a_pinned_hit_is_shown_once_and_no_pin_goes_without_a_word(shell: Shell) -> None:
+    for number in range(7):
+        shell("remember", f"Pinned fact {number} about the auth module", "--pin")
+    said = shell("recall", "auth module", "--limit", "3")
+    for number in range(7):
+        assert said.count(f"Pinned fact {number} ") <= 1
+    assert "2 more pinned. `kept list --status pinned` shows all." in said
+
+
+def test_completion_offers_kinds_tags_refs_and_sessions(shell: Shell) -> None:
+    shell("remember", "Use Fastify", "--kind", "runbook", "--tag", "web")
+    completions = {
+        ("remember x --kind ru", 4): b"runbook",
+        ("remember x --kind deci", 4): b"decision",
+        ("list --tag w", 3): b"web",
+        ("forget ", 2): b"1",
+    }
+    for (words, place), expected in completions.items():
+        done = shell.run(COMP_WORDS=f"kept {words}", COMP_CWORD=str(place), _KEPT_COMPLETE="bash_complete")
+        assert expected in done.stdout, (words, done.stdout, done.stderr)
+    broken = shell.run(COMP_WORDS="kept forget ", COMP_CWORD="2", _KEPT_COMPLETE="bash_complete", KEPT_HOME="relative")
+    assert broken.stdout.strip() == b""
+    assert b"Traceback" not in broken.stderr
+
+
+def test_a_long_session_is_shown_from_its_end(shell: Shell, tmp_path: Path) -> None:
+    lines = [f'{{"id": "m{n}", "role": "user", "content": "word {n}"}}' for n in range(9)]
+    (tmp_path / "s1.jsonl").write_text("\n".join(lines) + "\n")
+    shell("import", "brain", str(tmp_path / "s1.jsonl"))
+    said = shell("session", "show", "s1", "--limit", "2")
+    assert "word 8" in said
+    assert "word 6" not in said

@@ -15,7 +15,7 @@ from kept import text, worth
 from kept.model import PROPOSED, Conflict, Memory
 from kept.tables import by_kind
 
-ReviewReason = Literal["global", "conflict", "duplicate", "stale", "unused", "irrelevant"]
+ReviewReason = Literal["global", "conflict", "duplicate", "stale", "unused", "irrelevant", "candidate"]
 ReviewAction = Literal["keep", "archive", "forget", "supersede", "promote"]
 REASONS: tuple[ReviewReason, ...] = get_args(ReviewReason)
 ACTIONS: tuple[ReviewAction, ...] = get_args(ReviewAction)
@@ -88,7 +88,25 @@ def review(
         and (finding := _examine(memory, words[memory.uid] - common, talk, now, rules))
     ]
     alone.sort(key=lambda finding: (worth.decayed_importance(finding.memory, now), finding.memory.uid))
-    return [*proposals, *(finding for finding in found if finding.memory.uid not in asked), *alone]
+    judged = in_pairs | asked | {finding.memory.uid for finding in alone}
+    unconfirmed = [_candidate(memory) for memory in memories if _is_unconfirmed(memory) and memory.uid not in judged]
+    return [*proposals, *(finding for finding in found if finding.memory.uid not in asked), *alone, *unconfirmed]
+
+
+def _is_unconfirmed(memory: Memory) -> bool:
+    """Whether somebody's statement waits for a yes. What a tool or a stranger said is quoted, and needs none."""
+    return (
+        memory.status == "candidate" and not memory.is_low_trust and memory.tier != "task" and memory.kind != "summary"
+    )
+
+
+def _candidate(memory: Memory) -> ReviewFinding:
+    return ReviewFinding(
+        memory=memory,
+        reasons=("candidate",),
+        why=f"{'you' if memory.trust == 'user' else 'an agent'} said so, and nobody has confirmed it yet",
+        proposed=Decision(action="keep", ref=memory.ref),
+    )
 
 
 def _proposal(memory: Memory) -> ReviewFinding:

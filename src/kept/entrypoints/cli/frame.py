@@ -6,8 +6,9 @@ the same.
 """
 
 import inspect
+import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache, wraps
 from importlib import import_module
@@ -18,9 +19,12 @@ from msgspec.structs import replace
 
 from kept.entrypoints.cli.catalog import COMMANDS, CatalogEntry
 from kept.entrypoints.cli.invocation import Invocation, run, wants_json
+from kept.model import KINDS
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+    from kept.memory import Kept
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -65,9 +69,66 @@ def yes_option(function: Callable[P, T]) -> Callable[P, T]:
 
 def kind_and_tag_options(function: Callable[P, T]) -> Callable[P, T]:
     """`--kind` and `--tag` as filters."""
-    tag = click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only with this tag. May be repeated.")
-    kind = click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only this kind. May be repeated.")
+    tag = click.option(
+        "--tag",
+        "tags",
+        multiple=True,
+        metavar="TAG",
+        shell_complete=complete_tag,
+        help="Only with this tag. May be repeated.",
+    )
+    kind = click.option(
+        "--kind",
+        "kinds",
+        multiple=True,
+        metavar="KIND",
+        shell_complete=complete_kind,
+        help="Only this kind. May be repeated.",
+    )
     return kind(tag(function))
+
+
+# Completion: what a person may mean, from the catalog and from the store. A store that cannot be read offers nothing.
+
+OFFERED = 200  # memories that are looked at
+
+
+def _offered(names: Callable[["Kept"], Iterable[tuple[str, str]]]) -> Callable[..., "list[CompletionItem]"]:
+    """Make a function of click out of one that reads names, each with a line about it, from an opened memory."""
+
+    def complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem
+
+        try:
+            invocation = (ctx.find_root().obj or Invocation()).in_environment(os.environ)
+            with invocation.open(auto_upkeep=False) as memory:
+                found = dict(names(memory))
+        except Exception:  # the person is typing: nothing to offer is better than an error in the middle of a line
+            return []
+        return [CompletionItem(name, help=line) for name, line in found.items() if name.startswith(incomplete)]
+
+    return complete
+
+
+def _named_kinds(memory: "Kept") -> Iterator[tuple[str, str]]:
+    yield from ((kind, "") for kind in KINDS)
+    yield from ((one.kind, "") for one in memory.list(limit=OFFERED))
+
+
+def _named_tags(memory: "Kept") -> Iterator[tuple[str, str]]:
+    return ((tag, "") for one in memory.list(limit=OFFERED) for tag in one.tags)
+
+
+def _named_refs(memory: "Kept") -> Iterator[tuple[str, str]]:
+    return ((one.ref, one.content.split("\n")[0][:60]) for one in memory.list(limit=OFFERED))
+
+
+def _named_sessions(memory: "Kept") -> Iterator[tuple[str, str]]:
+    return ((one.name, one.agent or "") for one in reversed(memory.sessions()))
+
+
+complete_kind, complete_tag = _offered(_named_kinds), _offered(_named_tags)
+complete_ref, complete_session = _offered(_named_refs), _offered(_named_sessions)
 
 
 def limit_option(default: int, what: str) -> Callable[[Callable[P, T]], Callable[P, T]]:

@@ -6,7 +6,9 @@ raised gets past `run`: it becomes a sentence with the next step on standard err
 output, and an exit code: 0 done, 1 refused or failed, 2 wrong usage, 130 interrupted, 141 the reader has gone.
 """
 
+import io
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -160,14 +162,18 @@ class Invocation(Struct, frozen=True, kw_only=True):
         """Which of the options a person picks; Enter picks the first one. Only where `can_pick`."""
         return (self.picks or _pick_at_terminal)(text.visible(question, keep_newlines=False), options)
 
-    def answer(self, document: object, lines: Iterable[Line]) -> None:
-        """Print the result: as one JSON document with --json, else as lines."""
+    def answer(self, document: object, lines: Iterable[Line], *, is_long: bool = False) -> None:
+        """Print the result: as one JSON document with --json, else as lines; through a pager if they may be many."""
         stream = self.out or sys.stdout
         if stream is None:  # `kept … >&-`: standard output is closed
             return
         if self.as_json:
             is_utf8 = (stream.encoding or "utf-8").lower().replace("_", "-") in ("utf-8", "utf8")
             stream.write(json_text(document, ascii_only=not is_utf8) + "\n")
+        elif is_long and self.out is None and can_page():
+            page = io.StringIO()
+            self._print(lines, page, is_coloured=_is_coloured(stream), width=_width(stream))
+            _show(page.getvalue(), stream)
         else:
             self._print(lines, stream)
 
@@ -183,12 +189,62 @@ class Invocation(Struct, frozen=True, kw_only=True):
             if stream is not None:
                 stream.flush()
 
-    def _print(self, lines: Iterable[Line], stream: TextIO) -> None:
-        is_coloured = stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    def _print(
+        self, lines: Iterable[Line], stream: TextIO, *, is_coloured: bool | None = None, width: int | None = None
+    ) -> None:
+        is_coloured = _is_coloured(stream) if is_coloured is None else is_coloured
+        width = _width(stream) if width is None else width
         for line in lines:
-            parts = (line,) if isinstance(line, str) else line
-            shown = "".join(_styled(part) if is_coloured else _safe(part) for part in parts)
-            stream.write(shown.rstrip(" ") + "\n")
+            for parts in wrapped((line,) if isinstance(line, str) else line, width):
+                shown = "".join(_styled(part) if is_coloured else _safe(part) for part in parts)
+                stream.write(shown.rstrip(" ") + "\n")
+
+
+def _is_coloured(stream: TextIO) -> bool:
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _width(stream: TextIO) -> int:
+    """The columns of a terminal; 0 where lines are not to be broken, because a program reads them."""
+    if not stream.isatty():
+        return 0
+    import shutil
+
+    return shutil.get_terminal_size().columns
+
+
+def wrapped(parts: Sequence[str], width: int) -> list[tuple[str, ...]]:
+    """A line broken at words, so that none is wider than the terminal; what follows is indented like its beginning."""
+    plain = "".join(parts)
+    if not width or len(plain) <= width:
+        return [tuple(parts)]
+    indent = len(plain) - len(plain.lstrip(" "))
+    indent = min(indent + 4 * plain.startswith("[id:"), width // 2)
+    lines: list[list[str]] = [[]]
+    used = 0
+    for part in parts:
+        for word in re.split(r"(?<=\s)(?=\S)", part):
+            if used > indent and used + len(word.rstrip()) > width:
+                lines.append([" " * indent])
+                used = indent
+            lines[-1].append(type(part)(word))
+            used += len(word)
+    return [tuple(line) for line in lines]
+
+
+def can_page() -> bool:
+    """Whether somebody at a terminal can turn pages."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
+
+
+def _show(page: str, stream: TextIO) -> None:
+    import shutil
+
+    if page.count("\n") < shutil.get_terminal_size().lines:
+        stream.write(page)
+        return
+    os.environ.setdefault("LESS", "FRX")  # colours, and no page for what fits
+    click.echo_via_pager(page)
 
 
 def _digits(name: str) -> str:
@@ -226,9 +282,32 @@ def _ask_at_terminal(question: str) -> bool:
     return click.confirm(question, default=False, err=True)
 
 
+def keys_of(options: Sequence[str]) -> dict[str, str]:
+    """A key for each option: its first letter that no option before it has."""
+    keys: dict[str, str] = {}
+    for option in options:
+        letters = [letter for letter in option.lower() if letter.isalpha()]
+        keys[next((letter for letter in letters if letter not in keys), str(len(keys) + 1))] = option
+    return keys
+
+
 def _pick_at_terminal(question: str, options: Sequence[str]) -> str:
-    picked: str = click.prompt(question, type=click.Choice(options), default=options[0], err=True)
-    return picked
+    """One key is enough; Enter takes the first option, Escape or Ctrl-C ends the command."""
+    keys = keys_of(options)
+    shown = "  ".join(f"[{key}] {option}" for key, option in keys.items())
+    click.echo(f"{question}: {shown} (Enter: {options[0]}) ", nl=False, err=True)
+    while True:
+        key = click.getchar()
+        if key in ("\r", "\n"):
+            picked = options[0]
+        elif key in ("\x1b", "\x03", "\x04"):
+            raise click.Abort
+        elif key.lower() in keys:
+            picked = keys[key.lower()]
+        else:
+            continue
+        click.echo(picked, err=True)
+        return picked
 
 
 def wants_json(arguments: Sequence[str]) -> bool:

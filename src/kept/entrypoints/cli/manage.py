@@ -201,8 +201,9 @@ def review_command(
     yes: bool,
 ) -> None:
     """Memories that an agent proposes for all projects, that are stale, unused, nearly duplicates, in conflict, or no
-    longer mentioned, each with the reason and a proposal. In a terminal you are asked about each; an agent reads --json
-    and answers with --apply. Listing changes nothing.
+    longer mentioned, and candidates that nobody has confirmed, each with the reason and a proposal. In a terminal you
+    are asked about each, and one key is enough; an agent reads --json and answers with --apply. Listing changes
+    nothing.
 
     A DECISION is keep:3 (it stays, and counts as verified), archive:3, forget:3, supersede:9=3 (3 stays, and 9 is
     archived), or promote:3 (all projects get it). `kept undo` undoes all decisions of one call together, and each

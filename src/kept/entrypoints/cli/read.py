@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import click
 
-from kept.entrypoints.cli.frame import command, kind_and_tag_options, limit_option
+from kept.entrypoints.cli.frame import command, complete_ref, kind_and_tag_options, limit_option
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import (
     ago,
@@ -67,7 +67,7 @@ def list_command(
         is_filtered = kinds or tags or status or after
         lines.append("No memory matches." if is_filtered else nothing_yet(invocation))
     document = {"memories": [as_document(one) for one in page], "next": page[-1].ref if has_more else None}
-    invocation.answer(document, lines)
+    invocation.answer(document, lines, is_long=True)
 
 
 def _repeated(option: str, values: tuple[str, ...]) -> list[str]:
@@ -85,7 +85,7 @@ def _command_line(invocation: Invocation, *words: str) -> str:
 
 
 @command
-@click.argument("ref")
+@click.argument("ref", shell_complete=complete_ref)
 def show_command(invocation: Invocation, *, ref: str) -> None:
     """REF is 42, g42 for a global memory, or [id:42]. Archived memories are shown as well; forgotten ones only by
     `kept list --status forgotten`.
@@ -176,7 +176,7 @@ def history_command(invocation: Invocation, *, ref: str | None, is_global: bool,
     if not events:
         where = "global memory" if is_global else "this project"
         lines.append(f'Nothing has been changed in {where} yet. `kept remember "…"` stores the first memory.')
-    invocation.answer({"events": document}, lines)
+    invocation.answer({"events": document}, lines, is_long=True)
 
 
 def _ref_of(memory: Kept, event: Event) -> str | None:

@@ -19,6 +19,7 @@ from kept.tables import PROFILES
 
 SHOWN_OF_A_MISS = 100  # characters
 SHOWN_WORDS = 6
+SHOWN_PINS = 5  # as many as come with every answer
 MOST_SAID = 3  # messages that are shown where no memory fits
 ASKED_FOR = "asked for"  # the reason of a word that is part of the query
 STYLES = ("xml", "markdown", "text", "json")
@@ -58,6 +59,10 @@ def recall_command(
     with invocation.open() as memory:
         recalled = memory.recall(query, since=since, until=until, scope=scope, **asked)
         lines = _lines(recalled, query, invocation.clock(), explain=explain, names=names)
+        if len(recalled.pinned) >= SHOWN_PINS:
+            hidden = len(memory.list(status="pinned", limit=10_000)) - len(recalled.pinned)
+            if hidden > 0:
+                lines.append(f"{hidden:,} more pinned. `kept list --status pinned` shows all.")
         if not recalled.hits:
             is_filtered = bool(asked["kinds"] or asked["tags"] or since or until or scope != "memory")
             lines += _nothing_found(memory, invocation, recalled, query, is_filtered=is_filtered)
@@ -105,9 +110,10 @@ def _lines(
     if explain and recalled.misses:
         lines.append(Strong("Just missed:"))
         lines += [line for miss in recalled.misses for line in _miss_lines(miss)]
-    if recalled.pinned:
+    found = {hit.memory.uid for hit in recalled.hits}
+    if pinned := [memory for memory in recalled.pinned if memory.uid not in found]:  # a hit is shown once
         lines.append(Strong("Pinned:"))
-        lines += [line for memory in recalled.pinned for line in memory_lines(memory, now)]
+        lines += [line for memory in pinned for line in memory_lines(memory, now)]
     if recalled.conflicts:
         lines.append(f"Some of these contradict each other: {', '.join(one.ref for one in recalled.conflicts)}.")
     return lines

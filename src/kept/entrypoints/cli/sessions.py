@@ -11,7 +11,7 @@ from typing import Literal
 import click
 import msgspec
 
-from kept.entrypoints.cli.frame import group, limit_option
+from kept.entrypoints.cli.frame import complete_session, group, limit_option
 from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import ago, counted, local
 from kept.errors import NotFound
@@ -46,7 +46,7 @@ def list_sessions(invocation: Invocation) -> None:
     if not found:
         lines.append("There are no sessions here yet. `kept import claude-code` imports some.")
     documents = [{**msgspec.to_builtins(session), "messages": count} for session, count in found]
-    invocation.answer({"sessions": documents}, lines)
+    invocation.answer({"sessions": documents}, lines, is_long=True)
 
 
 def _state(session: Session) -> str:
@@ -63,15 +63,17 @@ def _open(memory: Kept, id: str) -> OpenSession:
 
 
 @session_command.command("show")
-@click.argument("id")
+@click.argument("id", shell_complete=complete_session)
 @click.option("--window", is_flag=True, help="Only the messages that belong in the context now.")
-def show_session(invocation: Invocation, *, id: str, window: bool) -> None:
-    """Show the messages of a session."""
+@click.option("--limit", type=click.IntRange(1), metavar="NUMBER", help="Only this many, the newest ones.")
+def show_session(invocation: Invocation, *, id: str, window: bool, limit: int | None) -> None:
+    """Show the messages of a session; at a terminal, page by page."""
     with invocation.open() as memory:
         session = _open(memory, id)
         messages = list(session.window().messages) if window else session.messages()
+    messages = messages[-limit:] if limit is not None else messages
     lines = [line for message in messages for line in _message_lines(message, invocation)]
-    invocation.answer({"id": id, "messages": messages}, lines or ["The session has no messages."])
+    invocation.answer({"id": id, "messages": messages}, lines or ["The session has no messages."], is_long=True)
 
 
 def _message_lines(message: Message, invocation: Invocation) -> list[Line]:
@@ -107,7 +109,7 @@ def search_sessions(
 
 
 @session_command.command("fork")
-@click.argument("id")
+@click.argument("id", shell_complete=complete_session)
 @click.argument("new_id", required=False)
 def fork_session(invocation: Invocation, *, id: str, new_id: str | None) -> None:
     """Start a new session with all messages of this one."""
@@ -117,7 +119,7 @@ def fork_session(invocation: Invocation, *, id: str, new_id: str | None) -> None
 
 
 @session_command.command("finish")
-@click.argument("id")
+@click.argument("id", shell_complete=complete_session)
 def finish_session(invocation: Invocation, *, id: str) -> None:
     """End a session: store its findings and a summary, and promote memories that proved useful."""
     with invocation.open() as memory:
@@ -127,7 +129,7 @@ def finish_session(invocation: Invocation, *, id: str) -> None:
 
 
 @session_command.command("compact")
-@click.argument("id")
+@click.argument("id", shell_complete=complete_session)
 @click.option("--force", is_flag=True, help="Compact even if the window is not full yet.")
 def compact_session(invocation: Invocation, *, id: str, force: bool) -> None:
     """Replace all but the newest messages by a summary."""
@@ -142,7 +144,7 @@ def compact_session(invocation: Invocation, *, id: str, force: bool) -> None:
 
 
 @session_command.command("export")
-@click.argument("id")
+@click.argument("id", shell_complete=complete_session)
 def export_session(invocation: Invocation, *, id: str) -> None:
     """Print a transcript: one line of JSON for each message."""
     with invocation.open() as memory:

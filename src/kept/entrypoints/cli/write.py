@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, get_args
 import click
 import msgspec
 
-from kept.entrypoints.cli.frame import Command, command, date_option, kind_and_tag_options, yes_option
+from kept.entrypoints.cli.frame import (
+    Command,
+    command,
+    complete_kind,
+    complete_ref,
+    complete_tag,
+    date_option,
+    kind_and_tag_options,
+    yes_option,
+)
 from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line
 from kept.entrypoints.cli.wording import (
     as_document,
@@ -105,8 +114,16 @@ def _number(ctx: click.Context, param: click.Parameter, value: str | None) -> fl
 
 @command
 @click.argument("text", nargs=-1)
-@click.option("--kind", default="fact", metavar="KIND", help=f"The kind: {', '.join(KINDS)}, or a word of your own.")
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag. May be repeated.")
+@click.option(
+    "--kind",
+    default="fact",
+    metavar="KIND",
+    shell_complete=complete_kind,
+    help=f"The kind: {', '.join(KINDS)}, or a word of your own.",
+)
+@click.option(
+    "--tag", "tags", multiple=True, metavar="TAG", shell_complete=complete_tag, help="A tag. May be repeated."
+)
 @click.option("--file", "files", multiple=True, metavar="PATH", help="A file it is about. May be repeated.")
 @click.option("--importance", callback=_number, metavar="NUMBER", help="From 0 to 1; the default depends on the kind.")
 @click.option("--pin", is_flag=True, help="Always include it.")
@@ -298,7 +315,11 @@ def _on_memories(name: str) -> Command:
 
     change.__name__, change.__doc__ = name, about.help
     in_session = click.option("--session", metavar="ID", help="Only what this session wrote.")
-    return command(click.argument("refs", nargs=-1, metavar="REF...")(filter_options(in_session(yes_option(change)))))
+    return command(
+        click.argument("refs", nargs=-1, metavar="REF...", shell_complete=complete_ref)(
+            filter_options(in_session(yes_option(change)))
+        )
+    )
 
 
 def answer_changed(invocation: Invocation, changed: Sequence[Memory], sentence: str) -> None:
@@ -314,7 +335,7 @@ reinforce_command, demote_command, pin_command, unpin_command, forget_command = 
 
 
 @command
-@click.argument("ref")
+@click.argument("ref", shell_complete=complete_ref)
 @click.argument("text", nargs=-1, required=True)
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Replaces the tags it has. May be repeated.")
 @yes_option
@@ -329,7 +350,7 @@ def revise_command(
 
 
 @command
-@click.argument("ref")
+@click.argument("ref", shell_complete=complete_ref)
 @click.option("--text", metavar="TEXT", help="The new text; a single dash reads it from standard input.")
 @click.option("--kind", metavar="KIND", help="The new kind.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Replaces the tags it has. May be repeated.")
@@ -385,7 +406,7 @@ def _edited(memory: Memory) -> dict[str, Any]:
 
 
 @command
-@click.argument("refs_or_file", nargs=-1, metavar="[REF...|FILE]")
+@click.argument("refs_or_file", nargs=-1, metavar="[REF...|FILE]", shell_complete=complete_ref)
 @filter_options
 @click.option("--session", metavar="ID", help="Only what this session wrote.")
 @yes_option
@@ -427,7 +448,7 @@ def restore_command(
 
 
 @command
-@click.argument("refs", nargs=-1, metavar="[REF...]")
+@click.argument("refs", nargs=-1, metavar="[REF...]", shell_complete=complete_ref)
 @filter_options
 @click.option("--session", metavar="ID", help="A whole session, and what was captured from it.")
 @click.option("--message", metavar="ID#N", help="One message: session and number, as `kept session show ID` has them.")
