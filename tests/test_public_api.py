@@ -36,6 +36,7 @@ NAMESPACES = {
         "import_",
         "matching",
         "merge",
+        "move",
         "pack_sessions",
         "replay",
         "restore",

@@ -105,6 +105,10 @@ class Chain:
         self._last = (event.seq, event.hash)
         return event
 
+    def continue_after(self, event: Event) -> None:
+        """Let the next event follow this one, which came from another journal together with all before it."""
+        self._before, self._last = (event.seq, event.hash), None
+
     def take(self) -> list[tuple[Event, bytes]]:
         """Return the queued events with their payloads, and empty the queue."""
         taken, self._waiting = self._waiting, []

@@ -184,6 +184,16 @@ class Restored(Struct, frozen=True, kw_only=True):
     replaced: str | None = None
 
 
+class Foundation(Struct, frozen=True, kw_only=True):
+    """What a space stands on, beside its records: for carrying it over to another storage."""
+
+    key: bytes  # of the tombstones
+    tombstones: tuple[str, ...] = ()
+    last_ids: Mapping[str, int] = {}  # by noun: the last one given
+    sessions: tuple[str, ...] = ()  # those that have messages of their own
+    packed: tuple[str, ...] = ()  # of these, the packed ones
+
+
 class FoundMessage(Struct, frozen=True):
     """A message that matches, with its prepared tokens and the length of its text."""
 
@@ -334,6 +344,9 @@ class Reader(Messages, VectorReader, Protocol):
     ) -> list[Event]:
         """Events of the journal in order, with their payloads where these were not erased."""
 
+    def foundation(self) -> Foundation:
+        """What this space stands on, to be laid in another storage."""
+
     def is_erased(self, fingerprint: str) -> bool:
         """Whether a text with this fingerprint was erased here, or something of this name was buried.
 
@@ -402,6 +415,17 @@ class Transaction(Reader, Protocol):
 
     def bury(self, names: Sequence[str]) -> None:
         """Keep keyed marks of these fingerprints, or of other names of what was erased, for `is_erased`."""
+
+    def carry(
+        self, *, records: Sequence[Record] = (), events: Sequence[Event] = (), messages: Sequence[Message] = ()
+    ) -> None:
+        """Take over what another storage of this space held, as it is: ids, numbers, seals and history.
+
+        Nothing is journaled: the events come along. They continue the journal that is here.
+        """
+
+    def lay(self, foundation: Foundation) -> None:
+        """Stand on the same foundation as another storage of this space. Its packed sessions are packed."""
 
     def erase(self, record: Record, action: str = "erase") -> None:
         """Erase the record's row, its index entries and every payload of its events; only the fact itself is kept.

@@ -27,6 +27,8 @@ MAY_IMPORT = (
     *(f"kept.{noun}" for noun in ("access", "errors", "ids", "journal", "model", "settings", "tables", "text")),
 )
 NOT_IN_THE_TOUR = {
+    "database",
+    "move",
     "mcp",
     "protocol",
     "install",

@@ -802,6 +802,35 @@ def promise_a_group_that_replaced_a_record_gives_the_old_one_back(bench: Bench) 
         assert reader.all(Alias) == [old]
 
 
+def promise_a_space_can_be_carried_over_as_it_is(bench: Bench) -> None:
+    """Records with their ids, the journal with its seals, messages, and what was erased: another storage goes on."""
+    ours, theirs = bench.open("project/p1"), bench.open("project/p2")
+    first, gone = add(ours, "harbor first", use_count=4), add(ours, "harbor gone")
+    with ours.writing(stamp("g2", actor="user")) as tx:
+        tx.erase(gone)
+        alias = tx.add(Alias(word="a", expands_to=("b",)), "alias")
+        tx.append([said(1, "harbor talk"), said(1, "old harbor talk", "s2")])
+        tx.pack("s2")
+    with ours.reading() as reader, theirs.writing(stamp()) as tx:
+        tx.carry(records=[first], events=reader.events(limit=2))
+        tx.carry(records=[alias], events=reader.events(after=2))
+        tx.carry(messages=[*reader.messages("s1"), *reader.messages("s2")])
+        tx.lay(reader.foundation())
+    theirs = bench.reopen(theirs)
+    added = add(theirs, "harbor afterwards")
+    with ours.reading() as before, theirs.reading() as after:
+        assert after.select() == [added, replace(first, space="project/p2")]
+        assert after.events()[:-1] == before.events()
+        assert journal.broken_links(after.events()) == []
+        assert after.all(Alias) == [alias]
+        assert after.is_erased(gone.fingerprint)
+        assert added.id > gone.id
+        assert after.messages("s2") == before.messages("s2")
+        assert [hit.message.session for hit in after.search_messages(["harbor"], limit=5)] == ["s1"]
+        assert {hit.memory.id for hit in after.search(["harbor"], limit=5)} == {first.id, added.id}
+        assert after.foundation().packed == before.foundation().packed == ("s2",)
+
+
 # Erasing ------------------------------------------------------------------------------------------
 
 

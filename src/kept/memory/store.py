@@ -5,6 +5,7 @@ and switches.
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,7 @@ from kept.writing.redact import REDACTED_FIELDS, redact, redact_draft
 if TYPE_CHECKING:
     from kept.memory.bringing import BroughtIn
     from kept.memory.joiner import Joined
+    from kept.memory.move import Moved
     from kept.memory.transfer import Exported
     from kept.storage import Finding as Finding
 
@@ -205,6 +207,20 @@ class Store:
         importer = bringing.importer_of(place, format)
         return bringing.bring_in(self._context, importer, place, dry_run=dry_run, confirm=confirm, progress=progress)
 
+    def move(self, to: str, *, tell: Callable[[str, int], None] = lambda what, number: None) -> "Moved":
+        """Carry the project over to another place: a postgresql:// URL, `home`, or a new file. Global memory stays.
+
+        History, ids and undo go along, and both sides are compared in the end. The original is left as it was; a move
+        that was cut off goes on where it stopped. `tell` hears how far it got.
+        """
+        from kept.memory import move
+
+        source = self._context.owned()
+        with closing(self._context.spaces.destination(to)) as target:
+            if (source.space, source.describe()["place"]) == (target.space, target.describe()["place"]):
+                raise InvalidInput("The project is there already.")
+            return move.move(source, target, at=self._context.now(), tell=tell)
+
     def scan(self, *, fix: bool = False) -> list[Leak]:
         """Look for secrets in everything that is stored, as a check on what older rules let through.
 
@@ -263,6 +279,14 @@ class Store:
             repaired = storage.repair(path, now=now) if fix else []
             findings = storage.examine(path, now=now, deep=deep)
             examined.append(Examined(space=space, path=str(path), repaired=repaired, findings=findings))
+        own = self._context.spaces.project() if self._context.spaces.is_in_database() else None
+        if own is not None:
+            from kept.storage import database
+
+            access.check_read(self._context.actor_here(), own.space)
+            place = own.describe()["place"]
+            found = database.examine(own)
+            examined.insert(0, Examined(space=own.space, path=place, repaired=[], findings=found))
         return examined
 
     def configure(self, name: str, value: str) -> Settings:

@@ -19,7 +19,7 @@ from kept.projects import Projects
 from kept.projects.home import Home
 from kept.projects.registry import folded, text_path
 from kept.settings import Settings
-from kept.storage import open_database, open_existing, open_space, replace_damaged
+from kept.storage import is_database, open_database, open_existing, open_space, replace_damaged
 
 
 class Spaces(Protocol):
@@ -78,8 +78,20 @@ class Spaces(Protocol):
     def everywhere(self) -> "list[SpaceOfHome]":
         """Every space that exists beside this one, and this one."""
 
+    def is_in_database(self) -> bool:
+        """Whether the project is in a database, and not in a file."""
+        return False
+
+    def destination(self, place: str) -> Storage:
+        """Where the project can be carried over to: a postgresql:// URL, `home` or a new file. The caller closes it."""
+
     def close(self) -> None:
         """Close what was opened."""
+
+
+def team_space(project: str) -> str:
+    """The space of a project in a database: its name, without regard to case."""
+    return f"project/{folded(project)}"
 
 
 class SpaceOfHome(NamedTuple):
@@ -116,6 +128,9 @@ class OneSpace(Spaces):
     def files(self) -> list[tuple[str, Path]]:
         facts = self._storage.describe()
         return [(self._storage.space, Path(facts["place"]))] if facts["storage"] == "sqlite" else []
+
+    def destination(self, place: str) -> Storage:
+        return open_space(place, self._storage.space)
 
     def everywhere(self) -> list[SpaceOfHome]:
         return [SpaceOfHome(self._storage.space, lambda: self._storage)]
@@ -254,13 +269,21 @@ class HomeSpaces(Spaces):
         for storage in self._open.values():
             storage.close()
 
+    def is_in_database(self) -> bool:
+        return self._database is not None
+
+    def destination(self, place: str) -> Storage:
+        wait_s = self._settings.write_wait_s
+        if is_database(place):
+            return open_database(place, self._team_space(), write_wait_s=wait_s, now=self._now)
+        project = self._projects.ensure(self._target)
+        path = self._home.prepare(project.folder).database if place == "home" else Path(place)
+        return open_space(path, project.space, write_wait_s=wait_s, now=self._now)
+
     def _team_space(self) -> str:
         """The space of the project in the database. Its name is all that the homes of a team have in common."""
-        located = self._located
-        name = (
-            located.project.name if located.project else located.name or (located.place.name if located.place else "")
-        )
-        return f"project/{folded(name)}"
+        project, place, name = self._located.project, self._located.place, self._located.name
+        return team_space(project.name if project else name or (place.name if place else ""))
 
     def _in_database(self, *, must_exist: bool = False) -> Storage:
         assert self._database is not None

@@ -24,6 +24,7 @@ from kept.ports import (
     LIVE,
     Deadline,
     Found,
+    Foundation,
     FoundMessage,
     Period,
     Prepared,
@@ -222,6 +223,16 @@ class InMemoryReader(IndexReader, MessageReader):
         found = [(id, one.at, one.body) for id, one in receipts if session is None or one.session == session]
         return found[::-1][:limit]
 
+    def foundation(self) -> Foundation:
+        state = self._state
+        return Foundation(
+            key=state.key,
+            tombstones=tuple(sorted(state.tombstones)),
+            last_ids=dict(state.last_ids),
+            sessions=tuple(sorted(state.messages)),
+            packed=tuple(sorted(state.packed)),
+        )
+
     def is_erased(self, fingerprint: str) -> bool:
         return tombstone(self._state.key, fingerprint) in self._state.tombstones
 
@@ -398,6 +409,22 @@ class InMemoryTransaction(InMemoryReader, MessageWriter):
         self._state.table(noun)[id] = added
         self._log(action, None, added)
         return added
+
+    def carry(
+        self, *, records: Sequence[Record] = (), events: Sequence[Event] = (), messages: Sequence[Message] = ()
+    ) -> None:
+        for record in records:
+            mine = replace(record, space=self.space) if isinstance(record, Memory) else record
+            self._state.table(type(record))[record.id] = mine
+        self._state.events = [*self._state.events, *events]
+        for message in messages:
+            self.message_rows.insert(message)
+
+    def lay(self, foundation: Foundation) -> None:
+        self._state.key, self._state.tombstones = foundation.key, set(foundation.tombstones)
+        self._state.last_ids = dict(foundation.last_ids)
+        for session in foundation.packed:
+            self.pack(session)
 
     def put(self, record: R, action: str) -> R:
         before = self.get(type(record), record.id)

@@ -85,7 +85,11 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "import": "Bring in memories and conversations that another program, or Kept elsewhere, has kept.",
             "export": "Write all memories to a file, for Kept elsewhere or for other programs.",
             "merge": "Join an export, or another home, with this memory.",
-        }
+        },
+        "database": {
+            "move": "Carry the project over to a database, or back.",
+            "database": "Set up a PostgreSQL database for a team: init, migrate, status, grant.",
+        },
     },
     "Maintenance": {
         "manage": {

@@ -10,7 +10,7 @@ from typing import Any
 
 from kept import vectors
 from kept.model import Event, Memory
-from kept.ports import LIVE, Found, R, SavedNote, VectorState, Where
+from kept.ports import LIVE, Found, Foundation, R, SavedNote, VectorState, Where
 from kept.storage.messages import MessageReader
 from kept.storage.postgres import rows
 from kept.storage.postgres.connection import SpaceView, array_of, plain
@@ -94,6 +94,18 @@ class PostgresReader(IndexReader, MessageReader):
         return [
             rows.to_event(row) for row in self.view.fetch(sql, subject=subject, group=group, after=after, limit=most)
         ]
+
+    def foundation(self) -> Foundation:
+        key, last_ids = self.view.fetch("select tombstone_key, last_ids from heads where space = %(space)s")[0]
+        packed = self._texts("select session from packed_sessions where space = %(space)s order by session")
+        spoken = self._texts("select distinct session from messages where space = %(space)s order by session")
+        ids = {noun: last for noun, last in rows.decode_json(last_ids).items() if noun != "messages"}
+        marks = self._texts("select mark from tombstones where space = %(space)s order by mark")
+        sessions = tuple(sorted({*spoken, *packed}))
+        return Foundation(key=bytes(key), tombstones=marks, last_ids=ids, sessions=sessions, packed=packed)
+
+    def _texts(self, sql: str) -> tuple[str, ...]:
+        return tuple(plain(text) for (text,) in self.view.fetch(sql))
 
     def is_erased(self, fingerprint: str) -> bool:
         key = self.view.fetch("select tombstone_key from heads where space = %(space)s")

@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from kept import journal
 from kept.errors import NotFound, StorageError
-from kept.model import Conflict, Memory, Record, Session, replace
-from kept.ports import R, Stamp
+from kept.model import Conflict, Event, Memory, Message, Record, Session, replace
+from kept.ports import Foundation, R, Stamp
 from kept.storage.messages import MessageWriter
 from kept.storage.postgres import rows
 from kept.storage.postgres.connection import Connection, SpaceView, array_of, insert
@@ -29,6 +29,7 @@ from kept.storage.weights import Chunks, Weights
 
 HEAD_COLUMNS = "name, tombstone_key, last_ids, last_event, last_hash, vector_model, turns"
 _PAYLOADS = ("seq", "salt", "changed")
+_RECORDS = ("noun", "id", "name", "body")
 
 
 class Head(Struct):
@@ -106,11 +107,15 @@ class TurnView(SpaceView):
                 self.want_vectors([memory.id for memory in memories])
                 self.messages.write()
                 self.changes.write(self)
-                insert(self, "events", rows.EVENT_COLUMNS, [rows.event_values(event) for event, _ in told], at_once=64)
-                payloads = [(event.seq, event.salt, payload) for event, payload in told]
-                insert(self, "event_payloads", _PAYLOADS, payloads, at_once=64)
+                self.write_events(told)
         finally:
             self._is_writing = False
+
+    def write_events(self, told: Sequence[tuple[Event, bytes | None]]) -> None:
+        """Write sealed events, and their payloads, unless these were erased."""
+        insert(self, "events", rows.EVENT_COLUMNS, [rows.event_values(event) for event, _ in told], at_once=64)
+        payloads = [(event.seq, event.salt, payload) for event, payload in told if payload is not None]
+        insert(self, "event_payloads", _PAYLOADS, payloads, at_once=64)
 
     def want_vectors(self, ids: Sequence[int]) -> None:
         """Let these memories wait for a vector, if a model is chosen."""
@@ -154,9 +159,31 @@ class PostgresTransaction(PostgresReader, MessageWriter):
         if isinstance(record, Memory):
             self.view.memories.append(record)
         else:
-            insert(self.view, "records", ("noun", "id", "name", "body"), [rows.record_values(record)])
+            insert(self.view, "records", _RECORDS, [rows.record_values(record)])
         self.view.journal.append(action, record.subject, journal.payload_of_new(record))
         return record
+
+    def carry(
+        self, *, records: Sequence[Record] = (), events: Sequence[Event] = (), messages: Sequence[Message] = ()
+    ) -> None:
+        self.view.memories += [replace(one, space=self.space) for one in records if isinstance(one, Memory)]
+        small = [rows.record_values(record) for record in records if not isinstance(record, Memory)]
+        insert(self.view, "records", _RECORDS, small, at_once=64)
+        if events:
+            told = [(one, None if one.changed is None else journal.payload(one.changed)) for one in events]
+            self.view.write_events(told)
+            self.view.journal.continue_after(events[-1])
+        for message in messages:
+            self.message_rows.insert(message)
+
+    def lay(self, foundation: Foundation) -> None:
+        self.view.head.tombstone_key = foundation.key
+        self.view.run("update heads set tombstone_key = %(key)s where space = %(space)s", key=foundation.key)
+        marks = [(mark,) for mark in foundation.tombstones]
+        insert(self.view, "tombstones", ("mark",), marks, rest="on conflict do nothing")
+        self.view.head.last_ids |= foundation.last_ids
+        for session in foundation.packed:
+            self.pack(session)
 
     def put(self, record: R, action: str) -> R:
         before = self.get(type(record), record.id)

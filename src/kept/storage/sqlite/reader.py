@@ -8,8 +8,8 @@ whenever a bound limit changes.
 from datetime import datetime
 from typing import Any
 
-from kept.model import Event, Memory
-from kept.ports import LIVE, R, SavedNote, Where
+from kept.model import NOUNS, Event, Memory
+from kept.ports import LIVE, Foundation, R, SavedNote, Where
 from kept.storage.messages import MessageReader
 from kept.storage.ranking import IndexReader
 from kept.storage.shared import check_limit, tombstone
@@ -21,6 +21,7 @@ from kept.storage.sqlite.messages import SqliteMessages
 from kept.storage.sqlite.vectors import VectorReading
 from kept.storage.weights import Weights
 
+_SESSIONS = "select session from messages union select session from packed_sessions order by session"
 COUNTER = "count:"  # how the names of counters begin among the facts about the file
 
 
@@ -97,6 +98,17 @@ class SqliteReader(IndexReader, MessageReader, VectorReading):
             limit ?"""
         values.append(-1 if limit is None else limit)
         return [rows.to_event(row) for row in self.view.fetch(sql, tuple(values))]
+
+    def foundation(self) -> Foundation:
+        nouns = {rows.table_of(noun): noun.noun for noun in NOUNS} | {"receipts": "receipt"}
+        last_ids: list[Any] = self.view.fetch("select name, seq from sqlite_sequence")
+        return Foundation(
+            key=bytes.fromhex(self.view.meta("tombstone_key") or ""),
+            tombstones=tuple(mark for (mark,) in self.view.fetch("select mark from tombstones order by mark")),
+            last_ids={nouns[table]: last for table, last in last_ids if table in nouns},
+            sessions=tuple(name for (name,) in self.view.fetch(_SESSIONS)),
+            packed=tuple(name for (name,) in self.view.fetch("select session from packed_sessions order by session")),
+        )
 
     def is_erased(self, fingerprint: str) -> bool:
         key = bytes.fromhex(self.view.meta("tombstone_key") or "")

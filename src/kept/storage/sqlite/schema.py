@@ -139,6 +139,14 @@ def settle_facts(connection: apsw.Connection, facts: dict[str, str]) -> None:
         )
 
 
+def change_facts(connection: apsw.Connection, changes: dict[str, str]) -> None:
+    """Change some of what `facts_of` reads. Call it in a transaction of this process's turn to write."""
+    sql = "select name, value from meta where name in ('space', 'tombstone_key', 'created_at')"
+    facts = {str(name): str(value) for name, value in connection.execute(sql)} | changes
+    sql = "insert into meta (name, value) values (?, ?) on conflict do update set value = excluded.value"
+    connection.executemany(sql, (facts | {"seal": seal_of(facts)}).items())
+
+
 def seal_of(facts: dict[str, str]) -> str:
     """What is stored beside the facts, so that a changed byte in them does not go unnoticed."""
     return str(checksum(sorted(facts.items())))

@@ -12,12 +12,12 @@ import apsw
 
 from kept import journal
 from kept.errors import NotFound, StorageError
-from kept.model import Event, Memory, Record, replace
-from kept.ports import R, Stamp
+from kept.model import NOUNS, Event, Memory, Message, Record, replace
+from kept.ports import Foundation, R, Stamp
 from kept.storage import weights
 from kept.storage.messages import MessageWriter
 from kept.storage.shared import prepare, tombstone
-from kept.storage.sqlite import erase, index, rows, vectors
+from kept.storage.sqlite import erase, index, rows, schema, vectors
 from kept.storage.sqlite.acknowledged import Position
 from kept.storage.sqlite.connection import View
 from kept.storage.sqlite.encoding import hex_text, uid_blob
@@ -109,6 +109,36 @@ class SqliteTransaction(SqliteReader, MessageWriter):
             self.view.connection.execute(rows.insert_sql(type(record)), rows.to_values(record))
         self.view.journal.append(action, record.subject, journal.payload_of_new(record))
         return record
+
+    def carry(
+        self, *, records: Sequence[Record] = (), events: Sequence[Event] = (), messages: Sequence[Message] = ()
+    ) -> None:
+        self._last_ids.clear()  # SQLite counts on from the largest
+        for record in records:
+            if isinstance(record, Memory):
+                self.view.memories.append(replace(record, space=self.space))
+            else:
+                self.view.connection.execute(rows.insert_sql(type(record)), rows.to_values(record))
+        if events:
+            payloads = [None if event.changed is None else journal.payload(event.changed) for event in events]
+            insert_events(self.view.connection, [*zip(events, payloads, strict=True)])
+            self.view.journal.continue_after(events[-1])
+        for message in messages:
+            self.message_rows.insert(message)
+
+    def lay(self, foundation: Foundation) -> None:
+        connection = self.view.connection
+        schema.change_facts(connection, {"tombstone_key": foundation.key.hex()})
+        marks = [(mark,) for mark in foundation.tombstones]
+        connection.executemany("insert into tombstones (mark) values (?) on conflict do nothing", marks)
+        tables = {noun.noun: rows.table_of(noun) for noun in NOUNS} | {"receipt": "receipts"}
+        for noun, last in foundation.last_ids.items():
+            if noun in tables:
+                connection.execute("delete from sqlite_sequence where name = ?", (tables[noun],))
+                connection.execute("insert into sqlite_sequence (name, seq) values (?, ?)", (tables[noun], last))
+        self._last_ids.clear()
+        for session in foundation.packed:
+            self.pack(session)
 
     def put(self, record: R, action: str) -> R:
         before = self.get(type(record), record.id)

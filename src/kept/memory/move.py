@@ -1,0 +1,175 @@
+"""Carry a space over to another storage: from a file into a database, or back.
+
+Everything goes along as it is: records with their ids, the journal with its seals, messages, tombstones, links and
+counters. What recall noted of past questions stays behind, and vectors are made again. The source cannot be written
+while it is read, and is left as it was. Rule: each batch is one transaction and says how far it got, so a move that was
+cut off goes on where it stopped; in the end both sides are compared, record by record and seal by seal.
+"""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from kept.errors import NotAllowed, StorageError
+from kept.model import SMALL_NOUNS, replace
+from kept.ports import ANYWHERE, Reader, Stamp, Storage, Transaction
+from kept.storage.shared import every, random_hex
+
+BATCH = 200
+PROGRESS = "move"  # the name of the note that says how far a move got
+Tell = Callable[[str, int], None]
+
+
+class Moved(Struct, frozen=True, kw_only=True):
+    """What was carried over, as counted on both sides, and a digest of all of it."""
+
+    memories: int = 0
+    events: int = 0
+    messages: int = 0
+    digest: str = ""
+
+
+class _Progress(Struct, kw_only=True):
+    """How far a move got: of which journal, and the last of each kind."""
+
+    of: str
+    memories: int = 0
+    events: int = 0
+    sessions: int = 0
+    has_records: bool = False
+
+
+def move(source: Storage, target: Storage, *, at: datetime, tell: Tell = lambda what, number: None) -> Moved:
+    """Carry everything over. Raises NotAllowed if the target holds anything else, StorageError if it did not work."""
+    stamp = Stamp(group=random_hex(8), at=at, actor="move")
+    with source.writing(stamp) as reader:  # so that nobody writes to it in the meantime
+        with target.writing(stamp) as tx:
+            progress = _begin(reader, tx)
+        for carry in (_carry_events, _carry_memories, _carry_rest, _carry_messages):
+            carry(reader, target, stamp, progress, tell)
+        with target.writing(stamp) as tx:
+            tx.lay(reader.foundation())
+        _carry_notes(reader, target)
+        with target.writing(stamp) as tx:
+            tx.note_file(PROGRESS, None)
+        ours = digest_of(reader)
+        with target.reading() as there:
+            theirs = digest_of(there)
+    if ours != theirs:
+        raise StorageError(
+            f"The copy in {target.describe()['place']} differs from the original: {theirs} instead of {ours}.",
+            hint="The original is as it was. Remove the copy, and try again.",
+        )
+    return ours
+
+
+def digest_of(reader: Reader) -> Moved:
+    """Everything that a move promises to carry, counted, and as one digest."""
+    digest = blake2b(digest_size=16)
+    memories = events = messages = 0
+    for memory in every(reader, ANYWHERE):
+        memories += 1
+        digest.update(msgspec.json.encode(replace(memory, space="")))
+        digest.update(msgspec.json.encode(sorted(reader.links(memory.id))))
+    for noun in SMALL_NOUNS:
+        digest.update(msgspec.json.encode(reader.all(noun)))
+    for page in _events(reader, 0):
+        events += len(page)
+        digest.update(msgspec.json.encode(page))
+    foundation = reader.foundation()
+    for session in foundation.sessions:
+        said = reader.messages(session)
+        messages += len(said)
+        digest.update(msgspec.json.encode(said))
+    counters = sorted(reader.counters().items())
+    digest.update(msgspec.json.encode((foundation.tombstones, foundation.packed, counters)))
+    return Moved(memories=memories, events=events, messages=messages, digest=digest.hexdigest())
+
+
+def _begin(reader: Reader, tx: Transaction) -> _Progress:
+    """How far an earlier attempt got, or the beginning."""
+    newest = reader.events(newest_first=True, limit=1)
+    of = newest[0].hash if newest else ""
+    noted = tx.file_notes(PROGRESS).get(PROGRESS)
+    if noted is not None:
+        progress = msgspec.json.decode(noted, type=_Progress)
+        if progress.of == of:
+            return progress
+    elif not tx.events(limit=1) and not tx.count(ANYWHERE) and not tx.foundation().sessions:
+        progress = _Progress(of=of)
+        _note(tx, progress)
+        return progress
+    raise NotAllowed(
+        f"{tx.space} is not empty there, and is not what an earlier attempt to move this left.",
+        hint="A move needs an empty place: choose another project name or file. `kept merge` joins two stores.",
+    )
+
+
+def _note(tx: Transaction, progress: _Progress) -> None:
+    tx.note_file(PROGRESS, msgspec.json.encode(progress).decode())
+
+
+def _carry_events(reader: Reader, target: Storage, stamp: Stamp, progress: _Progress, tell: Tell) -> None:
+    for page in _events(reader, progress.events):
+        progress.events = page[-1].seq
+        with target.writing(stamp) as tx:
+            tx.carry(events=page)
+            _note(tx, progress)
+        tell("events", progress.events)
+
+
+def _carry_memories(reader: Reader, target: Storage, stamp: Stamp, progress: _Progress, tell: Tell) -> None:
+    while page := reader.select(ANYWHERE, limit=BATCH, after=progress.memories, oldest_first=True):
+        progress.memories = page[-1].id
+        with target.writing(stamp) as tx:
+            tx.carry(records=page)
+            _note(tx, progress)
+        tell("memories", progress.memories)
+
+
+def _carry_rest(reader: Reader, target: Storage, stamp: Stamp, progress: _Progress, tell: Tell) -> None:
+    if not progress.has_records:
+        progress.has_records = True
+        with target.writing(stamp) as tx:
+            tx.carry(records=[record for noun in SMALL_NOUNS for record in reader.all(noun)])
+            for name, note in reader.file_notes().items():
+                tx.note_file(name, note)
+            _note(tx, progress)
+
+
+def _carry_messages(reader: Reader, target: Storage, stamp: Stamp, progress: _Progress, tell: Tell) -> None:
+    sessions = reader.foundation().sessions
+    for session in sessions[progress.sessions :]:
+        progress.sessions += 1
+        known = reader.session(session)
+        shared = known.shared if known is not None else 0  # what a fork shares with its parent is stored there
+        with target.writing(stamp) as tx:
+            own = [message for message in reader.messages(session) if message.n > shared]
+            tx.carry(messages=own)
+            _note(tx, progress)
+        tell("sessions", progress.sessions)
+
+
+def _carry_notes(reader: Reader, target: Storage) -> None:
+    """Links and counters, which no transaction writes; each link is strengthened as often as it was."""
+    with target.reading() as there:
+        known, counted = {memory.id for memory in every(there, ANYWHERE) if there.links(memory.id)}, there.counters()
+    with target.bookkeeping() as notes:
+        if notes is None:
+            raise StorageError("Somebody else writes to the new place.", hint="Try again.")
+        if not counted:
+            notes.count(reader.counters())
+        for memory in every(reader, ANYWHERE):
+            for other, strength, at in reader.links(memory.id) if memory.id not in known else ():
+                for _ in range(round(strength) if other > memory.id else 0):
+                    notes.link([memory.id, other], at)
+
+
+def _events(reader: Reader, after: int) -> Iterator[list[Any]]:
+    while page := reader.events(after=after, limit=BATCH):
+        yield page
+        after = page[-1].seq

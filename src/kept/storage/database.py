@@ -1,0 +1,67 @@
+"""What the operator of a database does: make the schema, let roles in, look how it is. The door for `kept database`.
+
+Everything else opens a space and never asks about the database around it. Rule: these are the owner's functions; the
+roles that use Kept need none of them.
+"""
+
+from collections.abc import Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from kept import journal
+from kept.errors import InvalidInput
+from kept.ports import ANYWHERE, Storage
+from kept.storage.shared import every
+
+if TYPE_CHECKING:
+    from kept.storage.postgres.schema import DatabaseStatus as DatabaseStatus
+    from kept.storage.sqlite.health import Finding
+
+
+def initialise(url: str) -> int:
+    """Make the schema, or bring it up to date. Returns how many steps were made."""
+    made: int = _schema().initialise(url)
+    return made
+
+
+def status(url: str) -> "DatabaseStatus":
+    """How the database is, as the role of this URL sees it. Changes nothing."""
+    found: DatabaseStatus = _schema().status(url)
+    return found
+
+
+def grant(url: str, role: str, spaces: Sequence[str] = ()) -> None:
+    """Let a role in; with `spaces`, to these and to those it was tied to before, and to no others."""
+    from kept.storage.postgres.storage import number_of
+
+    _schema().grant(url, role, [(number_of(space), space) for space in spaces])
+
+
+def examine(storage: Storage) -> "list[Finding]":
+    """Check a space in a database: its journal and the counts of its index. PostgreSQL itself checks its pages."""
+    from kept.storage.sqlite.health import Finding
+
+    findings = []
+    with storage.reading() as reader:
+        broken = journal.broken_links(reader.events())
+        findings += [Finding("problem", "journal", f"The journal: {link}.") for link in broken[:10]]
+        if not broken:
+            findings.append(Finding("ok", "journal", "The chain of events is unbroken."))
+        n_rows, n_counted = reader.count(ANYWHERE), reader.statistics((), ANYWHERE).rows
+        n_forgotten = sum(memory.is_forgotten for memory in every(reader, ANYWHERE)) if n_rows != n_counted else 0
+        if n_rows - n_forgotten != n_counted:
+            why = f"{n_rows - n_forgotten} memories are stored, and {n_counted} are counted."
+            findings.append(Finding("problem", "index", why, "Move the project to a new place: `kept move`."))
+        else:
+            findings.append(Finding("ok", "index", f"The index counts all {n_rows} memories."))
+    return findings
+
+
+def _schema() -> ModuleType:
+    try:
+        from kept.storage.postgres import schema
+    except ImportError as error:
+        raise InvalidInput(
+            "PostgreSQL needs a driver that is not installed.", hint="Run `pip install 'kept[postgres]'`."
+        ) from error
+    return schema

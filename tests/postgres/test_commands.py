@@ -1,0 +1,65 @@
+"""`kept database` and `kept move`, as an operator and a team would type them."""
+
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from tests.builders import FakeClock
+from tests.cli.shell import Shell
+from tests.postgres.server import as_member, as_owner, drop_database, emptied, shared_database, superuser_url
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path, FakeClock())
+
+
+def test_a_new_database_is_set_up_and_granted(shell: Shell) -> None:
+    name = "kept_test_commands"
+    with psycopg.connect(superuser_url(), autocommit=True) as root:
+        root.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
+    owner = as_owner(as_member(superuser_url(), name))
+    assert shell.json("database", "status", owner)["schema"] == 0
+    shared_database()  # which makes the role
+    empty = ("--project", "web-app", "--database", as_member(owner, name))
+    assert "no tables of Kept" in shell.fails("list", *empty)
+    assert shell.json("database", "init", owner)["steps"] == 1
+    assert shell.json("database", "migrate", owner)["steps"] == 0
+    shell("database", "grant", "kept_test_ann", owner, "--for", "Web-App")
+    ann = as_member(owner, name, "kept_test_ann")
+    shell("remember", "Deploys run on Fridays", "--project", "web-app", "--database", ann)
+    assert "may not" in shell.fails("remember", "x y z", "--project", "other", "--database", ann)
+    told = shell("database", "status", ann)
+    assert "walled off" in told
+    assert "yes" in told
+    assert shell.json("database", "status", owner)["spaces"] == 1
+    drop_database(owner)
+
+
+def test_a_project_is_moved_into_the_database_and_back(shell: Shell) -> None:
+    url = emptied(shared_database())
+    shell("remember", "Deploys run on Fridays", "--project", "web-app")
+    shell("remember", "Tests run on every push", "--project", "web-app")
+    shell("forget", "2", "--project", "web-app")
+    moved = shell.json("move", "--project", "web-app", "--to", url)
+    assert (moved["memories"], moved["events"]) == (2, 3)
+    there = ("--project", "web-app", "--database", url)
+    shell("undo", *there)
+    assert "Tests run" in shell("list", *there)
+    assert "not empty" in shell.fails("move", "--project", "web-app", "--to", url)
+    back = shell.json("move", *there, "--to", str(shell.folder / "back.db"))
+    assert back["events"] == 4
+
+
+def test_doctor_looks_at_the_database(shell: Shell) -> None:
+    url = emptied(shared_database())
+    there = ("--project", "web-app", "--database", url)
+    shell("remember", "Deploys run on Fridays", *there)
+    assert "ok: journal, index" in shell("doctor", *there)
+    with psycopg.connect(as_owner(url), autocommit=True) as root:
+        root.execute("update kept.events set actor = 'mallory'")
+    result = shell.type("doctor", *there)
+    assert result.exit_code == 1
+    assert "damaged" in result.output or "was changed" in result.output
