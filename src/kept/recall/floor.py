@@ -30,9 +30,9 @@ _IN_ORDINARY_COMMON = 0.2
 MOST_COVERED = 8  # words: no memory is about all that a long prompt says
 STANDS_FOR = 0.9  # of a word's worth, if the memory holds another word for it
 GUESSED = 0.5  # the same, if that is only what the word could have meant
-# Of `Evidence.features`. Learned on 2026-11-16 by `python -m bench.floor --learn --vectors --longmemeval DIR`, from the
+# Of `Evidence.features`. Learned on 2026-11-16 by `python -m bench.floor --learn --longmemeval DIR`, from the
 # questions of tests/golden (without the greenhouse) and LongMemEval (MIT).
-WEIGHTS = (7.01, 6.91, 3.51, 0.2, 12.95, -2.85)
+WEIGHTS = (8.21, 0.22, 14.0, -3.08)
 
 
 class Evidence(Struct, frozen=True):
@@ -58,10 +58,8 @@ class Evidence(Struct, frozen=True):
 
     @property
     def features(self) -> tuple[float, ...]:
-        """What WEIGHTS weigh: the first three together at most the whole, and a constant."""
-        exact = min(1.0, self.exact)
-        rest = 1.0 - exact
-        return exact, min(rest, self.stood_for), min(rest, self.guessed), self.surprise, self.likeness, 1.0
+        """What WEIGHTS weigh; the last is a constant."""
+        return self.coverage, self.surprise, self.likeness, 1.0
 
 
 class Instead(Struct, frozen=True):
@@ -80,15 +78,15 @@ class Floor(Struct, frozen=True):
     whole: float  # what there is to cover
     by_chance: float  # what it takes to be found in a store of this size
 
-    def evidence(self, tokens: str, kind: str, likeness: float = 0.0) -> Evidence:
+    def evidence(self, tokens: str, labels: str, likeness: float = 0.0) -> Evidence:
         """What speaks for a memory; `likeness` is that of its vector to the query's.
 
-        Its kind counts where it is asked for by name: no other word stands for it.
+        `labels`, its kind and source, count where they are asked for by name: no other word stands for them.
         """
         exact = stood_for = guessed = worth = 0.0
         n_found = 0
         for word, own in self.asked.items():
-            if f" {word} " in tokens or f" {word} " in kind:
+            if f" {word} " in tokens or f" {word} " in labels:
                 exact += own
                 worth += own
             elif word in self.instead and any(f" {other} " in tokens for other in self.instead[word].others):

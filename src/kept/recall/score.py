@@ -103,9 +103,13 @@ def storage_ranking(match: bm25.Match, request: Request, settings: Settings, now
 
 
 def tokens_of(prepared: Prepared) -> str:
-    """The tokens of a memory, each between blanks; not those of its kind."""
-    columns = (prepared.words, prepared.tag_words, prepared.file_words, prepared.source_words)
-    return f" {' '.join(columns)} "
+    """The tokens of what a memory says, each between blanks."""
+    return f" {prepared.words} {prepared.tag_words} {prepared.file_words} "
+
+
+def labels_of(prepared: Prepared) -> str:
+    """The tokens of its kind and source, which say nothing of what it is about."""
+    return f" {prepared.source_words} {prepared.kind_words} "
 
 
 def to_hit(scored: Scored, words: SearchWords, floor: Floor, profile: Profile) -> Hit:
@@ -114,8 +118,9 @@ def to_hit(scored: Scored, words: SearchWords, floor: Floor, profile: Profile) -
     Its score counts how much of the query it covers, if the profile says so.
     """
     held = tokens_of(scored.found.prepared)
-    kind = f" {scored.found.prepared.kind_words} "
-    evidence = floor.evidence(held, kind, scored.likeness)
+    labels = labels_of(scored.found.prepared)
+    evidence = floor.evidence(held, labels, scored.likeness)
+    said = held + labels
     why = scored.why
     if COVERAGE in profile.factors:
         why = why | {COVERAGE: coverage_factor(evidence.coverage)}
@@ -123,7 +128,7 @@ def to_hit(scored: Scored, words: SearchWords, floor: Floor, profile: Profile) -
         memory=scored.found.memory,
         score=prod(why.values()),
         why=why,
-        matched={word: words.reason(word) for word in words.weights if f" {word} " in held or f" {word} " in kind},
+        matched={word: words.reason(word) for word in words.weights if f" {word} " in said},
         parts=scored.parts,
         confidence=evidence.confidence,
     )
