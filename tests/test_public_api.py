@@ -10,7 +10,7 @@ import kept
 
 NAMESPACES = {
     "aliases": {"add", "remove", "list"},
-    "files": {"extract", "items", "status", "sync"},
+    "files": {"extract", "items", "status", "sync", "write_brain"},
     "knowledge": {
         "add_convention",
         "add_decision",

@@ -64,6 +64,7 @@ def test_the_defaults_are_those_of_the_designs():
         "search_provider": "fts5",
         "vector_model": None,
         "memory_path": "MEMORY.md",
+        "sessions_path": "sessions",
         "max_memory_chars": 50_000,
         "session_retention_days": 30,
         "checkpoint_every_messages": 10,

@@ -49,6 +49,7 @@ class Where(Struct, frozen=True, kw_only=True):
     fingerprints: tuple[str, ...] = ()
     topic: str | None = None
     key: str | None = None
+    agent: str | None = None
     session: str | None = None
     seen_by: str | None = None
     task: str | None = None

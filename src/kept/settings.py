@@ -32,6 +32,10 @@ def _is_markdown_path(text: str) -> bool:
     return len(text) <= 200 and re.fullmatch(r"(\./)?(\w[\w -]*/)*\w[\w. -]*\.md", text, re.ASCII) is not None
 
 
+def _is_folder_path(text: str) -> bool:
+    return len(text) <= 200 and re.fullmatch(r"(\w[\w -]*/)*\w[\w -]*", text, re.ASCII) is not None
+
+
 def _is_printable_name(text: str) -> bool:
     return 0 < len(text) <= 200 and text.isprintable()
 
@@ -47,6 +51,7 @@ def _shape(fits: Callable[[str], bool], words: str) -> Meta:
 _ModelName = Annotated[str, _shape(_is_printable_name, "a printable name of at most 200 characters")]
 _CronLine = Annotated[str, _shape(_is_cron_line, "a cron line of five fields, such as 0 4 * * *")]
 _MarkdownPath = Annotated[str, _shape(_is_markdown_path, "a relative path that ends in .md and stays in its folder")]
+_FolderPath = Annotated[str, _shape(_is_folder_path, "a relative path of a folder, such as sessions")]
 _Count = Annotated[int, Meta(ge=1, le=1_000_000_000)]
 _CountOrZero = Annotated[int, Meta(ge=0, le=1_000_000_000)]
 _Days = Annotated[int, Meta(ge=1, le=36_500)]
@@ -98,6 +103,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     shelf_life_days: Mapping[str, _Days] = SHELF_LIFE_DAYS
 
     memory_path: _MarkdownPath = "MEMORY.md"
+    sessions_path: _FolderPath = "sessions"
     max_memory_chars: Annotated[int, Meta(ge=1_000, le=10_000_000)] = 50_000
 
     write_wait_s: Annotated[float, Meta(ge=0, le=600)] = 30.0
@@ -163,6 +169,7 @@ HELP: Mapping[str, Mapping[str, str]] = {
     },
     "files": {
         "memory_path": "The readable memory file, in the home; with ./ in front, in the project's directory.",
+        "sessions_path": "The folder of the transcripts, in the home.",
         "max_memory_chars": "Maximum characters of the readable memory file.",
     },
     "storage": {

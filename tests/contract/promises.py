@@ -211,7 +211,7 @@ def promise_select_finds_by_every_field(bench: Bench) -> None:
         files=("src/x.py",),
         topic="t1",
         key="k1",
-        source=Source(session="s1", task="T1", narrative="n1"),
+        source=Source(agent="codex", session="s1", task="T1", narrative="n1"),
         at=START + timedelta(days=2),
     )
     add(storage, "other", tags=("auth2",), files=("src/x.pyc",))
@@ -229,6 +229,7 @@ def promise_select_finds_by_every_field(bench: Bench) -> None:
             Where(key="k1"),
             Where(session="s1"),
             Where(task="T1"),
+            Where(agent="codex"),
             Where(narrative="n1"),
             Where(since=START + timedelta(days=2)),
         ):

@@ -224,12 +224,12 @@ def test_brains_layout_brings_memory_items_and_tasks(memory: Kept, tmp_path: Pat
         ' "completed": "2026-02-07", "blocked_by": []}]}'
     )
     done = memory.store.import_(vault)
-    assert (done.format, done.stored) == ("brain", 8)
+    assert (done.format, done.stored, done.tasks) == ("brain", 8, 1)
     assert {one.source.agent for one in memory.list() if "concise" in one.content} == {"writer"}
     item = next(one for one in memory.list() if "Fastify over Express" in one.content)
     assert (item.source.file, item.source.line, item.confidence) == ("docs/Architecture.md", 45, 0.9)
-    tasks = memory.store.import_(vault / "40_Brain" / ".agent" / "tasks" / "tasks.json")
-    assert tasks.tasks == 1
+    again = memory.store.import_(vault / "40_Brain" / ".agent" / "tasks" / "tasks.json")
+    assert again.tasks == 0
     (task,) = memory.tasks(archived=True)
     assert (task.name, task.state, task.milestone, task.priority) == ("TASK-001", "done", "M1", 1)
     assert task.acceptance_criteria == ("Lock acquired", "Lock released")

@@ -152,6 +152,7 @@ class Kept:
         packed: bool = False,
         session: str | None = None,
         all_projects: bool = False,
+        agent: str | None = None,
     ) -> Recalled:
         """Find the memories that best match a few key words, with scores and reasons. Any text is a valid query.
 
@@ -160,6 +161,7 @@ class Kept:
         message, or `by` session, where each comes once. `packed` includes old, compressed sessions and takes longer.
         Messages have no kinds, tags or files: giving them with "sessions" raises InvalidInput. `session` is the one
         that asks: under the presets `conservative` and `manual` only it sees its findings that nobody promoted.
+        `agent` searches only what this one wrote.
         `all_projects` asks every project of the home, for an admin; `hit.memory.space` says which one, and nothing is
         noted of it.
         """
@@ -179,6 +181,7 @@ class Kept:
             by=by,
             packed=bool(packed),
             seen_by=self.context.seen_by(session),
+            agent=agent,
         )
         return _everywhere.recall(self.context, request) if all_projects else _read.recall(self.context, request)
 
@@ -198,12 +201,15 @@ class Kept:
         status: "ListStatus | None" = None,
         limit: int = 50,
         after: Ref | None = None,
+        agent: str | None = None,
     ) -> Memories:
         """List memories, newest first: the project's, then global ones. `after` is the last ref of the previous page.
 
-        `status` None lists live memories; "archived" and "forgotten" list those.
+        `status` None lists live memories; "archived" and "forgotten" list those. `agent`: only what this one wrote.
         """
-        return _read.list_memories(self.context, kinds=kinds, tags=tags, status=status, limit=limit, after=after)
+        return _read.list_memories(
+            self.context, kinds=kinds, tags=tags, status=status, agent=agent, limit=limit, after=after
+        )
 
     def briefing(
         self,

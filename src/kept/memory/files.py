@@ -14,6 +14,7 @@ from kept.model import Memory
 from kept.projects.files import shown
 
 if TYPE_CHECKING:
+    from kept.memory.layout import Layout
     from kept.memory.library import Extraction
 
 
@@ -70,6 +71,12 @@ class ViewFiles:
         from kept.memory.library import list_items
 
         return list_items(self._context, type=type, source=source, limit=limit)
+
+    def write_brain(self, folder: Path | str) -> "Layout":
+        """Write the memory of this project in Brain's layout, by agent, into a new folder."""
+        from kept.memory.layout import write_layout
+
+        return write_layout(self._context, Path(folder))
 
     def status(self) -> list[ViewStatus]:
         """Where each file is, and whether edits wait in it."""

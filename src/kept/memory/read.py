@@ -322,6 +322,7 @@ def list_memories(
     kinds: Sequence[str],
     tags: Sequence[str],
     status: ListStatus | None,
+    agent: str | None = None,
     limit: int,
     after: Ref | None,
 ) -> Memories:
@@ -335,6 +336,7 @@ def list_memories(
         kinds=tuple(map(well_formed, several(kinds))),
         tags=tuple(map(well_formed, several(tags))),
         statuses=statuses,
+        agent=None if agent is None else well_formed(agent),
     )
     position = None if after is None else _position(context, after)
     found: Memories = []

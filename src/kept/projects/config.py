@@ -232,6 +232,7 @@ class Imported(Struct, frozen=True):
 FOREIGN_NAMES = {
     "reinforceWeight": "reinforce_weight", "demoteWeight": "demote_weight", "maxSize": "max_size_bytes",
     "pruneSchedule": "prune_schedule", "prunePercent": "prune_percent", "memoryPath": "memory_path",
+    "sessionsPath": "sessions_path",
     "maxMemorySize": "max_memory_chars", "sessionRetentionDays": "session_retention_days",
     "compactionThreshold": "compaction_threshold_tokens", "compactionKeepRecent": "compaction_keep_recent",
     "flushEnabled": "flush_enabled", "flushThreshold": "flush_threshold_tokens", "searchProvider": "search_provider",
@@ -265,12 +266,12 @@ def import_config(text: str, format: Literal["yaml", "json"]) -> Imported:
 def _translate(key: Any, value: Any) -> tuple[dict[str, Any], str]:
     """The settings that a foreign key stands for, and what is lost of it."""
     name = FOREIGN_NAMES.get(key) if isinstance(key, str) else None
-    if key == "sessionsPath":
-        return {}, "Kept stores transcripts in sessions/ beside the database; this cannot be changed."
     if name is None:
         return {}, "Kept has no such setting."
     if isinstance(value, str):
         value = parse_text(name, value)
+    if key == "sessionsPath" and isinstance(value, str) and (folder := PureWindowsPath(value).name) != value:
+        return {name: folder}, "Only the last folder was imported: it is always beside the database."
     if key == "memoryPath" and isinstance(value, str) and (file_name := PureWindowsPath(value).name) != value:
         return {name: file_name}, "Only the file name was imported: the file is always in the folder of its space."
     if key == "searchProvider" and value == "hybrid":

@@ -215,13 +215,14 @@ def write_session_index(folder: Path, reading: Callable[[], AbstractContextManag
     make_private_directory(folder)
     path = folder / "sessions.json"
     with locked(folder / "sessions.lock", timeout_s=MIRROR_WAIT_S), reading() as reader:
-        document = msgspec.json.encode({"sessions": [_index_entry(session) for session in reader.all(Session)]})
+        document = msgspec.json.encode({"sessions": [index_entry(session) for session in reader.all(Session)]})
         index = msgspec.json.format(document, indent=2) + b"\n"
         if read_regular(path, len(index) + 1) != index:
             write_private_file(path, index)
 
 
-def _index_entry(session: Session) -> dict[str, Any]:
+def index_entry(session: Session) -> dict[str, Any]:
+    """A session as it stands in a sessions.json."""
     return {
         "id": session.name,
         "agent": session.agent,

@@ -52,7 +52,7 @@ def merge(projects: Projects, source: str, into: str, *, actor: Actor, settings:
         stores = _open(projects.home, giver, settings, clock), _open(projects.home, taker, settings, clock)
         try:
             _move(*stores, counts, giver.id, actor=actor, clock=clock)
-            _mirror(stores[1], projects.home.files(taker.folder).sessions)
+            _mirror(stores[1], projects.home.files(taker.folder).directory / settings.sessions_path)
         finally:
             for store in stores:
                 store.close()

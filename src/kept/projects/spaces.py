@@ -244,7 +244,7 @@ class HomeSpaces(Spaces):
 
     def sessions_folder(self) -> Path | None:
         project = self._located.project
-        return None if project is None else self._home.files(project.folder).sessions
+        return None if project is None else self._home.files(project.folder).directory / self._settings.sessions_path
 
     def settings_file(self) -> Path | None:
         project = self._located.project

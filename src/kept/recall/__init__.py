@@ -52,6 +52,7 @@ class Request(Struct, frozen=True, kw_only=True):
     follow: bool = False  # also bring what was recalled together with the hits before
     by: Literal["message", "session"] = "message"  # in scope `sessions`
     packed: bool = False  # in scope `sessions`: also search old ones, which are compressed
+    agent: str | None = None  # only what this one wrote
     seen_by: str | None = None  # leave out unpromoted findings of other sessions than this one; None: leave out none
 
     def __post_init__(self) -> None:
@@ -108,4 +109,5 @@ def where_of(request: Request) -> Where:
         since=request.since,
         until=request.until,
         seen_by=request.seen_by,
+        agent=request.agent,
     )

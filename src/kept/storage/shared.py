@@ -53,6 +53,7 @@ def matches(memory: Memory, where: Where) -> bool:
         and (not where.fingerprints or memory.fingerprint in where.fingerprints)
         and where.topic in (None, memory.topic)
         and where.key in (None, memory.key)
+        and where.agent in (None, memory.source.agent)
         and where.session in (None, memory.source.session)
         and (where.seen_by is None or not _is_unpromoted(memory) or memory.source.session == where.seen_by)
         and where.task in (None, memory.source.task)

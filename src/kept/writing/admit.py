@@ -193,7 +193,17 @@ def is_instruction_like(text: str) -> bool:
 
 SHINGLE_WORDS = 4
 ECHO_SHARE = 0.6
-SOURCES = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", "README.md", "README.rst", "README.txt", "README", "MEMORY.md")
+SOURCES = (
+    "CLAUDE.md",
+    "AGENT.md",
+    "AGENTS.md",
+    "GEMINI.md",
+    "README.md",
+    "README.rst",
+    "README.txt",
+    "README",
+    "MEMORY.md",
+)
 
 
 class Echoes(Struct, frozen=True):

@@ -8,7 +8,7 @@ import click
 
 from kept.entrypoints.cli.frame import command, group, limit_option, yes_option
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
-from kept.entrypoints.cli.wording import counted, name_of, progress
+from kept.entrypoints.cli.wording import counted, memories, name_of, progress
 from kept.errors import InvalidInput, NotAllowed
 from kept.memory import Kept, views
 from kept.memory.files import item_document, merge_texts
@@ -104,6 +104,19 @@ def _take_in(invocation: Invocation, memory: Kept) -> None:
         if done.has_edits or done.notes or done.waiting:
             invocation.answer(done, _synced_lines(done))
             invocation.flush()
+
+
+@files_command.command("brain")
+@click.argument("folder", type=click.Path(path_type=Path))
+def write_brain(invocation: Invocation, *, folder: Path) -> None:
+    """Write what is kept here to a new folder, in Brain's layout: a MEMORY.md and sessions for each agent, items.json,
+    tasks.json. `kept import brain FOLDER` reads it.
+    """
+    with invocation.open() as memory:
+        done = memory.files.write_brain(folder)
+    told = f"{memories(done.memories)}, {counted(done.sessions, 'session')}, {counted(done.items, 'item')}"
+    line = f"Wrote {told} and {counted(done.tasks, 'task')} of {counted(len(done.agents), 'agent')} to {done.folder}."
+    invocation.answer(done, [line])
 
 
 @files_command.command("merge-driver")

@@ -38,6 +38,7 @@ PAGE = 50
 @command
 @kind_and_tag_options
 @click.option("--status", type=click.Choice(get_args(ListStatus)), help="Only with this status.")
+@click.option("--agent", metavar="NAME", help="Only what this agent wrote.")
 @limit_option(PAGE, "memories at most")
 @click.option("--after", metavar="REF", help="Continue after this memory, the last one of the previous page.")
 def list_command(
@@ -46,6 +47,7 @@ def list_command(
     kinds: tuple[str, ...],
     tags: tuple[str, ...],
     status: ListStatus | None,
+    agent: str | None,
     limit: int,
     after: str | None,
 ) -> None:
@@ -54,17 +56,18 @@ def list_command(
     """
     with invocation.open() as memory:
         wanted = tuple(canonical_kind(kind) for kind in kinds)
-        found = memory.list(kinds=wanted, tags=tags, status=status, limit=limit + 1, after=after)
+        found = memory.list(kinds=wanted, tags=tags, status=status, agent=agent, limit=limit + 1, after=after)
     page, has_more = found[:limit], len(found) > limit
     now = invocation.clock()
     lines = [line for one in page for line in memory_lines(one, now)]
     if has_more:
         options = [*_repeated("--kind", kinds), *_repeated("--tag", tags)]
         options += ["--status", status] if status else []
+        options += ["--agent", agent] if agent else []
         options += ["--limit", str(limit)] if limit != PAGE else []
         lines.append(f"More: {_command_line(invocation, 'list', *options, '--after', page[-1].ref)}")
     elif not page:
-        is_filtered = kinds or tags or status or after
+        is_filtered = kinds or tags or status or agent or after
         lines.append("No memory matches." if is_filtered else nothing_yet(invocation))
     document = {"memories": [as_document(one) for one in page], "next": page[-1].ref if has_more else None}
     invocation.answer(document, lines, is_long=True)

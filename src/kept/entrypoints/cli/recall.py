@@ -36,6 +36,7 @@ _NUMBER = click.IntRange(0, 1_000_000_000)
 )
 @date_option("--since", "Only memories written on this day or later.")
 @date_option("--until", "Only memories written on this day or before.", is_end=True)
+@click.option("--agent", metavar="NAME", help="Only what this agent wrote.")
 @click.option("--scope", type=click.Choice(SCOPES), default="memory", show_default=True, help="Where to search.")
 @click.option("--profile", type=click.Choice(tuple(PROFILES)), help="How to score; overrides the settings.")
 @click.option("--follow", is_flag=True, help="Also include memories that were recalled together with the hits before.")
@@ -64,7 +65,7 @@ def recall_command(
             if hidden > 0:
                 lines.append(f"{hidden:,} more pinned. `kept list --status pinned` shows all.")
         if not recalled.hits:
-            is_filtered = bool(asked["kinds"] or asked["tags"] or since or until or scope != "memory")
+            is_filtered = bool(asked["kinds"] or asked["tags"] or asked["agent"] or since or until or scope != "memory")
             lines += _nothing_found(memory, invocation, recalled, query, is_filtered=is_filtered)
     if recalled.degraded:
         lines.append(f"Note: {recalled.degraded}")

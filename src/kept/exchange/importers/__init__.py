@@ -80,8 +80,13 @@ class Importer(Struct, frozen=True, kw_only=True):
         """The files of this format at a path: itself, or those below a folder, in order."""
         if not path.is_dir():
             return [path]
-        found = {file for pattern in self.patterns for file in path.glob(pattern) if file.is_file()}
-        return sorted(file for file in found if not any(part.startswith(".") for part in file.relative_to(path).parts))
+        found = set()
+        for pattern in self.patterns:
+            for file in path.glob(pattern):
+                is_hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
+                if file.is_file() and (not is_hidden or "/." in f"/{pattern}"):  # a hidden one has to be named
+                    found.add(file)
+        return sorted(found)
 
 
 def _json_with(*names: bytes) -> Callable[[Path, bytes], bool]:
@@ -128,7 +133,14 @@ IMPORTERS: tuple[Importer, ...] = (
         name="brain",
         program="Brain",
         module="brain",
-        patterns=("MEMORY.md", "*/MEMORY.md", "items.json", "*/items.json", "**/tasks.json"),
+        patterns=(
+            "MEMORY.md",
+            "*/MEMORY.md",
+            "items.json",
+            "*/items.json",
+            "**/tasks.json",
+            "**/.agent/tasks/tasks.json",
+        ),
         fits=lambda path, beginning: (
             _json_with(b"sourceFile", b"confidence")(path, beginning)
             or _json_with(b"tasks", b"status")(path, beginning)

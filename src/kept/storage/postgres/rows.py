@@ -181,6 +181,7 @@ _CONDITIONS: Mapping[str, str] = {
     "uid": "m.uid = %(uid)s",
     "topic": "m.topic = %(topic)s",
     "key": "m.key = %(key)s",
+    "agent": "m.agent = %(agent)s",
     "session": "m.session_id = %(session)s",
     "seen_by": f"not ({_UNPROMOTED} and m.session_id is distinct from %(seen_by)s)",
     "task": "m.task_id = %(task)s",

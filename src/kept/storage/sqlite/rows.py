@@ -321,6 +321,7 @@ def clauses(where: Where) -> tuple[list[str], list[Any]]:
     equals("m.uid", None if where.uid is None else uid_blob(where.uid))
     equals("m.topic", where.topic)
     equals("m.key", where.key)
+    equals("m.agent", where.agent)
     equals("m.session_id", where.session)
     if where.seen_by is not None:
         found.append(f"not ({_UNPROMOTED} and m.session_id is not ?)")
