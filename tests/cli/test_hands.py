@@ -146,6 +146,8 @@ def test_lines_are_broken_at_words_on_a_terminal() -> None:
         assert isinstance(lines[0][0], Strong)
         assert all(line.startswith("    ") for line in plain[1:])
     assert wrapped(("    " + words,), 0) == [("    " + words,)], "what a program reads stays as it is"
+    barred = ["".join(line) for line in wrapped(("    │ " + words,), 40)]
+    assert all(line.startswith("    │ ") for line in barred), "the text that an agent was given keeps its bar"
     long = "x" * 100
     assert "".join("".join(line).strip() for line in wrapped((long,), 20)) == long
 

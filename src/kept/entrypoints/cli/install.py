@@ -108,7 +108,7 @@ def install_command(
     for name, changes in plans.items():
         done = [one for one in changes if not one.is_nothing] if dry_run else install.apply(name, scope, changes, book)
         documents.append({"agent": name, "changes": [_document(one) for one in done], "next": AGENTS[name].next_step})
-        lines += _told(name, done, dry_run=dry_run)
+        lines += _told(name, done, where, dry_run=dry_run)
     if "codex" in plans and not dry_run:
         lines += _trust_codex(invocation, where, scope, book, yes=yes)
     if not where.with_tools:
@@ -141,7 +141,7 @@ def _trust_codex(
             return
         folder = AGENTS["codex"].folder(where)
         install.add_tables("codex", scope, folder / "config.toml", tables, book)
-        yield f"  Codex trusts the {len(tables)} hooks now (in {folder / 'config.toml'})."
+        yield f"  Codex trusts the {len(tables)} hooks now (in {_short(folder / 'config.toml', where)})."
 
 
 def titles(names: Sequence[str]) -> str:
@@ -149,19 +149,28 @@ def titles(names: Sequence[str]) -> str:
     return titles[0] if len(titles) == 1 else f"{', '.join(titles[:-1])} and {titles[-1]}"
 
 
-def _told(name: str, done: Sequence[install.Change], *, dry_run: bool) -> Iterator[Line]:
+def _told(name: str, done: Sequence[install.Change], where: MachineFacts, *, dry_run: bool) -> Iterator[Line]:
     agent = AGENTS[name]
     if not done:
         yield f"{agent.title}: installed already, nothing to change."
         return
     yield Strong(f"{agent.title}{': this would change' if dry_run else ''}")
-    for change in done:
+    ours = [change for change in done if change.path.is_relative_to(where.plugin)]
+    if ours:  # a folder of our own: its files are nobody's settings
+        yield f"  write {_short(where.plugin, where)} ({counted(len(ours), 'file')})"
+    for change in (change for change in done if change not in ours):
         verb = "write" if change.before is None else "delete" if change.after is None else "change"
-        yield f"  {verb} {change.path}"
+        yield f"  {verb} {_short(change.path, where)}"
         if change.before is not None and change.after is not None:
             yield from (Dim(f"    {line}") for line in _difference(change))
     if not dry_run:
         yield f"  {agent.next_step}"
+
+
+def _short(path: Path, where: MachineFacts) -> str:
+    """The path as a person would write it."""
+    inside = path.is_relative_to(where.user_home)
+    return f"~/{path.relative_to(where.user_home).as_posix()}" if inside else str(path)
 
 
 def _difference(change: install.Change) -> list[str]:

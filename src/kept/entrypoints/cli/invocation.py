@@ -218,14 +218,15 @@ def wrapped(parts: Sequence[str], width: int) -> list[tuple[str, ...]]:
     plain = "".join(parts)
     if not width or len(plain) <= width:
         return [tuple(parts)]
-    indent = len(plain) - len(plain.lstrip(" "))
+    indent = len(plain) - len(plain.lstrip(" │"))  # a bar in the margin stands beside every row
     indent = min(indent + 4 * plain.startswith("[id:"), width // 2)
+    margin = "".join("│" if character == "│" else " " for character in plain[:indent])
     lines: list[list[str]] = [[]]
     used = 0
     for part in parts:
         for word in re.split(r"(?<=\s)(?=\S)", part):
             if used > indent and used + len(word.rstrip()) > width:
-                lines.append([" " * indent])
+                lines.append([margin])
                 used = indent
             lines[-1].append(type(part)(word))
             used += len(word)
