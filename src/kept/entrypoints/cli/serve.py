@@ -1,8 +1,12 @@
 """`kept serve` and `kept token`: the memory in a browser and over HTTP, and the keys of a team."""
 
 import webbrowser
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
+from msgspec.structs import replace
 
 from kept.entrypoints.cli.frame import command, group
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
@@ -11,7 +15,7 @@ from kept.entrypoints.http.keys import Keys
 from kept.errors import NotAllowed, SettingsError
 
 PORT = 7333
-PACKAGES = ("fastapi", "starlette", "uvicorn", "jinja2", "pydantic", "cronsim")
+PACKAGES = ("fastapi", "starlette", "uvicorn", "jinja2", "pydantic", "cronsim", "prometheus_client")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -20,9 +24,10 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 @click.option("--port", type=click.IntRange(1, 65535), default=PORT, show_default=True, help="The port to listen on.")
 @click.option("--name", "names", multiple=True, metavar="HOST[:PORT]", help="A name under which a proxy reaches it.")
 @click.option("--open/--no-open", "opens", default=True, help="Open the page in the browser.")
+@click.option("--demo", is_flag=True, help="Show sample data, in a scratch home that is removed at the end.")
 @click.option("--shared", is_flag=True, help="Yes, others on the network may reach it, with tokens.")
 def serve_command(
-    invocation: Invocation, *, host: str, port: int, names: tuple[str, ...], opens: bool, shared: bool
+    invocation: Invocation, *, host: str, port: int, names: tuple[str, ...], opens: bool, demo: bool, shared: bool
 ) -> None:
     """Listens on this machine only. The address has a key that is made at each start: who has it sees and changes what
     you can. For a team, put a proxy with TLS in front, and give each person a token (`kept token create`). Needs the
@@ -42,7 +47,13 @@ def serve_command(
             f"The server needs the package {missing.name}.", hint="Run: pip install 'kept[server]'"
         ) from None
     options = ServeOptions(home=invocation.home, project=invocation.project, host=host, port=port, names=names)
-    run(options, say=click.echo, open_browser=webbrowser.open if opens else None)
+    with ExitStack() as stack:
+        if demo:
+            from kept.entrypoints.web.demo import fill
+
+            scratch = Path(stack.enter_context(TemporaryDirectory(prefix="kept-demo-")))
+            options = replace(options, project=str(fill(scratch)), home=str(scratch / "kept"))
+        run(options, say=click.echo, open_browser=webbrowser.open if opens else None)
 
 
 def _keys(invocation: Invocation) -> Keys:

@@ -45,7 +45,16 @@ log = logging.getLogger("kept.http")
 class Guard:
     """The outermost part of the application. `hosts` are the names, with port, under which the server is reached."""
 
-    def __init__(self, app: App, keys: Keys, hosts: Callable[[], frozenset[str]], *, is_secure: bool = False) -> None:
+    def __init__(
+        self,
+        app: App,
+        keys: Keys,
+        hosts: Callable[[], frozenset[str]],
+        *,
+        is_secure: bool = False,
+        note: Callable[[str, int, float], None] = lambda route, status, seconds: None,
+    ) -> None:
+        self._note = note
         self._app = app
         self._keys = keys
         self._hosts = hosts
@@ -71,8 +80,9 @@ class Guard:
         finally:  # ids and numbers only: a path or a query may quote a memory
             route = getattr(scope.get("route"), "path", "-")
             key = scope.get("state", {}).get("key")
-            took = (time.perf_counter() - began) * 1000
-            log.info("%s %s %s %d %.0fms", key.name if key else "-", scope["method"], route, status, took)
+            took = time.perf_counter() - began
+            self._note(route, status, took)
+            log.info("%s %s %s %d %.0fms", key.name if key else "-", scope["method"], route, status, took * 1000)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}

@@ -1,7 +1,7 @@
 """Sessions, what was injected into them, tasks, knowledge and the whole store over HTTP."""
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import msgspec
 from fastapi import APIRouter, Path, Query
@@ -12,11 +12,15 @@ from kept.entrypoints.http.doors import Opened
 from kept.entrypoints.http.routes_memories import Given, Limit
 from kept.entrypoints.http.shapes import answer, document, returns
 from kept.errors import NotFound
+from kept.exchange.items import to_document
+from kept.memory import Kept
 from kept.memory.read import Explained, explain_session
 from kept.model import Message, Session, Task, TaskState
 
 router = APIRouter(prefix="/projects/{project}")
 Name = Annotated[str, Path(max_length=200)]
+ItemType = Literal["entity", "claim", "task", "decision", "note"]
+MOST_ITEMS = 10_000
 
 
 class NewTask(Given):
@@ -90,6 +94,12 @@ def set_state(memory: Opened, task: Name, given: TaskChange) -> Response:
     return answer(memory.task(task).set_state(given.state))
 
 
+@router.get("/knowledge", responses=returns(None, "Items with file and line.", many="items"))
+def knowledge(memory: Opened, type: ItemType | None = None) -> Response:
+    """What the project's own files state: entities, claims, tasks, decisions and notes."""
+    return answer(items_of(memory, type))
+
+
 @router.get("/status", responses=returns(None, "Counts and sizes of each readable space."))
 def status(memory: Opened) -> Response:
     """How much is stored, and what was refused."""
@@ -107,6 +117,25 @@ def export(memory: Opened, archived: bool = False) -> Response:
             yield msgspec.json.encode(document(one)) + b"\n"
 
     return StreamingResponse(lines(), media_type="application/jsonl")
+
+
+def items_of(memory: Kept, type: ItemType | None) -> dict[str, Any]:
+    """The items of a project, each with the fields of an items.json."""
+    found = memory.files.items(type=type, limit=MOST_ITEMS)
+    listed = [
+        to_document(
+            one.key or one.ref,
+            one.item_type or "note",
+            one.title or "",
+            one.content,
+            one.source.file or "",
+            one.source.line or 0,
+            one.confidence,
+            one.created_at,
+        )
+        for one in found
+    ]
+    return {"items": listed, "next": None}
 
 
 def _check_session(memory: Opened, name: str) -> None:

@@ -4,9 +4,10 @@
 started it. Rule: whatever goes wrong below is answered as a problem document, and no line of the log has content.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request
@@ -17,16 +18,19 @@ from msgspec import Struct
 from starlette.exceptions import HTTPException
 
 from kept import __version__
-from kept.entrypoints.http import live, routes_conversations, routes_memories
-from kept.entrypoints.http.doors import HERE, Asking, Doors
+from kept.entrypoints.http import live, metrics, routes_conversations, routes_memories
+from kept.entrypoints.http.doors import HERE, Asking, Doors, Opened
 from kept.entrypoints.http.guard import Guard
 from kept.entrypoints.http.keys import Keys
+from kept.entrypoints.http.metrics import Figures
 from kept.entrypoints.http.problems import MEDIA_TYPE, problem, status_of
+from kept.entrypoints.http.routes_conversations import ItemType, items_of
 from kept.entrypoints.http.routes_memories import RecallScope
+from kept.entrypoints.http.schedule import Schedule
 from kept.entrypoints.http.shapes import answer, returns, schemas
 from kept.entrypoints.web import pages
 from kept.errors import KeptError
-from kept.memory.opening import open_projects
+from kept.memory.opening import open_projects, settings_in_force, utc_now
 from kept.model import Recalled
 
 PORT = 7333
@@ -61,10 +65,17 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
 def make_app(options: ServeOptions, keys: Keys) -> Callable[..., Any]:
     """The whole application: verbs, page and guard."""
     doors = Doors(options.home, options.project)
+    figures = Figures()
+
+    schedule = Schedule(doors, settings_in_force(None), utc_now)
+    tools = _tools(options)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> Any:
-        yield
+        upkeep = asyncio.create_task(schedule.run())
+        async with tools.run() if tools is not None else nullcontext():
+            yield
+        upkeep.cancel()
         doors.close()
 
     app = FastAPI(
@@ -78,9 +89,14 @@ def make_app(options: ServeOptions, keys: Keys) -> Callable[..., Any]:
     )
     app.state.doors = doors
     app.state.keys = keys
+    app.state.schedule = schedule
+    app.state.figures = figures
     for router in (routes_memories.router, routes_conversations.router, live.router):
         app.include_router(router, prefix=API)
+    app.include_router(metrics.router)
     app.include_router(pages.router)
+    if tools is not None:
+        app.mount("/mcp", _Tools(tools))
     app.mount("/static", pages.static)
     _add_front(app)
     app.add_exception_handler(KeptError, _on_kept_error)
@@ -88,7 +104,7 @@ def make_app(options: ServeOptions, keys: Keys) -> Callable[..., Any]:
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(Exception, _on_any_error)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
-    return Guard(app, keys, lambda: hosts_of(options))
+    return Guard(app, keys, lambda: hosts_of(options), note=figures.note)
 
 
 def hosts_of(options: ServeOptions) -> frozenset[str]:
@@ -104,6 +120,11 @@ def _add_front(app: FastAPI) -> None:
         found = request.app.state.doors.projects(key)
         return answer({"projects": [{"id": one.id, "name": one.name} for one in found]})
 
+    @app.get("/projects/{project}/knowledge", include_in_schema=False)
+    def knowledge(memory: Opened, type: ItemType | None = None) -> Response:
+        """Where other programs look for it."""
+        return answer(items_of(memory, type))
+
     @app.get(f"{API}/search", responses=returns(Recalled, "Hits with scores and reasons."))
     def search(
         request: Request,
@@ -115,6 +136,30 @@ def _add_front(app: FastAPI) -> None:
     ) -> Response:
         """Search one scope of a project: memory, items, sessions, sources or archive."""
         return answer(request.app.state.doors.memory(project, key).recall(q, scope=scope, limit=limit))
+
+
+def _tools(options: ServeOptions) -> Any:
+    """The tools for agents, over streamable HTTP; None without the extra `agents`."""
+    try:
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+        from kept.entrypoints.mcp.server import ServerOptions, build
+    except ModuleNotFoundError:
+        return None
+    built = build(ServerOptions(home=options.home, project=options.project, agent="http"), {})
+    return StreamableHTTPSessionManager(built, json_response=True, stateless=True)
+
+
+class _Tools:
+    """The tools at /mcp, for keys that open the project in which the server was started."""
+
+    def __init__(self, manager: Any) -> None:
+        self._manager = manager
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        doors: Doors = scope["app"].state.doors
+        await asyncio.to_thread(doors.name_of, HERE, scope["state"]["key"])  # raises NotFound
+        await self._manager.handle_request(scope, receive, send)
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:

@@ -313,6 +313,7 @@ def health(request: Request, project: str, memory: Opened, key: Asking, doctor: 
         memory,
         key,
         verdict=paused,
+        schedule=words.day(request.app.state.schedule.next_at),
         spaces=spaces,
         examined=examined,
         back=f"{_root(project)}/health",
@@ -498,6 +499,9 @@ def _space(status: Mapping[str, Any]) -> dict[str, Any]:
     counts = status["memories"]
     facts = [(name.capitalize(), f"{number:,}") for name, number in counts.items()]
     facts += [("Size", f"{status.get('bytes', 0) / 1e6:.1f} MB"), ("Events", f"{status.get('events', 0):,}")]
+    recalls = status.get("recalls") or {}
+    if recalls.get("n"):
+        facts.append(("Recall", f"{recalls['p50_ms']:.1f} ms, p95 {recalls['p95_ms']:.1f} ms"))
     refused = sorted(status.get("refused", {}).items(), key=lambda pair: -pair[1])
     return {"name": status["space"], "storage": status.get("storage", ""), "facts": facts, "refused": refused}
 
