@@ -3,6 +3,7 @@
 A model beside the real thing knows which texts must be there. `KEPT_TEST_LONG=1` walks thousands of steps.
 """
 
+import json
 import os
 import random
 from contextlib import suppress
@@ -169,4 +170,86 @@ def test_no_edit_and_no_memory_is_lost(tmp_path: Path, monkeypatch: pytest.Monke
         if walk.chance.random() < 0.6:
             walk.sync()
     walk.sync()
+    walk.memory.close()
+
+
+class Tasks:
+    """The same with tasks.json: what somebody wrote into a field, and nobody changed, is there."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.chance = random.Random(seed)
+        (folder / "app").mkdir()
+        settings = kept.Settings(backup_daily=False, auto_upkeep=False)
+        self.open = lambda: kept.open(
+            project=folder / "app", home=folder / "home", settings=settings, clock=FakeClock()
+        )
+        self.memory = self.open()
+        self.serial = 0
+        self.must: set[str] = set()  # words that stand in some description
+        self.memory.task("T0", description=self.word())
+        self.sync()
+        self.path = next(Path(one.path) for one in self.memory.files.status() if one.name == "tasks.json")
+
+    def word(self) -> str:
+        self.serial += 1
+        self.must.add(f"word{self.serial}")
+        return f"word{self.serial}"
+
+    def sync(self) -> None:
+        self.memory.files.sync(ask=lambda question, lines: True)
+
+    def agent(self) -> None:
+        names = [task.name for task in self.memory.tasks()]
+        if self.chance.random() < 0.5 or not names:
+            self.memory.task(f"A{self.serial}", description=self.word())
+        else:
+            name = self.chance.choice(names)
+            description = self.memory.task(name).task.description
+            self.memory.task(name, description=f"{description} {self.word()}")
+
+    def person(self) -> None:
+        document = json.loads(self.path.read_text("utf-8"))
+        tasks = document["tasks"]
+        deed = self.chance.choice(("add", "add", "change", "more", "note", "order"))
+        if deed == "add":
+            tasks.insert(self.chance.randint(0, len(tasks)), {"description": self.word(), "mine": self.serial})
+        elif tasks and deed == "change":
+            chosen = self.chance.choice(tasks)
+            chosen["priority"] = self.chance.randint(0, 9)
+            chosen["description"] = f"{chosen['description']} {self.word()}"
+        elif tasks and deed == "more":
+            self.chance.choice(tasks).setdefault("acceptance_criteria", []).append(self.word())
+        elif deed == "note":
+            document["note"] = self.serial
+        else:
+            self.chance.shuffle(tasks)
+        self.path.write_text(json.dumps(document), "utf-8")
+
+    def check(self) -> None:
+        self.sync()
+        written = self.path.read_bytes()
+        self.sync()
+        assert self.path.read_bytes() == written, "two syncs in a row change nothing"
+        said = " ".join(
+            " ".join((task.description, *task.acceptance_criteria)) for task in self.memory.tasks(archived=True)
+        ).split()
+        assert self.must <= set(said), f"lost: {self.must - set(said)}"
+
+
+@pytest.mark.parametrize("seed", range(WALKS))
+def test_no_edit_of_a_task_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    walk = Tasks(tmp_path, seed)
+    for _ in range(STEPS):
+        for _ in range(walk.chance.randint(1, 4)):
+            walk.chance.choice((walk.agent, walk.person))()
+        if walk.chance.random() < 0.4:
+            where = walk.chance.choice(("_save", "_replace", "write_private_file"))
+            with monkeypatch.context() as patched, suppress(Cut):
+                patched.setattr(views, where, lambda *_, **__: (_ for _ in ()).throw(Cut()))
+                walk.sync()
+            walk.memory.close()
+            walk.memory = walk.open()
+        if walk.chance.random() < 0.5:
+            walk.check()
+    walk.check()
     walk.memory.close()

@@ -89,7 +89,8 @@ class MemoryFile:
         new = [rows[n].text or "" for n in (*edits.changed, *edits.added, *edits.foreign)]
         lines = [*(f"+ {text}" for text in new), *(f"- {page.line_of(memory)}" for memory in gone)]
         if not self._terms.is_asked_for:
-            raise views.Waiting(f"{len(lines)} lines were edited. `kept files sync` shows them and asks.")
+            edited = "1 line was" if len(lines) == 1 else f"{len(lines)} lines were"
+            raise views.Waiting(f"{edited} edited. `kept files sync` shows the edits and asks.")
         return not lines or (ask is not None and ask("Accept these changes as your own words?", lines[:MOST_ASKED]))
 
     # Memories and their marks

@@ -28,7 +28,7 @@ def sync_files(invocation: Invocation, *, yes: bool) -> None:
     A changed line is a revision, a new one a memory in your own words, a deleted one is forgotten; `kept undo` undoes
     it. You are asked when many lines are gone at once, and about every edit of a file in a repository.
     """
-    with invocation.open() as memory:
+    with invocation.open(auto_upkeep=False) as memory:  # which would take edits in without asking
         done = memory.files.sync(ask=_asking(invocation, yes=yes))
     lines = [line for one in done for line in _synced_lines(one)]
     invocation.answer({"files": done}, lines)
