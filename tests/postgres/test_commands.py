@@ -1,5 +1,6 @@
 """`kept database` and `kept move`, as an operator and a team would type them."""
 
+import subprocess
 from pathlib import Path
 
 import psycopg
@@ -63,3 +64,24 @@ def test_doctor_looks_at_the_database(shell: Shell) -> None:
     result = shell.type("doctor", *there)
     assert result.exit_code == 1
     assert "damaged" in result.output or "was changed" in result.output
+
+
+def test_two_people_share_the_project_of_their_clones_and_not_their_preferences(tmp_path: Path) -> None:
+    """Each has a home and a clone of their own; after the link no command has to name the database."""
+    url = emptied(shared_database())
+    people = {}
+    for name in ("ann", "bob"):
+        clone = tmp_path / name / "checkout"
+        subprocess.run(["git", "init", "-q", str(clone)], check=True)
+        people[name] = shell = Shell(tmp_path / name, FakeClock())
+        told = shell("projects", "link", "web-app", str(clone), "--database", url)
+        assert "in the database" in told
+    ann, bob = people["ann"], people["bob"]
+    ann("remember", "Deploys run on Fridays", "--project", str(tmp_path / "ann" / "checkout"))
+    ann("remember", "Ann prefers tabs", "--kind", "preference", "--tier", "global", "--yes")
+    there = ("--project", str(tmp_path / "bob" / "checkout"))
+    assert "Deploys run on Fridays" in bob("recall", "deploys", *there)
+    assert bob.json("recall", "ann prefers tabs", *there)["hits"] == []
+    done = bob.run("briefing", "when do deploys run", *there)
+    assert b"Deploys run on Fridays" in done.stdout
+    assert "password" in bob.fails("projects", "link", "x", str(tmp_path), "--database", "postgresql://a:secret1@h/d")

@@ -58,7 +58,7 @@ def open(
     """
     clean_messages_with(_redacted)
     now = clock or utc_now
-    database = _database_url(location)
+    database = os.fspath(location) if location is not None and is_database(location) else None
     if database is None and location is not None and (project is not None or home is not None):
         raise InvalidInput(
             "location cannot be combined with project or home.", hint="Give `location`, or `project` and `home`."
@@ -66,6 +66,8 @@ def open(
     if location is None or database is not None:
         projects = open_projects(home, clock=now)
         found = projects.find(project)
+        # The clone of a team's project names its database; the variable holds for all others.
+        database = database or (found.database if found else None) or os.environ.get("KEPT_DATABASE_URL") or None
         project_file = None if found is None else project_settings_file(projects.home, found)
         chosen = settings_in_force(settings, project_file)
         spaces: Spaces = HomeSpaces(projects.home, projects, project, chosen, now, database)
@@ -87,13 +89,6 @@ def open(
 
         upkeep.after_opening(context)
     return Kept(context)
-
-
-def _database_url(location: str | os.PathLike[str] | None) -> str | None:
-    """The URL of the database that holds the project, if it is in one."""
-    if location is None:
-        return os.environ.get("KEPT_DATABASE_URL") or None
-    return os.fspath(location) if is_database(location) else None
 
 
 def _redacted(text: str) -> str:

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec.structs import replace
@@ -169,6 +170,20 @@ class Projects:
                 self._save(registry, project)
                 write_id(place, project.id)
             return project
+
+    def share(self, name: str, path: str | os.PathLike[str], database: str) -> Project:
+        """Let this directory belong to the project of that name in a database; it is registered if it is new here."""
+        if urlsplit(database).password:
+            raise InvalidInput(
+                "The URL of a database is stored in the home, so it must not contain a password.",
+                hint="Put the password into ~/.pgpass, or into PGPASSWORD.",
+            )
+        known = self._read().named(name)
+        project = self.link(known.id, path) if known is not None else self.add(name, path)
+        with self._changing() as registry:
+            project = replace(self._get(registry, project.id), database=database)
+            self._save(registry, project)
+        return project
 
     def rename(self, name_or_id: str, new_name: str) -> Project:
         """Change the name. The folder in the home keeps its name, so that programs that have it open keep working."""

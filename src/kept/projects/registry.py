@@ -233,6 +233,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     git_common_dir: str | None = None
     links: tuple[str, ...] = ()  # further places that belong to it
     into: Id | None = None  # the project that this one was merged into
+    database: str | None = None  # the URL, without a password, of the database that holds it for a team
 
     @property
     def space(self) -> str:

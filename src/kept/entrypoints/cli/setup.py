@@ -272,9 +272,18 @@ def list_projects(invocation: Invocation) -> None:
 @click.argument("name")
 @click.argument("path", default=".")
 def link_project(invocation: Invocation, *, name: str, path: str) -> None:
-    """Add the directory PATH (or the current one) to the project NAME."""
-    project = invocation.projects().link(name, path)
-    invocation.answer(_project_document(project), [f"{path} belongs to project {project.name} ({project.id})."])
+    """Add the directory PATH (or the current one) to the project NAME.
+
+    With --database URL, NAME is the project of a team in that PostgreSQL database: commands, hooks and tools in this
+    directory use it from now on. What you prefer stays in your home.
+    """
+    projects = invocation.projects()
+    if invocation.database is not None:
+        project = projects.share(name, path, invocation.database)
+    else:
+        project = projects.link(name, path)
+    where = " in the database" if project.database else ""
+    invocation.answer(_project_document(project), [f"{path} belongs to project {project.name} ({project.id}){where}."])
 
 
 @projects_command.command("rename")
