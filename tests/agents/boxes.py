@@ -164,7 +164,13 @@ def claude(box: Box, path: str) -> Called:
     return Called(
         first=lambda prompt: [path, "-p", prompt, *options],
         again=lambda prompt: [path, "-c", "-p", prompt, *options],
-        env={"ANTHROPIC_BASE_URL": box.model.url, "ANTHROPIC_API_KEY": "dummy"},
+        env={
+            "ANTHROPIC_BASE_URL": box.model.url,
+            "ANTHROPIC_API_KEY": "dummy",
+            # A server that starts slowly on a busy machine is waited for.
+            "MCP_TIMEOUT": "60000",
+            "MCP_CONNECTION_NONBLOCKING": "false",
+        },
     )
 
 
