@@ -258,6 +258,9 @@ def test_comments_of_other_languages() -> None:
     assert [one.content for one in code_items.items_of("a.sql", "-- TODO: add an index on orders\n")] == [
         "add an index on orders"
     ]
+    trailing = "x = 1  # TODO: make this a constant\n# pragma: no cover\ny = 2  # unrelated words here\n"
+    assert [one.content for one in code_items.items_of("a.py", trailing)] == ["make this a constant"]
+    assert code_items.items_of("a.py", '"""::\n\n    code\n"""\n') == []
     assert code_items.items_of("a.bin", "TODO: nothing of ours") == []
 
 

@@ -13,11 +13,12 @@ from pathlib import PurePosixPath
 
 from kept.exchange.items import CitedItem, ItemType, comment_mark, distinct, make, marked
 
-Comment = tuple[int, str]  # the line, and the text without the mark
+Comment = tuple[int, int, str]  # the line, the column it begins in, and the text without the mark
 
 _BLOCK = re.compile(r"/\*+(.*?)\*/", re.DOTALL)
 _SPHINX = re.compile(r"\.\.[ \t]+(note|warning|caution|important|deprecated|danger)::[ \t]*(.*)", re.IGNORECASE)
 _LED = re.compile(r"(Rule|Note|Warning|Caution|Important|Invariant|Caveat)s?:[ \t]+(\S.*)")
+_DIRECTIVE = re.compile(r"(?:pragma|noqa|type|pylint|mypy|fmt|eslint|ruff|nosec)\b[: -]", re.IGNORECASE)
 MAX_COMMENT_LINES = 8
 
 
@@ -33,12 +34,13 @@ def items_of(path: str, text: str) -> list[CitedItem]:
 
 def _from_comments(comments: Sequence[Comment]) -> Iterator[CitedItem | None]:
     """Marked comments, each with the lines that go on with it."""
-    for number, (line, text) in enumerate(comments):
+    for number, (line, column, text) in enumerate(comments):
         if marked(text, line) is None:
             continue
         said, last = [text], line
-        for next_line, more in comments[number + 1 : number + MAX_COMMENT_LINES]:
-            if next_line != last + 1 or not more.strip() or marked(more, next_line) is not None:
+        for next_line, next_column, more in comments[number + 1 : number + MAX_COMMENT_LINES]:
+            goes_on = (next_line, next_column) == (last + 1, column) and more.strip() and not _DIRECTIVE.match(more)
+            if not goes_on or marked(more, next_line) is not None:
                 break
             said.append(more)
             last = next_line
@@ -50,7 +52,7 @@ def _python_comments(text: str) -> list[Comment]:
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.COMMENT:
-                found.append((token.start[0], token.string.lstrip("#: ").rstrip()))
+                found.append((*token.start, token.string.lstrip("#: ").rstrip()))
     except (tokenize.TokenError, SyntaxError, ValueError):
         return found or _comments(text, "#")
     return found
@@ -61,12 +63,12 @@ def _comments(text: str, mark: str) -> list[Comment]:
     begins = re.compile(rf"(?:^|\s){re.escape(mark)}+[!/]*[ \t]*(.*)")
     for number, line in enumerate(text.split("\n"), 1):
         if (comment := begins.search(line)) and line[: comment.start()].count('"') % 2 == 0:
-            found.append((number, comment[1].rstrip().removesuffix("*/").rstrip()))
+            found.append((number, line.index(mark, comment.start()), comment[1].rstrip().removesuffix("*/").rstrip()))
     if mark == "//":
         for block in _BLOCK.finditer(text):
             first = text.count("\n", 0, block.start()) + 1
             lines = (line.strip().lstrip("*").strip() for line in block[1].split("\n"))
-            found += [(first + offset, line) for offset, line in enumerate(lines)]
+            found += [(first + offset, -first, line) for offset, line in enumerate(lines)]
     return sorted(found)
 
 
@@ -88,7 +90,8 @@ def _from_docstrings(path: str, text: str) -> Iterator[CitedItem | None]:
         is_public = isinstance(node, ast.Module) or not node.name.startswith("_")
         if is_public and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             name = PurePosixPath(path).as_posix() if isinstance(node, ast.Module) else node.name
-            yield make("entity", name, f"{name}: {_first_paragraph(said)}", line, 0.7)
+            if (paragraph := _first_paragraph(said)) and re.search(r"\w+\W+\w+", paragraph):
+                yield make("entity", name, f"{name}: {paragraph}", line, 0.7)
         yield from _remarks(said, line)
 
 
