@@ -2,7 +2,7 @@
 
 import hmac
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -104,7 +104,7 @@ def memories(
         ]
         chosen = next((row for row in (*rows, *missed) if row.ref == ref), rows[0] if rows and not ref else None)
         heading = f"{len(rows)} found, {len(missed)} just missed"
-        about = {"took": f"{found.took_ms:.1f} ms", "words": found.words, "next": ""}
+        about = {"took": f"{found.took_ms:.1f} ms", "words": _literal(found.words, q), "next": ""}
     else:
         listed = memory.list(kinds=kinds, tags=tags, status=status or None, limit=PAGE, after=after or None)
         rows = [replace(plain(one, one.ref), shown=marked(one.content, ())) for one in listed]
@@ -179,6 +179,7 @@ def saw(
         key,
         given=given,
         strip=strip,
+        asked=_literal(given.words, given.question.query),
         parts=parts,
         missed=missed,
         tokens=tokens,
@@ -403,6 +404,11 @@ def _root(project: str) -> str:
 
 def _now(memory: Kept) -> datetime:
     return memory.context.now()
+
+
+def _literal(asked: Iterable[str], query: str) -> list[str]:
+    """The words that a person wrote, without those that recall put beside them."""
+    return [word for word in asked if word in query.lower()]
 
 
 def _linked(row: ShownRow, root: str, filters: Mapping[str, str], opened: str) -> ShownRow:
