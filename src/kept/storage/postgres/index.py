@@ -307,24 +307,16 @@ def _sample(view: SpaceView, shelf: str) -> Iterable[Sequence[Any]]:
     """Rows that lie evenly between the oldest and the newest, as their columns of tokens."""
     is_messages = shelf == "messages"
     table, columns = ("messages", "m.words") if is_messages else ("memories", rows.TOKENS_SELECT)
-    on_shelf = "true" if is_messages else "m.shelf = %(on)s"
-    on = rows.SHELVES[shelf]
-    first, last = view.fetch(
-        f"select min(m.id), max(m.id) from {table} m where m.space = %(space)s and {on_shelf}", on=on
-    )[0]
-    places = sorted({first + (last - first) * number // ranking.SAMPLE for number in range(ranking.SAMPLE)})
+    last = view.fetch(f"select max(m.id) from {table} m where m.space = %(space)s")[0][0]
+    places = sorted({1 + last * number // ranking.SAMPLE for number in range(ranking.SAMPLE)})
+    # By id alone, so that no statistics can lead the planner astray; rows of other shelves are left out here.
     sql = f"""
-        select distinct on (found.id) {columns.replace("m.", "found.")}
-        from unnest(%(places)s::bigint[]) place
-        cross join lateral (
-          select m.id, {columns}
-          from {table} m
-          where m.space = %(space)s and m.id >= place and {on_shelf}
-          order by m.id
-          limit 1
-        ) found"""
+        select {"4" if is_messages else "m.shelf"}, {columns}
+        from {table} m
+        where m.space = %(space)s and m.id = any(%(places)s::bigint[])"""
+    found = view.fetch(sql, places=array_of(places))
     n_columns = 1 if is_messages else 5  # without the lengths
-    return (row[:n_columns] for row in view.fetch(sql, places=array_of(places), on=on))
+    return (columns[:n_columns] for on, *columns in found if on == rows.SHELVES[shelf])
 
 
 def unlist(view: SpaceView, shelf: int, id: int, words: set[str]) -> None:
