@@ -331,3 +331,10 @@ def test_a_promotion_by_review_needs_a_yes_and_changes_nothing_without_one(tmp_p
         with pytest.raises(kept.NotAllowed):
             memory.reviews.apply(["archive:2", "promote:1"])
         assert [one.ref for one in memory.list()] == ["2", "1"]
+
+
+def test_statements_that_differ_in_a_number_are_no_duplicates(tmp_path: Path) -> None:
+    with kept.open(tmp_path / "memory.db") as memory:
+        for shard in range(4):
+            memory.remember(f"Shard {shard} of the ledger lives on host db-{shard}.internal, port 540{shard}")
+        assert [finding for finding in memory.reviews.list() if "duplicate" in finding.reasons] == []

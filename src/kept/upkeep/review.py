@@ -7,6 +7,7 @@ decides. Rule: a review gives reasons and proposes; it never acts.
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import groupby
 from typing import Literal, get_args
 
 from msgspec import Struct
@@ -180,7 +181,7 @@ def _standing(memory: Memory) -> tuple[bool, bool, int, int, datetime, int]:
 def _near_pairs(
     memories: Sequence[Memory], words: Mapping[str, frozenset[str]], held_by: Mapping[str, int], near_percent: float
 ) -> Iterator[tuple[float, Memory, Memory]]:
-    """Pairs that share one of their rarest words and nearly all of their letters."""
+    """Pairs that share one of their rarest words, all of their numbers, and nearly all of their letters."""
     from rapidfuzz import fuzz
 
     sharing: defaultdict[str, list[Memory]] = defaultdict(list)
@@ -195,9 +196,15 @@ def _near_pairs(
                 if (left.uid, right.uid) in seen:
                     continue
                 seen.add((left.uid, right.uid))
+                if _numbers(left.content) != _numbers(right.content):
+                    continue  # shard 1 is not shard 2
                 likeness = fuzz.ratio(left.content.lower(), right.content.lower(), score_cutoff=near_percent)
                 if likeness:
                     yield likeness, left, right
+
+
+def _numbers(content: str) -> list[str]:
+    return sorted("".join(run) for is_number, run in groupby(content, str.isdigit) if is_number)
 
 
 def _examine(
