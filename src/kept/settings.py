@@ -48,7 +48,7 @@ def _shape(fits: Callable[[str], bool], words: str) -> Meta:
     return Meta(extra={"shape": (fits, words)})
 
 
-_ModelName = Annotated[str, _shape(_is_printable_name, "a printable name of at most 200 characters")]
+_PrintableName = Annotated[str, _shape(_is_printable_name, "a printable name of at most 200 characters")]
 _CronLine = Annotated[str, _shape(_is_cron_line, "a cron line of five fields, such as 0 4 * * *")]
 _MarkdownPath = Annotated[str, _shape(_is_markdown_path, "a relative path that ends in .md and stays in its folder")]
 _FolderPath = Annotated[str, _shape(_is_folder_path, "a relative path of a folder, such as sessions")]
@@ -66,7 +66,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     profile: Annotated[str, _choice(PROFILES)] = "kept"
     search_provider: Annotated[str, _choice(SEARCH_PROVIDERS)] = "fts5"
-    vector_model: _ModelName | None = None
+    vector_model: _PrintableName | None = None
     vector_weight: _WeightOrZero = 0.5
     text_weight: _Weight = 0.5
     recall_deadline_ms: Annotated[int, Meta(ge=10, le=60_000)] = 200
@@ -105,6 +105,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     memory_path: _MarkdownPath = "MEMORY.md"
     sessions_path: _FolderPath = "sessions"
     max_memory_chars: Annotated[int, Meta(ge=1_000, le=10_000_000)] = 50_000
+
+    user_name: _PrintableName | None = None
 
     write_wait_s: Annotated[float, Meta(ge=0, le=600)] = 30.0
     backup_daily: bool = True
@@ -171,6 +173,9 @@ HELP: Mapping[str, Mapping[str, str]] = {
         "memory_path": "The readable memory file, in the home; with ./ in front, in the project's directory.",
         "sessions_path": "The folder of the transcripts, in the home.",
         "max_memory_chars": "Maximum characters of the readable memory file.",
+    },
+    "team": {
+        "user_name": "Your name beside your changes in a team's project; none: that of your account on this machine.",
     },
     "storage": {
         "write_wait_s": "Seconds that a write waits for its turn before it fails as busy.",

@@ -21,7 +21,7 @@ from kept.memory import read
 from kept.memory.context import Context, Storages
 from kept.memory.read import well_formed
 from kept.memory.signals import warn
-from kept.model import Briefing, Entry, LeftOut, Memory, Recalled, replace, several
+from kept.model import GLOBAL, Briefing, Entry, LeftOut, Memory, Recalled, replace, several
 from kept.recall import Request
 from kept.recall.briefing import (
     NO_ROOM,
@@ -152,7 +152,7 @@ def _brief(context: Context, situation: Situation, order: Order, delivery: Deliv
         body = _body(told, shown, briefing, with_misses=delivery is not None) | read.cold_mark(context)
         named = _named(told)
         if delivery is not None:
-            body |= delivery_note(context, delivery, briefing.text)
+            body |= delivery_note(context, delivery, briefing.text, shown)
             named += [miss.hit.memory for miss in told.recalled.misses]
         session = None if delivery is None else delivery.session
         receipt = read.save_notes(storages, now, body=body, named=named, used=used, session=session)
@@ -224,8 +224,13 @@ def as_delivered(briefing: Briefing, told: Gathered) -> Briefing:
     return replace(briefing, text=text.delivered(briefing.text))
 
 
-def delivery_note(context: Context, delivery: Delivery, block: str) -> dict[str, Any]:
-    """What the receipt of a delivery has besides that of a briefing: to whom, when, and the text byte for byte."""
+def delivery_note(context: Context, delivery: Delivery, block: str, told: Sequence[Memory]) -> dict[str, Any]:
+    """What the receipt of a delivery has besides that of a briefing: to whom, when, and the text byte for byte.
+
+    A team shares the receipts of its project, so a text that tells of somebody's global memory is not kept there.
+    """
+    if context.person is not None and any(memory.space == GLOBAL for memory in told):
+        block = f"{len(block)} characters, not kept: global memory was among them."
     return {"agent": context.actor.name, "session": delivery.session, "event": delivery.event, "block": block}
 
 

@@ -69,6 +69,7 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
 
     spaces: "Spaces"
     actor: Actor
+    person: str | None = None  # on whose behalf, by name; known where a team shares the project
     settings: Settings
     clock: Clock
     confirm: Confirm | None = None
@@ -102,6 +103,16 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
     def is_person(self) -> bool:
         """Whether a person acts here, and not an agent on their behalf."""
         return self.origin == "user"
+
+    @property
+    def author(self) -> str:
+        """Who says what is stored now: the actor; a person by name, where that is known."""
+        return self.person if self.person is not None and self.is_person else self.actor.name
+
+    @property
+    def signature(self) -> str:
+        """Who stands in the journal; an agent in a team's project with its person, so that undo finds one's own."""
+        return self.author if self.person is None or self.is_person else f"{self.person} ({self.actor.name})"
 
     # Who may, and where
 
@@ -277,7 +288,7 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
             with project.reading() as reader:
                 last = reader.events(newest_first=True, limit=1)
             group = journal.shared_group(group, project.space, last[0].seq if last else 0)
-        return Stamp(group=group, at=self.now(), actor=self.actor.name, undoes=undoes)
+        return Stamp(group=group, at=self.now(), actor=self.signature, undoes=undoes)
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -313,7 +324,7 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
     def source(self) -> Source:
         """Where something comes from that is stored now: who acts, and in which session."""
         session = self.running.id if self.running else None
-        return Source(origin=self.origin, agent=self.actor.name, session=session, narrative=self.narrative)
+        return Source(origin=self.origin, agent=self.author, session=session, narrative=self.narrative)
 
     def seen_by(self, session: str | None) -> str | None:
         """Who sees unpromoted findings, for a `Request`: under an open preset every session, else only their own."""

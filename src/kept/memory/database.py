@@ -6,7 +6,7 @@ These functions open no memory. Rule: a project is named as its team names it; i
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kept.projects.spaces import team_space
+from kept.projects.registry import team_space
 from kept.storage import database
 from kept.storage import is_database as is_database
 

@@ -105,7 +105,7 @@ def _note(memory: Kept, output: str, told: list[Memory], block: str, listener: L
         "sections": [
             {"name": "known errors", "entries": [{"ref": one.ref, "uid": one.uid, "why": "same error"} for one in told]}
         ],
-        **brief.delivery_note(context, listener.delivery, block),
+        **brief.delivery_note(context, listener.delivery, block, told),
     }
     with suppress(KeptError):  # a full disk, say: the text is given all the same
         read.save_notes(context.readable(), context.now(), body=body, named=told, session=listener.session)

@@ -125,7 +125,7 @@ def promote(context: Context, ref: Ref, to: Tier) -> Receipt:
     """Move a memory to a tier that lives longer; the old ref then names the new one."""
     storage, memory = context.find_live(ref)
     _check_promotion(memory, to)
-    deliberate = Source(origin="user" if context.origin == "user" else "agent", agent=context.actor.name)
+    deliberate = Source(origin="user" if context.origin == "user" else "agent", agent=context.author)
     vouched = memory.vouched_for() if context.is_person else memory
     ready = pipeline.prepare(_as_draft(vouched, to), replace(context.rules(), source=deliberate))
     if isinstance(ready, Receipt):

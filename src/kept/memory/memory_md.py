@@ -35,7 +35,7 @@ class MemoryFile:
         self._context = context
         self._terms = terms
         rules = context.rules()
-        self._rules = replace(rules, source=views.person_source())
+        self._rules = replace(rules, source=views.person_source(context))
 
     def merge(self, tx: Transaction, seen: views.Seen, note: Mapping[str, Any], done: views.Synced) -> views.Outcome:
         ids: dict[str, int] = {str(mark): int(id) for mark, id in note.get("ids", {}).items()}

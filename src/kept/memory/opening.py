@@ -18,7 +18,7 @@ from kept.memory.context import Confirm, Context
 from kept.model import Actor, Origin
 from kept.ports import Clock, Embedder
 from kept.projects import Projects, config
-from kept.projects.home import Home, default_home, expanded
+from kept.projects.home import Home, account_name, default_home, expanded
 from kept.projects.registry import Project
 from kept.projects.spaces import HomeSpaces, OneSpace, Spaces
 from kept.settings import Settings
@@ -51,10 +51,10 @@ def open(
     """Open a memory: a project of the home (by default the current directory's), one file, or `:memory:`.
 
     `location` is a file (`.json` for a JSON store, anything else is SQLite), `:memory:`, the postgresql:// URL of a
-    database that holds the project, or None for the home and, if it is set, `$KEPT_DATABASE_URL`. `project` is a
-    directory or a name. `confirm(question) -> bool` is asked before global memory changes. `clock` returns an aware
-    datetime. `origin` is who speaks when a draft does not say. `reranker(query, hits)` may give each hit one more
-    factor; `embedder` makes the vectors of profile hybrid.
+    database that holds the project, or None for the home, unless `$KEPT_DATABASE_URL` or `kept projects link` names a
+    database. `project` is a directory or a name. `confirm(question) -> bool` is asked before global memory changes.
+    `clock` returns an aware datetime. `origin` is who speaks when a draft does not say. `reranker(query, hits)` may
+    give each hit one more factor; `embedder` makes the vectors of profile hybrid.
     """
     clean_messages_with(_redacted)
     now = clock or utc_now
@@ -67,7 +67,8 @@ def open(
         projects = open_projects(home, clock=now)
         found = projects.find(project)
         # The clone of a team's project names its database; the variable holds for all others.
-        database = database or (found.database if found else None) or os.environ.get("KEPT_DATABASE_URL") or None
+        team = found.team.database if found is not None and found.team is not None else None
+        database = database or team or os.environ.get("KEPT_DATABASE_URL") or None
         project_file = None if found is None else project_settings_file(projects.home, found)
         chosen = settings_in_force(settings, project_file)
         spaces: Spaces = HomeSpaces(projects.home, projects, project, chosen, now, database)
@@ -77,6 +78,7 @@ def open(
     context = Context(
         spaces=spaces,
         actor=replace(actor, name=_redacted(actor.name)) if actor else Actor(),
+        person=None if database is None else _redacted(chosen.user_name or account_name(os.environ)),
         settings=chosen,
         clock=now,
         confirm=confirm,

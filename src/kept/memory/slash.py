@@ -117,7 +117,8 @@ def _remember(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
     if not argument:
         raise _wanting("/remember", "the text")
     # Whatever opened the memory: a slash command is typed by a person.
-    receipt = memory.remember(argument, source=Source(origin="user", agent=memory.context.actor.name))
+    said_by = memory.context.person or memory.context.actor.name
+    receipt = memory.remember(argument, source=Source(origin="user", agent=said_by))
     if receipt.outcome == "refused":
         raise InvalidInput(f"Not kept: {receipt.message}")
     data = {"outcome": receipt.outcome, "ref": receipt.ref, "redactions": msgspec.to_builtins(receipt.redactions)}

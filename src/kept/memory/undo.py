@@ -61,7 +61,7 @@ def _newest_group(context: Context, storages: Storages) -> str:
             events = _newest_first(reader)
             if is_global and project is not None and actor.role == "project":
                 events = (event for event in events if _is_from(event, project.space))
-            group = journal.newest_undoable(events, actor.name)
+            group = journal.newest_undoable(events, context.signature)
             if group is not None:
                 first = reader.events(group=group, limit=1)[0].seq
                 position = journal.position_of(group, project.space) if is_global and project is not None else first

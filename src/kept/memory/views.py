@@ -40,11 +40,12 @@ class ViewPlace(Struct, frozen=True, kw_only=True):
     root: Path
     storage: Storage
     is_shared: bool = False
+    mark: str = ""  # of the home, where several share the storage
 
     @property
     def key(self) -> str:
         """The name of the notes about this file; another place is another file."""
-        return f"{IN_PROJECT if self.is_shared else ''}{self.path.relative_to(self.root).as_posix()}"
+        return f"{self.mark}{IN_PROJECT if self.is_shared else ''}{self.path.relative_to(self.root).as_posix()}"
 
 
 class Seen(NamedTuple):
@@ -112,16 +113,17 @@ def places(context: Context) -> Iterator[ViewPlace]:
         folder = context.spaces.files_folder(shared=is_global)
         if folder is None:
             continue
+        mark = "" if is_global else context.spaces.files_mark()
         if not is_global and _has_tasks(storage, tasks := folder / "tasks.json"):
-            yield ViewPlace(name="tasks.json", path=tasks, root=folder, storage=storage)
+            yield ViewPlace(name="tasks.json", path=tasks, root=folder, storage=storage, mark=mark)
         wanted = context.settings.memory_path
         if not wanted.startswith(IN_PROJECT):
-            yield ViewPlace(name="MEMORY.md", path=folder / wanted, root=folder, storage=storage)
+            yield ViewPlace(name="MEMORY.md", path=folder / wanted, root=folder, storage=storage, mark=mark)
         elif is_global:
             yield ViewPlace(name="MEMORY.md", path=folder / "MEMORY.md", root=folder, storage=storage)
         elif (own := context.spaces.folder()) is not None:
             path = own / wanted.removeprefix(IN_PROJECT)
-            yield ViewPlace(name="MEMORY.md", path=path, root=own, storage=storage, is_shared=True)
+            yield ViewPlace(name="MEMORY.md", path=path, root=own, storage=storage, is_shared=True, mark=mark)
 
 
 def _has_tasks(storage: Storage, path: Path) -> bool:
@@ -187,7 +189,7 @@ def sync(context: Context, place: ViewPlace, terms: Terms) -> Synced:
     """Take the edits of a view in, and write it as it should be."""
     done = Synced(name=place.name, path=shown(place.path))
     wait_s = context.settings.write_wait_s if terms.is_asked_for else 0.0
-    with place.storage.lease(f"view-{place.name}", wait_s=wait_s) as is_ours:
+    with place.storage.lease(f"view-{place.mark}{place.name}", wait_s=wait_s) as is_ours:
         if not is_ours:
             raise Busy(f"Another process is bringing {place.name} up to date.", hint="Try again.")
         for _ in range(ATTEMPTS):
@@ -222,7 +224,7 @@ def _sync_once(context: Context, view: FileView, done: Synced) -> bool:
     with place.storage.reading() as reader:
         notes = reader.file_notes()
     note = _decoded(notes.get(f"view/{place.key}"))
-    stamp = replace(context.stamp(), actor=PERSON)
+    stamp = replace(context.stamp(), actor=context.person or PERSON)
     with place.storage.writing(stamp) as tx:
         outcome = view.merge(tx, seen, note, done)
         is_same = outcome.text == seen.text
@@ -294,9 +296,9 @@ def after_restore(context: Context, storage: Storage) -> None:
                 _save(tx, place, note, None)
 
 
-def person_source() -> Source:
+def person_source(context: Context) -> Source:
     """The source of what somebody typed into a view."""
-    return Source(origin="user", agent=PERSON)
+    return Source(origin="user", agent=context.person or PERSON)
 
 
 # Files

@@ -15,7 +15,6 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import msgspec
 from msgspec.structs import replace
@@ -30,6 +29,7 @@ from kept.projects.registry import (
     Place,
     Project,
     Registry,
+    Team,
     folded,
     identify,
     no_project_directories,
@@ -171,19 +171,34 @@ class Projects:
                 write_id(place, project.id)
             return project
 
-    def share(self, name: str, path: str | os.PathLike[str], database: str) -> Project:
-        """Let this directory belong to the project of that name in a database; it is registered if it is new here."""
-        if urlsplit(database).password:
-            raise InvalidInput(
-                "The URL of a database is stored in the home, so it must not contain a password.",
-                hint="Put the password into ~/.pgpass, or into PGPASSWORD.",
-            )
-        known = self._read().named(name)
-        project = self.link(known.id, path) if known is not None else self.add(name, path)
+    def join(self, name: str, path: str | os.PathLike[str], database: str) -> Project:
+        """Let this directory belong to the project of that name in a team's database. Raises InvalidInput.
+
+        A project that is here already is called so from then on; its memories in the home stay there, out of use.
+        """
         with self._changing() as registry:
-            project = replace(self._get(registry, project.id), database=database)
+            located = _allowed(self._locate_path(registry, self._path(path)))
+            project = registry.named(name)
+            if project is None and located.project is not None:
+                project = replace(located.project, name=self._free_name(registry, name, besides=located.project))
+            project = project or self._draft(registry, replace(located, name=self._free_name(registry, name)))
+            if located.place is not None and located.place.key not in project.places:
+                project = with_place(project, located.place)
+            project = replace(project, team=Team(_checked_name(name), database))
             self._save(registry, project)
-        return project
+            if located.place is not None:
+                write_id(located.place, project.id)
+            return project
+
+    def leave(self, name_or_id: str) -> Project:
+        """Keep the memories of this project in the home again. Those in the team's database stay there."""
+        with self._changing() as registry:
+            project = self._get(registry, name_or_id)
+            if project.team is None:
+                raise InvalidInput(f"Project {project.name!r} is in no team's database.", hint=HOW_TO_LIST)
+            project = replace(project, team=None)
+            self._save(registry, project)
+            return project
 
     def rename(self, name_or_id: str, new_name: str) -> Project:
         """Change the name. The folder in the home keeps its name, so that programs that have it open keep working."""

@@ -150,6 +150,19 @@ def user_home(environ: Mapping[str, str]) -> Path:
     return Path(os.sep)
 
 
+def account_name(environ: Mapping[str, str]) -> str:
+    """The name of the user's account: by the environment, else by the system's list of users."""
+    for variable in ("LOGNAME", "USER", "USERNAME"):
+        if named := environ.get(variable):
+            return named
+    if sys.platform != "win32":
+        import pwd
+
+        with suppress(KeyError):
+            return pwd.getpwuid(os.getuid()).pw_name
+    return "user"
+
+
 def expanded(text: str, environ: Mapping[str, str]) -> Path:
     """The path with a leading `~` or `~user` replaced."""
     if text == "~" or text.startswith(("~/", "~\\")):

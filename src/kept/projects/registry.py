@@ -222,6 +222,22 @@ def text_path(text: str) -> Path:
     return Path(path.lstrip("/") if sys.platform == "win32" else path)
 
 
+class Team(msgspec.Struct, frozen=True):
+    """Where a team keeps a project: the database, by a URL without a password, and what the project is called there."""
+
+    name: str
+    database: str
+
+    @property
+    def space(self) -> str:
+        return team_space(self.name)
+
+
+def team_space(name: str) -> str:
+    """The space of a project in a database. Its name is all that the homes of a team have in common."""
+    return f"project/{folded(name)}"
+
+
 class Project(msgspec.Struct, frozen=True, kw_only=True):
     """One project. The slug is part of its folder's name and stays when the project is renamed."""
 
@@ -233,7 +249,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     git_common_dir: str | None = None
     links: tuple[str, ...] = ()  # further places that belong to it
     into: Id | None = None  # the project that this one was merged into
-    database: str | None = None  # the URL, without a password, of the database that holds it for a team
+    team: Team | None = None  # None: its memories are in the home
 
     @property
     def space(self) -> str:

@@ -17,7 +17,7 @@ from kept.model import GLOBAL
 from kept.ports import Restored, Storage
 from kept.projects import Projects
 from kept.projects.home import Home
-from kept.projects.registry import folded, text_path
+from kept.projects.registry import Team, team_space, text_path
 from kept.settings import Settings
 from kept.storage import is_database, open_database, open_existing, open_space, replace_damaged
 
@@ -66,6 +66,10 @@ class Spaces(Protocol):
         """Where the project's transcripts are mirrored; None for a portable file, which has no mirrors."""
         return None
 
+    def files_mark(self) -> str:
+        """What tells the files of this home from those of another home that shares the project; "" where none can."""
+        return ""
+
     def projects(self) -> Iterator[Storage]:
         """The storage of every project, one after the other; each is closed when the next is asked for."""
         if (own := self.project()) is not None:
@@ -87,11 +91,6 @@ class Spaces(Protocol):
 
     def close(self) -> None:
         """Close what was opened."""
-
-
-def team_space(project: str) -> str:
-    """The space of a project in a database: its name, without regard to case."""
-    return f"project/{folded(project)}"
 
 
 class SpaceOfHome(NamedTuple):
@@ -206,12 +205,14 @@ class HomeSpaces(Spaces):
         return [(space, path) for space, path in (*found, (GLOBAL, self._home.files().database)) if path.exists()]
 
     def everywhere(self) -> list[SpaceOfHome]:
-        folders = [(project.space, project.folder) for project in self._projects.list_projects()]
+        folders = [(project.space, project.folder) for project in self._projects.list_projects() if not project.team]
         databases = [(space, self._home.files(folder).database) for space, folder in (*folders, (GLOBAL, None))]
         found = [SpaceOfHome(space, partial(self._opened, space, file)) for space, file in databases if file.exists()]
+        teams = {project.team.space: project.team for project in self._projects.list_projects() if project.team}
         if self._database is not None and (own := self.project()) is not None:
+            teams.pop(own.space, None)
             found.insert(0, SpaceOfHome(own.space, lambda: own))
-        return found
+        return [*found, *(SpaceOfHome(space, partial(self._of_team, team)) for space, team in teams.items())]
 
     def folder(self) -> Path | None:
         place, project = self._located.place, self._located.project
@@ -234,7 +235,10 @@ class HomeSpaces(Spaces):
         project = self._located.project
         if project is None and not shared:
             return None
-        return self._home.files(None if shared or project is None else project.folder).directory
+        folder = self._home.files(None if shared or project is None else project.folder).directory
+        if shared or self._database is None:
+            return folder
+        return folder / f"team-{_digest(f'{self._database} {self._team_space()}')}"  # whose refs are others
 
     def project_name(self) -> str | None:
         here = self._located
@@ -246,6 +250,12 @@ class HomeSpaces(Spaces):
         project = self._located.project
         return None if project is None else self._home.files(project.folder).directory / self._settings.sessions_path
 
+    def files_mark(self) -> str:
+        project = self._located.project
+        if self._database is None or project is None:
+            return ""
+        return f"{_digest(f'{project.id} {self._home.root}')}/"  # two homes may share one clone, and so the id
+
     def settings_file(self) -> Path | None:
         project = self._located.project
         return None if project is None else self._home.files(project.folder).settings
@@ -254,8 +264,8 @@ class HomeSpaces(Spaces):
         yield from super().projects()
         own = self.project()
         for project in self._projects.list_projects():
-            if own is not None and project.space == own.space:
-                continue
+            if project.team or (own is not None and project.space == own.space):
+                continue  # a team's database keeps no text of anybody's global memory
             with suppress(KeptError):  # a store that cannot be opened: `kept doctor` says why
                 database = self._home.files(project.folder).database
                 storage = open_existing(
@@ -281,9 +291,17 @@ class HomeSpaces(Spaces):
         return open_space(path, project.space, write_wait_s=wait_s, now=self._now)
 
     def _team_space(self) -> str:
-        """The space of the project in the database. Its name is all that the homes of a team have in common."""
-        project, place, name = self._located.project, self._located.place, self._located.name
-        return team_space(project.name if project else name or (place.name if place else ""))
+        """The space of the project in the database."""
+        located = self._located
+        if located.project is not None:
+            return located.project.team.space if located.project.team else team_space(located.project.name)
+        return team_space(located.name or (located.place.name if located.place else ""))
+
+    def _of_team(self, team: Team) -> Storage:
+        if team.space not in self._open:
+            wait_s = self._settings.write_wait_s
+            self._open[team.space] = open_database(team.database, team.space, write_wait_s=wait_s, now=self._now)
+        return self._open[team.space]
 
     def _in_database(self, *, must_exist: bool = False) -> Storage:
         assert self._database is not None
@@ -321,3 +339,9 @@ class HomeSpaces(Spaces):
     @property
     def _daily_backups(self) -> int:
         return self._settings.backups_kept if self._settings.backup_daily else 0
+
+
+def _digest(text: str) -> str:
+    from hashlib import blake2b
+
+    return blake2b(text.encode(), digest_size=8).hexdigest()

@@ -10,7 +10,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kept.errors import InvalidInput, NotAllowed, NotFound
+from kept.errors import InvalidInput, NotAllowed, NotFound, StorageError
 from kept.ports import FileStorage, Restored, Scrubbed, Scrubbing, Storage
 from kept.storage.shared import WRITE_WAIT_S
 
@@ -69,7 +69,7 @@ def open_database(
     try:
         from kept.storage.postgres import PostgresStorage
     except ImportError as error:
-        raise InvalidInput(
+        raise StorageError(
             "PostgreSQL needs a driver that is not installed.", hint="Run `pip install 'kept[postgres]'`."
         ) from error
     return PostgresStorage(url, space, write_wait_s=write_wait_s, now=now, must_exist=must_exist)

@@ -195,12 +195,14 @@ def status_command(invocation: Invocation) -> None:
     projects = invocation.projects()
     located = projects.locate(invocation.project)
     with invocation.open() as memory:
-        status = memory.status()
+        status, person = memory.status(), memory.context.person
     now = invocation.clock()
     project = located.project
     lines: list[Line] = []
     if project is not None:
         lines.append((Strong(f"Project {project.name}"), Dim(f"  {project.id}  {project.root or 'no directory'}")))
+        if project.team is not None:
+            lines.append(f"    shared as {project.team.name} in {project.team.database}; you are {person}")
     else:
         lines.append(nothing_yet(invocation))
     for pause in status["paused"]:

@@ -80,7 +80,8 @@ def recall_command(
 
 def _project_names(invocation: Invocation) -> dict[str, str]:
     """Space → the name of its project."""
-    return {project.space: project.name for project in invocation.projects().list_projects()}
+    projects = invocation.projects().list_projects()
+    return {project.team.space if project.team else project.space: project.name for project in projects}
 
 
 def _recalled_document(recalled: Recalled) -> dict[str, Any]:

@@ -256,6 +256,7 @@ def list_projects(invocation: Invocation) -> None:
             Strong(f"{project.name:<{width}}"),
             f"  {project.id}  ",
             Dim("  ".join((project.root or "no directory", *project.links))),
+            f"  in {_team_line(project)}" if project.team else "",
         )
         for project in found
     ]
@@ -274,16 +275,43 @@ def list_projects(invocation: Invocation) -> None:
 def link_project(invocation: Invocation, *, name: str, path: str) -> None:
     """Add the directory PATH (or the current one) to the project NAME.
 
-    With --database URL, NAME is the project of a team in that PostgreSQL database: commands, hooks and tools in this
-    directory use it from now on. What you prefer stays in your home.
+    With --database URL, to the project NAME that a team shares in this PostgreSQL database: every command, hook and MCP
+    server in PATH uses it from then on. The URL must not hold a password. Global memory and files stay in this home.
+    """
+    if invocation.database is None:
+        project = invocation.projects().link(name, path)
+        sentence = f"{path} belongs to project {project.name} ({project.id})."
+    else:
+        from kept.projects.teams import join
+
+        settings = settings_in_force(invocation.settings)
+        project = join(invocation.projects(), name, path, invocation.database, settings=settings)
+        sentence = f"{path} belongs to project {project.name} ({project.id}), in the database {_team_line(project)}."
+    invocation.answer(_project_document(project), [sentence])
+
+
+def _team_line(project: Project) -> str:
+    """Where a team keeps the project."""
+    assert project.team is not None
+    named = "" if project.team.name == project.name else f" as {project.team.name}"
+    return f"{project.team.database}{named}"
+
+
+@projects_command.command("unlink")
+@click.argument("name", required=False)
+def unlink_project(invocation: Invocation, *, name: str | None) -> None:
+    """Keep the memories of a project (by default of this one) in this home again.
+
+    What is in the team's database stays there, and what was in this home before is found again.
     """
     projects = invocation.projects()
-    if invocation.database is not None:
-        project = projects.share(name, path, invocation.database)
-    else:
-        project = projects.link(name, path)
-    where = " in the database" if project.database else ""
-    invocation.answer(_project_document(project), [f"{path} belongs to project {project.name} ({project.id}){where}."])
+    here = projects.find(invocation.project) if name is None else projects.get(name)
+    if here is None:
+        raise InvalidInput("This directory belongs to no project yet.", hint="`kept projects list` shows all of them.")
+    project = projects.leave(here.id)
+    invocation.answer(
+        _project_document(project), [f"Project {project.name} ({project.id}) is kept in this home again."]
+    )
 
 
 @projects_command.command("rename")

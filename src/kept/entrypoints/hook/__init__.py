@@ -15,7 +15,8 @@ import sys
 import time
 
 LIMIT_MS = 300  # at a prompt, with the start of the interpreter
-START_LIMIT_MS = 1_500  # when a session starts: once, and there is more to say; and for a nudge, which somebody wants
+START_LIMIT_MS = 1_500  # when a session starts: once, and there is more to say; for a nudge, which somebody wants; and
+# for a project in a database, because loading the driver of PostgreSQL takes half of LIMIT_MS alone
 INTERPRETER_MS = 40  # until the first line of `main` runs
 LIMIT_VARIABLE = "KEPT_HOOK_LIMIT_MS"
 
@@ -58,7 +59,7 @@ def _in_time(agent: str, event: str, begun: float) -> str:
     thread = Thread(target=occasion.run, args=(sys.stdin.buffer,), daemon=True)
     thread.start()
     thread.join(max(0.0, (limit_ms - INTERPRETER_MS) / 1000 - (time.monotonic() - begun)))
-    if thread.is_alive() and occasion.is_nudging:
+    if thread.is_alive() and occasion.takes_longer:
         thread.join(max(0.0, START_LIMIT_MS / 1000 - (time.monotonic() - begun)))
     if thread.is_alive():
         occasion.give_up(f"Not done within {limit_ms} ms")

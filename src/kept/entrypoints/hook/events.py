@@ -28,7 +28,7 @@ class Occasion:
         self.event = event
         self.kind = AGENTS[agent].events[event]
         self.said = ""
-        self.is_nudging = False
+        self.takes_longer = False  # than usual, with good reason
         self._given: Mapping[str, Any] = {}
 
     def run(self, source: "BinaryIO") -> None:
@@ -63,7 +63,7 @@ class Occasion:
         with open_memory(project=project, actor=actor, settings={"auto_upkeep": False}) as memory:
             if memory.settings.nudge == "off":
                 return ""
-            self.is_nudging = True
+            self.takes_longer = True
             from kept.entrypoints.hook import nudge
 
             return nudge.wish(memory, self.agent, session_of(given), given)
@@ -89,6 +89,7 @@ class Occasion:
         )
         project, actor = project_of(self.agent, given), Actor(name=self.agent)
         with open_memory(project=project, actor=actor, settings={"auto_upkeep": False}) as memory:
+            self.takes_longer = memory.context.person is not None
             if kind == "prompt":
                 return deliver.for_prompt(memory, prompt, listener)
             if kind == "failure":

@@ -29,12 +29,14 @@ def import_lightly() -> None:
     import gc
 
     gc.disable()  # what is made lives until the end
-    # msgspec takes types from here if it can, which costs 12 ms and changes nothing for a hook.
-    sys.modules.setdefault("typing_extensions", None)  # type: ignore[arg-type]
     if "msgspec" in sys.modules:
         return
     module = type(sys)
     placed = []
+    if "typing_extensions" not in sys.modules:
+        # msgspec takes types from here if it can, which costs 12 ms and changes nothing for a hook.
+        sys.modules["typing_extensions"] = None  # type: ignore[assignment]
+        placed.append("typing_extensions")
     for name, names in _STAND_INS.items():
         if name not in sys.modules:
             sys.modules[name] = stand_in = module(name)
