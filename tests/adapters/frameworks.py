@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 TOOLS = ("pytest", "hypothesis")
-FRAMEWORKS = ("anthropic", "langgraph", "openai")
+FRAMEWORKS = ("anthropic", "langchain", "langgraph", "openai")
 
 
 def folder() -> Path:

@@ -1,4 +1,4 @@
-"""What all adapters need: an opened memory, a thread to work in, and the words of a value or a file.
+"""What all adapters need: an opened memory, a thread to work in, a conversation, and the words of a value or a file.
 
 Rule: the core is synchronous, so an adapter's `async` methods run it in a thread and never block the loop. A write
 that has begun is finished, also when its caller is cancelled.
@@ -12,12 +12,17 @@ from typing import Any, ParamSpec, TypeVar
 from urllib.parse import quote
 
 from kept.memory import Kept
+from kept.memory.documents import Document, Documents, Get
 from kept.memory.opening import open as open_memory
+from kept.memory.sessions import OpenSession
+from kept.model import Message, MessageRole
+from kept.storage.shared import random_hex
 from kept.text import count_words, fingerprint
 from kept.writing.admit import is_chatter
 from kept.writing.passages import sentences
 
 MIN_WORDS = 3  # of a line that states something
+ITEM = "item"  # in the input of a message: the message as its framework has it
 P = ParamSpec("P")
 T = TypeVar("T")
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ x]\]\s+)?")
@@ -32,6 +37,76 @@ def opened(memory: Kept | None, location: Path | str | None = None, project: Pat
 async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """The result of `work`, which runs in a thread and to its end, whatever happens to the caller."""
     return await asyncio.shield(asyncio.to_thread(work, *args, **kwargs))
+
+
+class Conversation:
+    """The history that a framework keeps, as the messages of a session of the project.
+
+    Rule: a transcript is only ever added to. What was popped or cleared is gone for the model; the record of what was
+    said stays until a person erases it.
+    """
+
+    def __init__(self, memory: Kept, id: str, agent: str) -> None:
+        self.id = id
+        self._memory, self._agent = memory, agent
+        self._notes = Documents(memory.context, f"{agent}-session")
+
+    def items(self) -> list[Any]:
+        """The items that are there, in order."""
+        gone = _gone(self._notes.get(self.id))
+        return [_item(message) for message in _with_items(self._session()) if message.id not in gone]
+
+    def add(self, messages: Sequence[Message]) -> None:
+        """Add messages, and keep what they state."""
+        if messages:
+            session = self._session()
+            session.take_in(messages)
+            session.checkpoint()
+
+    def pop(self) -> Any | None:
+        """Take the newest item out and return it; None when there is none."""
+        popped: list[Message] = []
+        session = self._session()
+
+        def change(get: Get) -> Sequence[Document | str]:
+            gone = _gone(get(self.id))
+            popped[:] = [message for message in _with_items(session) if message.id not in gone][-1:]
+            return [self._without(gone | {message.id for message in popped})] if popped else []
+
+        self._notes.edit(change)
+        return _item(popped[0]) if popped else None
+
+    def clear(self) -> None:
+        """Take all items out."""
+        session = self._session()
+        self._notes.edit(lambda get: [self._without({message.id for message in _with_items(session)})])
+
+    def _session(self) -> OpenSession:
+        return self._memory.session(self.id, agent=self._agent)
+
+    def _without(self, gone: set[str]) -> Document:
+        """The note of what was taken out of this session."""
+        return Document(key=self.id, value={"gone": sorted(gone)}, scope="sources")
+
+
+def message_of(
+    role: MessageRole, content: Any = "", *, item: Any = None, name: str | None = None, input: Any = None
+) -> Message:
+    """A message with an id of its own, and beside it the item that it is in its framework."""
+    given = (input or {}) | ({} if item is None else {ITEM: item})
+    return Message(id=f"m-{random_hex(8)}", role=role, content=text_of(content), name=name, input=given or None)
+
+
+def _with_items(session: OpenSession) -> list[Message]:
+    return [message for message in session.messages() if ITEM in (message.input or {})]
+
+
+def _item(message: Message) -> Any:
+    return (message.input or {})[ITEM]
+
+
+def _gone(note: Document | None) -> set[str]:
+    return set() if note is None else set(note.value["gone"])
 
 
 def words_of(value: Any) -> str:
