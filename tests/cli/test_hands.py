@@ -16,6 +16,8 @@ def test_a_mistyped_kind_is_asked_about(shell: Shell) -> None:
     assert "(decison)" in shell("remember", "Two", "--kind", "decison"), "it is in use now"
     assert "(runbook)" in shell("remember", "Three", "--kind", "runbook"), "a kind of one's own is nothing unusual"
     assert "(error)" in shell("remember", "Four", "--kind", "failure")
+    assert "No memory matches. Did you mean --kind warning?" in shell("list", "--kind", "waning")
+    assert "Did you mean --kind warning?" in shell("recall", "four", "--kind", "waning")
     shell.answers = [False]
     assert shell.type("remember", "Five", "--kind", "waning").exit_code == 1
     assert shell.questions == ["There is no kind 'waning'. Did you mean warning? Use 'waning' anyway?"]
@@ -174,6 +176,9 @@ def test_a_review_proposes_to_confirm_candidates(shell: Shell, tmp_path: Path) -
     shell("import", str(tmp_path / "MEMORY.md"))
     said = shell("review", "--list")
     assert "candidate: an agent said so, and nobody has confirmed it yet" in said
+    shell("edit", "1", "--tag", "api")
+    assert shell.json("show", "1")["status"] == "confirmed", "who corrects a memory vouches for it"
+    shell("undo")
     shell("review", "--reason", "candidate", "--apply", "proposed", "--yes")
     assert shell.json("show", "1")["status"] == "confirmed"
     assert "nothing to review" in shell("review", "--list")

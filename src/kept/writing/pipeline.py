@@ -262,7 +262,8 @@ def revise(memory: Memory, wanted: Mapping[str, Any], rules: WriteRules, at: dat
     revised = replace(memory, **changed, fingerprint=text.fingerprint(draft.content))
     by = TRUST_BY_ORIGIN[rules.source.origin]
     trust = by if by == "user" else least(memory.trust, by)
-    return replace(revised, trust=trust, updated_at=at, last_hit_at=at, verified_at=at)
+    status = "confirmed" if by == "user" and memory.status == "candidate" else memory.status  # they vouch for it
+    return replace(revised, trust=trust, status=status, updated_at=at, last_hit_at=at, verified_at=at)
 
 
 def _refused(reason: str, message: str, redactions: tuple[Redaction, ...]) -> Receipt:

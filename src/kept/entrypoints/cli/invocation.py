@@ -208,9 +208,10 @@ def _width(stream: TextIO) -> int:
     """The columns of a terminal; 0 where lines are not to be broken, because a program reads them."""
     if not stream.isatty():
         return 0
-    import shutil
-
-    return shutil.get_terminal_size().columns
+    try:  # of this stream: the other one may be a pipe
+        return int(os.environ.get("COLUMNS") or os.get_terminal_size(stream.fileno()).columns)
+    except (OSError, ValueError):
+        return 80
 
 
 def wrapped(parts: Sequence[str], width: int) -> list[tuple[str, ...]]:
@@ -280,7 +281,10 @@ def _styled(part: str) -> str:
 
 
 def _ask_at_terminal(question: str) -> bool:
-    return click.confirm(question, default=False, err=True)
+    import textwrap
+
+    shown = textwrap.wrap(question, max(20, _width(sys.stderr) - len(" [y/N]: y")) or 80, break_long_words=False)
+    return click.confirm("\n".join(shown), default=False, err=True)
 
 
 def keys_of(options: Sequence[str]) -> dict[str, str]:
@@ -296,7 +300,8 @@ def _pick_at_terminal(question: str, options: Sequence[str]) -> str:
     """One key is enough; Enter takes the first option, Escape or Ctrl-C ends the command."""
     keys = keys_of(options)
     shown = "  ".join(f"[{key}] {option}" for key, option in keys.items())
-    click.echo(f"{question}: {shown} (Enter: {options[0]}) ", nl=False, err=True)
+    lines = wrapped((f"{question}: {shown} (Enter: {options[0]}) ",), max(20, _width(sys.stderr) - 12))
+    click.echo("\n".join("".join(line) for line in lines), nl=False, err=True)
     while True:
         key = click.getchar()
         if key in ("\r", "\n"):

@@ -16,6 +16,7 @@ from kept.entrypoints.cli.wording import (
     event_name,
     field_lines,
     local,
+    meant_kinds,
     memories,
     memory_lines,
     name_of,
@@ -68,7 +69,7 @@ def list_command(
         lines.append(f"More: {_command_line(invocation, 'list', *options, '--after', page[-1].ref)}")
     elif not page:
         is_filtered = kinds or tags or status or agent or after
-        lines.append("No memory matches." if is_filtered else nothing_yet(invocation))
+        lines.append(f"No memory matches.{meant_kinds(kinds)}" if is_filtered else nothing_yet(invocation))
     document = {"memories": [as_document(one) for one in page], "next": page[-1].ref if has_more else None}
     invocation.answer(document, lines, is_long=True)
 
@@ -239,7 +240,9 @@ def _session_line(session: dict[str, Any], refused: dict[str, int], now: datetim
 def _space_lines(space: dict[str, Any], now: datetime) -> list[Line]:
     counts = space["memories"]
     parts = [memories(counts["live"])]
-    parts += [f"{counts[name]:,} {name}" for name in ("pinned", "candidates", "archived", "forgotten") if counts[name]]
+    parts += [f"{counts['pinned']:,} pinned"] if counts["pinned"] else []
+    parts += [counted(counts["candidates"], "candidate")] if counts["candidates"] else []
+    parts += [f"{counts[name]:,} {name}" for name in ("archived", "forgotten") if counts[name]]
     lines: list[Line] = [("    ", ", ".join(parts))]
     if counts["proposed"]:
         proposed = memories(counts["proposed"])

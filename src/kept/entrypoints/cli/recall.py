@@ -10,7 +10,7 @@ import msgspec
 from kept import text
 from kept.entrypoints.cli.frame import command, date_option, kind_and_tag_options, limit_option
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong, json_text
-from kept.entrypoints.cli.wording import as_document, local, memory_lines, name_of, nothing_yet
+from kept.entrypoints.cli.wording import as_document, local, meant_kinds, memory_lines, name_of, nothing_yet
 from kept.errors import InvalidInput, KeptError
 from kept.memory import Kept
 from kept.memory.read import SCOPES, Explained, RecallScope
@@ -67,6 +67,7 @@ def recall_command(
         if not recalled.hits:
             is_filtered = bool(asked["kinds"] or asked["tags"] or asked["agent"] or since or until or scope != "memory")
             lines += _nothing_found(memory, invocation, recalled, query, is_filtered=is_filtered)
+            lines += [asking.strip()] if (asking := meant_kinds(asked["kinds"])) else []
     if recalled.degraded:
         lines.append(f"Note: {recalled.degraded}")
     if text.query_words(query) != text.query_words(query, text.MAX_QUERY_WORDS + 1):

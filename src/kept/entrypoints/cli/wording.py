@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
-from kept.model import Event, Memory
+from kept.model import KINDS, Event, Memory, canonical_kind
 
 _UNITS = (("year", 31_104_000), ("month", 2_592_000), ("day", 86_400), ("hour", 3_600), ("minute", 60))
 # Fields whose values history shows.
@@ -105,6 +105,15 @@ def nothing_yet(invocation: Invocation) -> str:
     if located.name:
         return f"There is no project {located.name!r} yet. `kept projects list` shows all projects."
     return 'Nothing is kept here yet. `kept remember "…"` stores the first memory.'
+
+
+def meant_kinds(kinds: Sequence[str]) -> str:
+    """A question about kinds that may be mistyped; "" if there are none."""
+    from difflib import get_close_matches
+
+    unknown = [kind for kind in map(canonical_kind, kinds) if kind not in KINDS]
+    meant = [near for kind in unknown for near in get_close_matches(kind, KINDS, n=1, cutoff=0.75)]
+    return f" Did you mean --kind {' --kind '.join(meant)}?" if meant else ""
 
 
 def vector_line(state: Mapping[str, Any]) -> str:
