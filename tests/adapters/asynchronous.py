@@ -9,20 +9,25 @@ from typing import Any
 import pytest
 
 from kept.memory.context import Context
+from kept.memory.sessions import OpenSession
 
 Call = Callable[[], Awaitable[Any]]
 
 
 def slow_down(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Every write takes 0.3 s longer from now on. The event is set when one begins."""
-    begun, write = threading.Event(), Context.write
+    begun = threading.Event()
 
-    def slow(self: Context, *args: Any, **kwargs: Any) -> Any:
-        begun.set()
-        time.sleep(0.3)
-        return write(self, *args, **kwargs)
+    def slowed(write: Callable[..., Any]) -> Callable[..., Any]:
+        def slow(*args: Any, **kwargs: Any) -> Any:
+            begun.set()
+            time.sleep(0.3)
+            return write(*args, **kwargs)
 
-    monkeypatch.setattr(Context, "write", slow)
+        return slow
+
+    monkeypatch.setattr(Context, "write", slowed(Context.write))
+    monkeypatch.setattr(OpenSession, "take_in", slowed(OpenSession.take_in))
     return begun
 
 

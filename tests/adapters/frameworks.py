@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 TOOLS = ("pytest", "hypothesis")
-FRAMEWORKS = ("anthropic", "langchain", "langgraph", "openai")
+FRAMEWORKS = ("anthropic", "google_adk", "langchain", "langgraph", "openai", "pydantic_ai")
 
 
 def folder() -> Path:
