@@ -29,6 +29,7 @@ from kept.exchange.records import (
     text_of,
     without_injected,
 )
+from kept.exchange.specstory import parse_specstory
 from kept.exchange.trees import claude_code, qwen
 from kept.model import TRUSTS, Message, MessageRole, Trust
 
@@ -223,6 +224,7 @@ PARSERS: Mapping[str, Parser] = {
     "opencode": opencode,
     "openclaw": openclaw,
     "brain": brain,
+    "specstory": parse_specstory,
 }
 
 

@@ -19,6 +19,7 @@ from kept.errors import InvalidInput, KeptError
 from kept.exchange import portable
 from kept.exchange.importers import BEGINNING, MOST_BYTES, Brought, BroughtStatement, Importer, recognised
 from kept.exchange.importers import BY_NAME as BY_NAME
+from kept.exchange.specstory import MARK
 from kept.memory import write
 from kept.memory.context import Context, by_uid
 from kept.model import Alias, Conflict, Draft, Memory, Receipt, Source, Task, replace
@@ -80,6 +81,8 @@ def is_export(path: Path) -> bool:
 
 def program_of(path: Path) -> str | None:
     """The program whose transcript a file is, told by its first whole record."""
+    if path.suffix == ".md" and MARK in read_regular(path, BEGINNING):
+        return "specstory"
     if path.suffix != ".jsonl" or not path.is_file():
         return None
     for line in read_regular(path, BEGINNING).splitlines()[:20]:

@@ -109,7 +109,7 @@ def find_transcripts(
     """The sessions in these transcripts, in the order in which they began. Raises InvalidInput."""
     if program not in PARSERS:
         raise InvalidInput(f"Unknown program {program!r}.", hint=f"Choose one of {', '.join(PARSERS)}.")
-    files = list(_files(Path(path), since) if isinstance(path, Path | str) else path)
+    files = list(_files(program, Path(path), since) if isinstance(path, Path | str) else path)
     return sorted((head for file in files for head in _heads(program, file)), key=lambda head: head.order)
 
 
@@ -118,13 +118,14 @@ def _is_wanted(head: TranscriptHead, holds: Callable[[str], bool]) -> bool:
     return head.failed is not None or (head.cwd is not None and holds(head.cwd))
 
 
-def _files(path: Path, since: datetime | None) -> Iterator[Path]:
+def _files(program: str, path: Path, since: datetime | None) -> Iterator[Path]:
     if path.is_file():
         yield path
         return
     if not path.is_dir():
         raise InvalidInput(f"{path} does not exist.", hint=HINT)
-    for file in sorted((*path.rglob("*.jsonl"), *path.rglob(f"*.jsonl{COMPRESSED}"), *path.glob(f"*{DATABASE}"))):
+    found = (*path.rglob("*.jsonl"), *path.rglob(f"*.jsonl{COMPRESSED}"), *path.glob(f"*{DATABASE}"))
+    for file in sorted(path.rglob("*.md") if program == "specstory" else found):
         if file.is_file() and (since is None or file.stat().st_mtime >= since.timestamp()):
             yield file
 

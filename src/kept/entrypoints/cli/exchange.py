@@ -47,9 +47,9 @@ def import_command(
     Memories: kept (a file of `kept export`), openclaw, claude-memory, agents-md (CLAUDE.md, AGENTS.md), praxis, brain,
     agent-engine, server-memory, mem0, basic-memory, markdown.
 
-    Transcripts: claude-code, codex, gemini, qwen, copilot, opencode, openclaw, brain (one JSON object per line: id,
-    role, content). Without a PATH, the sessions that took place in this project, its worktrees included, are taken from
-    where the program keeps them.
+    Transcripts: claude-code, codex, gemini, qwen, copilot, opencode, openclaw, specstory, brain (one JSON object per
+    line: id, role, content). Without a PATH, the sessions that took place in this project, its worktrees included, are
+    taken from where the program keeps them.
     """
     format, paths = (what[0], what[1:]) if what[:1] and what[0] in FORMATS else (None, what)
     if format is None and not paths:

@@ -153,7 +153,7 @@ def export_session(invocation: Invocation, *, id: str) -> None:
     invocation.answer({"id": id, "messages": [to_line(message) for message in messages]}, lines)
 
 
-PROGRAMS = ("claude-code", "codex", "gemini", "qwen", "copilot", "opencode", "openclaw", "brain")
+PROGRAMS = ("claude-code", "codex", "gemini", "qwen", "copilot", "opencode", "openclaw", "brain", "specstory")
 # Where each program keeps its transcripts: the variable that names its folder, that folder, and the place in it.
 _PLACES = {
     "claude-code": ("CLAUDE_CONFIG_DIR", "~/.claude", "projects"),
