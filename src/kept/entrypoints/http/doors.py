@@ -5,6 +5,7 @@ that the key does not open does not exist for it, in the same words as one that 
 """
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Annotated
@@ -20,6 +21,7 @@ from kept.model import replace
 from kept.projects.registry import Project
 
 MOST_OPEN = 32
+REMEMBERED_S = 2.0  # how long a found project is not looked up again: a view asks for it several times
 HERE = "here"
 
 
@@ -31,6 +33,7 @@ class Doors:
         self._here = here
         self._opener = opener
         self._open: OrderedDict[tuple[str, str], Kept] = OrderedDict()
+        self._names: dict[tuple[str, str], tuple[str, float]] = {}
         self._guard = threading.Lock()
 
     def projects(self, key: Key) -> list[Project]:
@@ -64,6 +67,13 @@ class Doors:
 
     def name_of(self, project: str, key: Key) -> str:
         """The name of a project, of its id, or of `here`. Raises NotFound when the key does not open it."""
+        if (known := self._names.get((project, key.name))) is not None and time.monotonic() - known[1] < REMEMBERED_S:
+            return known[0]
+        name = self._find_name(project, key)
+        self._names[project, key.name] = (name, time.monotonic())
+        return name
+
+    def _find_name(self, project: str, key: Key) -> str:
         found = open_projects(self._home).find(self._here) if project == HERE else None
         if found is None:
             found = next((one for one in self.projects(key) if project in (one.name, one.id)), None)

@@ -371,7 +371,7 @@ def _again(target: str, said: str, *, is_error: bool = False) -> Response:
 
 def _page(request: Request, view: str, project: str, memory: Kept, key: Key, **about: Any) -> Response:
     doors: Doors = request.app.state.doors
-    status = memory.status()["spaces"]
+    projects = [one.name for one in doors.projects(key)]
     title = next(long for name, _, long, _ in VIEWS if name == view)
     shown = _environment.get_template(f"{view}.html").render(
         view=view,
@@ -379,9 +379,9 @@ def _page(request: Request, view: str, project: str, memory: Kept, key: Key, **a
         title=title,
         asks=ASKS[view],
         project=doors.name_of(project, key),
-        projects=[one.name for one in doors.projects(key)],
+        projects=projects,
         root=_root(project),
-        live=sum(space["memories"]["live"] for space in status),
+        live=sum(reader.statistics(()).rows for reader in memory.context.readers()),
         due=len(memory.reviews.list(limit=99)) if view == "inbox" else 0,
         version=__version__,
         now=_now(memory),
