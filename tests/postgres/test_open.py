@@ -1,5 +1,6 @@
 """D2: a project in PostgreSQL behaves as one in a file; a person's global memory stays in their home."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,16 @@ def test_a_database_that_cannot_be_reached_is_named_without_its_password(tmp_pat
 def test_a_url_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput), kept.open("postgresql://[", project="web-app", home=tmp_path) as memory:
         memory.list()
+
+
+def test_without_the_driver_the_one_line_that_is_missing_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.startswith(("psycopg", "kept.storage.postgres"))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with (
+        pytest.raises(StorageError, match=r"kept\[postgres\]"),
+        kept.open("postgresql://db/kept", project="web-app", home=tmp_path) as memory,
+    ):
+        memory.remember("something")

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from kept import journal
-from kept.errors import InvalidInput
+from kept.errors import StorageError
 from kept.ports import ANYWHERE, Storage
 from kept.storage.shared import every
 
@@ -61,7 +61,7 @@ def _schema() -> ModuleType:
     try:
         from kept.storage.postgres import schema
     except ImportError as error:
-        raise InvalidInput(
+        raise StorageError(
             "PostgreSQL needs a driver that is not installed.", hint="Run `pip install 'kept[postgres]'`."
         ) from error
     return schema
