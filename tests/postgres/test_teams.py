@@ -27,7 +27,9 @@ PROGRAMS = {
     "kept": "from kept.entrypoints.cli import main; main()",
     "kept-hook": "from kept.entrypoints.hook import main; main()",
 }
-BLOCK = re.compile(r"^```sh (\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+# A block of commands, whose it is, and the block of words that must be in its output, if one follows.
+BLOCK = re.compile(r"^```sh (\w+)\n(.*?)^```$(?:\s*^```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
+PLACE = "@db.example.com/kept"
 
 
 class Person:
@@ -267,3 +269,17 @@ def test_leaving_a_team_that_one_is_not_in_is_an_error(tmp_path: Path) -> None:
     projects.add("web-app")
     with pytest.raises(InvalidInput, match="no team's database"):
         projects.leave("web-app")
+
+
+def test_the_page_for_teams_runs(ann: Person, bob: Person, database: str, tmp_path: Path) -> None:
+    people = {person.name: person for person in (ann, bob, Person("operator", tmp_path, database))}
+    urls = {person.name: person.url for person in people.values()} | {"owner": as_owner(ann.url)}
+    blocks = BLOCK.findall((ROOT / "docs" / "teams.md").read_text())
+    assert len(blocks) == 7
+    for name, commands, expected in blocks:
+        for role, url in urls.items():
+            commands = commands.replace(f"postgresql://{role}{PLACE}", shlex.quote(url))
+        said = people[name].run("bash", "-ec", commands)
+        for words in expected.splitlines():
+            assert words in said, f"{commands}\n{said}"
+    assert "Danish" not in people["bob"].fire("SessionStart", "b-2", source="startup")
