@@ -307,8 +307,10 @@ def _sample(view: SpaceView, shelf: str) -> Iterable[Sequence[Any]]:
     """Rows that lie evenly between the oldest and the newest, as their columns of tokens."""
     is_messages = shelf == "messages"
     table, columns = ("messages", "m.words") if is_messages else ("memories", rows.TOKENS_SELECT)
-    last = view.fetch(f"select max(m.id) from {table} m where m.space = %(space)s")[0][0]
-    places = sorted({1 + last * number // ranking.SAMPLE for number in range(ranking.SAMPLE)})
+    only = "" if is_messages else "and m.shelf = %(on)s"
+    sql = f"select min(m.id), max(m.id) from {table} m where m.space = %(space)s {only}"
+    first, last = view.fetch(sql, on=rows.SHELVES[shelf])[0]
+    places = sorted({first + (last - first) * number // ranking.SAMPLE for number in range(ranking.SAMPLE)})
     # By id alone, so that no statistics can lead the planner astray; rows of other shelves are left out here.
     sql = f"""
         select {"4" if is_messages else "m.shelf"}, {columns}
