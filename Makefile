@@ -19,7 +19,7 @@ test-agents: $(READY)  ## Real agent programs against a scripted model; AGENTS=c
 	@$(BIN)/python -m tests.agents.programs $(subst $(comma), ,$(AGENTS)) \
 	&& KEPT_AGENTS=$(AGENTS) $(BIN)/python -m pytest -q tests/agents
 
-ADAPTERS ?= anthropic,google_adk,langchain,langgraph,openai,pydantic_ai
+ADAPTERS ?= agent_framework,anthropic,google_adk,langchain,langgraph,llama_index,openai,pydantic_ai
 test-adapters: $(READY)  ## Adapters against the real frameworks, each in its own environment; ADAPTERS=… chooses
 	$(BIN)/python -m tests.adapters.frameworks $(subst $(comma), ,$(ADAPTERS))
 

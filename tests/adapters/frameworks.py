@@ -16,7 +16,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 TOOLS = ("pytest", "hypothesis")
-FRAMEWORKS = ("anthropic", "google_adk", "langchain", "langgraph", "openai", "pydantic_ai")
+FRAMEWORKS = (
+    "agent_framework",
+    "anthropic",
+    "google_adk",
+    "langchain",
+    "langgraph",
+    "llama_index",
+    "openai",
+    "pydantic_ai",
+)
 
 
 def folder() -> Path:
@@ -45,16 +54,28 @@ def python_of(name: str) -> Path:
 def sizes(name: str) -> tuple[int, float]:
     """How many packages the extra brings beside those of `kept` alone, and how many megabytes they take."""
     code = (
-        "import importlib.metadata as m, json, sys\n"
-        "rows = {d.name.lower().replace('_', '-'): sum(f.locate().stat().st_size for f in d.files or ()\n"
-        "        if f.suffix != '.pyc' and f.locate().is_file()) for d in m.distributions()}\n"
-        "print(json.dumps(rows))"
+        "import importlib.metadata as m, json, re, sys\n"
+        "from packaging.requirements import Requirement\n"
+        "def closure(name, extras, seen):\n"
+        "    key = (re.sub('[-_.]+', '-', name.lower()), frozenset(extras))\n"
+        "    if key in seen: return\n"
+        "    seen.add(key)\n"
+        "    for line in m.distribution(name).requires or ():\n"
+        "        wanted = Requirement(line)\n"
+        "        if any(wanted.marker is None or wanted.marker.evaluate({'extra': one}) for one in (*extras, '')):\n"
+        "            closure(wanted.name, wanted.extras, seen)\n"
+        "def names(extras):\n"
+        "    seen = set(); closure('kept', extras, seen)\n"
+        "    return {name for name, _ in seen}\n"
+        "def size(name):\n"
+        "    files = (f.locate() for f in m.distribution(name).files or () if f.suffix != '.pyc')\n"
+        "    return sum(path.stat().st_size for path in files if path.is_file())\n"
+        "brought = names([sys.argv[1]]) - names([])\n"
+        "print(json.dumps([len(brought), sum(map(size, brought))]))"
     )
-    rows = json.loads(subprocess.run([python_of(name), "-c", code], capture_output=True, check=True).stdout)
-    alone = {"kept", "apsw", "click", "msgspec", "platformdirs", "pystemmer", "rapidfuzz", "pip", "setuptools"}
-    tools = {"pytest", "hypothesis", "iniconfig", "pluggy", "pygments", "sortedcontainers", "packaging", "attrs"}
-    brought = {package: size for package, size in rows.items() if package not in alone | tools}
-    return len(brought), sum(brought.values()) / 1e6
+    done = subprocess.run([python_of(name), "-c", code, name], capture_output=True, check=True)
+    packages, size = json.loads(done.stdout)
+    return packages, size / 1e6
 
 
 def main(names: list[str]) -> int:

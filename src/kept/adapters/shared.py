@@ -5,18 +5,21 @@ that has begun is finished, also when its caller is cancelled.
 """
 
 import asyncio
+import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import quote
 
+from kept.errors import InvalidInput
 from kept.memory import Kept
 from kept.memory.brief import memory_line
 from kept.memory.documents import Document, Documents, Get
 from kept.memory.opening import open as open_memory
 from kept.memory.sessions import OpenSession
 from kept.model import Message, MessageRole
+from kept.projects.files import check_session_name
 from kept.storage.shared import random_hex
 from kept.text import count_words, fingerprint
 from kept.writing.admit import is_chatter
@@ -49,7 +52,7 @@ class Conversation:
     """
 
     def __init__(self, memory: Kept, id: str, agent: str) -> None:
-        self.id = id
+        self.id = session_name(id)
         self._memory, self._agent = memory, agent
         self._notes = Documents(memory.context, f"{agent}-session")
 
@@ -89,6 +92,15 @@ class Conversation:
     def _without(self, gone: set[str]) -> Document:
         """The note of what was taken out of this session."""
         return Document(key=self.id, value={"gone": sorted(gone)}, scope="sources")
+
+
+def session_name(id: str) -> str:
+    """The id of a conversation as the name of a session: unchanged where it can be one, else with a hash."""
+    try:
+        return check_session_name(id)
+    except InvalidInput:
+        readable = re.sub(r"[^A-Za-z0-9]+", "-", id)[:40].strip("-")
+        return f"{readable or 'session'}-{hashlib.sha256(id.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
 def told(memory: Kept, query: str, *, limit: int) -> str:

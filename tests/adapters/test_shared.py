@@ -1,0 +1,70 @@
+"""What adapters promise together: no framework is imported unasked, and any id can name a conversation."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import kept.adapters
+from kept.adapters.shared import session_name
+from kept.projects.files import check_session_name
+
+HOME = Path(kept.adapters.__file__).parent
+MODULES = {
+    "agent_framework": "agent_framework",
+    "anthropic": "anthropic",
+    "google_adk": "google",
+    "langchain": "langchain_core",
+    "langgraph": "langgraph",
+    "llama_index": "llama_index",
+    "mem0": None,  # a face: it needs no framework
+    "openai": "agents",
+    "pydantic_ai": "pydantic_ai",
+    "shared": None,
+}
+
+
+def outside(path: Path) -> set[str]:
+    """The packages that a module imports, anywhere in it, which are neither Kept nor of Python."""
+    nodes = list(ast.walk(ast.parse(path.read_text("utf-8"))))
+    plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    named = {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    return {name.partition(".")[0] for name in plain | named} - {"kept"} - sys.stdlib_module_names
+
+
+def test_every_adapter_imports_its_own_framework_and_no_other() -> None:
+    found = {path.stem: outside(path) for path in HOME.glob("*.py") if path.stem != "__init__"}
+    assert found == {name: {module} if module else set() for name, module in MODULES.items()}
+
+
+@pytest.mark.parametrize("module", ["kept.adapters", "kept.adapters.shared", "kept.adapters.mem0"])
+def test_what_needs_no_framework_imports_none(module: str) -> None:
+    code = f"import json, sys, {module}; print(json.dumps(sorted({{name.partition('.')[0] for name in sys.modules}})))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert not set(json.loads(done.stdout)) & {name for name in MODULES.values() if name}
+
+
+def test_no_adapter_imports_another() -> None:
+    for path in HOME.glob("*.py"):
+        nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+        imported = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+        assert {name for name in imported if (name or "").startswith("kept.adapters.")} <= {"kept.adapters.shared"}
+
+
+def test_an_adapter_has_at_most_250_lines() -> None:
+    long = {path.name for path in HOME.glob("*.py") if len(path.read_text("utf-8").splitlines()) > 250}
+    assert long <= {"anthropic.py", "mem0.py"}
+
+
+@pytest.mark.parametrize("id", ["user:1/2", "../../etc", "…", "", "a" * 200, "end."])
+def test_any_id_can_name_a_conversation(id: str) -> None:
+    assert check_session_name(session_name(id)) == session_name(id)
+    assert session_name(id) != session_name(id + " ")
+
+
+def test_an_id_that_can_be_a_name_stays() -> None:
+    assert session_name("Conversation-1.a_b") == "Conversation-1.a_b"
+    assert session_name("user 1") != session_name("User 1") != session_name("user/1")
