@@ -296,7 +296,7 @@ def test_every_change_of_a_transaction_is_watched() -> None:
     """A way to change a record that is added to the port has to be watched, or to be no change of global memory."""
     changes = set(vars(ports.Transaction)) - set(vars(ports.Reader))
     changes = {name for name in changes if not name.startswith("_")} - {"stamp"}
-    assert changes == {*consent.WATCHED, *consent.OF_CONVERSATIONS, *consent.OF_NO_RECORD}
+    assert changes == {*consent.WATCHED, *consent.OF_CONVERSATIONS, *consent.OF_NO_RECORD, *consent.OF_A_MOVE}
     assert {name for name in consent.WATCHED if name in vars(consent.Watched)} == set(consent.WATCHED)
 
 

@@ -173,6 +173,7 @@ NO_DOORS = {
     "store.doctor",
     "store.export_to",  # the same lines, in a file
     "store.merge",
+    "store.move",
     "store.import_",
     "vectors.check",
 }

@@ -55,6 +55,7 @@ NOT_WALKED = {
     "subscribe",
     "import_transcripts",  # adds messages to a project, as `session` does
     "store.doctor",  # examines files
+    "store.move",  # the project alone, into a database
     "store.import_",  # adds candidates to a project
     "vectors.on",  # needs a model
     "vectors.check",

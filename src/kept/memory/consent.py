@@ -21,6 +21,7 @@ from kept.text import visible
 WATCHED = ("add", "put", "put_many", "remove", "erase")
 OF_CONVERSATIONS = ("append", "pack", "unpack", "erase_messages", "rewrite", "erase_receipts", "bury")
 OF_NO_RECORD = ("restamp", "note_file")  # who changes it, and what is known of a file outside
+OF_A_MOVE = ("carry", "lay")  # of a whole project, into an empty place; global memory is never moved
 
 T = TypeVar("T")
 _TAGS_MEAN = {"preference": "category", "pattern": "domain"}  # what the tags of these kinds stand for
