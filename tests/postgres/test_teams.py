@@ -159,6 +159,32 @@ def test_what_one_session_decided_is_in_the_briefing_of_a_teammate(ann: Person, 
         assert memory.history(found.ref)[0].actor == "ann (claude-code)"
 
 
+def test_the_tools_of_an_agent_in_the_clone_use_the_project_of_the_team(ann: Person, bob: Person) -> None:
+    for person in (ann, bob):
+        person.link()
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "codex", "version": "1"}}
+    store = {"name": "memory_store", "arguments": {"content": "Backups run at four in the morning"}}
+    messages: list[dict[str, object]] = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized", "params": {}},
+        {"id": 2, "method": "tools/call", "params": store},
+    ]
+    with subprocess.Popen(
+        ["kept", "mcp"], cwd=ann.clone, env=ann.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        for message in messages:
+            process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+            process.stdin.flush()
+            if "id" in message:
+                answer = json.loads(process.stdout.readline())
+        process.stdin.close()
+    assert answer["result"]["content"][0]["text"] == "Stored as [id:1]."
+    assert "four in the morning" in bob.run("kept", "list")
+    assert "ann (codex) remember" in bob.run("kept", "history", "1")
+
+
 def test_nothing_of_anybodys_global_memory_gets_into_the_database(ann: Person, database: str) -> None:
     ann.link()
     ann.run("kept", "remember", "The web app is called Heron", "--kind", "decision")
