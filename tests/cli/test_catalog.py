@@ -22,6 +22,7 @@ MAY_IMPORT = (
     "kept.entrypoints.install",
     "kept.entrypoints.hook",
     "kept.entrypoints.http",
+    "kept.entrypoints.web",
     "kept.memory",
     "kept.projects",
     *(f"kept.{noun}" for noun in ("access", "errors", "ids", "journal", "model", "settings", "tables", "text")),

@@ -1,6 +1,8 @@
 """D2: a project in PostgreSQL behaves as one in a file; a person's global memory stays in their home."""
 
+import gc
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -77,3 +79,18 @@ def test_without_the_driver_the_one_line_that_is_missing_is_named(
         kept.open("postgresql://db/kept", project="web-app", home=tmp_path) as memory,
     ):
         memory.remember("something")
+
+
+def test_a_memory_that_nobody_closed_ends_its_connections(url: str, tmp_path: Path) -> None:
+    memory = kept.open(url, project="web-app", home=tmp_path / "ann")
+    memory.remember("The web app is deployed with Terraform")
+    gc.collect()
+    before = _workers()
+    assert before
+    del memory
+    gc.collect()
+    assert len(_workers()) < len(before)
+
+
+def _workers() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("kept-") and thread.is_alive()]

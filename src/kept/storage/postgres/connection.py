@@ -10,6 +10,7 @@ import logging
 import os
 import threading
 import time
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
@@ -154,7 +155,9 @@ class Database:
         if self._pid not in (0, os.getpid()):  # in a child: its parent's connections and locks are not for us
             self._pool, self._opening = None, threading.Lock()
         with self._opening:
-            self._pool = self._pool or self._new_pool()
+            if self._pool is None:
+                self._pool = self._new_pool()
+                weakref.finalize(self, _end, self._pool, os.getpid())
             self._pid = os.getpid()
             return self._pool
 
@@ -172,6 +175,13 @@ class Database:
             open=True,
             name="kept",
         )
+
+
+def _end(pool: "ConnectionPool[Connection]", pid: int) -> None:
+    """Close the pool of a storage that nobody closed. Its own worker may be the thread that finds out."""
+    if pid == os.getpid() and not pool.closed:
+        with suppress(RuntimeError):
+            pool.close(timeout=1.0)
 
 
 class _Context:
