@@ -283,7 +283,7 @@ def _styled(part: str) -> str:
 def _ask_at_terminal(question: str) -> bool:
     import textwrap
 
-    shown = textwrap.wrap(question, max(20, _width(sys.stderr) - len(" [y/N]: y")) or 80, break_long_words=False)
+    shown = textwrap.wrap(question, max(20, (_width(sys.stderr) or 80) - len(" [y/N]: y")), break_long_words=False)
     return click.confirm("\n".join(shown), default=False, err=True)
 
 
@@ -300,7 +300,7 @@ def _pick_at_terminal(question: str, options: Sequence[str]) -> str:
     """One key is enough; Enter takes the first option, Escape or Ctrl-C ends the command."""
     keys = keys_of(options)
     shown = "  ".join(f"[{key}] {option}" for key, option in keys.items())
-    lines = wrapped((f"{question}: {shown} (Enter: {options[0]}) ",), max(20, _width(sys.stderr) - 12))
+    lines = wrapped((f"{question}: {shown} (Enter: {options[0]}) ",), max(20, (_width(sys.stderr) or 80) - 12))
     click.echo("\n".join("".join(line) for line in lines), nl=False, err=True)
     while True:
         key = click.getchar()
