@@ -796,3 +796,52 @@ def test_time_grows_with_the_text_and_not_faster(piece: str) -> None:
     content = piece * (1_000_000 // len(piece))
     results = ran("make", content)
     assert cpu_ms([user(content), assistant(content), *results, *edited("/a/b/c.py", content), *results]) < 1_000
+
+
+# What is over, and what cannot be understood alone
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Why are you still using vale?",
+        "Why didn't you switch into the session repo?",
+        "Warum hast du npm benutzt?",
+        "That would be very helpful. It also needs to be documented in the help system.",
+    ],
+)
+def test_a_question_or_an_agreement_of_the_user_states_nothing(said: str) -> None:
+    assert kept(user(said)) == []
+
+
+def test_where_the_work_stood_is_not_kept_once_it_went_on() -> None:
+    found = assistant("The test expects `git/repo/one`, but gets `/tmp/x/one`, because `getPath()` is not mocked.")
+    assert kept(*ran("ls", "README.md"), found)
+    assert kept(*ran("ls", "README.md"), found, *edited("/p/src/git.ts", "const a = 1")) == []
+
+
+def test_an_excuse_that_the_user_does_not_accept_is_not_kept() -> None:
+    excuse = assistant("The error about `bun:test` is expected, because TypeScript doesn't know that module.")
+    assert kept(*ran("ls", "README.md"), excuse, user("ok, go on"))
+    assert kept(*ran("ls", "README.md"), excuse, user("try to fix the errors again")) == []
+
+
+def test_a_list_item_without_a_subject_is_kept_with_what_stands_above_it() -> None:
+    item = "  - Opens `CHANGELOG.md`; falls back to `docs/changelog.md` if it is missing, because wheels lack it."
+    [(_, content)] = kept_of_assistant(f"- Help menu\n{item}")
+    assert content.startswith("Help menu: opens `CHANGELOG.md`")
+    assert kept_of_assistant(item.strip()) == []
+
+
+def test_agreement_goes_and_a_command_keeps_its_case() -> None:
+    [(_, content)] = kept_of_assistant(
+        "You’re right: `QAction` must be imported from `PySide6.QtGui`, not `QtWidgets`."
+    )
+    assert content.startswith("`QAction` must")
+    [(_, content)] = kept_of_assistant("python -m opk.cli fails without `--in`, because it requires a subcommand.")
+    assert content.startswith("python -m")
+
+
+def test_another_number_is_no_other_way_to_call_a_program() -> None:
+    failing = ran("tool start --task 001", "error: missing required argument 'session'")
+    assert kept(*failing, *ran("tool start --task 002", "Started.")) == []

@@ -31,6 +31,7 @@ from kept.writing.extraction.statements import (
     continues,
     dated,
     finished,
+    lacks_subject,
     own_words,
     points_back,
     statement,
@@ -119,6 +120,8 @@ class _Conversation:
         self._told = Told()  # what was kept so far
         self._stated: list[Gist] = []  # what the user said of it
         self._corrections: list[tuple[int, Gist]] = []  # how many passages were found before it, and what it is about
+        self._work_until = 0  # how many passages were found before the last change, or the last error that went away
+        self._refused_turns: set[int] = set()  # after which the user did not accept that something stays as it is
         self._reports: list[tuple[int, str]] = []  # the same, as text: they are looked at only for an open end
         self._request: tuple[Message, str] | None = None  # the user's last one, until it is answered
         self._is_interrupted = False  # the work on it
@@ -154,6 +157,8 @@ class _Conversation:
         read = passages(message.content, is_long_pasted=True)
         if not read:
             return
+        if rules()["insists"].fits(lowered(" ".join(each.text for each in read))):
+            self._refused_turns.add(self._turn)
         self._turn += 1
         self._request, self._is_interrupted = (message, read[0].text), False
         if len(message.content) > DOCUMENT_CHARS and hands_over(message.content):
@@ -273,6 +278,8 @@ class _Conversation:
             content = own_words(judged.content)
             if points_back(content) and not passage.topic:
                 continue
+            if passage.is_item and lacks_subject(content) and not _subject(passage):
+                continue
             kind, tags = evidence.kind_of(judged)
             gist = Gist.of(content)
             if rules()["corrects"].fits(lowered(content)):
@@ -302,17 +309,28 @@ class _Conversation:
         return sorted(chosen, key=lambda each: each.place)
 
     def _is_over(self, found: _Found) -> bool:
-        """Whether it was corrected later in the session, or was an open end and is reported as done."""
+        """Whether the session went beyond it.
+
+        It was corrected later, or the user did not accept it; it told how far the work was, and the work went on; or
+        it was an open end and is reported as done.
+        """
         if any(place > found.place and gist.corrects(found.gist) for place, gist in self._corrections):
+            return True
+        said = lowered(found.judged.content)
+        if found.turn in self._refused_turns and rules()["excuse"].fits(said):
+            return True
+        if OPEN not in found.tags and self._work_until > found.place and rules()["of_the_moment"].fits(said):
             return True
         done = (content for place, content in self._reports if OPEN in found.tags and place > found.place)
         return any(Gist.of(content).corrects(found.gist) for content in done)
 
     def _reported(self, found: _Found) -> Extracted:
         content = finished(own_words(found.judged.content))
-        topic = found.judged.passage.topic
-        if topic and len(topic) + len(content) < MAX_CHARS and points_back(content):
-            content = f"{topic}: {content}"
+        passage = found.judged.passage
+        is_headless = passage.is_item and lacks_subject(content)
+        topic = _subject(passage) if is_headless else passage.topic if points_back(content) else ""
+        if topic and len(topic) + len(content) < MAX_CHARS:
+            content = f"{topic}: {content[:1].lower() + content[1:] if is_headless else content}"
         content = dated(content, found.message.at)
         share = AGENT_SHARE + SHARE_PER_POINT * (found.judged.points - evidence.THRESHOLD)
         return _extracted(
@@ -347,6 +365,7 @@ class _Conversation:
         self._has_acted = True
         for edit in edits_in(message):
             self._failures.changed(*self._edits.add(edit))
+            self._work_until = len(self._found)
 
     def _read_result(self, message: Message) -> Iterator[Extracted]:
         command = command_in(self._calls.popleft()) if self._calls else None
@@ -354,6 +373,7 @@ class _Conversation:
             return
         is_error = message.is_error
         for failure in self._failures.ran(command, message.content, is_error=is_error):
+            self._work_until = len(self._found)
             yield from self._resolved(failure, message)
         if not is_error and not self._failures.has_just_failed:
             self._commands.ran(command)
@@ -414,6 +434,11 @@ class _Conversation:
 
 
 MIN_ASKED_WORDS = 2
+
+
+def _subject(passage: Passage) -> str:
+    """What a list item without a subject is about; a heading such as "Changes" is no subject."""
+    return "" if rules()["dull_heading"].fits(lowered(passage.subject)) else passage.subject
 
 
 def _extracted(

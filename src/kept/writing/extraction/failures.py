@@ -252,6 +252,8 @@ def _is_near(command: str, earlier: str) -> bool:
     new, old = set(command.split()) - set(earlier.split()), set(earlier.split()) - set(command.split())
     if any(map(str.isalpha, new)) and any(map(str.isalpha, old)):
         return False  # another sub-command does something else
+    if all(any(compiled(r"[\w.#]*\d[\w.]*").fullmatch(word) for word in words) for words in (new, old)):
+        return False  # another number is another case: task 002 says nothing about task 001
     differing = new | old
     is_elsewhere = any(compiled(r"\w/|\.\w{1,5}$|^(?:cd|pwd|git)$").search(word) for word in differing)
     return 0 < len(differing) <= MAX_OTHER_WORDS and not is_elsewhere and not command.startswith("git ")

@@ -49,6 +49,11 @@ class Passage(Struct, frozen=True):
     def text(self) -> str:
         return " ".join(self.sentences)
 
+    @property
+    def subject(self) -> str:
+        """What an item that names no subject of its own is about: the nearest item, label or heading above it."""
+        return self.topic or next((each for each in reversed(self.headings) if each), "")
+
 
 def passages(text: str, *, is_long_pasted: bool = False) -> list[Passage]:
     """The passages of a speaker's own words. `is_long_pasted`: of a very long text, only both ends are those."""
@@ -82,7 +87,7 @@ class _Reader:
         parents = [parent for indent, parent in self.parents if indent < self.indent] if is_item else []
         label = self.label if is_item else ""
         topic = parents[-1] if parents else above[-1] if len(above) > 1 else label if above else ""
-        headings = (*above, *([label] if label else ()), *parents)
+        headings = (*above, *([label] if label else ()), *filter(None, parents))
         is_label = len(text) <= MAX_LABEL_CHARS and text[-1:] not in ".!?"
         if is_item:
             self.parents = [each for each in self.parents if each[0] < self.indent]

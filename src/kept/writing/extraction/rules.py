@@ -107,8 +107,7 @@ def rule_for(sentence: str) -> SentenceRule | None:
     if said.endswith(":"):
         return None
     if said.endswith("?"):
-        askable = ("reproach", "request")
-        return next((known[name] for name in askable if known[name].fits(said)), None)
+        return known["request"] if known["request"].fits(said) else None  # any other question states nothing
     if any(known[name].fits(said) for name in NOTHING_TO_KEEP):
         return None
     rule = next((known[name] for name in USER_RULES if known[name].fits(said)), None)

@@ -28,6 +28,8 @@ _OPENINGS = r"""
     ^(for the record|for future reference|fyi)[,:]?\s+
     ^(it )?turns out( that)?,?\s+
     ^speaking of which,?\s+
+    ^you're (absolutely |totally |quite )?(right|correct)\b[^.!?:—–]{0,40}[,.:;!—–-]+\s+
+    ^(proposed|suggested|recommended) (change|fix|solution|approach)s?( \([^)]{1,60}\))?:\s+
     ^the (problem|issue|cause) is clear( now)? ?[.—–:-]\s+
     ^i see the (problem|issue|cause)( now)? ?[.—–:-]\s+
     ^i('ve| have)? (just )?(found|discovered|noticed|learned|reali[sz]ed)( out)? that\s+
@@ -35,7 +37,8 @@ _OPENINGS = r"""
     """
 _PRAISE = (
     r"(?i)(?:good|great|nice|excellent|fair|perfect|thanks|thank you|sorry|right|yes|exactly|done|fixed|all set"
-    r"|short answer|you're (?:absolutely )?right|ah)\b[^.!?:—–]{0,40}(?: [—–-]|[!:,—–]) (?=\S+ \S+ \S+)"
+    r"|short answer|you['’]re (?:absolutely |totally |quite )?(?:right|correct)|ah)\b"
+    r"[^.!?:—–]{0,40}(?: [—–-]|[!:,—–]) (?=\S+ \S+ \S+)"
 )
 _ASKED = r"(?i)(?<=\w{3}),? (?:so |and )?(?:can|could|would|will) you\b[^?]*\?$"
 _DONE = r"""
@@ -58,10 +61,22 @@ _POINTS_BACK = r"""
     ^(this|that|these|those)('s\b|[,.:;!])
     ^(these|those) \w+ (need|should|must|have|are|will)\b
     ^if (so|not)\b
+    ^because\b(?![^,]{2,120}, )
     ^(this|that|these|those) (is|was|are|were|has|had|does|did|should|must|will|would|can|could|also|only|still)\b
     ^(this|that|these|those) (needs?|means?|causes?|breaks?|works?|fails?|happens?|makes?|lets?|way|closes)\b
     ^(das|dies|diese|c'est|cela|ça|eso|esto) (ist|sind|war|est|sont|es|son)\b
     """
+# Of list items: a verb at the start, a name for another name, or a list that is "already present".
+_WITHOUT_SUBJECT = r"""
+    ^(opens|closes|falls|reads|writes|loads|saves|stores|keeps|shows|hides|prints) \S
+    ^(returns|accepts|takes|handles|supports|uses|sets|runs|calls|sends|produces|creates) \S
+    ^(generates|adds|removes|includes|contains|requires|needs|expects|defaults|maps|merges|renders) \S
+    ^(starts|stops|checks|validates|warns|ignores|skips|allows|ensures|prevents|avoids|converts) \S
+    ^(translates|resolves|emits|parses|respects|preserves|updates|replaces) \S
+    ^[`\w./-]+( [`\w./-]+){0,2} ?(→|->|=>) ?\S
+    ^[^.:]{2,120} (already|now|also|still) (present|there|included|supported|covered|handled|in place)\.?$
+    """
+_NAMES_SUBJECT = r"^(tests|uses|runs|calls|reads|writes|needs|checks) (are|is|were|was|of|in|on)\b"
 _REQUESTS = r"""
     ^(please|can|could|would|let|now|ok|okay|next|then|also|and|i|thanks|run|fix|add|check|make|look|start|show|go|do|try)\b
     ^(write|create|update|change|use|put|open|read|find|see|give|tell|explain|continue|commit|push|delete|move|test)\b
@@ -92,12 +107,20 @@ def statement(sentence: str, before: str = "", question: str = "", *, by_user: b
         is_short = len(meaning) < MIN_MEANINGFUL_WORDS
         return "" if is_short and not names_something and not by_user else finished(words) if meaning else ""
     before = before if before and not before.endswith("?") else question
+    if points_back(own_words(before)):
+        return ""  # "That would help. It also needs a test.": to what, nobody will know
     return f"{finished(own_words(before, by_user=by_user))} {finished(words)}" if before else ""
 
 
 def points_back(sentence: str) -> bool:
     """Whether the sentence begins with a word for something that was named before: "it", "this means"."""
     return phrases(_POINTS_BACK).match(lowered(sentence)) is not None
+
+
+def lacks_subject(item: str) -> bool:
+    """Whether a list item says something of what stands above it: "Opens the log", "width → size", "already there"."""
+    said = lowered(item)
+    return phrases(_WITHOUT_SUBJECT).search(said) is not None and not phrases(_NAMES_SUBJECT).match(said)
 
 
 def continues(sentence: str, following: str) -> bool:
@@ -148,9 +171,11 @@ def without_praise(sentence: str) -> str:
 
 
 def finished(sentence: str) -> str:
-    """The sentence with a full stop and, unless it begins with a name from code, a capital."""
-    first = sentence.split(" ", 1)[0].rstrip(",:;")
-    if first.replace("'", "").isalpha() and first.islower():
+    """The sentence with a full stop and, unless it begins with a command or a name from code, a capital."""
+    first, *following = sentence.split(" ", 3)[:3]
+    first = first.rstrip(",:;")
+    is_command = any(compiled(r"--?[a-z]|\./").match(word) for word in following)  # `python -m pip`, `go vet ./...`
+    if first.replace("'", "").isalpha() and first.islower() and not is_command:
         sentence = sentence[:1].upper() + sentence[1:]
     sentence = sentence.rstrip(" ,;:-—–")
     return sentence if sentence.endswith((".", "!", "?", "。", "！", "？", '"')) else f"{sentence}."
