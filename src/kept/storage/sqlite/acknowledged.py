@@ -102,9 +102,12 @@ def check_not_emptied(path: Path) -> None:
     if not is_empty(path):
         return
     copies = sorted(path.with_name(f"{path.name}.backups").glob("*.db"), key=lambda copy: copy.stat().st_mtime)
-    if size_of(wal_of(path)):
+    has_wal, has_been = size_of(wal_of(path)) > 0, bool(copies) or was_made(path)
+    if not is_empty(path):
+        return  # another process has just made it, and what it left beside it is newer than our first look
+    if has_wal:
         raise damaged(f"{path} (empty, although it has a WAL)")
-    if copies or was_made(path):
+    if has_been:
         newest = (
             f"`kept restore {copies[-1]}` brings the newest backup back." if copies else "There is no backup of it."
         )
