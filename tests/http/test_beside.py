@@ -5,11 +5,13 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 import kept
 from kept.entrypoints.http.doors import Doors
 from kept.entrypoints.http.keys import Keys
 from kept.entrypoints.http.schedule import Schedule
-from kept.entrypoints.http.server import ServeOptions, make_app
+from kept.entrypoints.http.server import ServeOptions, make_app, run
 from kept.entrypoints.web import demo
 from kept.settings import Settings
 from tests.http.conftest import KEY, Server
@@ -71,6 +73,14 @@ def test_a14_upkeep_is_done_by_the_clock_and_once(tmp_path: Path) -> None:
     assert schedule.next_at == datetime(2026, 3, 2, 4, 0, tzinfo=UTC)
     assert schedule.do_it() == ["web-app"]
     doors.close()
+
+
+def test_a_port_in_use_is_an_error_before_any_address_is_told(server: Server) -> None:
+    told: list[str] = []
+    options = ServeOptions(home=str(server.home), port=server.port)
+    with pytest.raises(kept.InvalidInput, match=f"cannot listen on 127.0.0.1, port {server.port}"):
+        run(options, say=told.append, open_browser=told.append)
+    assert told == []
 
 
 def test_the_sample_data_fills_every_view(tmp_path: Path) -> None:

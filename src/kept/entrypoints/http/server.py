@@ -6,6 +6,7 @@ started it. Rule: whatever goes wrong below is answered as a problem document, a
 
 import asyncio
 import logging
+import socket
 from collections.abc import Callable
 from contextlib import asynccontextmanager, nullcontext
 from typing import Annotated, Any
@@ -29,7 +30,7 @@ from kept.entrypoints.http.routes_memories import RecallScope
 from kept.entrypoints.http.schedule import Schedule
 from kept.entrypoints.http.shapes import answer, returns, schemas
 from kept.entrypoints.web import pages
-from kept.errors import KeptError
+from kept.errors import InvalidInput, KeptError
 from kept.memory.opening import open_projects, settings_in_force, utc_now
 from kept.model import Recalled
 
@@ -218,10 +219,9 @@ def run(options: ServeOptions, *, say: Callable[[str], None], open_browser: Call
     import uvicorn
 
     keys = Keys(open_projects(options.home).home.root, options.key)
+    listening = _bound(options.host, options.port)
     config = uvicorn.Config(
         make_app(options, keys),
-        host=options.host,
-        port=options.port,
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -235,4 +235,19 @@ def run(options: ServeOptions, *, say: Callable[[str], None], open_browser: Call
     say("Stop it with Ctrl-C.")
     if open_browser is not None:
         open_browser(address)
-    uvicorn.Server(config).run()
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket at that address, before anybody is told of it. Raises InvalidInput when it cannot be used."""
+    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        raise InvalidInput(
+            f"The server cannot listen on {host}, port {port}: {error.strerror}.",
+            hint="If `kept serve` is already running, use its page. Otherwise choose another port with --port.",
+        ) from error
+    return listening
