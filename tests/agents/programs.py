@@ -1,7 +1,7 @@
 """The real agent programs: which versions are tested, where they are installed, and how.
 
     python -m tests.agents.programs claude codex      installs these into the cache folder, once
-    python -m tests.agents.programs --within 240 claude   the same, but gives up after so many seconds
+    python -m tests.agents.programs --within 240 claude   the same, but gives up after 240 seconds
 
 They come from the npm registry (OpenHands from PyPI) into `$KEPT_AGENTS_DIR`, by default a folder of the user's cache,
 never into the project. Versions are pinned: these programs change weekly. With an old node, npm takes an older version

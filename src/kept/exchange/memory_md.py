@@ -225,7 +225,7 @@ def ancestor(after: Snapshot, before: Snapshot, rows: Sequence[Row]) -> Snapshot
 
 
 def is_suspicious(written: Snapshot, edits: PageEdits) -> bool:
-    """Whether so many lines are gone that it may be an accident: a file half saved, emptied or replaced."""
+    """Whether enough lines are gone to suspect an accident: a file half saved, emptied or replaced."""
     gone = len(edits.deleted)
     return gone > max(FEW_LINES, FEW_SHARE * len(written)) or (gone > 1 and gone == len(written))
 
@@ -292,7 +292,7 @@ def _is_more(row: Row) -> bool:
 
 
 def _shown(row: Row, entry: PageLine, end: str) -> Row:
-    """The row of a memory: as it stands there if it says the same, else anew behind the same bullet."""
+    """The row of a memory: unchanged if it says the same, otherwise rewritten after the same bullet."""
     is_same = row.text == entry.text
     if is_same and row.mark == entry.mark:
         return row

@@ -305,7 +305,7 @@ def person_source(context: Context) -> Source:
 
 
 def read(place: ViewPlace) -> Seen:
-    """The file as it is. Raises NotAllowed for a link or a device, InvalidInput for what is no text."""
+    """The file as it is. Raises NotAllowed for a link or a device, InvalidInput if it is not text."""
     _refuse_links(place)
     flags = os.O_RDONLY | NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
     with explained("read", place.path, "Check its permissions."):

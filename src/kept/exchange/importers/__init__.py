@@ -222,7 +222,7 @@ def recognised(path: Path, beginning: bytes) -> Importer | None:
 
 
 def decoded(path: Path, data: bytes) -> str:
-    """The text of a file. Raises InvalidInput for what is no text."""
+    """The text of a file. Raises InvalidInput if it is not text."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

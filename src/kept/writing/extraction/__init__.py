@@ -437,7 +437,7 @@ MIN_ASKED_WORDS = 2
 
 
 def _subject(passage: Passage) -> str:
-    """What a list item without a subject is about; a heading such as "Changes" is no subject."""
+    """What a list item without a subject is about; a heading such as "Changes" does not count."""
     return "" if rules()["dull_heading"].fits(lowered(passage.subject)) else passage.subject
 
 
