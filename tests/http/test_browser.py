@@ -60,8 +60,14 @@ def page(browser: Any, filled: Server) -> Iterator[Any]:
     assert complaints == []
 
 
+def listening(page: Any) -> None:
+    """Wait until the module of the page runs: a key that is pressed before is heard by nobody."""
+    page.locator(".live:not([hidden])").wait_for()
+
+
 def test_the_keys_lead_through_every_view(page: Any) -> None:
     for key, view in VIEWS.items():
+        listening(page)
         page.keyboard.press("g")
         page.keyboard.press(key)
         page.wait_for_url(f"**/p/web-app/{view}")
@@ -73,6 +79,7 @@ def test_the_keys_lead_through_every_view(page: Any) -> None:
 
 def test_a_search_as_you_type_an_edit_and_its_undo(page: Any, filled: Server) -> None:
     page.goto(f"{filled.address}/p/web-app/memories")
+    listening(page)
     page.keyboard.press("/")
     page.keyboard.type("refresh tokens rotated")
     page.locator("#browse mark").first.wait_for()
@@ -82,6 +89,7 @@ def test_a_search_as_you_type_an_edit_and_its_undo(page: Any, filled: Server) ->
     page.locator("textarea[name=content]").fill("Refresh tokens live for 20 days and are rotated on use.")
     page.get_by_role("button", name="Save").click()
     page.get_by_text("is revised.").wait_for()
+    listening(page)
     assert "20 days" in page.locator(".statement").inner_text()
     page.keyboard.press("u")
     page.get_by_text("Taken back: ").wait_for()
@@ -90,9 +98,11 @@ def test_a_search_as_you_type_an_edit_and_its_undo(page: Any, filled: Server) ->
 
 def test_a_conflict_is_settled_with_one_key(page: Any, filled: Server) -> None:
     page.goto(f"{filled.address}/p/web-app/inbox")
+    listening(page)
     page.keyboard.press("j")
     page.keyboard.press("a")
     page.get_by_text("Done: ").wait_for()
+    listening(page)
     assert filled.get("/conflicts")["conflicts"] == []
     page.keyboard.press("u")
     page.get_by_text("Taken back: ").wait_for()
