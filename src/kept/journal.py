@@ -230,7 +230,8 @@ def newest_undoable(events: Iterable[Event], actor: str) -> str | None:
 
 
 def _is_more_than_a_mark(event: Event) -> bool:
-    return noun_of(event) is not Session or event.action == "erase"
+    is_empty = event.changed is not None and event.changed.keys() <= {"updated_at"}
+    return not (is_empty or noun_of(event) is Session) or event.action == "erase"
 
 
 class Revert(msgspec.Struct, frozen=True):

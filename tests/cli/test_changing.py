@@ -135,6 +135,45 @@ def test_global_memory_changes_only_with_a_yes_and_is_asked_for_once(shell: Shel
 def test_a_change_to_an_alias_can_be_undone(shell: Shell) -> None:
     shell("alias", "add", "play-ground", "harbor")
     assert "alias:play-ground" in shell("history")
-    assert shell("undo") == "Undone: a change of alias:play-ground.\n`kept undo 2` makes the change again.\n"
+    assert shell("undo") == "Undone: alias play-ground (event 1).\n`kept undo 2` makes the change again.\n"
     shell("undo", "2")
     assert shell.json("alias", "list")["aliases"]["play-ground"] == ["harbor"]
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "says"),
+    [
+        (["pin", "1"], ["pin", "1"], "[id:1] is pinned already.\nNothing was changed.\n"),
+        (["forget", "1"], ["forget", "1"], "[id:1] is forgotten already.\nNothing was changed.\n"),
+        (["pin", "1"], ["restore", "1"], "[id:1] was not archived or forgotten.\nNothing was changed.\n"),
+        (["pin", "1"], ["edit", "1", "--tag", "api"], "[id:1] stays as it was. Nothing was changed.\n"),
+        (["alias", "add", "a1", "b1"], ["alias", "add", "a1", "b1"], "a1 also finds b1. Nothing was changed.\n"),
+        (["pin", "1"], ["alias", "add", "db", "database"], " Nothing was changed.\n"),
+        (["off"], ["off"], "Kept was paused in this project already. Nothing was changed. `kept on` ends it.\n"),
+        (["pin", "1"], ["on"], "Kept was not paused here. Nothing was changed.\n"),
+    ],
+)
+def test_a_command_that_changes_nothing_says_so_and_undo_takes_back_the_last_real_change(
+    kept_one: Shell, first: list[str], again: list[str], says: str
+) -> None:
+    kept_one(*first)
+    events = kept_one.json("history")["events"]
+    assert kept_one(*again).endswith(says)
+    assert kept_one.json("history")["events"] == events, "no event without a change"
+    assert f"Undone: {first[0]}".replace("off", "pause") in kept_one("undo")
+
+
+def test_undo_says_how_old_the_change_is_that_it_took_back(kept_one: Shell) -> None:
+    kept_one("pin", "1")
+    kept_one.clock.advance(days=3)
+    assert kept_one("undo").startswith("Undone: pin (event 2), 3 days ago.\n")
+
+
+def test_undo_passes_over_a_change_that_changed_nothing(kept_one: Shell) -> None:
+    """Journals of 0.2.0 have an event for each pin of what was pinned already."""
+    kept_one("pin", "1")
+    with opening.open(home=kept_one.home, clock=kept_one.clock, origin="user") as memory:
+        storage, found = memory.context.find(1)
+        memory.context.change(storage, found, "pin", lambda m, at: m)
+    assert kept_one("undo").startswith("Undone: pin (event 2).\n")
+    assert kept_one.json("show", "1")["status"] == "confirmed"

@@ -39,6 +39,27 @@ def test_without_a_name_a_person_is_asked(shell: Shell, person: Path) -> None:
     assert "Gemini CLI" in shell("install")
     assert shell.questions == ["Put Kept into Gemini CLI?"]
     assert "installed already" in shell("install", "gemini")
+    assert "installed already" in shell("install")  # and nobody is asked about nothing
+
+
+def test_a_person_sees_every_change_before_the_question(shell: Shell, person: Path) -> None:
+    """A no to what was shown leaves each file as it was."""
+    file = person / ".gemini" / "settings.json"
+    before, told = file.read_text(), list[str]()
+
+    def ask(question: str) -> bool:
+        told.append(question)
+        return False
+
+    result = CliRunner(env=shell.environment).invoke(root, ["install"], obj=Invocation(clock=shell.clock, ask=ask))
+    assert told == ["Put Kept into Gemini CLI?"]
+    shown, _, no = result.stderr.partition("The answer was no.")
+    assert "change ~/.gemini/settings.json" in shown
+    assert '+  "mcpServers": {' in shown
+    assert no
+    assert file.read_text() == before
+    shell.answers = [True]
+    assert '+  "mcpServers": {' not in shell("install")  # once is enough
 
 
 def test_install_and_uninstall_leave_the_file_as_it_was(shell: Shell, person: Path) -> None:

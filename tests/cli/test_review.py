@@ -2,8 +2,12 @@
 
 import json
 
+import click
 import pytest
+from click.testing import CliRunner
 
+from kept.entrypoints.cli.frame import root
+from kept.entrypoints.cli.invocation import Invocation
 from tests.cli.shell import Shell
 from tests.cli.test_slash import Person
 
@@ -81,6 +85,34 @@ def test_in_a_terminal_you_are_asked_about_each(old: Shell) -> None:
     assert "No decision was made" in Person(old, ["stop"]).type("review")
     assert "[id:2] is forgotten." in Person(old, ["later", "forget"]).type("review")
     assert "In total" in Person(old, []).type("review", "--list")
+
+
+@pytest.mark.parametrize("interrupt", [click.Abort, KeyboardInterrupt])
+def test_an_interrupted_review_changes_nothing_and_says_how_to_carry_out_what_was_decided(
+    old: Shell, interrupt: type[BaseException]
+) -> None:
+    picks = ["keep"]
+
+    def pick(question: str, options: object) -> str:
+        if not picks:
+            raise interrupt
+        return picks.pop()
+
+    invocation = Invocation(clock=old.clock, picks=pick)
+    result = CliRunner(env=old.environment).invoke(root, ["review"], obj=invocation)
+    assert "Nothing was changed. This carries out what you decided: kept review --apply keep:1\n" in result.stderr
+    assert result.exit_code == 130
+    assert len(old.json("review")["findings"]) == 2
+    assert old("review", "--apply", "keep:1").startswith("[id:1] stays")
+
+
+def test_an_interrupted_review_without_decisions_says_nothing(old: Shell) -> None:
+    def pick(question: str, options: object) -> str:
+        raise click.Abort
+
+    result = CliRunner(env=old.environment).invoke(root, ["review"], obj=Invocation(clock=old.clock, picks=pick))
+    assert "Nothing was changed" not in result.stderr
+    assert result.exit_code == 130
 
 
 @pytest.mark.parametrize(

@@ -338,3 +338,53 @@ def test_statements_that_differ_in_a_number_are_no_duplicates(tmp_path: Path) ->
         for shard in range(4):
             memory.remember(f"Shard {shard} of the ledger lives on host db-{shard}.internal, port 540{shard}")
         assert [finding for finding in memory.reviews.list() if "duplicate" in finding.reasons] == []
+
+
+REPLICA = "The nightly import job reads from the replica, since the primary is busy"
+NEARLY = "The nightly import job reads from the replica since the primary is too busy"
+
+
+def test_keeping_a_near_duplicate_settles_the_pair_for_good(memory: kept.Kept, clock: FakeClock) -> None:
+    """B13: the person has looked at both and wants both; asking again would be nagging."""
+    memory.remember(REPLICA)
+    memory.remember(NEARLY)
+    finding = only(memory)
+    memory.reviews.apply([f"keep:{finding.ref}"])
+    assert memory.reviews.list().findings == ()
+    memory.reinforce(1)
+    clock.advance(days=1)
+    assert memory.reviews.list(reasons=["duplicate"]).findings == ()
+    memory.remember(f"{REPLICA} again")
+    assert {one.ref for one in memory.reviews.list()} == {"3"}  # a third one is a new question
+
+
+def test_keeping_a_near_duplicate_can_be_undone(memory: kept.Kept) -> None:
+    memory.remember(REPLICA)
+    memory.remember(NEARLY)
+    memory.reviews.apply(["keep:1"])
+    assert memory.reviews.list().findings == ()
+    memory.undo()
+    assert only(memory).reasons == ("duplicate",)
+
+
+@pytest.mark.parametrize("kept_one", ["1", "2"])
+def test_keeping_one_side_of_a_contradiction_says_that_both_hold(memory: kept.Kept, kept_one: str) -> None:
+    """B13, C22: whichever of the two is kept, the contradiction is settled, and neither goes."""
+    memory.remember("Always use Fastify for the public API server", kind="decision")
+    memory.remember("Never use Fastify for the public API server", kind="decision")
+    memory.reviews.apply([f"keep:{kept_one}"])
+    assert memory.reviews.list().findings == ()
+    assert memory.conflicts() == []
+    assert [one.status for one in (memory.get(1), memory.get(2))] == ["confirmed", "confirmed"]
+    memory.undo()
+    assert len(memory.conflicts()) == 1
+
+
+def test_an_agent_cannot_settle_a_contradiction_with_what_a_tool_said(tmp_path: Path, clock: FakeClock) -> None:
+    with kept.open(tmp_path / "m.db", clock=clock) as memory:
+        memory.remember("Always use Fastify for the public API server", kind="decision")
+        memory.remember("Never use Fastify for the public API server", kind="decision", source=Source(origin="tool"))
+        assert len(memory.conflicts()) == 1
+        with pytest.raises(kept.NotAllowed, match="quotes a tool"):
+            memory.reviews.apply(["keep:1"])
+        assert len(memory.conflicts()) == 1

@@ -93,13 +93,14 @@ class Aliases:
             known = _alias(tx, word)
             if known is None:
                 before = alias_mapping(()).get(word, ())  # a line of its own stands in place of the default
-                return tx.add(Alias(word=word, expands_to=tuple(dict.fromkeys((*before, *others)))), "alias")
+                alias = Alias(word=word, expands_to=tuple(dict.fromkeys((*before, *others))))
+                return alias if alias.expands_to == before else tx.add(alias, "alias")
             both = tuple(dict.fromkeys((*known.expands_to, *others)))
             if len(both) > MAX_OTHERS:
                 raise InvalidInput(
                     f"{word!r} stands for {len(known.expands_to)} words; at most {MAX_OTHERS} are possible."
                 )
-            return tx.put(replace(known, expands_to=both), "alias")
+            return known if both == known.expands_to else tx.put(replace(known, expands_to=both), "alias")
 
     def remove(self, word: str) -> None:
         """From now on a query for the word searches for no other, also if Kept brings some. Raises NotFound."""

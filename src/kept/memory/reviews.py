@@ -104,9 +104,10 @@ class Reviews:
     def apply(self, decisions: Iterable[Decision | str]) -> Memories:
         """Carry out all decisions, or none. Returns the changed memories, in order.
 
-        A decision is a `Decision`, or its text: `keep:3` (it stays, and counts as verified now), `archive:5`,
-        `forget:7`, `supersede:9=3` (3 holds and takes over the tags and files of 9, and 9 is archived), or
-        `promote:4`, which moves it into global memory. A promotion is a group of its own, and comes first.
+        A decision is a `Decision`, or its text: `keep:3` (it stays, and counts as verified now; so does what it
+        contradicts or nearly repeats), `archive:5`, `forget:7`, `supersede:9=3` (3 holds and takes over the tags and
+        files of 9, and 9 is archived), or `promote:4`, which moves it into global memory. A promotion is a group of
+        its own, and comes first.
         """
         if isinstance(decisions, str):
             decisions = [decisions]
@@ -132,7 +133,7 @@ class Reviews:
             ]
             urgent = any(one.action == "forget" for one, _, _ in own)
             changed |= self._context.write(
-                storage, partial(_carry_out_all, own, self._context.is_person), stamp=stamp, urgent=urgent
+                storage, partial(_carry_out_all, self._context, own), stamp=stamp, urgent=urgent
             )
             self._context.tell_write(storage, -sum(changed[memory.uid].is_archived for _, memory, _ in own))
         return [changed[memory.uid] for _, _, memory, _ in found]
@@ -184,14 +185,35 @@ def _check_together(pairs: Sequence[tuple[Memory, Memory | None]]) -> None:
 
 
 def _carry_out_all(
-    decided: Sequence[tuple[Decision, Memory, Memory | None]], is_person: bool, tx: Transaction
+    context: Context, decided: Sequence[tuple[Decision, Memory, Memory | None]], tx: Transaction
 ) -> dict[str, Memory]:
     """Uid → the memory after the decision about it."""
-    return {memory.uid: _carry_out(tx, one, memory, by, is_person=is_person) for one, memory, by in decided}
+    known = [*every(tx, LONG_TERM)] if any(one.action == "keep" for one, _, _ in decided) else []
+    return {
+        memory.uid: _keep(context, tx, _still_live(tx, memory), known)
+        if one.action == "keep"
+        else _carry_out(tx, one, memory, by)
+        for one, memory, by in decided
+    }
 
 
-def _carry_out(tx: Transaction, decision: Decision, memory: Memory, by: Memory | None, *, is_person: bool) -> Memory:
-    """Carry out a decision on the memory as it is now. A person who keeps a memory vouches for it."""
+def _keep(context: Context, tx: Transaction, memory: Memory, known: Memories) -> Memory:
+    """A person who keeps a memory vouches for it. What it contradicts or nearly repeats stays as well."""
+    at = tx.stamp.at
+    for conflict in tx.all(Conflict):
+        if conflict.resolved_at is None and memory.uid in (conflict.left, conflict.right):
+            for one in known:
+                if one.uid in (conflict.left, conflict.right):
+                    trust.check_vouched(context, one, "review")
+            tx.put(replace(conflict, resolved_at=at), "resolve")
+    kept = judging.kept_beside(memory.vouched_for() if context.is_person else memory, known, NEAR_RATIO)
+    status = "confirmed" if kept.status == "candidate" else kept.status
+    tags = tuple(tag for tag in kept.tags if tag != PROPOSED)
+    return tx.put(replace(kept, status=status, tags=tags, verified_at=at, updated_at=at), "verify")
+
+
+def _carry_out(tx: Transaction, decision: Decision, memory: Memory, by: Memory | None) -> Memory:
+    """Carry out a decision on the memory as it is now."""
     at = tx.stamp.at
     current = _still_live(tx, memory)
     if by is not None:
@@ -201,11 +223,6 @@ def _carry_out(tx: Transaction, decision: Decision, memory: Memory, by: Memory |
             if conflict.resolved_at is None and {conflict.left, conflict.right} == {memory.uid, by.uid}:
                 tx.put(replace(conflict, resolved_at=at), "resolve")
         return superseded
-    if decision.action == "keep":
-        status = "confirmed" if current.status == "candidate" else current.status
-        tags = tuple(tag for tag in current.tags if tag != PROPOSED)
-        current = current.vouched_for() if is_person else current
-        return tx.put(replace(current, status=status, tags=tags, verified_at=at, updated_at=at), "verify")
     return tx.put(current.archived("forgotten" if decision.action == "forget" else "expired", at), decision.action)
 
 

@@ -149,6 +149,8 @@ def revise(context: Context, ref: Ref, wanted: Mapping[str, Any], *, session: st
 def pin(context: Context, ref: Ref) -> Memory:
     """Set the status pinned. A finding of a session that is pinned belongs to the project from then on."""
     storage, memory = context.find_live(ref)
+    if memory.status == "pinned":
+        return memory
     trust.check_vouched(context, memory, "pin")
     preset = PRESETS[context.settings.preset]
 

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from msgspec import Struct
 
 from kept import text, worth
-from kept.model import PROPOSED, Conflict, Memory
+from kept.model import PROPOSED, Conflict, Memory, replace
 from kept.tables import by_kind
 
 ReviewReason = Literal["global", "conflict", "duplicate", "stale", "unused", "irrelevant", "candidate"]
@@ -27,6 +27,7 @@ LEAST_MESSAGES = 20  # with fewer, nothing can be called irrelevant
 COMMON_SHARE = 0.1  # a word in more memories than that says nothing about any of them
 _RAREST_WORDS = 3
 _MOST_ALIKE = 50  # memories compared for one rare word: more of them are a series, not duplicates
+_BESIDE = "kept_beside"  # in `data`: the uids of memories that it nearly repeats, where both are to stay
 
 
 class Decision(Struct, frozen=True, kw_only=True):
@@ -172,6 +173,19 @@ def _repetitions(
         )
 
 
+def kept_beside(memory: Memory, memories: Sequence[Memory], near_percent: float) -> Memory:
+    """The memory with a mark that it is to stay beside all those that it nearly repeats now: no review asks again."""
+    alike = [one.uid for one in memories if one.uid != memory.uid and _likeness(memory, one, near_percent)]
+    known = (memory.data or {}).get(_BESIDE, [])
+    if not set(alike) - set(known):
+        return memory
+    return replace(memory, data={**(memory.data or {}), _BESIDE: [*dict.fromkeys((*known, *alike))]})
+
+
+def _are_settled(left: Memory, right: Memory) -> bool:
+    return right.uid in (left.data or {}).get(_BESIDE, ()) or left.uid in (right.data or {}).get(_BESIDE, ())
+
+
 def _standing(memory: Memory) -> tuple[bool, bool, int, int, datetime, int]:
     """Which of two that say the same is the one to keep."""
     is_pinned, is_from_person = memory.status == "pinned", memory.trust == "user"
@@ -182,8 +196,6 @@ def _near_pairs(
     memories: Sequence[Memory], words: Mapping[str, frozenset[str]], held_by: Mapping[str, int], near_percent: float
 ) -> Iterator[tuple[float, Memory, Memory]]:
     """Pairs that share one of their rarest words, all of their numbers, and nearly all of their letters."""
-    from rapidfuzz import fuzz
-
     sharing: defaultdict[str, list[Memory]] = defaultdict(list)
     for memory in memories:
         shared = [word for word in words[memory.uid] if held_by[word] > 1]
@@ -196,11 +208,17 @@ def _near_pairs(
                 if (left.uid, right.uid) in seen:
                     continue
                 seen.add((left.uid, right.uid))
-                if _numbers(left.content) != _numbers(right.content):
-                    continue  # shard 1 is not shard 2
-                likeness = fuzz.ratio(left.content.lower(), right.content.lower(), score_cutoff=near_percent)
-                if likeness:
+                likeness = _likeness(left, right, near_percent)
+                if likeness and not _are_settled(left, right):
                     yield likeness, left, right
+
+
+def _likeness(left: Memory, right: Memory, near_percent: float) -> float:
+    """How alike two texts are, in percent; 0 below `near_percent`, or if a number differs: shard 1 is not shard 2."""
+    from rapidfuzz import fuzz
+
+    likeness = fuzz.ratio(left.content.lower(), right.content.lower(), score_cutoff=near_percent)
+    return likeness if likeness and _numbers(left.content) == _numbers(right.content) else 0.0
 
 
 def _numbers(content: str) -> list[str]:

@@ -89,9 +89,9 @@ def _chosen(names: Sequence[str], where: MachineFacts) -> list[str]:
 def install_command(
     invocation: Invocation, *, agents: tuple[str, ...], scope: Scope, dry_run: bool, past: bool | None, yes: bool
 ) -> None:
-    """Without a name: every agent that is found on this machine, after a yes. Files are merged, never replaced;
-    `kept uninstall` gives each back as it was. Doing it again changes nothing. In a terminal it offers to import the
-    past sessions of this project.
+    """Without a name: every agent that is found on this machine, after you saw the changes and said yes. Files are
+    merged, never replaced; `kept uninstall` gives each back as it was. Doing it again changes nothing. In a terminal
+    it offers to import the past sessions of this project.
 
     \b
       kept install
@@ -100,15 +100,19 @@ def install_command(
     """
     where, book = surroundings(invocation), ledger(invocation)
     chosen = _chosen(agents, where)
-    if not agents and not dry_run:
-        invocation.agree(f"Put Kept into {titles(chosen)}?", yes=yes)
     plans = {name: install.plan(name, scope, where, book) for name in chosen}
+    is_shown = not agents and not dry_run and not yes
+    if is_shown:
+        for name, changes in plans.items():
+            invocation.tell(*_told(name, [one for one in changes if not one.is_nothing], where, dry_run=True))
+        if any(not one.is_nothing for changes in plans.values() for one in changes):
+            invocation.agree(f"Put Kept into {titles(chosen)}?")
     lines: list[Line] = []
     documents = []
     for name, changes in plans.items():
         done = [one for one in changes if not one.is_nothing] if dry_run else install.apply(name, scope, changes, book)
         documents.append({"agent": name, "changes": [_document(one) for one in done], "next": AGENTS[name].next_step})
-        lines += _told(name, done, where, dry_run=dry_run)
+        lines += _told(name, done, where, dry_run=dry_run, in_full=not is_shown)
     if "codex" in plans and not dry_run:
         lines += _trust_codex(invocation, where, scope, book, yes=yes)
     if not where.with_tools:
@@ -149,7 +153,9 @@ def titles(names: Sequence[str]) -> str:
     return titles[0] if len(titles) == 1 else f"{', '.join(titles[:-1])} and {titles[-1]}"
 
 
-def _told(name: str, done: Sequence[install.Change], where: MachineFacts, *, dry_run: bool) -> Iterator[Line]:
+def _told(
+    name: str, done: Sequence[install.Change], where: MachineFacts, *, dry_run: bool, in_full: bool = True
+) -> Iterator[Line]:
     agent = AGENTS[name]
     if not done:
         yield f"{agent.title}: installed already, nothing to change."
@@ -161,7 +167,7 @@ def _told(name: str, done: Sequence[install.Change], where: MachineFacts, *, dry
     for change in (change for change in done if change not in ours):
         verb = "write" if change.before is None else "delete" if change.after is None else "change"
         yield f"  {verb} {_short(change.path, where)}"
-        if change.before is not None and change.after is not None:
+        if in_full and change.before is not None and change.after is not None:
             yield from (Dim(f"    {line}") for line in _difference(change))
     if not dry_run:
         yield f"  {agent.next_step}"

@@ -109,8 +109,10 @@ def list_aliases(invocation: Invocation) -> None:
 def add_alias(invocation: Invocation, *, word: str, others: tuple[str, ...]) -> None:
     """Let WORD also find OTHERS from now on."""
     with invocation.open() as memory:
+        before = memory.aliases.list()
         alias = memory.aliases.add(word, *others)
-    invocation.answer(alias, [(Strong(alias.word), f" also finds {', '.join(alias.expands_to)}.")])
+    same = " Nothing was changed." if before.get(alias.word) == alias.expands_to else ""
+    invocation.answer(alias, [(Strong(alias.word), f" also finds {', '.join(alias.expands_to)}.{same}")])
 
 
 @alias_command.command("remove")
@@ -163,9 +165,11 @@ def allow_command(invocation: Invocation, *, value: str, note: str, yes: bool) -
 def off_command(invocation: Invocation, *, session: str | None) -> None:
     """Commands that you run yourself (remember, recall …) still work."""
     with invocation.open() as memory:
+        was_paused = session in [pause["session"] for pause in memory.status()["paused"]]
         pause = memory.pauses.pause(session)
     where = f"in session {session}" if session else "in this project"
-    invocation.answer(pause, [f"Paused {where}. `kept on{f' --session {session}' if session else ''}` ends it."])
+    is_off = f"Kept was paused {where} already. Nothing was changed." if was_paused else f"Paused {where}."
+    invocation.answer(pause, [f"{is_off} `kept on{f' --session {session}' if session else ''}` ends it."])
 
 
 @command
@@ -173,7 +177,7 @@ def off_command(invocation: Invocation, *, session: str | None) -> None:
 def on_command(invocation: Invocation, *, session: str | None) -> None:
     with invocation.open() as memory:
         was_paused = memory.pauses.resume(session)
-    sentence = "Kept is on again." if was_paused else "Kept was not paused here."
+    sentence = "Kept is on again." if was_paused else "Kept was not paused here. Nothing was changed."
     invocation.answer({"was_paused": was_paused}, [sentence])
 
 
@@ -205,9 +209,10 @@ def review_command(
     are asked about each, and one key is enough; an agent reads --json and answers with --apply. Listing changes
     nothing.
 
-    A DECISION is keep:3 (it stays, and counts as verified), archive:3, forget:3, supersede:9=3 (3 stays, and 9 is
-    archived), or promote:3 (all projects get it). `kept undo` undoes all decisions of one call together, and each
-    promotion by itself.
+    A DECISION is keep:3 (it stays, counts as verified, and so does what it contradicts or nearly repeats), archive:3,
+    forget:3, supersede:9=3 (3 stays, and 9 is archived), or promote:3 (all projects get it). `kept undo` undoes all
+    decisions of one call together, and each promotion by itself. Ctrl-C while you are asked changes nothing, and
+    shows the command that carries out what you had decided.
 
     \b
     kept review --apply archive:12 --apply supersede:9=3
@@ -263,7 +268,13 @@ def _asked(review: Review, invocation: Invocation) -> list[Decision]:
         options = [finding.proposed.action, "keep", "archive", "forget", LATER, STOP]
         if finding.beside is not None:
             options.insert(1, OTHER)
-        picked = invocation.pick(f"{number} of {len(review)}", list(dict.fromkeys(options)))
+        try:
+            picked = invocation.pick(f"{number} of {len(review)}", list(dict.fromkeys(options)))
+        except (click.Abort, KeyboardInterrupt):
+            if chosen:
+                again = " ".join(f"--apply {one}" for one in chosen)
+                invocation.tell("", f"Nothing was changed. This carries out what you decided: kept review {again}")
+            raise
         if picked == STOP:
             break
         if picked == OTHER and finding.beside is not None:

@@ -6,7 +6,7 @@ come from one table, `ON_MEMORIES`.
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, get_args
@@ -26,6 +26,7 @@ from kept.entrypoints.cli.frame import (
 )
 from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line
 from kept.entrypoints.cli.wording import (
+    ago,
     as_document,
     counted,
     event_document,
@@ -38,7 +39,7 @@ from kept.errors import InvalidInput, NotFound
 from kept.ids import is_ref
 from kept.memory import Kept
 from kept.memory.read import Shelf
-from kept.model import KINDS, Event, Memory, Receipt, Session, Tier, canonical_kind
+from kept.model import GLOBAL, KINDS, Event, Memory, Receipt, Session, Tier, canonical_kind
 
 if TYPE_CHECKING:
     from kept.memory.erase import Erasable
@@ -229,16 +230,18 @@ class OnMemories(NamedTuple):
     """A command that needs refs and nothing else: the sentence about a changed memory, and more help."""
 
     sentence: str  # of the memory `m`
+    unchanged: str = " stays as it was."
     help: str = ""
 
 
 ON_MEMORIES = {
     "reinforce": OnMemories(" has feedback {m.feedback:+d} now."),
     "demote": OnMemories(" has feedback {m.feedback:+d} now."),
-    "pin": OnMemories(" is pinned."),
+    "pin": OnMemories(" is pinned.", " is pinned already."),
     "unpin": OnMemories(" is no longer pinned."),
     "forget": OnMemories(
         " is forgotten. `kept restore {m.ref}` brings it back.",
+        " is forgotten already.",
         help="They stay in the store until `kept erase` removes them for good. With filters instead of refs, the "
         "memories are shown first, and you are asked.",
     ),
@@ -307,11 +310,10 @@ def _on_memories(name: str) -> Command:
         with invocation.open(yes=yes) as memory:
             chosen = Chosen(kinds, tags, before, session)
             named = chosen_memories(invocation, memory, refs, chosen, name, yes=yes)
-            for ref in named:
-                memory.get(ref, forgotten=True)  # all of them, or none
+            were = [memory.get(ref, forgotten=True) for ref in named]  # all of them, or none
             with memory.context.together():
                 changed: list[Memory] = [getattr(memory, name)(ref) for ref in named]
-        answer_changed(invocation, changed, about.sentence)
+        answer_changed(invocation, were, changed, about.sentence, about.unchanged)
 
     change.__name__, change.__doc__ = name, about.help
     in_session = click.option("--session", metavar="ID", help="Only what this session wrote.")
@@ -322,10 +324,18 @@ def _on_memories(name: str) -> Command:
     )
 
 
-def answer_changed(invocation: Invocation, changed: Sequence[Memory], sentence: str) -> None:
+def answer_changed(
+    invocation: Invocation, before: Sequence[Memory], changed: Sequence[Memory], sentence: str, unchanged: str
+) -> None:
     """Say what became of each memory; a document for one, a list of them for several."""
-    lines: list[Line] = [(name_of(one), sentence.format(m=one)) for one in changed]
-    if len(changed) > 1:
+    is_same = [was == one for was, one in zip(before, changed, strict=True)]
+    lines: list[Line] = [
+        (name_of(one), (unchanged if same else sentence).format(m=one))
+        for one, same in zip(changed, is_same, strict=True)
+    ]
+    if all(is_same):
+        lines.append("Nothing was changed.")
+    elif len(changed) > 1:
         lines.append(Dim("`kept undo` undoes all of it."))
     documents = [as_document(one) for one in changed]
     invocation.answer(documents[0] if len(documents) == 1 else {"memories": documents}, lines)
@@ -375,13 +385,13 @@ def edit_command(
     wanted |= {"files": files} if files else {}
     with invocation.open(yes=yes) as memory:
         found = memory.get(ref)
-        if not wanted:
-            wanted = _edited(found)
+        wanted = _differing(wanted or _edited(found), found)
         if "kind" in wanted:
             check_kind(invocation, memory, wanted["kind"], yes=yes)
         changed = memory.revise(ref, **wanted) if wanted else found
-    sentence = f" is changed: {', '.join('text' if name == 'content' else name for name in wanted)}."
-    invocation.answer(as_document(changed), [(name_of(changed), sentence if wanted else " stays as it was.")])
+    names = ", ".join("text" if name == "content" else name for name in wanted)
+    sentence = f" is changed: {names}." if wanted else " stays as it was. Nothing was changed."
+    invocation.answer(as_document(changed), [(name_of(changed), sentence)])
 
 
 def _edited(memory: Memory) -> dict[str, Any]:
@@ -402,6 +412,10 @@ def _edited(memory: Memory) -> dict[str, Any]:
         wanted["importance"] = float(told.get("importance", memory.importance))
     except ValueError:
         raise InvalidInput("importance is not a number.", hint="Nothing was changed. Use 0 to 1.") from None
+    return wanted
+
+
+def _differing(wanted: Mapping[str, Any], memory: Memory) -> dict[str, Any]:
     return {name: value for name, value in wanted.items() if value != getattr(memory, name)}
 
 
@@ -430,9 +444,10 @@ def restore_command(
         gone: tuple[Shelf, ...] = ("archive", "forgotten")
         with invocation.open(yes=yes) as memory:
             refs = chosen_memories(invocation, memory, refs_or_file, chosen, "restore", yes=yes, shelves=gone)
+            were = [memory.get(ref, forgotten=True) for ref in refs]
             with memory.context.together():
                 found = [memory.restore(ref) for ref in refs]
-        answer_changed(invocation, found, " is back ({m.status}).")
+        answer_changed(invocation, were, found, " is back ({m.status}).", " was not archived or forgotten.")
         return
     (ref_or_file,) = refs_or_file
     with invocation.open(yes=yes) as memory:
@@ -528,16 +543,19 @@ def _undone(memory: Kept, event: Event, invocation: Invocation) -> tuple[str, di
     """The name of the event that undid something, its document, and the lines about it."""
     from kept.journal import noun_of
 
-    document = event_document(event)
-    if noun_of(event) is not Memory:
-        return str(event.seq), document, [f"Undone: a change of {event.subject}."]
-    found = memory.get(event.subject, forgotten=True)
-    is_global = found.ref.startswith("g")
-    undone = [other for other in memory.history(event.subject) if other.group == event.undoes]
-    actions = ", ".join(f"{other.action} (event {event_name(other, is_global=is_global)})" for other in undone)
+    now, document = invocation.clock(), event_document(event)
+    found = memory.get(event.subject, forgotten=True) if noun_of(event) is Memory else None
+    is_global = found is not None and found.space == GLOBAL
+    events = [one for reader in memory.context.readers() for one in reader.events(group=event.undoes)]
+    undone = [one for one in events if one.subject == event.subject]
+    of = "" if found is not None else f" {event.subject.partition(':')[2] or event.subject}".rstrip(" :")
+    actions = ", ".join(f"{one.action}{of} (event {event_name(one, is_global=is_global)})" for one in undone)
+    when = ago(undone[0].at, now) if undone else "just now"
     name = event_name(event, is_global=is_global)
-    lines: list[Line] = [f"Undone: {actions}.", *memory_lines(found, invocation.clock())]
-    return name, {"event": name, "ref": found.ref, **document}, lines
+    lines: list[Line] = [f"Undone: {actions}{'' if when == 'just now' else f', {when}'}."]
+    if found is None:
+        return name, document, lines
+    return name, {"event": name, "ref": found.ref, **document}, [*lines, *memory_lines(found, now)]
 
 
 @command
