@@ -68,6 +68,17 @@ def test_prose_of_both_sides_is_merged() -> None:
     assert "# Memory\n" not in text
 
 
+def test_git_merges_lines_below_headings_of_ones_own_in_their_place() -> None:
+    base = f"{BASE}\n## Ops\n\nThe rules.\n\n- Deploys run on Fridays ^kc1\n\n## Other\nwords\n"
+    ours = base.replace("Fridays", "Tuesdays")
+    theirs = base.replace("^kc1\n", "^kc1\n- Never deploy at night\n") + "\n## New\n- Ask before a release\n"
+    text, clashes = page.merge(base, ours, theirs)
+    assert not clashes
+    assert "## Ops\n\nThe rules.\n\n- Deploys run on Tuesdays ^kc1\n- Never deploy at night\n" in text
+    assert text.endswith("## Other\nwords\n\n## New\n- Ask before a release\n")
+    assert text.count("## New") == text.count("## Ops") == 1
+
+
 @given(st.lists(st.sampled_from(range(6))))
 def test_a_merge_with_an_unchanged_side_is_the_other_side(order: list[int]) -> None:
     lines = BASE.split("\n")

@@ -125,6 +125,63 @@ def test_prose_and_unknown_headings_survive_byte_for_byte(memory: kept.Kept) -> 
     assert contents(memory) == {"API uses Fastify", "Tests run with pytest"}
 
 
+def test_a_bullet_under_a_heading_of_ones_own_is_a_memory_and_stays_there(memory: kept.Kept) -> None:
+    """B5: in the user's own words, tagged with the heading; what the person wrote around it is untouched."""
+    memory.remember("API uses Fastify", kind="decision")
+    memory.files.sync()
+    path = path_of(memory)
+    before = path.read_text("utf-8")
+    mine = "## Rules of the house\n\nWe agreed on these.\n\n* Deploys run on Tuesdays only\n\nMore words.\n\n"
+    path.write_text(before.replace("## Key Decisions", f"{mine}## Key Decisions"), "utf-8")
+    [done] = memory.files.sync()
+    found = memory.get(done.added[0])
+    assert (found.content, found.trust, found.status) == ("Deploys run on Tuesdays only", "user", "confirmed")
+    assert found.tags == ("rules of the house",)
+    marked = mine.replace("only\n", f"only ^k{found.id}\n")
+    assert path.read_text("utf-8") == before.replace("## Key Decisions", f"{marked}## Key Decisions")
+    memory.revise(found.ref, "Deploys run on Wednesdays only")
+    memory.files.sync()
+    assert path.read_text("utf-8") == before.replace("## Key Decisions", f"{marked}## Key Decisions").replace(
+        "Tuesdays", "Wednesdays"
+    )
+    edit(path, f"* Deploys run on Wednesdays only ^k{found.id}\n", "")
+    memory.files.sync()
+    assert contents(memory) == {"API uses Fastify"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "- milk",
+        "- [ ] call the landlord",
+        "- [x] call the landlord",
+        "- [The handbook](https://example.org/handbook)",
+        "- see the following rules:",
+        "* * *",
+        "  - a detail of something",
+        "> - quoted by somebody",
+        "plain words of mine",
+    ],
+)
+def test_what_is_no_statement_under_a_heading_of_ones_own_stays_as_it_is(memory: kept.Kept, line: str) -> None:
+    memory.remember("API uses Fastify", kind="decision")
+    memory.files.sync()
+    path = path_of(memory)
+    edited = path.read_bytes() + f"\n## Mine\n{line}\n".encode()
+    path.write_bytes(edited)
+    [done] = memory.files.sync()
+    assert (path.read_bytes(), done.notes, contents(memory)) == (edited, [], {"API uses Fastify"})
+
+
+def test_a_bullet_right_below_the_title_is_a_memory(memory: kept.Kept) -> None:
+    memory.remember("API uses Fastify", kind="decision")
+    memory.files.sync()
+    edit(path_of(memory), "\n\n## Key", "\n\n- Deploys run on Tuesdays only\n\n## Key")
+    memory.files.sync()
+    assert "Deploys run on Tuesdays only" in contents(memory)
+    assert memory.get(2).tags == ()
+
+
 def test_a_clash_keeps_both_texts_and_says_so(memory: kept.Kept) -> None:
     memory.remember("The build takes nine minutes")
     memory.files.sync()

@@ -17,7 +17,8 @@ from kept.exchange import memory_md as page
 from kept.memory import views
 
 WALKS, STEPS = (40, 100) if os.environ.get("KEPT_TEST_LONG") else (4, 30)
-PROSE = ("Some words of mine.", "## Shopping", "- milk", "```", "> quoted", "", "<!-- hidden -->", "1. one")
+OWN = ("## Shopping", "## Rules of the house")  # headings of a person, with things that are no statements
+PROSE = ("Some words of mine.", "- milk", "- [ ] call her back", "> quoted", "", "<!-- hidden -->", "- two things:")
 SECTIONS = ("## Key Decisions", "## User Preferences", "## Project Context")
 
 
@@ -35,6 +36,7 @@ class Walk:
         self.clock = FakeClock()
         self.serial = 0
         self.must: dict[str, str] = {}  # what somebody said and nobody deleted or changed: text → who
+        self.under: dict[str, str] = {}  # text → the heading of their own that a person put it under
         self.memory = self.open()
         self.memory.remember(self.new("agent"))
         self.memory.files.sync(ask=lambda question, lines: True)
@@ -54,6 +56,7 @@ class Walk:
 
     def drop(self, text: str) -> None:
         self.must.pop(text, None)
+        self.under.pop(text, None)
 
     # An agent
 
@@ -85,9 +88,15 @@ class Walk:
     def edit(self, lines: list[str]) -> None:
         entries = [n for n, line in enumerate(lines) if " ^k" in line]
         headings = [n for n, line in enumerate(lines) if line in SECTIONS]
-        deed = self.chance.choice(("add", "add", "change", "delete", "move", "prose", "unmark", "copy"))
+        deed = self.chance.choice(("add", "add", "own", "change", "delete", "move", "prose", "unmark", "copy"))
         if deed == "add" and headings:
             lines.insert(self.chance.choice(headings) + 1, f"- {self.new('person')}")
+        elif deed == "own":
+            heading, text = self.chance.choice(OWN), self.new("person")
+            self.under[text] = heading.removeprefix("## ")
+            if heading not in lines:
+                lines[-1:] = ["", heading, *self.chance.sample(PROSE, 3), ""]
+            lines.insert(lines.index(heading) + self.chance.randint(1, 2), f"* {text}")
         elif deed == "prose":
             first = next((n for n, line in enumerate(lines) if line.startswith("## ")), 0)
             lines.insert(self.chance.randint(0, first), f"Prose {self.serial} {self.chance.random()}")
@@ -95,17 +104,20 @@ class Walk:
             return
         else:
             n = self.chance.choice(entries)
-            text, _, mark = lines[n].removeprefix("- ").rpartition(" ^k")
+            bullet, text, mark = lines[n][:2], *lines[n][2:].rsplit(" ^k", 1)
             if deed == "change":
+                heading = self.under.get(text)
                 self.drop(text)
-                lines[n] = f"- {self.new('person')} ^k{mark}"
+                lines[n] = f"{bullet}{(new := self.new('person'))} ^k{mark}"
+                self.under |= {new: heading} if heading else {}
             elif deed == "delete":
                 self.drop(text)
                 del lines[n]
             elif deed == "move":
+                self.under.pop(text, None)
                 lines.insert(self.chance.choice(entries), lines.pop(n))
             elif deed == "unmark":
-                lines[n] = f"- {text}"
+                lines[n] = f"{bullet}{text}"
             elif deed == "copy":
                 lines.insert(n, lines[n])
 
@@ -152,8 +164,10 @@ class Walk:
         live = {one.content for one in self.memory.list(limit=1000)}
         missing = self.must.keys() - live
         assert not missing, f"lost: {missing}"
-        shown = {row.text for row in page.parse(self.path.read_text("utf-8")) if row.is_entry}
-        assert shown == live, "the file shows exactly what is live"
+        rows = [row for row in page.parse(self.path.read_text("utf-8")) if row.is_entry]
+        assert {row.text for row in rows} == live, "the file shows exactly what is live"
+        stands = {(row.text, row.section) for row in rows}
+        assert self.under.items() <= stands, "a line stays where the person put it"
 
 
 @pytest.mark.parametrize("seed", range(WALKS))

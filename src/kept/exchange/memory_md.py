@@ -43,13 +43,14 @@ _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*")
 _BULLET = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+")
 _MARK = re.compile(r"(?:^|[ \t]+)\^k([0-9a-z]{1,40})[ \t]*\Z")
 _CONTINUATION = re.compile(r"(?: {2,}|\t)[ \t]*(?![-*+][ \t]|\d{1,9}[.)][ \t])\S")
+_BOX_OR_LINK = re.compile(r"\[[ xX]\](?: .*)?|!?\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])?|\[\[[^\]]*\]\]|<?\w+://\S*")
 _MORE = re.compile(r"\*[\d,]+ more (?:memory is|memories are) not shown here\. `kept list` shows all\.\*[ \t]*")
 
 
 class Row(Struct, frozen=True, kw_only=True):
     """A piece of the file: an entry with its text, or (`text` is None) prose. `raw` is what stands there, with its end.
 
-    `section` is the known section that it stands in. An entry may go over several lines.
+    `section` is the heading that it stands under: one of ours, or a person's own. An entry may go over several lines.
     """
 
     raw: str
@@ -140,7 +141,8 @@ def parse(text: str) -> list[Row]:
             rows.append(Row(raw=line, section=section))
         elif heading := _HEADING.fullmatch(bare):
             level, name = len(heading[1]), heading[2]
-            section = _BY_NAME.get(name.casefold(), section if level > 2 else None)
+            section = _BY_NAME.get(name.casefold()) or (section if level > 2 and section in SECTIONS else name)
+            section = section if level > 1 or section in SECTIONS else None  # the title says nothing about a line
             rows.append(Row(raw=line, section=section, heading=level))
         elif rows and rows[-1].is_entry and rows[-1].mark is None and _CONTINUATION.match(bare):
             raw = rows.pop().raw + line
@@ -159,16 +161,20 @@ def _opens(line: str) -> str:
 
 
 def _entry(raw: str, section: str | None) -> Row:
-    """The row of a line: an entry if it has a mark, or is a bullet in a section of ours."""
+    """The row of a line: an entry if it has a mark, or is a bullet in a section of ours, or one that says something."""
     bare = raw.rstrip("\r\n")
     marked = _MARK.search(bare)
-    text = bare[: marked.start()] if marked else bare
-    if not marked and (section is None or not _BULLET.match(text)):
-        return Row(raw=raw, section=section)
-    text = " ".join(_BULLET.sub("", text.lstrip(), count=1).split())
-    if not text and not marked:
+    is_bullet = _BULLET.match(bare) is not None
+    text = " ".join(_BULLET.sub("", (bare[: marked.start()] if marked else bare).lstrip(), count=1).split())
+    if not marked and not (is_bullet and text and (section in SECTIONS or _is_statement(text))):
         return Row(raw=raw, section=section)
     return Row(raw=raw, text=text, mark=marked[1] if marked else None, section=section)
+
+
+def _is_statement(text: str) -> bool:
+    """Whether a bullet says something by itself: not a single word, a box to tick, a link or the head of a list."""
+    words = [word for word in text.split() if any(map(str.isalnum, word))]
+    return len(words) > 1 and not text.endswith(":") and not _BOX_OR_LINK.fullmatch(text)
 
 
 def find_edits(written: Snapshot | None, rows: Sequence[Row]) -> PageEdits:
@@ -355,7 +361,7 @@ def _day_heading(rows: list[Row], section: int, day: date, end: str) -> int:
 
 def _names(row: Row) -> str | None:
     heading = _HEADING.fullmatch(row.raw.rstrip("\r\n"))
-    return _BY_NAME.get(heading[2].casefold()) if heading else None
+    return _BY_NAME.get(heading[2].casefold(), heading[2]) if heading else None
 
 
 def _ended(rows: Sequence[Row], end: str) -> Iterator[str]:
@@ -399,6 +405,7 @@ def merge(base: str, ours: str, theirs: str) -> tuple[str, list[str]]:
         if digest(row.text or "") not in said and not (row.mark and row.mark in place_of):
             new.append(row)
     rows = [one for number, row in enumerate(rows) if number not in gone for one in replaced.get(number, [row])]
+    _merge_prose(rows, before, other)  # first: a line may belong below a heading that is new
     for row in new:
         text, section = row.text or "", row.section or "Project Context"
         mark = row.mark or ""
@@ -406,7 +413,6 @@ def merge(base: str, ours: str, theirs: str) -> tuple[str, list[str]]:
         if not mark:
             at = next(n for n, one in enumerate(rows) if one.raw == f"- {text} ^k\n")
             rows[at] = Row(raw=f"- {text}\n", text=text, section=section)
-    _merge_prose(rows, before, other)
     return "".join(_ended(rows, "\n")), clashes
 
 

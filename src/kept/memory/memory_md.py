@@ -24,6 +24,7 @@ from kept.writing import pipeline
 SHARED_MARK = 8  # characters of a uid: the numbers of one machine mean nothing on another
 MOST_EVENTS = 300  # since the file was written: beyond that, all memories are looked at
 MOST_ASKED = 20  # lines shown with a question
+MAX_TAG = 60  # characters of a heading that becomes a tag
 SHOWN_TIERS = ("project", "global")
 
 
@@ -112,8 +113,9 @@ class MemoryFile:
 
     def prepare(self, text: str, section: str | None, *, accepts: bool) -> "pipeline.Ready | Receipt":
         """A line that somebody added, as a draft that is ready to be stored."""
-        kind = page.SECTIONS.get(section or "", "fact")
-        draft = Draft(content=page.content_of(text), kind=kind, tier=self._tier())
+        own = () if section in page.SECTIONS else (" ".join((section or "").casefold().split())[:MAX_TAG],)
+        kind, tags = page.SECTIONS.get(section or "", "fact"), tuple(filter(None, own))
+        draft = Draft(content=page.content_of(text), kind=kind, tags=tags, tier=self._tier())
         if not accepts:
             draft = replace(draft, trust="unknown", source=Source(origin="import", file=str(self.place.name)))
         return pipeline.prepare(draft, self._rules)
