@@ -45,10 +45,10 @@ def parse_ref(ref: int | str) -> Ref:
             letter, digits = match[1] or match[3], match[2] or match[4]
             if 0 < int(digits) <= MAX_ID:
                 return Ref(id=int(digits), is_global=bool(letter))
-    raise InvalidInput(
-        f"{_short(ref)} is not a memory ref.",
-        hint="A ref looks like 42, g42 (global) or [id:42]. `kept list` shows refs.",
-    )
+    hint = "A ref looks like 42, g42 (global) or [id:42]. `kept list` shows refs."
+    if isinstance(ref, str) and "#" in ref:
+        hint = "It names a message: `kept show` shows it, and `kept erase` removes it."
+    raise InvalidInput(f"{_short(ref)} is not a memory ref.", hint=hint)
 
 
 def is_ref(text: str) -> bool:

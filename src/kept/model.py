@@ -177,8 +177,8 @@ class Memory(Record, frozen=True, kw_only=True):
 
     @property
     def ref(self) -> str:
-        """The id that people and agents type: `42`, or `g42` in the global space."""
-        return f"g{self.id}" if self.space == GLOBAL else str(self.id)
+        """The id that people and agents type: `42`, `g42` in the global space; of a message, `session#12`."""
+        return f"g{self.id}" if self.space == GLOBAL else self.uid if "#" in self.uid else str(self.id)
 
     def as_draft(self, **changes: Any) -> Draft:
         """The memory as a new draft, with some fields changed."""

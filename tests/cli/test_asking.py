@@ -69,7 +69,7 @@ def test_where_nothing_fits_conversations_are_offered(asked: Shell) -> None:
     transcript.write_text(json.dumps(said) + "\n", "utf-8")
     asked("import", "brain", str(transcript))
     shown = asked("recall", query)
-    assert shown.startswith("Nothing fits well. In conversations:\n    s1: Mirela edits the canteen menu\n")
+    assert shown.startswith("Nothing fits well. In conversations:\n    s1#1: Mirela edits the canteen menu\n")
     assert "`kept session search WORDS`" in shown
 
 

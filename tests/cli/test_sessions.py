@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.cli.shell import Shell
 
 KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -89,8 +91,9 @@ def test_a_message_and_a_session_can_be_erased(shell: Shell, tmp_path: Path) -> 
     assert "Give REFs or filters" in shell.fails("erase", code=2)
     assert "Give REFs or filters" in shell.fails("erase", "1", "--session", "0a1b2c3d", code=2)
     assert "This cannot be undone" in shell.fails("erase", "--message", "0a1b2c3d#1")
-    for missing in ("0a1b2c3d#9", "nobody#1", "no ref at all"):  # nobody is asked about what is not there
+    for missing in ("0a1b2c3d#9", "nobody#1"):  # nobody is asked about what is not there
         assert "There is no message" in shell.fails("erase", "--message", missing)
+    assert "'no ref at all' is not a memory ref" in shell.fails("erase", "--message", "no ref at all")
     said = shell("erase", "--message", "0a1b2c3d#1", "--yes")
     assert "Message 0a1b2c3d#1 is erased." in said
     assert "messages 1" in said
@@ -100,3 +103,62 @@ def test_a_message_and_a_session_can_be_erased(shell: Shell, tmp_path: Path) -> 
     assert "There are no sessions" in shell("session", "list")
     assert "There is no session" in shell.fails("erase", "--session", "0a1b2c3d", "--yes")
     assert "0 messages" in shell("import", "claude-code", str(claude_file(tmp_path)))
+
+
+@pytest.fixture
+def two(shell: Shell, tmp_path: Path) -> Shell:
+    """Two sessions whose ids begin alike, and a memory with the number of a message."""
+    shell("remember", "Use Fastify for the public API")
+    for name, said in (
+        ("3f2a9c10-77", "The gateway owns the auth middleware"),
+        ("3fbb0044-12", "Deploys run on Friday"),
+    ):
+        file = tmp_path / f"{name}.jsonl"
+        file.write_text(
+            json.dumps({"id": name, "role": "user", "content": said, "timestamp": "2026-01-05T10:00:00Z"}) + "\n"
+        )
+        shell("import", "brain", str(file))
+    return shell
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["session", "show"], ["session", "export"], ["session", "finish"], ["session", "compact"], ["why", "--session"]],
+)
+def test_the_beginning_of_an_id_is_enough_if_only_one_session_has_it(two: Shell, command: list[str]) -> None:
+    assert two(*command, "3f2a") == two(*command, "3f2a9c10-77")
+    said = two.fails(*command, "3f")
+    assert said.startswith("2 sessions begin with '3f': 3fbb0044-12 (brain, ")
+    assert "3f2a9c10-77 (brain, " in said
+    assert said.endswith(" Type more of the id.")
+
+
+def test_filters_and_pauses_take_the_beginning_of_an_id_as_well(two: Shell) -> None:
+    assert "Paused in session 3f2a9c10-77." in two("off", "--session", "3f2a")
+    assert "is on again" in two("on", "--session", "3f2a9c")
+    assert "Paused in session not-there-yet." in two("off", "--session", "not-there-yet")
+    assert "session 3fbb0044-12" in two.fails("erase", "--session", "3fb")
+    assert "begin with '3f'" in two.fails("forget", "--session", "3f", "--yes")
+
+
+def test_a_message_is_never_named_like_a_memory(two: Shell) -> None:
+    """The number of a message alone is that of a memory: `kept erase 1` after looking at message 1 would be fatal."""
+    assert two("session", "show", "3f2a").startswith("  #1 user")
+    for shown in (two("recall", "auth middleware", "--scope", "sessions"), two("session", "search", "auth middleware")):
+        assert shown.startswith("3f2a9c10-77#1 user")
+        assert "[id:1]" not in shown
+    assert two("why").count("3f2a9c10-77#1 ") == 1
+    hit = two.json("recall", "auth middleware", "--scope", "sessions")["hits"][0]
+    assert hit["ref"] == hit["memory"]["ref"] == "3f2a9c10-77#1"
+
+
+def test_a_message_is_shown_and_erased_by_its_ref(two: Shell) -> None:
+    assert two("show", "3f2a#1") == two("show", "3f2a9c10-77#1")
+    assert "The gateway owns the auth middleware" in two("show", "3f2a#1")
+    assert "Use Fastify" in two("show", "1")
+    assert "There is no message 3f2a9c10-77#7." in two.fails("show", "3f2a#7")
+    assert "It names a message: `kept show` shows it" in two.fails("forget", "3f2a#1")
+    assert "Erase memory 1 and message 3f2a9c10-77#1 for good?" in two.fails("erase", "1", "3f2a#1")
+    two("erase", "1", "3f2a#1", "--yes")
+    assert "[erased]" in two("show", "3f2a#1")
+    assert "There is no memory 1." in two.fails("show", "1")

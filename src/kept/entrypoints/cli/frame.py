@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from kept.entrypoints.cli.catalog import COMMANDS, CatalogEntry
 from kept.entrypoints.cli.invocation import Invocation, run, wants_json
+from kept.errors import InvalidInput, NotFound
 from kept.model import KINDS
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ Function = Callable[..., None]
 ROLES = ("admin", "project", "skill")
 GLOBAL_OPTIONS = ("home", "project", "role", "as_json", "show_help")
 MOST = 10_000  # of what a page may hold
+MEANT = 8  # sessions that are listed where a beginning of an id fits several
 
 
 def find_invocation(ctx: click.Context) -> Invocation:
@@ -129,6 +131,35 @@ def _named_sessions(memory: "Kept") -> Iterator[tuple[str, str]]:
 
 complete_kind, complete_tag = _offered(_named_kinds), _offered(_named_tags)
 complete_ref, complete_session = _offered(_named_refs), _offered(_named_sessions)
+
+
+def session_named(invocation: Invocation, memory: "Kept", typed: str, *, must_exist: bool = True) -> str:
+    """The id of the session that somebody means: all of it, or a beginning that only one has.
+
+    Raises NotFound, unless `must_exist` is False: then what was typed may be a session that is yet to come.
+    """
+    from kept.entrypoints.cli.wording import ago
+
+    sessions = {session.name: session for session in memory.sessions()}
+    meant = [typed] if typed in sessions else [name for name in sessions if typed and name.startswith(typed)]
+    if len(meant) > 1:
+        now, newest = invocation.clock(), meant[: -MEANT - 1 : -1]
+        choices = [
+            f"{name} ({sessions[name].agent or 'session'}, {ago(sessions[name].started_at, now)})" for name in newest
+        ]
+        more = f", and {len(meant) - MEANT} more" if len(meant) > MEANT else ""
+        raise InvalidInput(
+            f"{len(meant)} sessions begin with {typed!r}: {', '.join(choices)}{more}.", hint="Type more of the id."
+        )
+    if not meant and must_exist:
+        raise NotFound(f"There is no session {typed[:60]!r}.", hint="`kept session list` shows them.")
+    return meant[0] if meant else typed
+
+
+def message_named(invocation: Invocation, memory: "Kept", typed: str) -> str:
+    """The ref of the message that somebody means, `ID#12`, where a beginning of the id is enough."""
+    session, hash_sign, number = typed.rpartition("#")
+    return f"{session_named(invocation, memory, session, must_exist=False)}{hash_sign}{number}"
 
 
 def limit_option(default: int, what: str) -> Callable[[Callable[P, T]], Callable[P, T]]:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from kept.entrypoints.cli.frame import command, group, limit_option, yes_option
+from kept.entrypoints.cli.frame import command, group, limit_option, session_named, yes_option
 from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line, Strong
-from kept.entrypoints.cli.wording import ago, as_document, counted, memories, name_of, size
+from kept.entrypoints.cli.wording import ago, as_document, bracketed, counted, memories, name_of, size
 from kept.entrypoints.cli.write import given_file, given_text
 from kept.errors import InvalidInput, NotFound, SettingsError
 from kept.memory import Kept
@@ -135,7 +135,7 @@ def scan_command(invocation: Invocation, *, fix: bool, yes: bool) -> None:
         leaks = memory.store.scan(fix=fix)
     lines: list[Line] = [
         (
-            Strong(f"[id:{leak.ref}]"),
+            Strong(bracketed(leak.ref)),
             f" {', '.join(f'{found.kind} ({found.count})' for found in leak.found)}{': removed' if fix else ''}",
         )
         for leak in leaks
@@ -165,6 +165,7 @@ def allow_command(invocation: Invocation, *, value: str, note: str, yes: bool) -
 def off_command(invocation: Invocation, *, session: str | None) -> None:
     """Commands that you run yourself (remember, recall …) still work."""
     with invocation.open() as memory:
+        session = session and session_named(invocation, memory, session, must_exist=False)
         was_paused = session in [pause["session"] for pause in memory.status()["paused"]]
         pause = memory.pauses.pause(session)
     where = f"in session {session}" if session else "in this project"
@@ -176,6 +177,7 @@ def off_command(invocation: Invocation, *, session: str | None) -> None:
 @_session_option
 def on_command(invocation: Invocation, *, session: str | None) -> None:
     with invocation.open() as memory:
+        session = session and session_named(invocation, memory, session, must_exist=False)
         was_paused = memory.pauses.resume(session)
     sentence = "Kept is on again." if was_paused else "Kept was not paused here. Nothing was changed."
     invocation.answer({"was_paused": was_paused}, [sentence])

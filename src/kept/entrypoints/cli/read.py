@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import click
 
-from kept.entrypoints.cli.frame import command, complete_ref, kind_and_tag_options, limit_option
+from kept.entrypoints.cli.frame import command, complete_ref, kind_and_tag_options, limit_option, message_named
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import (
     ago,
@@ -91,10 +91,18 @@ def _command_line(invocation: Invocation, *words: str) -> str:
 @command
 @click.argument("ref", shell_complete=complete_ref)
 def show_command(invocation: Invocation, *, ref: str) -> None:
-    """REF is 42, g42 for a global memory, or [id:42]. Archived memories are shown as well; forgotten ones only by
-    `kept list --status forgotten`.
+    """REF is 42, g42 for a global memory, [id:42], or ID#12 for a message of a session. Archived memories are shown as
+    well; forgotten ones only by `kept list --status forgotten`.
     """
     with invocation.open() as memory:
+        if "#" in ref:
+            from kept.entrypoints.cli.sessions import message_lines
+            from kept.memory.erase import find_message
+
+            name = message_named(invocation, memory, ref)
+            message = find_message(memory.context.spaces.project(), name)
+            invocation.answer(message, message_lines(message, invocation, name=name))
+            return
         found = memory.get(ref)
         heir = _heir(memory, found)
     invocation.answer(as_document(found), _in_full(found, heir, invocation))

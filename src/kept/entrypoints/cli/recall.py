@@ -8,9 +8,9 @@ import click
 import msgspec
 
 from kept import text
-from kept.entrypoints.cli.frame import command, date_option, kind_and_tag_options, limit_option
+from kept.entrypoints.cli.frame import command, date_option, kind_and_tag_options, limit_option, session_named
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong, json_text
-from kept.entrypoints.cli.wording import as_document, local, meant_kinds, memory_lines, name_of, nothing_yet
+from kept.entrypoints.cli.wording import as_document, bracketed, local, meant_kinds, memory_lines, name_of, nothing_yet
 from kept.errors import InvalidInput, KeptError
 from kept.memory import Kept
 from kept.memory.read import SCOPES, Explained, RecallScope
@@ -170,12 +170,11 @@ def _nothing_found(
 
 def _in_conversations(memory: Kept, query: str) -> list[Line]:
     """Where nothing fits well: what was said about it, if anything."""
-    said = [hit.message for hit in memory.recall(query, scope="sessions", limit=MOST_SAID) if hit.message is not None]
+    said = memory.recall(query, scope="sessions", limit=MOST_SAID).hits
     if not said:
         return ["Nothing fits well. Try other words; `kept why` shows what was held back."]
     shown: list[Line] = [
-        Dim(f"    {message.session}: {_shortened(text.visible(message.content, keep_newlines=False))}")
-        for message in said
+        Dim(f"    {hit.ref}: {_shortened(text.visible(hit.content, keep_newlines=False))}") for hit in said
     ]
     search = "`kept session search WORDS` shows more; `kept why` shows what was held back."
     return ["Nothing fits well. In conversations:", *shown, search]
@@ -220,6 +219,7 @@ def _answer_session(invocation: Invocation, session: str) -> None:
     from kept.memory.deliver import receipts  # loads briefings, which a recall does without
 
     with invocation.open() as memory:
+        session = session_named(invocation, memory, session, must_exist=False)
         given = receipts(memory, session)
     lines: list[Line] = []
     for explained in reversed(given):
@@ -240,11 +240,11 @@ def _explained_lines(explained: Explained, invocation: Invocation) -> list[Line]
         lines.append(f"shared with {explained.to}: {shared or 'nothing'}")
     elif explained.kind in ("briefing", "known_error"):
         lines += _briefed(explained)
-    lines += [(Strong(f"[id:{hit['ref']}]"), f" {_noted_product(hit)}") for hit in explained.hits]
+    lines += [(Strong(bracketed(hit["ref"])), f" {_noted_product(hit)}") for hit in explained.hits]
     if not explained.hits and explained.kind == "recall":
         lines.append("Nothing was found.")
     for miss in explained.misses:
-        lines.append((f"missed [id:{miss['ref']}]", Dim(f" {_noted_product(miss)}: {miss['reason']}")))
+        lines.append((f"missed {bracketed(miss['ref'])}", Dim(f" {_noted_product(miss)}: {miss['reason']}")))
     if explained.pinned:
         lines.append(f"pinned {', '.join(f'[id:{ref}]' for ref in explained.pinned)}")
     if explained.degraded:
@@ -288,6 +288,8 @@ def briefing_command(invocation: Invocation, *, prompt: tuple[str, ...], **wante
     """
     try:
         with invocation.open() as memory:
+            if wanted["session"]:
+                wanted["session"] = session_named(invocation, memory, wanted["session"], must_exist=False)
             briefing = memory.briefing(" ".join(prompt), **wanted)
     except KeptError as error:
         briefing = Briefing(error=str(error))

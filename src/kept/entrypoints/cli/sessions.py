@@ -11,10 +11,9 @@ from typing import Literal
 import click
 import msgspec
 
-from kept.entrypoints.cli.frame import complete_session, group, limit_option
+from kept.entrypoints.cli.frame import complete_session, group, limit_option, session_named
 from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import ago, counted, local
-from kept.errors import NotFound
 from kept.memory import Kept
 from kept.memory.imports import ImportedTranscript, TranscriptHead, find_transcripts
 from kept.memory.sessions import OpenSession
@@ -55,11 +54,9 @@ def _state(session: Session) -> str:
     return "  finished" if session.finished_at is not None else ""
 
 
-def _open(memory: Kept, id: str) -> OpenSession:
+def _open(invocation: Invocation, memory: Kept, id: str) -> OpenSession:
     """The session with this id, which must exist: reading must not start one."""
-    if id not in {session.name for session in memory.sessions()}:
-        raise NotFound(f"There is no session {id[:60]!r}.", hint="`kept session list` shows them.")
-    return memory.session(id)
+    return memory.session(session_named(invocation, memory, id))
 
 
 @session_command.command("show")
@@ -69,19 +66,24 @@ def _open(memory: Kept, id: str) -> OpenSession:
 def show_session(invocation: Invocation, *, id: str, window: bool, limit: int | None) -> None:
     """Show the messages of a session; at a terminal, page by page."""
     with invocation.open() as memory:
-        session = _open(memory, id)
+        session = _open(invocation, memory, id)
         messages = list(session.window().messages) if window else session.messages()
     messages = messages[-limit:] if limit is not None else messages
-    lines = [line for message in messages for line in _message_lines(message, invocation)]
-    invocation.answer({"id": id, "messages": messages}, lines or ["The session has no messages."], is_long=True)
+    lines = [line for message in messages for line in message_lines(message, invocation)]
+    invocation.answer({"id": session.id, "messages": messages}, lines or ["The session has no messages."], is_long=True)
 
 
-def _message_lines(message: Message, invocation: Invocation) -> list[Line]:
+def message_lines(message: Message, invocation: Invocation, *, name: str = "") -> list[Line]:
+    """A message: its name, by default its number, who said it and when, and the text."""
     who = message.speaker or message.role
     at = f"  {local(message.at, invocation.zone)}" if message.at else ""
     said = message.content if message.input is None else f"{message.name} {msgspec.json.encode(message.input).decode()}"
     first, *rest = said.split("\n")
-    return [(Strong(f"{message.n:>4} {who}"), Dim(at)), ("     ", first), *(("     ", line) for line in rest)]
+    return [
+        (Strong(f"{name or f'#{message.n}':>4} {who}"), Dim(at)),
+        ("     ", first),
+        *(("     ", line) for line in rest),
+    ]
 
 
 @session_command.command("search")
@@ -100,8 +102,7 @@ def search_sessions(
     lines: list[Line] = []
     for hit in recalled:
         if hit.message is not None:
-            lines.append((Strong(hit.ref), Dim(f"  {hit.score:.2f}")))
-            lines += _message_lines(hit.message, invocation)[1:]
+            lines += message_lines(hit.message, invocation, name=hit.ref)
     hits = [{"ref": hit.ref, "score": hit.score, "why": hit.why, "message": hit.message} for hit in recalled]
     if not lines:
         lines.append("No message matches." + (" `--packed` also searches old sessions." * has_packed))
@@ -114,8 +115,9 @@ def search_sessions(
 def fork_session(invocation: Invocation, *, id: str, new_id: str | None) -> None:
     """Start a new session with all messages of this one."""
     with invocation.open() as memory:
-        child = _open(memory, id).fork(new_id)
-    invocation.answer({"id": child.id, "parent": id}, [(Strong(child.id), f" continues {id}.")])
+        parent = _open(invocation, memory, id)
+        child = parent.fork(new_id)
+    invocation.answer({"id": child.id, "parent": parent.id}, [(Strong(child.id), f" continues {parent.id}.")])
 
 
 @session_command.command("finish")
@@ -123,7 +125,7 @@ def fork_session(invocation: Invocation, *, id: str, new_id: str | None) -> None
 def finish_session(invocation: Invocation, *, id: str) -> None:
     """End a session: store its findings and a summary, and promote memories that proved useful."""
     with invocation.open() as memory:
-        done = _open(memory, id).finish()
+        done = _open(invocation, memory, id).finish()
     summary = f", summary [id:{done.summary}]" if done.summary else ""
     invocation.answer(done, [f"{counted(done.findings, 'new finding')}, {done.promoted} promoted{summary}."])
 
@@ -134,13 +136,13 @@ def finish_session(invocation: Invocation, *, id: str) -> None:
 def compact_session(invocation: Invocation, *, id: str, force: bool) -> None:
     """Replace all but the newest messages by a summary."""
     with invocation.open() as memory:
-        session = _open(memory, id)
+        session = _open(invocation, memory, id)
         before = session.window()
         after = session.compact(force=force)
     sentence = f"The window has {counted(len(after.messages), 'message')} now, {after.tokens:,} tokens."
     if after == before:
         sentence = f"The window has {before.tokens:,} tokens. There is nothing to compact yet."
-    invocation.answer({"id": id, "before": before.tokens, "after": after.tokens}, [sentence])
+    invocation.answer({"id": session.id, "before": before.tokens, "after": after.tokens}, [sentence])
 
 
 @session_command.command("export")
@@ -148,9 +150,10 @@ def compact_session(invocation: Invocation, *, id: str, force: bool) -> None:
 def export_session(invocation: Invocation, *, id: str) -> None:
     """Print a transcript: one line of JSON for each message."""
     with invocation.open() as memory:
-        messages = _open(memory, id).messages()
+        session = _open(invocation, memory, id)
+        messages = session.messages()
     lines: list[Line] = [msgspec.json.encode(to_line(message)).decode() for message in messages]
-    invocation.answer({"id": id, "messages": [to_line(message) for message in messages]}, lines)
+    invocation.answer({"id": session.id, "messages": [to_line(message) for message in messages]}, lines)
 
 
 PROGRAMS = ("claude-code", "codex", "gemini", "qwen", "copilot", "opencode", "openclaw", "brain", "specstory")

@@ -70,7 +70,12 @@ def state(memory: Memory) -> str:
 
 
 def name_of(memory: Memory) -> Strong:
-    return Strong(f"[id:{memory.ref}]")
+    return Strong(bracketed(memory.ref))
+
+
+def bracketed(ref: str) -> str:
+    """How a ref stands in a line: [id:42]; of a message, session#12, which nobody can take for a memory."""
+    return ref if "#" in ref else f"[id:{ref}]"
 
 
 def memory_lines(memory: Memory, now: datetime) -> list[Line]:

@@ -22,6 +22,8 @@ from kept.entrypoints.cli.frame import (
     complete_tag,
     date_option,
     kind_and_tag_options,
+    message_named,
+    session_named,
     yes_option,
 )
 from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line
@@ -39,7 +41,7 @@ from kept.errors import InvalidInput, NotFound
 from kept.ids import is_ref
 from kept.memory import Kept
 from kept.memory.read import Shelf
-from kept.model import GLOBAL, KINDS, Event, Memory, Receipt, Session, Tier, canonical_kind
+from kept.model import GLOBAL, KINDS, Event, Memory, Receipt, Tier, canonical_kind
 
 if TYPE_CHECKING:
     from kept.memory.erase import Erasable
@@ -282,7 +284,8 @@ def chosen_memories(
         raise click.UsageError("Give one or more refs, or filters such as --kind or --before.")
     if refs:
         return list(dict.fromkeys(refs))
-    found = chosen.memories(memory, shelves)
+    session = chosen.session and session_named(invocation, memory, chosen.session, must_exist=False)
+    found = chosen._replace(session=session).memories(memory, shelves)
     if not found:
         raise NotFound("No memory passes the filters.", hint="`kept list` shows what there is.")
     if not yes:
@@ -466,7 +469,7 @@ def restore_command(
 @click.argument("refs", nargs=-1, metavar="[REF...]", shell_complete=complete_ref)
 @filter_options
 @click.option("--session", metavar="ID", help="A whole session, and what was captured from it.")
-@click.option("--message", metavar="ID#N", help="One message: session and number, as `kept session show ID` has them.")
+@click.option("--message", metavar="ID#N", help="One message. A REF may be a message as well.")
 @yes_option
 def erase_command(
     invocation: Invocation,
@@ -479,35 +482,20 @@ def erase_command(
     message: str | None,
     yes: bool,
 ) -> None:
-    """Erase memories, or with --session or --message what was said. No byte of it stays in the home: text, index,
-    history, copies, quotations in other memories and messages, mirrored files, backups. It is not captured again.
-    `kept forget` only hides a memory.
+    """REF is a memory (42) or a message (ID#12: the session and the number that `kept session show ID` shows). With
+    --session, all that was said in one. No byte of it stays in the home: text, index, history, copies, quotations in
+    other memories and messages, mirrored files, backups. It is not captured again. `kept forget` only hides a memory.
     """
     chosen = Chosen(kinds, tags, before)
     if sum((bool(refs), any(chosen), session is not None, message is not None)) != 1:
-        raise click.UsageError("Give REFs or filters such as --kind, or --session ID, or --message ID#N.")
+        raise click.UsageError("Give REFs or filters such as --kind, or --session ID.")
     with invocation.open(yes=True) as memory:  # asked below, with the memory in view
-        targets: list[Erasable]
         if session is not None:
-            target = next((one for one in memory.sessions() if one.name == session), None) or _no_session(session)
-            targets, what = [target], f"session {session} with everything that was captured from it"
-        elif message is not None:
-            from kept.memory.erase import find_message
-
-            find_message(memory.context.spaces.project(), message)  # nobody is asked about what is not there
-            targets, what = [message], f"message {message}"
+            session = session_named(invocation, memory, session)
+            targets: list[Erasable] = [one for one in memory.sessions() if one.name == session]
+            what = f"session {session} with everything that was captured from it"
         else:
-            found = [memory.get(ref, forgotten=True) for ref in dict.fromkeys(refs)]
-            found = found or chosen.memories(memory, ("live", "archive", "forgotten"))
-            if not found:
-                raise NotFound("No memory passes the filters.", hint="`kept list` shows what there is.")
-            targets = [one.uid for one in found]
-            what = f"memory {found[0].ref}" if len(found) == 1 else memories(len(found))
-            if not yes:
-                for one in found[:PREVIEW]:
-                    invocation.tell(*memory_lines(one, invocation.clock()))
-                if len(found) > PREVIEW:
-                    invocation.tell(Dim(f"… and {len(found) - PREVIEW:,} more."))
+            targets, what = _named(invocation, memory, (*refs, *((message,) if message else ())), chosen, yes=yes)
         if not yes:
             invocation.agree(f"Erase {what} for good? This cannot be undone.")
         receipts = memory.erase(targets)
@@ -520,8 +508,26 @@ def erase_command(
     invocation.answer(receipts[0] if len(receipts) == 1 else {"erased": receipts}, lines)
 
 
-def _no_session(name: str) -> Session:
-    raise NotFound(f"There is no session {name[:60]!r}.", hint="`kept session list` shows them.")
+def _named(
+    invocation: Invocation, memory: Kept, refs: Sequence[str], chosen: Chosen, *, yes: bool
+) -> "tuple[list[Erasable], str]":
+    """The memories and messages that are to be erased, and what they are called in a question."""
+    from kept.memory.erase import find_message
+
+    said = [message_named(invocation, memory, ref) for ref in refs if "#" in ref]
+    for ref in said:
+        find_message(memory.context.spaces.project(), ref)  # nobody is asked about what is not there
+    found = [memory.get(ref, forgotten=True) for ref in dict.fromkeys(refs) if "#" not in ref]
+    found = found if refs else chosen.memories(memory, ("live", "archive", "forgotten"))
+    if not found and not said:
+        raise NotFound("No memory passes the filters.", hint="`kept list` shows what there is.")
+    if not yes:
+        for one in found[:PREVIEW]:
+            invocation.tell(*memory_lines(one, invocation.clock()))
+        if len(found) > PREVIEW:
+            invocation.tell(Dim(f"… and {len(found) - PREVIEW:,} more."))
+    names = [f"memory {found[0].ref}" if len(found) == 1 else memories(len(found))] if found else []
+    return [*(one.uid for one in found), *said], " and ".join((*names, *(f"message {ref}" for ref in said)))
 
 
 @command
