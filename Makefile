@@ -14,7 +14,7 @@ run: $(READY)  ## Walk through what Kept does, in a scratch home
 test: $(READY)  ## All tests, the short versions of the long suites included
 	$(BIN)/python -m pytest -n 2 -q
 
-AGENTS ?= claude,codex,gemini,qwen,copilot,opencode,goose,cn,inspector
+AGENTS ?= claude,codex,gemini,qwen,copilot,opencode,goose,cn,inspector,server-memory
 test-agents: $(READY)  ## Real agent programs against a scripted model; AGENTS=claude,codex chooses
 	@$(BIN)/python -m tests.agents.programs $(subst $(comma), ,$(AGENTS)) \
 	&& KEPT_AGENTS=$(AGENTS) $(BIN)/python -m pytest -q tests/agents

@@ -29,6 +29,7 @@ PACKAGES = {
     "goose": ("@aaif/goose@0.20.1",),
     "cn": ("@continuedev/cli@1.5.47",),
     "inspector": ("@modelcontextprotocol/inspector@2.12.0",),  # not an agent: a client of MCP servers
+    "server-memory": ("@modelcontextprotocol/server-memory@2026.8.31",),  # the server that `kept mcp --graph` replaces
 }
 OPENHANDS = "openhands==1.16.0"
 NEEDS = {"opencode": ("opencode-plugin",)}  # beside its configuration, or each start without a network takes 70 s
@@ -37,6 +38,7 @@ LONG_S = 3_600.0
 INSIDE = {
     "goose": "node_modules/@aaif/goose-binary-linux-x64/bin/goose",
     "inspector": "node_modules/.bin/mcp-inspector",
+    "server-memory": "node_modules/.bin/mcp-server-memory",
 }
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from kept.exchange import graph
 from kept.model import Alias, Conflict, Memory
 from kept.text import djb2_fingerprint
 
@@ -115,16 +116,26 @@ def _praxis_conflict(conflict: Conflict) -> dict[str, Any]:
 
 
 def server_memory(memories: Sequence[Memory], _conflicts: Sequence[Conflict], _aliases: Sequence[Alias]) -> Files:
-    """The graph of the MCP server memory: an entity for each kind and for each file, observations for memories."""
+    """The graph of the MCP server memory: its own memories as they were, the others as observations of their kind.
+
+    Each file that another memory is about is an entity as well.
+    """
+    is_own = {memory.uid for memory in memories if memory.topic == graph.COLLECTION and memory.data}
+    found = graph.graph_of(
+        ((memory.data or {}).get(graph.VALUE, {}), memory.content) for memory in memories if memory.uid in is_own
+    )
     observed: dict[tuple[str, str], list[str]] = {}
     for memory in memories:
-        observed.setdefault((memory.kind, "kind"), []).append(memory.content)
-        for path in memory.files:
-            observed.setdefault((path, "file"), []).append(memory.content)
-    lines = [
-        {"type": "entity", "name": name, "entityType": entity_type, "observations": said}
+        if memory.uid not in is_own:
+            observed.setdefault((memory.kind, "kind"), []).append(memory.content)
+            for path in memory.files:
+                observed.setdefault((path, "file"), []).append(memory.content)
+    others = [
+        {"name": name, "entityType": entity_type, "observations": said}
         for (name, entity_type), said in observed.items()
     ]
+    lines = [{"type": "entity", **one} for one in (*found["entities"], *others)]
+    lines += [{"type": "relation", **one} for one in found["relations"]]
     yield "memory.jsonl", "".join(msgspec.json.encode(line).decode() + "\n" for line in lines)
 
 

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from kept.errors import InvalidInput, KeptError
-from kept.exchange import portable
+from kept.exchange import graph, portable
 from kept.exchange.importers import BEGINNING, MOST_BYTES, Brought, BroughtStatement, Importer, recognised
 from kept.exchange.importers import BY_NAME as BY_NAME
 from kept.exchange.specstory import MARK
@@ -203,9 +203,10 @@ class _Bringer:
                 self._refuse("invalid")
                 continue
             self._done.redacted += bool(safe.redactions)
-            words = f"{self._format}\n{statement.id}\n{safe.draft.content}"
+            ready = graph.keyed(safe.draft)
+            words = f"{self._format}\n{statement.id}\n{ready.content}"
             key = f"{self._format}:{hashlib.blake2b(words.encode('utf-8', 'replace'), digest_size=12).hexdigest()}"
-            yield statement, replace(safe.draft, key=key)
+            yield statement, ready if ready.key is not None else replace(ready, key=key)
 
     def _count(self, statement: BroughtStatement, receipt: Receipt) -> None:
         if receipt.memory is not None and statement.id:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from kept.errors import InvalidInput
 from kept.memory.context import Context
 from kept.memory.write import place
-from kept.model import Draft, Event, Memory, Scope, replace
+from kept.model import Draft, Event, Memory, Scope, Source, Trust, replace
 from kept.ports import Reader, Transaction, Where
 from kept.writing import pipeline
 
@@ -26,8 +26,8 @@ MOST_FOUND = 1_000
 class Document(Struct, frozen=True, kw_only=True):
     """A value under a key. `content` has the words by which it is found, `score` how well they fit a question.
 
-    `lasts_minutes`: it is gone so long after it was stored, or last touched. One of scope "sources" is not recalled
-    among memories.
+    `trust`: whose words the content is made of, when it is stored; None: as its source says. `lasts_minutes`: it is
+    gone so long after it was stored, or last touched. One of scope "sources" is not recalled among memories.
     """
 
     key: str
@@ -36,6 +36,7 @@ class Document(Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     kind: str = "fact"
     scope: Scope = "memory"
+    trust: Trust | None = None
     lasts_minutes: float | None = None
     created_at: datetime | None = None
     updated_at: datetime | None = None
@@ -46,11 +47,15 @@ Get = Callable[[str], Document | None]
 
 
 class Documents:
-    """The documents of one collection in the opened project. Keys and tags are the collection's own."""
+    """The documents of one collection in the opened project. Keys and tags are the collection's own.
 
-    def __init__(self, context: Context, collection: str) -> None:
+    `source`: of what is stored from now on, where more is known than who acts.
+    """
+
+    def __init__(self, context: Context, collection: str, *, source: Source | None = None) -> None:
         self._context = context
         self._collection = collection
+        self._source = source
 
     def apply(self, changes: Iterable[Document | str]) -> None:
         """Store these documents, and forget those whose keys are given: all in one transaction, one call to undo."""
@@ -145,6 +150,8 @@ class Documents:
             content=document.content.strip() or document.key,
             kind=document.kind,
             scope=document.scope,
+            trust=document.trust,
+            source=self._source,
             tags=(self._collection, *document.tags),
             topic=self._collection,
             key=self._key(document.key),

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kept.errors import NotAllowed
-from kept.model import Draft, Memory, Source, Trust, least, replace
+from kept.model import LOW_TRUST, Draft, Memory, Source, Trust, least, replace
 from kept.ports import Reader, Where
+from kept.text import fingerprint
 from kept.writing.quotes import Quotes
 
 if TYPE_CHECKING:
@@ -47,17 +48,29 @@ def _session_of_agent(draft: Draft, context: "Context") -> str | None:
 
 def of_revised(context: "Context", revised: Memory, session: str | None) -> Trust:
     """The trust of a memory after its revision: an agent may have put in what a tool said, here or in its session."""
-    if context.is_person or revised.is_low_trust:
-        return revised.trust
-    found = [revised.trust]
-    same = Where(fingerprints=(revised.fingerprint,), scope=None, shelf="any")
+    return of_texts(context, [revised.content], revised.trust, session, revised.source.session)[0]
+
+
+def of_texts(context: "Context", texts: Sequence[str], spoken: Trust, *sessions: str | None) -> list[Trust]:
+    """The trust of each text that is written with trust `spoken`: that, or less if an agent repeats in it what a memory
+    of low trust says, or what was quoted in these sessions."""
+    if context.is_person or spoken in LOW_TRUST:
+        return [spoken] * len(texts)
+    marks = [fingerprint(one) for one in texts]
+    low: dict[str, Trust] = {}
+    same = Where(fingerprints=tuple(set(marks)), scope=None, shelf="any")
     for reader in context.readers():
-        found += [one.trust for one in reader.select(same, limit=MOST_ALIKE) if one.is_low_trust]
+        for one in reader.select(same, limit=MOST_ALIKE * len(texts)):
+            if one.is_low_trust:
+                low[one.fingerprint] = least(one.trust, low.get(one.fingerprint, one.trust))
+    heard: list[Quotes] = []
     if (project := context.spaces.project()) is not None:
         with project.reading() as reader:
-            heard = [Quotes(reader.messages(name)) for name in (session, revised.source.session) if name is not None]
-        found += [quotes.trust_of(revised.content, revised.trust) for quotes in heard]
-    return least(*found)
+            heard = [Quotes(reader.messages(name)) for name in dict.fromkeys(sessions) if name is not None]
+    return [
+        least(low.get(mark, spoken), spoken, *(quotes.trust_of(text, spoken) for quotes in heard))
+        for text, mark in zip(texts, marks, strict=True)
+    ]
 
 
 def check_vouched(context: "Context", memory: Memory, verb: str) -> None:

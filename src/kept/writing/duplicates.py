@@ -110,14 +110,14 @@ def attest(tx: Transaction, known: Memory, again: Memory) -> Memory:
 def find_superseded(reader: Reader, draft: Memory) -> list[Memory]:
     """The live memories of the same topic, which the draft replaces; a task's note replaces only notes of that task.
 
-    What a tool said replaces only what a tool said.
+    What a tool said replaces only what a tool said. Documents, which their keys file under a topic, replace nothing.
     """
-    if draft.topic is None:
+    if draft.topic is None or (draft.key or "").startswith(filed := f"{draft.topic}:"):
         return []
     is_note = draft.tier == "task"
     where = Where(topic=draft.topic, scope=draft.scope, task=draft.source.task if is_note else None)
-    found = [old for old in reader.select(where, limit=100) if (old.tier == "task") == is_note]
-    return [old for old in found if old.is_low_trust or not draft.is_low_trust]
+    found = [old for old in reader.select(where, limit=100) if not (old.key or "").startswith(filed)]
+    return [old for old in found if (old.tier == "task") == is_note and (old.is_low_trust or not draft.is_low_trust)]
 
 
 def supersede(tx: Transaction, old: Memory, new: Memory, at: datetime) -> Memory:

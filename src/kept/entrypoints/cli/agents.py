@@ -12,7 +12,8 @@ from kept.errors import SettingsError
 @command
 @click.option("--agent", metavar="NAME", help="The agent that is served; by default what it calls itself.")
 @click.option("--all-tools", is_flag=True, help="Offer every tool, instead of the six that an agent needs.")
-def mcp_command(invocation: Invocation, *, agent: str | None, all_tools: bool) -> None:
+@click.option("--graph", is_flag=True, help="Offer the nine tools of the MCP reference server memory instead.")
+def mcp_command(invocation: Invocation, *, agent: str | None, all_tools: bool, graph: bool) -> None:
     """An agent starts this; you need not. Its project is --project, else $KEPT_PROJECT, $CLAUDE_PROJECT_DIR, or the
     directory it is started in. Needs the extra `agents` (pip install 'kept[agents]').
     """
@@ -23,7 +24,8 @@ def mcp_command(invocation: Invocation, *, agent: str | None, all_tools: bool) -
             raise
         raise SettingsError("The MCP server needs the package mcp.", hint="Run: pip install 'kept[agents]'") from None
     agent = agent or os.environ.get("KEPT_AGENT")
-    run_stdio(ServerOptions(home=invocation.home, project=invocation.project, agent=agent, all_tools=all_tools))
+    options = ServerOptions(invocation.home, invocation.project, agent, all_tools=all_tools, graph=graph)
+    run_stdio(options)
 
 
 @command

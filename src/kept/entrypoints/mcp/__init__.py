@@ -2,6 +2,7 @@
 
     protocol    the texts an agent reads: when and how to use its memory
     tools       the tools: their arguments, and one function each
+    graph       the nine tools of the reference server's knowledge graph, for `kept mcp --graph`
     arguments   checking what a model sent, with errors that it can act on
     surroundings    which project and which session a call belongs to
     consent     asking a person through the client
@@ -9,5 +10,5 @@
 
 Rule: every call opens the memory and closes it again. So the server holds nothing that could be lost or out of date,
 and any number of clients may run one each. A result is text only: where a result has structured content as well, some
-clients show the model nothing else.
+clients show the model nothing else. The graph is the exception, since its clients expect both, and both are the same.
 """

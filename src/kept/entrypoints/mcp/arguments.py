@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from kept.errors import InvalidInput
 from kept.settings import shown
 
-Type = Literal["string", "integer", "number", "boolean", "strings"]
+Type = Literal["string", "integer", "number", "boolean", "strings", "objects"]
 
 _PYTHON: Mapping[str, type | tuple[type, ...]] = {
     "string": str,
@@ -17,6 +17,7 @@ _PYTHON: Mapping[str, type | tuple[type, ...]] = {
     "number": (int, float),
     "boolean": bool,
     "strings": list,
+    "objects": list,
 }
 _WORDS: Mapping[str, str] = {
     "string": "a string",
@@ -24,11 +25,15 @@ _WORDS: Mapping[str, str] = {
     "number": "a number",
     "boolean": "true or false",
     "strings": "a list of strings",
+    "objects": "a list of objects",
 }
 
 
 class Argument(NamedTuple):
-    """One argument. `default` None: it may be left out, and the tool decides. `alias`: a name that is taken as well."""
+    """One argument. `default` None: it may be left out, and the tool decides. `alias`: a name that is taken as well.
+
+    `fields`: what each of its objects has.
+    """
 
     name: str
     type: Type
@@ -39,34 +44,40 @@ class Argument(NamedTuple):
     least: int | None = None
     most: int | None = None
     alias: str = ""
+    fields: tuple["Argument", ...] = ()
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self, *, is_open: bool = False) -> dict[str, Any]:
         """This argument as a JSON schema."""
-        schema: dict[str, Any] = {"type": self.type, "description": self.help}
-        if self.type == "strings":
-            schema |= {"type": "array", "items": {"type": "string"}}
+        schema: dict[str, Any] = {"type": self.type} | ({"description": self.help} if self.help else {})
+        if self.type in ("strings", "objects"):
+            items = schema_of(self.fields, is_open=is_open) if self.type == "objects" else {"type": "string"}
+            schema |= {"type": "array", "items": items}
         if self.choices:
             schema["enum"] = list(self.choices)
         limits = {"minimum": self.least, "maximum": self.most, "default": self.default}
         return schema | {name: value for name, value in limits.items() if value is not None}
 
 
-def schema_of(arguments: Sequence[Argument]) -> dict[str, Any]:
-    """The arguments of a tool as a JSON schema; always the same for the same arguments."""
+def schema_of(arguments: Sequence[Argument], *, is_open: bool = False) -> dict[str, Any]:
+    """The arguments of a tool as a JSON schema; always the same for the same arguments. `is_open`: others may come."""
     return {
         "type": "object",
-        "properties": {argument.name: argument.schema() for argument in arguments},
+        "properties": {argument.name: argument.schema(is_open=is_open) for argument in arguments},
         "required": [argument.name for argument in arguments if argument.is_required],
-        "additionalProperties": False,
-    }
+    } | ({} if is_open else {"additionalProperties": False})
 
 
-def checked(tool: str, arguments: Sequence[Argument], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The value of every argument. Raises InvalidInput, for a model to read, when one is missing, unknown or wrong."""
+def checked(
+    tool: str, arguments: Sequence[Argument], given: Mapping[str, Any], *, is_open: bool = False
+) -> dict[str, Any]:
+    """The value of every argument. Raises InvalidInput, for a model to read, when one is missing, unknown or wrong.
+
+    `is_open`: an unknown one is left out.
+    """
     known = {argument.name: argument for argument in arguments}
     aliases = {argument.alias for argument in arguments if argument.alias}
     for name in given:
-        if name not in known and name not in aliases:
+        if name not in known and name not in aliases and not is_open:
             raise InvalidInput(f"{tool} has no argument {shown(name)}.", hint=f"It takes {', '.join(known) or 'none'}.")
     return {
         name: _value(tool, argument, given.get(name, given.get(argument.alias))) for name, argument in known.items()
@@ -87,8 +98,12 @@ def _value(tool: str, argument: Argument, value: Any) -> Any:
     is_right = isinstance(value, _PYTHON[argument.type]) and (argument.type == "boolean" or not isinstance(value, bool))
     if argument.type == "strings":
         is_right = is_right and all(isinstance(one, str) for one in value)
+    if argument.type == "objects":
+        is_right = is_right and all(isinstance(one, Mapping) for one in value)
     if not is_right:
         raise InvalidInput(f"{argument.name} must be {_WORDS[argument.type]}, not {shown(value)}.")
+    if argument.type == "objects":
+        return [checked(f"Each object in {argument.name}", argument.fields, one, is_open=True) for one in value]
     if argument.choices and value not in argument.choices:
         raise InvalidInput(
             f"Unknown {argument.name} {shown(value)}.", hint=f"Choose from {', '.join(argument.choices)}."

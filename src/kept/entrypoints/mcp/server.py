@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import metadata
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import anyio
 from mcp.server.context import ServerRequestContext
@@ -46,11 +46,11 @@ from mcp_types import (
 )
 from mcp_types.version import is_version_at_least
 
-from kept.entrypoints.mcp import consent
+from kept.entrypoints.mcp import consent, graph
 from kept.entrypoints.mcp.arguments import checked, schema_of
-from kept.entrypoints.mcp.protocol import PROTOCOL
+from kept.entrypoints.mcp.protocol import GRAPH_PROTOCOL, PROTOCOL
 from kept.entrypoints.mcp.surroundings import Surroundings, surroundings_of
-from kept.entrypoints.mcp.tools import Call, MemoryTool, tools
+from kept.entrypoints.mcp.tools import Call, MemoryTool, ToolAnswer, tools
 from kept.entrypoints.mcp.views import COMMANDS, RESOURCES, TEMPLATE, read_view, run_command
 from kept.errors import KeptError, NotAllowed, NotFound
 from kept.memory import Kept, views
@@ -64,6 +64,7 @@ ASK_A_PERSON = "Only a person can allow this. Ask them to do it with `kept` in a
 
 log = logging.getLogger("kept.mcp")
 Requested = ServerRequestContext[dict[str, Any]]
+T = TypeVar("T")
 
 
 class ServerOptions(NamedTuple):
@@ -73,6 +74,7 @@ class ServerOptions(NamedTuple):
     project: str | None = None
     agent: str | None = None
     all_tools: bool = False
+    graph: bool = False
 
 
 def run_stdio(options: ServerOptions) -> None:
@@ -93,7 +95,7 @@ def build(options: ServerOptions, environ: Mapping[str, str] = os.environ) -> Se
         "kept",
         version=_version(),
         title="Kept",
-        instructions=PROTOCOL,
+        instructions=GRAPH_PROTOCOL if options.graph else PROTOCOL,
         on_list_tools=desk.list_tools,
         on_call_tool=desk.call_tool,
         on_list_resources=desk.list_resources,
@@ -117,7 +119,9 @@ class _Desk:
     def __init__(self, options: ServerOptions, environ: Mapping[str, str]) -> None:
         self._options = options
         self._environ = environ
-        self._tools = tools(all_tools=options.all_tools)
+        own = tools(all_tools=options.all_tools) if options.all_tools or not options.graph else {}
+        self._tools = dict(graph.TOOLS if options.graph else {}) | own
+        self._views = dict(graph.RESOURCES if options.graph else {}) | dict(RESOURCES)
 
     # Tools
 
@@ -132,28 +136,30 @@ class _Desk:
             raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:60]!r}.")
         asking = _Asking(request, params.input_responses or {})
 
-        def work() -> str:
-            given = checked(tool.name, tool.arguments, params.arguments or {})
+        def work() -> str | ToolAnswer:
+            given = checked(tool.name, tool.arguments, params.arguments or {}, is_open=bool(tool.answers))
             return self._with_memory(
                 request, lambda memory, around: tool.run(Call(memory, given, around, asking.can_ask)), asking.confirm
             )
 
         try:
-            said, failed = await anyio.to_thread.run_sync(work), False
+            said: str | ToolAnswer = await anyio.to_thread.run_sync(work)
+            failed = False
         except consent.AskFirst as ask:
             form = ElicitRequestFormParams(message=ask.question, requested_schema=consent.SCHEMA)
             return InputRequiredResult(input_requests={consent.key_of(ask.question): ElicitRequest(params=form)})
         except Exception as error:  # the boundary: told to the model, which can go on without this call
             said, failed = _told(error, was_refused=asking.was_refused), True
-        return CallToolResult(content=[TextContent(type="text", text=said)], is_error=failed)
+        told, values = said if isinstance(said, ToolAnswer) else (said, None)
+        return CallToolResult(content=[TextContent(type="text", text=told)], structured_content=values, is_error=failed)
 
     # Resources
 
     async def list_resources(self, _request: Requested, _params: PaginatedRequestParams | None) -> ListResourcesResult:
         return ListResourcesResult(
             resources=[
-                Resource(uri=uri, name=view.name, description=view.line, mime_type="text/plain")
-                for uri, view in RESOURCES.items()
+                Resource(uri=uri, name=view.name, description=view.line, mime_type=view.mime_type)
+                for uri, view in self._views.items()
             ]
         )
 
@@ -167,8 +173,9 @@ class _Desk:
 
     async def read_resource(self, request: Requested, params: ReadResourceRequestParams) -> ReadResourceResult:
         uri = str(params.uri)
-        said = await self._answer(request, lambda memory, around: read_view(memory, uri, around))
-        return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type="text/plain", text=said)])
+        said = await self._answer(request, lambda memory, around: read_view(memory, uri, around, self._views))
+        mime_type = self._views[uri].mime_type if uri in self._views else "text/plain"
+        return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=mime_type, text=said)])
 
     # Prompts: the slash commands
 
@@ -201,11 +208,8 @@ class _Desk:
             raise MCPError(INVALID_PARAMS, _told(error)) from error
 
     def _with_memory(
-        self,
-        request: Requested,
-        work: Callable[[Kept, Surroundings], str],
-        confirm: Callable[[str], bool] | None,
-    ) -> str:
+        self, request: Requested, work: Callable[[Kept, Surroundings], T], confirm: Callable[[str], bool] | None
+    ) -> T:
         client = request.session.client_params
         around = surroundings_of(
             project=self._options.project,
@@ -253,7 +257,8 @@ def _described(tool: MemoryTool) -> Tool:
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=schema_of(tool.arguments),
+        input_schema=schema_of(tool.arguments, is_open=bool(tool.answers)),
+        output_schema=schema_of(tool.answers) if tool.answers else None,
         annotations=ToolAnnotations(
             title=tool.title,
             read_only_hint=tool.reads,

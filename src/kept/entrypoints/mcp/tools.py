@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kept.entrypoints.mcp.arguments import Argument
-from kept.entrypoints.mcp.protocol import DESCRIPTIONS
+from kept.entrypoints.mcp.protocol import DESCRIPTIONS, GRAPH_DESCRIPTIONS
 from kept.entrypoints.mcp.surroundings import Surroundings
 from kept.errors import InvalidInput, NotAllowed
 from kept.memory import Kept
@@ -32,21 +32,32 @@ class Call(NamedTuple):
     can_ask: bool  # whether the client can put a question to a person
 
 
+class ToolAnswer(NamedTuple):
+    """What a tool answers that has `answers`: the text, and the same as values."""
+
+    text: str
+    values: dict[str, Any]
+
+
 class MemoryTool(NamedTuple):
-    """One tool. `reads`: it changes nothing that anybody stored. `repeats`: calling it twice is calling it once."""
+    """One tool. `reads`: it changes nothing that anybody stored. `repeats`: calling it twice is calling it once.
+
+    `answers`: the values of its answer, where clients expect some. Such a tool leaves out arguments it does not know.
+    """
 
     name: str
     title: str
-    run: Callable[[Call], str]
+    run: Callable[[Call], str | ToolAnswer]
     arguments: tuple[Argument, ...]
     is_default: bool = False
     reads: bool = False
     destroys: bool = False
     repeats: bool = False
+    answers: tuple[Argument, ...] = ()
 
     @property
     def description(self) -> str:
-        return DESCRIPTIONS[self.name]
+        return {**DESCRIPTIONS, **GRAPH_DESCRIPTIONS}[self.name]
 
 
 # The six

@@ -24,6 +24,7 @@ class MemoryView(NamedTuple):
     name: str
     line: str
     show: Callable[[Kept, Surroundings], str]
+    mime_type: str = "text/plain"
 
 
 def _briefing(memory: Kept, around: Surroundings) -> str:
@@ -59,9 +60,9 @@ def _commands() -> dict[str, tuple[str, str]]:
 COMMANDS: Mapping[str, tuple[str, str]] = _commands()
 
 
-def read_view(memory: Kept, uri: str, around: Surroundings) -> str:
+def read_view(memory: Kept, uri: str, around: Surroundings, views: Mapping[str, MemoryView]) -> str:
     """The text of a resource. Raises NotFound."""
-    if view := RESOURCES.get(uri):
+    if view := views.get(uri):
         return view.show(memory, around) or "Nothing is stored there yet."
     if uri.startswith(ONE):
         return memory_line(memory.get(uri.removeprefix(ONE)))

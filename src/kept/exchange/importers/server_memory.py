@@ -1,35 +1,47 @@
 """The knowledge graph of the MCP server memory: lines of entities with observations, and of relations.
 
-Rule: an observation is a statement about its entity, which it names; a relation is a statement of its own.
+Rule: they become the memories that `exchange.graph` describes, so `kept mcp --graph` shows the same graph.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from kept.exchange.importers import Brought, BroughtStatement, pieces, records, text_in
-from kept.model import Draft, Source
+from kept.exchange import graph
+from kept.exchange.importers import CONTENT_CHARS, Brought, BroughtStatement, pieces, records, text_in
+from kept.model import Draft, Source, replace
+
+LEAST_CHARS = 100  # of a piece, however long the name is that stands before it
 
 
 def read_server_memory(path: Path, data: bytes) -> Brought:
     """The statements of a graph."""
     brought = Brought(statements=[], unread=[])
+    said: set[str] = set()
     for number, record in records(path, data, brought.unread):
         source = Source(origin="import", file=path.name, line=number)
-        name, kind = text_in(record, "name"), text_in(record, "entityType")
-        if record.get("type") == "relation" or text_in(record, "relationType"):
-            said = " ".join((text_in(record, "from"), text_in(record, "relationType"), text_in(record, "to")))
-            if said.strip():
-                brought.statements.append(
-                    BroughtStatement(draft=Draft(content=said[:500], tags=("relation",), source=source))
-                )
-            continue
-        observed = record.get("observations")
-        told = [one for one in observed if isinstance(one, str) and one.strip()] if isinstance(observed, list) else []
-        if not name or not told:
-            brought.unread.append(f"{path.name}:{number} has no name or no observations")
-            continue
-        for observation in told:
-            said = observation if name.lower() in observation.lower() else f"{name}: {observation}"
-            for part in pieces(said):
-                tags = tuple(dict.fromkeys(tag[:100] for tag in (name, kind) if tag))
-                brought.statements.append(BroughtStatement(draft=Draft(content=part, tags=tags, source=source)))
+        drafts = list(_drafts(record, said))
+        brought.statements += [BroughtStatement(draft=replace(draft, source=source)) for draft in drafts]
+        if not drafts:
+            brought.unread.append(f"{path.name}:{number} is neither an entity nor a relation")
     return brought
+
+
+def _drafts(record: dict[str, Any], said: set[str]) -> Iterator[Draft]:
+    """What a line becomes. `said`: the statements so far; one sentence about two entities must not become one."""
+    name, kind = text_in(record, "name"), text_in(record, "entityType")
+    if record.get("type") == "relation" or text_in(record, "relationType"):
+        start, relation, to = (text_in(record, field) for field in ("from", "relationType", "to"))
+        if start or to:
+            draft = graph.relation(start, relation, to)
+            yield replace(draft, content=draft.content[:CONTENT_CHARS])
+        return
+    observed = record.get("observations")
+    told = [one for one in observed if isinstance(one, str) and one.strip()] if isinstance(observed, list) else []
+    if name and not told and isinstance(observed, list):
+        yield graph.entity(name, kind)
+    for observation in told if name else ():
+        for part in pieces(observation, max(LEAST_CHARS, CONTENT_CHARS - len(name) - 2)):
+            draft = graph.observation(name, kind, part)
+            yield draft if draft.content.lower() not in said else replace(draft, content=f"{name}: {part}")
+            said.add(draft.content.lower())
