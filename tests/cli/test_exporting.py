@@ -78,6 +78,9 @@ def test_a_file_that_cannot_be_read_is_an_error(shell: Shell, tmp_path: Path) ->
     lines = whole.read_bytes().splitlines(keepends=True)
     torn.write_bytes(b"".join(lines[:-2] + lines[-1:]))
     assert "lines were written" in shell.fails("import", str(torn))
+    for garbage in (b"", b"\0" * 100, bytes(range(256)) * 20):
+        torn.write_bytes(garbage)
+        shell.fails("import", "kept", str(torn))
     torn.write_bytes(b'{"format":"kept/99"}\n')
     assert "not an export that this version of Kept can read" in shell.fails("import", str(torn))
     assert "does not exist" in shell.fails("import", str(tmp_path / "nowhere.jsonl"))

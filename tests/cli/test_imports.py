@@ -141,6 +141,18 @@ def test_a_file_that_is_no_transcript_is_an_error(shell: Shell, tmp_path: Path, 
     assert "is not a transcript of codex" in shell.fails("import", "codex", str(file))
 
 
+@pytest.mark.parametrize("program", ["claude-code", "codex", "brain", "specstory", "opencode"])
+def test_an_empty_transcript_is_an_error_and_half_a_line_is_waited_for(
+    shell: Shell, tmp_path: Path, program: str
+) -> None:
+    """Never just "0 messages"."""
+    file = tmp_path / ("t.md" if program == "specstory" else "t.jsonl")
+    file.write_bytes(b"")
+    assert f"{file} is empty." in shell.fails("import", program, str(file))
+    file.write_bytes(b'{"type": "us')
+    assert "still being written is left for the next import" in shell("import", program, str(file))
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_file_that_may_not_be_read_is_an_error(shell: Shell, tmp_path: Path) -> None:
     file = claude(tmp_path, "s1", tmp_path / "app", "Hello app")
@@ -266,3 +278,31 @@ def test_paths_are_told_as_seen_from_where_the_session_took_place(shell: Shell, 
     assert "in src/db/pool.ts" in found.content
     assert f"/opt/lib{app}/x.py" in found.content, "another folder, in which the same name stands"
     assert "src/db/pool.ts" in found.files
+
+
+def test_a_dry_run_counts_what_is_new_and_stores_nothing(shell: Shell, tmp_path: Path) -> None:
+    app = tmp_path / "app"
+    claude(tmp_path, "one", app, "We decided to use MySQL for the billing database.", "And Redis for sessions.")
+    planned = shell("import", "claude-code", "--dry-run")
+    assert planned.splitlines() == ["one  2 new messages", "2 messages would be imported from 1 file."]
+    assert not shell.home.exists() or sessions(shell) == {}
+    shell("import", "claude-code")
+    claude(tmp_path, "one", app, "We decided to use MySQL for the billing database.", "And Redis for sessions.", "Ok.")
+    document = shell.json("import", "claude-code", "--dry-run")
+    assert (document["dry_run"], [one["added"] for one in document["files"]]) == (True, [1])
+    assert shell.json("import", "claude-code", "--dry-run", "--all-projects")["files"][0]["added"] == 1
+    assert sessions(shell) == {"one": 2}
+    assert shell.json("import", "claude-code")["files"][0]["added"] == 1
+
+
+def test_a_last_line_without_an_end_is_read_if_it_is_complete(shell: Shell, tmp_path: Path) -> None:
+    records = [{"id": str(n), "role": "user", "content": f"Message {n}", "timestamp": "2026-01-12"} for n in range(3)]
+    whole = "\n".join(map(json.dumps, records))
+    file = tmp_path / "s1.jsonl"
+    for n_chars, messages in ((len(whole) - 5, 2), (len(whole), 3), (len(whole), 3)):
+        file.write_text(whole[:n_chars], "utf-8")
+        shell("import", "brain", str(file))
+        assert sessions(shell) == {"s1": messages}
+    file.write_text(f"{whole}\n{json.dumps(records[0] | {'id': 'x'})}\n", "utf-8")
+    shell("import", "brain", str(file))
+    assert sessions(shell) == {"s1": 4}

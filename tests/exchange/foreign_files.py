@@ -1,8 +1,12 @@
 """Files in the formats of other programs, as their programs write them; each also with many lines."""
 
 import json
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
+
+import apsw
 
 
 class ForeignFile(NamedTuple):
@@ -13,6 +17,7 @@ class ForeignFile(NamedTuple):
     content: str
     found: dict[str, str]  # text → kind
     many: Callable[[int], str]
+    as_bytes: Callable[[str], bytes] = str.encode  # where the file is not text
 
 
 MEMORY_MD = """# Agent Memory
@@ -212,6 +217,73 @@ tags:
 - relates_to [[Coffee Beans]]
 """
 
+CLAUDE_MEM = """
+create table schema_versions (id integer primary key, version integer unique not null, applied_at text not null);
+create table sdk_sessions (
+  id integer primary key autoincrement, content_session_id text not null, memory_session_id text unique,
+  project text not null, platform_source text not null default 'claude', user_prompt text, started_at text not null,
+  started_at_epoch integer not null, completed_at text, completed_at_epoch integer, status text not null
+);
+create table observations (
+  id integer primary key autoincrement, memory_session_id text not null, project text not null, text text,
+  type text not null, title text, subtitle text, facts text, narrative text, concepts text, files_read text,
+  files_modified text, prompt_number integer, discovery_tokens integer default 0, created_at text not null,
+  created_at_epoch integer not null, merged_into_project text, agent_type text
+);
+create table session_summaries (
+  id integer primary key autoincrement, memory_session_id text not null, project text not null, request text,
+  investigated text, learned text, completed text, next_steps text, files_read text, files_edited text, notes text,
+  prompt_number integer, created_at text not null, created_at_epoch integer not null
+);
+create table user_prompts (
+  id integer primary key autoincrement, content_session_id text not null, prompt_number integer not null,
+  prompt_text text not null, created_at text not null, created_at_epoch integer not null
+);
+"""
+CLAUDE_MEM_AT = {"created_at": "2026-02-10T21:11:00.000Z", "created_at_epoch": 1_770_757_860_000}
+
+
+def claude_mem_rows(number: int, project: str = "app") -> str:
+    """The rows of claude-mem's database, each with its table, as lines of JSON."""
+    session = {"content_session_id": "c1", "memory_session_id": "m1", "project": project, "status": "completed"}
+    rows: list[dict[str, Any]] = [
+        {"table": "sdk_sessions", **session, "started_at": "2026-02-10", "started_at_epoch": 1_770_757_000_000}
+    ]
+    of = {"memory_session_id": "m1", "project": project, **CLAUDE_MEM_AT}
+    for n in range(number):
+        facts = [f"Session {n} lives for 30 minutes", f"The cookie of shard {n} is signed"]
+        about = {"title": f"Moved sessions to Redis {n}", "subtitle": "Logins survive a restart now"}
+        lists = {"facts": facts, "concepts": ["how-it-works", "trade-off"], "files_modified": ["src/session.ts"]}
+        encoded = {name: json.dumps(value) for name, value in lists.items()}
+        rows.append({"table": "observations", "type": "decision", **about, **encoded, "narrative": "Long.", **of})
+    older = {"table": "session_summaries", "request": "Make logins survive", "learned": "nothing yet", **of}
+    newer = {**older, "learned": "Memory store loses sessions 0", "next_steps": "Load test"}
+    prompt = {"content_session_id": "c1", "prompt_number": 1, "prompt_text": "Make logins survive", **CLAUDE_MEM_AT}
+    return "\n".join(map(json.dumps, (*rows, older, newer, {"table": "user_prompts", **prompt})))
+
+
+def insert_rows(connection: apsw.Connection, rows: str) -> None:
+    for line in rows.split("\n"):
+        row = json.loads(line)
+        table = row.pop("table")
+        marks = ", ".join("?" * len(row))
+        connection.execute(f"insert into {table} ({', '.join(row)}) values ({marks})", tuple(row.values()))
+
+
+def claude_mem_database(rows: str) -> bytes:
+    """The bytes of a database with these rows."""
+    if not rows.startswith("{"):
+        return rows.encode()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "claude-mem.db"
+        connection = apsw.Connection(str(file))
+        connection.execute(CLAUDE_MEM)
+        with connection:
+            insert_rows(connection, rows)
+        connection.close()
+        return file.read_bytes()
+
+
 FILES: dict[str, ForeignFile] = {
     one.format: one
     for one in (
@@ -277,6 +349,19 @@ FILES: dict[str, ForeignFile] = {
                 "relates_to Coffee Beans": "fact",
             },
             lambda number: "---\ntitle: T\npermalink: t\n---\n" + bullets(number),
+        ),
+        ForeignFile(
+            "claude-mem",
+            ".claude-mem/claude-mem.db",
+            claude_mem_rows(1),
+            {
+                "Moved sessions to Redis 0. Logins survive a restart now": "decision",
+                "Session 0 lives for 30 minutes": "decision",
+                "The cookie of shard 0 is signed": "decision",
+                "Asked: Make logins survive\nLearned: Memory store loses sessions 0\nNext: Load test": "summary",
+            },
+            claude_mem_rows,
+            claude_mem_database,
         ),
         ForeignFile(
             "markdown",

@@ -14,7 +14,6 @@ from typing import Any
 
 import msgspec
 
-from kept.errors import InvalidInput
 from kept.exchange.records import (
     ROLES,
     Parser,
@@ -30,11 +29,11 @@ from kept.exchange.records import (
     without_injected,
 )
 from kept.exchange.specstory import parse_specstory
+from kept.exchange.tables import open_read_only, rows_of
 from kept.exchange.trees import claude_code, qwen
 from kept.model import TRUSTS, Message, MessageRole, Trust
 
 _HEAD_CHARS = 2_000  # of an output: the exit code stands at its beginning
-_READ_ONLY = 0x00000001 | 0x00000040  # SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
 _GEMINI_FOLDER = re.compile(r"Workspace Directories:\**(?:\\n|\s)+- ([^\n\\]{1,1000})")
 # What Codex writes in the user's name: files of the repository, its surroundings, its own notes.
 _CODEX_OWN = re.compile(
@@ -173,22 +172,11 @@ def opencode(lines: Iterable[bytes], known: int = 0) -> Transcript:
 
 def database_lines(database: Path) -> Iterator[bytes]:
     """The rows of OpenCode's database, as `opencode` reads them. Opened to read only: OpenCode may be running."""
-    import apsw
-
-    try:
-        connection = apsw.Connection(f"{database.absolute().as_uri()}?mode=ro", flags=_READ_ONLY)
-        try:
-            for table in ("session", "message", "part"):
-                rows = connection.execute(f"select * from {table} order by time_created, id")
-                for row in rows:
-                    names = [column[0] for column in rows.get_description()]  # an empty table has none to tell
-                    yield msgspec.json.encode({"table": table} | dict(zip(names, map(_decoded, row), strict=True)))
-        finally:
-            connection.close()
-    except apsw.Error as error:
-        raise InvalidInput(
-            f"{database} cannot be read as a database of OpenCode ({type(error).__name__}).", hint="Check the file."
-        ) from error
+    with open_read_only(database, "OpenCode") as connection:
+        for table in ("session", "message", "part"):
+            for row in rows_of(connection, table, "time_created, id"):
+                fields = {name: _decoded(value) for name, value in row.items()}
+                yield msgspec.json.encode({"table": table} | fields)
 
 
 def brain(lines: Iterable[bytes], known: int = 0) -> Transcript:

@@ -391,13 +391,16 @@ class Kept:
         *,
         here: bool = False,
         since: datetime | None = None,
+        dry_run: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> "Sequence[ImportedTranscript]":
         """Import the transcripts in a folder, or in these files, in the order in which their sessions began.
 
-        `here`: only sessions of this project; `since`: only files changed after that. Doing it again adds what is new.
+        `here`: only sessions of this project; `since`: only files changed after that; `dry_run`: only count what is
+        new. Doing it again adds what is new.
         """
-        return _imports.import_transcripts(self.context, program, path, here=here, since=since, progress=progress)
+        how = _imports.HowToImport(here=here, since=since, dry_run=dry_run)
+        return _imports.import_transcripts(self.context, program, path, how, progress=progress)
 
     def task(
         self,

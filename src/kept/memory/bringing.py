@@ -7,6 +7,7 @@ reason.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -29,6 +30,7 @@ from kept.writing import pipeline
 from kept.writing.redact import redact, redact_draft
 
 BATCH = 500
+MOST_NAMED = 8  # projects of another program in an error
 # Fields that a record of each program's transcripts has.
 _RECORDS = (
     ("claude-code", {"sessionId", "type", "cwd"}),
@@ -51,6 +53,7 @@ class BroughtIn(Struct, kw_only=True):
     tasks: int = 0
     aliases: int = 0
     conflicts: int = 0
+    elsewhere: int = 0  # statements of other projects, which are left out
     unread: list[str] = []
     failed: list[str] = []
     dry_run: bool = False
@@ -102,10 +105,12 @@ def bring_in(
     *,
     dry_run: bool = False,
     confirm: bool = False,
+    from_project: str | None = None,
     progress: Progress | None = None,
 ) -> BroughtIn:
     """Import a file, or the files of that format below a folder. `confirm`: a person vouches for all of it.
 
+    Of a file that holds several projects, what belongs to the one with the name of this folder, or `from_project`.
     A file that cannot be read is listed in `failed`, and the others are taken in. Raises InvalidInput when there is
     nothing at all.
     """
@@ -131,18 +136,39 @@ def bring_in(
             f"There is nothing to import in {shown(path)}: no text of {importer.program} was found.",
             hint="Check the path, or name the format: kept import FORMAT PATH.",
         )
-    brought.statements.sort(key=_when)
+    brought.statements = sorted(_of_project(context, brought.statements, from_project, done), key=_when)
     _Bringer(context, importer.name, done, confirm=confirm).bring(brought, progress)
     return done
+
+
+def _of_project(
+    context: Context, statements: Sequence[BroughtStatement], name: str | None, done: BroughtIn
+) -> list[BroughtStatement]:
+    """Those of this project, where the other program keeps several. Raises InvalidInput when there are none."""
+    folder = context.spaces.folder()
+    name = name or (folder.name if folder is not None else None)
+    if name is None:
+        return list(statements)
+    own = [
+        one for one in statements if not one.project or f"{one.project}/".casefold().startswith(f"{name}/".casefold())
+    ]
+    done.elsewhere = len(statements) - len(own)
+    if statements and not own:
+        known = Counter(one.project for one in statements).most_common(MOST_NAMED)
+        raise InvalidInput(
+            f"Nothing in it is of the project {name!r}.",
+            hint=f"Name one with --from-project: {', '.join(f'{one} ({number:,})' for one, number in known)}.",
+        )
+    return own
 
 
 def _read(importer: Importer, file: Path) -> Brought:
     with explained("read", file, hint="Check its permissions."):
         if not file.is_file():
             raise InvalidInput(f"{shown(file)} is not a file.", hint="Give a file or a folder to import.")
-        if file.stat().st_size > MOST_BYTES:
+        if file.stat().st_size > MOST_BYTES and not importer.is_database:
             raise InvalidInput(f"{shown(file)} is larger than {MOST_BYTES // 1024 // 1024} MB.", hint="Split it.")
-        data = file.read_bytes()
+        data = b"" if importer.is_database else file.read_bytes()
     try:
         return importer.read(file, data)
     except KeptError:

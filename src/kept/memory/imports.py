@@ -25,7 +25,7 @@ from kept.exchange.records import Transcript
 from kept.exchange.transcripts import PARSERS, database_lines
 from kept.memory.context import Context
 from kept.model import Message, Session, replace
-from kept.ports import Reader
+from kept.ports import Reader, Storage
 from kept.projects.files import check_session_name, explained, shown
 from kept.writing.check import FIRST_YEAR
 from kept.writing.redact import redact_message
@@ -56,6 +56,14 @@ class ImportedTranscript(Struct, frozen=True, kw_only=True):
     failed: str | None = None  # why this file could not be taken in
 
 
+class HowToImport(Struct, frozen=True, kw_only=True):
+    """Which transcripts are wanted; and whether what is new is only counted."""
+
+    here: bool = False
+    since: datetime | None = None
+    dry_run: bool = False
+
+
 class TranscriptHead(Struct, frozen=True, kw_only=True):
     """Where and when a session of a file began, as far as its beginning says so."""
 
@@ -75,20 +83,21 @@ def import_transcripts(
     context: Context,
     program: str,
     path: Path | str | Sequence[Path],
+    how: HowToImport,
     *,
-    here: bool,
-    since: datetime | None,
     progress: Progress | None,
 ) -> list[ImportedTranscript]:
     """Take in the transcripts below a folder, or in these files, in the order in which their sessions began."""
     holds = cache(context.spaces.holds)
-    heads = [head for head in find_transcripts(program, path, since=since) if not here or _is_wanted(head, holds)]
+    found = find_transcripts(program, path, since=how.since)
+    heads = [head for head in found if not how.here or _is_wanted(head, holds)]
     files = list(dict.fromkeys(head.path for head in heads))
     is_only = isinstance(path, Path | str) and files == [Path(path)]
     done: list[ImportedTranscript] = []
     for number, file in enumerate(files, 1):
         try:
-            done += _import_file(context, program, file, holds if here else None, is_only=is_only)
+            wanted = holds if how.here else None
+            done += _import_file(context, program, file, wanted, is_only=is_only, dry_run=how.dry_run)
             if is_only and any(one.failed == IN_USE for one in done):
                 raise Busy(IN_USE)
         except KeptError as error:
@@ -170,8 +179,13 @@ def _gemini_folder(file: Path) -> str | None:
 
 
 def _whole(data: bytes) -> bytes:
-    """The lines that are complete."""
-    return data[: data.rfind(b"\n") + 1]
+    """The lines that are complete: with an end, or a last one that is a record all the same."""
+    end = data.rfind(b"\n") + 1
+    try:
+        is_record = isinstance(msgspec.json.decode(data[end:]), dict)  # half a record is none
+    except (msgspec.DecodeError, RecursionError):
+        is_record = False
+    return data if is_record else data[:end]
 
 
 def _content(file: Path) -> bytes:
@@ -190,13 +204,15 @@ def _began(parsed: Transcript) -> datetime | None:
 
 
 def _import_file(
-    context: Context, program: str, file: Path, holds: Callable[[str], bool] | None, *, is_only: bool
+    context: Context, program: str, file: Path, holds: Callable[[str], bool] | None, *, is_only: bool, dry_run: bool
 ) -> list[ImportedTranscript]:
     """Import what is new in one file: a result for each session in it that is wanted."""
-    storage = context.spaces.ensure_project()
+    storage = context.spaces.project() if dry_run else context.spaces.ensure_project()
     mark = f"offset:{hashlib.blake2b(str(file.resolve()).encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
-    with storage.reading() as reader:
-        offset = reader.counters().get(mark, 0)
+    offset = 0
+    if storage is not None:
+        with storage.reading() as reader:
+            offset = reader.counters().get(mark, 0)
     with explained("read the transcript", file, hint="Check its permissions."):
         if offset and file.stat().st_size == offset:
             return [ImportedTranscript(path=str(file))]  # nothing was said since
@@ -216,12 +232,29 @@ def _import_file(
         )
     if file.suffix == DATABASE and holds is not None:
         sessions = [one for one in sessions if one.cwd is not None and holds(one.cwd)]
+    if dry_run or storage is None:
+        return [_count_only(storage, file, one) for one in sessions if one.messages]
     done = [_import_session(context, program, file, one) for one in sessions if one.messages]
     with storage.bookkeeping() as notes:
         is_done = not any(one.failed for one in done)
         if notes is not None and whole and is_done:  # otherwise the next import reads it again, and adds nothing twice
             notes.count({mark: len(whole) - offset})
     return done or [ImportedTranscript(path=str(file), session=parsed.session, skipped=parsed.skipped)]
+
+
+def _count_only(storage: Storage | None, file: Path, parsed: Transcript) -> ImportedTranscript:
+    """What an import would add to a session."""
+    from kept.memory.erase import without_erased
+
+    name, messages, known = _names(file, parsed)[0], parsed.messages, set[tuple[str, str]]()
+    if storage is not None:
+        with storage.reading() as reader:
+            messages = without_erased(reader, name, messages)
+            known = {(one.id, one.role) for one in reader.messages(name)}
+    added = sum((one.id, one.role) not in known for one in messages)
+    return ImportedTranscript(
+        path=str(file), session=name, added=added, known=len(parsed.messages) - added, skipped=parsed.skipped
+    )
 
 
 def _import_session(context: Context, program: str, file: Path, parsed: Transcript) -> ImportedTranscript:

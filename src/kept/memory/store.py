@@ -194,18 +194,28 @@ class Store:
         *,
         dry_run: bool = False,
         confirm: bool = False,
+        from_project: str | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> "BroughtIn":
         """Import the memory files of another program, recognised unless `format` names it; again adds what is new.
 
         They become candidates with their original dates, and are no more trusted than an agent's words. With `confirm`
-        a person vouches for all of them.
+        a person vouches for all of them. `from_project`: the name that a program which keeps several projects in one
+        file has for this one; by default that of the folder.
         """
         from kept.memory import bringing
 
         place = Path(path)
         importer = bringing.importer_of(place, format)
-        return bringing.bring_in(self._context, importer, place, dry_run=dry_run, confirm=confirm, progress=progress)
+        return bringing.bring_in(
+            self._context,
+            importer,
+            place,
+            dry_run=dry_run,
+            confirm=confirm,
+            from_project=from_project,
+            progress=progress,
+        )
 
     def move(self, to: str, *, tell: Callable[[str, int], None] = lambda what, number: None) -> "Moved":
         """Carry the project over to another place: a postgresql:// URL, `home`, or a new file. Global memory stays.

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
@@ -28,6 +29,7 @@ _REFUSED = {
 @click.argument("what", nargs=-1, metavar="[FORMAT] [PATH]...")
 @click.option("--dry-run", is_flag=True, help="Only say what would be stored.")
 @click.option("--confirm", is_flag=True, help="You vouch for all of it: confirmed memories, not candidates.")
+@click.option("--from-project", metavar="NAME", help="claude-mem: its name for this project. [default: the folder's]")
 @click.option("--all-projects", is_flag=True, help="Transcripts: the sessions of all projects, each into its own.")
 @click.option("--since", metavar="DATE", type=click.DateTime(), help="Transcripts: only those that changed since then.")
 @yes_option
@@ -37,6 +39,7 @@ def import_command(
     what: tuple[str, ...],
     dry_run: bool,
     confirm: bool,
+    from_project: str | None,
     all_projects: bool,
     since: datetime | None,
     yes: bool,
@@ -45,7 +48,7 @@ def import_command(
     new. Memories of other programs are candidates until a person confirms them.
 
     Memories: kept (a file of `kept export`), openclaw, claude-memory, agents-md (CLAUDE.md, AGENTS.md), praxis, brain,
-    agent-engine, server-memory, mem0, basic-memory, markdown.
+    agent-engine, server-memory, mem0, basic-memory, claude-mem, markdown.
 
     Transcripts: claude-code, codex, gemini, qwen, copilot, opencode, openclaw, specstory, brain (one JSON object per
     line: id, role, content). Without a PATH, the sessions that took place in this project, its worktrees included, are
@@ -59,7 +62,7 @@ def import_command(
         paths = (str(place),) if place is not None else ()
     if format in PROGRAMS and not any(_is_memory(format, Path(path).expanduser()) for path in paths):
         for path in paths or (None,):
-            import_transcripts(invocation, format, path, all_projects=all_projects, since=since)
+            import_transcripts(invocation, format, path, all_projects=all_projects, since=since, dry_run=dry_run)
         return
     if not paths:
         raise click.UsageError(f"Name the file or folder: kept import {format} PATH")
@@ -68,9 +71,9 @@ def import_command(
         if format == "kept" or (format is None and is_export(place)):
             _join(invocation, path, dry_run=dry_run, yes=yes)
         elif format is None and (program := program_of(place)) is not None:
-            import_transcripts(invocation, program, path, all_projects=all_projects, since=since)
+            import_transcripts(invocation, program, path, all_projects=all_projects, since=since, dry_run=dry_run)
         else:
-            _bring(invocation, place, format, dry_run=dry_run, confirm=confirm)
+            _bring(invocation, place, format, dry_run=dry_run, confirm=confirm, from_project=from_project)
 
 
 def _is_memory(format: str, path: Path) -> bool:
@@ -88,10 +91,10 @@ def _place_of_memories(format: str) -> Path | None:
     return found if place and found.exists() else None
 
 
-def _bring(invocation: Invocation, path: Path, format: str | None, *, dry_run: bool, confirm: bool) -> None:
+def _bring(invocation: Invocation, path: Path, format: str | None, *, dry_run: bool, **wanted: Any) -> None:
     said = 0
     with invocation.open() as memory, progress(invocation, "Importing") as tell:
-        done = memory.store.import_(path, format, dry_run=dry_run, confirm=confirm, progress=tell)
+        done = memory.store.import_(path, format, dry_run=dry_run, progress=tell, **wanted)
         if done.format == "brain" and path.is_dir() and not dry_run:
             transcripts = sorted(path.glob("**/sessions/*.jsonl"))
             said = sum(one.added for one in memory.import_transcripts("brain", transcripts)) if transcripts else 0
@@ -115,6 +118,8 @@ def _brought_lines(done: BroughtIn, said: int) -> list[Line]:
         lines.append(f"Secrets were taken out of {memories(done.redacted)}.")
     for reason, number in done.refused.items():
         lines.append(f"Refused because {_REFUSED.get(reason, reason.replace('_', ' '))}: {number:,}.")
+    if done.elsewhere:
+        lines.append(f"Left out, because of other projects: {counted(done.elsewhere, 'statement')}.")
     if done.unread:
         lines.append(f"Could not be read: {counted(len(done.unread), 'part')}.")
         lines += [Dim(f"    {one}") for one in done.unread[:MOST_SHOWN]]

@@ -14,6 +14,7 @@ import msgspec
 from kept.entrypoints.cli.frame import complete_session, group, limit_option, session_named
 from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import ago, counted, local
+from kept.errors import InvalidInput
 from kept.memory import Kept
 from kept.memory.imports import ImportedTranscript, TranscriptHead, find_transcripts
 from kept.memory.sessions import OpenSession
@@ -169,29 +170,44 @@ _PLACES = {
 
 
 def import_transcripts(
-    invocation: Invocation, program: str, path: str | None, *, all_projects: bool, since: datetime | None
+    invocation: Invocation,
+    program: str,
+    path: str | None,
+    *,
+    all_projects: bool,
+    since: datetime | None,
+    dry_run: bool,
 ) -> None:
     """Take in the conversations that another program keeps: those of this project, of all, or of a file or folder."""
     place = Path(path).expanduser() if path is not None else _place(program)
+    if place.is_file() and not place.stat().st_size:
+        raise InvalidInput(f"{place} is empty.", hint="There is nothing to import in it yet.")
     moment = since.replace(tzinfo=invocation.zone or UTC) if since is not None else None
     progress = _progress(invocation)
     lines: list[Line] = []
     if all_projects:
-        done, left_out = _import_all(invocation, program, find_transcripts(program, place, since=moment), progress)
+        heads = find_transcripts(program, place, since=moment)
+        done, left_out = _import_all(invocation, program, heads, progress, dry_run=dry_run)
         if left_out:
             lines.append(f"{counted(left_out, 'session')} took place in no project, or in a folder that is gone.")
     else:
         with invocation.open() as memory:
-            done = memory.import_transcripts(program, place, here=path is None, since=moment, progress=progress)
+            done = memory.import_transcripts(
+                program, place, here=path is None, since=moment, dry_run=dry_run, progress=progress
+            )
     found = [line for one in done if one.failed is None for line in _imported_lines(one)]
     added = sum(one.added for one in done)
-    lines = [*found, f"{counted(added, 'message')} from {counted(len({one.path for one in done}), 'file')}.", *lines]
+    would = " would be imported" if dry_run else ""
+    files = counted(len({one.path for one in done}), "file")
+    lines = [*found, f"{counted(added, 'message')}{would} from {files}.", *lines]
     if not done:
         lines = [f"No transcript of {program} is of this project.", *lines[1:]]
         lines.append(f"`kept import {program} PATH` imports a file or folder, --all-projects those of all projects.")
+    if place.is_file() and not any(one.added or one.known or one.skipped or one.session for one in done):
+        lines.append("Nothing new is complete yet; what is still being written is left for the next import.")
     if skipped := sum(one.skipped for one in done):
         lines.append(f"{counted(skipped, 'record')} could not be read or stored.")
-    invocation.answer({"files": done}, lines)
+    invocation.answer({"files": done, "dry_run": dry_run}, lines)
     failed = [one for one in done if one.failed is not None]
     invocation.tell(*(f"{one.path}: {one.failed}" for one in failed))
     if failed:
@@ -239,7 +255,12 @@ def _progress(invocation: Invocation) -> Callable[[int, int], None]:
 
 
 def _import_all(
-    invocation: Invocation, program: str, heads: Sequence[TranscriptHead], progress: Callable[[int, int], None]
+    invocation: Invocation,
+    program: str,
+    heads: Sequence[TranscriptHead],
+    progress: Callable[[int, int], None],
+    *,
+    dry_run: bool,
 ) -> tuple[Sequence[ImportedTranscript], int]:
     """Import each session into the project in which it took place; also, how many took place in none."""
     projects, left_out = invocation.projects(), 0
@@ -256,7 +277,9 @@ def _import_all(
         files.setdefault(directories.setdefault(key, target), []).append(head.path)
     for target, own in files.items():
         with msgspec.structs.replace(invocation, project=target).open() as memory:
-            done += memory.import_transcripts(program, list(dict.fromkeys(own)), here=True, progress=progress)
+            done += memory.import_transcripts(
+                program, list(dict.fromkeys(own)), here=True, dry_run=dry_run, progress=progress
+            )
     return done, left_out
 
 

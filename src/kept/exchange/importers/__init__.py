@@ -28,6 +28,7 @@ class BroughtStatement(Struct, frozen=True, kw_only=True):
     draft: Draft
     id: str = ""
     status: Status | None = None
+    project: str = ""  # where the other program keeps several in one place
     use_count: int = 0
     last_used_at: datetime | None = None
 
@@ -66,6 +67,7 @@ class Importer(Struct, frozen=True, kw_only=True):
     module: str
     patterns: tuple[str, ...] = ("*",)
     place: str = ""  # where the program keeps these files
+    is_database: bool = False  # opened by its reader, of any size
     fits: Callable[[Path, bytes], bool] = lambda path, beginning: False
     fits_folder: Callable[[Path], bool] = lambda folder: False
 
@@ -149,6 +151,19 @@ IMPORTERS: tuple[Importer, ...] = (
             any(True for name in ("*/MEMORY.md", "*/items.json") for _ in folder.glob(name))
             or (folder / "40_Brain").is_dir()
         ),
+    ),
+    Importer(
+        name="claude-mem",
+        program="claude-mem",
+        module="claude_mem",
+        patterns=("claude-mem.db", "*.db"),
+        place="~/.claude-mem/claude-mem.db",
+        is_database=True,
+        fits=lambda path, beginning: (
+            beginning.startswith(b"SQLite format 3\0")
+            and (path.name == "claude-mem.db" or b"TABLE sdk_sessions" in beginning)
+        ),
+        fits_folder=lambda folder: (folder / "claude-mem.db").is_file(),
     ),
     Importer(
         name="server-memory",
