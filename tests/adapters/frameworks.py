@@ -37,6 +37,11 @@ def constraints(name: str) -> Path:
     return ROOT / "tests" / "adapters" / "constraints" / f"{name}.txt"
 
 
+def extra_of(name: str) -> str:
+    """The extra as the metadata of the package spells it; pip before 23.3 knows no other spelling."""
+    return name.replace("_", "-")
+
+
 def python_of(name: str) -> Path:
     """The interpreter of that framework's environment, which is made where it is missing or out of date."""
     home = folder() / name
@@ -46,7 +51,9 @@ def python_of(name: str) -> Path:
     if not (done.exists() and done.read_text("utf-8") == f"{wanted} {ROOT}"):
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(home)], check=True)
         pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, "-c", str(constraints(name)), "-e", f"{ROOT}[{name}]", *TOOLS], check=True)
+        subprocess.run([*pip, "-c", str(constraints(name)), "-e", f"{ROOT}[{extra_of(name)}]", *TOOLS], check=True)
+        # Without its framework every test would be skipped.
+        subprocess.run([str(python), "-c", f"import kept.adapters.{name}"], check=True)
         done.write_text(f"{wanted} {ROOT}", "utf-8")
     return python
 
@@ -73,7 +80,7 @@ def sizes(name: str) -> tuple[int, float]:
         "brought = names([sys.argv[1]]) - names([])\n"
         "print(json.dumps([len(brought), sum(map(size, brought))]))"
     )
-    done = subprocess.run([python_of(name), "-c", code, name], capture_output=True, check=True)
+    done = subprocess.run([python_of(name), "-c", code, extra_of(name)], capture_output=True, check=True)
     packages, size = json.loads(done.stdout)
     return packages, size / 1e6
 

@@ -66,7 +66,12 @@ def test_it_answers_word_for_word_as_the_tool_of_the_sdk(commands: list[dict[str
         for command in commands:
             if _is_about_an_empty_folder(Path(folder), command):
                 continue
-            assert answer(ours, command) == answer(theirs, command)
+            try:
+                expected = answer(theirs, command)
+            except NotADirectoryError:  # a file below a file: the SDK's own tool does not expect it
+                assert answer(ours, command).endswith("already exists")
+                return
+            assert answer(ours, command) == expected
 
 
 def _is_about_an_empty_folder(folder: Path, command: dict[str, Any]) -> bool:

@@ -118,6 +118,31 @@ def test_an_unknown_comparison_or_argument_is_an_error(memory: Memory) -> None:
         memory.search("tea", user="anna")
 
 
+def test_every_argument_of_mem0_is_taken(memory: Memory) -> None:
+    """The arguments of mem0 2.2.1, read off the package."""
+    added = memory.add(
+        "I like green tea.",
+        user_id="anna",
+        agent_id="a",
+        run_id="r",
+        metadata={"topic": "tea"},
+        timestamp=1_700_000_000,
+        expiration_date=None,
+        infer=True,
+        memory_type=None,
+        prompt=None,
+    )["results"]
+    mine: dict[str, Any] = {"filters": {"user_id": "anna"}, "top_k": 5, "show_expired": False}
+    more: dict[str, Any] = {"threshold": 0.1, "rerank": False, "explain": True, "reference_date": None}
+    assert texts(memory.search("green tea", **mine, **more)) == texts(memory.get_all(**mine)) == ["I like green tea."]
+    assert texts(memory.get_all(user_id="anna", limit=None)) == ["I like green tea."]
+    memory.update(added[0]["id"], data="I like black tea.", metadata={"actor_id": "eve", "user_id": "eve", "n": 1})
+    found = memory.get(added[0]["id"])
+    assert found is not None
+    assert (found["memory"], found["user_id"], found.get("actor_id")) == ("I like black tea.", "anna", None)
+    assert found["metadata"] == {"topic": "tea", "n": 1}
+
+
 def test_an_expired_memory_is_hidden() -> None:
     clock = FakeClock()
     memory = Memory(memory=kept.open(":memory:", clock=clock))

@@ -9,8 +9,9 @@ word, because the model was trained with them.
 """
 
 import posixpath
+import re
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
@@ -57,10 +58,8 @@ class Files:
         path = _checked(command.path)
 
         def change(get: Get) -> Iterable[Document | str]:
-            if path == ROOT or get(_FILE + path) is not None or self._is_folder(path):
+            if path == ROOT or self._below(path):
                 raise ToolError(f"File {command.path} already exists")
-            if any(get(_FILE + folder) is not None for folder in _folders(path)):
-                raise ToolError(f"File {posixpath.dirname(command.path)} already exists")
             return self._written(path, command.file_text)
 
         self._documents.edit(change)
@@ -68,28 +67,23 @@ class Files:
 
     def str_replace(self, command: Any) -> str:
         def change(before: str) -> str:
-            if command.old_str not in before:
-                raise ToolError(
-                    f"No replacement was performed, old_str `{command.old_str}` did not appear verbatim in "
-                    f"{command.path}."
-                )
-            places = _places(before, command.old_str)
+            old, failed = command.old_str, "No replacement was performed"
+            places = [before[: at.start()].count("\n") for at in re.finditer(f"(?={re.escape(old)})", before)]
+            if not places:
+                raise ToolError(f"{failed}, old_str `{old}` did not appear verbatim in {command.path}.")
             if len(places) > 1:
-                lines = ", ".join(str(before[:place].count("\n") + 1) for place in places)
+                lines = ", ".join(str(place + 1) for place in places)
                 raise ToolError(
-                    f"No replacement was performed. Multiple occurrences of old_str `{command.old_str}` in lines: "
-                    f"{lines}. Please ensure it is unique"
+                    f"{failed}. Multiple occurrences of old_str `{old}` in lines: {lines}. Please ensure it is unique"
                 )
-            changed.append(before[: places[0]].count("\n"))
-            return before.replace(command.old_str, command.new_str)
+            changed.append(places[0])
+            return before.replace(old, command.new_str)
 
         changed: list[int] = []
         lines = self._edit(command.path, change).split("\n")
         first = max(0, changed[-1] - 2)
-        snippet = _with_numbers(lines[first : changed[-1] + 3], first + 1)
-        return (
-            "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n" + snippet
-        )
+        header = "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
+        return header + _with_numbers(lines[first : changed[-1] + 3], first + 1)
 
     def insert(self, command: Any) -> str:
         def change(before: str) -> str:
@@ -145,12 +139,9 @@ class Files:
         def edit(get: Get) -> Iterable[Document | str]:
             file = get(_FILE + checked)
             if file is None:
-                is_there = checked == ROOT or self._is_folder(checked)
-                raise ToolError(
-                    f"The path {path} is not a file."
-                    if is_there
-                    else f"The path {path} does not exist. Please provide a valid path."
-                )
+                is_folder = checked == ROOT or self._below(checked)
+                reason = "is not a file." if is_folder else "does not exist. Please provide a valid path."
+                raise ToolError(f"The path {path} {reason}")
             made.append(change(_text(file)))
             return self._written(checked, made[-1])
 
@@ -160,8 +151,10 @@ class Files:
 
     def _written(self, path: str, content: str) -> Iterator[Document | str]:
         """The changes that give a file this text: the file itself, and a memory for each line that states something."""
+        if any(self._documents.get(f"{_FILE}{folder}") is not None for folder in PurePosixPath(path).parents):
+            raise ToolError(f"File {posixpath.dirname(path)} already exists")
         yield Document(key=_FILE + path, value={"text": content}, content=path, tags=("file",), scope="sources")
-        lines = {_line_key(path, line): line for line in statements(content)}
+        lines = {f"{_LINE}{path}#{text.fingerprint(line)}": line for line in statements(content)}
         known = {one.key for one in self._documents.list(tag=as_tag(path)) if one.key.startswith(_LINE)}
         yield from known - lines.keys()
         for key in lines.keys() - known:
@@ -179,26 +172,9 @@ class Files:
         """The file of that path, or all files in the folder of that path."""
         return [one for one, _ in self._sizes() if one == path or one.startswith(path + "/")]
 
-    def _is_folder(self, path: str) -> bool:
-        return any(one != path for one in self._below(path))
 
-
-def _command(name: str) -> Any:
-    def command(self: "KeptMemoryTool", command: Any) -> str:
-        return str(getattr(self.files, name)(command))
-
-    return command
-
-
-def _async_command(name: str) -> Any:
-    async def command(self: "AsyncKeptMemoryTool", command: Any) -> str:
-        return str(await in_thread(getattr(self.files, name), command))
-
-    return command
-
-
-class KeptMemoryTool(BetaAbstractMemoryTool):
-    """The memory tool for `Anthropic()`, in the given memory, or the one that `location` and `project` name."""
+class _OverKept:
+    """What both tools begin with: the given memory, or the one that `location` and `project` name."""
 
     def __init__(
         self,
@@ -208,9 +184,24 @@ class KeptMemoryTool(BetaAbstractMemoryTool):
         project: Path | str | None = None,
         cache_control: Any = None,
     ) -> None:
-        super().__init__(cache_control=cache_control)
+        super().__init__(cache_control=cache_control)  # type: ignore[call-arg]  # of the SDK's tool, beside this
         self.memory = opened(memory, location, project)
         self.files = Files(self.memory)
+
+
+def _command(name: str) -> Any:
+    return lambda self, command: getattr(self.files, name)(command)
+
+
+def _async_command(name: str) -> Any:
+    async def run(self: "AsyncKeptMemoryTool", command: Any) -> str:
+        return str(await in_thread(getattr(self.files, name), command))
+
+    return run
+
+
+class KeptMemoryTool(_OverKept, BetaAbstractMemoryTool):
+    """The memory tool for `Anthropic()`."""
 
     view, create, str_replace, insert, delete, rename = map(_command, COMMANDS)
 
@@ -218,20 +209,8 @@ class KeptMemoryTool(BetaAbstractMemoryTool):
         return self.files.clear()
 
 
-class AsyncKeptMemoryTool(BetaAsyncAbstractMemoryTool):
+class AsyncKeptMemoryTool(_OverKept, BetaAsyncAbstractMemoryTool):
     """The memory tool for `AsyncAnthropic()`: the same files, each command in a thread."""
-
-    def __init__(
-        self,
-        memory: Kept | None = None,
-        *,
-        location: Path | str | None = None,
-        project: Path | str | None = None,
-        cache_control: Any = None,
-    ) -> None:
-        super().__init__(cache_control=cache_control)
-        self.memory = opened(memory, location, project)
-        self.files = Files(self.memory)
 
     view, create, str_replace, insert, delete, rename = map(_async_command, COMMANDS)
 
@@ -247,11 +226,6 @@ def _checked(path: str) -> str:
     if clean != ROOT and not clean.startswith(ROOT + "/"):
         raise ToolError(f"Path {path} would escape {ROOT} directory")
     return clean
-
-
-def _folders(path: str) -> Iterator[str]:
-    while (path := posixpath.dirname(path)) != ROOT:
-        yield path
 
 
 def _text(file: Document) -> str:
@@ -270,19 +244,7 @@ def _with_numbers(lines: Iterable[str], first: int) -> str:
     return "\n".join(f"{number:>6}\t{line}" for number, line in enumerate(lines, first))
 
 
-def _places(content: str, wanted: str) -> list[int]:
-    places, at = [], content.find(wanted)
-    while at != -1:
-        places.append(at)
-        at = content.find(wanted, at + 1)
-    return places
-
-
 def _size(size: int) -> str:
     power = min((size.bit_length() - 1) // 10, 3) if size else 0
     scaled = size / 1024**power
     return f"{int(scaled) if scaled == int(scaled) else format(scaled, '.1f')}{'BKMG'[power]}"
-
-
-def _line_key(path: str, line: str) -> str:
-    return f"{_LINE}{path}#{text.fingerprint(line)}"

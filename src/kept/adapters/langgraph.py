@@ -29,7 +29,7 @@ from langgraph.store.base import (
     tokenize_path,
 )
 
-from kept.adapters.shared import as_tag, in_thread, opened, words_of
+from kept.adapters.shared import as_tag, compares, in_thread, opened, words_of
 from kept.errors import InvalidInput
 from kept.memory import Kept
 from kept.memory.documents import MOST_FOUND, Document, Documents
@@ -160,17 +160,8 @@ def _fits(value: Any, wanted: Any) -> bool:
     """Whether a value is as a filter wants it: equal, in every part of it, or by comparison."""
     if isinstance(wanted, dict):
         if any(name.startswith("$") for name in wanted):
-            return all(_compares(value, name, target) for name, target in wanted.items())
+            return all(compares(_COMPARISONS, name, value, target) for name, target in wanted.items())
         return isinstance(value, dict) and all(_fits(value.get(name), inner) for name, inner in wanted.items())
     if isinstance(wanted, list | tuple):
         return isinstance(value, list | tuple) and len(value) == len(wanted) and all(map(_fits, value, wanted))
     return bool(value == wanted)
-
-
-def _compares(value: Any, name: str, target: Any) -> bool:
-    if name not in _COMPARISONS:
-        raise ValueError(f"{name} is not a comparison of a filter. Use one of {', '.join(_COMPARISONS)}.")
-    try:
-        return _COMPARISONS[name](value, target)
-    except (TypeError, ValueError):  # a missing value, or a text, is neither more nor less than a number
-        return False

@@ -8,12 +8,11 @@ this does by rules, and docs/adapters/mem0.md lists what differs.
 
 import operator
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
-from pathlib import Path
 from typing import Any, Self
 
-from kept.adapters.shared import as_tag, in_thread, opened, said
+from kept.adapters.shared import as_tag, compares, in_thread, opened, said
 from kept.memory import Kept
 from kept.memory.documents import MOST_FOUND, Document, Documents
 from kept.text import fingerprint
@@ -21,15 +20,11 @@ from kept.text import fingerprint
 COLLECTION = "mem0"
 SCOPES = ("user_id", "agent_id", "run_id")
 OF_MESSAGES = ("role", "actor_id")
+OTHER = ("limit", "rerank", "explain", "reference_date")  # `top_k` in older versions, and what is taken and ignored
 EXPIRES = "expiration_date"
 _EVENTS = {"remember": "ADD", "revise": "UPDATE", "forget": "DELETE", "undo": "UPDATE"}
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "gt": operator.gt,
-    "gte": operator.ge,
-    "lt": operator.lt,
-    "lte": operator.le,
+    **{name: getattr(operator, name.replace("te", "e")) for name in ("eq", "ne", "gt", "gte", "lt", "lte")},
     "in": lambda value, wanted: value in wanted,
     "nin": lambda value, wanted: value not in wanted,
     "contains": lambda value, wanted: wanted in value,
@@ -44,16 +39,9 @@ class Memory:
     A configuration is taken and not needed: there is no model and no vector store to configure.
     """
 
-    def __init__(
-        self,
-        config: Any = None,
-        *,
-        memory: Kept | None = None,
-        location: Path | str | None = None,
-        project: Path | str | None = None,
-    ) -> None:
+    def __init__(self, config: Any = None, *, memory: Kept | None = None, **where: Any) -> None:
         self.config = config
-        self.kept = opened(memory, location, project)
+        self.kept = opened(memory, **where)
         self._documents = Documents(self.kept.context, COLLECTION)
 
     @classmethod
@@ -74,15 +62,14 @@ class Memory:
         **ignored: Any,
     ) -> dict[str, Any]:
         """Keep what the user states, sentence by sentence; with `infer=False`, each message as it is."""
-        about = {key: value for key, value in (metadata or {}).items() if key not in SCOPES}
         scope = _scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
-        if expiration_date is not None:
-            about[EXPIRES] = _day(expiration_date)
-        known = {fingerprint(one.content) for one in self._of(scope) if _fits(one.value, scope)}
+        about = _about(metadata, _UNSET if expiration_date is None else expiration_date)
+        known = {fingerprint(one.content) for one in self._of(scope)}
         new = [(text, by) for text, by in said(messages, infer=infer) if fingerprint(text) not in known]
         documents = [_document(str(uuid.uuid4()), text, {**about, **by, **scope}) for text, by in new]
         self._documents.apply(documents)
-        return {"results": [{"id": one.key, "memory": one.content, "event": "ADD", **_said(one)} for one in documents]}
+        added = [{"id": one.key, "memory": one.content, "event": "ADD"} for one in documents]
+        return {"results": [one | by for one, (_, by) in zip(added, new, strict=True)]}
 
     def get(self, memory_id: str) -> dict[str, Any] | None:
         """The memory with that id, or None."""
@@ -90,18 +77,11 @@ class Memory:
         return None if found is None else _shown(found)
 
     def get_all(
-        self,
-        *,
-        filters: Mapping[str, Any] | None = None,
-        top_k: int = 20,
-        show_expired: bool = False,
-        limit: int | None = None,
-        **scope: Any,
+        self, *, filters: Mapping[str, Any] | None = None, top_k: int = 20, show_expired: bool = False, **scope: Any
     ) -> dict[str, Any]:
         """The memories of a user, an agent or a run, newest first."""
-        wanted = _filters(filters, scope)
-        found = [one for one in self._of(wanted) if _fits(one.value, wanted) and self._is_shown(one, show_expired)]
-        return {"results": [_shown(one) for one in found[::-1][: top_k if limit is None else limit]]}
+        found = [one for one in self._of(_filters(filters, scope)) if self._is_shown(one, show_expired)]
+        return {"results": [_shown(one) for one in found[::-1][: scope.get("limit") or top_k]]}
 
     def search(
         self,
@@ -109,10 +89,8 @@ class Memory:
         *,
         filters: Mapping[str, Any] | None = None,
         top_k: int = 20,
-        threshold: float | None = None,
+        threshold: float | None = 0.1,
         show_expired: bool = False,
-        limit: int | None = None,
-        rerank: bool = False,
         **scope: Any,
     ) -> dict[str, Any]:
         """The memories that share words with the query, best first, with a score from 0 to 1."""
@@ -123,8 +101,7 @@ class Memory:
         fitting = [one for one in found if _fits(one.value, wanted) and self._is_shown(one, show_expired)]
         best = max((one.score or 0 for one in fitting), default=1) or 1
         scored = [{**_shown(one), "score": round((one.score or 0) / best, 4)} for one in fitting]
-        most = top_k if limit is None else limit
-        return {"results": [one for one in scored if one["score"] >= (threshold or 0)][:most]}
+        return {"results": [one for one in scored if one["score"] >= (threshold or 0)][: scope.get("limit") or top_k]}
 
     def update(
         self,
@@ -135,10 +112,8 @@ class Memory:
         data: str | None = None,
     ) -> dict[str, str]:
         """Give a memory another text, more metadata, or another day on which it ends."""
-        text = data if text is None else text
-        more = {key: value for key, value in (metadata or {}).items() if key not in SCOPES}
-        if expiration_date is not _UNSET:
-            more[EXPIRES] = None if expiration_date is None else _day(expiration_date)
+        text, more = data if text is None else text, _about(metadata, expiration_date)
+        more.pop("actor_id", None)  # who said it stays, as the ids do
         if text is None and metadata is None and expiration_date is _UNSET:
             raise ValueError("At least one of text, metadata, or expiration_date must be provided.")
 
@@ -151,8 +126,7 @@ class Memory:
 
     def delete(self, memory_id: str) -> dict[str, str]:
         """Forget a memory; `kept undo` brings it back, `kept erase` removes it for good."""
-        _found(self._documents.get(memory_id), memory_id)
-        self._documents.apply([memory_id])
+        self._documents.edit(lambda get: [_found(get(memory_id), memory_id).key])
         return {"message": "Memory deleted successfully!"}
 
     def delete_all(
@@ -160,7 +134,7 @@ class Memory:
     ) -> dict[str, str]:
         """Forget all memories of a user, an agent or a run."""
         scope = _scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
-        self._documents.apply([one.key for one in self._of(scope) if _fits(one.value, scope)])
+        self._documents.apply([one.key for one in self._of(scope)])
         return {"message": "Memories deleted successfully!"}
 
     def history(self, memory_id: str) -> list[dict[str, Any]]:
@@ -183,8 +157,8 @@ class Memory:
         """Close the files."""
         self.kept.close()
 
-    def _of(self, scope: Mapping[str, Any]) -> Iterable[Document]:
-        return list(self._documents.list(tag=_tag(scope)))
+    def _of(self, wanted: Mapping[str, Any]) -> list[Document]:
+        return [one for one in self._documents.list(tag=_tag(wanted)) if _fits(one.value, wanted)]
 
     def _is_shown(self, document: Document, show_expired: bool) -> bool:
         ends = document.value.get(EXPIRES)
@@ -207,7 +181,6 @@ class AsyncMemory:
 
     @classmethod
     def from_config(cls, config_dict: Mapping[str, Any], **where: Any) -> Self:
-        """As `AsyncMemory()`."""
         return cls(config_dict, **where)
 
     add, get, get_all, search, update = map(_async, ("add", "get", "get_all", "search", "update"))
@@ -219,8 +192,13 @@ def _document(key: str, text: str, value: Mapping[str, Any]) -> Document:
     return Document(key=key, value=dict(value), content=text, tags=tuple(tags))
 
 
-def _said(document: Document) -> dict[str, Any]:
-    return {name: document.value[name] for name in OF_MESSAGES if name in document.value}
+def _about(metadata: Mapping[str, Any] | None, expiration_date: Any) -> dict[str, Any]:
+    """What is stored beside a text; the day on which it ends as YYYY-MM-DD. Raises ValueError where it is none."""
+    about = {name: value for name, value in (metadata or {}).items() if name not in SCOPES}
+    if expiration_date is not _UNSET:
+        day = date.fromisoformat(expiration_date) if isinstance(expiration_date, str) else expiration_date
+        about[EXPIRES] = None if day is None else day.isoformat()[:10]
+    return about
 
 
 def _shown(document: Document) -> dict[str, Any]:
@@ -246,7 +224,7 @@ def _scope(**given: Any) -> dict[str, str]:
 
 def _filters(filters: Mapping[str, Any] | None, scope: Mapping[str, Any]) -> dict[str, Any]:
     """All filters in one; the ids may stand in them, or beside them as in older versions."""
-    if unknown := [name for name in scope if name not in SCOPES]:
+    if unknown := [name for name in scope if name not in (*SCOPES, *OTHER)]:
         raise TypeError(f"Unknown argument {unknown[0]!r}.")
     given = dict(filters or {})
     return given | _scope(**{name: scope.get(name, given.get(name)) for name in SCOPES})
@@ -266,21 +244,7 @@ def _fits_one(value: Mapping[str, Any], name: str, target: Any) -> bool:
         return all(parts) if name == "AND" else any(parts) if name == "OR" else not any(parts)
     own = value.get(name)
     if isinstance(target, Mapping):
-        return all(_compares(own, word, inner) for word, inner in target.items())
+        return all(compares(_COMPARISONS, word, own, inner) for word, inner in target.items())
     if target == "*":
         return own is not None
     return own in target if isinstance(target, list) else own == target
-
-
-def _compares(own: Any, word: str, target: Any) -> bool:
-    if word not in _COMPARISONS:
-        raise ValueError(f"{word!r} is not a comparison of a filter. Use one of {', '.join(_COMPARISONS)}.")
-    try:
-        return bool(_COMPARISONS[word](own, target))
-    except (TypeError, AttributeError):  # a missing value, or one of another type
-        return False
-
-
-def _day(given: str | date) -> str:
-    """The day as YYYY-MM-DD. Raises ValueError for anything else."""
-    return (given if isinstance(given, date) else date.fromisoformat(given)).isoformat()[:10]

@@ -149,6 +149,16 @@ def _texts(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
         yield name, str(value)
 
 
+def compares(comparisons: Mapping[str, Callable[[Any, Any], bool]], name: str, value: Any, target: Any) -> bool:
+    """Whether a value compares with the target as a filter names it. Raises ValueError for an unknown comparison."""
+    if name not in comparisons:
+        raise ValueError(f"{name!r} is not a comparison of a filter. Use one of {', '.join(comparisons)}.")
+    try:
+        return bool(comparisons[name](value, target))
+    except (TypeError, ValueError, AttributeError):  # a missing value, or one of another type, is not more or less
+        return False
+
+
 def as_tag(name: str) -> str:
     """The name as a tag, in which a comma, or a space at an end, has no meaning of its own."""
     return quote(name, safe="/:@._-+~ ").replace(" ", "%20") if name != name.strip() or "," in name else name
