@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from msgspec import Struct
 
-from kept.model import Event, Memory, Message, Record, Scope, Session, Status, Tier
+from kept.model import Event, Memory, Message, Record, Scope, Session, Status, Tier, Trust
 
 Shelf = Literal["live", "archive", "forgotten", "any"]
 R = TypeVar("R", bound=Record)
@@ -45,6 +45,7 @@ class Where(Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     statuses: tuple[Status, ...] = ()
+    trusts: tuple[Trust, ...] = ()
     uid: str | None = None
     fingerprints: tuple[str, ...] = ()
     topic: str | None = None
@@ -344,6 +345,9 @@ class Reader(Messages, VectorReader, Protocol):
         newest_first: bool = False,
     ) -> list[Event]:
         """Events of the journal in order, with their payloads where these were not erased."""
+
+    def activity(self, *, after: int = 0) -> list[tuple[datetime, str, str, int]]:
+        """The events after that number, counted: the hour in which they fell, actor, action, how many."""
 
     def foundation(self) -> Foundation:
         """What this space stands on, to be laid in another storage."""

@@ -212,6 +212,7 @@ def promise_select_finds_by_every_field(bench: Bench) -> None:
         topic="t1",
         key="k1",
         source=Source(agent="codex", session="s1", task="T1", narrative="n1"),
+        trust="user",
         at=START + timedelta(days=2),
     )
     add(storage, "other", tags=("auth2",), files=("src/x.pyc",))
@@ -230,6 +231,7 @@ def promise_select_finds_by_every_field(bench: Bench) -> None:
             Where(session="s1"),
             Where(task="T1"),
             Where(agent="codex"),
+            Where(trusts=("user", "tool")),
             Where(narrative="n1"),
             Where(since=START + timedelta(days=2)),
         ):
@@ -730,6 +732,10 @@ def promise_every_change_has_its_event(bench: Bench) -> None:
         assert [e.seq for e in reader.events(group="g1")] == [1, 2]
         assert [e.seq for e in reader.events(after=2)] == [3, 4]
         assert [e.seq for e in reader.events(newest_first=True, limit=2)] == [4, 3]
+        first, second = START.replace(minute=0), START.replace(minute=0) + timedelta(hours=1)
+        later = [(second, "agent", "alias", 1), (second, "agent", "revise", 1)]
+        assert reader.activity() == [(first, "user", "alias", 1), (first, "user", "remember", 1), *later]
+        assert reader.activity(after=2) == later
 
 
 def promise_what_happened_elsewhere_keeps_its_stamp(bench: Bench) -> None:

@@ -93,6 +93,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield started
 
 
+def free_port() -> int:
+    """A port of loopback on which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 @contextmanager
 def serving(folder: Path) -> Iterator[Server]:
     """A server of the project `web-app` in that folder, as a process of its own."""
@@ -100,9 +107,7 @@ def serving(folder: Path) -> Iterator[Server]:
     (project / ".git").mkdir(parents=True)
     with kept.open(project=project, home=home) as memory:
         memory.remember("The build runs on Node 22.")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-c", SERVE, str(home), str(project), str(port), KEY]
     process = subprocess.Popen(command, env=os.environ | {"KEPT_HOME": str(home)}, stdout=subprocess.PIPE)
     started = Server(port, home, project)

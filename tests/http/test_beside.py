@@ -13,6 +13,7 @@ from kept.entrypoints.http.keys import Keys
 from kept.entrypoints.http.schedule import Schedule
 from kept.entrypoints.http.server import ServeOptions, make_app, run
 from kept.entrypoints.web import demo
+from kept.memory.read import explain_session
 from kept.settings import Settings
 from tests.http.conftest import KEY, Server
 
@@ -86,10 +87,14 @@ def test_a_port_in_use_is_an_error_before_any_address_is_told(server: Server) ->
 def test_the_sample_data_fills_every_view(tmp_path: Path) -> None:
     folder = demo.fill(tmp_path)
     with kept.open(project=folder, home=tmp_path / "kept") as memory:
-        assert len(memory.list(limit=100)) >= len(demo.STATEMENTS)
-        assert memory.conflicts() or memory.reviews.list()
-        assert memory.sessions()
+        assert len(memory.list(limit=100)) >= 20
+        assert {one.reasons[0] for one in memory.reviews.list()} >= {"conflict", "duplicate", "candidate"}
+        assert all(explain_session(one.name, memory.context.readable(), limit=9) for one in memory.sessions())
         assert memory.tasks()
+        assert memory.files.items()
+        days = memory.status()["spaces"][0]["days"]
+        assert sum(day.get("recalled", 0) for day in days.values()) > 10
+        assert {name.partition(":")[0] for day in days.values() for name in day} == {"recalled", "refused", "redacted"}
 
 
 def test_the_document_of_the_interface_is_the_one_that_was_agreed(tmp_path: Path) -> None:

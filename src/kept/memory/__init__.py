@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from kept.memory.context import Conflicts, Context, Events, Memories, Receipts, Ref, Sessions, Tasks
 from kept.memory.signals import Subscriber
-from kept.model import Briefing, Draft, Memory, Name, Recalled, Receipt, Source, Tier, several
+from kept.model import Briefing, Draft, Memory, Name, Recalled, Receipt, Source, Tier, Trust, several
 from kept.settings import Settings
 
 if TYPE_CHECKING:
@@ -202,14 +202,15 @@ class Kept:
         limit: int = 50,
         after: Ref | None = None,
         agent: str | None = None,
+        files: Sequence[str] = (),
+        trusts: Sequence[Trust] = (),
     ) -> Memories:
         """List memories, newest first: the project's, then global ones. `after` is the last ref of the previous page.
 
         `status` None lists live memories; "archived" and "forgotten" list those. `agent`: only what this one wrote.
         """
-        return _read.list_memories(
-            self.context, kinds=kinds, tags=tags, status=status, agent=agent, limit=limit, after=after
-        )
+        named = {"kinds": kinds, "tags": tags, "files": files, "trusts": trusts}
+        return _read.list_memories(self.context, named, status=status, agent=agent, limit=limit, after=after)
 
     def briefing(
         self,
@@ -276,8 +277,8 @@ class Kept:
         `last_session` and what was kept of it; and `spaces`: counts and sizes for each readable space.
 
         Its keys: `space`, `memories` (live, pinned, candidates, archived, forgotten, proposed), `refused` (drafts by
-        reason), `vectors`, `upkeep`, `recalls` (of the last hundred: n, p50_ms, p95_ms), `events`, `last_change`, and
-        those of the storage: `storage`, `place`, `bytes` ….
+        reason), `days` (recalled, refused and redacted, by day), `vectors`, `upkeep`, `recalls` (of the last hundred:
+        n, p50_ms, p95_ms), `events`, `last_change`, and those of the storage: `storage`, `place`, `bytes` ….
         """
         return _store.status(self.context)
 

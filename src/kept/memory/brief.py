@@ -92,6 +92,20 @@ def write_briefing(context: Context, request: BriefingRequest) -> Briefing:
     return _brief(context, _situation(context, request), _order(context, request), request.delivery)
 
 
+def replay(context: Context, given: read.Explained) -> Briefing:
+    """What the same agent would be told now for the same prompt. Changes nothing, and nothing is noted."""
+    request = BriefingRequest(
+        prompt=given.question.query,
+        budget_tokens=sum(int(section.get("budget", 0)) for section in given.sections) or None,
+        files=given.question.files,
+        session=given.session,
+    )
+    situation = replace(_situation(context, request), agent=given.agent or context.actor.name)
+    told = gather(context, situation, context.readable(), context.now())
+    briefing = compose(told.material, _order(context, request))
+    return briefing if given.event is None else as_delivered(briefing, told)
+
+
 def _order(context: Context, request: BriefingRequest) -> Order:
     """The budget and the form of the text."""
     settings = context.settings

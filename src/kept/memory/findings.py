@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 from msgspec import Struct
 
-from kept.memory import write
+from kept.memory import counts, write
 from kept.memory.context import Context, Memories
 from kept.memory.window import is_own_summary
 from kept.memory.write import grown_by
@@ -94,7 +94,7 @@ def take(
         if current is not None and current.checked < upto:
             tx.put(replace(current, checked=upto), "checkpoint")
         uids = tuple(memory.uid for memory in findings_of(tx, name) if not memory.is_archived)
-    write.count_reasons(context, receipts)
+    counts.count_reasons(context, receipts)
     has_changed = grown != 0 or any(receipt.outcome != "refused" for receipt in receipts)
     added = sum(receipt.outcome != "refused" and receipt.reason != "already_stored" for receipt in receipts)
     return Taken(upto=upto, new=added, grown=grown if has_changed else None, uids=uids, summary=put)

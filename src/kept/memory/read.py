@@ -5,7 +5,7 @@
 after the answer; saving never waits and never changes the answer.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from typing import Any, Literal, get_args
@@ -16,6 +16,7 @@ from msgspec import Struct
 from kept import ids, worth
 from kept.errors import InvalidInput, NotFound, SettingsError
 from kept.memory.context import Context, Memories, Ref, Storages
+from kept.memory.counts import on_day
 from kept.model import GLOBAL, Hit, Memory, Recalled, Status, replace, several
 from kept.ports import Embedder, Reader, Storage, Where
 from kept.ports import Shelf as Shelf
@@ -29,9 +30,7 @@ from kept.writing.redact import redact
 ListStatus = Literal["candidate", "confirmed", "pinned", "archived", "forgotten"]
 UPKEEP_EVERY = 50  # receipts
 MOST_LINKED = 10  # the best of one answer: a hundred that came together say nothing, and make 5,000 pairs
-
 COLD = "is_cold"  # in a receipt: the first recall of its process
-
 _SHELVES: dict[str | None, Shelf] = {"archived": "archive", "forgotten": "forgotten"}
 
 
@@ -216,6 +215,7 @@ def save_notes(
             if holds_receipts(storage):
                 uids = list(dict.fromkeys(memory.uid for memory in named))
                 receipt = f"r{notes.save_receipt(body, uids, now, session=session)}"
+                notes.count(on_day(now, {"recalled": 1}))
     return receipt
 
 
@@ -318,25 +318,23 @@ def get(context: Context, ref: Ref, *, forgotten: bool = False) -> Memory:
 
 def list_memories(
     context: Context,
+    named: Mapping[str, Sequence[str]],
     *,
-    kinds: Sequence[str],
-    tags: Sequence[str],
     status: ListStatus | None,
     agent: str | None = None,
     limit: int,
     after: Ref | None,
 ) -> Memories:
-    """Memories, newest first: the project's, then global ones."""
+    """Memories, newest first: the project's, then global ones. `named` are fields of a filter (ports.Where)."""
     check_limit(limit)
     if status is not None and status not in get_args(ListStatus):
         raise InvalidInput(f"Unknown status {status!r}.", hint=f"Choose one of {', '.join(get_args(ListStatus))}.")
     statuses: tuple[Status, ...] = (status,) if status in ("candidate", "confirmed", "pinned") else ()
     where = Where(
         shelf=_SHELVES.get(status, "live"),
-        kinds=tuple(map(well_formed, several(kinds))),
-        tags=tuple(map(well_formed, several(tags))),
         statuses=statuses,
         agent=None if agent is None else well_formed(agent),
+        **{name: tuple(map(well_formed, several(values))) for name, values in named.items()},  # type: ignore[arg-type]
     )
     position = None if after is None else _position(context, after)
     found: Memories = []

@@ -7,6 +7,7 @@ Rule: a transcript is only ever added to. A message to a finished session reopen
 the last one left.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -17,7 +18,7 @@ from msgspec import Struct
 
 from kept import journal
 from kept.errors import Busy, InvalidInput, KeptError, NotFound
-from kept.memory import write
+from kept.memory import counts, write
 from kept.memory.context import Context, Memories, Sessions
 from kept.memory.findings import Taken, findings_of, promote, summarized, summary_of, take
 from kept.memory.signals import warn
@@ -34,7 +35,7 @@ from kept.writing.check import MAX_NAME_CHARS, MAX_TEXT_BYTES, check_json, check
 from kept.writing.extraction import Summarizer
 from kept.writing.pipeline import WriteRules
 from kept.writing.quotes import Quotes
-from kept.writing.redact import redact, redact_message
+from kept.writing.redact import marks, redact, redact_message
 
 ROLES: tuple[str, ...] = get_args(MessageRole)
 RECORD_VERSION = 1  # of the form in which a finished session is shown
@@ -500,6 +501,7 @@ class OpenSession:
             self.mirror()
         if added:
             self.tell_write(len(added))
+            counts.count(self._context, Counter(f"redacted:{kind}" for one in added for kind in marks(one.content)))
         if is_reopened:
             _write_index(self._context, self._storage)
         return before, session, added

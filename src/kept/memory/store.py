@@ -16,6 +16,7 @@ from kept import access, text
 from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound
 from kept.memory import views
 from kept.memory.context import Context, Ref
+from kept.memory.counts import by_day
 from kept.memory.read import past_latencies
 from kept.model import (
     GLOBAL,
@@ -359,6 +360,7 @@ def status(context: Context) -> dict[str, Any]:
                     for name, number in sorted(counters.items())
                     if name.startswith("refused:")
                 },
+                "days": by_day(counters),
                 "vectors": to_builtins(vectors),
                 "upkeep": _upkeep(counters),
                 "recalls": _recalls(took_ms),

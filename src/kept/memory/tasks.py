@@ -13,7 +13,7 @@ import msgspec
 
 from kept import bm25, text
 from kept.errors import InvalidInput, NotFound
-from kept.memory import write
+from kept.memory import counts, write
 from kept.memory.context import BATCH, Context, Memories, Tasks
 from kept.model import Draft, Receipt, Source, Task, TaskState, replace, several
 from kept.ports import Reader, Storage, Transaction, Where
@@ -247,7 +247,7 @@ class OpenTask:
         draft = replace(draft, tier="task", tags=("task", safe), data={**(draft.data or {}), "stage": safe})
         ready = pipeline.prepare(draft, self._context.rules())
         if isinstance(ready, Receipt):
-            write.count_reasons(self._context, [ready])
+            counts.count_reasons(self._context, [ready])
             return ready
         with self._storage.writing(self._context.stamp()) as tx:
             task = self._current(tx)

@@ -5,7 +5,6 @@ memory through `Context.change`. Rule: one call is one group of the journal, how
 """
 
 import os
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import datetime
@@ -13,7 +12,7 @@ from typing import Any
 
 from kept import ids, worth
 from kept.errors import InvalidInput
-from kept.memory import trust
+from kept.memory import counts, trust
 from kept.memory.context import BATCH, Context, Receipts, Ref
 from kept.model import GLOBAL, Draft, Memory, Receipt, Source, replace, several
 from kept.ports import Shelf, Stamp, Storage
@@ -46,7 +45,7 @@ def remember_many(context: Context, drafts: Iterable[Draft | str], *, stamp: Sta
         rules = replace(rules, echoes=echoes(context))
     prepared = [pipeline.prepare(draft, rules) for draft in heard]
     receipts = _store(context, prepared, stamp)
-    count_reasons(context, receipts)
+    counts.count_reasons(context, receipts)
     return receipts
 
 
@@ -90,16 +89,6 @@ def place(storage: Storage, at: datetime) -> pipeline.Destination:
         at=at,
         new_uid=lambda: ids.uuid7(at, os.urandom(ids.UID_ENTROPY_BYTES)),
     )
-
-
-def count_reasons(context: Context, receipts: Sequence[Receipt]) -> None:
-    """Count the refusals by reason, for `status`."""
-    reasons = Counter(receipt.reason for receipt in receipts if receipt.outcome == "refused" and receipt.reason)
-    storage = context.spaces.project()
-    if reasons and storage is not None:
-        with storage.bookkeeping() as notes:
-            if notes is not None:
-                notes.count({f"refused:{reason}": number for reason, number in reasons.items()})
 
 
 def _as_drafts(drafts: Iterable[Draft | str]) -> list[Draft]:

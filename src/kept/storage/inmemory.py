@@ -7,6 +7,7 @@ more than about ten thousand memories belongs in SQLite.
 
 import secrets
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -169,6 +170,14 @@ class InMemoryReader(IndexReader, MessageReader):
         if newest_first:
             found.reverse()
         return found[:limit]
+
+    def activity(self, *, after: int = 0) -> list[tuple[datetime, str, str, int]]:
+        found = Counter(
+            (event.at.replace(minute=0, second=0, microsecond=0), event.actor, event.action)
+            for event in self._state.events
+            if event.seq > after
+        )
+        return [(*what, number) for what, number in sorted(found.items())]
 
     def vector_state(self) -> VectorState:
         if self._state.vector_model is None:

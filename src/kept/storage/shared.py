@@ -47,6 +47,7 @@ def matches(memory: Memory, where: Where) -> bool:
         and (not where.tiers or memory.tier in where.tiers)
         and (not where.kinds or memory.kind in where.kinds)
         and (not where.statuses or memory.status in where.statuses)
+        and (not where.trusts or memory.trust in where.trusts)
         and (not where.tags or not set(where.tags).isdisjoint(memory.tags))
         and (not where.files or not set(where.files).isdisjoint(memory.files))
         and where.uid in (None, memory.uid)

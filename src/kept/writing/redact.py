@@ -11,6 +11,7 @@ Each finder runs in linear time; masking makes the result the same for a text th
 Rule: a false alarm costs a word; a miss costs a key. When unsure, redact; when a finder fails, redact everything.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
@@ -24,6 +25,7 @@ from kept.model import Draft, Message, Redaction, Source
 from kept.writing.check import SOURCE_NAMES
 from kept.writing.secrets import MASK, FoldedText, Span, cues, disguises, shapes
 
+_MARK = re.compile(r"\[redacted:([^\]]*)(?:\]|$)")  # what stands in the place of a secret
 REDACTED_FIELDS = (
     "content",
     "kind",
@@ -229,11 +231,12 @@ def redact_message(message: Message, *, email: bool, allow: Collection[str] = ()
 
 def is_only_redacted(text: str) -> bool:
     """Whether a text has nothing readable left."""
-    rest = text
-    while "[redacted:" in rest:
-        before, _, after = rest.partition("[redacted:")
-        rest = before + after.partition("]")[2]
-    return not any(character.isalnum() for character in rest)
+    return not any(character.isalnum() for character in _MARK.sub("", text))
+
+
+def marks(text: str) -> list[str]:
+    """The kinds of what was taken out of a text."""
+    return [kind for kind in _MARK.findall(text) if kind]
 
 
 class _Harmful(Exception):

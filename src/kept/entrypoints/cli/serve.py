@@ -1,5 +1,8 @@
 """`kept serve` and `kept token`: the memory in a browser and over HTTP, and the keys of a team."""
 
+import os
+import signal
+import sys
 import webbrowser
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,6 +19,7 @@ from kept.errors import NotAllowed, SettingsError
 
 PORT = 7333
 PACKAGES = ("fastapi", "starlette", "uvicorn", "jinja2", "pydantic", "cronsim", "prometheus_client")
+MOST_EXAMINED = 20  # projects that are looked into before the first page: who has more has something
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -24,10 +28,21 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 @click.option("--port", type=click.IntRange(1, 65535), default=PORT, show_default=True, help="The port to listen on.")
 @click.option("--name", "names", multiple=True, metavar="HOST[:PORT]", help="A name under which a proxy reaches it.")
 @click.option("--open/--no-open", "opens", default=True, help="Open the page in the browser.")
-@click.option("--demo", is_flag=True, help="Show sample data, in a scratch home that is removed at the end.")
+@click.option(
+    "--demo/--no-demo",
+    default=None,
+    help="Show sample data, in a scratch home that is removed at the end. By default when nothing is kept yet.",
+)
 @click.option("--shared", is_flag=True, help="Yes, others on the network may reach it, with tokens.")
 def serve_command(
-    invocation: Invocation, *, host: str, port: int, names: tuple[str, ...], opens: bool, demo: bool, shared: bool
+    invocation: Invocation,
+    *,
+    host: str,
+    port: int,
+    names: tuple[str, ...],
+    opens: bool,
+    demo: bool | None,
+    shared: bool,
 ) -> None:
     """Listens on this machine only. The address has a key that is made at each start: who has it sees and changes what
     you can. For a team, put a proxy with TLS in front, and give each person a token (`kept token create`). Needs the
@@ -47,13 +62,35 @@ def serve_command(
             f"The server needs the package {missing.name}.", hint="Run: pip install 'kept[server]'"
         ) from None
     options = ServeOptions(home=invocation.home, project=invocation.project, host=host, port=port, names=names)
+    is_bare = demo is None and host in LOOPBACK and not _has_anything(invocation)
     with ExitStack() as stack:
-        if demo:
+        if demo or is_bare:
             from kept.entrypoints.web.demo import fill
 
+            if is_bare:
+                click.echo("Nothing is kept yet, so the page shows sample data. --no-demo leaves it empty.")
+            # The server passes the signal on when it has stopped; unheard, it would leave the scratch home behind.
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
             scratch = Path(stack.enter_context(TemporaryDirectory(prefix="kept-demo-")))
-            options = replace(options, project=str(fill(scratch)), home=str(scratch / "kept"))
+            options = replace(options, project=str(fill(scratch)), home=str(scratch / "kept"), samples=True)
         run(options, say=click.echo, open_browser=webbrowser.open if opens else None)
+
+
+def _has_anything(invocation: Invocation) -> bool:
+    """Whether anything ever happened in this home, or in the database that it uses."""
+    from kept.memory.opening import open as open_memory
+
+    projects = invocation.projects()
+    if os.environ.get("KEPT_DATABASE_URL") or projects.home.global_dir.exists():
+        return True
+    known = projects.list_projects()
+    if len(known) > MOST_EXAMINED:
+        return True
+    for project in known:
+        with open_memory(project=project.name, home=projects.home.root, settings={"auto_upkeep": False}) as memory:
+            if memory.history(limit=1):
+                return True
+    return False
 
 
 def _keys(invocation: Invocation) -> Keys:

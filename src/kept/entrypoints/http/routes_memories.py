@@ -9,10 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from kept.entrypoints.http.doors import Opened
 from kept.entrypoints.http.problems import problem
-from kept.entrypoints.http.shapes import answer, document, page, returns
+from kept.entrypoints.http.shapes import answer, document, etag_of, page, returns
 from kept.memory import Kept
 from kept.memory.read import Explained
-from kept.model import Briefing, Conflict, Event, Memory, Recalled, Receipt, Tier
+from kept.model import Briefing, Conflict, Event, Memory, Recalled, Receipt, Tier, Trust
 from kept.upkeep.review import ReviewFinding
 
 router = APIRouter(prefix="/projects/{project}")
@@ -80,12 +80,17 @@ def list_memories(
     memory: Opened,
     kind: Names = [],  # noqa: B006  FastAPI copies it
     tag: Names = [],  # noqa: B006
+    file: Names = [],  # noqa: B006
+    trust: Annotated[list[Trust], Query()] = [],  # noqa: B006
+    agent: Annotated[str | None, Query(max_length=200)] = None,
     status: Annotated[Literal["candidate", "confirmed", "pinned", "archived", "forgotten"] | None, Query()] = None,
     limit: Limit = 50,
     after: Annotated[str | None, Query(max_length=100)] = None,
 ) -> Response:
     """List memories. `next` is the `after` of the page that follows."""
-    found = memory.list(kinds=kind, tags=tag, status=status, limit=limit, after=after)
+    found = memory.list(
+        kinds=kind, tags=tag, files=file, trusts=trust, agent=agent, status=status, limit=limit, after=after
+    )
     return answer(page("memories", found, limit=limit))
 
 
@@ -216,11 +221,6 @@ def decide(memory: Opened, given: Decisions) -> Response:
 
 def _one(memory: Memory) -> Response:
     return answer(memory, headers={"ETag": etag_of(memory)})
-
-
-def etag_of(memory: Memory) -> str:
-    """The name of this version of a memory."""
-    return f'"{memory.id}-{memory.updated_at:%Y%m%d%H%M%S%f}-{memory.feedback}"'
 
 
 def _with_both(memory: Kept, conflict: Conflict) -> dict[str, Any]:

@@ -30,6 +30,8 @@ from kept.entrypoints.http.routes_memories import RecallScope
 from kept.entrypoints.http.schedule import Schedule
 from kept.entrypoints.http.shapes import answer, returns, schemas
 from kept.entrypoints.web import pages
+from kept.entrypoints.web.activity import Activity
+from kept.entrypoints.web.inbox import Inboxes
 from kept.errors import InvalidInput, KeptError
 from kept.memory.opening import open_projects, settings_in_force, utc_now
 from kept.model import Recalled
@@ -61,6 +63,7 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
     port: int = PORT
     names: tuple[str, ...] = ()  # further host names, with port, under which a proxy reaches it
     key: str | None = None
+    samples: bool = False  # the home is a scratch one with sample data, and every page says so
 
 
 def make_app(options: ServeOptions, keys: Keys) -> Callable[..., Any]:
@@ -92,6 +95,9 @@ def make_app(options: ServeOptions, keys: Keys) -> Callable[..., Any]:
     app.state.keys = keys
     app.state.schedule = schedule
     app.state.figures = figures
+    app.state.activity = Activity()
+    app.state.inboxes = Inboxes()
+    app.state.samples = options.samples
     for router in (routes_memories.router, routes_conversations.router, live.router):
         app.include_router(router, prefix=API)
     app.include_router(metrics.router)
@@ -244,6 +250,7 @@ def _bound(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
+        listening.listen(2_048)  # from here on a browser waits instead of being refused
     except OSError as error:
         listening.close()
         raise InvalidInput(

@@ -53,6 +53,11 @@ def answer(value: Any, *, status: int = 200, headers: dict[str, str] | None = No
     return Response(body, status_code=status, media_type="application/json", headers=headers)
 
 
+def etag_of(memory: Memory) -> str:
+    """The name of this version of a memory."""
+    return f'"{memory.id}-{memory.updated_at:%Y%m%d%H%M%S%f}-{memory.feedback}"'
+
+
 def page(name: str, values: Sequence[Any], *, limit: int) -> dict[str, Any]:
     """A page of a list; `next` is the cursor of the page after it, or null."""
     is_full = len(values) >= limit > 0

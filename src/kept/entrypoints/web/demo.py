@@ -1,46 +1,91 @@
-"""Sample data for `kept serve --demo`: a small project, in a scratch home, as an agent would have left it."""
+"""Sample data for the page: a small project in a scratch home, as two agents and a person would leave it in two months.
 
+What happened is in demo.jsonl, a line for each thing, in order. Rule: nothing of it is ever written into a home that
+somebody uses, and every view says that it is made up.
+"""
+
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
-from kept.memory import deliver
+import msgspec
+
+from kept.memory import Kept, deliver
 from kept.memory.opening import open as open_memory
 from kept.model import Actor, Draft
 
 PROJECT = "ledger-api"
-STATEMENTS: tuple[tuple[str, str, str], ...] = (
-    ("decision", "auth", "Access tokens live for 15 minutes, refresh tokens for 30 days; both are rotated on use"),
-    ("fact", "auth", "A 401 from /token means that the refresh token was used before: revoke the whole family"),
-    ("warning", "auth", "Never edit src/auth/middleware.py by hand; it is generated from auth.yml"),
-    ("convention", "tests", "Run the tests with `make test`; they need Docker"),
-    ("architecture", "db", "The ledger is one append-only table in Postgres 17, partitioned by month"),
-    ("decision", "api", "We use Express for the gateway service"),
-    ("decision", "api", "We use Fastify for the gateway service"),
-    ("preference", "style", "Short commit messages in the imperative"),
-    ("error", "deploy", "Deploy fails with ECONNREFUSED when the migration job runs before the proxy is ready"),
-    ("discovery", "mobile", "The mobile app sends the refresh token in the body, the web app in a cookie"),
-)
-TALK = (
-    ("user", "We decided to keep refresh tokens for 30 days, because the mobile app cannot log in again by itself."),
-    ("assistant", "The 401 comes from src/auth/tokens.py because two tabs rotate the same refresh token at once."),
-    ("user", "Right. Use one lock for each token family instead of a retry."),
-)
+LINES = Path(__file__).with_suffix(".jsonl")
+
+
+class _Clock:
+    """A clock that is set by hand, and goes on by a second each time that somebody looks."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(seconds=1)
+        return self.now
 
 
 def fill(home: Path) -> Path:
     """Make the sample project in that home, and return its folder."""
     folder = home / PROJECT
     (folder / ".git").mkdir(parents=True, exist_ok=True)
-    with open_memory(project=folder, home=home / "kept", actor=Actor(name="claude-code")) as memory:
-        memory.remember_many([Draft(content=text, kind=kind, tags=(tag,)) for kind, tag, text in STATEMENTS])
-        for ref in ("1", "1", "2"):
-            memory.reinforce(ref)
-        memory.pin("3")
-        session = memory.session("4a81e6", agent="claude-code")
-        for event, prompt in (("SessionStart", ""), ("UserPromptSubmit", "fix the login bug: 401 after token refresh")):
-            listener = deliver.Listener(session="4a81e6", event=event)
-            deliver.for_prompt(memory, prompt, listener) if prompt else deliver.at_start(memory, listener)
-        for role, said in TALK:
-            session.append(role, said)  # type: ignore[arg-type]
-        session.finish()
-        memory.task(description="Rotate refresh tokens once for each family", priority=1)
+    clock = _Clock(today := datetime.now(UTC))
+
+    named: dict[str, str] = {}
+    agents: dict[str, Kept] = {}
+    with ExitStack() as stack:
+        for number, line in enumerate(LINES.read_text("utf-8").splitlines()):
+            step = msgspec.json.decode(line)
+            at = today.replace(hour=step["hour"], minute=12, second=0) - timedelta(days=step["days"])
+            clock.now = min(at, today - timedelta(minutes=100 - number))  # in order, and before now
+            if (who := step["who"]) not in agents:
+                agents[who] = stack.enter_context(_opened(who, folder, home / "kept", clock))
+            _do(agents[who], step, named, folder)
     return folder
+
+
+def _opened(who: str, folder: Path, home: Path, clock: _Clock) -> Kept:
+    return open_memory(
+        project=folder,
+        home=home,
+        settings={"auto_upkeep": False, "backup_daily": False},
+        actor=Actor(name=who),
+        origin="user" if who == "user" else "agent",
+        clock=clock,
+    )
+
+
+def _do(memory: Kept, step: dict[str, Any], named: dict[str, str], folder: Path) -> None:
+    """One line: a verb of the library and what it is given. `named` maps the names of lines to refs."""
+    match step:
+        case {"remember": about}:
+            receipt = memory.remember_many([msgspec.convert(about, Draft)])[0]
+            named[step.get("name", "")] = receipt.ref or ""
+        case {"recall": query}:
+            memory.recall(query)
+        case {"talk": session, "said": said}:
+            _hold(memory, session, step["who"], said)
+        case {"task": description}:
+            memory.task(description=description, priority=1)
+        case {"extract": text}:
+            (folder / "NOTES.md").write_text(text, "utf-8")
+            memory.files.extract([folder / "NOTES.md"], sources=True)
+        case _:
+            verb = next(name for name in ("pin", "reinforce", "demote") if name in step)
+            getattr(memory, verb)(named[step[verb]])
+
+
+def _hold(memory: Kept, name: str, agent: str, said: list[tuple[Any, str]]) -> None:
+    """A conversation: what it was given, what was said, and its end."""
+    session = memory.session(name, agent=agent)
+    deliver.at_start(memory, deliver.Listener(session=name, event="SessionStart"))
+    for role, text in said:
+        if role == "user":
+            deliver.for_prompt(memory, text, deliver.Listener(session=name, event="UserPromptSubmit"))
+        session.append(role, text)
+    session.finish()

@@ -1,14 +1,17 @@
-"""Scores and budgets as geometry: numbers in, percentages out. Pure.
+"""Scores, budgets, days and times as geometry: numbers in, percentages out. Pure.
 
 A score is a product, so its axis is logarithmic: equal lengths are equal factors. All rows of a list share one axis.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import log2
+from datetime import date, timedelta
+from math import ceil, floor, log2
 
 from msgspec import Struct
 
 LEAST = 0.05  # below this a factor is drawn as if it were this
+LEAST_SHOWN = 0.4  # scores below this end at the left edge: how bad a miss is does not matter
+MOST_TICKS = 7
 
 
 class Bar(Struct, frozen=True):
@@ -31,10 +34,11 @@ class FactorStep(Struct, frozen=True):
 
 
 class Axis(Struct, frozen=True):
-    """Where a product is drawn. `ticks` are the powers of two on it."""
+    """Where a product is drawn. `ticks` are powers of two on it; `floor` is the score below which nothing is given."""
 
     low: float
     high: float
+    floor: float = 0.0
 
     def x(self, value: float) -> float:
         """The place of a product, in percent."""
@@ -42,11 +46,17 @@ class Axis(Struct, frozen=True):
         return round(min(100.0, max(0.0, place)), 2)
 
     @property
-    def ticks(self) -> list[int]:
-        return [2**power for power in range(max(0, int(self.low)), int(self.high) + 1)]
+    def ticks(self) -> list[tuple[str, float]]:
+        powers = range(ceil(self.low), floor(self.high) + 1)
+        step = max(1, ceil(len(powers) / MOST_TICKS))
+        return [(f"{2.0**power:g}", self.x(2.0**power)) for power in powers[::step]]
+
+    @property
+    def floor_x(self) -> float | None:
+        return self.x(self.floor) if self.floor else None
 
 
-def axis_of(scores: Iterable[Mapping[str, float]]) -> Axis:
+def axis_of(scores: Iterable[Mapping[str, float]], *, floor: float = 0.0) -> Axis:
     """An axis on which all these products fit, with the running products on the way."""
     values = [1.0]
     for factors in scores:
@@ -54,7 +64,7 @@ def axis_of(scores: Iterable[Mapping[str, float]]) -> Axis:
         for factor in _ordered(factors).values():
             running *= max(factor, LEAST)
             values.append(running)
-    return Axis(log2(max(LEAST, min(values))) - 0.4, log2(max(values)) + 0.4)
+    return Axis(log2(max(LEAST_SHOWN, min(values))) - 0.4, log2(max(values)) + 0.4, floor)
 
 
 def waterfall(factors: Mapping[str, float], axis: Axis) -> tuple[list[Bar], float]:
@@ -105,7 +115,51 @@ def shares(parts: Sequence[tuple[str, int]], whole: int) -> list[tuple[str, int,
     return found
 
 
-def heat(counts: Mapping[str, int]) -> dict[str, int]:
-    """How strongly each day is coloured, from 0 to 4, by its share of the busiest day."""
-    most = max(counts.values(), default=0)
-    return {day: 0 if not count else min(4, 1 + (count * 4 - 1) // max(1, most)) for day, count in counts.items()}
+class Cell(Struct, frozen=True):
+    """A day of a calendar. `level` says how strongly it is coloured, from 0 to 4."""
+
+    day: date
+    count: int
+    level: int
+    x: int
+    y: int
+
+
+class Calendar(Struct, frozen=True):
+    """Days as a grid: a column a week, a row a weekday. `months` are labels and where they stand."""
+
+    cells: list[Cell]
+    months: list[tuple[str, int]]
+    width: int
+
+
+CELL, LEFT, TOP = 13, 30, 18
+
+
+def calendar(counts: Mapping[date, int], first: date, last: date) -> Calendar:
+    """The days from the Monday of `first` to `last`, coloured by their share of the busiest day."""
+    begin = first - timedelta(days=first.weekday())
+    most = max((counts.get(begin + timedelta(days=n), 0) for n in range((last - begin).days + 1)), default=0)
+    cells: list[Cell] = []
+    months: list[tuple[str, int]] = []
+    for number in range((last - begin).days + 1):
+        day = begin + timedelta(days=number)
+        count = counts.get(day, 0)
+        x, y = LEFT + number // 7 * CELL, TOP + day.weekday() * CELL
+        cells.append(Cell(day, count, 0 if not count else min(4, 1 + (count * 4 - 1) // max(1, most)), x, y))
+        if day.day == 1 and (not months or x - months[-1][1] > 2 * CELL):
+            months.append((f"{day:%b}", x))
+    return Calendar(cells, months, LEFT + ((last - begin).days // 7 + 1) * CELL)
+
+
+def line(values: Sequence[float], *, low: float, high: float, width: float = 600, height: float = 100) -> str:
+    """The points of a line through the values, on a logarithmic axis from `low` to `high`."""
+    span = max(1e-9, log2(high) - log2(low))
+    places = [
+        (
+            number * width / max(1, len(values) - 1),
+            height - (log2(min(high, max(low, value))) - log2(low)) / span * height,
+        )
+        for number, value in enumerate(values)
+    ]
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)

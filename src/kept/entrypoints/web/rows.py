@@ -2,20 +2,19 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from difflib import SequenceMatcher
 from typing import Any
 
 from markupsafe import Markup, escape
 from msgspec import Struct
-from msgspec.structs import replace
 
 from kept.entrypoints.web import words
-from kept.entrypoints.web.draw import Axis, Bar, FactorStep, axis_of, steps, waterfall
+from kept.entrypoints.web.draw import Axis, Bar, FactorStep, steps, waterfall
 from kept.errors import KeptError
 from kept.memory import Kept
 from kept.model import Hit, Memory
 
-SHOWN_CHARS = 280
+SHOWN_CHARS = 500
 
 
 class ShownRow(Struct, frozen=True, kw_only=True):
@@ -33,33 +32,33 @@ class ShownRow(Struct, frozen=True, kw_only=True):
     steps: Sequence[FactorStep] = ()
     reasons: Mapping[str, str] = {}
     because: str = ""
-    why_missed: str = ""
     is_current: bool = False
 
 
-def scored(hits: Iterable[Hit], axis: Axis, now: datetime, **about: Any) -> list[ShownRow]:
-    """The rows of a recall, on one axis."""
-    return [_row(hit.memory, hit.memory.ref, hit.why, hit.matched, hit.score, axis, now, **about) for hit in hits]
+def scored(hit: Hit, axis: Axis, *, because: str = "") -> ShownRow:
+    """The row of a hit, or of a near miss and why it missed."""
+    return _row(hit.memory, hit.memory.ref, hit.why, hit.matched, hit.score, axis, because)
 
 
-def noted(lines: Iterable[Mapping[str, Any]], memory: Kept, axis: Axis, now: datetime) -> dict[str, ShownRow]:
+def noted(lines: Iterable[Mapping[str, Any]], memory: Kept, axis: Axis) -> dict[str, ShownRow]:
     """The rows of a receipt, by ref, with the memories as they are today."""
-    rows = {}
-    for line in lines:
-        found = find(memory, line["ref"])
-        row = _row(found, line["ref"], line["why"], line.get("matched") or {}, line["score"], axis, now)
-        rows[line["ref"]] = _because(row, line.get("reason", ""))
-    return rows
+    return {
+        line["ref"]: _row(
+            find(memory, line["ref"]),
+            line["ref"],
+            line["why"],
+            line.get("matched") or {},
+            line["score"],
+            axis,
+            line.get("reason", ""),
+        )
+        for line in lines
+    }
 
 
 def plain(memory: Memory | None, ref: str, *, because: str = "") -> ShownRow:
     """A row without a score."""
-    return ShownRow(memory=memory, ref=ref, text=_text(memory), shown=_text(memory), because=because)
-
-
-def axis_for(*groups: Iterable[Mapping[str, float]]) -> Axis:
-    """One axis for all these scores."""
-    return axis_of(why for group in groups for why in group)
+    return ShownRow(memory=memory, ref=ref, text=_text(memory), shown=escape(_text(memory)), because=because)
 
 
 def find(memory: Kept, ref: str) -> Memory | None:
@@ -72,17 +71,60 @@ def find(memory: Kept, ref: str) -> Memory | None:
 
 
 def marked(text: str, matched: Iterable[str]) -> Markup:
-    """The text with the words of the question marked; everything else is escaped."""
-    shortened = text if len(text) <= SHOWN_CHARS else text[: SHOWN_CHARS - 1] + "…"
+    """The text with the words that begin like one of these marked; everything else is escaped."""
+    shortened = words.cut(text, SHOWN_CHARS)
     stems = sorted({re.escape(word) for word in matched if len(word) > 1}, key=len, reverse=True)
     if not stems:
         return escape(shortened)
-    found = re.compile("|".join(stems), re.IGNORECASE)
+    return _wrapped(shortened, re.compile(rf"(?:{'|'.join(stems)})\w*", re.IGNORECASE))
+
+
+def _wrapped(text: str, pattern: re.Pattern[str]) -> Markup:
     parts, at = [], 0
-    for match in found.finditer(shortened):
-        parts += [escape(shortened[at : match.start()]), Markup("<mark>{}</mark>").format(match.group())]
+    for match in pattern.finditer(text):
+        parts += [escape(text[at : match.start()]), Markup("<mark>{}</mark>").format(match.group())]
         at = match.end()
-    return Markup("").join([*parts, escape(shortened[at:])])
+    return Markup("").join([*parts, escape(text[at:])])
+
+
+def quoted(text: str, passages: Iterable[str]) -> Markup:
+    """The text with the passages in it marked, as far as they stand there word for word."""
+    found = [re.escape(passage) for passage in sorted(passages, key=len, reverse=True) if passage and passage in text]
+    return _wrapped(text, re.compile("|".join(found))) if found else escape(text)
+
+
+def differing(text: str, other: str) -> Markup:
+    """The text with the words marked that the other one does not have in their place."""
+    mine, theirs = text.split(), other.split()
+    same = SequenceMatcher(a=[word.lower() for word in theirs], b=[word.lower() for word in mine], autojunk=False)
+    parts = []
+    for kind, _, _, start, end in same.get_opcodes():
+        piece = " ".join(mine[start:end])
+        if piece:
+            parts.append(escape(piece) if kind == "equal" else Markup("<mark>{}</mark>").format(piece))
+    return Markup(" ").join(parts)
+
+
+def message_of(one: Memory) -> str:
+    """The id of the message in which a memory was said, as its key has it; "" when the key is not of that form."""
+    rest = (one.key or "").removeprefix(f"{one.source.session}:")
+    return rest.rpartition(":")[0] if one.source.session and rest != one.key else ""
+
+
+def said_in(memory: Kept, one: Memory) -> dict[str, Any] | None:
+    """The message in which a memory was said, with the passage marked, if it is still there."""
+    storage = memory.context.spaces.project()
+    if one.source.session is None or storage is None:
+        return None
+    with storage.reading() as reader:
+        if reader.session(one.source.session) is None:
+            return None
+        wanted = message_of(one)
+        for message in reader.messages(one.source.session):
+            if message.id == wanted or one.content[:60] in message.content:
+                shown = quoted(message.content[:2_000], [one.content])
+                return {"message": message, "shown": shown, "after": max(0, message.n - 3)}
+    return None
 
 
 def _row(
@@ -92,32 +134,26 @@ def _row(
     matched: Mapping[str, str],
     score: float,
     axis: Axis,
-    now: datetime,
-    **about: Any,
+    because: str,
 ) -> ShownRow:
     bars, end = waterfall(why, axis)
     factors = " × ".join(f"{name} {value:.2f}" for name, value in why.items() if abs(value - 1) > 0.005)
-    reasons = {} if memory is None else {name: words.reason(name, memory, matched, now) for name in why}
     return ShownRow(
         memory=memory,
         ref=ref,
         text=_text(memory),
-        shown=marked(_text(memory), matched),
+        shown=marked(_text(memory), (word for word in matched if word not in words.SMALL)),
         score=score,
         bars=bars,
         end=end,
         label=f"Score {score:.1f}: {factors}",
         steps=steps(why, axis),
-        reasons=reasons,
-        **about,
+        reasons={name: words.reason(name, value, memory, matched) for name, value in why.items()},
+        because=because,
     )
-
-
-def _because(row: ShownRow, because: str) -> ShownRow:
-    return replace(row, because=because)
 
 
 def _text(memory: Memory | None) -> str:
     if memory is None:
         return "This memory is gone."
-    return memory.content if len(memory.content) <= SHOWN_CHARS else memory.content[: SHOWN_CHARS - 1] + "…"
+    return words.cut(memory.content, SHOWN_CHARS)

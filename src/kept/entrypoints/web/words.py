@@ -1,8 +1,10 @@
-"""Times, kinds and reasons as a person reads them. Pure."""
+"""Times, kinds, actions and reasons as a person reads them. Pure."""
 
 from collections.abc import Mapping
 from datetime import datetime
+from math import exp, log
 
+from kept import worth
 from kept.model import Memory
 
 FAMILIES = {
@@ -18,7 +20,50 @@ SECTIONS = {
     "bridge": ("From other agents", "bridge"),
     "retrieval": ("Relevant now", "relevant"),
     "summary": ("Earlier sessions", "earlier"),
+    "known errors": ("Known errors", "danger"),
 }
+EVENTS = {
+    "SessionStart": "at the start of the session",
+    "UserPromptSubmit": "before a prompt",
+    "BeforeAgent": "before a prompt",
+    "PostToolUse": "after an error",
+    "PostToolUseFailure": "after an error",
+    "PreCompact": "before compaction",
+    "PostCompact": "after compaction",
+}
+TRUSTS = {"user": "a person", "agent": "an agent", "tool": "a tool", "unknown": "an unknown source"}
+PAST = {
+    "remember": "remembered",
+    "reinforce": "reinforced",
+    "demote": "demoted",
+    "pin": "pinned",
+    "unpin": "unpinned",
+    "forget": "forgot",
+    "restore": "restored",
+    "revise": "revised",
+    "resolve": "settled",
+    "promote": "promoted",
+    "archive": "archived",
+    "supersede": "superseded",
+    "confirm": "confirmed",
+    "strengthen": "strengthened",
+    "erase": "erased",
+    "undo": "undid",
+    "expire": "archived",
+    "evict": "archived",
+    "penalise": "weakened",
+    "keep": "kept",
+    "session": "began a session",
+    "finish": "finished a session",
+    "checkpoint": "saved findings of a session",
+    "reopen": "reopened a session",
+    "task": "changed a task",
+    "conflict": "found a contradiction",
+    "extract": "took from a file",
+}
+SMALL = frozenset(
+    "the a an and or of to in on is are was be it for with after before from at by not my this that what how".split()
+)
 _UNITS = (("year", 31_104_000), ("month", 2_592_000), ("day", 86_400), ("hour", 3_600), ("minute", 60))
 
 
@@ -37,6 +82,16 @@ def section(name: str) -> tuple[str, str]:
     return SECTIONS.get(name, (name.capitalize(), "relevant"))
 
 
+def done(action: str) -> str:
+    """What somebody did, by the action in the journal."""
+    return PAST.get(action, action.replace("_", " "))
+
+
+def who(actor: str) -> str:
+    """Who did it: the person who looks at the page is "you"."""
+    return "you" if actor == "user" else actor
+
+
 def age(at: datetime | None, now: datetime) -> str:
     """How old something is: "2 months old", "today"."""
     if at is None:
@@ -45,8 +100,17 @@ def age(at: datetime | None, now: datetime) -> str:
     if seconds < 86_400:
         return "today"
     unit, size = next((unit, size) for unit, size in _UNITS if seconds >= size)
-    number = int(seconds // size)
-    return f"{number} {unit}{'s' * (number != 1)} old"
+    return f"{counted(int(seconds // size), unit)} old"
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A number of things: "1 memory", "2,000 memories"."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def cut(text: str, most: int) -> str:
+    """A text in a list of links, at most that long."""
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
 def day(at: datetime | None) -> str:
@@ -54,22 +118,52 @@ def day(at: datetime | None) -> str:
     return "" if at is None else f"{at.astimezone():%d %b %Y, %H:%M}"
 
 
-def reason(factor: str, memory: Memory, matched: Mapping[str, str], now: datetime) -> str:
-    """Why a factor has its value, in a few words."""
+def hour(at: datetime | None) -> str:
+    """The time of day in the person's time zone."""
+    return "" if at is None else f"{at.astimezone():%H:%M}"
+
+
+def heading(at: datetime, now: datetime) -> str:
+    """The day of a moment as a heading: Today, Yesterday, Thursday 12 Nov, 3 Mar 2025."""
+    local, today = at.astimezone().date(), now.astimezone().date()
+    days = (today - local).days
+    if days in (0, 1):
+        return ("Today", "Yesterday")[days]
+    shown = f"{local.day} {local:%b}" if local.year == today.year else f"{local.day} {local:%b %Y}"
+    return f"{local:%A} {shown}" if 0 < days < 7 else shown
+
+
+def reason(factor: str, value: float, memory: Memory | None, matched: Mapping[str, str]) -> str:
+    """Why a factor has its value, in a few words.
+
+    Read back from the number itself: the memory may have changed since the score was computed.
+    """
     match factor:
         case "match":
-            return ", ".join(word if how in ("", "asked for") else f"{word} ({how})" for word, how in matched.items())
+            return ", ".join(
+                word if how in ("", "asked for") else f"{word} ({how})"
+                for word, how in matched.items()
+                if word not in SMALL
+            )
         case "feedback":
-            return f"{memory.feedback:+d}" if memory.feedback else "none yet"
+            points = round(log(max(value, 1e-9)) / worth.FEEDBACK_STEEPNESS)
+            return f"{points:+d}" if points else "none yet"
         case "recency":
-            return age(memory.verified_at or memory.updated_at, now)
+            days = round((1 / max(value, 1e-9) - 1) / worth.RECENCY_PER_DAY)
+            return counted(days, "day") if days else "today"
         case "use":
-            return f"used {memory.use_count} time{'s' * (memory.use_count != 1)}"
-        case "kind" | "status" | "trust":
-            return str(getattr(memory, factor))
+            uses = round(exp((value - 1) / worth.USE_STEEPNESS) - 1)
+            return f"used {counted(uses, 'time')}" if uses else "not used yet"
         case "importance":
-            return f"{memory.importance:g}"
+            return f"{round(2 * value - 1, 2):g}"
+        case "status":
+            found = [name for name, number in worth.STATUS_FACTOR.items() if abs(number - value) < 1e-6]
+            return memory.status if memory is not None and memory.status in found else (found or [""])[0]
         case "files":
-            return ", ".join(memory.files[:2]) or "none at hand"
+            return f"at hand: {', '.join(memory.files[:2])}" if memory is not None and value > 1 else "none at hand"
+        case "coverage":
+            return f"{max(0.0, 2 * value - 1):.0%} of what was asked"
+        case "kind" | "trust":
+            return "" if memory is None else str(getattr(memory, factor))
         case _:
             return ""

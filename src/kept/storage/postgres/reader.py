@@ -95,6 +95,15 @@ class PostgresReader(IndexReader, MessageReader):
             rows.to_event(row) for row in self.view.fetch(sql, subject=subject, group=group, after=after, limit=most)
         ]
 
+    def activity(self, *, after: int = 0) -> list[tuple[datetime, str, str, int]]:
+        sql = """
+            select date_trunc('hour', at, 'UTC') as hour, actor, action, count(*)
+            from events
+            where space = %(space)s and seq > %(after)s
+            group by hour, actor, action"""
+        found = self.view.fetch(sql, after=after)
+        return sorted((hour, plain(actor), plain(action), number) for hour, actor, action, number in found)
+
     def foundation(self) -> Foundation:
         key, last_ids = self.view.fetch("select tombstone_key, last_ids from heads where space = %(space)s")[0]
         packed = self._texts("select session from packed_sessions where space = %(space)s order by session")

@@ -175,6 +175,7 @@ _CONDITIONS: Mapping[str, str] = {
     "tiers": "m.tier = any(%(tiers)s)",
     "kinds": "m.kind = any(%(kinds)s)",
     "statuses": "m.status = any(%(statuses)s)",
+    "trusts": "m.trust = any(%(trusts)s)",
     "tags": "m.tags && %(tags)s",
     "files": "m.files && %(files)s",
     "fingerprints": "m.fingerprint = any(%(fingerprints)s)",

@@ -15,7 +15,7 @@ from kept.storage.ranking import IndexReader
 from kept.storage.shared import check_limit, tombstone
 from kept.storage.sqlite import rows
 from kept.storage.sqlite.connection import View
-from kept.storage.sqlite.encoding import hex_blob, uid_blob
+from kept.storage.sqlite.encoding import hex_blob, moment, uid_blob
 from kept.storage.sqlite.index import SqliteIndex
 from kept.storage.sqlite.messages import SqliteMessages
 from kept.storage.sqlite.vectors import VectorReading
@@ -98,6 +98,16 @@ class SqliteReader(IndexReader, MessageReader, VectorReading):
             limit ?"""
         values.append(-1 if limit is None else limit)
         return [rows.to_event(row) for row in self.view.fetch(sql, tuple(values))]
+
+    def activity(self, *, after: int = 0) -> list[tuple[datetime, str, str, int]]:
+        sql = """
+            select at / 3600000000, actor, action, count(*)
+            from events
+            where seq > ?
+            group by 1, 2, 3
+            order by 1, 2, 3"""
+        found = self.view.fetch(sql, (after,))
+        return [(moment(hour * 3_600_000_000), actor, action, number) for hour, actor, action, number in found]
 
     def foundation(self) -> Foundation:
         nouns = {rows.table_of(noun): noun.noun for noun in NOUNS} | {"receipts": "receipt"}

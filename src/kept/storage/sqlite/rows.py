@@ -310,6 +310,7 @@ def clauses(where: Where) -> tuple[list[str], list[Any]]:
 
     any_of("m.tier", where.tiers)
     any_of("m.kind", where.kinds)
+    any_of("m.trust", where.trusts)
     if where.statuses:
         found.append(f"({' or '.join(_STATUSES[status] for status in where.statuses)})")
     for column, wanted in (("tags", where.tags), ("files", where.files)):

@@ -33,7 +33,7 @@ const ACTIONS = {
   help: () => find("#help").showModal(),
   keys: (at) => localStorage.setItem("kept-keys", at.checked ? "on" : "off"),
   copy: (at) => {
-    navigator.clipboard?.writeText(find("code", at.closest("li")).innerText);
+    navigator.clipboard?.writeText((find(at.dataset.copy ?? "code", at.dataset.copy ? document : at.closest("li"))).innerText);
     toast("Copied.");
   },
 };
@@ -43,9 +43,19 @@ document.addEventListener("click", (event) => {
   if (at) ACTIONS[at.dataset.do]?.(at);
 });
 
+// A filter is applied as soon as it is chosen.
+document.addEventListener("change", (event) => {
+  if (event.target.matches("[data-auto] select")) event.target.form.requestSubmit();
+});
+for (const form of all("[data-auto]"))
+  form.addEventListener("submit", () => {
+    for (const field of form.elements) if (field.name && !field.value) field.disabled = true; // short addresses
+  });
+addEventListener("pageshow", () => all("[data-auto] :disabled").forEach((field) => (field.disabled = false)));
+
 // Search as you type: the server draws, and the part that changed is put in.
 let asked = 0;
-find("[data-live] input")?.addEventListener("input", async (event) => {
+find("[data-live] [name=q]")?.addEventListener("input", async (event) => {
   const mine = ++asked;
   await new Promise((done) => setTimeout(done, 150));
   if (mine !== asked) return;
@@ -82,7 +92,7 @@ for (const action of ["remember", "revise", "reinforce", "demote", "pin", "unpin
 
 // Keys. Rows are links, so Enter opens them without any help from here.
 const VIEWS = { s: "saw", m: "memories", i: "inbox", t: "timeline", e: "sessions", k: "knowledge", h: "health" };
-const BUTTONS = { e: "edit", p: "pin", x: "forget", "+": "reinforce", "-": "demote", r: "replay", a: "decide" };
+const BUTTONS = { e: "edit", p: "pin", x: "forget", "+": "reinforce", "-": "demote", r: "replay", a: "decide", s: "later" };
 let isGoing = false;
 const keys = find("[data-do=keys]");
 if (keys) keys.checked = localStorage.getItem("kept-keys") !== "off"; // WCAG 2.1.4: single keys can be switched off

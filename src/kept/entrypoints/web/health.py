@@ -1,0 +1,177 @@
+"""Health: whether everything is in order, how fast it is, how large, what was refused, and what upkeep does."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, Response
+
+from kept.entrypoints.http.doors import Asking, Opened
+from kept.entrypoints.http.schedule import Schedule
+from kept.entrypoints.web import draw, words
+from kept.entrypoints.web.activity import noted_days, within
+from kept.entrypoints.web.shell import draw_page, now_of, root_of
+from kept.journal import UPKEEP
+from kept.memory import Kept
+
+router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
+DAYS = 30
+NIGHTS = 14
+RECALLS, POINTS = 500, 60
+EXAMINED_BYTES = 20_000_000  # a store of this size is examined at each visit: some 100 ms
+LOWEST_MS, LIMIT_MS = 0.5, 200.0  # of the plot; the limit is that of a degraded recall
+
+
+@router.get("/p/{project}/health")
+def health(request: Request, project: str, memory: Opened, key: Asking, doctor: bool = False) -> Response:
+    """Whether everything is in order."""
+    status, now = memory.status(), now_of(memory)
+    is_small = sum(one.get("bytes", 0) for one in status["spaces"]) <= EXAMINED_BYTES
+    examined = memory.store.doctor() if doctor or is_small else None
+    days = noted_days(memory)
+    schedule: Schedule = request.app.state.schedule
+    return draw_page(
+        request,
+        "health",
+        project,
+        memory,
+        key,
+        verdict=_verdict(status, examined),
+        checks=_checks(examined or ()),
+        is_examined=examined is not None,
+        spaces=[_space(one) for one in status["spaces"]],
+        size=_size(memory, status["spaces"]),
+        recalls=_recalls(memory),
+        tallies=[
+            ("Refused", "drafts that were not worth keeping", _tally(within(days, "refused:", last=DAYS, now=now))),
+            ("Redacted", "secrets, never the value", _tally(within(days, "redacted:", last=DAYS, now=now))),
+        ],
+        days=DAYS,
+        upkeep=_upkeep(memory, request.app.state.activity.of(memory), status, schedule, now),
+        back=f"{root_of(project)}/health",
+    )
+
+
+def _verdict(status: Mapping[str, Any], examined: Sequence[Any] | None) -> dict[str, Any]:
+    findings = [finding for one in examined or () for finding in one.findings]
+    bad = [one for one in findings if one.level == "problem"]
+    notes = [one for one in findings if one.level not in ("ok", "problem")]
+    failed = sum(sum(one["upkeep"]["errors"].values()) for one in status["spaces"])
+    about = "Not examined at this visit, because the store is large."
+    if examined is not None:
+        about = f"{words.counted(len(findings), 'check')} of {words.counted(len(examined), 'store')}"
+        about += f", {words.counted(len(notes), 'note')}" if notes else ""
+    if bad:
+        return {"is_well": False, "title": words.counted(len(bad), "problem"), "about": about}
+    if status["paused"]:
+        return {"is_well": False, "title": "Paused: nothing is captured or given", "about": "`kept on` ends it."}
+    if failed:
+        return {"is_well": False, "title": "Upkeep has failed", "about": "The log of the server says where."}
+    title = "All is well" if examined is not None else "Nothing is known to be wrong"
+    return {"is_well": True, "title": title, "about": about}
+
+
+def _checks(examined: Sequence[Any]) -> list[dict[str, Any]]:
+    """Every check, exceptions first."""
+    found = [
+        {"check": finding.check, "message": finding.message, "hint": finding.hint, "level": finding.level}
+        | {"space": "global" if one.space == "global" else ""}
+        for one in examined
+        for finding in one.findings
+    ]
+    return sorted(found, key=lambda one: ("problem", "note", "ok").index(one["level"]))
+
+
+def _space(status: Mapping[str, Any]) -> dict[str, Any]:
+    counts = status["memories"]
+    facts = [(name.capitalize(), f"{number:,}") for name, number in counts.items()]
+    facts += [("Events", f"{status.get('events', 0):,}"), ("Last change", words.day(status.get("last_change")))]
+    name = "Global memory" if status["space"] == "global" else "This project"
+    place = f"{status.get('storage', '')} {status.get('place', '')}"
+    return {"name": name, "place": place, "facts": facts, "bytes": status.get("bytes", 0)}
+
+
+def _size(memory: Kept, spaces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    parts = [
+        ("Global memory" if one["space"] == "global" else "This project", int(one.get("bytes", 0))) for one in spaces
+    ]
+    whole = sum(number for _, number in parts)
+    limit = memory.settings.max_size_bytes
+    return {
+        "megabytes": f"{whole / 1e6:.1f}",
+        "limit": f"{limit / 1e6:,.0f} MB",
+        "bar": draw.shares(parts, max(whole, 1)),
+        "parts": [(name, f"{number / 1e6:.1f} MB") for name, number in parts],
+    }
+
+
+def _recalls(memory: Kept) -> dict[str, Any]:
+    """How long the last recalls took: in all, and in groups from the oldest to the newest."""
+    storage = memory.context.spaces.project()
+    found: list[tuple[datetime, float]] = []
+    if storage is not None:
+        with storage.reading() as reader:
+            noted = reader.receipts_of(None, limit=RECALLS)
+        found = [(at, body["took_ms"]) for _, at, body in reversed(noted) if body.get("took_ms")]
+    if not found:
+        return {"number": 0}
+    times = sorted(took for _, took in found)
+    size = max(1, -(-len(found) // POINTS))
+    groups = [found[start : start + size] for start in range(0, len(found), size)]
+    middle = [_share([took for _, took in group], 0.5) for group in groups]
+    slow = [_share([took for _, took in group], 0.95) for group in groups]
+    high = max(LIMIT_MS, times[-1])
+    points = {name: draw.line(values, low=LOWEST_MS, high=high) for name, values in (("p50", middle), ("p95", slow))}
+    levels = [level for level in (1, 10, 100, 1_000) if level < high]
+    return {
+        "number": len(found),
+        "p50": _share(times, 0.5),
+        "p95": _share(times, 0.95),
+        "slowest": times[-1],
+        "slowest_at": words.day(max(found, key=lambda one: one[1])[0]),
+        "points": points,
+        "ticks": [(f"{level:,} ms", _height(level, high)) for level in levels],
+        "limit": _height(LIMIT_MS, high),
+        "limit_ms": LIMIT_MS,
+        "since": words.day(found[0][0]),
+        "table": [
+            (words.day(group[0][0]), len(group), p50, p95) for group, p50, p95 in zip(groups, middle, slow, strict=True)
+        ][::-1],
+    }
+
+
+def _share(times: Sequence[float], share: float) -> float:
+    ordered = sorted(times)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def _height(value: float, high: float) -> float:
+    return float(draw.line([value], low=LOWEST_MS, high=high).partition(",")[2])
+
+
+def _tally(found: Counter[str]) -> list[tuple[str, int, float]]:
+    most = max(found.values(), default=1)
+    return [(name.replace("_", " "), number, round(100 * number / most, 1)) for name, number in found.most_common(10)]
+
+
+def _upkeep(
+    memory: Kept, counts: Mapping[Any, int], status: Mapping[str, Any], schedule: Schedule, now: datetime
+) -> dict[str, Any]:
+    nights = [now.astimezone(UTC).date() - timedelta(days=back) for back in range(NIGHTS - 1, -1, -1)]
+    worked = {hour.date() for hour, actor, _ in counts if actor == UPKEEP}
+    done: Counter[str] = Counter()
+    for (hour, actor, action), number in counts.items():
+        if actor == UPKEEP and hour.date() >= nights[0]:
+            done[words.done(action)] += number
+    ends = [one["upkeep"]["finished_at"] for one in status["spaces"] if one["upkeep"]["finished_at"]]
+    return {
+        "line": memory.settings.prune_schedule,
+        "next": words.hour(schedule.next_at),
+        "next_day": words.heading(schedule.next_at, now) if schedule.next_at <= now else words.day(schedule.next_at),
+        "finished": words.day(max(ends, default=None)),
+        "nights": [night in worked for night in nights],
+        "worked": sum(night in worked for night in nights),
+        "done": done.most_common(8),
+    }

@@ -1,0 +1,185 @@
+"""Sessions: a conversation with its findings where they were said, and a search in all conversations."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse, Response
+
+from kept.entrypoints.http.doors import Asking, Opened
+from kept.entrypoints.web import words
+from kept.entrypoints.web.rows import marked, message_of, quoted
+from kept.entrypoints.web.shell import PAGE, address, draw_page, now_of, root_of
+from kept.memory import Kept
+from kept.memory.findings import findings_of
+from kept.memory.read import Explained, explain_session
+from kept.model import Memory, Message, Session
+from kept.ports import Reader
+
+router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
+MESSAGES, FOUND, SHOWN_CHARS, TITLE_CHARS = 100, 20, 3_000, 90
+ROLES = {"user": "u", "assistant": "a"}
+
+
+@router.get("/p/{project}/sessions")
+def sessions(
+    request: Request,
+    project: str,
+    memory: Opened,
+    key: Asking,
+    session: Annotated[str, Query(max_length=200)] = "",
+    q: Annotated[str, Query(max_length=2_000)] = "",
+    after: Annotated[int, Query(ge=0)] = 0,
+    page: Annotated[int, Query(ge=0, le=10_000)] = 0,
+) -> Response:
+    """A conversation with its findings where they were said, or a search in all of them."""
+    root, now = root_of(project), now_of(memory)
+    every = memory.sessions()[::-1]
+    listed = every[page * PAGE : (page + 1) * PAGE]
+    name = session or (listed[0].name if listed and not q else "")
+    storage = memory.context.spaces.project()
+    talk, groups = None, []
+    if storage is not None:
+        with storage.reading() as reader:
+            opened = reader.session(name) if name else None
+            groups = _grouped(reader, listed, now, root, name)
+            talk = _talk(memory, reader, opened, after, root, q) if opened is not None else None
+    return draw_page(
+        request,
+        "sessions",
+        project,
+        memory,
+        key,
+        q=q,
+        hits=_found(memory, q, root) if q.strip() else [],
+        groups=groups,
+        talk=talk,
+        is_chosen=bool(session),
+        older=address(root, "sessions", page=page + 1) if len(every) > (page + 1) * PAGE else "",
+        all_of_them=address(root, "sessions", q=q, page=page),
+        back=address(root, "sessions", session=session, q=q, after=after),
+    )
+
+
+def _found(memory: Kept, q: str, root: str) -> list[dict[str, Any]]:
+    found = []
+    for hit in memory.recall(q, scope="sessions", limit=FOUND).hits:
+        if hit.message is not None:
+            link = address(root, "sessions", q=q, session=hit.message.session, after=max(0, hit.message.n - 4))
+            shown = marked(_around(hit.message.content, hit.matched), hit.matched)
+            found.append({"message": hit.message, "shown": shown, "link": f"{link}#n{hit.message.n}"})
+    return found
+
+
+def _around(content: str, matched: Any) -> str:
+    """The part of a long message in which the first of the words stands."""
+    lowered = content.lower()
+    places = [place for word in matched if (place := lowered.find(word.lower())) >= 0]
+    start = max(0, min(places, default=0) - 80)
+    return ("…" if start else "") + content[start : start + 240]
+
+
+def _grouped(reader: Reader, listed: list[Session], now: datetime, root: str, current: str) -> list[Any]:
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for one in listed:
+        groups.setdefault(words.heading(one.started_at, now), []).append(
+            {
+                "session": one,
+                "title": _title(reader, one),
+                "messages": words.counted(reader.last_number(one.name), "message"),
+                "kept": len(one.findings),
+                "link": address(root, "sessions", session=one.name),
+                "is_current": one.name == current,
+            }
+        )
+    return list(groups.items())
+
+
+def _title(reader: Reader, one: Session) -> str:
+    """What a session is about: what its user said first."""
+    said = next((message for message in reader.messages(one.name, limit=3) if message.role == "user"), None)
+    text = " ".join(said.content.split()) if said is not None else one.summary or one.name
+    return words.cut(text, TITLE_CHARS)
+
+
+def _talk(memory: Kept, reader: Reader, opened: Session, after: int, root: str, q: str) -> dict[str, Any]:
+    messages = reader.messages(opened.name, after=after, limit=MESSAGES + 1)
+    shown, is_more = messages[:MESSAGES], len(messages) > MESSAGES
+    findings = findings_of(reader, opened.name)
+    summary = next((one for one in findings if one.kind == "summary"), None)
+    places, loose = _placed([one for one in findings if one.kind != "summary"], shown)
+    given = _given_at(explain_session(opened.name, memory.context.readable(), limit=PAGE), shown)
+    return {
+        "session": opened,
+        "title": _title(reader, opened),
+        "turns": [_turn(one, places.get(one.n, []), given.get(one.n, []), root) for one in shown],
+        "map": _map(shown, places),
+        "loose": [] if is_more or after else loose,
+        "summary": summary,
+        "number": reader.last_number(opened.name),
+        "last": shown[-1].at if shown else None,
+        "earlier": address(root, "sessions", session=opened.name, q=q, after=max(0, after - MESSAGES)) if after else "",
+        "later": address(root, "sessions", session=opened.name, q=q, after=shown[-1].n) if is_more else "",
+        "saw": address(root, "saw", session=opened.name),
+    }
+
+
+def _turn(message: Message, found: list[Memory], given: list[Explained], root: str) -> dict[str, Any]:
+    content = message.content
+    if message.role == "tool_call" and message.input:
+        content = "\n".join(f"{name}: {value}" for name, value in message.input.items())
+    cut = content[:SHOWN_CHARS]
+    return {
+        "message": message,
+        "shown": quoted(cut, [one.content for one in found]),
+        "cut": len(content) - len(cut),
+        "is_code": message.role in ("tool_call", "tool_result"),
+        "who": message.name or message.speaker or message.role.replace("_", " "),
+        "kind": {"tool_call": "tool call", "tool_result": "tool result"}.get(message.role, ""),
+        "notes": found,
+        "given": [
+            {
+                "link": address(root, "saw", session=one.session, receipt=one.receipt),
+                "number": sum(len(part.get("entries", ())) for part in one.sections),
+                "receipt": one.receipt,
+            }
+            for one in given
+        ],
+    }
+
+
+def _placed(findings: list[Memory], messages: list[Message]) -> tuple[dict[int, list[Memory]], list[Memory]]:
+    """Each finding at the message in which it was said; those without one."""
+    by_id = {message.id: message.n for message in messages}
+    places: dict[int, list[Memory]] = {}
+    loose = []
+    for one in findings:
+        place = by_id.get(message_of(one)) or next(
+            (message.n for message in messages if one.content[:60] in message.content), 0
+        )
+        places.setdefault(place, []).append(one) if place else loose.append(one)
+    return places, loose
+
+
+def _given_at(given: list[Explained], messages: list[Message]) -> dict[int, list[Explained]]:
+    """Each text that the session was given at the message that followed it."""
+    found: dict[int, list[Explained]] = {}
+    for one in reversed(given):
+        following = (message.n for message in messages if message.at is not None and message.at >= one.at)
+        place = next(following, messages[-1].n if messages else 0)
+        found.setdefault(place, []).append(one)
+    return found
+
+
+def _map(messages: list[Message], places: dict[int, list[Memory]]) -> dict[str, Any]:
+    """The conversation at a glance: a bar a message, high for people, low for tools; dots where something was kept."""
+    width = min(4.5, 100 / max(1, len(messages)))
+    heights = {"u": 16, "a": 11, "t": 6}
+    bars = []
+    for number, message in enumerate(messages):
+        kind = ROLES.get(message.role, "t")
+        bars.append(
+            {"kind": kind, "x": round(number * width, 2), "height": heights[kind], "is_found": message.n in places}
+            | {"middle": round((number + 0.4) * width, 2), "n": message.n}
+        )
+    return {"bars": bars, "width": round(width * 0.8, 2), "found": sorted(places)}

@@ -1,0 +1,102 @@
+"""The frame around every view: templates, the address of a project, the mark of a form, and what all pages show."""
+
+import hmac
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, Response
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from kept import __version__
+from kept.entrypoints.http.doors import Doors
+from kept.entrypoints.http.keys import Key, Keys
+from kept.entrypoints.web import words
+from kept.memory import Kept
+
+FOLDER = Path(__file__).parent
+VIEWS = (
+    ("saw", "eye", "What the agent saw", "Saw"),
+    ("memories", "stack", "Memories", "Memories"),
+    ("inbox", "inbox", "Inbox", "Inbox"),
+    ("timeline", "calendar", "Timeline", "Timeline"),
+    ("sessions", "chat", "Sessions", "Sessions"),
+    ("knowledge", "fact", "Knowledge", "Known"),
+    ("health", "pulse", "Health", "Health"),
+)
+ASKS = {
+    "saw": "Which memories were put before this prompt, and why these?",
+    "memories": "What does it know, and since when?",
+    "inbox": "What should a person decide?",
+    "timeline": "What changed, when, and through whom?",
+    "sessions": "What was said, and what of it was kept?",
+    "knowledge": "What is to be done, and what do the files say?",
+    "health": "Is everything in order, fast and within its limits?",
+}
+PAGE = 50
+
+_environment = Environment(
+    loader=FileSystemLoader(FOLDER / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+)
+_environment.globals.update(
+    family=words.family, sign=words.sign, age=words.age, day=words.day, hour=words.hour, done=words.done
+)
+
+
+def draw_page(request: Request, view: str, project: str, memory: Kept, key: Key, **about: Any) -> Response:
+    """A view with the frame around it."""
+    doors: Doors = request.app.state.doors
+    shown = _environment.get_template(f"{view}.html").render(
+        view=view,
+        views=VIEWS,
+        title=next(long for name, _, long, _ in VIEWS if name == view),
+        asks=ASKS[view],
+        project=doors.name_of(project, key),
+        projects=[one.name for one in doors.projects(key)],
+        root=root_of(project),
+        live=sum(reader.statistics(()).rows for reader in memory.context.readers()),
+        due=request.app.state.inboxes.known(memory),
+        samples=request.app.state.samples,
+        version=__version__,
+        now=now_of(memory),
+        csrf=form_mark(request, key),
+        toast=request.query_params.get("said", "")[:300],
+        toast_error="failed" in request.query_params,
+        **about,
+    )
+    return HTMLResponse(shown)
+
+
+def draw_nothing() -> Response:
+    """The page of a home without any project."""
+    return HTMLResponse(_environment.get_template("nothing.html").render())
+
+
+def form_mark(request: Request, key: Key) -> str:
+    """What every form of this server carries for this key, and no other page can know."""
+    keys: Keys = request.app.state.keys
+    return hmac.new(keys.own.encode(), f"form of {key.name}".encode(), "sha256").hexdigest()
+
+
+def root_of(project: str) -> str:
+    """The address below which the views of a project are."""
+    return f"/p/{quote(project, safe='')}"
+
+
+def address(root: str, view: str, **about: object) -> str:
+    """The address of a view, with those of the given parameters that say something."""
+    given = {name: value for name, value in about.items() if value not in ("", None, 0)}
+    return f"{root}/{view}" + (f"?{urlencode(given)}" if given else "")
+
+
+def now_of(memory: Kept) -> datetime:
+    """The time by the clock of the memory."""
+    return memory.context.now()
+
+
+def literal(asked: Iterable[str], query: str) -> list[str]:
+    """The words that a person wrote, without those that recall put beside them and without the smallest ones."""
+    return [word for word in asked if word in query.lower() and word not in words.SMALL]
