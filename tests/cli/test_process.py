@@ -231,3 +231,19 @@ def test_the_shell_completes_commands_and_options(shell: Shell, shell_name: str)
         assert name in commands
     assert "forget" not in commands
     assert "--status" in completed("kept list --st", 2)
+
+
+def test_what_one_process_kept_the_next_one_finds_and_can_account_for(shell: Shell) -> None:
+    """B1: persistence, retrieval and auditability, each by a process of its own."""
+    assert shell.run("remember", "The gateway owns the auth middleware", "--kind", "decision").returncode == 0
+    assert shell.run("revise", "1", "The edge gateway owns the auth middleware", KEPT_AGENT="reviewer").returncode == 0
+    found = json.loads(shell.run("recall", "auth gateway", "--json").stdout)["hits"]
+    assert [hit["memory"]["content"] for hit in found] == ["The edge gateway owns the auth middleware"]
+    events = json.loads(shell.run("history", "1", "--json").stdout)["events"]
+    assert [(event["actor"].split("/")[-1], event["action"]) for event in events] == [
+        ("user", "remember"),
+        ("reviewer", "revise"),
+    ]
+    before, after = events[1]["changed"]["content"]
+    assert (before, after) == ("The gateway owns the auth middleware", "The edge gateway owns the auth middleware")
+    assert all(event["at"] and event["hash"] for event in events)

@@ -1,5 +1,6 @@
 """Memory files of other programs: every importer on real files, on none, on garbage, on many, on half a file."""
 
+import json
 import os
 import random
 from datetime import UTC, datetime
@@ -215,6 +216,28 @@ def test_a_person_can_vouch_for_an_import(memory: Kept, tmp_path: Path) -> None:
     notes = written(FILES["agents-md"], tmp_path)
     memory.store.import_(notes, confirm=True)
     assert {one.trust for one in memory.list() if "Go files" in one.content} == {"user"}
+
+
+def test_the_items_of_agent_engine_keep_what_they_are(memory: Kept, tmp_path: Path) -> None:
+    """D4, D13: projects/{id}/memory.json, with kind, importance, tags, moment and task, and a failure whole."""
+    folder = tmp_path / ".agent_engine" / "projects" / "web"
+    folder.mkdir(parents=True)
+    at = {"timestamp": "2026-01-05T10:00:00", "token_cost": 4}
+    lesson = {"failure": {"error_type": "Timeout", "stage": "build"}, "lesson": "Raise the timeout of the build"}
+    items = [
+        {"context_item_id": "f1", "kind": "failure", "source": "project/web", "tags": ["project", "ci"], **at}
+        | {"importance": 0.85, "payload": lesson},
+        {"context_item_id": "t1", "kind": "tool_output", "source": "task/T-7", "tags": ["task", "tests"], **at}
+        | {"importance": 0.7, "payload": {"output": "42 tests passed"}},
+    ]
+    (folder / "memory.json").write_text(json.dumps(items))
+    assert memory.store.import_(tmp_path / ".agent_engine", "agent-engine").stored == 2
+    failure, output = sorted(memory.list(), key=lambda one: one.kind)
+    assert (failure.content, failure.kind, failure.importance) == ("Raise the timeout of the build", "error", 0.85)
+    assert failure.tags == ("ci",)
+    assert failure.data == {"failure": lesson["failure"]}
+    assert failure.created_at == datetime(2026, 1, 5, 10, tzinfo=UTC)
+    assert (output.source.task, output.kind, output.tags) == ("T-7", "tool_output", ("tests",))
 
 
 def test_brains_layout_brings_memory_items_and_tasks(memory: Kept, tmp_path: Path) -> None:

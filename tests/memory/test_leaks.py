@@ -56,6 +56,7 @@ def fill(home: Path, number: int) -> Foreign:
     word, handle = canary(number), f"handle{number:02}"
     with opened(home, number) as memory:
         story = Source(origin="user", session="talk", narrative="story", file=f"{word}.py")
+        extracted = Source(origin="extraction", file=f"{word}.py")
         memory.remember_many(
             [
                 Draft(content=f"harbor {handle} {word}", tags=(word,), files=(f"{word}.py",), source=story, pin=True),
@@ -63,7 +64,7 @@ def fill(home: Path, number: int) -> Foreign:
                 Draft(content=f"Never use {handle} {word} for the harbor server", kind="decision"),
                 Draft(content=f"harbor archived {handle} {word}", kind="progress"),
                 Draft(content=f"harbor forgotten {handle} {word}"),
-                Draft(content=f"harbor item {handle} {word}", scope="items", title=word),
+                Draft(content=f"harbor item {handle} {word}", scope="items", title=word, source=extracted),
             ]
         )
         memory.reviews.apply(["archive:4"])

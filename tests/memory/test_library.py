@@ -298,3 +298,9 @@ def test_without_sources_only_items_are_stored(memory: kept.Kept) -> None:
     storage = memory.context.owned()
     with storage.reading() as reader:
         assert reader.count(Where(scope="sources")) >= 3
+
+
+def test_only_extraction_writes_items(memory: kept.Kept) -> None:
+    """B6, B9: what an agent, a person or an import says is a memory, not a citation of a file."""
+    with pytest.raises(kept.InvalidInput, match="items"):
+        memory.remember_many([kept.Draft(content="Use Fastify for the API", scope="items", item_type="decision")])

@@ -343,7 +343,7 @@ def test_the_context_of_a_turn_holds_memory_items_and_open_tasks(memory: kept.Ke
     """B2, B9, B22: what the model is sent, part by part, with the tokens of each."""
     memory.remember("The README of the harbor is written by Ann", kind="fact")
     item = "The harbor README names three piers"
-    source = kept.Source(origin="tool", file="README.md", line=3)
+    source = kept.Source(origin="extraction", file="README.md", line=3)
     memory.remember_many([kept.Draft(content=item, scope="items", item_type="claim", source=source)])
     memory.task("TASK-001", description="Rewrite the README")
     memory.task("TASK-002", description="Nothing left to do").set_state("cancelled")

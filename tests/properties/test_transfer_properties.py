@@ -1,6 +1,10 @@
-"""Any two stores: an export brings everything to another machine, and a merge is a union in which nothing is lost."""
+"""Any two stores: an export brings everything to another machine, and a merge is a union in which nothing is lost.
+
+`KEPT_TEST_LONG=1` tries a hundred pairs of stores.
+"""
 
 import contextlib
+import os
 import random
 from datetime import timedelta
 from pathlib import Path
@@ -27,6 +31,7 @@ TEXTS = (
 )
 KINDS = ("fact", "decision", "warning")
 STEPS = 40
+EXPORTED, MERGED = (40, 100) if os.environ.get("KEPT_TEST_LONG") else (4, 6)
 
 
 class Machine:
@@ -118,7 +123,7 @@ class Machine:
         return twin
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(EXPORTED))
 def test_an_export_brings_everything_to_an_empty_store(seed: int, tmp_path: Path) -> None:
     """A22: memories with their refs, history, archive, what was forgotten, sessions, tasks, aliases, pauses."""
     dice, clock = random.Random(seed), FakeClock()
@@ -142,7 +147,7 @@ def test_an_export_brings_everything_to_an_empty_store(seed: int, tmp_path: Path
     assert [finding for finding in check.findings if finding.level == "problem"] == []
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(MERGED))
 def test_a_merge_is_a_union_whichever_side_asks(seed: int, tmp_path: Path) -> None:
     """Commutative, idempotent, and nothing is lost; feedback is the sum over all changes, each counted once."""
     dice, clock = random.Random(f"merge {seed}"), FakeClock()

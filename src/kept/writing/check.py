@@ -50,6 +50,8 @@ def check(draft: Draft) -> Draft:
         _check_choice(draft.trust, "trust", TRUSTS)
     if draft.source is not None:
         _check_source(draft.source)
+    if draft.scope == "items" and not (draft.source and draft.source.file and draft.source.origin == "extraction"):
+        raise InvalidInput("Only an extraction stores items.", hint="`kept extract` reads them from files.")
     if draft.data is not None:
         check_json(draft.data, "data", MAX_DATA_BYTES)
     if draft.created_at is not None:
