@@ -18,15 +18,16 @@ from typing import Any
 
 import psycopg
 from psycopg import errors
-from psycopg.adapt import AdaptersMap, Buffer
+from psycopg.adapt import AdaptersMap
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
-from psycopg.types.numeric import Int8BinaryLoader, Int8Dumper
-from psycopg.types.string import StrDumper
+from psycopg.types.numeric import Int8BinaryDumper, Int8BinaryLoader
+from psycopg.types.string import StrDumper, StrDumperUnknown
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from kept.errors import Busy, Corrupt, InvalidInput, KeptError, NotAllowed, StorageError
 from kept.ports import Deadline, TooLate
+from kept.storage.ranking import EXACT_UP_TO_ROWS
 from kept.storage.shared import block
 
 SCHEMA = "kept"
@@ -38,32 +39,50 @@ MOST_CONNECTIONS = 16
 RECONNECT_S = 10.0  # how long a server may be gone before a caller is told
 RETRY_S = 0.5
 FEWEST_S = 1.0
+FEW = 1_000  # rows that are remembered
+AT_ONCE = 32  # rows of a statement, unless they are small
 
 NUL, ESCAPE = "\0", "\ue000"  # PostgreSQL's text cannot hold the first, so the second, of private use, stands in for it
 Connection = psycopg.Connection[tuple[Any, ...]]
+Known = dict[tuple[Any, ...], list[tuple[Any, ...]]]  # statement and values → rows, as of one state of a space
 
 
-class _TextDumper(StrDumper):
-    """Text that PostgreSQL can hold: see `plain`."""
+class Array(str):
+    """An array as PostgreSQL writes it."""
 
-    def dump(self, obj: str) -> Buffer | None:
-        if NUL in obj or ESCAPE in obj:
-            obj = obj.replace(ESCAPE, ESCAPE + "1").replace(NUL, ESCAPE + "0")
-        return super().dump(obj)
+
+def adapted(value: Any) -> Any:
+    """A value as PostgreSQL can hold it: texts are escaped (see `plain`), lists and tuples become arrays."""
+    if isinstance(value, str):
+        return value if NUL not in value and ESCAPE not in value else _escaped(value)
+    return _array_of(value) if isinstance(value, list | tuple) else value
 
 
 def plain(text: Any) -> Any:
-    """The text that `_TextDumper` was given."""
+    """The text that was adapted."""
     if text is None or ESCAPE not in text:
         return text
     return str(text).replace(ESCAPE + "0", NUL).replace(ESCAPE + "1", ESCAPE)
 
 
+def _escaped(text: str) -> str:
+    return text.replace(ESCAPE, ESCAPE + "1").replace(NUL, ESCAPE + "0")
+
+
+def _array_of(items: Sequence[Any]) -> Array:
+    if items and isinstance(items[0], str):
+        items = [_escaped(item).replace("\\", r"\\").replace('"', r"\"") for item in items]
+        items = [f'"{item}"' for item in items]
+    return Array(f"{{{','.join(map(str, items))}}}")
+
+
 @lru_cache(maxsize=1)
 def _adapters() -> AdaptersMap:
+    # Those of psycopg's own types are written in C.
     adapters = AdaptersMap(psycopg.adapters)
-    adapters.register_dumper(str, _TextDumper)
-    adapters.register_dumper(int, Int8Dumper)  # one type for all numbers: a statement is prepared once, not once a size
+    adapters.register_dumper(str, StrDumper)
+    adapters.register_dumper(Array, StrDumperUnknown)
+    adapters.register_dumper(int, Int8BinaryDumper)  # one type for all: a statement is prepared once, not once a size
     adapters.register_loader("timestamptz", Int8BinaryLoader)  # as the number it is sent as: rows.moment
     return adapters
 
@@ -200,51 +219,73 @@ _HOW: dict[str, Any] = {"autocommit": True, "context": _Context(), "connect_time
 class SpaceView:
     """One transaction in one space: what every reader reads with."""
 
-    def __init__(self, space: str, number: int, connection: Connection) -> None:
+    def __init__(self, space: str, number: int, connection: Connection, known: Known | None = None) -> None:
         self.space = space
         self.number = number
         self.bare = connection
-        self._corpus: dict[int, tuple[int, int, int]] | None = None
+        self._known = {} if known is None else known
+        self._deadline: Deadline | None = None
 
     def fetch(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
         """All rows of a query; its `%(space)s` is this space."""
-        return self.bare.execute(sql, {"space": self.number, **values}, binary=True).fetchall()
+        found = self._execute(sql, values).fetchall()
+        if self._deadline is not None and self._deadline.left_s <= 0:
+            raise TooLate
+        return found
 
-    def run(self, sql: str, **values: Any) -> int:
-        """Run a statement that changes rows, and return how many."""
-        return self.bare.execute(sql, {"space": self.number, **values}).rowcount
+    def run(self, sql: str, **values: Any) -> None:
+        """Run a statement that changes rows."""
+        self._execute(sql, values)
+
+    def _execute(self, sql: str, values: dict[str, Any]) -> "psycopg.Cursor[tuple[Any, ...]]":
+        bound = {name: adapted(value) for name, value in values.items()}
+        return self.bare.execute(sql, {"space": self.number, **bound}, binary=True)
+
+    def once(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
+        """The same, remembered as long as nobody has written: for few rows that every recall needs."""
+        asked = (sql, *values.items())
+        found = self._known.get(asked)
+        if found is None:
+            found = self.fetch(sql, **values)
+            if len(found) <= FEW:
+                self._known[asked] = found
+        return found
+
+    def corpus(self) -> dict[int, tuple[Any, ...]]:
+        """Shelf → its rows, words and tokens, and how many rows it had when its hot words were counted."""
+        sql = "select shelf, rows, words, tokens, counted_at from corpus where space = %(space)s"
+        return {row[0]: row[1:] for row in self.once(sql)}
 
     def counts(self, shelf: int) -> tuple[int, int, int]:
-        """Rows, words and tokens of a shelf. A reader sees one moment, so they are read once."""
-        if self._corpus is None:
-            found = self.fetch("select shelf, rows, words, tokens from corpus where space = %(space)s")
-            self._corpus = {number: (n_rows, n_words, n_tokens) for number, n_rows, n_words, n_tokens in found}
-        return self._corpus.get(shelf, (0, 0, 0))
+        """Rows, words and tokens of a shelf."""
+        n_rows, n_words, n_tokens, _ = self.corpus().get(shelf, (0, 0, 0, None))
+        return n_rows, n_words, n_tokens
 
     @block
     def until(self, deadline: Deadline | None) -> Iterator[None]:
-        """Raise TooLate inside the block, soon after the deadline is over. The transaction goes on."""
-        if deadline is None:
+        """Raise TooLate inside the block, soon after the deadline is over. The transaction goes on.
+
+        In a small space no statement takes long: there it is looked at after each, which costs no statement more.
+        """
+        if deadline is None or deadline.left_s >= READ_LIMIT_MS / 1_000:
             yield
             return
-        left_s = deadline.left_s
-        if left_s <= 0:
+        if deadline.left_s <= 0:
             raise TooLate
-        if left_s >= READ_LIMIT_MS / 1_000:
-            yield
-            return
-        self._settle()
-        self.bare.execute(f"savepoint search; set local statement_timeout = {max(1, round(left_s * 1_000)):d}")
+        is_large = any(n_rows > EXACT_UP_TO_ROWS for n_rows, *_ in self.corpus().values())
+        if is_large:
+            left_ms = max(1, round(deadline.left_s * 1_000))
+            self.bare.execute(f"savepoint search; set local statement_timeout = {left_ms:d}")
+        self._deadline = deadline
         try:
             yield
         except errors.QueryCanceled as error:
             raise TooLate from error
         finally:
-            with suppress(psycopg.Error):  # which also takes the time limit back; a search writes nothing
-                self.bare.execute("rollback to savepoint search")
-
-    def _settle(self) -> None:
-        """Nothing that is pending may be lost with the savepoint. A reader has nothing pending."""
+            self._deadline = None
+            if is_large:
+                with suppress(psycopg.Error):  # which also takes the time limit back; a search writes nothing
+                    self.bare.execute("rollback to savepoint search")
 
 
 def begin(connection: Connection, number: int, *, reads: bool, limits: Mapping[str, str], also: str = "") -> Any:
@@ -264,31 +305,37 @@ def insert(
     columns: Sequence[str],
     rows: Sequence[Sequence[Any]],
     *,
+    same: Sequence[Any] = (),
     rest: str = "",
-    at_once: int = 512,
+    at_once: int = AT_ONCE,
 ) -> None:
-    """Insert rows, given without their space, in few statements of few sizes, so that each is prepared once."""
-    start, number = 0, view.number
+    """Insert rows in few statements of few sizes, so that each is prepared once.
+
+    Rows are given without their space, and without the values of the first columns if these are the `same` in all.
+    """
+    start, shared = 0, [view.number, *same]
     cursor = psycopg.RawCursor(view.bare)  # which does not look for placeholders in thousands of characters
     while start < len(rows):
         size = at_once
         while size > len(rows) - start:
-            size //= 8 if size > 8 else size
-        values = [number, *(value for row in rows[start : start + size] for value in row)]
-        cursor.execute(_insertion(table, tuple(columns), size, rest), values, prepare=True)
+            size = max(1, size // 4)
+        values = shared.copy()
+        for row in rows[start : start + size]:
+            values += row
+        for place, value in enumerate(values):
+            if type(value) is str and (NUL in value or ESCAPE in value):
+                values[place] = _escaped(value)
+        cursor.execute(_insertion(table, tuple(columns), len(same), size, rest), values, prepare=True)
         start += size
 
 
 @lru_cache(maxsize=256)
-def _insertion(table: str, columns: tuple[str, ...], n_rows: int, rest: str) -> bytes:
-    width = len(columns)
-    marks = (f"($1, {', '.join(f'${row * width + place + 2}' for place in range(width))})" for row in range(n_rows))
-    return f"insert into {table} (space, {', '.join(columns)}) values {', '.join(marks)} {rest}".encode()
-
-
-def array_of(ids: Sequence[int]) -> str:
-    """Numbers as a parameter for `::bigint[]`."""
-    return f"{{{','.join(map(str, ids))}}}"
+def _insertion(table: str, columns: tuple[str, ...], n_same: int, n_rows: int, rest: str) -> bytes:
+    shared = ", ".join(f"${place + 1}" for place in range(n_same + 1))
+    width = len(columns) - n_same
+    own = [[f"${n_same + 2 + row * width + place}" for place in range(width)] for row in range(n_rows)]
+    marks = ", ".join(f"({shared}, {', '.join(row)})" for row in own)
+    return f"insert into {table} (space, {', '.join(columns)}) values {marks} {rest}".encode()
 
 
 def place_of(url: str) -> str:

@@ -9,7 +9,7 @@ from kept.model import Message, Session
 from kept.ports import Deadline, FoundMessage, Period, Prepared, Statistics
 from kept.storage.messages import from_pack, to_pack
 from kept.storage.postgres import rows
-from kept.storage.postgres.connection import SpaceView, array_of, insert
+from kept.storage.postgres.connection import SpaceView, insert
 from kept.storage.postgres.index import IndexChanges, PostgresIndex
 from kept.storage.ranking import gains_of, rows_with
 from kept.storage.shared import MOST, damaged
@@ -59,7 +59,7 @@ class PostgresMessages:
             from unnest(%(sessions)s::text[], %(numbers)s::bigint[]) with ordinality place (session, n, rank)
             join messages m on m.space = %(space)s and m.session = place.session and m.n = place.n
             order by place.rank"""
-        sessions, numbers = [session for session, _ in places], array_of([n for _, n in places])
+        sessions, numbers = [session for session, _ in places], [n for _, n in places]
         return [rows.to_message(row) for row in self._view.fetch(sql, sessions=sessions, numbers=numbers)]
 
     def until(self, deadline: Deadline | None) -> AbstractContextManager[None]:
@@ -82,8 +82,8 @@ class PostgresMessages:
         return [rows.to_message(row) for row in self._with(rows.MESSAGE_SELECT, best)]
 
     def _with(self, columns: str, ids: Sequence[int]) -> list[tuple[Any, ...]]:
-        sql = f"select {columns} from messages m where m.space = %(space)s and m.id = any(%(ids)s::bigint[])"
-        return self._view.fetch(sql, ids=array_of(ids))
+        sql = f"select {columns} from messages m where m.space = %(space)s and m.id = any(%(ids)s)"
+        return self._view.fetch(sql, ids=ids)
 
     def _postings(self, words: Sequence[str], session: str | None, period: Period) -> dict[str, list[int]]:
         asked = {
@@ -92,16 +92,17 @@ class PostgresMessages:
             "m.at < %(until)s": period.until,
         }
         given = [condition for condition, value in asked.items() if value is not None]
-        joined = "join messages m on m.space = p.space and m.id = p.id" if given else ""
         sql = f"""
-            select p.word, array_agg(p.id)::text
-            from postings p {joined}
-            where p.space = %(space)s and p.shelf = %(on)s and p.word = any(%(words)s)
-              {"".join(f" and {condition}" for condition in given)}
-            group by p.word"""
+            select w.word, array(
+                select p.id
+                from postings p {"join messages m on m.space = p.space and m.id = p.id" if given else ""}
+                where p.space = %(space)s and p.shelf = %(on)s and p.word = w.word
+                  {"".join(f" and {condition}" for condition in given)}
+              )
+            from unnest(%(words)s::text[]) w (word)"""
         values = {"session": session, "since": period.since, "until": period.until}
-        found = self._view.fetch(sql, on=rows.SHELVES[SHELF], words=list(words), **values)
-        return {word: rows.decode_json(f"[{ids[1:-1]}]") for word, ids in found}
+        found: list[Any] = self._view.fetch(sql, on=rows.SHELVES[SHELF], words=list(words), **values)
+        return dict(found)
 
     def check_match(self, found: FoundMessage, words: Sequence[str]) -> None:
         at = f"message {found.message.n} of session {found.message.session}"
@@ -132,7 +133,7 @@ class PostgresMessages:
     def write(self) -> None:
         """Write the rows that wait."""
         waiting, self.waiting = self.waiting, []
-        insert(self._view, "messages", ("id", *rows.MESSAGE_COLUMNS), waiting, at_once=64)
+        insert(self._view, "messages", ("id", *rows.MESSAGE_COLUMNS), waiting)
 
     def delete(self, session: str, n: int) -> None:
         sql = "delete from messages where space = %(space)s and session = %(session)s and n = %(n)s"

@@ -13,7 +13,7 @@ from kept.model import Event, Memory
 from kept.ports import LIVE, Found, Foundation, R, SavedNote, VectorState, Where
 from kept.storage.messages import MessageReader
 from kept.storage.postgres import rows
-from kept.storage.postgres.connection import SpaceView, array_of, plain
+from kept.storage.postgres.connection import SpaceView, plain
 from kept.storage.postgres.index import PostgresIndex
 from kept.storage.postgres.messages import PostgresMessages
 from kept.storage.ranking import IndexReader
@@ -50,7 +50,7 @@ class PostgresReader(IndexReader, MessageReader):
 
     def all(self, noun: type[R]) -> list[R]:
         sql = "select body from records where space = %(space)s and noun = %(noun)s order by id"
-        return [rows.to_record(noun, body) for (body,) in self.view.fetch(sql, noun=noun.noun)]
+        return [rows.to_record(noun, body) for (body,) in self.view.once(sql, noun=noun.noun)]
 
     def select(
         self, where: Where = LIVE, *, limit: int = 50, after: int | None = None, oldest_first: bool = False
@@ -182,8 +182,8 @@ class PostgresReader(IndexReader, MessageReader):
         return [rows.to_memory(row, self.space) for row in self.view.fetch(sql, limit=limit)]
 
     def vectors(self, ids: Sequence[int]) -> dict[int, bytes]:
-        sql = f"select v.id, v.vector {_WITH_VECTORS} and m.id = any(%(ids)s::bigint[])"
-        return {id: bytes(vector) for id, vector in self.view.fetch(sql, ids=array_of(ids))}
+        sql = f"select v.id, v.vector {_WITH_VECTORS} and m.id = any(%(ids)s)"
+        return {id: bytes(vector) for id, vector in self.view.fetch(sql, ids=ids)}
 
     def nearest(self, vector: bytes, where: Where = LIVE, *, limit: int) -> list[Found]:
         check_limit(limit)

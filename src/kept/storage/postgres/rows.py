@@ -15,11 +15,11 @@ import msgspec
 from kept import journal
 from kept.model import Event, Memory, Message, Record, Source
 from kept.ports import FoundMessage, Prepared, Where
-from kept.storage.postgres.connection import plain
+from kept.storage.postgres.connection import adapted, plain
 from kept.storage.shared import damaged, index_of
 
 SHELVES = {"live": 0, "library": 1, "archive": 2, "forgotten": 3, "messages": 4}
-_SHELF_NAMES = {number: name for name, number in SHELVES.items()}
+SHELF_NAMES = {number: name for name, number in SHELVES.items()}
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)  # of PostgreSQL
 
 encode_json = msgspec.json.Encoder().encode
@@ -70,7 +70,7 @@ def shelf_of(memory: Memory) -> int:
 def memory_values(memory: Memory, prepared: Prepared) -> tuple[Any, ...]:
     """The values of MEMORY_COLUMNS."""
     values = dict(zip(_FIELDS, _field_values(memory), strict=True))
-    values |= {"tags": list(memory.tags), "files": list(memory.files)}
+    values |= {"tags": adapted(memory.tags), "files": adapted(memory.files)}
     if memory.data is not None:
         values["data"] = json_text(memory.data)
     return (*values.values(), *_astuple(memory.source), *_astuple(prepared), shelf_of(memory))
@@ -99,7 +99,7 @@ def to_prepared(row: Sequence[Any]) -> Prepared:
 
 def shelf_in(row: Sequence[Any]) -> str:
     """The shelf from a row of MEMORY_COLUMNS."""
-    return _SHELF_NAMES[row[-1]]
+    return SHELF_NAMES[row[-1]]
 
 
 def to_record(noun: type[Any], body: str) -> Any:

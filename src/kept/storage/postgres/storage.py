@@ -28,6 +28,7 @@ from kept.storage.postgres.connection import (
     WRITE_LIMIT_MS,
     Connection,
     Database,
+    Known,
     SpaceView,
     begin,
     is_lost,
@@ -78,7 +79,8 @@ class PostgresStorage:
         self._salt = salt
         self._weights = Weights()
         self._database = Database(url)
-        self._left: tuple[int, Chunks] = (-1, {})  # by the last turn: its number, and the weights that it wrote
+        self._known: tuple[Any, Known] = (None, {})  # by the last reader, and in which turn that was
+        self._left: tuple[Any, Chunks] = (None, {})  # by the last turn: its end, and the weights that it wrote
         try:
             self._open(now(), must_exist)
         except BaseException:
@@ -87,8 +89,11 @@ class PostgresStorage:
 
     @contextmanager
     def reading(self) -> Iterator[PostgresReader]:
-        with self._transaction(reads=True, limits=_READER) as (connection, _):
-            yield PostgresReader(SpaceView(self.space, self._number, connection), self._weights)
+        also = f"select turns, last_hash from heads where space = {self._number:d}"
+        with self._transaction(reads=True, limits=_READER, also=also) as (connection, row):
+            if (known := self._known)[0] != row:
+                known = self._known = (row, {})
+            yield PostgresReader(SpaceView(self.space, self._number, connection, known[1]), self._weights)
             connection.execute("commit")
 
     @contextmanager
@@ -96,22 +101,23 @@ class PostgresStorage:
         self, stamp: Stamp, *, urgent: bool = False, wait_s: float | None = None
     ) -> Iterator[PostgresTransaction]:
         with self._turn(self._write_wait_s if wait_s is None else wait_s) as (connection, head):
-            known = self._left[1] if self._left[0] == head.turns else {}
+            known = self._left[1] if self._left[0] == (head.turns, head.last_hash) else {}
             view = TurnView(self.space, self._number, connection, stamp, self._salt, head, known)
-            yield PostgresTransaction(view, stamp, self._weights)
-            view.end()
-            self._commit(connection, view)
-            self._left = (head.turns + 1, view.chunks)
+            with self._committing(connection, view):
+                yield PostgresTransaction(view, stamp, self._weights)
+                view.end()
+            self._left = ((head.turns, head.last_hash), view.chunks)
 
     @contextmanager
     def bookkeeping(self) -> Iterator[PostgresBookkeeping | None]:
         with self._transaction(reads=False, limits=_NOTES, also=self._lock(waits=False)) as (connection, row):
             if row is None:  # somebody else has it
                 yield None
+                connection.execute("rollback")
             else:
                 with connection.pipeline():
                     yield PostgresBookkeeping(SpaceView(self.space, self._number, connection), self._head(row))
-            connection.execute("commit")
+                    connection.execute("commit")
 
     @contextmanager
     def in_bulk(self) -> Iterator[None]:
@@ -223,18 +229,23 @@ class PostgresStorage:
         schema.check_version(version, self._database.place)
         return head_of(columns)
 
-    def _commit(self, connection: Connection, view: TurnView) -> None:
-        """Commit; if nobody can tell whether that worked, find out, or raise an error that says so."""
+    @contextmanager
+    def _committing(self, connection: Connection, view: TurnView) -> Iterator[None]:
+        """Commit after the block; if nobody can tell whether that worked, find out, or raise an error that says so."""
         warnings: list[str] = []
 
         def note(notice: Diagnostic) -> None:
             warnings.append(notice.message_primary or "")
 
+        is_ending = False
         connection.add_notice_handler(note)
         try:
-            connection.execute("commit")
+            with connection.pipeline():
+                yield
+                is_ending = True
+                connection.execute("commit")
         except psycopg.Error as error:
-            if not is_lost(error):
+            if not (is_ending and is_lost(error)):
                 raise
             connection.close()
             if not self._has_committed(view):

@@ -6,7 +6,7 @@ space is locked.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import combinations
 from typing import Any
@@ -16,15 +16,15 @@ from msgspec import Struct
 from kept import journal
 from kept.errors import NotFound, StorageError
 from kept.model import Conflict, Event, Memory, Message, Record, Session, replace
-from kept.ports import Foundation, R, Stamp
+from kept.ports import Deadline, Foundation, R, Stamp
 from kept.storage.messages import MessageWriter
 from kept.storage.postgres import rows
-from kept.storage.postgres.connection import Connection, SpaceView, array_of, insert
+from kept.storage.postgres.connection import AT_ONCE, Connection, SpaceView, insert
 from kept.storage.postgres.index import IndexChanges, refresh_hot_words
 from kept.storage.postgres.messages import PostgresMessages
 from kept.storage.postgres.reader import PostgresReader
 from kept.storage.ranking import LOOK_EVERY
-from kept.storage.shared import DELIVERIES_KEPT_DAYS, RECEIPTS_KEPT, prepare, tombstone
+from kept.storage.shared import DELIVERIES_KEPT_DAYS, RECEIPTS_KEPT, block, prepare, tombstone
 from kept.storage.weights import Chunks, Weights
 
 HEAD_COLUMNS = "name, tombstone_key, last_ids, last_event, last_hash, vector_model, turns"
@@ -56,7 +56,10 @@ def head_of(columns: Sequence[Any]) -> Head:
 
 
 class TurnView(SpaceView):
-    """The view of a turn to write. What waits to be written is written before anything is read."""
+    """The view of a turn to write, all of it in one pipeline: only what reads waits for the server.
+
+    New rows are gathered, and written before anything is read.
+    """
 
     def __init__(
         self,
@@ -71,51 +74,49 @@ class TurnView(SpaceView):
         super().__init__(space, number, connection)
         self.head = head
         self.chunks = chunks  # the weights that the last turn wrote, if nobody has written since
-        self.memories: list[Memory] = []
+        self._memories: list[Memory] = []
         self.changes = IndexChanges()
         self.journal = journal.Chain(stamp, salt, (head.last_event, head.last_hash))
         self.messages = PostgresMessages(self, self.changes, head.next_id)
-        self._is_writing = False
 
     def fetch(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
-        self._settle()
+        self.flush()
         return super().fetch(sql, **values)
 
-    def counts(self, shelf: int) -> tuple[int, int, int]:
-        self._corpus = None  # a writer sees its own changes
-        return super().counts(shelf)
+    once = fetch  # a writer sees its own changes
 
-    def _settle(self) -> None:
-        if not self._is_writing:
-            self.flush()
+    @block
+    def until(self, deadline: Deadline | None) -> Iterator[None]:
+        """A turn has its own limit: a statement that is cancelled would end the whole turn."""
+        yield
+
+    def add(self, memory: Memory) -> None:
+        """Write a new memory soon: the server works on the first ones while the next ones are judged."""
+        self._memories.append(memory)
+        if len(self._memories) == AT_ONCE:
+            self._send()
 
     def flush(self) -> None:
-        """Write the rows that wait, without waiting for an answer to each statement."""
-        memories, self.memories = self.memories, []
+        """Write what waits."""
+        self._send()
+        self.changes.write_sums(self, self.chunks)
+
+    def _send(self) -> None:
+        memories, self._memories = self._memories, []
         prepared = [prepare(memory) for memory in memories]
+        insert(self, "memories", rows.MEMORY_COLUMNS, [*map(rows.memory_values, memories, prepared)])
         for memory, tokens in zip(memories, prepared, strict=True):
             self.changes.add(memory, tokens)
-        told = self.journal.take()
-        if not (memories or told or self.messages.waiting or self.changes):
-            return
-        self._is_writing = True
-        try:
-            with self.bare.pipeline():
-                self.changes.weigh(self, self.chunks)
-                values = [*map(rows.memory_values, memories, prepared)]
-                insert(self, "memories", rows.MEMORY_COLUMNS, values, at_once=64)
-                self.want_vectors([memory.id for memory in memories])
-                self.messages.write()
-                self.changes.write(self)
-                self.write_events(told)
-        finally:
-            self._is_writing = False
+        self.want_vectors([memory.id for memory in memories])
+        self.messages.write()
+        self.changes.write_lists(self)
+        self.write_events(self.journal.take())
 
     def write_events(self, told: Sequence[tuple[Event, bytes | None]]) -> None:
         """Write sealed events, and their payloads, unless these were erased."""
-        insert(self, "events", rows.EVENT_COLUMNS, [rows.event_values(event) for event, _ in told], at_once=64)
+        insert(self, "events", rows.EVENT_COLUMNS, [rows.event_values(event) for event, _ in told])
         payloads = [(event.seq, event.salt, payload) for event, payload in told if payload is not None]
-        insert(self, "event_payloads", _PAYLOADS, payloads, at_once=64)
+        insert(self, "event_payloads", _PAYLOADS, payloads)
 
     def want_vectors(self, ids: Sequence[int]) -> None:
         """Let these memories wait for a vector, if a model is chosen."""
@@ -127,12 +128,15 @@ class TurnView(SpaceView):
         self.flush()
         if self.journal.has_passed(LOOK_EVERY):
             refresh_hot_words(self)
-        last_event, last_hash = self.journal.end or (self.head.last_event, self.head.last_hash)
+        head = self.head
+        head.last_event, head.last_hash = self.journal.end or (head.last_event, head.last_hash)
+        head.turns += 1
         sql = """
             update heads
-            set last_ids = %(ids)s, last_event = %(event)s, last_hash = %(hash)s, turns = turns + 1
+            set last_ids = %(ids)s, last_event = %(event)s, last_hash = %(hash)s, turns = %(turns)s
             where space = %(space)s"""
-        self.run(sql, ids=rows.json_text(self.head.last_ids), event=last_event, hash=last_hash)
+        ids = rows.json_text(head.last_ids)
+        self.run(sql, ids=ids, event=head.last_event, hash=head.last_hash, turns=head.turns)
 
 
 class PostgresTransaction(PostgresReader, MessageWriter):
@@ -157,7 +161,7 @@ class PostgresTransaction(PostgresReader, MessageWriter):
         else:
             ids[record.noun] = max(record.id, ids.get(record.noun, 0))
         if isinstance(record, Memory):
-            self.view.memories.append(record)
+            self.view.add(record)
         else:
             insert(self.view, "records", _RECORDS, [rows.record_values(record)])
         self.view.journal.append(action, record.subject, journal.payload_of_new(record))
@@ -166,9 +170,11 @@ class PostgresTransaction(PostgresReader, MessageWriter):
     def carry(
         self, *, records: Sequence[Record] = (), events: Sequence[Event] = (), messages: Sequence[Message] = ()
     ) -> None:
-        self.view.memories += [replace(one, space=self.space) for one in records if isinstance(one, Memory)]
+        for one in records:
+            if isinstance(one, Memory):
+                self.view.add(replace(one, space=self.space))
         small = [rows.record_values(record) for record in records if not isinstance(record, Memory)]
-        insert(self.view, "records", _RECORDS, small, at_once=64)
+        insert(self.view, "records", _RECORDS, small)
         if events:
             told = [(one, None if one.changed is None else journal.payload(one.changed)) for one in events]
             self.view.write_events(told)
@@ -206,11 +212,10 @@ class PostgresTransaction(PostgresReader, MessageWriter):
         for memory in memories:
             if memory.id not in found:
                 raise NotFound(f"There is no memory {memory.id} to change.")
-        with self.view.bare.pipeline():
-            for memory in memories:
-                before = found[memory.id]
-                self._replace(before, memory)
-                self.view.journal.append(action, memory.subject, journal.payload(journal.diff(before, memory)))
+        for memory in memories:
+            before = found[memory.id]
+            self._replace(before, memory)
+            self.view.journal.append(action, memory.subject, journal.payload(journal.diff(before, memory)))
 
     def _replace(self, before: Memory, memory: Memory) -> None:
         was, now = prepare(before), prepare(memory)
@@ -314,8 +319,8 @@ class PostgresBookkeeping:
             self._view.run(sql, id=id, uses=uses, at=at)
 
     def link(self, ids: Sequence[int], at: datetime) -> None:
-        sql = "select id from memories where space = %(space)s and id = any(%(ids)s::bigint[]) order by id"
-        there = [id for (id,) in self._view.fetch(sql, ids=array_of(sorted(set(ids))))]
+        sql = "select id from memories where space = %(space)s and id = any(%(ids)s) order by id"
+        there = [id for (id,) in self._view.fetch(sql, ids=sorted(set(ids)))]
         insert(
             self._view,
             "memory_links",
@@ -323,6 +328,7 @@ class PostgresBookkeeping:
             [(a, b, 1.0, at) for a, b in combinations(there, 2)],
             rest="""on conflict (space, memory_id, related_id)
               do update set strength = memory_links.strength + 1.0, at = excluded.at""",
+            at_once=10,  # pairs of the five hits that are usual
         )
 
     def count(self, counters: Mapping[str, int]) -> None:
@@ -347,8 +353,8 @@ class PostgresBookkeeping:
     def save_vectors(self, model: str, vectors_made: Sequence[tuple[Memory, bytes]]) -> None:
         if model != self._head.vector_model:
             return
-        sql = "select id, fingerprint from memories where space = %(space)s and id = any(%(ids)s::bigint[])"
-        now = dict(self._view.fetch(sql, ids=array_of([memory.id for memory, _ in vectors_made])))
+        sql = "select id, fingerprint from memories where space = %(space)s and id = any(%(ids)s)"
+        now = dict(self._view.fetch(sql, ids=[memory.id for memory, _ in vectors_made]))
         made = [
             (memory.id, model, memory.fingerprint, vector)
             for memory, vector in vectors_made
@@ -361,10 +367,9 @@ class PostgresBookkeeping:
             made,
             rest="""on conflict (space, id) do update set
               model = excluded.model, fingerprint = excluded.fingerprint, vector = excluded.vector""",
-            at_once=64,
         )
-        sql = "delete from vectorless where space = %(space)s and id = any(%(ids)s::bigint[])"
-        self._view.run(sql, ids=array_of([id for id, *_ in made]))
+        sql = "delete from vectorless where space = %(space)s and id = any(%(ids)s)"
+        self._view.run(sql, ids=[id for id, *_ in made])
 
     def save_receipt(
         self, body: dict[str, Any], uids: Sequence[str], at: datetime, *, session: str | None = None
