@@ -50,9 +50,9 @@ def test_a_memory_turns_back_into_the_draft_it_came_from() -> None:
     """No field is forgotten on the way there or back, also not one that is added later."""
     draft = Draft(
         content=LONG_ENOUGH, kind="decision", tags=("db",), files=("src/a.py",), importance=0.6, confidence=0.7,
-        pin=True, tier="session", topic="import job", source=Source(origin="extraction", file="a.md", line=3), key="k1",
+        pin=True, tier="session", topic="import job", source=Source(origin="user", agent="me", line=3), key="k1",
         trust="agent",
-        scope="items", item_type="claim", title="The import", data={"stage": "plan"},
+        scope="sources", item_type="claim", title="The import", data={"stage": "plan"},
         created_at=datetime(2025, 11, 1, tzinfo=UTC),
     )  # fmt: skip
     defaults = Draft(content="")
