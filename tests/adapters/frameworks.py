@@ -58,8 +58,11 @@ def python_of(name: str) -> Path:
     return python
 
 
-def sizes(name: str) -> tuple[int, float]:
-    """How many packages the extra brings beside those of `kept` alone, and how many megabytes they take."""
+def sizes(python: Path, extra: str = "") -> tuple[int, float]:
+    """How many packages the extra brings beside those of `kept` alone, and how many megabytes they take.
+
+    Without an extra: those of `kept` alone, beside itself.
+    """
     code = (
         "import importlib.metadata as m, json, re, sys\n"
         "from packaging.requirements import Requirement\n"
@@ -77,19 +80,22 @@ def sizes(name: str) -> tuple[int, float]:
         "def size(name):\n"
         "    files = (f.locate() for f in m.distribution(name).files or () if f.suffix != '.pyc')\n"
         "    return sum(path.stat().st_size for path in files if path.is_file())\n"
-        "brought = names([sys.argv[1]]) - names([])\n"
+        "brought = names(sys.argv[1:]) - names([]) if sys.argv[1:] else names([]) - {'kept'}\n"
         "print(json.dumps([len(brought), sum(map(size, brought))]))"
     )
-    done = subprocess.run([python_of(name), "-c", code, extra_of(name)], capture_output=True, check=True)
+    done = subprocess.run([python, "-c", code, *([extra] if extra else [])], capture_output=True, check=True)
     packages, size = json.loads(done.stdout)
     return packages, size / 1e6
 
 
 def main(names: list[str]) -> int:
     if names == ["--sizes"]:
-        for name in FRAMEWORKS:
-            packages, megabytes = sizes(name)
+        own = sum(path.stat().st_size for path in (ROOT / "src" / "kept").rglob("*") if path.suffix != ".pyc")
+        found = {"kept alone": sizes(python_of(FRAMEWORKS[0]))}
+        found |= {name: sizes(python_of(name), extra_of(name)) for name in FRAMEWORKS}
+        for name, (packages, megabytes) in found.items():
             print(f"{name:20} {packages:4} packages {megabytes:7.1f} MB")
+        print(f"{'kept itself':20} {own / 1e6:22.1f} MB")
         return 0
     if unknown := [name for name in names if name not in FRAMEWORKS]:
         print(f"There is no adapter for {', '.join(unknown)}. Known: {', '.join(FRAMEWORKS)}.", file=sys.stderr)

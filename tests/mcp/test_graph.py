@@ -262,6 +262,10 @@ def test_a_graph_file_of_the_reference_server_is_the_same_graph_after_import(tmp
         added = await call(client, "add_observations", observations=[{"entityName": "Anna", "contents": ["runs"]}])
         assert added["results"][0]["addedObservations"] == ["runs"]
         assert (await call(client, "create_entities", entities=[ANNA])) == {"entities": []}
+        gone = [{"entityName": "Lisbon", "observations": ["Anna lives in Lisbon"]}]
+        await call(client, "delete_observations", deletions=gone)
+        [lisbon] = (await call(client, "open_nodes", names=["Lisbon"]))["entities"]
+        assert lisbon == {"name": "Lisbon", "entityType": "place", "observations": []}, "an entity stays"
         await call(
             client, "delete_observations", deletions=[{"entityName": "Anna", "observations": ["likes spicy ramen"]}]
         )
@@ -309,6 +313,26 @@ def test_no_secret_is_stored_or_repeated(tmp_path: Path) -> None:
     for path in (tmp_path / "home").rglob("*"):
         for secret in (key, "hunter2", "Tr0ub4dor"):
             assert not path.is_file() or secret.encode() not in path.read_bytes(), path
+
+
+def test_what_an_import_took_a_secret_out_of_is_no_longer_in_the_graph(tmp_path: Path) -> None:
+    lines = [
+        {"type": "relation", "from": "The database password", "to": "Tr0ub4dor&3x", "relationType": "is"},
+        {"type": "entity", "name": "Kq7-Tr0ub4dor", "entityType": "text", "observations": ["password: Kq7-Tr0ub4dor"]},
+    ]
+    (tmp_path / "memory.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    command(tmp_path, "import", str(tmp_path / "memory.jsonl"))
+    with opened(tmp_path) as memory:
+        assert {one.content for one in memory.list()} == {
+            "The database password is [redacted:password]",
+            "password: [redacted:password]",
+        }
+        assert "Tr0ub4dor" not in str(memory.list()), "neither in the data nor in the tags"
+
+    async def read(client: Client) -> None:
+        assert (await call(client, "read_graph")) == {"entities": [], "relations": []}
+
+    chat(tmp_path, read, **GRAPH)
 
 
 def test_an_observation_that_repeats_a_tool_has_the_trust_of_the_tool(tmp_path: Path) -> None:

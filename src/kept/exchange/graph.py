@@ -34,23 +34,31 @@ def relation(start: str, type: str, to: str) -> Draft:
 
 
 def keyed(draft: Draft) -> Draft:
-    """The draft, redacted by now, with its key; without its place in the graph if a secret was taken out of its text.
+    """The draft, redacted by now, with its key; without its place in the graph if a secret was taken out of a name.
 
-    What is left of a relation then does not say what its ends are.
+    Its data and tags may still have that name: only together with the rest of the text was it told to be a secret.
     """
     value = (draft.data or {}).get(VALUE)
     if draft.topic != COLLECTION or value is None:
         return draft
+    if not _has_its_names(value, draft.content):
+        return replace(draft, topic=None, data=None, tags=())
+    parts = ["entity", value.get("name", "")]
     if "from" in value:
-        parts: tuple[str, ...] = ("relation", value["from"], value["relation"], value["to"])
-        if draft.content != " ".join((value["from"], value["relation"], value["to"])):
-            return replace(draft, topic=None, data=None)
+        parts = ["relation", value["from"], value["relation"], value["to"]]
     elif "entity" in value:
-        parts = ("observation", value["entity"], text_of(value, draft.content))
-    else:
-        parts = ("entity", value["name"])
+        parts = ["observation", value["entity"], text_of(value, draft.content)]
     digest = hashlib.blake2b("\0".join(parts).encode("utf-8", "replace"), digest_size=16).hexdigest()
     return replace(draft, key=f"{COLLECTION}:{parts[0]}:{digest}")
+
+
+def _has_its_names(value: Mapping[str, Any], content: str) -> bool:
+    """Whether a text still says what its value says."""
+    if "from" in value:
+        return content == f"{value['from']} {value['relation']} {value['to']}"
+    if "entity" in value:
+        return value["entity"].lower() in content.lower()
+    return content == f"{value.get('name')} ({value.get('type')})"
 
 
 def text_of(value: Mapping[str, Any], content: str) -> str:
@@ -69,7 +77,7 @@ def graph_of(statements: Iterable[tuple[Mapping[str, Any], str]]) -> dict[str, l
     relations = []
     for value, content in statements:
         if "from" in value:
-            if content == " ".join((value["from"], value["relation"], value["to"])):  # else a person corrected it
+            if _has_its_names(value, content):  # else a person corrected it
                 relations.append({"from": value["from"], "to": value["to"], "relationType": value["relation"]})
             continue
         name = value.get("entity", value.get("name"))
