@@ -230,7 +230,7 @@ def newest_undoable(events: Iterable[Event], actor: str) -> str | None:
 
 
 def _is_more_than_a_mark(event: Event) -> bool:
-    is_empty = event.changed is not None and event.changed.keys() <= {"updated_at"}
+    is_empty = event.changed is not None and event.changed.keys() <= {"updated_at"} and event.action != IMPORT
     return not (is_empty or noun_of(event) is Session) or event.action == "erase"
 
 
