@@ -660,9 +660,15 @@ def _paragraphs(text: str) -> list[list[Statement]]:
     return [[Statement(line) for line in part.split("\n") if line] for part in text.strip().split("\n\n")]
 
 
-CONTRADICTIONS: dict[str, list[Pair]] = {
-    shape: [(older, newer) for older, newer in _paragraphs(text)] for shape, text in _CONTRADICTIONS.items()
-}
-NEIGHBOURS: list[Pair] = [
-    pair for topic in (*_paragraphs(_TOPICS), *_paragraphs(_ADDITIONS)) for pair in combinations(topic, 2)
-]
+def pairs_of(shapes: dict[str, str]) -> dict[str, list[Pair]]:
+    """Shape → its pairs, the older statement first."""
+    return {shape: [(older, newer) for older, newer in _paragraphs(text)] for shape, text in shapes.items()}
+
+
+def neighbours_of(*topics: str) -> list[Pair]:
+    """Every two statements of one paragraph."""
+    return [pair for text in topics for topic in _paragraphs(text) for pair in combinations(topic, 2)]
+
+
+CONTRADICTIONS = pairs_of(_CONTRADICTIONS)
+NEIGHBOURS = neighbours_of(_TOPICS, _ADDITIONS)

@@ -31,13 +31,14 @@ _TAIL = r"""(?xi) [\s,] (?: because | so\ that | otherwise | which | due\ to | s
     | as\ of\b | from\ now\ on | these\ days | after\ all | going\ forward | at\ the\ moment | for\ now
     | instead\W*$ | please\W*$ ) .*"""
 _PREAMBLE = r"(?i)^(?:the plan is to|(?:we |i )?(?:decided|agreed|planned|want(?:ed)?(?: you)?) to)\b"
+_ROUGHLY = r"(?i)\b(?:at most|up to|about|roughly|exactly) (?=\d|[a-z]+ \w+s\b)"
 _TO_USE = r"""(?xi) \b (?: decided\ (?:to\ (?:use|go\ with|stay\ with)|on|for) | settled\ (?:on|for) | opted\ for
     | go(?:ing)?\ with | went\ with | switched\ to | stick(?:ing)?\ with | rather\ have ) \b"""
 
 # A word of every pattern below.
 _ANY_TURN = r"""(?xi) \b (?: not | never | no | cannot | without | nobody | instead | rather | place | from | over
     | than | replac\w+ | longer | any\ ?more | need | remov\w+ | drop\w* | gone | stop\w* | quit | retired? | forget
-    | skip | rid ) \b | n't\b"""
+    | skip | rid | off | down | out | discontinued | abandoned | decommissioned ) \b | n't\b"""
 # How a clause names what it replaces: the group `old`.
 _UPTO = r"(?=\s(?:for|in|on|when|at|to)\s|[,;]|\W*$)"
 _MOVED = "mov|migrat|switch|chang|port|convert|went"
@@ -50,7 +51,8 @@ _REPLACED = (
     rf"(?i)\b(?:prefer|prefers|chose|choose|picked) (?P<new>.*?) over (?P<old>\S.*?){_UPTO}",
 )
 _ENDED = r"""(?xi) \b (?: no\ longer | any\ ?more | (?:not|don't|doesn't|didn't)\ (?:need|have\ to)
-    | no\ need\ (?:for|to) | removed | dropped | gone | stopped | retired | got\ rid\ of ) \b"""
+    | no\ need\ (?:for|to) | removed | dropped | gone | stopped | retired | got\ rid\ of | discontinued | abandoned
+    | decommissioned | (?:taken|switched|turned)\ off | (?:taken|shut)\ down | (?:taken|phased)\ out ) \b"""
 _TO_END = r"(?i)\b(?:remove|removing|drop|stop|quit|retire|forget|get rid of)\b"
 _KEPT_GOING = r"(?i)\b(?:not|never|don't|doesn't|didn't|cannot|can't) (?:remove|drop|stop|quit|retire|forget)"
 _DENIED = r"(?i)\b(?:not|never|no|cannot|without|nobody|forget|skip)\b|n't\b"
@@ -162,7 +164,7 @@ def _at_colon(part: str) -> list[str]:
 def _read(part: str) -> Clause | None:
     if part.count(" ") > MAX_WORDS:
         return None
-    part = compiled(_TAIL).sub("", part)
+    part = compiled(_ROUGHLY).sub("", compiled(_TAIL).sub("", part))
     old, denies, ends, has_ended = "", False, False, False
     if compiled(_ANY_TURN).search(part):  # most clauses have none of these words, and need not be searched for each
         part, old = _without_replaced(part)
@@ -171,6 +173,7 @@ def _read(part: str) -> Clause | None:
         keeps_going = compiled(_KEPT_GOING).search(part) is not None
         has_ended = not keeps_going and compiled(_ENDED).search(part) is not None
         ends = has_ended or (not keeps_going and compiled(_TO_END).search(part) is not None)
+        part = compiled(_ENDED).sub(" ", part) if has_ended else part
         denies = not ends and len(compiled(_DENIED).findall(part)) % 2 == 1  # "never without" affirms
     phrases = _phrases(compiled(_TO_USE).sub("use", compiled(_PREAMBLE).sub("", part)))
     keys = frozenset([word.key for _, words in phrases for word in words])

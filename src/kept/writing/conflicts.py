@@ -16,7 +16,7 @@ from kept.ports import Reader, Where
 from kept.tables import HISTORY_KINDS, SETTLED_KINDS
 from kept.writing.claims import claims_of, contradiction
 from kept.writing.clauses import Clause, clauses_of, tells_of_change
-from kept.writing.values import LINKS, changed_value, other_value, other_version
+from kept.writing.values import LINKS, changed_value, other_value, other_version, reworded_value
 
 RARE_SHARE = 0.05  # a word in more than one of twenty memories says little about what they are about
 ALWAYS_RARE_ROWS = 5  # ... except in a small space, where every word is common
@@ -97,10 +97,16 @@ def compare(
     for old, new in pairs:
         if len(old.keys & new.keys) >= enough and (name := other_value(old, new)) and rare(old.keys & new.keys):
             return Disagreement(name, _type(says_so))
+        if reworded_value(old, new) and rare(old.keys & new.keys):
+            return Disagreement("other value", _type(says_so))
     if says_so:
         for old, new in pairs:
             if (changed_value(old, new) and rare(old.keys & new.keys)) or rare(other_version(old, new)):
                 return Disagreement("says that it changed", "superseded")
+    elif tells_of_change(older):
+        for old, new in pairs:
+            if changed_value(new, old) and rare(old.keys & new.keys):
+                return Disagreement("says what was before a change", "contradictory")
     return None if opposite is None else Disagreement("may deny it", opposite)
 
 

@@ -30,10 +30,11 @@ class Difference(Struct, frozen=True, kw_only=True):
     new: tuple[Word, ...]
     before: str  # the key before it in its phrase, if any
     after: str  # the key after it in its phrase, if any
+    after_name: bool  # it follows a name, as a version does
     at_start: bool  # of the clause
     is_last: bool  # no phrase follows
     shared: frozenset[str]
-    openers: frozenset[str]  # of its other phrases
+    openers: frozenset[str]  # of the other phrases of both
     has_activity: bool  # an activity is among the words that are shared: "state management", "linting"
 
 
@@ -59,10 +60,16 @@ def difference(old: Clause, new: Clause) -> Difference | None:
         new=other.words[new_start:new_end],
         before=phrase.words[start - 1].key if start else "",
         after=after,
+        after_name=start > 0 and _names_a_version(phrase.words[start - 1]),
         at_start=place == 0 and start == 0,
         is_last=place == len(old.phrases) - 1,
         shared=shared,
-        openers=frozenset(each.opener for n, each in enumerate(old.phrases) if n != place),
+        openers=frozenset(
+            each.opener
+            for phrases, own in ((old.phrases, place), (new.phrases, new_place))
+            for n, each in enumerate(phrases)
+            if n != own
+        ),
         has_activity=any(w.written.endswith(_ACTIVITY) for each in old.phrases for w in each.words if w.key in shared),
     )
 
@@ -100,9 +107,13 @@ _LABELS = frozenset(
 _ROLES = frozenset(
     "owner maintain lead captain default primari main name host branch format style languag region manag".split()
 )
-_OWNING = frozenset("own maintain approv review lead manag sign handl coordin releas".split())
+_OWNING = frozenset("own maintain approv review lead manag sign handl coordin releas respons look care".split())
 _ASKING = frozenset("ask contact ping tell call".split())
 _TEAM = frozenset("team squad group guild".split())
+_ORDINALS = frozenset(
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth fifteenth twentieth last".split()
+)
+_PERIODS = frozenset("week month quarter year".split())
 _FREQUENCY = frozenset("hourly daily nightly weekly monthly yearly annually quarterly fortnightly biweekly".split())
 # Where or when something holds: another one of these is another case, not another value.
 _CIRCUMSTANCES = frozenset(
@@ -142,13 +153,18 @@ def _are_words(found: Difference) -> bool:
     return not any(word.is_name for word in (*found.old, *found.new))
 
 
+def _are_ordinals(found: Difference) -> bool:
+    return all(word.written.lower() in _ORDINALS for word in (*found.old, *found.new))
+
+
 def _is_measure(found: Difference) -> bool:
     """A number that is set: with a unit, of a setting, or at the end; not the number of a thing."""
     if found.before in _LABELS or (found.opener == "" and not found.before):
         return False
     has_unit = found.after in _UNITS or any(word.key in _UNITS for word in (*found.old, *found.new))
     has_suffix = all(not word.key[-1].isdigit() for word in (found.old[-1], found.new[-1]))
-    return has_unit or has_suffix or not _SETTINGS.isdisjoint(found.shared) or (found.is_last and found.opener != "")
+    is_set = not _SETTINGS.isdisjoint(found.shared) or (found.is_last and found.opener != "")
+    return has_unit or has_suffix or is_set or found.after_name
 
 
 def _is_no_circumstance(found: Difference) -> bool:
@@ -187,6 +203,7 @@ VALUE_RULES: tuple[ValueRule, ...] = (
     ValueRule("other owner", frozenset({""}), (_owner,)),
     ValueRule("other contact", frozenset({""}), (lambda found: found.before in _ASKING, _are_names)),
     ValueRule("other frequency", None, (lambda d: {w.written.lower() for w in (*d.old, *d.new)} <= _FREQUENCY,)),
+    ValueRule("other day", frozenset({"on"}), (_are_ordinals, lambda found: not _PERIODS.isdisjoint(found.shared))),
     ValueRule("other means", frozenset("with by via through as every each".split())),
     ValueRule("other place", frozenset("in on at into onto from under against".split()), (_is_no_circumstance,)),
     ValueRule("other aim", frozenset({"to"}), (_are_names,)),
@@ -214,7 +231,7 @@ def other_value(old: Clause, new: Clause) -> str | None:
 # Verbs that only link a thing with its value: "runs on", "is called", "moved to".
 LINKS = frozenset(
     "run live sit host store call name written write happen move renam switch migrat go come appli locat base stay "
-    "keep upgrad downgrad bump publish".split()
+    "keep upgrad downgrad bump publish collect send find listen version".split()
 )
 _LINKED = frozenset("be use in on at to with by via through as into from under".split())
 
@@ -242,7 +259,30 @@ def changed_value(old: Clause, new: Clause) -> bool:
 
 def _sort(run: Phrase) -> tuple[bool, bool]:
     """Whether a value has a number, and whether it is a name, a path or an address."""
-    return any(word.is_number for word in run.words), any(word.is_name for word in run.words)
+    has_number = any(word.is_number and "/" not in word.written for word in run.words)
+    return has_number, any(word.is_name for word in run.words)
+
+
+def reworded_value(old: Clause, new: Clause) -> bool:
+    """Whether two clauses say the same with other words around it, and give it another name or number.
+
+    "The print server is looked after by Ingrid", "Yusuf looks after the print server". Stricter than `changed_value`,
+    since neither says that something changed: nothing else may differ, and both values are of one sort.
+    """
+    if old.denies or new.denies or old.ends or new.ends:
+        return False
+    left, right = _linked_run(old, new.keys), _linked_run(new, old.keys)
+    shared = (old.keys & new.keys) - LINKS
+    if left is None or right is None:
+        return False
+    words = (*left.words, *right.words)
+    is_value = all(any(w.is_name or w.is_number for w in run.words) or run.opener == "" for run in (left, right))
+    if _sort(left)[0] != _sort(right)[0] or not is_value or not _CIRCUMSTANCES.isdisjoint(word.key for word in words):
+        return False
+    if "" in (left.opener, right.opener):
+        return len(shared) > 1 and {left.opener, right.opener} == {"", "by"} and not _OWNING.isdisjoint(shared)
+    is_version = bool(other_version(old, new))
+    return len(shared) > 1 or is_version
 
 
 def may_change(newer: str, older: str) -> bool:
@@ -264,13 +304,14 @@ def other_version(old: Clause, new: Clause) -> frozenset[str]:
 
 
 def _versions(clause: Clause) -> dict[str, str]:
-    """The numbers that stand right after a name that is written with a capital, and that end the clause's phrase."""
-    found = {}
-    for phrase in clause.phrases:
-        for name, number in pairwise(phrase.words):
-            if number.is_number and name.is_name and name.written.isalpha() and name.key not in _LABELS:
-                found[name.key] = number.key
-    return found
+    """Name → the number that stands right after it, or after "… version is"."""
+    words = [word for phrase in clause.phrases for word in phrase.words if word.key != "version"]
+    return {name.key: number.key for name, number in pairwise(words) if number.is_number and _names_a_version(name)}
+
+
+def _names_a_version(name: Word) -> bool:
+    """Whether it is written with a capital, and a number after it is not just its own: "Step 3"."""
+    return name.is_name and name.written.isalpha() and name.key not in _LABELS
 
 
 def _linked_run(clause: Clause, others: Collection[str]) -> Phrase | None:
