@@ -1,5 +1,6 @@
 """The floor: recall says when nothing fits, and common words alone never make a hit."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import pytest
@@ -9,6 +10,7 @@ from kept import text
 from kept.model import Draft, Source
 from kept.recall.aliases import as_mapping, expansions
 from tests.builders import FakeClock
+from tests.golden import ferry_line
 from tests.golden import greenhouse as greenhouse_set
 from tests.golden.bicycle_shop import MEMORIES, PARAPHRASES, UNANSWERABLE
 
@@ -40,15 +42,23 @@ def test_nine_of_ten_questions_that_nothing_answers_get_no_hit(shop: kept.Kept) 
 
 
 def test_answers_in_other_words_are_among_the_first_five(shop: kept.Kept) -> None:
-    assert n_found(shop, PARAPHRASES) >= 29  # of 40
-    assert n_ranked(shop, PARAPHRASES) >= 35
+    assert n_found(shop, PARAPHRASES) >= 31  # of 40
+    assert n_ranked(shop, PARAPHRASES) >= 36
 
 
 def test_so_they_are_in_a_project_that_no_word_was_chosen_for(greenhouse: kept.Kept) -> None:
-    assert n_found(greenhouse, greenhouse_set.PARAPHRASES) >= 11  # of 20
-    assert n_ranked(greenhouse, greenhouse_set.PARAPHRASES) >= 18
+    assert n_found(greenhouse, greenhouse_set.PARAPHRASES) >= 12  # of 20
+    assert n_ranked(greenhouse, greenhouse_set.PARAPHRASES) >= 19
     answered = [query for query in greenhouse_set.UNANSWERABLE if greenhouse.recall(query).hits]
     assert len(answered) <= 2, answered
+
+
+def test_so_they_are_in_a_project_that_was_asked_about_when_the_floor_was_done(memory: kept.Kept) -> None:
+    memory.remember_many([Draft(content=content, kind=kind) for kind, content in ferry_line.MEMORIES])
+    assert n_found(memory, ferry_line.PARAPHRASES) >= 15  # of 34
+    assert n_ranked(memory, ferry_line.PARAPHRASES) >= 22
+    answered = [query for query in ferry_line.UNANSWERABLE if memory.recall(query).hits]
+    assert len(answered) <= 3, answered
 
 
 def n_found(memory: kept.Kept, asked: Sequence[tuple[str, str]]) -> int:
@@ -74,6 +84,26 @@ def test_of_two_memories_the_one_that_covers_more_of_the_query_comes_first(memor
     )
     assert memory.recall("release importer")[0].ref == "2"
     assert memory.recall("release importer")[0].why["coverage"] == pytest.approx(1.0)
+
+
+def test_a_word_does_not_answer_for_itself_and_for_the_kind_it_belongs_to(memory: kept.Kept) -> None:
+    """A push is a kind of notification, but pushing a branch is none."""
+    memory.remember("Run the tests before pushing; the suite takes eleven minutes")
+    assert not memory.recall("how are push notifications delivered?").hits
+
+
+def test_two_words_for_one_thing_are_covered_by_either(memory: kept.Kept) -> None:
+    memory.remember("Maren wants short answers, the command first")
+    assert memory.recall("answers concise short")[0].why["coverage"] == pytest.approx(1.0, abs=0.05)
+
+
+def test_words_that_are_said_together_are_covered_together(memory: kept.Kept) -> None:
+    memory.remember("The login page is slow")
+    [hit] = memory.recall("sign in page")
+    assert hit.matched["login"] == "alias of sign in"
+    memory.remember("Search is served by Meilisearch")
+    [hit] = memory.recall("full text")
+    assert hit.why["coverage"] > 0.9
 
 
 def test_a_kind_is_found_by_its_name_alone(memory: kept.Kept) -> None:
@@ -144,7 +174,18 @@ def test_a_summary_is_a_hit_only_if_it_is_asked_for(memory: kept.Kept) -> None:
     recalled = memory.recall("importer celery")
     assert recalled.hits == ()
     assert recalled.misses[0].reason == "a summary of a session; ask for kind summary"
+    assert (recalled.confidence or 0.0) == 0.0, "it speaks for no hit, so it lends no confidence"
     assert memory.recall("importer celery", kinds=["summary"]).hits
+
+
+def test_one_session_gives_way_to_others_but_leaves_no_place_empty(memory: kept.Kept) -> None:
+    for number in range(4):
+        memory.remember(f"The importer of zone {number} retries three times", source=Source(session="s1"))
+    assert len(memory.recall("importer retries").hits) == 4
+    for number in range(4, 8):
+        memory.remember(f"The importer of zone {number} retries three times", source=Source(session="s2"))
+    sessions = [hit.memory.source.session for hit in memory.recall("importer retries")]
+    assert sorted(Counter(sessions).values()) == [2, 3]
 
 
 def test_the_list_of_aliases_is_what_expands(memory: kept.Kept) -> None:
@@ -186,4 +227,4 @@ def test_every_default_alias_of_one_or_two_words_expands() -> None:
             continue
         asked = [text.words(part)[0] for part in word.split()]
         wanted = {text.words(other)[0] for other in others if " " not in other} - {" ".join(asked)}
-        assert wanted <= {*expansions(asked, ()).get(asked[0], ())}, word
+        assert wanted <= {*expansions(asked, ()).get(" ".join(asked), ())}, word

@@ -41,7 +41,7 @@ def is_expanded(word: str, other: str, own: Sequence[Alias]) -> bool:
 
 
 def expansions(words: Sequence[str], own: Sequence[Alias]) -> dict[str, tuple[str, ...]]:
-    """Word of the query → the prepared words to look for as well; several words that are said together are one."""
+    """Word of the query, or two that follow each other → the prepared words to look for as well."""
     own_table: dict[str, tuple[str, ...]] = {}
     for alias in own:
         key = _key(alias.word)
@@ -51,7 +51,7 @@ def expansions(words: Sequence[str], own: Sequence[Alias]) -> dict[str, tuple[st
         for key in (word, *(f"{word} {after}" for after in words[place + 1 : place + 2])):
             others = own_table[key] if key in own_table else default_expansions(key)
             if others:
-                found[word] = tuple(dict.fromkeys((*found.get(word, ()), *others)))
+                found[key] = tuple(dict.fromkeys(others))
     return found
 
 

@@ -30,9 +30,9 @@ _IN_ORDINARY_COMMON = 0.2
 MOST_COVERED = 8  # words: no memory is about all that a long prompt says
 STANDS_FOR = 0.9  # of a word's worth, if the memory holds another word for it
 GUESSED = 0.5  # the same, if that is only what the word could have meant
-# Of `Evidence.features`. Learned on 2026-11-16 by `python -m bench.floor --learn --longmemeval DIR`, from the
+# Of `Evidence.features`. Learned on 2026-11-17 by `python -m bench.floor --learn --longmemeval DIR`, from the
 # questions of tests/golden (without the greenhouse) and LongMemEval (MIT).
-WEIGHTS = (8.21, 0.22, 14.0, -3.08)
+WEIGHTS = (8.51, 0.23, 13.24, -2.91)
 
 
 class Evidence(Struct, frozen=True):
@@ -63,8 +63,9 @@ class Evidence(Struct, frozen=True):
 
 
 class Instead(Struct, frozen=True):
-    """The words that stand for one of the query, or that it could have meant, and what one of them is worth."""
+    """Words of the query, and others that stand for them or that they could have meant, with what one is worth."""
 
+    words: tuple[str, ...]  # one, or several that are said together
     others: tuple[str, ...]
     is_alias: bool
     worth: float
@@ -74,7 +75,7 @@ class Floor(Struct, frozen=True):
     """What the words of a query are worth in this store. Memories are given as their tokens, each between blanks."""
 
     asked: dict[str, float]  # word → its worth
-    instead: dict[str, Instead]  # word → others for it
+    instead: tuple[Instead, ...]  # words that are said together first
     whole: float  # what there is to cover
     by_chance: float  # what it takes to be found in a store of this size
 
@@ -83,37 +84,37 @@ class Floor(Struct, frozen=True):
 
         `labels`, its kind and source, count where they are asked for by name: no other word stands for them.
         """
-        exact = stood_for = guessed = worth = 0.0
-        n_found = 0
-        for word, own in self.asked.items():
-            if f" {word} " in tokens or f" {word} " in labels:
-                exact += own
-                worth += own
-            elif word in self.instead and any(f" {other} " in tokens for other in self.instead[word].others):
-                instead = self.instead[word]
-                if instead.is_alias:
-                    stood_for += own
-                else:
-                    guessed += own
-                worth += min(own, instead.worth)
-            else:
+        found = {word for word in self.asked if f" {word} " in tokens or f" {word} " in labels}
+        exact = worth = sum(self.asked[word] for word in found)
+        stood_for = guessed = 0.0
+        for instead in self.instead:
+            open_words = [word for word in instead.words if word not in found]
+            if not open_words or not any(f" {other} " in tokens for other in instead.others):
                 continue
-            n_found += 1
+            own = sum(self.asked[word] for word in open_words)
+            if instead.is_alias:
+                stood_for += own
+            else:
+                guessed += own
+            worth += min(own, instead.worth)
+            found.update(open_words)
         whole = self.whole or 1.0
-        surprise = worth - self.by_chance - _ways(len(self.asked), n_found) if n_found else 0.0
+        surprise = worth - self.by_chance - _ways(len(self.asked), len(found)) if found else 0.0
         return Evidence(exact / whole, stood_for / whole, guessed / whole, surprise, likeness)
 
 
 def floor_of(query: str, words: SearchWords, statistics: Statistics) -> Floor:
     """The floor for a query, by what its words are worth in these spaces."""
     asked = _worths(query, words, statistics)
-    instead = {
-        word: Instead(others, words.is_alias(word), _rarity(others, statistics))
-        for word, others in words.stand_ins.items()
-        if word in asked
-    }
+    instead = []
+    for key, brought in words.stand_ins.items():
+        # Two words for one thing ("concise, short") are one wish; a kind and a thing of it ("push notification") two.
+        others = tuple(other for other in brought if other not in asked or key in words.stand_ins.get(other, ()))
+        if own := tuple(word for word in key.split() if word in asked):
+            instead.append(Instead(own, others, words.is_alias(key), _rarity(others, statistics)))
+    instead.sort(key=lambda one: -len(one.words))
     whole = sum(nlargest(MOST_COVERED, asked.values()))
-    return Floor(asked, instead, whole, log(statistics.rows + ORDINARY))
+    return Floor(asked, tuple(instead), whole, log(statistics.rows + ORDINARY))
 
 
 def _worths(query: str, words: SearchWords, statistics: Statistics) -> dict[str, float]:

@@ -85,7 +85,7 @@ def join(
     joined = []
     for key, one in candidates.items():
         cosine = cosines.get(key, 0.0)
-        words = (covered[key] + share * one.why[MATCH]) / 2
+        words = covered[key] * (1 + share * one.why[MATCH]) / 2
         parts = joint_match(words, likeness(cosine, typical), circumstances.settings)
         why = one.why | {MATCH: sum(parts.values())}
         joined.append(Scored(one.found, prod(why.values()), why, parts, likeness(cosine, unrelated)))

@@ -18,7 +18,7 @@ from kept.recall import Circumstances, Request, candidates, profile_of, where_of
 from kept.recall.floor import Floor, floor_of
 from kept.recall.query import SearchWords, guess, search_words
 from kept.recall.score import Scored, score_of, storage_ranking, to_hit, word_match
-from kept.recall.select import SUMMARY, best_first, follow, n_considered, rerank, select
+from kept.recall.select import MOST_MISSES, SUMMARY, best_first, follow, n_considered, rerank, select
 
 MOST_PINNED = 5
 MOST_HITS_WHEN_SLOW = 5
@@ -57,9 +57,9 @@ def recall(request: Request, circumstances: Circumstances) -> Recalled:
         hits=tuple(chosen),
         pinned=pinned(circumstances.readers) if request.scope != "archive" else (),
         conflicts=tuple(conflict for reader in circumstances.readers for conflict in open_conflicts(reader, returned)),
-        misses=tuple(misses),
+        misses=tuple(misses[: MOST_MISSES if request.exact_top is None else request.limit]),
         words=search.words.all,
-        confidence=max((hit.confidence or 0.0 for hit in hits), default=0.0),
+        confidence=max((h.confidence or 0.0 for h in hits if takes_summaries or h.memory.kind != SUMMARY), default=0.0),
         degraded=" ".join(filter(None, notes)) or None,
         took_ms=(circumstances.timer() - started) * 1000,
     )

@@ -18,7 +18,7 @@ from kept.recall.common_words import common, worthless
 
 ASKED_FOR = "asked for"  # the reason of a word that is in the query itself
 ALIAS_OF = "alias of"
-ALIAS_WEIGHT = 0.4
+ALIAS_WEIGHT = 0.5
 PREFIX_WEIGHT = 0.4
 FUZZY_WEIGHT = 0.4
 _MOST_PER_WORD = 4  # variants that one unknown word may bring in

@@ -32,7 +32,7 @@ from kept.tables import Profile, by_kind
 
 MATCH = "match"  # the first factor of every profile: how well the words fit
 COVERAGE = "coverage"  # how much of what the query is worth the memory covers
-LEAST_COVERAGE = 0.5
+LEAST_COVERAGE = 0.15
 SHARED_FILE = 1.5
 SHARED_FOLDER = 1.2
 

@@ -83,6 +83,7 @@ def select(
     A summary touches on everything that its session did, so it stands among facts only if it is asked for.
     """
     chosen: list[Hit] = []
+    crowded: list[Hit] = []  # a place that no other session takes is theirs, if they fit well
     misses: list[Miss] = []
     from_session: Counter[str] = Counter()
     # Two of five; of forty, a project with one long session may fill half.
@@ -91,27 +92,28 @@ def select(
     threshold = profile.threshold_share * eligible[0].score if eligible else 0.0
     is_confident = any((hit.confidence or 0.0) >= profile.floor for hit in eligible)
     for rank, hit in enumerate(hits):
-        session = hit.memory.source.session
+        session, confidence = hit.memory.source.session, hit.confidence or 0.0
         if hit.memory.kind == SUMMARY and not takes_summaries:
             reason = "a summary of a session; ask for kind summary"
-        elif not is_confident or (hit.confidence or 0.0) < REST_SHARE * profile.floor:
-            reason = f"fits too little: confidence {hit.confidence:.2f}, and {profile.floor:g} is needed"
+        elif not is_confident or confidence < REST_SHARE * profile.floor:
+            reason = f"fits too little: confidence {confidence:.2f}, and {profile.floor:g} is needed"
         elif rank >= top:
             reason = f"ranked {rank + 1}, beyond the first {top}"
         elif hit.score < threshold:
             reason = f"scored below {profile.threshold_share:.0%} of the best"
-        elif most_of_one and session and from_session[session] >= most_of_one:
-            reason = f"already {most_of_one} from session {session}"
         elif len(chosen) >= limit:
             reason = f"beyond the limit of {limit}"
+        elif most_of_one and session and from_session[session] >= most_of_one:
+            reason = f"already {most_of_one} from session {session}"
+            if profile.floor and confidence >= profile.floor:
+                crowded.append(hit)
         else:
             chosen.append(hit)
-            if session:
-                from_session[session] += 1
+            from_session[session or ""] += 1
             continue
-        if len(misses) < MOST_MISSES:
-            misses.append(Miss(hit=hit, reason=reason))
-    return chosen, misses
+        misses.append(Miss(hit=hit, reason=reason))
+    crowded = crowded[: limit - len(chosen)]
+    return best_first([*chosen, *crowded]), [miss for miss in misses if miss.hit not in crowded]
 
 
 def follow(hits: Sequence[Hit], readers: Sequence[Reader], now: datetime, *, limit: int) -> list[Hit]:
@@ -133,7 +135,7 @@ def follow(hits: Sequence[Hit], readers: Sequence[Reader], now: datetime, *, lim
                 next_edge.append(Hit(memory=linked, score=hit.score * share, why=why, matched=matched))
         brought += next_edge
         edge = next_edge
-    brought.sort(key=lambda hit: (-hit.score, hit.memory.uid))
+    brought.sort(key=lambda hit: (-hit.score, hit.memory.space, -hit.memory.id))
     return brought[:limit]
 
 

@@ -89,7 +89,7 @@ def review(
         and memory.status != "pinned"
         and (finding := _examine(memory, words[memory.uid] - common, talk, now, rules))
     ]
-    alone.sort(key=lambda finding: (worth.decayed_importance(finding.memory, now), finding.memory.uid))
+    alone.sort(key=lambda finding: (worth.decayed_importance(finding.memory, now), finding.memory.id))
     judged = in_pairs | asked | {finding.memory.uid for finding in alone}
     unconfirmed = [_candidate(memory) for memory in memories if _is_unconfirmed(memory) and memory.uid not in judged]
     return [*proposals, *(finding for finding in found if finding.memory.uid not in asked), *alone, *unconfirmed]
