@@ -157,11 +157,44 @@ def test_a_prompt_about_something_else_adds_nothing(memory: kept.Kept) -> None:
         assert (str(briefing), briefing.tokens) == ("", 0), prompt
 
 
-def test_what_holds_for_all_work_comes_with_what_fits(memory: kept.Kept) -> None:
-    memory.remember("Write a failing test before a fix", kind="preference")
+def test_rules_come_with_the_work_that_they_concern(memory: kept.Kept) -> None:
+    memory.remember("Begin a fix with a failing test", kind="preference")
+    memory.remember("Do not wrap lines in markdown", kind="preference")
+    memory.remember("The user wants answers without praise", kind="preference")
     memory.remember("The importer retries three times")
-    briefing = memory.briefing("the importer retries too often")
-    assert {entry.ref: entry.why for entry in briefing.sections[2].entries}["1"] == "holds for all work here"
+
+    def told(prompt: str) -> list[str]:
+        entries = memory.briefing(prompt).sections[2].entries
+        return [entry.ref for entry in entries if entry.why == "holds for such work"]
+
+    assert told("the importer retries too often") == ["1", "3"]
+    assert told("how often does the importer retry?") == ["3"]
+    assert told("write a page about how the importer retries") == ["2", "3"]
+
+
+def test_an_order_brings_the_rules_of_work_even_if_nothing_else_fits(memory: kept.Kept) -> None:
+    memory.remember("Commit after every step", kind="preference")
+    assert refs(memory.briefing("implement the Spoolman client"), "retrieval") == ["1"]
+    assert refs(memory.briefing("the weather in Spoolman"), "retrieval") == []
+
+
+def test_what_fits_less_well_is_told_if_it_comes_from_the_session_of_the_best(memory: kept.Kept) -> None:
+    here, elsewhere = Source(session="s1"), Source(session="s2")
+    put(memory, "The tokenizer of the importer splits at semicolons", source=here)
+    put(memory, "Encoding errors end the tokenizer: it expects UTF-8 with a byte order mark", source=here)
+    put(memory, "A tokenizer of sentences for the newsletter, which the marketing people tried", source=elsewhere)
+    put(memory, "Parts of the newsletter are translated on Mondays", source=elsewhere)
+    briefing = memory.briefing("make the tokenizer of the importer accept tabs between parts")
+    assert {"1", "2"} <= set(refs(briefing, "retrieval"))
+    assert "4" not in refs(briefing, "retrieval")
+
+
+def test_a_line_of_the_last_session_does_not_repeat_a_memory(memory: kept.Kept) -> None:
+    memory.remember("The importer loses jobs when Celery restarts")
+    asked = "- Asked: move the importer to Celery"
+    summary(memory, "s1", "- Open: The importer loses jobs when Celery restarts", asked)
+    [entry] = memory.briefing("why does the importer lose jobs in Celery?").sections[3].entries
+    assert entry.memory.content == asked
 
 
 def test_what_was_merely_done_is_never_told(memory: kept.Kept) -> None:
@@ -275,9 +308,9 @@ def test_the_budget_holds_markup_included(memory: kept.Kept) -> None:
 
 def test_a_briefing_for_a_hook_respects_its_character_limit(memory: kept.Kept) -> None:
     for number in range(60):
-        memory.remember(f"Regel {number} der Warteschlange: {'Wörter ' * 50}")
-    briefing = memory.briefing("Warteschlange", max_chars=4_000)
-    assert 3_000 < len(str(briefing)) <= 4_000
+        memory.remember(f"Regel {number} der Warteschlange: {'Wörter ' * 60}")
+    briefing = memory.briefing("Warteschlange", max_chars=3_000)
+    assert 2_000 < len(str(briefing)) <= 3_000
 
 
 def test_equal_questions_get_equal_bytes(memory: kept.Kept, clock: FakeClock) -> None:
@@ -292,6 +325,17 @@ def test_equal_questions_get_equal_bytes(memory: kept.Kept, clock: FakeClock) ->
 
 
 # Nothing stops an agent
+
+
+def test_the_same_memories_give_the_same_briefing_in_every_store(clock: FakeClock) -> None:
+    """Of memories with equal worth, ids decide, not the random part of their uids."""
+    texts = set()
+    for _ in range(4):
+        with kept.open(":memory:", clock=clock, settings=kept.Settings()) as memory:
+            for number in range(12):
+                memory.remember(f"Commit part {number} of a change before the next", kind="preference")
+            texts.add(str(memory.briefing("implement the Spoolman client")) + str(memory.briefing()))
+    assert len(texts) == 1
 
 
 def test_a_pause_brings_nothing_in_and_says_so(memory: kept.Kept) -> None:

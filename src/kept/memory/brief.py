@@ -39,6 +39,7 @@ from kept.recall.briefing import (
     total_tokens,
 )
 from kept.recall.briefing.situation import MOST_OF_A_TIER
+from kept.recall.select import MOST_MISSES
 from kept.tables import BRIEFING_SHARES
 from kept.writing.check import MAX_NAME_CHARS, check_text
 from kept.writing.redact import redact
@@ -223,6 +224,7 @@ def gather(context: Context, situation: Situation, storages: Storages, now: date
                 is_compacted = situation.is_compacted or session.flushed > session.shared
                 situation = replace(situation, since=session.started_at, is_compacted=is_compacted)
         material = collect(situation, recalled, readers, context.settings, now)
+    recalled = replace(recalled, misses=recalled.misses[:MOST_MISSES])  # more than that were only looked through
     return Gathered(question=question, recalled=recalled, material=material, since=situation.since)
 
 

@@ -1,41 +1,46 @@
 """Collect the material of a briefing: the memories that could be told in a situation, each with why it is there.
 
-Between recall, which answers the prompt, and `compose`, which decides what fits. Where nothing fits the prompt, only
-pins and what other agents just found are told. Rules: best first in every section, because the last ones are dropped
-first when room is short; and nothing that only reports what was done.
+Between recall, which answers the prompt, and `compose`, which decides what fits. A prompt is more often an order than a
+question, so what is below recall's floor is told as well if it speaks of the same thing (`_nearest_first`). Where
+nothing fits, only pins and what other agents just found are told, and the rules of work if work is asked for. Rules:
+best first in every section, because the last ones are dropped first when room is short; and nothing that only reports
+what was done.
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence, Set
 from datetime import datetime
-from math import prod
+from math import prod, sqrt
 
 from msgspec import Struct
 
 from kept import text, worth
-from kept.model import GLOBAL, Entry, LeftOut, Memory, Recalled, Task, replace
+from kept.model import GLOBAL, Entry, Hit, LeftOut, Memory, Recalled, Task, replace
 from kept.ports import LIVE, Reader, Where
 from kept.recall import Request
 from kept.recall.briefing.render import Pair
 from kept.recall.common_words import common, worthless
 from kept.recall.pipeline import open_conflicts
+from kept.recall.query import ASKED_FOR
 from kept.recall.score import file_affinity
 from kept.settings import Settings
 from kept.tables import PROFILES, by_kind
 
 MOST_RECALLED = 40
 EXACT_TOP = 5  # of those; the others may be nearly the best
-MOST_FITTING = 8  # hits that are told
-ENOUGH_FITTING = 8  # where fewer fit well, the nearest others join them
-LEAST_CONFIDENCE = 0.02  # of those
-KNOWN_WORDS = 2
+MOST_FITTING = 6  # memories that fit the prompt
+SURELY_TOLD = 4  # of them: before the rules, when room is short
+NEAREST = 5  # these tell which sessions the prompt continues
+TOGETHER = 2.0  # what it adds to be found in such a session
+LEAST_CONFIDENCE = 0.05  # of a memory below the floor
+CAUTIONS = ("error", "warning")  # short, and dear if they are missed: any word but a filler tells something
+KNOWN_WORDS = 2  # and their share: what a prompt must speak of, if nothing fits well
 KNOWN_SHARE = 0.4
 MOST_OF_A_TIER = 20  # of those: the budget lets fewer through, and no tier may push another out before that
 MOST_FROM_OTHERS = 50
 MOST_OF_TASK = 20
 MOST_ABOUT_FILES = 5
-MOST_RULES = 8
 MOST_TASKS = 5
 MOST_PINNED = 100
 FULL_PINS = 5  # the others are shown briefly
@@ -49,13 +54,20 @@ _REPORTS = frozenset({"file_change", "tool_output", "reasoning"})
 _COMMITTED = text.pattern(r"Committed: ")
 # What holds whatever the work is about. A correction has the kind of what it corrects.
 RULE_KINDS = ("preference", "convention")
-CORRECTION = "correction"
-RULE_TAGS = (CORRECTION, "command")
-_ASKS_FOR_LAST = text.pattern(
-    r"\b(?:last|previous|earlier|recent) (?:time|sessions?|conversations?|chat)\b|\bwhere (?:were|did) we\b"
-    r"|\b(?:continue|resume|carry on|pick up)\b|\bwhat happened\b|\bso far\b",
+RULE_TAGS = ("correction", "command")
+_ORDERS = text.pattern(
+    r"\s*(?:(?:please|now|next|then|let'?s|let us|can you|could you|we (?:should|need to|want to))\s+)*"
+    r"(?:add|implement|fix|build|create|refactor|rename|remove|replace|extend|migrate|port|support|upgrade|finish|continue"
+    r"|work on)\b",
     re.IGNORECASE,
 )
+_ASKS_FOR_LAST = text.pattern(
+    r"\b(?:last|previous|earlier|recent) (?:time|sessions?|conversations?|chat)\b|\bwhere (?:were|did) we\b"
+    r"|\b(?:continue|resume|carry on|pick up)(?=[^\w]*$|[.,;!]|\s+(?:where|from)\b)|\bwhat happened\b|\bso far\b",
+    re.IGNORECASE,
+)
+
+_LABEL = text.pattern(r"^- (?:[A-Z][a-z]+: )?")  # of a line of a summary
 
 
 class Situation(Struct, frozen=True, kw_only=True):
@@ -108,17 +120,21 @@ def collect(
     asked = _telling(situation.prompt)
     at_hand = [*_about_files(situation, readers), *_of_task(situation.task, readers)]
     if situation.has_prompt:
-        retrieval = [*_fitting_the_prompt(recalled, readers, situation, left_out), *at_hand]
-        if retrieval:
-            retrieval += _rules(readers, situation, asked)
+        floor = PROFILES[settings.profile].floor
+        fitting = list(_fitting_the_prompt(recalled, readers, situation, floor, left_out))
+        rules = _rules(readers, situation, asked) if fitting or at_hand or _ORDERS.match(situation.prompt) else []
+        # Rules are short, so they come before what fits less well.
+        retrieval = [*fitting[:SURELY_TOLD], *at_hand, *rules, *fitting[SURELY_TOLD:]]
     else:
         retrieval = [*_worthiest(readers, situation, settings, now), *at_hand]
     sections = {
         "always": _pinned(readers),
         "bridge": _from_other_agents(situation, readers),
         "retrieval": ends_first(retrieval, situation.head_tail),
-        "summary": _last_session(readers, situation, asked),
+        "summary": [],
     }
+    told = {entry.memory.content for entries in sections.values() for entry in entries}
+    sections["summary"] = _last_session(readers, situation, asked, told)
     conflicts = _with_rivals(sections, readers)
     tasks = _open_tasks(readers, situation, asked)
     return Material(**sections, tasks=tasks, conflicts=conflicts, left_out=left_out)
@@ -149,18 +165,18 @@ def _telling(prompt: str) -> frozenset[str]:
 
 
 def _fitting_the_prompt(
-    recalled: Recalled, readers: Sequence[Reader], situation: Situation, left_out: list[LeftOut]
+    recalled: Recalled, readers: Sequence[Reader], situation: Situation, floor: float, left_out: list[LeftOut]
 ) -> Iterator[Entry]:
-    """The hits; or, where none fits well but the prompt speaks of things that are known here, the nearest of them."""
-    hits = list(recalled.hits)
-    if len(hits) < ENOUGH_FITTING and (hits or _is_about_this(situation.prompt, readers)):
-        near = [miss.hit for miss in recalled.misses if (miss.hit.confidence or 0.0) >= LEAST_CONFIDENCE]
-        hits += near[: ENOUGH_FITTING - len(hits)]
+    """What fits well, and what is near to that; or, where the project knows what the prompt speaks of, the nearest."""
+    hits: Sequence[Hit] = ()
+    if recalled.hits or (floor and _is_about_this(situation.prompt, readers)):
+        considered = [*recalled.hits, *(miss.hit for miss in recalled.misses if floor)]
+        hits = _nearest_first([hit for hit in considered if is_worth_telling(hit.memory)], floor)
     of_tier: Counter[str] = Counter()
     most = MOST_OF_A_TIER if situation.head_tail else situation.most_fitting
     for hit in hits:
         tier = tier_of(hit.memory)
-        if not is_worth_telling(hit.memory) or of_tier[tier] >= most:
+        if of_tier[tier] >= most:
             continue
         if reason := _out_of_place(hit.memory, situation):
             left_out.append(LeftOut(ref=hit.ref, reason=reason))
@@ -168,6 +184,32 @@ def _fitting_the_prompt(
         of_tier[tier] += 1
         words = ", ".join(word for word in hit.matched if word not in worthless())
         yield Entry(memory=hit.memory, why=f"matches {words}" if words else "fits the prompt")
+
+
+def _nearest_first(considered: Sequence[Hit], floor: float) -> list[Hit]:
+    """Those above the floor, and of the others the ones that speak of the same thing; the nearest first."""
+    best = sorted(considered, key=_fit, reverse=True)[:NEAREST]
+    whole = sum(map(_fit, best)) or 1.0
+    shares: dict[str | None, float] = defaultdict(float)
+    for hit in best:
+        shares[hit.memory.source.session] += _fit(hit) / whole
+    session = best[0].memory.source.session if best else None
+    chosen = [hit for hit in considered if (hit.confidence or 0.0) >= floor or _speaks_of_it(hit, session)]
+    return sorted(chosen, key=lambda hit: -_fit(hit) * (1 + TOGETHER * shares[hit.memory.source.session]))
+
+
+def _fit(hit: Hit) -> float:
+    return hit.score * sqrt(hit.confidence or 0.0)
+
+
+def _speaks_of_it(hit: Hit, session: str | None) -> bool:
+    """Two of these: it has a telling word of the prompt, is not quite unlikely, is of this session, or a caution."""
+    is_caution = hit.memory.kind in CAUTIONS
+    telling_nothing = worthless() if is_caution else worthless() | common()
+    says_it = any(how == ASKED_FOR and word not in telling_nothing for word, how in hit.matched.items())
+    is_likely = (hit.confidence or 0.0) >= LEAST_CONFIDENCE
+    is_together = session is not None and hit.memory.source.session == session
+    return says_it + is_likely + is_together + is_caution >= 2
 
 
 def _is_about_this(prompt: str, readers: Sequence[Reader]) -> bool:
@@ -178,13 +220,7 @@ def _is_about_this(prompt: str, readers: Sequence[Reader]) -> bool:
 
 
 def _rules(readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Entry]:
-    """What people want done or left alone, whatever the work is about: first what is nearest to the prompt."""
-
-    def rank(memory: Memory) -> tuple[int, bool, float, str]:
-        shared = len(asked & set(text.words(memory.content)))
-        known = memory.importance * worth.feedback_factor(memory.feedback)
-        return -shared, CORRECTION not in memory.tags, -known, memory.uid
-
+    """What people want done or left alone in work of this sort, whatever it is about."""
     found: dict[str, Memory] = {}
     for where in (
         Where(kinds=RULE_KINDS, seen_by=situation.seen_by),
@@ -196,7 +232,11 @@ def _rules(readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> 
                 hit.memory.uid: hit.memory for hit in reader.search(words, where, limit=NEWEST_RULES, newest=True)
             }
     rules = [memory for memory in found.values() if not memory.is_low_trust and not _out_of_place(memory, situation)]
-    return [Entry(memory=memory, why="holds for all work here") for memory in sorted(rules, key=rank)[:MOST_RULES]]
+    if not rules:
+        return []
+    from kept.recall.briefing.rules import concerning  # most prompts of a young project can do without it
+
+    return [Entry(memory=memory, why="holds for such work") for memory in concerning(rules, situation.prompt, asked)]
 
 
 def _out_of_place(memory: Memory, situation: Situation) -> str | None:
@@ -221,7 +261,7 @@ def _worthiest(readers: Sequence[Reader], situation: Situation, settings: Settin
 
     newest = [memory for reader in readers for memory in reader.select(Where(seen_by=situation.seen_by), limit=NEWEST)]
     usual = [memory for memory in newest if is_worth_telling(memory) and not _out_of_place(memory, situation)]
-    ranked = sorted(usual, key=lambda memory: (-weight(memory), memory.uid))
+    ranked = sorted(usual, key=lambda memory: (-weight(memory), memory.space, -memory.id))
     return [Entry(memory=memory, why="important and recent") for memory in ranked[:MOST_OF_A_TIER]]
 
 
@@ -284,8 +324,11 @@ def _from_other_agents(situation: Situation, readers: Sequence[Reader]) -> list[
     ]
 
 
-def _last_session(readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Entry]:
-    """The last session: whole if the prompt asks for it, else its lines that fit; two lines without a prompt."""
+def _last_session(readers: Sequence[Reader], situation: Situation, asked: Set[str], told: Set[str]) -> list[Entry]:
+    """The last session: whole if the prompt asks for it, else its lines that fit; two lines without a prompt.
+
+    A line that a memory says, which is `told` already, is not said again.
+    """
     where = Where(kinds=("summary",))
     words = text.words("summary")  # kinds are indexed as words
     for reader in readers:
@@ -295,7 +338,7 @@ def _last_session(readers: Sequence[Reader], situation: Situation, asked: Set[st
                 continue
             lines = memory.content.split("\n")
             if situation.has_prompt and not _ASKS_FOR_LAST.search(situation.prompt):
-                lines = [line for line in lines if _fits(line, asked)]
+                lines = [line for line in lines if _fits(line, asked) and _LABEL.sub("", line) not in told]
             elif not situation.has_prompt:
                 lines = lines[:LAST_SESSION_LINES]
             if not lines:

@@ -1,0 +1,79 @@
+"""Which rules of a project concern the work that a prompt asks for.
+
+Part of `collect`. Preferences, conventions, corrections and commands hold whatever the work is about, but not for every
+sort of work: how to word a page is no help in fixing a test. Tables only name sorts of work, never a project's things.
+Rule: a question gets only the rules that speak of what it asks, or of how to answer.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence, Set
+from functools import cache
+
+from kept import text, worth
+from kept.model import Memory
+from kept.recall.aliases import expansions
+from kept.recall.common_words import common, prepared, worthless
+
+MOST_RULES = 8
+FEW = 3  # rules: of so few, none is told apart by a word
+
+_ASKS = text.pattern(
+    r"\s*(?:please\s+|can you\s+|could you\s+)*(?:what|how|why|where|who|which|when|is|are|was|were|do|does|did|should"
+    r"|may|explain|describe|review|summari[sz]e|tell|show|list|compare|analy[sz]e)\b|.*\?\s*$",
+    re.IGNORECASE | re.DOTALL,
+)
+_WRITES = text.pattern(
+    r"\s*(?:(?:please|now|next|then|let'?s|let us|can you|could you)\s+)*"
+    r"(?:write|draft|document|translate|reword|rephrase|proofread|shorten)\b(?!.*\b(?:tests?|code|function|script)\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+# The words of rules that concern every answer, and of those that concern a sort of work.
+_ANSWERS = "answer reply respond ask confirm approve approval explain explanation emoji praise summarise bullet table"
+_CODE = (
+    "code test commit lint format build compile branch push pull merge rebase squash review changelog spec run check "
+    "error fail fix edit update file folder directory workspace repository implement implementation change feature "
+    "refactor plan type comment dependency migration release deploy script command function module naming doc"
+)
+_TEXTS = (
+    "write writing text word wording doc document documentation readme markdown line wrap heading paragraph sentence "
+    "language tone concise style translate render issue"
+)
+_SCREENS = (
+    "ui gui screen menu tab tooltip tip field label icon button style css layout colour theme form dialog keyboard"
+)
+# The words of a prompt that make it work on screens.
+_ON_SCREENS = "ui gui page screen view form button dialog css style layout header menu tab panel widget frontend"
+
+
+def concerning(rules: Sequence[Memory], prompt: str, asked: Set[str]) -> list[Memory]:
+    """The rules that concern what a prompt asks for, the nearest first. `asked` are its telling words."""
+    concerns = _concerns(prompt, asked)
+    held = {rule.uid: frozenset(text.words(rule.content)) for rule in rules}
+    n_holding = Counter(word for words in held.values() for word in words)
+    everywhere = {word for word, n in n_holding.items() if n > max(FEW, len(rules) / 3)}
+    near = asked | {other for others in expansions(sorted(asked), ()).values() for other in others}
+    telling = near - common() - worthless() - everywhere
+
+    def rank(rule: Memory) -> tuple[int, bool, float, int]:
+        known = rule.importance * worth.feedback_factor(rule.feedback)
+        return -len(telling & held[rule.uid]), "correction" not in rule.tags, -known, -rule.id
+
+    fitting = [rule for rule in rules if held[rule.uid] & (telling | concerns)]
+    return sorted(fitting, key=rank)[:MOST_RULES]
+
+
+def _concerns(prompt: str, asked: Set[str]) -> frozenset[str]:
+    """The words of rules that concern the work that a prompt asks for; for a question, how to answer."""
+    tables = [_ANSWERS]
+    if _WRITES.match(prompt):
+        tables.append(_TEXTS)
+    elif not _ASKS.match(prompt):
+        tables += [_CODE] if asked.isdisjoint(_words(_ON_SCREENS)) else [_CODE, _SCREENS]
+    return frozenset[str]().union(*map(_words, tables))
+
+
+@cache
+def _words(table: str) -> frozenset[str]:
+    return prepared(table.split())
