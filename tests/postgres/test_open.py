@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 import kept
+from kept.entrypoints.mcp.graph import TOOLS
+from kept.entrypoints.mcp.surroundings import Surroundings
+from kept.entrypoints.mcp.tools import Call, ToolAnswer
 from kept.errors import InvalidInput, NotAllowed, StorageError
 from tests.builders import FakeClock
 from tests.cli.shell import Shell
@@ -31,6 +34,25 @@ def test_two_homes_share_a_project_and_not_their_global_memory(url: str, tmp_pat
         bob.forget(hits[0].ref)
         bob.undo()
         assert bob.list()[0].content == "The web app is deployed with Terraform"
+
+
+def test_two_homes_share_a_knowledge_graph(url: str, tmp_path: Path) -> None:
+    anna = {"name": "Anna", "entityType": "person", "observations": ["likes spicy ramen", "speaks Finnish"]}
+    works = {"from": "Anna", "to": "Acme", "relationType": "works_at"}
+
+    def call(home: str, tool: str, **given: object) -> dict[str, object]:
+        with kept.open(url, project="web-app", home=tmp_path / home) as memory:
+            answer = TOOLS[tool].run(Call(memory, given, Surroundings(None, None, "claude"), can_ask=False))
+        assert isinstance(answer, ToolAnswer)
+        return answer.values
+
+    call("ann", "create_entities", entities=[anna])
+    call("ann", "create_relations", relations=[works])
+    assert call("bob", "search_nodes", query="finnish") == {"entities": [anna], "relations": [works]}
+    call("bob", "delete_observations", deletions=[{"entityName": "Anna", "observations": ["speaks Finnish"]}])
+    assert call("ann", "read_graph")["entities"] == [{**anna, "observations": ["likes spicy ramen"]}]
+    call("bob", "delete_entities", entityNames=["Anna"])
+    assert call("ann", "read_graph") == {"entities": [], "relations": []}
 
 
 def test_reading_creates_no_space(url: str, tmp_path: Path) -> None:
