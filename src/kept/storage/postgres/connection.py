@@ -190,6 +190,7 @@ class Database:
             max_idle=IDLE_S,
             reconnect_timeout=RETRY_S,
             num_workers=1,
+            configure=_configure,
             reset=_reset,
             open=True,
             name="kept",
@@ -423,6 +424,13 @@ def _leave(connection: Connection) -> None:
     with suppress(psycopg.Error):
         if connection.info.transaction_status != TransactionStatus.IDLE:
             connection.execute("rollback")
+
+
+def _configure(connection: Connection) -> None:
+    """Prepare no statements behind a pooler, such as pgbouncer: the next transaction may be on another backend."""
+    found: Any = connection.execute("select pg_backend_pid()").fetchone()
+    if found[0] != connection.info.backend_pid:
+        connection.prepare_threshold = None
 
 
 def _reset(connection: Connection) -> None:

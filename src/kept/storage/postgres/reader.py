@@ -102,7 +102,7 @@ class PostgresReader(IndexReader, MessageReader):
             where space = %(space)s and seq > %(after)s
             group by hour, actor, action"""
         found = self.view.fetch(sql, after=after)
-        return sorted((hour, plain(actor), plain(action), number) for hour, actor, action, number in found)
+        return sorted((rows.moment(hour), plain(actor), plain(action), number) for hour, actor, action, number in found)
 
     def foundation(self) -> Foundation:
         key, last_ids = self.view.fetch("select tombstone_key, last_ids from heads where space = %(space)s")[0]
