@@ -264,6 +264,37 @@ def test_comments_of_other_languages() -> None:
     assert code_items.items_of("a.bin", "TODO: nothing of ours") == []
 
 
+def test_a_comment_ends_where_code_begins_and_a_pointer_is_no_note() -> None:
+    code = "# TODO: support other widths\n# in the future.\n# width: Literal[16, 32] = 64,\n"
+    code += "# NOTE: the checker cannot apply\n# type inference here\n# type: ignore\n"
+    assert [one.content for one in code_items.items_of("a.py", code)] == [
+        "support other widths in the future.",
+        "the checker cannot apply type inference here",
+    ]
+    said = '"""Words of it.\n\n.. note::\n\n    See :doc:`x` for all the details of it.\n"""\n'
+    assert [one.type for one in code_items.items_of("a.py", said)] == ["entity"]
+    [item] = code_items.items_of("a.py", "# TODO: `Never` in an alias is not seen\n")
+    assert item.title == "Never in an alias is not seen"
+
+
+@pytest.mark.parametrize(
+    ("text", "chosen"),
+    [
+        (
+            "It was slow. We chose apsw over sqlite3. It brings its own SQLite.",
+            "We chose apsw over sqlite3. It brings its own SQLite.",
+        ),
+        ("Redis was chosen because sessions must survive.", "Redis was chosen because sessions must survive."),
+        ('"We decided to use MySQL" resembles "We decided to use Postgres", so look first.', None),
+        ("The numbers were chosen on other questions of the same kind.", None),
+        ("A passage that says what was chosen has more points than others.", None),
+    ],
+)
+def test_a_decision_is_what_was_chosen_not_what_is_quoted(text: str, chosen: str | None) -> None:
+    found = [one.content for one in markdown_items.items_of("a.md", f"# Title\n\n{text}\n") if one.type == "decision"]
+    assert found == ([chosen] if chosen else [])
+
+
 @pytest.mark.parametrize(
     "text", ["", "\n", "# \n", "- \n" * 50, "x" * 9_000, "|a|b|\n|-|-|\n||\n", "```\n", "\ufeff# x", ">" * 500]
 )

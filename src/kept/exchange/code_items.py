@@ -18,7 +18,11 @@ Comment = tuple[int, int, str]  # the line, the column it begins in, and the tex
 _BLOCK = re.compile(r"/\*+(.*?)\*/", re.DOTALL)
 _SPHINX = re.compile(r"\.\.[ \t]+(note|warning|caution|important|deprecated|danger)::[ \t]*(.*)", re.IGNORECASE)
 _LED = re.compile(r"(Rule|Note|Warning|Caution|Important|Invariant|Caveat)s?:[ \t]+(\S.*)")
-_DIRECTIVE = re.compile(r"(?:pragma|noqa|type|pylint|mypy|fmt|eslint|ruff|nosec)\b[: -]", re.IGNORECASE)
+_DIRECTIVE = re.compile(r"(?:pragma|noqa|pylint|mypy|fmt|eslint|ruff|nosec)\b[: -]|type:", re.IGNORECASE)
+_CODE = re.compile(
+    r"[\w.]+(?:\([^)]*\))?\s*(?::[^=]{1,60})?=[^=]|(?:def|class|import|from|return|const|let|var|func) \w|[\]})]+[;,]?$"
+)
+_POINTER = re.compile(r"(?:see|refer to|cf\.)\s", re.IGNORECASE)  # says nothing by itself
 MAX_COMMENT_LINES = 8
 
 
@@ -39,8 +43,8 @@ def _from_comments(comments: Sequence[Comment]) -> Iterator[CitedItem | None]:
             continue
         said, last = [text], line
         for next_line, next_column, more in comments[number + 1 : number + MAX_COMMENT_LINES]:
-            goes_on = (next_line, next_column) == (last + 1, column) and more.strip() and not _DIRECTIVE.match(more)
-            if not goes_on or marked(more, next_line) is not None:
+            goes_on = (next_line, next_column) == (last + 1, column) and more.strip()
+            if not goes_on or _DIRECTIVE.match(more) or _CODE.match(more) or marked(more, next_line) is not None:
                 break
             said.append(more)
             last = next_line
@@ -111,9 +115,11 @@ def _remarks(said: str, line: int) -> Iterator[CitedItem | None]:
                 else ""
             )
             content = f"{first[found.end(1) + 2 :]} {rest}".strip()
-            yield make("note", f"{found[1].capitalize()}: {content}", content, at, 0.7)
+            if not _POINTER.match(content):
+                yield make("note", f"{found[1].capitalize()}: {content}", content, at, 0.7)
         for led in re.finditer(rf"(?:(?<=\n)|(?<=\. )|^){_LED.pattern}", paragraph.strip(), re.DOTALL):
             type: ItemType = "claim" if led[1] in ("Rule", "Invariant") else "note"
-            yield make(type, f"{led[1]}: {led[2]}", led[2], at + paragraph[: led.start()].count("\n"), 0.7)
+            if not _POINTER.match(led[2]):
+                yield make(type, f"{led[1]}: {led[2]}", led[2], at + paragraph[: led.start()].count("\n"), 0.7)
             break
         at += paragraph.count("\n")

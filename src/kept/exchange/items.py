@@ -67,7 +67,7 @@ def make(type: ItemType, title: str, content: str, line: int, confidence: float)
         content = cut[: end + 1] if end > MAX_CONTENT // 2 else cut[: MAX_CONTENT - 1].rstrip() + "…"
     if len(re.findall(r"\w+", content)) < MIN_WORDS or not re.search(r"[^\W\d_]{2}", content):
         return None
-    title = " ".join((title or content).split()).strip(" .:*_#`")
+    title = " ".join((title or content).replace("`", "").split()).strip(" .:*_#")
     if len(title) > MAX_TITLE:
         title = title[: MAX_TITLE - 1].rsplit(" ", 1)[0] + "…"
     return CitedItem(type=type, title=title or content[:MAX_TITLE], content=content, line=line, confidence=confidence)

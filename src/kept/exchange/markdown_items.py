@@ -21,9 +21,10 @@ _STATUS = re.compile(
 )
 _CHOSE = re.compile(
     r"\b(?:we|i|they)\s+(?:have\s+)?(?:chose|decided|picked|opted|settled|went with|agreed)\b"
-    r"|\b(?:was|were|is)\s+chosen\b|\bchosen (?:because|over|for)\b|\binstead of\b.{0,60}\bbecause\b",
+    r"|\b(?:was|were|is|are)\s+chosen (?:because|over|for|since|as|instead)\b|\binstead of\b.{0,60}\bbecause\b",
     re.IGNORECASE,
 )
+_QUOTED = re.compile(r"[\"“][^\"“”]{1,200}[\"”]")  # somebody else's words, or an example
 _ALERT = re.compile(r"^\[!(note|tip|important|warning|caution)\]\s*", re.IGNORECASE)
 _LED = re.compile(
     r"^(?:⚠️?\s*)?(note|warning|caution|important|danger|attention|caveat|tip)s?\s*[:!–—]\s*", re.IGNORECASE
@@ -87,8 +88,8 @@ def _item(block: TextBlock) -> CitedItem | None:
         return make("note", f"{alert[1].capitalize()}: {text[alert.end() :]}", text[alert.end() :], block.line, 0.85)
     if led := _LED.match(text):
         return make("note", f"{led[1].capitalize()}: {text[led.end() :]}", text[led.end() :], block.line, 0.8)
-    if _CHOSE.search(text):
-        return make("decision", heading or text, text, block.line, 0.7)
+    if chosen := _choice(text):
+        return make("decision", heading or chosen, chosen, block.line, 0.7)
     if block.is_entry and _is_of_decision(block):
         return make("decision", text, text, block.line, 0.8)
     if block.term and (defined := _TERM.match(text)) and defined[1].strip() == block.term:
@@ -97,6 +98,13 @@ def _item(block: TextBlock) -> CitedItem | None:
     if firm and not text.endswith((":", "?")):
         return make("claim", firm[0], firm[0], block.line, 0.6)
     return None
+
+
+def _choice(text: str) -> str:
+    """What a text says was chosen, from that sentence on, since the reason follows; "" if nothing was."""
+    sentences = re.split(r"(?<=[.!?])\s+", text)
+    at = next((n for n, one in enumerate(sentences) if _CHOSE.search(_QUOTED.sub("", one))), None)
+    return "" if at is None else " ".join(sentences[at:])
 
 
 def _blocks(text: str) -> tuple[str, list[TextBlock]]:
