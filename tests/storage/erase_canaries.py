@@ -24,7 +24,7 @@ from kept import journal
 from kept.model import Conflict, Memory, replace
 from kept.ports import ANYWHERE, Storage, Where
 from kept.storage.sqlite import SqliteStorage, encoding
-from kept.storage.sqlite.erase import SHELVES
+from kept.storage.sqlite.schema import INDEXES
 from tests.behind import behind
 from tests.builders import START, FakeClock, memory, stamp
 from tests.storage.canaries import Aviary, found_in, runs_of
@@ -180,7 +180,7 @@ def optimize(database: Path) -> None:
     """One large segment an index: the layout in which the most words are left behind."""
     connection = behind(database)
     connection.pragma("secure_delete", True)
-    for shelf in SHELVES:
+    for shelf in INDEXES:
         connection.execute(f"insert into {shelf}_fts ({shelf}_fts) values ('optimize')")
     connection.close()
 
@@ -239,7 +239,7 @@ def check_the_rest(database: Path, before: Observed) -> None:
     storage.close()
     connection = behind(database)
     assert connection.pragma("integrity_check") == "ok"
-    for shelf in SHELVES:
+    for shelf in INDEXES:
         connection.execute(f"insert into {shelf}_fts ({shelf}_fts, rank) values ('integrity-check', 1)")
     for shelf in ("live", "library", "archive"):
         assert stray_separators(connection, shelf) == []

@@ -137,18 +137,15 @@ class Weights:
             heaviest = self.heaviest(rows, gains, plain, average_words, limit)
             return {id: weight * factor_of.get(id, 1.0) for id, weight in heaviest.items()}
         numbers = self.read(rows, up_to=max(gains, default=0))
-        promises = self._promises(numbers, ranking, max(1, round(average_words)))
-        by_promise, by_day, days = _factors(), _recency_table(ranking), numbers.days
-        while True:
-            try:
-                values = [gain * by_promise[promises[id]] * by_day[days[id]] for id, gain in gains.items()]
-                break
-            except KeyError:  # days that no search has met yet
-                by_day.update(_recency_of({days[id] for id in gains}, ranking))
-        cut = _last_of_the_largest(limit, values)
-        best = sorted(((value, id) for id, value in zip(gains, values, strict=True) if value >= cut), reverse=True)
+        by_day = _recency_table(ranking)
+        if len(gains) > limit:
+            promises = self._promises(numbers, ranking, max(1, round(average_words)))
+            best = _most_promising(gains, promises, numbers.days, by_day, ranking, limit)
+        else:
+            best = [*gains]
+            by_day.update(_recency_of({numbers.days[id] for id in best} - by_day.keys(), ranking))
         weight = _weigher(numbers, ranking)
-        return {id: weight(id) for _, id in best[:limit]}
+        return {id: weight(id) for id in best}
 
     def _promises(self, numbers: Numbers, ranking: Ranking, average_words: int) -> bytes:
         """By id: length, feedback and other factors, as far as the ranking has them, as steps of one scale."""
@@ -241,6 +238,26 @@ def _checked(row: ChunkRow) -> ChunkRow:
     if [len(blob) for blob in row[1:]] != [CHUNK, CHUNK, CHUNK, 2 * CHUNK]:
         raise damaged("The ranking data")
     return row
+
+
+def _most_promising(
+    gains: Mapping[int, float],
+    promises: bytes,
+    days: Sequence[int],
+    by_day: dict[int, float],
+    ranking: Ranking,
+    limit: int,
+) -> list[int]:
+    by_promise = _factors()
+    while True:
+        try:
+            values = [gain * by_promise[promises[id]] * by_day[days[id]] for id, gain in gains.items()]
+            break
+        except KeyError:  # days that no search has met yet
+            by_day.update(_recency_of({days[id] for id in gains}, ranking))
+    cut = _last_of_the_largest(limit, values)
+    best = sorted(((value, id) for id, value in zip(gains, values, strict=True) if value >= cut), reverse=True)
+    return [id for _, id in best[:limit]]
 
 
 def _last_of_the_largest(limit: int, values: list[float]) -> float:

@@ -13,9 +13,13 @@ import apsw
 
 from kept.model import Memory
 from kept.storage.shared import DELIVERIES_KEPT_DAYS, RECEIPTS_KEPT
-from kept.storage.sqlite import rows, vectors
+from kept.storage.sqlite import index, rows, vectors
+from kept.storage.sqlite.connection import is_damage
 from kept.storage.sqlite.encoding import clock
 from kept.storage.sqlite.reader import COUNTER
+
+TIDY_EVERY = 32  # receipts
+MERGED_PAGES = 64  # of an index at a time: some milliseconds
 
 
 class SqliteBookkeeping:
@@ -23,8 +27,12 @@ class SqliteBookkeeping:
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
+        self.has_changed_memories = False
 
     def count_uses(self, ids: Sequence[int], at: datetime) -> None:
+        if not ids:
+            return
+        self.has_changed_memories = True
         uses = Counter(ids)
         sql = f"select {rows.MEMORY_SELECT} from json_each(?) used cross join memories m on m.id = used.value"
         found: Any = self._connection.execute(sql, (rows.json_text(list(uses)),)).fetchall()
@@ -34,6 +42,8 @@ class SqliteBookkeeping:
         )
 
     def link(self, ids: Sequence[int], at: datetime) -> None:
+        if len(ids) < 2:
+            return
         self._connection.execute(
             """
             insert into memory_links (memory_id, related_id, strength, at)
@@ -70,9 +80,20 @@ class SqliteBookkeeping:
             (*values, rows.checksum(values)),
         )
         number = self._connection.last_insert_rowid()
-        old, oldest = number - RECEIPTS_KEPT, clock(at - timedelta(days=DELIVERIES_KEPT_DAYS))
-        self._connection.execute("delete from receipts where id <= ? and (session is null or at < ?)", (old, oldest))
+        if number % TIDY_EVERY == 0:
+            self._tidy(number, at)
         return number
+
+    def _tidy(self, last: int, at: datetime) -> None:
+        """Drop old receipts, and join pieces of the indexes that recalls have to look through."""
+        old = last - RECEIPTS_KEPT + TIDY_EVERY  # so that there are never more
+        oldest = clock(at - timedelta(days=DELIVERIES_KEPT_DAYS))
+        self._connection.execute("delete from receipts where id <= ? and (session is null or at < ?)", (old, oldest))
+        try:
+            index.merge(self._connection, MERGED_PAGES)
+        except apsw.Error as error:
+            if not is_damage(error):  # a search that meets it tells, and so does doctor
+                raise
 
     def drop_receipts(self, uids: Sequence[str]) -> int:
         dropped = 0

@@ -10,10 +10,10 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import apsw
 
@@ -24,6 +24,8 @@ from kept.storage.shared import block
 from kept.storage.sqlite import acknowledged, pages, schema
 from kept.storage.sqlite.rows import MEMORY_SELECT, damaged, json_text
 
+T = TypeVar("T")
+
 # Before 3.51.3 a WAL file can be corrupted when two connections write and checkpoint at the same moment,
 # which is what a hook, an MCP server and the CLI do. Two older branches also got the fix.
 _FIXED_IN = (3, 51, 3)
@@ -31,7 +33,9 @@ _ALSO_FIXED = ((3, 50, 7), (3, 44, 6))
 
 READ_WAIT_MS = 5_000  # a reader meets a lock only while a WAL is being recovered or a file is closed for good
 _WAL_LIMIT_BYTES = 64 * 1024 * 1024
-PROGRESS_STEPS = 2_000  # virtual machine steps between two looks at the clock: some tens of microseconds
+_CACHE_KB = 8 * 1024
+_MOST_SEEN = 1_000  # answers: counts of words and lists of up to 256 rows, mostly
+PROGRESS_STEPS = 10_000  # virtual machine steps between two looks at the clock: some tenths of a millisecond
 
 
 def check_library(version: str) -> None:
@@ -147,6 +151,7 @@ def _set_up(connection: apsw.Connection, synchronous: str) -> None:
     _distrust_the_schema(connection)
     _read_without_mmap(connection)
     _look_at_pages_closely(connection)
+    _cache_more_pages(connection)
 
 
 def _use_wal(connection: apsw.Connection, path: Path) -> None:
@@ -198,6 +203,11 @@ def _read_without_mmap(connection: apsw.Connection) -> None:
 def _look_at_pages_closely(connection: apsw.Connection) -> None:
     """A damaged page is noticed when it is read, and not first when a row is missing."""
     _set(connection, "cell_size_check", "on", 1)
+
+
+def _cache_more_pages(connection: apsw.Connection) -> None:
+    """Two megabytes, SQLite's own choice, are less than the index of 20,000 memories."""
+    _set(connection, "cache_size", -_CACHE_KB, -_CACHE_KB)
 
 
 def _set(connection: apsw.Connection, name: str, value: object, expected: object) -> None:
@@ -293,9 +303,18 @@ class View:
 
     is_changing = False  # what was read may be read differently a moment later, in a turn to write
 
-    def __init__(self, space: str, connection: apsw.Connection) -> None:
+    def __init__(self, space: str, connection: apsw.Connection, seen: dict[Any, Any] | None = None) -> None:
         self.space = space
         self.bare = connection
+        self.seen = {} if seen is None else seen  # what was read at this moment, or before and is the same
+
+    def once(self, key: Hashable, read: Callable[[], T]) -> T:
+        """What `read` reads, which need not be read again while the file is as it is. It is shared: never change it."""
+        if self.is_changing:
+            return read()
+        if key not in self.seen:
+            self.seen[key] = read()
+        return cast("T", self.seen[key])
 
     @property
     def connection(self) -> apsw.Connection:
@@ -332,6 +351,29 @@ class View:
             raise TooLate from error
         finally:
             self.bare.set_progress_handler(None)
+
+
+class Unchanged:
+    """What was read from a file, for as long as nobody changes that.
+
+    SQLite counts what each connection sees change, its own commits included; its page cache relies on the same.
+    """
+
+    def __init__(self) -> None:
+        self._known: tuple[apsw.Connection, int, dict[Any, Any]] | None = None  # replaced as a whole: threads share it
+
+    def through(self, connection: apsw.Connection) -> dict[Any, Any]:
+        """What is known at the moment of a transaction that has begun to read."""
+        known, version = self._known, connection.data_version()
+        if known is None or known[0] is not connection or known[1] != version or len(known[2]) > _MOST_SEEN:
+            known = self._known = (connection, version, {})
+        return known[2]
+
+    def outlives(self, connection: apsw.Connection, version: int) -> None:
+        """Since it saw that version, the connection has written only what is never kept here."""
+        known = self._known
+        if known is not None and known[0] is connection and known[1] == version:
+            self._known = (connection, connection.data_version(), known[2])
 
 
 class Pool:

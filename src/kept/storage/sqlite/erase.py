@@ -27,11 +27,11 @@ from kept.storage.sqlite import pages
 from kept.storage.sqlite.connection import READ_WAIT_MS, connect, is_damage
 from kept.storage.sqlite.encoding import uid_blob
 from kept.storage.sqlite.rows import damaged
+from kept.storage.sqlite.schema import INDEXES
 
 T = TypeVar("T")
 SESSION = "session:"  # what the messages of a session are called among the uids of erased memories
 RECEIPTS = "receipts:"  # and all receipts of recalls
-SHELVES = ("live", "library", "archive", "messages")
 _READERS_WAIT_MS = 500  # long enough for every reader that reads, short when one is paused
 
 _PAGES_AT_ONCE = 256
@@ -42,7 +42,7 @@ _NEW_FILE = apsw.SQLITE_OPEN_MAIN_JOURNAL | apsw.SQLITE_OPEN_READWRITE | apsw.SQ
 
 def cover_tracks(connection: apsw.Connection) -> None:
     """Remove from the indexes every word that no memory holds now. Call it inside the erasing transaction."""
-    for shelf in SHELVES:
+    for shelf in INDEXES:
         replace_stray_separators(connection, shelf)
         _drop_stray_hot_words(connection, shelf)
 

@@ -22,9 +22,12 @@ from kept.storage.shared import damaged, indexes
 from kept.storage.sqlite import rows
 from kept.storage.sqlite.connection import View
 from kept.storage.sqlite.encoding import moment
+from kept.storage.sqlite.schema import INDEXES
 from kept.storage.weights import ChunkRow, Chunks, Traits, Weights
 
+_RARE, _ROWS_WITH = "rare", "rows with"  # what was seen of a word: all rows that hold it, if few; how many do
 RARE = 256  # rows: listing them costs what counting does, and trying it with a common word next to nothing
+_FEWEST_MERGED = 2  # pieces of about one size; FTS5 itself would wait for four
 _CHUNK_COLUMNS = "stamp, lengths, feedbacks, others, days"
 _REPLACE_CHUNK = f"insert or replace into weights (chunk, {_CHUNK_COLUMNS}) values (?, ?, ?, ?, ?, ?)"
 _INSERT_HANDLE = "insert or ignore into handles (handle, id) values (?, ?)"
@@ -36,10 +39,6 @@ class SqliteIndex:
     def __init__(self, view: View, known: Weights | None = None) -> None:
         self._view = view
         self.weights = known or Weights()
-        # What was counted at this moment: a search asks several times, and counting a common word takes a while.
-        self._counts: dict[str, tuple[int, int, int]] = {}
-        self._rows_with: dict[tuple[str, str], int] = {}
-        self._rare: dict[tuple[str, str], list[int]] = {}  # all rows that hold a rare word
 
     @property
     def narrowing(self) -> "SqliteIndex":
@@ -57,7 +56,8 @@ class SqliteIndex:
         for shelf in indexes(where):
             conditions, values = _filter(where, shelf)
             is_plain = not conditions and newest is None and not beside
-            rare = {word: self._rare[shelf, word] for word in words if is_plain and (shelf, word) in self._rare}
+            seen = self._view.seen if is_plain else {}
+            rare = {word: seen[_RARE, shelf, word] for word in words if (_RARE, shelf, word) in seen}
             asked = [word for word in words if word not in rare]
             # As one JSON list a word, all in one statement: five times faster than row by row.
             sql = f"""
@@ -84,22 +84,19 @@ class SqliteIndex:
         return held
 
     def counts(self, shelf: str) -> tuple[int, int, int]:
-        if self._view.is_changing:
-            return counts(self._view, shelf)
-        if shelf not in self._counts:
-            self._counts[shelf] = counts(self._view, shelf)
-        return self._counts[shelf]
+        return self._view.once(("counts", shelf), lambda: counts(self._view, shelf))
 
     def rows_with(self, shelf: str, words: Sequence[str]) -> dict[str, int]:
         if self._view.is_changing:
             return rows_with(self._view, shelf, words)
-        known = self._rows_with
-        if new := [word for word in words if (shelf, word) not in known]:
+        # A search asks several times, and counting a common word takes a while.
+        seen = self._view.seen
+        if new := [word for word in words if (_ROWS_WITH, shelf, word) not in seen]:
             self._list_rare(shelf, [word for word in new if _is_token(word)])
-            common = [word for word in new if (shelf, word) not in known]
+            common = [word for word in new if (_ROWS_WITH, shelf, word) not in seen]
             counted = rows_with(self._view, shelf, common) if common else {}
-            known.update(((shelf, word), counted.get(word, 0)) for word in common)
-        return {word: n for word in words if (n := known[shelf, word])}
+            seen.update(((_ROWS_WITH, shelf, word), counted.get(word, 0)) for word in common)
+        return {word: n for word in words if (n := seen[_ROWS_WITH, shelf, word])}
 
     def _list_rare(self, shelf: str, words: Sequence[str]) -> None:
         """List the rows of rare words: that takes no longer than to count them, and a search needs them next."""
@@ -113,8 +110,8 @@ class SqliteIndex:
         for word, (listed,) in zip(words, found, strict=True):
             ids = rows.from_json(listed)
             if len(ids) <= RARE:
-                self._rare[shelf, word] = ids
-                self._rows_with[shelf, word] = len(ids)
+                self._view.seen[_RARE, shelf, word] = ids
+                self._view.seen[_ROWS_WITH, shelf, word] = len(ids)
 
     def hot_words(self, shelf: str, words: Sequence[str]) -> tuple[int, dict[str, int]]:
         sql = """
@@ -174,7 +171,7 @@ class SqliteIndex:
         return int(self._view.fetch("select max(id) from memories")[0][0] or 0)
 
     def stamps(self) -> list[tuple[int, int]]:
-        return self._view.fetch("select chunk, stamp from weights")
+        return self._view.once("stamps", lambda: self._view.fetch("select chunk, stamp from weights"))
 
     def chunks(self, numbers: Sequence[int]) -> dict[int, ChunkRow]:
         sql = f"select chunk, {_CHUNK_COLUMNS} from json_each(?) wanted cross join weights on chunk = wanted.value"
@@ -293,6 +290,18 @@ def refresh_hot_words(connection: apsw.Connection) -> None:
             "insert into meta (name, value) values (?, ?) on conflict do update set value = excluded.value",
             (name, str(n_rows)),
         )
+
+
+def merge(connection: apsw.Connection, n_pages: int) -> None:
+    """Join the pieces that writes have left of the full-text indexes, by writing about that many pages of them.
+
+    Every write leaves a piece, and a search looks for each word in every piece: in a store of 10,000 with 18 pieces
+    that took four times as long as with one. Call it inside a transaction.
+    """
+    for shelf in INDEXES:
+        if connection.execute(f"select v from {shelf}_fts_config where k = 'usermerge'").get != _FEWEST_MERGED:
+            connection.execute(f"insert into {shelf}_fts ({shelf}_fts, rank) values ('usermerge', {_FEWEST_MERGED})")
+        connection.execute(f"insert into {shelf}_fts ({shelf}_fts, rank) values ('merge', {n_pages:d})")
 
 
 def wrongly_weighed(connection: apsw.Connection) -> list[int]:

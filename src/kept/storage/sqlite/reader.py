@@ -51,13 +51,22 @@ class SqliteReader(IndexReader, MessageReader, VectorReading):
         return rows.to_record(noun, found[0], self.space) if found else None
 
     def all(self, noun: type[R]) -> list[R]:
-        found = self.view.fetch(f"{rows.select_sql(noun)} order by id")
-        return [rows.to_record(noun, row, self.space) for row in found]
+        def read() -> list[R]:
+            found = self.view.fetch(f"{rows.select_sql(noun)} order by id")
+            return [rows.to_record(noun, row, self.space) for row in found]
+
+        return [*self.view.once(noun, read)]
 
     def select(
         self, where: Where = LIVE, *, limit: int = 50, after: int | None = None, oldest_first: bool = False
     ) -> list[Memory]:
         check_limit(limit)
+        page = (where, limit, after, oldest_first)
+        if where.statuses == ("pinned",):  # as every answer asks
+            return [*self.view.once(page, lambda: self._select(*page))]
+        return self._select(*page)
+
+    def _select(self, where: Where, limit: int, after: int | None, oldest_first: bool) -> list[Memory]:
         clauses, values = rows.clauses(where)
         if after is not None:
             clauses.append("m.id > ?" if oldest_first else "m.id < ?")

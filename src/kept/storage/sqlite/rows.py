@@ -60,6 +60,7 @@ _FIELDS = tuple(name for name in Memory.__struct_fields__ if name not in ("space
 _field_values = operator.attrgetter(*_FIELDS)
 _ENCODERS = [(at, _CODES[name][0]) for at, name in enumerate(_FIELDS) if name in _CODES]
 _DECODERS = [(_FIELDS.index(name), decode) for name, (_, decode) in _CODES.items() if decode]
+_DECODED = (*_FIELDS, "space", "source")
 _CONTENT_AT = _FIELDS.index("content")
 PREPARED = Prepared.__struct_fields__
 
@@ -189,13 +190,12 @@ def is_as_written(noun: type[Record], row: Sequence[Any]) -> bool:
 def to_memory(row: Sequence[Any], space: str) -> Memory:
     """A memory from its columns in order. Raises Corrupt when they are not what was written."""
     verify(Memory, row)
-    values = [*row[: len(_FIELDS)]]
+    values = [*row[: len(_FIELDS)], space, _source(*row[len(_FIELDS) : len(MEMORY_COLUMNS)])]
     for at, decode in _DECODERS:
         if values[at] is not None:
             values[at] = decode(values[at])
     values[_CONTENT_AT] = encoding.content_text(row[_CONTENT_AT], row[_WORDS_AT])
-    fields = dict(zip(_FIELDS, values, strict=True))
-    return Memory(space=space, source=_source(*row[len(_FIELDS) : len(MEMORY_COLUMNS)]), **fields)
+    return Memory(**dict(zip(_DECODED, values, strict=True)))
 
 
 @lru_cache(maxsize=1024)  # a few agents in a few sessions write most memories

@@ -54,6 +54,7 @@ class AllOrNothing:
                     self._connection.execute("rollback")
 
 
+INDEXES = ("live", "library", "archive", "messages")  # NAME_fts is the full-text index
 APPLICATION_ID = 0x4B455054  # "KEPT", in the file's header: says whose database this is
 
 

@@ -23,6 +23,7 @@ from kept.storage.sqlite import acknowledged, encoding, erase, pages, reserve, s
 from kept.storage.sqlite.bookkeeping import SqliteBookkeeping
 from kept.storage.sqlite.connection import (
     Pool,
+    Unchanged,
     View,
     connect,
     connect_to_read,
@@ -31,7 +32,7 @@ from kept.storage.sqlite.connection import (
     translate,
     translated,
 )
-from kept.storage.sqlite.index import refresh_hot_words
+from kept.storage.sqlite.index import merge, refresh_hot_words
 from kept.storage.sqlite.reader import SqliteReader
 from kept.storage.sqlite.schema import AllOrNothing
 from kept.storage.weights import Weights
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from kept.storage.sqlite.writer import SqliteTransaction, Tip
 
 _CLOSE_WAIT_S = 1.0
+MANY = 64  # new memories in one transaction: it leaves a tidy index behind; bookkeeping.py does after single ones
 
 
 class SqliteStorage:
@@ -77,6 +79,7 @@ class SqliteStorage:
         self._turns = Turns(path.with_name(path.name + ".lock"))
         self._pool = Pool(path, self._connect)
         self._weights = Weights()
+        self._unchanged = Unchanged()
         self._n_daily = 0 if self._is_read_only else daily_backups
         self._daily: DailyBackups | None = None  # made by the first write
         self._is_closed = False
@@ -97,7 +100,7 @@ class SqliteStorage:
     def reading(self) -> Iterator[SqliteReader]:
         with translated(self.path), self._pool.borrow() as connection, AllOrNothing(connection, "begin"):
             schema.check_version(connection, self.path)  # the first read: from here on, one moment
-            yield SqliteReader(View(self.space, connection), self._weights)
+            yield SqliteReader(View(self.space, connection, self._unchanged.through(connection)), self._weights)
 
     @block
     def writing(
@@ -134,6 +137,8 @@ class SqliteStorage:
                 transaction.flush()
             if transaction.has_come_past(LOOK_EVERY):
                 refresh_hot_words(connection)
+            if transaction.view.n_stored >= MANY:
+                merge(connection, transaction.view.n_stored)
             if transaction.erased:
                 erase.begin(connection, transaction.erased)
         self._left = (connection, connection.data_version(), transaction.tip)
@@ -180,11 +185,15 @@ class SqliteStorage:
             with translated(self.path), self._pool.borrow() as connection:
                 # Usage counts may be lost with the power; they are not worth a sync at every recall.
                 connection.execute("pragma synchronous = normal")
+                notes, version = SqliteBookkeeping(connection), None
                 try:
                     # Nor are they worth an error, when the disk is full.
                     with suppress(apsw.FullError), AllOrNothing(connection):
                         schema.check_version(connection, self.path)
-                        yield SqliteBookkeeping(connection)
+                        version = connection.data_version()
+                        yield notes
+                    if version is not None and not notes.has_changed_memories:
+                        self._unchanged.outlives(connection, version)
                 finally:  # if this fails, the pool does not take the connection back
                     connection.execute(f"pragma synchronous = {self._synchronous}")
         finally:

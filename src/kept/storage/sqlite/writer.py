@@ -42,6 +42,7 @@ class PendingView(View):
     def __init__(self, space: str, connection: apsw.Connection, stamp: Stamp, salt: journal.Salt, tip: Tip) -> None:
         super().__init__(space, connection)
         self.memories: list[Memory] = []
+        self.n_stored = 0  # new memories that were written
         self.journal = journal.Chain(stamp, salt, tip.event or self._last_event)
         self.chunks = tip.chunks
         self._has_failed = False
@@ -60,6 +61,7 @@ class PendingView(View):
         try:
             if self.memories:
                 memories, self.memories = self.memories, []
+                self.n_stored += len(memories)
                 values = [*map(rows.to_values, memories, map(prepare, memories))]
                 index.note(self.bare, memories, self.chunks)
                 rows.insert(self.bare, rows.insert_sql(Memory), values)

@@ -29,6 +29,7 @@ from kept.storage.sqlite.health import FIX, NAMED, REBUILD, Finding, named, size
 from kept.storage.sqlite.health.history import check_journal, ids_of, sound_row
 from kept.storage.sqlite.pages import wal_frames, wal_of
 from kept.storage.sqlite.reader import COUNTER
+from kept.storage.sqlite.schema import INDEXES
 
 BESIDE = ("", "-wal", "-shm", ".lock", ".reserve")  # what stands beside a database, and the database itself
 
@@ -113,7 +114,6 @@ def _backups(path: Path, now: datetime) -> Iterator[Finding]:
 
 
 SHELVES = ("live", "library", "archive")
-INDEXES = (*SHELVES, "messages")
 NOT_CHECKED = "Not checked"  # how a note begins about what is therefore not known
 CHECKSUMS = "checksums"  # the check that finds changed pages, also where nothing depends on them
 

@@ -22,11 +22,11 @@ from kept.storage.shared import WRITE_WAIT_S
 from kept.storage.sqlite import acknowledged, erase, index, messages, pages, rows, schema, vectors
 from kept.storage.sqlite.connection import connect, translated
 from kept.storage.sqlite.health import Finding, named
-from kept.storage.sqlite.health.check import BESIDE, CHECKSUMS, INDEXES, NOT_CHECKED, SHELVES, examine, look
+from kept.storage.sqlite.health.check import BESIDE, CHECKSUMS, NOT_CHECKED, SHELVES, examine, look
 from kept.storage.sqlite.health.history import ids_of, sound_row
 from kept.storage.sqlite.health.salvage import build, salvage
 from kept.storage.sqlite.pages import Image, wal_of
-from kept.storage.sqlite.schema import AllOrNothing
+from kept.storage.sqlite.schema import INDEXES, AllOrNothing
 
 log = logging.getLogger("kept")
 
