@@ -13,7 +13,7 @@ from kept.entrypoints.http.keys import Keys
 from kept.entrypoints.http.schedule import Schedule
 from kept.entrypoints.http.server import ServeOptions, make_app, run
 from kept.entrypoints.web import demo
-from kept.memory.read import explain_session
+from kept.memory.receipts import explain_session
 from kept.settings import Settings
 from tests.http.conftest import KEY, Server
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from kept.memory import manage as _manage
     from kept.memory import narratives as _narratives
     from kept.memory import read as _read
+    from kept.memory import receipts as _receipts
     from kept.memory import reviews as _reviews
     from kept.memory import sessions as _sessions
     from kept.memory import store as _store
@@ -47,7 +48,8 @@ if TYPE_CHECKING:
     from kept.memory.knowledge import Knowledge
     from kept.memory.manage import Aliases, Pauses, Vectors
     from kept.memory.narratives import Narrative
-    from kept.memory.read import Explained, ListStatus
+    from kept.memory.read import ListStatus
+    from kept.memory.receipts import Explained
     from kept.memory.reviews import Reviews
     from kept.memory.sessions import OpenSession
     from kept.memory.store import Store
@@ -68,7 +70,7 @@ else:
     _brief, _imports, _knowledge, _manage = map(_Topic, ("brief", "imports", "knowledge", "manage"))
     _read, _reviews, _sessions, _store = map(_Topic, ("read", "reviews", "sessions", "store"))
     _tasks, _undo, _upkeep, _write, _narratives = map(_Topic, ("tasks", "undo", "upkeep", "write", "narratives"))
-    _everywhere, _files = map(_Topic, ("everywhere", "files"))
+    _everywhere, _files, _receipts = map(_Topic, ("everywhere", "files", "receipts"))
 
 
 class Kept:
@@ -187,7 +189,7 @@ class Kept:
 
     def why(self, receipt: Ref | None = None) -> "Explained":
         """Explain a recall, the last one by default: its hits, its nearest misses, and the factors of each score."""
-        return _read.explain(receipt, self.context.readable())
+        return _receipts.explain(receipt, self.context.readable())
 
     def get(self, ref: Ref, *, forgotten: bool = False) -> Memory:
         """Return the memory with that ref, archived or not; a forgotten one only with `forgotten`. Raises NotFound."""

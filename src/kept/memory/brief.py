@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from kept import text, tokens
 from kept.errors import InvalidInput, KeptError
-from kept.memory import read
+from kept.memory import read, receipts
 from kept.memory.context import Context, Storages
 from kept.memory.read import well_formed
 from kept.memory.signals import warn
@@ -164,13 +164,13 @@ def _brief(context: Context, situation: Situation, order: Order, delivery: Deliv
     used = read.used_by(context, told.question, settled, now, session=situation.session, since=told.since)
     receipt = None
     with suppress(KeptError):  # a full disk, say: the briefing is delivered all the same
-        body = _body(told, shown, briefing, with_misses=delivery is not None) | read.cold_mark(context)
+        body = _body(told, shown, briefing, with_misses=delivery is not None) | receipts.cold_mark(context)
         named = _named(told)
         if delivery is not None:
             body |= delivery_note(context, delivery, briefing.text, shown)
             named += [miss.hit.memory for miss in told.recalled.misses]
         session = None if delivery is None else delivery.session
-        receipt = read.save_notes(storages, now, body=body, named=named, used=used, session=session)
+        receipt = receipts.save_notes(storages, now, body=body, named=named, used=used, session=session)
     read.after_recall(context, receipt)
     return replace(briefing, receipt=receipt)
 
@@ -207,7 +207,7 @@ class Gathered(Struct, frozen=True, kw_only=True):
         uids = {memory.uid for memory in shown}
         hits = tuple(hit for hit in self.recalled.hits if hit.memory.uid in uids)
         misses = self.recalled.misses if with_misses else ()
-        return read.body(self.question, replace(self.recalled, hits=hits, misses=misses)) | more
+        return receipts.body(self.question, replace(self.recalled, hits=hits, misses=misses)) | more
 
 
 def gather(context: Context, situation: Situation, storages: Storages, now: datetime) -> Gathered:
@@ -396,7 +396,7 @@ def share(
         left_out=msgspec.to_builtins(shared.left_out),
         sections=[{"name": "shared", "entries": [entry_line(entry) for entry in shared.entries]}],
     )
-    return replace(shared, receipt=read.save_notes(storages, context.now(), body=body, named=[*told, *hits]))
+    return replace(shared, receipt=receipts.save_notes(storages, context.now(), body=body, named=[*told, *hits]))
 
 
 class _Parts:

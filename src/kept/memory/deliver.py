@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from kept import text
 from kept.errors import KeptError
-from kept.memory import Kept, brief, read
+from kept.memory import Kept, brief
 from kept.memory.brief import Delivery, memory_line
-from kept.memory.read import Explained
+from kept.memory.receipts import Explained, body, explain_session, save_notes
 from kept.model import Memory, Recalled
 from kept.recall import Request
 
@@ -100,7 +100,7 @@ def _cut(lines: list[str], most: int) -> str:
 
 def _note(memory: Kept, output: str, told: list[Memory], block: str, listener: Listener) -> None:
     context = memory.context
-    body = read.body(Request(query=output, limit=MOST_ERRORS), Recalled()) | {
+    content = body(Request(query=output, limit=MOST_ERRORS), Recalled()) | {
         "kind": "known_error",
         "sections": [
             {"name": "known errors", "entries": [{"ref": one.ref, "uid": one.uid, "why": "same error"} for one in told]}
@@ -108,9 +108,9 @@ def _note(memory: Kept, output: str, told: list[Memory], block: str, listener: L
         **brief.delivery_note(context, listener.delivery, block, told),
     }
     with suppress(KeptError):  # a full disk, say: the text is given all the same
-        read.save_notes(context.readable(), context.now(), body=body, named=told, session=listener.session)
+        save_notes(context.readable(), context.now(), body=content, named=told, session=listener.session)
 
 
 def receipts(memory: Kept, session: str, *, limit: int = 20) -> list[Explained]:
     """What a session was given, newest first: each text byte for byte, with its reasons and near misses."""
-    return read.explain_session(session, memory.context.readable(), limit=limit)
+    return explain_session(session, memory.context.readable(), limit=limit)

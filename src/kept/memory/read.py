@@ -1,65 +1,30 @@
-"""Recall with its receipts, one memory by its ref, and lists of memories.
+"""Recall, one memory by its ref, and lists of memories.
 
-`recall.pipeline` answers the question; this module chooses its spaces and embedder, and saves notes afterwards.
-`save_notes` is the one place that saves receipts, links and uses, also for `brief` and `share`. Rule: notes are saved
-after the answer; saving never waits and never changes the answer.
+`recall.pipeline` answers the question; this module chooses its spaces and embedder, and has receipts.py note the
+answer. Rule: notes are saved after the answer; saving never waits and never changes the answer.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from datetime import datetime
-from typing import Any, Literal, get_args
-
-import msgspec
-from msgspec import Struct
+from typing import Literal, get_args
 
 from kept import ids, worth
 from kept.errors import InvalidInput, NotFound, SettingsError
 from kept.memory.context import Context, Memories, Ref, Storages
-from kept.memory.counts import on_day
-from kept.model import GLOBAL, Hit, Memory, Recalled, Status, replace, several
-from kept.ports import Embedder, Reader, Storage, Where
+from kept.memory.receipts import body, cold_mark, explain, past_latencies, save_notes
+from kept.model import GLOBAL, Memory, Recalled, Status, replace, several
+from kept.ports import Embedder, Reader, Where
 from kept.ports import Shelf as Shelf
 from kept.recall import SCOPES as SCOPES
 from kept.recall import Circumstances, Request, embedder_failed, pipeline, profile_of
 from kept.recall import RecallScope as RecallScope
-from kept.recall.candidates import RING
-from kept.storage.shared import check_limit
-from kept.writing.redact import redact
+from kept.storage.shared import block, check_limit
 
 ListStatus = Literal["candidate", "confirmed", "pinned", "archived", "forgotten"]
 UPKEEP_EVERY = 50  # receipts
-MOST_LINKED = 10  # the best of one answer: a hundred that came together say nothing, and make 5,000 pairs
-COLD = "is_cold"  # in a receipt: the first recall of its process
+
 _SHELVES: dict[str | None, Shelf] = {"archived": "archive", "forgotten": "forgotten"}
-
-
-class Explained(Struct, frozen=True, kw_only=True):
-    """The receipt of a recall: the question, when it was asked, and what was returned and missed, with the numbers.
-
-    For a briefing also its sections, each with its memories and why they are there, and the memories left out; for a
-    shared message also its recipient. For a text that an agent was given without asking (`event`: at which of its
-    events) also the agent, the session, and the text as it was given.
-    """
-
-    receipt: str
-    kind: Literal["recall", "briefing", "share", "known_error"] = "recall"
-    at: datetime
-    question: Request
-    words: tuple[str, ...] = ()
-    hits: tuple[dict[str, Any], ...] = ()
-    misses: tuple[dict[str, Any], ...] = ()
-    pinned: tuple[str, ...] = ()
-    sections: tuple[dict[str, Any], ...] = ()
-    left_out: tuple[dict[str, Any], ...] = ()
-    to: str | None = None
-    confidence: float | None = None
-    agent: str | None = None
-    session: str | None = None
-    event: str | None = None
-    block: str = ""
-    degraded: str | None = None
-    took_ms: float = 0.0
 
 
 # Answers
@@ -116,7 +81,7 @@ def answer(context: Context, request: Request, storages: Storages, now: datetime
         return answer_from(readers, context, request, now, embedder)
 
 
-@contextmanager
+@block
 def looking(storages: Storages) -> Iterator[list[Reader]]:
     """A look at each space, all until the end of the block."""
     with ExitStack() as stack:
@@ -182,119 +147,6 @@ def after_recall(context: Context, receipt: str | None) -> None:
         from kept.memory import upkeep
 
         upkeep.after_recall(context)
-
-
-# Receipts
-
-
-def save_notes(
-    storages: Sequence[Storage],
-    now: datetime,
-    *,
-    body: dict[str, Any],
-    named: Sequence[Memory],
-    linked: Sequence[Memory] = (),
-    used: Sequence[Memory] = (),
-    session: str | None = None,
-) -> str | None:
-    """Save a receipt and return its name, link the best that came together, count uses. Skipped while others write.
-
-    `named` are the memories that the receipt speaks of; it is erased with any of them. `session` was given a text.
-    """
-    receipt = None
-    for storage in storages:
-        links = [memory.id for memory in linked if memory.space == storage.space][:MOST_LINKED]
-        uses = [memory.id for memory in used if memory.space == storage.space]
-        if not links and not uses and not holds_receipts(storage):
-            continue
-        with storage.bookkeeping() as notes:
-            if notes is None:
-                continue
-            notes.link(links, now)
-            notes.count_uses(uses, now)
-            if holds_receipts(storage):
-                uids = list(dict.fromkeys(memory.uid for memory in named))
-                receipt = f"r{notes.save_receipt(body, uids, now, session=session)}"
-                notes.count(on_day(now, {"recalled": 1}))
-    return receipt
-
-
-def holds_receipts(storage: Storage) -> bool:
-    """Whether receipts are kept there: never in global, or one project could read the questions of another."""
-    return storage.space != GLOBAL
-
-
-def body(request: Request, recalled: Recalled) -> dict[str, Any]:
-    """The content of a receipt: numbers and refs, never the text of a memory, and no secret of the query."""
-    asked = replace(
-        request,
-        query=redact(request.query).text,
-        kinds=tuple(redact(kind).text for kind in request.kinds),
-        tags=tuple(redact(tag).text for tag in request.tags),
-        files=tuple(redact(file).text for file in request.files),
-        seen_by=None if request.seen_by is None else redact(request.seen_by).text,
-    )
-    is_clean = asked.query == request.query  # otherwise the words of the query are pieces of its secret
-    return {
-        "question": msgspec.to_builtins(asked),
-        "words": list(recalled.words) if is_clean else [],
-        "hits": [_line(hit, is_clean) for hit in recalled.hits],
-        "misses": [_line(miss.hit, is_clean) | {"reason": miss.reason} for miss in recalled.misses],
-        "pinned": [memory.ref for memory in recalled.pinned],
-        "confidence": recalled.confidence,
-        "degraded": recalled.degraded,
-        "took_ms": round(recalled.took_ms, 3),
-    }
-
-
-def cold_mark(context: Context) -> dict[str, bool]:
-    """For a receipt: whether its recall was the first of the process, which says nothing about the next."""
-    return {COLD: True} if not context.latencies.n_noted else {}
-
-
-def past_latencies(reader: Reader) -> list[float]:
-    """How long the last recalls took by their receipts, in ms, the newest last; not the first of a process."""
-    bodies = [body for _, _, body in reader.receipts_of(None, limit=RING)]
-    return [body["took_ms"] for body in reversed(bodies) if body.get("took_ms") and not body.get(COLD)]
-
-
-def _line(hit: Hit, with_words: bool) -> dict[str, Any]:
-    matched = hit.matched if with_words else ()
-    line = {"ref": hit.ref, "uid": hit.memory.uid, "score": hit.score, "why": hit.why, "matched": matched}
-    return line | ({"parts": hit.parts} if hit.parts else {})
-
-
-def explain(receipt: str | int | None, storages: Sequence[Storage]) -> Explained:
-    """The receipt of that name; the newest one for None. Raises NotFound."""
-    number = None if receipt is None else _receipt_number(receipt)
-    for storage in filter(holds_receipts, storages):
-        with storage.reading() as reader:
-            if found := reader.receipt(number):
-                number, at, body = found
-                return msgspec.convert(body | {"receipt": f"r{number}", "at": at}, Explained)
-    if receipt is None:
-        hint = "`kept recall WORDS` makes one. A project without memories has none."
-        raise NotFound("There is no receipt of a recall yet.", hint=hint)
-    hint = "Only the newest receipts are kept. `kept why` shows the last recall."
-    raise NotFound(f"There is no receipt r{number}.", hint=hint)
-
-
-def explain_session(session: str, storages: Sequence[Storage], *, limit: int) -> list[Explained]:
-    """What a session was given without asking, newest first."""
-    found: list[Explained] = []
-    for storage in filter(holds_receipts, storages):
-        with storage.reading() as reader:
-            for number, at, body in reader.receipts_of(session, limit=limit):
-                found.append(msgspec.convert(body | {"receipt": f"r{number}", "at": at}, Explained))
-    return found
-
-
-def _receipt_number(receipt: str | int) -> int:
-    text = str(receipt).strip().lower().removeprefix("r")
-    if not text.isascii() or not text.isdigit() or len(text) > 18:
-        hint = "It looks like r17; every recall returns one."
-        raise InvalidInput(f"{str(receipt)[:40]!r} is not a receipt.", hint=hint)
-    return int(text)
 
 
 def replay(context: Context, receipt: Ref | None = None) -> Recalled:

@@ -14,7 +14,8 @@ from msgspec import Struct
 from kept import ids, text
 from kept.errors import InvalidInput, NotFound
 from kept.memory import Kept
-from kept.memory.read import answer, holds_receipts
+from kept.memory.read import answer
+from kept.memory.receipts import holds_receipts
 from kept.model import KINDS, Hit, Memory, Receipt, Source, canonical_kind, replace
 from kept.ports import Where
 from kept.recall import Request

@@ -17,7 +17,7 @@ from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound
 from kept.memory import views
 from kept.memory.context import Context, Ref
 from kept.memory.counts import by_day
-from kept.memory.read import past_latencies
+from kept.memory.receipts import past_latencies
 from kept.model import (
     GLOBAL,
     PROPOSED,

@@ -13,7 +13,8 @@ from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong, json_
 from kept.entrypoints.cli.wording import as_document, bracketed, local, meant_kinds, memory_lines, name_of, nothing_yet
 from kept.errors import InvalidInput, KeptError
 from kept.memory import Kept
-from kept.memory.read import SCOPES, Explained, RecallScope
+from kept.memory.read import SCOPES, RecallScope
+from kept.memory.receipts import Explained
 from kept.model import Briefing, Hit, Miss, Recalled
 from kept.tables import PROFILES
 

@@ -14,7 +14,7 @@ from kept.entrypoints.http.shapes import answer, document, returns
 from kept.errors import NotFound
 from kept.exchange.items import to_document
 from kept.memory import Kept
-from kept.memory.read import Explained, explain_session
+from kept.memory.receipts import Explained, explain_session
 from kept.model import Message, Session, Task, TaskState
 
 router = APIRouter(prefix="/projects/{project}")

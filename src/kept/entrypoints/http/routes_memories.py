@@ -11,7 +11,7 @@ from kept.entrypoints.http.doors import Opened
 from kept.entrypoints.http.problems import problem
 from kept.entrypoints.http.shapes import answer, document, etag_of, page, returns
 from kept.memory import Kept
-from kept.memory.read import Explained
+from kept.memory.receipts import Explained
 from kept.model import Briefing, Conflict, Event, Memory, Recalled, Receipt, Tier, Trust
 from kept.upkeep.review import ReviewFinding
 

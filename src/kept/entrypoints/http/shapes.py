@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from kept.memory.read import Explained
+from kept.memory.receipts import Explained
 from kept.model import Briefing, Conflict, Event, Hit, Memory, Message, Miss, Recalled, Receipt, Session, Task
 from kept.upkeep.review import ReviewFinding
 

@@ -15,7 +15,7 @@ from kept.entrypoints.web import draw, words
 from kept.entrypoints.web.rows import ShownRow, find, noted, plain
 from kept.entrypoints.web.shell import PAGE, address, draw_page, literal, root_of
 from kept.memory import Kept, brief
-from kept.memory.read import Explained, explain_session
+from kept.memory.receipts import Explained, explain_session
 from kept.model import Session
 from kept.recall import profile_of
 

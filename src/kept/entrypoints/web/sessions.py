@@ -12,7 +12,7 @@ from kept.entrypoints.web.rows import marked, message_of, quoted
 from kept.entrypoints.web.shell import PAGE, address, draw_page, now_of, root_of
 from kept.memory import Kept
 from kept.memory.findings import findings_of
-from kept.memory.read import Explained, explain_session
+from kept.memory.receipts import Explained, explain_session
 from kept.model import Memory, Message, Session
 from kept.ports import Reader
 

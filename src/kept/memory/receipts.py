@@ -1,0 +1,217 @@
+"""Receipts: what was asked, returned and missed, with the numbers, so that every answer can be explained later.
+
+`save_notes` is the one place that saves receipts, links and uses, for `recall`, `brief` and `share`. Every recall saves
+one, so it is short: what all hits have in common is said once, and what follows from the rest not at all; `_explained`
+is its inverse. Rule: numbers and refs, never the text of a memory, and no secret of the query.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from math import prod
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from kept.errors import InvalidInput, NotFound
+from kept.memory.context import Context
+from kept.memory.counts import on_day
+from kept.model import GLOBAL, Hit, Memory, Recalled, replace
+from kept.ports import Reader, Storage
+from kept.recall import Request
+from kept.recall.candidates import RING
+from kept.recall.query import ASKED_FOR
+from kept.writing.redact import redact
+
+MOST_LINKED = 10  # the best of one answer: a hundred that came together say nothing, and make 5,000 pairs
+COLD = "is_cold"  # in a receipt: the first recall of its process
+
+
+class Explained(Struct, frozen=True, kw_only=True):
+    """The receipt of a recall: the question, when it was asked, and what was returned and missed, with the numbers.
+
+    For a briefing also its sections, each with its memories and why they are there, and the memories left out; for a
+    shared message also its recipient. For a text that an agent was given without asking (`event`: at which of its
+    events) also the agent, the session, and the text as it was given.
+    """
+
+    receipt: str
+    kind: Literal["recall", "briefing", "share", "known_error"] = "recall"
+    at: datetime
+    question: Request
+    words: tuple[str, ...] = ()
+    hits: tuple[dict[str, Any], ...] = ()
+    misses: tuple[dict[str, Any], ...] = ()
+    pinned: tuple[str, ...] = ()
+    sections: tuple[dict[str, Any], ...] = ()
+    left_out: tuple[dict[str, Any], ...] = ()
+    to: str | None = None
+    confidence: float | None = None
+    agent: str | None = None
+    session: str | None = None
+    event: str | None = None
+    block: str = ""
+    degraded: str | None = None
+    took_ms: float = 0.0
+
+
+# Saving
+
+
+def save_notes(
+    storages: Sequence[Storage],
+    now: datetime,
+    *,
+    body: dict[str, Any],
+    named: Sequence[Memory],
+    linked: Sequence[Memory] = (),
+    used: Sequence[Memory] = (),
+    session: str | None = None,
+) -> str | None:
+    """Save a receipt and return its name, link the best that came together, count uses. Skipped while others write.
+
+    `named` are the memories that the receipt speaks of; it is erased with any of them. `session` was given a text.
+    """
+    receipt = None
+    for storage in storages:
+        links = [memory.id for memory in linked if memory.space == storage.space][:MOST_LINKED]
+        uses = [memory.id for memory in used if memory.space == storage.space]
+        if not links and not uses and not holds_receipts(storage):
+            continue
+        with storage.bookkeeping() as notes:
+            if notes is None:
+                continue
+            notes.link(links, now)
+            notes.count_uses(uses, now)
+            if holds_receipts(storage):
+                uids = list(dict.fromkeys(memory.uid for memory in named))
+                receipt = f"r{notes.save_receipt(body, uids, now, session=session)}"
+                notes.count(on_day(now, {"recalled": 1}))
+    return receipt
+
+
+def holds_receipts(storage: Storage) -> bool:
+    """Whether receipts are kept there: never in global, or one project could read the questions of another."""
+    return storage.space != GLOBAL
+
+
+def body(request: Request, recalled: Recalled) -> dict[str, Any]:
+    """The content of a receipt, without what is empty or usual."""
+    asked = replace(
+        request,
+        query=redact(request.query).text,
+        kinds=tuple(redact(kind).text for kind in request.kinds),
+        tags=tuple(redact(tag).text for tag in request.tags),
+        files=tuple(redact(file).text for file in request.files),
+        seen_by=None if request.seen_by is None else redact(request.seen_by).text,
+    )
+    # Of a query with a secret, the words are pieces of it.
+    words = {word: place for place, word in enumerate(recalled.words)} if asked.query == request.query else {}
+    factors = next((tuple(hit.why) for hit in _all_hits(recalled)), ())
+    usual = _usual_question()
+    content = {
+        "question": {name: value for name, value in msgspec.to_builtins(asked).items() if value != usual[name]},
+        "words": [*words],
+        "factors": factors,
+        "hits": [_line(hit, words, factors) for hit in recalled.hits],
+        "misses": [_line(miss.hit, words, factors, reason=miss.reason) for miss in recalled.misses],
+        "pinned": [memory.ref for memory in recalled.pinned],
+        "confidence": recalled.confidence,
+        "degraded": recalled.degraded,
+        "took_ms": round(recalled.took_ms, 3),
+    }
+    return {name: value for name, value in content.items() if value not in ((), [], None)}
+
+
+def _all_hits(recalled: Recalled) -> list[Hit]:
+    return [*recalled.hits, *(miss.hit for miss in recalled.misses)]
+
+
+@cache
+def _usual_question() -> dict[str, Any]:
+    usual = msgspec.to_builtins(Request(query=""))
+    return dict(usual, query=None)  # every receipt has one
+
+
+def _line(hit: Hit, words: Mapping[str, int], factors: Sequence[str], **more: Any) -> list[Any]:
+    """Ref, uid, factors, matched words, and the rest by name.
+
+    Factors are numbers in the order of `factors`, if these are theirs; words are places in the query, if all were asked
+    for. A score is named unless it is the product of the factors.
+    """
+    why = [*hit.why.values()] if (*hit.why,) == factors else hit.why
+    matched: object = {word: how for word, how in hit.matched.items() if words}
+    if words and all(how == ASKED_FOR for how in hit.matched.values()):
+        matched = [words[word] for word in hit.matched]
+    if hit.score != prod(hit.why.values()):
+        more["score"] = hit.score
+    if hit.parts:
+        more["parts"] = hit.parts
+    line = [hit.ref, hit.memory.uid, why, matched]
+    return [*line, more] if more else line
+
+
+def cold_mark(context: Context) -> dict[str, bool]:
+    """For a receipt: whether its recall was the first of the process, which says nothing about the next."""
+    return {COLD: True} if not context.latencies.n_noted else {}
+
+
+# Reading
+
+
+def past_latencies(reader: Reader) -> list[float]:
+    """How long the last recalls took by their receipts, in ms, the newest last; not the first of a process."""
+    bodies = [body for _, _, body in reader.receipts_of(None, limit=RING)]
+    return [body["took_ms"] for body in reversed(bodies) if body.get("took_ms") and not body.get(COLD)]
+
+
+def explain(receipt: str | int | None, storages: Sequence[Storage]) -> Explained:
+    """The receipt of that name; the newest one for None. Raises NotFound."""
+    number = None if receipt is None else _receipt_number(receipt)
+    for storage in filter(holds_receipts, storages):
+        with storage.reading() as reader:
+            if found := reader.receipt(number):
+                return _explained(*found)
+    if receipt is None:
+        hint = "`kept recall WORDS` makes one. A project without memories has none."
+        raise NotFound("There is no receipt of a recall yet.", hint=hint)
+    hint = "Only the newest receipts are kept. `kept why` shows the last recall."
+    raise NotFound(f"There is no receipt r{number}.", hint=hint)
+
+
+def explain_session(session: str, storages: Sequence[Storage], *, limit: int) -> list[Explained]:
+    """What a session was given without asking, newest first."""
+    found: list[Explained] = []
+    for storage in filter(holds_receipts, storages):
+        with storage.reading() as reader:
+            found += [_explained(*note) for note in reader.receipts_of(session, limit=limit)]
+    return found
+
+
+def _receipt_number(receipt: str | int) -> int:
+    text = str(receipt).strip().lower().removeprefix("r")
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        hint = "It looks like r17; every recall returns one."
+        raise InvalidInput(f"{str(receipt)[:40]!r} is not a receipt.", hint=hint)
+    return int(text)
+
+
+def _explained(number: int, at: datetime, body: dict[str, Any]) -> Explained:
+    lines = {name: [_as_named(line, body) for line in body.get(name, ())] for name in ("hits", "misses")}
+    return msgspec.convert(body | lines | {"receipt": f"r{number}", "at": at}, Explained)
+
+
+def _as_named(line: list[Any] | dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
+    """The line as `Explained` has it; before 0.3 it was saved so."""
+    if isinstance(line, dict):
+        return line
+    ref, uid, why, matched, *rest = line
+    more = dict(*rest)
+    if not isinstance(why, dict):
+        why = dict(zip(body["factors"], why, strict=True))
+    if not isinstance(matched, dict):
+        matched = {body["words"][place]: ASKED_FOR for place in matched}
+    score = more.pop("score", None)
+    score = prod(why.values()) if score is None else score
+    return {"ref": ref, "uid": uid, "score": score, "why": why, "matched": matched, **more}
