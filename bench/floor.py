@@ -20,7 +20,7 @@ import json
 import math
 import random
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ from bench.measure import options, report, table
 from kept.model import Draft, Hit
 from kept.recall import pipeline
 from kept.recall.floor import WEIGHTS, Evidence
-from kept.recall.score import labels_of, tokens_of
+from kept.recall.score import tokens_of
 
 MOST_HAYSTACKS = 60  # of LongMemEval: about a minute
 HELD_OUT = ("greenhouse", "ferries")
@@ -129,20 +129,24 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 def ask(store: Store, *, vectors: bool) -> Iterator[Asked]:
     """Write the memories and ask the questions, noting the evidence for each memory that was considered."""
     seen: list[tuple[Hit, Evidence]] = []
-    make = pipeline.to_hit
+    make = pipeline.hit_of
 
-    def noted(scored: Any, words: Any, floor: Any, profile: Any) -> Hit:
-        hit = make(scored, words, floor, profile)
-        prepared = scored.found.prepared
-        seen.append((hit, floor.evidence(tokens_of(prepared), labels_of(prepared), scored.likeness)))
-        return hit
+    def noting(words: Any, floor: Any, profile: Any) -> Callable[[Any], Hit]:
+        hit_of = make(words, floor, profile)
+
+        def noted(scored: Any) -> Hit:
+            hit, prepared = hit_of(scored), scored.found.prepared
+            seen.append((hit, floor.evidence(hit.matched, tokens_of(prepared), scored.likeness)))
+            return hit
+
+        return noted
 
     settings: dict[str, Any] = {"recall_deadline_ms": 60_000, "auto_upkeep": False}
     with kept.open(":memory:", settings=settings | ({"search_provider": "hybrid"} if vectors else {})) as memory:
         memory.remember_many(store.drafts)
         if vectors:
             memory.vectors.on()
-        pipeline.to_hit = noted
+        pipeline.hit_of = noting
         try:
             asked = [(store.name, query, answers) for query, answers in store.answerable]
             for group, query, answers in (*asked, *((group, query, ()) for group, query in store.unanswerable)):
@@ -157,7 +161,7 @@ def ask(store: Store, *, vectors: bool) -> Iterator[Asked]:
                     bool(hits),
                 )
         finally:
-            pipeline.to_hit = make
+            pipeline.hit_of = make
 
 
 def _answers(hit: Hit, answers: Sequence[str]) -> bool:

@@ -98,7 +98,7 @@ class TooLate(Exception):
     """A search was stopped at its deadline. Never leaves the read path."""
 
 
-class Prepared(Struct, frozen=True):
+class Prepared(Struct, frozen=True, gc=False):
     """The tokens of a memory as they stand in the index: one string for each column.
 
     `n_words` is the length of the text itself; `n_tokens` counts the tokens of all columns, in which an
@@ -132,7 +132,7 @@ class Ranking(Struct, frozen=True, kw_only=True):
 BY_MATCH = Ranking()
 
 
-class Found(Struct, frozen=True):
+class Found(Struct, frozen=True, gc=False):
     """A memory that matches, with its prepared tokens, so that the exact score can be computed anywhere.
 
     `rank` is the number by which the search ordered it: near to the exact score, but only comparable within one search.

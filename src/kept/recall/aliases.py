@@ -55,10 +55,9 @@ def expansions(words: Sequence[str], own: Sequence[Alias]) -> dict[str, tuple[st
     return found
 
 
-@lru_cache(maxsize=4096)
 def default_expansions(key: str) -> tuple[str, ...]:
     """The prepared words that Kept itself brings in for a prepared word."""
-    forms = [word for word in _by_beginning().get(key[:BEGINNING], ()) if _key(word) == key]
+    forms = _forms(key[:BEGINNING]).get(key, ())
     others = dict.fromkeys(_key(other) for word in forms for other in _others(word))
     return tuple(other for other in others if other != key)
 
@@ -87,6 +86,15 @@ def _by_beginning() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for word in _groups():
         found.setdefault(word.replace("_", " ")[:BEGINNING], []).append(word)
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _forms(beginning: str) -> dict[str, list[str]]:
+    """Prepared word → its forms in the groups, for words that begin so."""
+    found: dict[str, list[str]] = {}
+    for word in _by_beginning().get(beginning, ()):
+        found.setdefault(_key(word), []).append(word)
     return found
 
 

@@ -14,6 +14,7 @@ Coverage also orders the memories that are considered (`score.py`). Rule: nothin
 below the floor of the profile.
 """
 
+from collections.abc import Container
 from heapq import nlargest
 from math import exp, lgamma, log
 
@@ -35,7 +36,7 @@ GUESSED = 0.5  # the same, if that is only what the word could have meant
 WEIGHTS = (8.51, 0.23, 13.24, -2.91)
 
 
-class Evidence(Struct, frozen=True):
+class Evidence(Struct, frozen=True, gc=False):
     """What speaks for it that a memory answers a query. The first three are shares of what the query is worth."""
 
     exact: float  # words that the memory holds
@@ -54,7 +55,9 @@ class Evidence(Struct, frozen=True):
         """How likely the memory answers, from 0 to 1."""
         if not self.exact and not self.stood_for and not self.guessed and not self.likeness:
             return 0.0
-        return 1 / (1 + exp(-sum(weight * value for weight, value in zip(WEIGHTS, self.features, strict=True))))
+        of_coverage, of_surprise, of_likeness, constant = WEIGHTS
+        speaks_for = of_coverage * self.coverage + of_surprise * self.surprise + of_likeness * self.likeness + constant
+        return 1 / (1 + exp(-speaks_for))
 
     @property
     def features(self) -> tuple[float, ...]:
@@ -62,7 +65,7 @@ class Evidence(Struct, frozen=True):
         return self.coverage, self.surprise, self.likeness, 1.0
 
 
-class Instead(Struct, frozen=True):
+class Instead(Struct, frozen=True, gc=False):
     """Words of the query, and others that stand for them or that they could have meant, with what one is worth."""
 
     words: tuple[str, ...]  # one, or several that are said together
@@ -72,20 +75,21 @@ class Instead(Struct, frozen=True):
 
 
 class Floor(Struct, frozen=True):
-    """What the words of a query are worth in this store. Memories are given as their tokens, each between blanks."""
+    """What the words of a query are worth in this store."""
 
     asked: dict[str, float]  # word → its worth
     instead: tuple[Instead, ...]  # words that are said together first
     whole: float  # what there is to cover
     by_chance: float  # what it takes to be found in a store of this size
 
-    def evidence(self, tokens: str, labels: str, likeness: float = 0.0) -> Evidence:
-        """What speaks for a memory; `likeness` is that of its vector to the query's.
+    def evidence(self, held: Container[str], tokens: str, likeness: float = 0.0) -> Evidence:
+        """What speaks for a memory that holds these words of the query; `likeness`: of its vector to the query's.
 
-        `labels`, its kind and source, count where they are asked for by name: no other word stands for them.
+        `tokens` are those of what it says, each between blanks, for words that stand for one of the query. Its kind and
+        source count only where they are asked for by name.
         """
-        found = {word for word in self.asked if f" {word} " in tokens or f" {word} " in labels}
-        exact = worth = sum(self.asked[word] for word in found)
+        found = {word for word in self.asked if word in held}
+        exact = worth = sum(own for word, own in self.asked.items() if word in found)
         stood_for = guessed = 0.0
         for instead in self.instead:
             open_words = [word for word in instead.words if word not in found]
@@ -121,7 +125,8 @@ def _worths(query: str, words: SearchWords, statistics: Statistics) -> dict[str,
     """The words of the query that tell something, with what each is worth. An identifier and its parts are one word."""
     alone = {word: _rarity((word,), statistics) for word in words.literal if word not in worthless() and len(word) > 0}
     for run in query.split():
-        parts = [token for token in text.query_words(run) if token in alone] if run.isascii() else []
+        is_one_word = not run.isascii() or (run.isalpha() and run[1:].islower())
+        parts = [] if is_one_word else [token for token in text.query_words(run) if token in alone]
         if len(parts) > 1:
             together = sum(alone[part] for part in parts)
             most = max(alone[part] for part in parts)

@@ -25,7 +25,7 @@ from kept.errors import SettingsError
 from kept.ports import Embedder, Found
 from kept.recall import Circumstances, Request, embedder_failed, where_of
 from kept.recall.floor import Floor
-from kept.recall.score import MATCH, Scored, labels_of, tokens_of
+from kept.recall.score import MATCH, Scored, held_by, tokens_of
 from kept.settings import Settings
 from kept.vectors import INSTALL
 
@@ -93,7 +93,7 @@ def join(
 
 
 def _coverage(floor: Floor, found: Found) -> float:
-    return floor.evidence(tokens_of(found.prepared), labels_of(found.prepared)).coverage
+    return floor.evidence(held_by(found.prepared, floor.asked), tokens_of(found.prepared)).coverage
 
 
 def joint_match(words: float, likeness: float, settings: Settings) -> dict[str, float]:

@@ -17,7 +17,7 @@ from kept.ports import Deadline, Found, Reader, Statistics, Where
 from kept.recall import Circumstances, Request, candidates, profile_of, where_of
 from kept.recall.floor import Floor, floor_of
 from kept.recall.query import SearchWords, guess, search_words
-from kept.recall.score import Scored, score_of, storage_ranking, to_hit, word_match
+from kept.recall.score import Scored, hit_of, score_of, storage_ranking, word_match
 from kept.recall.select import MOST_MISSES, SUMMARY, best_first, follow, n_considered, rerank, select
 
 MOST_PINNED = 5
@@ -42,7 +42,7 @@ def recall(request: Request, circumstances: Circumstances) -> Recalled:
         best, notes = best_first(joined), [*notes, note]
     profile = profile_of(request, settings)
     considered = best[: n_considered(request.limit, request.exact_top)]
-    hits = best_first([to_hit(one, search.words, search.floor, profile) for one in considered])
+    hits = best_first([*map(hit_of(search.words, search.floor, profile), considered)])
     if circumstances.reranker is not None and hits:
         hits, note = rerank(request.query, hits, circumstances.reranker, max(0.01, deadline.left_s))
         notes = [*notes, note]

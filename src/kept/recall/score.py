@@ -14,7 +14,7 @@ storages choose candidates by it (`OTHERS` in storage/weights.py; without that i
 tests/recall/test_score.py tells what is missing. Rule: a number that is not in `why` is not in the score.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from math import prod
 from pathlib import PurePosixPath
@@ -47,13 +47,13 @@ def file_affinity(memory: Memory, files: Sequence[str]) -> float:
     return SHARED_FOLDER if any(str(PurePosixPath(file).parent) in folders for file in memory.files) else 1.0
 
 
-QUESTION_FACTORS: Mapping[str, Callable[[Memory, Request, Settings], float]] = {
-    "kind": lambda memory, request, settings: by_kind(settings.kind_weights, memory.kind),
-    "files": lambda memory, request, settings: file_affinity(memory, request.files),
+QUESTION_FACTORS: Mapping[str, Callable[[Request, Settings], worth.Factor]] = {
+    "kind": lambda request, settings: lambda memory, now: by_kind(settings.kind_weights, memory.kind),
+    "files": lambda request, settings: lambda memory, now: file_affinity(memory, request.files),
 }
 
 
-class Scored(Struct, frozen=True):
+class Scored(Struct, frozen=True, gc=False):
     """A candidate with its score, which is the product of `why`."""
 
     found: Found
@@ -76,7 +76,8 @@ def word_match(words: SearchWords, statistics: Statistics, profile: Profile) -> 
 def score_of(match: bm25.Match, request: Request, settings: Settings, now: datetime) -> Callable[[Found], Scored]:
     """A function that scores one candidate after the other for the same question."""
     names = [name for name in profile_of(request, settings).factors if name not in (MATCH, COVERAGE)]
-    factors = [(name, _factor(name, request, settings)) for name in names]
+    own = {name: factor(request, settings) for name, factor in QUESTION_FACTORS.items()}
+    factors = [(name, own.get(name) or worth.MEMORY_FACTORS[name]) for name in names]
 
     def scored(found: Found) -> Scored:
         # The storage ranked with the same `match` (`storage_ranking`); other finds come without one.
@@ -86,13 +87,6 @@ def score_of(match: bm25.Match, request: Request, settings: Settings, now: datet
         return Scored(found, prod(why.values()), why)
 
     return scored
-
-
-def _factor(name: str, request: Request, settings: Settings) -> Callable[[Memory, datetime], float]:
-    if name in worth.MEMORY_FACTORS:
-        return worth.MEMORY_FACTORS[name]
-    own = QUESTION_FACTORS[name]
-    return lambda memory, now: own(memory, request, settings)
 
 
 def storage_ranking(match: bm25.Match, request: Request, settings: Settings, now: datetime) -> Ranking:
@@ -107,31 +101,35 @@ def tokens_of(prepared: Prepared) -> str:
     return f" {prepared.words} {prepared.tag_words} {prepared.file_words} "
 
 
-def labels_of(prepared: Prepared) -> str:
-    """The tokens of its kind and source, which say nothing of what it is about."""
-    return f" {prepared.source_words} {prepared.kind_words} "
+def held_by(prepared: Prepared, words: Iterable[str]) -> list[str]:
+    """Which of these words a memory holds: in what it says, or in its kind and source."""
+    said = f"{tokens_of(prepared)} {prepared.source_words} {prepared.kind_words} "
+    return [word for word in words if word in said and f" {word} " in said]
 
 
-def to_hit(scored: Scored, words: SearchWords, floor: Floor, profile: Profile) -> Hit:
-    """The hit that a candidate makes, with the words that were found in it and how each came in.
+def hit_of(words: SearchWords, floor: Floor, profile: Profile) -> Callable[[Scored], Hit]:
+    """A function that makes a hit of a candidate, with the words that were found in it and how each came in.
 
     Its score counts how much of the query it covers, if the profile says so.
     """
-    held = tokens_of(scored.found.prepared)
-    labels = labels_of(scored.found.prepared)
-    evidence = floor.evidence(held, labels, scored.likeness)
-    said = held + labels
-    why = scored.why
-    if COVERAGE in profile.factors:
-        why = why | {COVERAGE: coverage_factor(evidence.coverage)}
-    return Hit(
-        memory=scored.found.memory,
-        score=prod(why.values()),
-        why=why,
-        matched={word: words.reason(word) for word in words.weights if f" {word} " in said},
-        parts=scored.parts,
-        confidence=evidence.confidence,
-    )
+    reasons = {word: words.reason(word) for word in words.weights}
+
+    def hit(scored: Scored) -> Hit:
+        prepared, why = scored.found.prepared, scored.why
+        matched = {word: reasons[word] for word in held_by(prepared, reasons)}
+        evidence = floor.evidence(matched, tokens_of(prepared), scored.likeness)
+        if COVERAGE in profile.factors:
+            why = why | {COVERAGE: coverage_factor(evidence.coverage)}
+        return Hit(
+            memory=scored.found.memory,
+            score=prod(why.values()),
+            why=why,
+            matched=matched,
+            parts=scored.parts,
+            confidence=evidence.confidence,
+        )
+
+    return hit
 
 
 def coverage_factor(coverage: float) -> float:
