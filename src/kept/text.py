@@ -224,8 +224,7 @@ def query_words(text: str, limit: int = MAX_QUERY_WORDS) -> list[str]:
     """
     kept: dict[str, None] = {}
     spare: dict[str, None] = {}
-    for match in re.finditer(r"\S+", text):
-        run = match[0]
+    for run in text.split():
         without_url = _URL.sub(" ", run) if "://" in run or "www." in run.lower() else run
         if without_url != run:
             spare |= dict.fromkeys(_read(run)[1])
@@ -245,7 +244,7 @@ def visible(text: str, *, keep_newlines: bool = True) -> str:
     text = text.replace("\r\n", "\n")
     if not keep_newlines:
         text = text.replace("\n", r"\n").replace("\t", r"\t")
-    if text.isascii() and text.isprintable():
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return text
     return _UNSAFE.sub(_escaped, text)
 
@@ -483,7 +482,7 @@ def _tidy(run: str) -> str:
         run = _SHARP.sub(r"\1sharp", _PLUS_PLUS.sub(r"\1pp", run))
     if ":" in run:
         run = _TIME_MARK.sub(" ", run)
-    if "." in run:
+    if ".net" in run.lower():
         run = _DOT_NET.sub("dot-net", run)
     if "://" in run:
         run = _SCHEME.sub("", run)
