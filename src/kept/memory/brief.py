@@ -93,7 +93,7 @@ def write_briefing(context: Context, request: BriefingRequest) -> Briefing:
     return _brief(context, _situation(context, request), _order(context, request), request.delivery)
 
 
-def replay(context: Context, given: read.Explained) -> Briefing:
+def replay(context: Context, given: receipts.Explained) -> Briefing:
     """What the same agent would be told now for the same prompt. Changes nothing, and nothing is noted."""
     request = BriefingRequest(
         prompt=given.question.query,
