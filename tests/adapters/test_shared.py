@@ -56,6 +56,20 @@ def test_no_adapter_imports_another() -> None:
         assert {name for name in imported if (name or "").startswith("kept.adapters.")} <= {"kept.adapters.shared"}
 
 
+def test_asynchronous_methods_touch_the_memory_in_a_thread_only() -> None:
+    """Also where they only read: no adapter calls a method of the memory itself in a coroutine."""
+    found = 0
+    for path in HOME.glob("*.py"):
+        tree = ast.parse(path.read_text("utf-8"))
+        for method in (node for node in ast.walk(tree) if isinstance(node, ast.AsyncFunctionDef)):
+            calls = [ast.unparse(node.func) for node in ast.walk(method) if isinstance(node, ast.Call)]
+            found += "in_thread" in calls
+            assert not [one for one in calls if one.startswith(("self.memory.", "self._documents.", "self.files."))], (
+                f"{path.name}: {method.name}"
+            )
+    assert found > 15
+
+
 def test_an_adapter_has_at_most_250_lines() -> None:
     assert [path.name for path in HOME.glob("*.py") if len(path.read_text("utf-8").splitlines()) > 250] == []
 
