@@ -66,10 +66,15 @@ def test_where_nothing_fits_conversations_are_offered(asked: Shell) -> None:
     assert asked("recall", query).startswith("Nothing fits well. Try other words")
     said = {"id": "1", "role": "user", "content": "Mirela edits the canteen menu", "timestamp": "2026-02-10T21:11:00Z"}
     transcript = asked.folder / "s1.jsonl"
-    transcript.write_text(json.dumps(said) + "\n", "utf-8")
+    more = said | {"id": "2", "role": "assistant", "content": "The kitchen prints it at noon"}
+    transcript.write_text("".join(json.dumps(one) + "\n" for one in (said, more)), "utf-8")
     asked("import", "brain", str(transcript))
     shown = asked("recall", query)
     assert shown.startswith("Nothing fits well. In conversations:\n    s1#1: Mirela edits the canteen menu\n")
+    shown = asked("recall", "kitchen")
+    assert shown.startswith(
+        "No memory has the word kitchen. In conversations:\n    s1#2: The kitchen prints it at noon\n"
+    )
     assert "`kept session search WORDS`" in shown
 
 

@@ -18,6 +18,7 @@ from tests.builders import FakeClock, stamp
 from tests.builders import memory as a_memory
 from tests.cli.conftest import shell as shell
 from tests.cli.shell import Shell
+from tests.recall.parsers import PARSERS
 
 NOUNS = "apples bees cars dogs eggs figs geese hats inks jars kites lamps".split()
 PAGE = Path(__file__).parent.parent.parent / "docs" / "briefing.md"
@@ -90,6 +91,24 @@ def test_what_is_pinned_is_always_there_and_once(memory: kept.Kept) -> None:
     assert sum(len(content) <= 100 and content.endswith("…") for content in shown.values()) == 2
     assert "8" in refs(briefing, "retrieval")
     assert len(set(re.findall(r"\[id:(\d+)\]", str(briefing)))) == str(briefing).count("[id:")
+
+
+@pytest.mark.parametrize("style", ["xml", "markdown", "text", "json"])
+def test_pins_are_cut_before_one_is_left_out_and_that_one_is_named(memory: kept.Kept, style: str) -> None:
+    pins = [f"Rule {number} of the release: {'never skip a step of the checklist, ' * 6}" for number in range(12)]
+    for content in pins:
+        put(memory, content, status="pinned")
+    whole = PARSERS[style](str(memory.briefing(budget_tokens=4_000, style=style)))
+    assert sum(read.content in pins for read in whole.sections["always"]) == 5
+    assert (len(whole.sections["always"]), whole.left_out) == (12, [])
+    small = memory.briefing(budget_tokens=500, style=style)
+    parsed = PARSERS[style](str(small))
+    assert len(parsed.sections["always"]) > 2
+    assert all(len(read.content) <= 100 for read in parsed.sections["always"])
+    assert parsed.left_out
+    shown = [read.ref for reads in parsed.sections.values() for read in reads]
+    assert sorted([*shown, *parsed.left_out], key=int) == [str(number) for number in range(1, 13)]
+    assert small.tokens <= 500
 
 
 def test_what_fits_the_prompt_says_by_which_words(memory: kept.Kept) -> None:

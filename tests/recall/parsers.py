@@ -20,6 +20,8 @@ HEAD = re.compile(r"\[id:(g?\d+)\] ([^:]*):(?: (.*))?", re.DOTALL)
 WARNING = re.compile(
     r'\[⚠ CONFLICT\] Entry #(g?\d+) says "([^"]*)" but Entry #(g?\d+) says "([^"]*)"\. Verify which is current\.'
 )
+LEFT_OUT = re.compile(r"There was no room for these ids: (g?\d+(?:, g?\d+)*)(?: and \d+ more)?\.")
+PLAIN = {"conflicts": "conflicts", "also pinned": "left_out"}
 
 
 class Forged(Exception):
@@ -42,6 +44,7 @@ class Parsed:
 
     sections: dict[str, list[Read]] = field(default_factory=dict)
     conflicts: list[tuple[str, str, str, str]] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
 
 
 def unescaped(text: str) -> str:
@@ -61,6 +64,9 @@ def parse_xml(text: str) -> Parsed:
             _require(not len(element) and not (element.tail or "").strip(), "a tag within a content")
             if part.tag == "conflicts":
                 parsed.conflicts.append(_conflict(element.text or ""))
+                continue
+            if part.tag == "also_pinned":
+                parsed.left_out = _left_out(element.text or "")
                 continue
             _require(element.tag == "memory", "a strange tag")
             begin = re.match(r"\[id:(g?\d+)\][ \n]", element.text or "")
@@ -84,6 +90,8 @@ def parse_json(text: str) -> Parsed:
     for key, lines in document.items():
         if key == "conflicts":
             parsed.conflicts = [_conflict(line) for line in lines]
+        elif key == "also_pinned":
+            parsed.left_out = [ref for line in lines for ref in _left_out(line)]
         elif key != "note":
             parsed.sections[BY_TAG[key]] = [
                 Read(
@@ -114,7 +122,7 @@ def _parse_lines(text: str, *, title: str, heading: re.Pattern[str], bullet: str
     section = ""
     for line in lines[3 if bullet else 2 :]:
         if found := heading.fullmatch(line):
-            section = "conflicts" if found[1].lower() == "conflicts" else names.get(found[1], "")
+            section = PLAIN.get(found[1].lower()) or names.get(found[1], "")
             _require(section, f"a heading {line!r}")
         elif line.startswith("  │"):
             parsed.sections[section][-1].content += "\n" + unescaped(line.removeprefix("  │").removeprefix(" "))
@@ -125,6 +133,9 @@ def _parse_lines(text: str, *, title: str, heading: re.Pattern[str], bullet: str
             said = line.removeprefix(bullet)
             if section == "conflicts":
                 parsed.conflicts.append(_conflict(said))
+                continue
+            if section == "left_out":
+                parsed.left_out = _left_out(said)
                 continue
             head = HEAD.fullmatch(said)
             _require(head and section, f"a strange line {line!r}")
@@ -144,6 +155,13 @@ def _conflict(sentence: str) -> tuple[str, str, str, str]:
     _require(found, "a sentence about a conflict")
     assert found is not None
     return found[1], unescaped(found[2]), found[3], unescaped(found[4])
+
+
+def _left_out(sentence: str) -> list[str]:
+    found = LEFT_OUT.fullmatch(sentence)
+    _require(found, "a sentence about pinned memories")
+    assert found is not None
+    return found[1].split(", ")
 
 
 def _require(holds: object, what: str) -> None:

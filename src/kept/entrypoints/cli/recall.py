@@ -160,25 +160,22 @@ def _nothing_found(
     words = [_as_written(word, query) for word in text.query_words(query)]
     if not words:
         return ["The query has no word to search for. Give two to six key words: `kept recall login token`."]
-    if recalled.misses:
-        return _in_conversations(memory, query)
     named = f"{', '.join(words[:SHOWN_WORDS])}{' …' if len(words) > SHOWN_WORDS else ''}"
     named = f"the word {named}" if len(words) == 1 else f"any of the words {named}"
+    said = memory.recall(query, scope="sessions", limit=MOST_SAID).hits
+    if said:
+        shown: list[Line] = [
+            Dim(f"    {hit.ref}: {_shortened(text.visible(hit.content, keep_newlines=False))}") for hit in said
+        ]
+        more = "`kept session search WORDS` shows more"
+        if recalled.misses:
+            return ["Nothing fits well. In conversations:", *shown, f"{more}; `kept why` shows what was held back."]
+        return [f"No memory has {named}. In conversations:", *shown, f"{more}."]
+    if recalled.misses:
+        return ["Nothing fits well. Try other words; `kept why` shows what was held back."]
     if is_filtered:
         return [f"No memory that passes the filters has {named}. Ask again without them, or try other words."]
     return [f"No memory has {named}. Try other words for it, or `kept list`."]
-
-
-def _in_conversations(memory: Kept, query: str) -> list[Line]:
-    """Where nothing fits well: what was said about it, if anything."""
-    said = memory.recall(query, scope="sessions", limit=MOST_SAID).hits
-    if not said:
-        return ["Nothing fits well. Try other words; `kept why` shows what was held back."]
-    shown: list[Line] = [
-        Dim(f"    {hit.ref}: {_shortened(text.visible(hit.content, keep_newlines=False))}") for hit in said
-    ]
-    search = "`kept session search WORDS` shows more; `kept why` shows what was held back."
-    return ["Nothing fits well. In conversations:", *shown, search]
 
 
 def _shortened(line: str) -> str:

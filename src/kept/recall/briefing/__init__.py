@@ -23,7 +23,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from kept import tokens
-from kept.model import Briefing, Entry, LeftOut, Memory, Section, Task
+from kept.model import Briefing, Entry, LeftOut, Memory, Section, Task, replace
 from kept.recall.briefing.render import (
     STYLES,
     Pair,
@@ -32,9 +32,10 @@ from kept.recall.briefing.render import (
     heading_of,
     render_briefing,
     render_entry,
+    render_left_out,
     render_task,
 )
-from kept.recall.briefing.situation import Material, Situation, collect, question_of, tier_of
+from kept.recall.briefing.situation import Material, Situation, brief, collect, question_of, tier_of
 
 __all__ = [
     "NO_ROOM",
@@ -147,14 +148,15 @@ def compose(material: Material, order: Order) -> Briefing:
     left_out = {out.ref: out.reason for out in material.left_out}
     parts = _filled(material, order, left_out)
     tasks = list(material.tasks)
-    text, spent = _rendered(parts, tasks, material.conflicts, order)
+    pins = [entry.ref for entry in material.always if not distrust(entry.memory)]
+    text, spent = _rendered(parts, tasks, material.conflicts, pins, order)
     while spent > order.total or (order.max_chars is not None and len(text) > order.max_chars):
         if tasks:
             left_out[tasks.pop().name] = NO_ROOM
         else:
             last = [part for part in parts if part.written][-1]
             left_out[last.written.pop().entry.ref] = NO_ROOM
-        text, spent = _rendered(parts, tasks, material.conflicts, order)
+        text, spent = _rendered(parts, tasks, material.conflicts, pins, order)
     sections = tuple(part.as_section() for part in parts)
     shown = {entry.ref for section in sections for entry in section.entries}
     return Briefing(
@@ -214,14 +216,16 @@ def _filled(material: Material, order: Order, left_out: dict[str, str]) -> list[
     parts = []
     for name, budget in allocate(order.total)._asdict().items():
         entries = [_written(entry, name, order) for entry in _admitted(getattr(material, name), shown, left_out)]
-        costs = [one.cost for one in entries]
         heading = heading_of(name, order.style)
         heading_cost = _markup_cost(heading, order)
         if any(_is_error(one.entry) for one in entries):
             heading_cost += _markup_cost(heading_of(ERRORS, order.style), order)
         carried += budget
-        # All pins are shown if they can be: they may borrow from the sections after them.
+        # All pins are shown if they can be: they may borrow from the sections after them, or be cut.
         available = min(max(carried, order.total // 2) if name == "always" else carried, room) - heading_cost
+        if name == "always" and sum(one.cost for one in entries) > available:
+            entries = [_written(replace(one.entry, memory=brief(one.entry.memory)), name, order) for one in entries]
+        costs = [one.cost for one in entries]
         if name == "retrieval":
             chosen = fitting_shared(costs, [tier_of(one.entry.memory) for one in entries], available, order.shares)
         else:
@@ -279,10 +283,13 @@ def _chars_as_tokens(chars: int, order: Order) -> int:
 
 
 def _rendered(
-    parts: Sequence[_Part], tasks: Sequence[Task], conflicts: Sequence[Pair], order: Order
+    parts: Sequence[_Part], tasks: Sequence[Task], conflicts: Sequence[Pair], pins: Sequence[str], order: Order
 ) -> tuple[str, int]:
     refs = {one.entry.ref for part in parts for one in part.written}
-    sections: dict[str, list[str]] = {name: [] for name in ("always", "bridge", "retrieval", ERRORS, "summary")}
+    names = ("always", "left_out", "bridge", "retrieval", ERRORS, "summary")
+    sections: dict[str, list[str]] = {name: [] for name in names}
+    if refs and (missing := [ref for ref in pins if ref not in refs]):
+        sections["left_out"] = [render_left_out(missing, order.style)]
     for part in parts:
         for one in part.in_order():
             sections[ERRORS if _is_error(one.entry) else part.name].append(one.text)
@@ -290,7 +297,7 @@ def _rendered(
     told = _told(conflicts, refs, order)
     text = render_briefing(sections, told, order.style)
     together = _markup_tokens(frame_of(order.style)) + sum(part.tokens for part in parts)
-    if not tasks and not told and together * CLEARLY_LESS <= order.total:
+    if not tasks and not told and not sections["left_out"] and together * CLEARLY_LESS <= order.total:
         return text, together
     return text, tokens.at_most(text)
 

@@ -26,6 +26,7 @@ TITLE = "Project memory"
 # The names of each section: as a tag or key, and as a heading.
 NAMES: Mapping[str, tuple[str, str]] = {
     "always": ("pinned", "Pinned"),
+    "left_out": ("also_pinned", "Also pinned"),
     "bridge": ("from_other_agents", "From other agents since this session began"),
     "retrieval": ("relevant", "Relevant now"),
     "errors": ("known_errors", "Known errors"),
@@ -37,6 +38,7 @@ TRUST_LABELS: Mapping[Trust, str] = {"tool": "quoted from a tool", "unknown": "o
 MOST_FILES = 3
 EXCERPT_CHARS = 100
 MOST_OF_A_TASK = 200  # characters
+MOST_NAMED = 20  # pinned memories that are not shown
 GUTTER = "  │"  # before each line of a longer content, so that none can begin a heading, a list, a fence or a memory
 
 # Marks that only we may write: the id of a memory and the sign of a conflict, also with spaces in them.
@@ -50,11 +52,10 @@ Pair = tuple[Memory, Memory]
 
 
 class Style(Struct, frozen=True):
-    """How to write a memory, the sentence of a conflict, a section, and the whole text."""
+    """How to write a memory, one line of another sort (its name, what it says), a section, and the whole text."""
 
     entry: Callable[[Entry, bool], str]
-    sentence: Callable[[str], str]
-    task: Callable[[str], str]
+    line: Callable[[str, str], str]
     section: Callable[[str, Sequence[str]], str]
     frame: Callable[[Sequence[str]], str]
 
@@ -66,7 +67,7 @@ def render_briefing(sections: Mapping[str, Sequence[str]], conflicts: Sequence[P
     if not parts:
         return ""
     if conflicts:
-        parts.append(of.section("conflicts", [of.sentence(conflict_sentence(pair)) for pair in conflicts]))
+        parts.append(of.section("conflicts", [of.line("conflict", conflict_sentence(pair)) for pair in conflicts]))
     return of.frame(parts)
 
 
@@ -88,7 +89,14 @@ def render_entry(entry: Entry, section: str, style: str) -> str:
 def render_task(task: Task, style: str) -> str:
     """One open task, on one line."""
     said = f"{task.name} ({task.state})" + (f": {task.description}" if task.description else "")
-    return STYLES[style].task(_excerpt(said, MOST_OF_A_TASK))
+    return STYLES[style].line("task", _excerpt(said, MOST_OF_A_TASK))
+
+
+def render_left_out(refs: Sequence[str], style: str) -> str:
+    """The line that names pinned memories for which there was no room."""
+    more = f" and {len(refs) - MOST_NAMED} more" if len(refs) > MOST_NAMED else ""
+    named = ", ".join(refs[:MOST_NAMED])
+    return STYLES[style].line("left_out", f"There was no room for these ids: {named}{more}.")
 
 
 def conflict_sentence(pair: Pair) -> str:
@@ -251,16 +259,8 @@ def _json_frame(parts: Sequence[str]) -> str:
 
 
 STYLES: Mapping[str, Style] = {
-    "xml": Style(
-        _xml_entry,
-        lambda sentence: f"<conflict>{_xml(sentence)}</conflict>",
-        lambda task: f"<task>{_xml(task)}</task>",
-        _xml_section,
-        _xml_frame,
-    ),
-    "markdown": Style(
-        _markdown_entry, lambda sentence: f"- {sentence}", lambda task: f"- {task}", _markdown_section, _markdown_frame
-    ),
-    "text": Style(_lines_of, lambda sentence: sentence, lambda task: task, _text_section, _text_frame),
-    "json": Style(_json_entry, _json_string, _json_string, _json_section, _json_frame),
+    "xml": Style(_xml_entry, lambda name, said: f"<{name}>{_xml(said)}</{name}>", _xml_section, _xml_frame),
+    "markdown": Style(_markdown_entry, lambda name, said: f"- {said}", _markdown_section, _markdown_frame),
+    "text": Style(_lines_of, lambda name, said: said, _text_section, _text_frame),
+    "json": Style(_json_entry, lambda name, said: _json_string(said), _json_section, _json_frame),
 }

@@ -270,11 +270,12 @@ def _pinned(readers: Sequence[Reader]) -> list[Entry]:
     where = Where(statuses=("pinned",))
     found = [memory for reader in readers for memory in reader.select(where, limit=MOST_PINNED)]
     whole = [Entry(memory=memory, why="pinned") for memory in found[:FULL_PINS]]
-    return [*whole, *(Entry(memory=_brief(memory), why="pinned") for memory in found[FULL_PINS:])]
+    return [*whole, *(Entry(memory=brief(memory), why="pinned") for memory in found[FULL_PINS:])]
 
 
-def _brief(memory: Memory) -> Memory:
-    first = memory.content.split("\n", 1)[0]
+def brief(memory: Memory) -> Memory:
+    """The same with the beginning of its content."""
+    first = memory.content.strip().split("\n", 1)[0]
     if len(first) > BRIEF_CHARS:
         first = first[: BRIEF_CHARS - 1].rstrip() + "…"
     return memory if first == memory.content else replace(memory, content=first)
