@@ -45,6 +45,12 @@ def cosines(vector: Vector, others: Sequence[Vector]) -> list[float]:
     return [round(float(value), _DECIMALS) for value in (rest * own).sum(axis=1)]
 
 
+def numbers(vector: Vector) -> list[float]:
+    """The numbers of a vector."""
+    found: list[float] = _numbers(vector).tolist()
+    return found
+
+
 def signs(vector: Vector) -> bytes:
     """The sketch of a vector: one bit for each number, set where it is above 0."""
     packed: bytes = _numpy().packbits(_numbers(vector) > 0).tobytes()

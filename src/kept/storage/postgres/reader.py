@@ -13,19 +13,31 @@ from kept.model import Event, Memory
 from kept.ports import LIVE, Found, Foundation, R, SavedNote, VectorState, Where
 from kept.storage.messages import MessageReader
 from kept.storage.postgres import rows
-from kept.storage.postgres.connection import SpaceView, plain
+from kept.storage.postgres.connection import Array, SpaceView, plain
 from kept.storage.postgres.index import PostgresIndex
 from kept.storage.postgres.messages import PostgresMessages
 from kept.storage.ranking import IndexReader
 from kept.storage.shared import MOST, check_limit, tombstone
 from kept.storage.weights import Weights
 
+SHORTLIST = 4  # times as many as are wanted: of these pgvector's choice is compared exactly
 _FITS = "v.model = h.vector_model and v.fingerprint = m.fingerprint"
 _WITH_VECTORS = f"""
     from heads h
     join memories m on m.space = h.space
     join vectors v on v.space = m.space and v.id = m.id and {_FITS}
     where h.space = %(space)s"""
+
+
+def pgvector(view: SpaceView) -> str | None:
+    """The schema of pgvector's types and operators; None where vectors are not kept for it as well."""
+    sql = """
+        select t.typnamespace::regnamespace::text, %(space)s
+        from pg_attribute a
+        join pg_type t on t.oid = a.atttypid
+        where a.attrelid = to_regclass('vectors') and a.attname = 'near'"""
+    found = view.once(sql)
+    return found[0][0] if found else None
 
 
 class PostgresReader(IndexReader, MessageReader):
@@ -189,6 +201,11 @@ class PostgresReader(IndexReader, MessageReader):
         check_limit(limit)
         condition, values = rows.conditions(where)
         sql = f"select v.id, v.vector {_WITH_VECTORS} and m.shelf <> 3 and {condition}"
+        if (place := pgvector(self.view)) is not None:
+            # It proposes; those that it does not know are all looked at. What is nearest is computed below, as ever.
+            order = f"v.near operator({place}.<=>) %(vector)s::{place}.halfvec"
+            sql = f"({sql} and v.near is null) union all ({sql} and v.near is not null order by {order} limit %(many)s)"
+            values |= {"vector": Array(vectors.numbers(vector)), "many": SHORTLIST * limit}
         fitting = self.view.fetch(sql, **values)
         cosines = vectors.cosines(vector, [bytes(other) for _, other in fitting])
         ranks = {id: cosine for (id, _), cosine in zip(fitting, cosines, strict=True)}

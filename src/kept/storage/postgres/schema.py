@@ -75,6 +75,8 @@ def initialise(url: str) -> int:
                 (step.version, step.checksum),
             )
         _wall_off(connection)
+        for (place,) in connection.execute(_HALFVEC).fetchall():
+            connection.execute(f"alter table vectors add column if not exists near {place}.halfvec")
         return len(steps)
 
 
@@ -144,6 +146,8 @@ def check_version(version: int, place: str) -> None:
         )
 
 
+# The schema of pgvector, if it is there. Its halfvec has numbers of two bytes, as our vectors do.
+_HALFVEC = "select t.typnamespace::regnamespace::text from pg_type t where t.typname = 'halfvec'"
 _TABLES_WITHOUT_A_WALL = """
     select c.relname
     from pg_class c

@@ -13,16 +13,16 @@ from typing import Any
 
 from msgspec import Struct
 
-from kept import journal
+from kept import journal, vectors
 from kept.errors import NotFound, StorageError
 from kept.model import Conflict, Event, Memory, Message, Record, Session, replace
 from kept.ports import Deadline, Foundation, R, Stamp
 from kept.storage.messages import MessageWriter
 from kept.storage.postgres import rows
-from kept.storage.postgres.connection import AT_ONCE, Connection, SpaceView, insert
+from kept.storage.postgres.connection import AT_ONCE, Array, Connection, SpaceView, insert
 from kept.storage.postgres.index import IndexChanges, refresh_hot_words
 from kept.storage.postgres.messages import PostgresMessages
-from kept.storage.postgres.reader import PostgresReader
+from kept.storage.postgres.reader import PostgresReader, pgvector
 from kept.storage.ranking import LOOK_EVERY
 from kept.storage.shared import DELIVERIES_KEPT_DAYS, RECEIPTS_KEPT, block, prepare, tombstone
 from kept.storage.weights import Chunks, Weights
@@ -355,21 +355,20 @@ class PostgresBookkeeping:
             return
         sql = "select id, fingerprint from memories where space = %(space)s and id = any(%(ids)s)"
         now = dict(self._view.fetch(sql, ids=[memory.id for memory, _ in vectors_made]))
-        made = [
-            (memory.id, model, memory.fingerprint, vector)
-            for memory, vector in vectors_made
-            if now.get(memory.id) == memory.fingerprint
-        ]
-        insert(
-            self._view,
-            "vectors",
-            ("id", "model", "fingerprint", "vector"),
-            made,
-            rest="""on conflict (space, id) do update set
-              model = excluded.model, fingerprint = excluded.fingerprint, vector = excluded.vector""",
-        )
+        made = [(memory, vector) for memory, vector in vectors_made if now.get(memory.id) == memory.fingerprint]
+        columns = {
+            "id": [memory.id for memory, _ in made],
+            "model": [model] * len(made),
+            "fingerprint": [memory.fingerprint for memory, _ in made],
+            "vector": [vector for _, vector in made],
+        }
+        if pgvector(self._view) is not None:
+            columns["near"] = [Array(vectors.numbers(vector)) for _, vector in made]
+        changed = ", ".join(f"{column} = excluded.{column}" for column in columns)
+        rest = f"on conflict (space, id) do update set {changed}"
+        insert(self._view, "vectors", [*columns], [*zip(*columns.values(), strict=True)], rest=rest)
         sql = "delete from vectorless where space = %(space)s and id = any(%(ids)s)"
-        self._view.run(sql, ids=[id for id, *_ in made])
+        self._view.run(sql, ids=columns["id"])
 
     def save_receipt(
         self, body: dict[str, Any], uids: Sequence[str], at: datetime, *, session: str | None = None
