@@ -90,8 +90,10 @@ def sizes(python: Path, extra: str = "") -> tuple[int, float]:
 
 def main(names: list[str]) -> int:
     if names == ["--sizes"]:
-        own = sum(path.stat().st_size for path in (ROOT / "src" / "kept").rglob("*") if path.suffix != ".pyc")
-        found = {"kept alone": sizes(python_of(FRAMEWORKS[0]))}
+        files = [path for path in (ROOT / "src" / "kept").rglob("*") if path.is_file() and path.suffix != ".pyc"]
+        own = sum(path.stat().st_size for path in files)
+        here = Path(sys.executable)
+        found = {"kept alone": sizes(here), "agents": sizes(here, "agents")}
         found |= {name: sizes(python_of(name), extra_of(name)) for name in FRAMEWORKS}
         for name, (packages, megabytes) in found.items():
             print(f"{name:20} {packages:4} packages {megabytes:7.1f} MB")
