@@ -143,3 +143,12 @@ def test_why_with_a_session_shows_what_its_agent_was_given(shell: Shell) -> None
     [given] = shell.json("why", "--session", "s-1")["given"]
     assert given["block"] == block
     assert "not both" in shell.fails("why", "r1", "--session", "s-1")
+
+
+def test_why_shows_the_words_as_they_were_asked(asked: Shell) -> None:
+    """Stems and what aliases add are for the index, not for a person."""
+    asked("recall", "who edited the login middlewares?")
+    line = asked("why").splitlines()[1]
+    assert "login, middlewares" in line
+    assert "middlewar," not in line
+    assert " more by alias or spelling" in line

@@ -1,5 +1,6 @@
 """In a person's hands: names that are mistyped, the environment, several memories at once."""
 
+import sys
 from pathlib import Path
 
 import click
@@ -216,3 +217,18 @@ def test_a_long_session_is_shown_from_its_end(shell: Shell, tmp_path: Path) -> N
     said = shell("session", "show", "s1", "--limit", "2")
     assert "word 8" in said
     assert "word 6" not in said
+
+
+@pytest.mark.parametrize("command", [["init"], ["migrate"], ["status"], ["grant", "ann"]])
+def test_without_the_driver_every_command_for_a_database_names_what_to_install(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("kept.storage.postgres")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    assert "pip install 'kept[postgres]'" in shell.fails("database", *command, "postgresql://ann@127.0.0.1:1/kept")
+
+
+def test_a_path_that_is_not_there_is_said_to_be_missing(shell: Shell) -> None:
+    for arguments in (["CLAUDE.md"], ["agents-md", "CLAUDE.md"], ["praxis", "nowhere/web"]):
+        assert " does not exist. Give a file or a folder to import." in shell.fails("import", *arguments)

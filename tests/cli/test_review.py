@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from kept.entrypoints.cli.frame import root
-from kept.entrypoints.cli.invocation import Invocation
+from kept.entrypoints.cli.invocation import Invocation, keys_of
 from tests.cli.shell import Shell
 from tests.cli.test_slash import Person
 
@@ -73,17 +73,18 @@ def test_all_proposals_at_once_need_a_yes(old: Shell) -> None:
 
 def test_in_a_terminal_you_are_asked_about_each(old: Shell) -> None:
     """B13: for a person to decide."""
-    person = Person(old, ["the-other", "later"])
+    person = Person(old, ["or 3 by 1", "later"])
     said = person.type("review")
     assert "[id:3] is archived, replaced by [id:1]." in said
     assert person.asked == [
-        ("1 of 2", ["supersede", "the-other", "keep", "archive", "forget", "later", "stop"]),
+        ("1 of 2", ["replace 1 by 3", "or 3 by 1", "both stay", "archive 1", "forget 1", "later", "stop"]),
         ("2 of 2", ["archive", "keep", "forget", "later", "stop"]),
     ]
     assert old.json("show", "3")["superseded_by"] == old.json("show", "1")["uid"]
     old("undo")
     assert "No decision was made" in Person(old, ["stop"]).type("review")
     assert "[id:2] is forgotten." in Person(old, ["later", "forget"]).type("review")
+    assert list(keys_of(person.asked[0][1])) == ["r", "o", "b", "a", "f", "l", "s"]
     assert "In total" in Person(old, []).type("review", "--list")
 
 
@@ -91,7 +92,7 @@ def test_in_a_terminal_you_are_asked_about_each(old: Shell) -> None:
 def test_an_interrupted_review_changes_nothing_and_says_how_to_carry_out_what_was_decided(
     old: Shell, interrupt: type[BaseException]
 ) -> None:
-    picks = ["keep"]
+    picks = ["both stay"]
 
     def pick(question: str, options: object) -> str:
         if not picks:

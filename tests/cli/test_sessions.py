@@ -147,7 +147,11 @@ def test_a_message_is_never_named_like_a_memory(two: Shell) -> None:
     for shown in (two("recall", "auth middleware", "--scope", "sessions"), two("session", "search", "auth middleware")):
         assert shown.startswith("3f2a9c10-77#1 user")
         assert "[id:1]" not in shown
-    assert two("why").count("3f2a9c10-77#1 ") == 1
+    why = two("why")
+    assert why.count("3f2a9c10-77#1 ") == 1
+    told = next(line for line in why.splitlines() if line.startswith("3f2a9c10-77#1 "))
+    total, summands = told.split(" ", 1)[1].split(" = ")
+    assert sum(float(one.split()[-1]) for one in summands.split(" + ")) == pytest.approx(float(total), abs=0.02)
     hit = two.json("recall", "auth middleware", "--scope", "sessions")["hits"][0]
     assert hit["ref"] == hit["memory"]["ref"] == "3f2a9c10-77#1"
 

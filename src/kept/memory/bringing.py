@@ -165,7 +165,8 @@ def _of_project(
 def _read(importer: Importer, file: Path) -> Brought:
     with explained("read", file, hint="Check its permissions."):
         if not file.is_file():
-            raise InvalidInput(f"{shown(file)} is not a file.", hint="Give a file or a folder to import.")
+            what = "is not a file" if file.exists() else "does not exist"
+            raise InvalidInput(f"{shown(file)} {what}.", hint="Give a file or a folder to import.")
         if file.stat().st_size > MOST_BYTES and not importer.is_database:
             raise InvalidInput(f"{shown(file)} is larger than {MOST_BYTES // 1024 // 1024} MB.", hint="Split it.")
         data = b"" if importer.is_database else file.read_bytes()

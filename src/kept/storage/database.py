@@ -32,9 +32,10 @@ def status(url: str) -> "DatabaseStatus":
 
 def grant(url: str, role: str, spaces: Sequence[str] = ()) -> None:
     """Let a role in; with `spaces`, to these and to those it was tied to before, and to no others."""
+    schema = _schema()  # which says what to install, if it is not
     from kept.storage.postgres.storage import number_of
 
-    _schema().grant(url, role, [(number_of(space), space) for space in spaces])
+    schema.grant(url, role, [(number_of(space), space) for space in spaces])
 
 
 def examine(storage: Storage) -> "list[Finding]":

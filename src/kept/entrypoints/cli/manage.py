@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kept.memory.store import Finding
 
 PROPOSED = "proposed"
-LATER, STOP, OTHER = "later", "stop", "the-other"
+LATER, STOP = "later", "stop"
 _DONE = {
     "keep": "stays, and counts as verified",
     "archive": "is archived",
@@ -267,11 +267,9 @@ def _asked(review: Review, invocation: Invocation) -> list[Decision]:
     chosen: list[Decision] = []
     for number, finding in enumerate(review, 1):
         invocation.tell("", *_finding_lines(finding))
-        options = [finding.proposed.action, "keep", "archive", "forget", LATER, STOP]
-        if finding.beside is not None:
-            options.insert(1, OTHER)
+        options = _options(finding)
         try:
-            picked = invocation.pick(f"{number} of {len(review)}", list(dict.fromkeys(options)))
+            picked = invocation.pick(f"{number} of {len(review)}", [*options, LATER, STOP])
         except (click.Abort, KeyboardInterrupt):
             if chosen:
                 again = " ".join(f"--apply {one}" for one in chosen)
@@ -279,13 +277,26 @@ def _asked(review: Review, invocation: Invocation) -> list[Decision]:
             raise
         if picked == STOP:
             break
-        if picked == OTHER and finding.beside is not None:
-            chosen.append(Decision(action="supersede", ref=finding.beside.ref, by=finding.ref))
-        elif picked == finding.proposed.action:
-            chosen.append(finding.proposed)
-        elif picked in ("keep", "archive", "forget"):
-            chosen.append(parse_decision(f"{picked}:{finding.ref}"))
+        if picked != LATER:
+            chosen.append(options[picked])
     return chosen
+
+
+def _options(finding: ReviewFinding) -> dict[str, Decision]:
+    """What a person can decide about a finding, by what it is called; the proposal first."""
+    ref, options = finding.ref, dict[str, Decision]()
+    if finding.beside is not None:
+        other = finding.beside.ref
+        options[f"replace {ref} by {other}"] = Decision(action="supersede", ref=ref, by=other)
+        options[f"or {other} by {ref}"] = Decision(action="supersede", ref=other, by=ref)
+        options["both stay"] = Decision(action="keep", ref=ref)
+    else:
+        options[finding.proposed.action] = finding.proposed
+        options["keep"] = Decision(action="keep", ref=ref)
+    of_it = f" {ref}" if finding.beside is not None else ""
+    options[f"archive{of_it}"] = Decision(action="archive", ref=ref)
+    options[f"forget{of_it}"] = Decision(action="forget", ref=ref)
+    return options
 
 
 def _answer_applied(invocation: Invocation, chosen: Sequence[Decision], changed: Sequence[Memory]) -> None:

@@ -110,7 +110,7 @@ def _lines(
         if reasons := _reasons(hit, query):
             lines.append(Dim(f"    {reasons}"))
         if explain:
-            lines.append(Dim(f"    {_product(hit.score, hit.why, hit.parts)}"))
+            lines.append(Dim(f"    {_product(hit.score, hit.why, hit.parts, hit.ref)}"))
     if explain and recalled.misses:
         lines.append(Strong("Just missed:"))
         lines += [line for miss in recalled.misses for line in _miss_lines(miss)]
@@ -126,7 +126,10 @@ def _lines(
 def _miss_lines(miss: Miss) -> list[Line]:
     hit = miss.hit
     shown = _shortened(hit.memory.content.split("\n", 1)[0])
-    return [(name_of(hit.memory), f" {shown}"), Dim(f"    {_product(hit.score, hit.why, hit.parts)}: {miss.reason}")]
+    return [
+        (name_of(hit.memory), f" {shown}"),
+        Dim(f"    {_product(hit.score, hit.why, hit.parts, hit.ref)}: {miss.reason}"),
+    ]
 
 
 def _reasons(hit: Hit, query: str) -> str:
@@ -182,8 +185,10 @@ def _shortened(line: str) -> str:
     return line if len(line) <= SHOWN_OF_A_MISS else f"{line[: SHOWN_OF_A_MISS - 1]}…"
 
 
-def _product(score: float, why: Mapping[str, float], parts: Mapping[str, float]) -> str:
-    """A score and its factors, without those that change nothing; the match with its summands."""
+def _product(score: float, why: Mapping[str, float], parts: Mapping[str, float], ref: str) -> str:
+    """A score and its factors, without those that change nothing; the match with its summands. A message has a sum."""
+    if "#" in ref:
+        return f"{score:.3g} = {' + '.join(f'{name} {value:.3g}' for name, value in why.items() if value)}"
     factors = [f"{name} {value:.3g}" for name, value in why.items() if f"{value:.3g}" != "1"]
     if "vectors" in parts:
         summands = " + ".join(f"{name} {value:.3g}" for name, value in parts.items())
@@ -193,7 +198,7 @@ def _product(score: float, why: Mapping[str, float], parts: Mapping[str, float])
 
 def _noted_product(line: Mapping[str, Any]) -> str:
     """The same for a hit as a receipt has noted it."""
-    return _product(line["score"], line["why"], line.get("parts", {}))
+    return _product(line["score"], line["why"], line.get("parts", {}), line["ref"])
 
 
 @command
@@ -231,7 +236,7 @@ def _answer_session(invocation: Invocation, session: str) -> None:
 def _explained_lines(explained: Explained, invocation: Invocation) -> list[Line]:
     lines: list[Line] = [
         (Strong(explained.receipt), f"  {local(explained.at, invocation.zone)}  {explained.question.query}"),
-        Dim(f"    {explained.took_ms:.1f} ms; words: {', '.join(explained.words) or 'not stored'}"),
+        Dim(f"    {explained.took_ms:.1f} ms; words: {_words(explained) or 'not stored'}"),
     ]
     if explained.to is not None:
         shared = ", ".join(f"[id:{entry['ref']}]" for section in explained.sections for entry in section["entries"])
@@ -248,6 +253,15 @@ def _explained_lines(explained: Explained, invocation: Invocation) -> list[Line]
     if explained.degraded:
         lines.append(f"Note: {explained.degraded}")
     return lines
+
+
+def _words(explained: Explained) -> str:
+    """The words of a question as they were written, and how many others were searched for them."""
+    query = explained.question.query
+    stems = set(text.query_words(query))
+    asked = [_as_written(word, query) for word in explained.words if word in stems]
+    others = len(explained.words) - len(asked)
+    return ", ".join(asked) + (f", and {others} more by alias or spelling" if asked and others else "")
 
 
 def _briefed(explained: Explained) -> list[Line]:

@@ -195,7 +195,8 @@ def _why(call: Call) -> str:
     explained = call.memory.why(call.given["receipt"])
     lines = [f"{explained.receipt}: {explained.kind} on {explained.at:%Y-%m-%d %H:%M} UTC"]
     for hit in explained.hits:
-        factors = " × ".join(f"{name} {number:.3g}" for name, number in hit["why"].items())
+        sign = " + " if "#" in hit["ref"] else " × "  # the score of a message is a sum
+        factors = sign.join(f"{name} {number:.3g}" for name, number in hit["why"].items())
         lines.append(f"[id:{hit['ref']}] {hit['score']:.3g} = {factors}")
     lines += [f"missed [id:{miss['ref']}]: {miss['reason']}" for miss in explained.misses]
     return visible("\n".join(lines))
