@@ -191,6 +191,13 @@ def test_rules_come_with_the_work_that_they_concern(memory: kept.Kept) -> None:
     assert told("write a page about how the importer retries") == ["2", "3"]
 
 
+def test_of_two_rules_that_say_the_same_the_newer_is_told(memory: kept.Kept) -> None:
+    memory.remember("Run the tests and commit all changes to the local repository", kind="preference")
+    put(memory, "Commit all changes to the local repository when the tests pass", kind="preference", importance=0.9)
+    memory.remember("Name branches after the ticket", kind="preference")
+    assert refs(memory.briefing("implement the Spoolman client"), "retrieval") == ["2", "3"]
+
+
 def test_an_order_brings_the_rules_of_work_even_if_nothing_else_fits(memory: kept.Kept) -> None:
     memory.remember("Commit after every step", kind="preference")
     assert refs(memory.briefing("implement the Spoolman client"), "retrieval") == ["1"]

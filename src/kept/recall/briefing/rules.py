@@ -16,6 +16,7 @@ from kept.recall.aliases import expansions
 from kept.recall.common_words import common, prepared, worthless
 
 MOST_RULES = 8
+NEW_SHARE = 0.3  # of its words: a rule that says less than that beside those before it is left out
 FEW = 3  # rules: of so few, none is told apart by a word
 
 _ASKS = text.pattern(
@@ -60,8 +61,14 @@ def concerning(rules: Sequence[Memory], prompt: str, asked: Set[str]) -> list[Me
         known = rule.importance * worth.feedback_factor(rule.feedback)
         return -len(telling & held[rule.uid]), "correction" not in rule.tags, -known, -rule.id
 
-    fitting = [rule for rule in rules if held[rule.uid] & (telling | concerns)]
-    return sorted(fitting, key=rank)[:MOST_RULES]
+    chosen: list[Memory] = []
+    said: set[str] = set()
+    for rule in sorted((rule for rule in rules if held[rule.uid] & (telling | concerns)), key=rank):
+        own = held[rule.uid] - worthless()
+        if len(own - said) > NEW_SHARE * len(own) and len(chosen) < MOST_RULES:
+            chosen.append(rule)
+            said |= own
+    return chosen
 
 
 def _concerns(prompt: str, asked: Set[str]) -> frozenset[str]:
