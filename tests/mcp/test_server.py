@@ -130,6 +130,21 @@ def test_all_tools_add_the_rest_after_the_six_and_each_answers(tmp_path: Path) -
     chat(tmp_path, life, options={"all_tools": True})
 
 
+def test_a_query_that_no_memory_fits_shows_what_was_said_in_sessions(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    with opened(tmp_path) as memory:
+        memory.remember("We deploy with make ship")
+        memory.session("s1").append("user", "The canteen menu is edited by Mirela")
+
+    async def life(client: Client) -> None:
+        found = said(await client.call_tool("memory_query", {"query": "canteen menu editor"}))
+        assert found.startswith("Nothing fits. In earlier sessions:\ns1 ")
+        assert found.endswith(" user: The canteen menu is edited by Mirela")
+        assert "cannot be found" in said(await client.call_tool("memory_query", {"query": "zebra"}))
+
+    chat(tmp_path, life)
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "sentence"),
     [

@@ -18,6 +18,7 @@ from kept.memory.brief import memory_line
 from kept.model import KINDS, Draft, Memory, Receipt, Source
 from kept.text import visible
 
+MOST_SAID = 3  # messages, where no memory fits
 MOST = 50  # hits or memories in one answer: more of them would push the work out of a context
 BRIEFING_TOKENS = 1_500
 TITLE_CHARS = 80
@@ -114,7 +115,9 @@ def _query(call: Call) -> str:
     )
     lines = [memory_line(hit.memory) for hit in recalled]
     if not lines:
-        lines = ["Nothing fits. Try other key words or synonyms; memory that does not exist cannot be found."]
+        said = _said(call.memory, given["query"], MOST_SAID)
+        nothing = "Nothing fits. Try other key words or synonyms; memory that does not exist cannot be found."
+        lines = ["Nothing fits. In earlier sessions:", *said] if said else [nothing]
     pinned = [one for one in recalled.pinned if one.ref not in {hit.ref for hit in recalled}]
     if pinned:
         lines += ["Pinned:", *map(memory_line, pinned)]
@@ -222,15 +225,19 @@ def _tasks(call: Call) -> str:
 
 
 def _sessions(call: Call) -> str:
-    recalled = call.memory.recall(call.given["query"], limit=call.given["limit"], scope="sessions")
+    return "\n".join(_said(call.memory, call.given["query"], call.given["limit"])) or "No session has these words."
+
+
+def _said(memory: Kept, query: str, limit: int) -> list[str]:
+    """What was said about it in sessions, a line for each message."""
     lines = []
-    for hit in recalled:
+    for hit in memory.recall(query, limit=limit, scope="sessions"):
         said = hit.message
         if said is not None:
             when = f"{said.at:%Y-%m-%d %H:%M}" if said.at else "undated"
             words = visible(" ".join(said.content.split()), keep_newlines=False)
             lines.append(f"{visible(said.session)} {when} {said.role}: {words[:500]}")
-    return "\n".join(lines) or "No session has these words."
+    return lines
 
 
 def _search(call: Call) -> str:
