@@ -1,6 +1,6 @@
 """When recall says that nothing fits: how often it is right, and the weights by which it decides.
 
-    python -m bench.floor [--longmemeval DIR] [--learn] [--vectors] [--json]
+    python -m bench.floor [--longmemeval DIR] [--learn] [--vectors] [--model DIR] [--json]
 
 Questions that have an answer are asked of the store that holds it: a hundred of the golden project, forty paraphrases
 about a bicycle shop, twenty about a greenhouse and 34 about a ferry line (held out: never learned from), and those of
@@ -34,6 +34,7 @@ from bench.measure import options, report, table
 from kept.model import Draft, Hit
 from kept.recall import pipeline
 from kept.recall.floor import WEIGHTS, Evidence
+from kept.recall.models import WORDLLAMA
 from kept.recall.score import tokens_of
 
 MOST_HAYSTACKS = 60  # of LongMemEval: about a minute
@@ -126,8 +127,11 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
         yield from map(json.loads, file)
 
 
-def ask(store: Store, *, vectors: bool) -> Iterator[Asked]:
-    """Write the memories and ask the questions, noting the evidence for each memory that was considered."""
+def ask(store: Store, model: str | None) -> Iterator[Asked]:
+    """Write the memories and ask the questions, noting the evidence for each memory that was considered.
+
+    `model` makes vectors; None: words only.
+    """
     seen: list[tuple[Hit, Evidence]] = []
     make = pipeline.hit_of
 
@@ -142,9 +146,10 @@ def ask(store: Store, *, vectors: bool) -> Iterator[Asked]:
         return noted
 
     settings: dict[str, Any] = {"recall_deadline_ms": 60_000, "auto_upkeep": False}
-    with kept.open(":memory:", settings=settings | ({"search_provider": "hybrid"} if vectors else {})) as memory:
+    hybrid = {"search_provider": "hybrid", "vector_model": model} if model else {}
+    with kept.open(":memory:", settings=settings | hybrid) as memory:
         memory.remember_many(store.drafts)
-        if vectors:
+        if model:
             memory.vectors.on()
         pipeline.hit_of = noting
         try:
@@ -225,6 +230,7 @@ def main() -> int:
     parser.add_argument("--longmemeval", type=Path, metavar="DIR", help="the folder of LongMemEval, for talk")
     parser.add_argument("--learn", action="store_true", help="fit the weights and print them")
     parser.add_argument("--vectors", action="store_true", help="also ask with profile hybrid (extra `vector`)")
+    parser.add_argument("--model", metavar="DIR", help="also ask with that sentence model (extra `onnx`)")
     given = options(parser, tiny={})
     personal = [line["query"] for line in _lines(given.longmemeval / "questions.jsonl")] if given.longmemeval else []
     stores = own_stores(personal)
@@ -234,8 +240,15 @@ def main() -> int:
     tables: list[str] = []
     everything: list[Asked] = []
     by_words: list[Asked] = []
-    for name, vectors in (("words", False), *([("words and vectors", True)] if given.vectors else ())):
-        asked = [one for store in stores for one in ask(store, vectors=vectors)]
+    chosen = {
+        "words": None,
+        "words and vectors": WORDLLAMA if given.vectors else "",
+        "sentence model": given.model or "",
+    }
+    for name, model in chosen.items():
+        if model == "":
+            continue
+        asked = [one for store in stores for one in ask(store, model)]
         result[name] = figures(asked)
         rows = [
             (group, row["n"], row.get("found", ""), row.get("without floor", ""), row.get("refused", ""))

@@ -1,15 +1,16 @@
 """Learn the weights of recall over conversations, and how well they rank questions they were not learned from.
 
-    python -m bench.learn --data DIR [--folds 8] [--tiny] [--json]
+    python -m bench.learn --data DIR [--model DIR] [--folds 8] [--tiny] [--json]
 
-DIR as in `bench.quality`. The features are those that recall computes. A weight makes it likely that the gold stands
-before everything else (softmax over the candidates of a question, a penalty for large weights); no weight may turn a
-reason into one against, except that of `long`. First the weights of words are learned, then, beside the score that
-they make, that of vectors; those of sessions in the same way. A feature that the data never has keeps the weight that
-it has for people.
+DIR as in `bench.quality`; `--model`: with vectors of that sentence model, instead of those of the one that Kept
+brings. The features are those that recall computes. A weight makes it likely that the gold stands before everything
+else (softmax over the candidates of a question, a penalty for large weights); no weight may turn a reason into one
+against, except that of `long`. First the weights of words are learned, then, beside the score that they make, those of
+vectors; those of sessions in the same way. A feature that the data never has keeps the weight that it has for people.
 
 The figures are of held-out questions: those of one conversation (or, where each question has its own, of one part in
-`--folds`) are ranked by the weights learned from all others. The weights printed at the end are learned from all.
+`--folds`) are ranked by the weights learned from all others. Which messages a sentence model compares is decided by
+the weights of words that Kept has. The weights printed at the end are learned from all.
 """
 
 import argparse
@@ -30,9 +31,9 @@ from bench.quality import Clock, Conversation, Query, conversations, made_up, se
 from kept.model import Message
 from kept.ports import Embedder, Stamp
 from kept.recall import Circumstances, Request
-from kept.recall.hybrid import WordLlama
 from kept.recall.messages import Described, described_candidates, session_features
 from kept.recall.messages.weights import PEOPLE, MessageWeights, SessionWeights, WeightTable
+from kept.recall.models import SentenceModel, WordLlama, is_static
 from kept.settings import Settings
 from kept.storage.inmemory import InMemoryStorage
 
@@ -41,7 +42,7 @@ RATE = 0.03  # of Adam, in standard deviations of a feature
 PENALTY = 0.01
 START_SCALE = 4.0  # weights begin as they are for people, times this: the softmax decides how sharp it wants them
 NEGATIVE = {"long"}
-VECTORS = "meaning"
+VECTORS = ("meaning", "window")
 # Gives every candidate its own vector a chance; which 60 are compared hardly matters.
 COMPARING = WeightTable(message=MessageWeights(meaning=1.0))
 
@@ -75,6 +76,19 @@ class Rows(Struct, frozen=True):
         return Rows(self.names, self.values[keep], self.of[keep], self.gold[keep], self.questions)
 
 
+class Remembering(SentenceModel):
+    """A sentence model that makes the vector of a text once: questions about one conversation share most of them."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._known: dict[str, Any] = {}
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        self._known |= dict(zip(new, super().embed(new), strict=True)) if new else {}
+        return np.array([self._known[text] for text in texts])
+
+
 def examples(folder: Path, folds: int, embedder: Embedder) -> Iterator[Example]:
     """Every question with what recall knows of its candidates."""
     for number, conversation in enumerate(conversations(folder)):
@@ -93,7 +107,8 @@ def _asked(conversation: Conversation, part: int, embedder: Embedder) -> Iterato
     with storage.reading() as reader:
         for query in conversation.queries:
             given = _circumstances(reader, query.at, embedder)
-            described = described_candidates(Request(query=query.text), given, 0.0, table=COMPARING)
+            table = COMPARING if is_static(embedder) else None
+            described = described_candidates(Request(query=query.text), given, 0.0, table=table)
             ids = [one.found.message.id for one in described.candidates]
             yield Example(query, part, described, ids)
     storage.close()
@@ -168,20 +183,22 @@ def _gradient(rows: Rows, weights: Numbers, n_gold: Numbers) -> Numbers:
 
 def of_words(rows: Rows, start: Numbers) -> Numbers:
     """The weights of everything but vectors, of which the first is 1."""
-    is_vector = np.array([name == VECTORS for name in rows.names])
+    is_vector = np.array([name in VECTORS for name in rows.names])
     weights = learned(rows, np.where(is_vector, 0.0, start) * START_SCALE, ~is_vector)
     has_data = rows.values.std(axis=0) > 0
     return np.where(has_data | is_vector, weights / (weights[0] or 1.0), start)
 
 
 def with_vectors(rows: Rows, weights: Numbers) -> Numbers:
-    """The same weights, and one for vectors beside the score that they make."""
-    meaning = rows.values[:, rows.names.index(VECTORS)]
-    pair = Rows(
-        ["words", VECTORS], np.column_stack([rows.values @ weights, meaning]), rows.of, rows.gold, rows.questions
-    )
-    both = learned(pair, np.array([START_SCALE, 0.0]), np.ones(2, dtype=np.bool_))
-    return np.where([name == VECTORS for name in rows.names], both[1] / (both[0] or 1.0), weights)
+    """The same weights, and those of vectors beside the score that they make."""
+    at = [place for place, name in enumerate(rows.names) if name in VECTORS]
+    values = np.column_stack([rows.values @ weights, rows.values[:, at]])
+    beside = Rows(["words", *(rows.names[place] for place in at)], values, rows.of, rows.gold, rows.questions)
+    start = np.array([START_SCALE, *[0.0] * len(at)])
+    made = learned(beside, start, np.ones(len(start), dtype=np.bool_))
+    weights = weights.copy()
+    weights[at] = made[1:] / (made[0] or 1.0)
+    return weights
 
 
 def table_of(asked: Sequence[Example], train: NDArray[np.bool_]) -> WeightTable:
@@ -241,19 +258,22 @@ def held_out(asked: Sequence[Example]) -> dict[str, Any]:
 
 
 def without_vectors(made: WeightTable) -> WeightTable:
-    return WeightTable(message=replace(made.message, meaning=0.0), session=replace(made.session, meaning=0.0))
+    return WeightTable(
+        message=replace(made.message, meaning=0.0, window=0.0), session=replace(made.session, meaning=0.0)
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, metavar="DIR")
     parser.add_argument("--folds", type=int, default=8, help="parts, where each question has its own conversation")
+    parser.add_argument("--model", type=Path, metavar="DIR", help="the folder of a sentence model")
     given = options(parser, tiny={"folds": 2}, arguments=arguments)
     if not given.data and not given.tiny:
         parser.error("--data DIR is missing: the folder with the conversations.")
     with tempfile.TemporaryDirectory() as folder:
         data: Path = given.data or made_up(Path(folder))
-        asked = list(examples(data, given.folds, WordLlama()))
+        asked = list(examples(data, given.folds, WordLlama() if given.model is None else Remembering(given.model)))
     if not asked:
         parser.error(f"{data} holds no questions of a known form.")
     measured = held_out(asked)

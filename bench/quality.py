@@ -1,6 +1,6 @@
 """How well recall finds what was said in conversations.
 
-    python -m bench.quality --data DIR [--vectors] [--tiny] [--json]
+    python -m bench.quality --data DIR [--vectors] [--model DIR] [--tiny] [--json]
     python -m bench.quality --tiny
 
 DIR is a conversation (`memories.jsonl` and `queries.jsonl`), a folder of such folders, or a pool of sessions with
@@ -8,8 +8,9 @@ questions that have a haystack each (`sessions.jsonl` and `questions.jsonl`). Me
 question is asked once for messages and once for sessions, all with the weights that Kept comes with. R@k is the share
 of the gold within the first k, any@k whether some of it is there, full@k whether all is; figures in percent, averaged
 over questions, with 95 % bootstrap intervals. Questions that nothing answers are left out. `--vectors` measures
-everything once more with vectors switched on (extra `vector`), under `vectors`. `--tiny` without data asks about a
-conversation that is made up on the spot.
+everything once more with vectors switched on (extra `vector`), under `vectors`; `--model` with those of the sentence
+model in that folder (extra `onnx`), under `model`. `--tiny` without data asks about a conversation that is made up on
+the spot.
 """
 
 import argparse
@@ -28,6 +29,7 @@ from msgspec import Struct
 import kept
 from bench.measure import options, report, table
 from kept.model import Message, Recalled
+from kept.recall.models import WORDLLAMA
 
 DEPTH = 50  # how far down a first hit counts for MRR
 RESAMPLES = 1_000
@@ -191,9 +193,9 @@ def summary(figures: Sequence[Mapping[str, float]]) -> dict[str, Any]:
     return {**averages, "n": len(figures), "ci": intervals}
 
 
-def measure(folder: Path, *, vectors: bool = False) -> dict[str, Any]:
-    """Write, ask and judge everything in the folder."""
-    settings = SETTINGS | ({"search_provider": "hybrid"} if vectors else {})
+def measure(folder: Path, model: str | None = None) -> dict[str, Any]:
+    """Write, ask and judge everything in the folder; with vectors of a model, if one is named."""
+    settings = SETTINGS | ({"search_provider": "hybrid", "vector_model": model} if model else {})
     turns, sessions = [], []
     for conversation in conversations(folder):
         with tempfile.TemporaryDirectory() as place:
@@ -246,6 +248,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, metavar="DIR")
     parser.add_argument("--vectors", action="store_true", help="measure once more with vectors")
+    parser.add_argument("--model", metavar="DIR", help="measure once more with that sentence model")
     given = options(parser, tiny={})
     if not given.data and not given.tiny:
         parser.error("--data DIR is missing: the folder with the conversations.")
@@ -257,8 +260,11 @@ def main() -> int:
         if not figures["session"]["n"]:
             parser.error(f"{data} holds no questions of a known form.")
         if given.vectors:
-            figures["vectors"] = measure(data, vectors=True)
-    by_kind = {"words": figures} | ({"words and vectors": figures["vectors"]} if given.vectors else {})
+            figures["vectors"] = measure(data, WORDLLAMA)
+        if given.model:
+            figures["model"] = measure(data, given.model)
+    kinds = {"vectors": "words and vectors", "model": "words and sentence model"}
+    by_kind = {"words": figures} | {kinds[name]: figures[name] for name in kinds if name in figures}
     tables = []
     for kind, measured in by_kind.items():
         for by in ("turn", "session"):

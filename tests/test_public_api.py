@@ -42,7 +42,7 @@ NAMESPACES = {
         "restore",
         "scan",
     },
-    "vectors": {"check", "off", "on", "status"},
+    "vectors": {"check", "off", "on", "status", "limits"},
 }
 
 

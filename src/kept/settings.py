@@ -40,6 +40,10 @@ def _is_printable_name(text: str) -> bool:
     return 0 < len(text) <= 200 and text.isprintable()
 
 
+def _is_model_name(text: str) -> bool:
+    return 0 < len(text) <= 1_000 and text.isprintable()
+
+
 def _choice(names: Iterable[str]) -> Meta:
     return Meta(extra={"choices": tuple(names)})
 
@@ -49,6 +53,7 @@ def _shape(fits: Callable[[str], bool], words: str) -> Meta:
 
 
 _PrintableName = Annotated[str, _shape(_is_printable_name, "a printable name of at most 200 characters")]
+_ModelName = Annotated[str, _shape(_is_model_name, "wordllama, or the absolute path of a folder")]
 _CronLine = Annotated[str, _shape(_is_cron_line, "a cron line of five fields, such as 0 4 * * *")]
 _MarkdownPath = Annotated[str, _shape(_is_markdown_path, "a relative path that ends in .md and stays in its folder")]
 _FolderPath = Annotated[str, _shape(_is_folder_path, "a relative path of a folder, such as sessions")]
@@ -66,7 +71,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     profile: Annotated[str, _choice(PROFILES)] = "kept"
     search_provider: Annotated[str, _choice(SEARCH_PROVIDERS)] = "fts5"
-    vector_model: _PrintableName | None = None
+    vector_model: _ModelName | None = None
     vector_weight: _WeightOrZero = 0.5
     text_weight: _Weight = 0.5
     recall_deadline_ms: Annotated[int, Meta(ge=10, le=60_000)] = 200
@@ -128,7 +133,7 @@ HELP: Mapping[str, Mapping[str, str]] = {
     "recall": {
         "profile": "How hits are scored: by all factors (kept), also by vectors (hybrid), or as koshi or praxis did.",
         "search_provider": "How candidates are found: by words (fts5), or by words and vectors (hybrid).",
-        "vector_model": "Model that makes vectors; none: wordllama, which comes with the extra `vector`.",
+        "vector_model": "Model that makes vectors: wordllama (none), or the folder of a sentence model in ONNX form.",
         "vector_weight": "Weight of the cosine in the match of profile hybrid.",
         "text_weight": "Weight of BM25 in the match of profile hybrid.",
         "recall_deadline_ms": "Milliseconds after which a recall returns what it has found so far, marked degraded.",

@@ -3,12 +3,18 @@
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from kept.recall import hybrid
+from kept.entrypoints.cli.setup import ON
+from kept.memory import vectors
+from kept.memory.vectors import NOT_IN_HOOKS
+from kept.recall import models
+from kept.recall.models import SentenceModel
 from tests.builders import memory, stamp
 from tests.cli.shell import Shell
+from tests.recall.onnx_models import make_model, needs_onnx
 
 CAR = "The automobile of the manager is in the garage"
 
@@ -56,10 +62,51 @@ def test_without_the_extra_it_says_what_to_install_and_changes_nothing(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shell("remember", CAR)
-    monkeypatch.setattr(hybrid, "find_spec", lambda name: None)
+    monkeypatch.setattr(models, "find_spec", lambda name: None)
     assert shell.fails("vectors", "on").endswith("Install it: pip install 'kept[vector]'")
     assert "kept[vector]" in shell.fails("recall", "car", "--profile", "hybrid")
     assert shell.json("vectors", "status")["on"] is False
+
+
+@needs_onnx
+def test_a_sentence_model_of_ones_own_is_switched_on_by_its_folder(shell: Shell, tmp_path: Path) -> None:
+    """Issue 17: `kept vectors on --model DIR`. It stays that model until another one is named."""
+    model = make_model(tmp_path / "tiny")
+    name = SentenceModel(model).model
+    shell("remember", CAR)
+    shell("config", "set", "recall_deadline_ms", "60000")
+    on = f"{ON}\n    This project: 1 vector of the model {name}.\n{NOT_IN_HOOKS}\n"
+    assert shell("vectors", "on", "--model", str(model)) == on
+    assert shell("vectors", "status") == on
+    said = shell("recall", "vehicle", "--explain")
+    assert CAR in said
+    assert "similar in meaning" in said
+    shell("vectors", "off")
+    assert shell("vectors", "on") == on
+    assert "wordllama" in shell("vectors", "on", "--model", "wordllama")
+
+
+@needs_onnx
+def test_a_model_that_needs_more_time_than_recall_has_is_told_of(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "pace_ms", lambda embedder, timer: 412.0)
+    shell("remember", CAR)
+    said = shell("vectors", "on", "--model", str(make_model(tmp_path / "tiny")))
+    assert "takes about 410 ms here, and recall has 200: it compares fewer." in said
+    assert "`kept config set recall_deadline_ms 820`" in said
+
+
+@needs_onnx
+def test_a_folder_without_a_model_changes_nothing(shell: Shell, tmp_path: Path) -> None:
+    shell("remember", CAR)
+    assert "There is no folder" in shell.fails("vectors", "on", "--model", str(tmp_path / "nowhere"))
+    assert shell.json("vectors", "status")["on"] is False
+    model = make_model(tmp_path / "tiny")
+    shell("vectors", "on", "--model", str(model))
+    (model / "model.onnx").unlink()
+    assert "Not used: There is no model.onnx in" in shell("vectors", "status")
+    assert CAR in shell("recall", "garage"), "by its words"
 
 
 def test_long_work_tells_how_far_it_is(shell: Shell) -> None:
@@ -74,7 +121,7 @@ def test_long_work_tells_how_far_it_is(shell: Shell) -> None:
 # The program as it is, but for a model that stops in the middle of the work, as if it were a slow one.
 SLOW = """
 import time
-from kept.recall.hybrid import WordLlama
+from kept.recall.models import WordLlama
 from kept.entrypoints.cli import main
 quick, batches = WordLlama.embed, []
 def embed(self, texts):

@@ -39,6 +39,7 @@ FORBIDDEN = {
     "mcp",
     "multiprocessing",
     "numpy",
+    "onnxruntime",
     "platform",
     "platformdirs",
     "pydantic",
@@ -50,6 +51,7 @@ FORBIDDEN = {
     "ssl",
     "subprocess",
     "textwrap",
+    "tokenizers",
     "tomlkit",
     "typing_extensions",
     "unittest",
@@ -149,7 +151,12 @@ def test_a_prompt_is_answered_and_the_same_prompt_with_the_same_bytes(box: Box) 
     assert box.fire("claude-code", "UserPromptSubmit", **GENEROUS).out == first.out
 
 
-def test_a_prompt_imports_little(box: Box) -> None:
+SENTENCE_MODEL = {"KEPT_SEARCH_PROVIDER": "hybrid", "KEPT_VECTOR_MODEL": str(Path("a-sentence-model").resolve())}
+
+
+@pytest.mark.parametrize("environ", [{}, SENTENCE_MODEL], ids=["words", "sentence model"])
+def test_a_prompt_imports_little(box: Box, environ: dict[str, str]) -> None:
+    """No sentence model either: loading one takes longer than a prompt may wait."""
     program = f"""
 import os, sys
 end = os._exit
@@ -162,7 +169,7 @@ os._exit = told
     done = subprocess.run(
         [sys.executable, "-c", program, "claude-code", "UserPromptSubmit"],
         input=box.given("claude-code", "UserPromptSubmit"),
-        env=box.environment(**GENEROUS),
+        env=box.environment(**GENEROUS, **environ),
         capture_output=True,
         check=True,
     )

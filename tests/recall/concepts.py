@@ -15,8 +15,15 @@ CONCEPTS = (
 class Concepts:
     """One number for each concept, and a few for all other words. `seen` are the texts it was given."""
 
-    def __init__(self, model: str = "concepts", before: Callable[[Sequence[str]], object] = lambda texts: None) -> None:
+    def __init__(
+        self,
+        model: str = "concepts",
+        before: Callable[[Sequence[str]], object] = lambda texts: None,
+        *,
+        is_static: bool = False,
+    ) -> None:
         self.model = model
+        self.is_static = is_static
         self.unrelated = 0.25
         self.seen: list[str] = []
         self._before = before

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import kept
 from kept.compat import ContextItem, InMemoryBackend
-from kept.memory import manage
+from kept.memory import vectors
 from kept.model import Draft, Message
-from kept.recall import hybrid
+from kept.recall import models
 from tests.builders import FakeClock
 from tests.golden.project_memories import PROJECT_MEMORIES
 from tests.golden.queries import QUERIES
@@ -93,7 +93,7 @@ def test_the_model_is_read_without_the_package_that_carries_it(tmp_path: Path) -
     """Importing wordllama would set up logging for everybody, and bring along what talks to networks."""
     program = """
 import logging, sys
-from kept.recall.hybrid import WordLlama
+from kept.recall.models import WordLlama
 rows = WordLlama().embed(["a car", ""])
 print(rows.shape, rows[1].any(), logging.root.handlers, {"wordllama", "requests", "pydantic"} & set(sys.modules))
 """
@@ -117,9 +117,9 @@ def test_the_parts_add_up_to_the_match_and_the_factors_multiply_out(memory: kept
 
 
 def test_a_cosine_that_says_nothing_counts_nothing() -> None:
-    assert hybrid.likeness(0.25, 0.25) == hybrid.likeness(-1.0, 0.25) == 0.0
-    assert hybrid.likeness(1.0, 0.25) == pytest.approx(1.0)
-    assert 0 < hybrid.likeness(0.5, 0.25) < 0.5
+    assert models.likeness(0.25, 0.25) == models.likeness(-1.0, 0.25) == 0.0
+    assert models.likeness(1.0, 0.25) == pytest.approx(1.0)
+    assert 0 < models.likeness(0.5, 0.25) < 0.5
 
 
 def test_the_cosine_that_says_nothing_depends_on_the_model() -> None:
@@ -131,8 +131,8 @@ def test_the_cosine_that_says_nothing_depends_on_the_model() -> None:
         def embed(self, texts: Sequence[str]) -> list[list[float]]:
             return [[10.0, *(float(ord(letter) % 7) for letter in text[:8].ljust(8))] for text in texts]
 
-    assert hybrid.unrelated_cosine(hybrid.WordLlama()) == 0.3
-    assert 0.8 < hybrid.unrelated_cosine(Narrow()) <= hybrid.MOST_UNRELATED
+    assert models.unrelated_cosine(models.WordLlama()) == 0.3
+    assert 0.8 < models.unrelated_cosine(Narrow()) <= models.MOST_UNRELATED
 
 
 @pytest.mark.parametrize(("vector_weight", "text_weight"), [(0.0, 0.5), (1.0, 1.0), (3.0, 1.0)])
@@ -227,7 +227,7 @@ def test_vectors_follow_what_happens_to_a_memory(memory: kept.Kept) -> None:
 def test_a_memory_without_a_vector_is_found_by_its_words_and_the_answer_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(manage, "VECTOR_BATCH", 2)
+    monkeypatch.setattr(vectors, "VECTOR_BATCH", 2)
     with opened(tmp_path / "memory.db", Concepts(), profile="hybrid") as memory:
         for text in reversed(TEXTS):
             memory.remember(text)
@@ -254,7 +254,7 @@ def test_while_somebody_else_writes_nothing_waits(tmp_path: Path) -> None:
 
 
 def test_making_vectors_goes_on_where_it_was_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(manage, "VECTOR_BATCH", 10)
+    monkeypatch.setattr(vectors, "VECTOR_BATCH", 10)
     first, second = Concepts(), Concepts()
     with opened(tmp_path / "memory.db", first) as memory:
         memory.remember_many([Draft(content=f"Plain statement number {n}") for n in range(45)])
@@ -295,7 +295,7 @@ def test_another_model_makes_all_of_them_again(place: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("place", PLACES)
 def test_making_vectors_never_holds_up_a_write(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever writes while vectors are being made has the turn at once, and what is new gets its vector as well."""
-    monkeypatch.setattr(manage, "VECTOR_BATCH", 2)
+    monkeypatch.setattr(vectors, "VECTOR_BATCH", 2)
     written: list[str] = []
 
     def write_meanwhile(texts: object) -> None:
@@ -320,8 +320,8 @@ def test_vectors_that_cannot_be_saved_are_no_endless_work(tmp_path: Path, monkey
 
 
 def test_others_who_never_pause_are_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(manage, "_BUSY_TRIES", 3)
-    monkeypatch.setattr(manage, "_BUSY_WAIT_S", 0)
+    monkeypatch.setattr(vectors, "_BUSY_TRIES", 3)
+    monkeypatch.setattr(vectors, "_BUSY_WAIT_S", 0)
     with opened(tmp_path / "memory.db", Concepts()) as memory, opened(tmp_path / "memory.db") as other:
         memory.remember(TEXTS[0])
         storage = other.context.spaces.ensure_project()
@@ -340,7 +340,7 @@ def test_switched_off_nothing_of_them_is_left(memory: kept.Kept) -> None:
 
 
 def test_without_the_extra_an_error_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hybrid, "find_spec", lambda name: None)
+    monkeypatch.setattr(models, "find_spec", lambda name: None)
     with opened(tmp_path / "memory.db") as memory:
         memory.remember(TEXTS[0])
         for ask in (lambda: memory.recall("car", profile="hybrid"), memory.vectors.on, memory.vectors.check):
@@ -350,7 +350,7 @@ def test_without_the_extra_an_error_says_how_to_install_it(tmp_path: Path, monke
 
 
 def test_where_only_the_settings_want_it_words_have_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hybrid, "find_spec", lambda name: None)
+    monkeypatch.setattr(models, "find_spec", lambda name: None)
     with opened(tmp_path / "memory.db", search_provider="hybrid") as memory:
         memory.remember(TEXTS[0])
         recalled = memory.recall("garage")
@@ -418,7 +418,7 @@ def test_a_message_that_means_the_same_counts_for_more(tmp_path: Path) -> None:
         Message(id="3", role="user", content="The manager works from home"),
         Message(id="4", role="user", content="So the manager stays at home a lot"),
     ]
-    with opened(tmp_path / "memory.db", Concepts()) as memory:
+    with opened(tmp_path / "memory.db", Concepts(is_static=True), recall_deadline_ms=60_000) as memory:
         memory.session("monday").extend(said)
         plain = {hit.memory.id: hit for hit in memory.recall("dog of the manager", scope="sessions")}
         meant = {hit.memory.id: hit for hit in memory.recall("dog of the manager", scope="sessions", profile="hybrid")}
@@ -431,9 +431,9 @@ def test_a_message_that_means_the_same_counts_for_more(tmp_path: Path) -> None:
         assert rest == pytest.approx(plain[number].why)
 
 
-def test_between_people_messages_are_not_compared_by_meaning(tmp_path: Path) -> None:
+def test_between_people_messages_are_not_compared_by_the_means_of_words(tmp_path: Path) -> None:
     said = [Message(id=str(n), role="user", content=f"A hound lives with manager {n}") for n in range(3)]
-    with opened(tmp_path / "memory.db", Concepts(before=pytest.fail), profile="hybrid") as memory:
+    with opened(tmp_path / "memory.db", Concepts(before=pytest.fail, is_static=True), profile="hybrid") as memory:
         memory.session("monday").extend(said)
         recalled = memory.recall("manager", scope="sessions")
         assert len(recalled.hits) == 3

@@ -6,7 +6,7 @@ Every verb is a short method that hands the held `Context` to a function of the 
     read       recall, why, get, list                    tasks      pieces of work
     brief      briefings, messages for skills            knowledge  typed knowledge, promotion
     undo       history, undo                             reviews    memories to look at again
-    manage     conflicts, aliases, pauses, vectors       upkeep     quarantine, shelf life, limits
+    manage     conflicts, aliases, pauses                upkeep     quarantine, shelf life, limits
     narratives the story of a memory                     store      status, backups; imports: transcripts
 
 Less frequent verbs live in small namespaces: `aliases`, `files`, `knowledge`, `pauses`, `reviews`, `store`, `vectors`.
@@ -40,13 +40,14 @@ if TYPE_CHECKING:
     from kept.memory import tasks as _tasks
     from kept.memory import undo as _undo
     from kept.memory import upkeep as _upkeep
+    from kept.memory import vectors as _vectors
     from kept.memory import write as _write
     from kept.memory.brief import Shared
     from kept.memory.erase import Erasable
     from kept.memory.files import ViewFiles
     from kept.memory.imports import ImportedTranscript
     from kept.memory.knowledge import Knowledge
-    from kept.memory.manage import Aliases, Pauses, Vectors
+    from kept.memory.manage import Aliases, Pauses
     from kept.memory.narratives import Narrative
     from kept.memory.read import ListStatus
     from kept.memory.receipts import Explained
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from kept.memory.store import Store
     from kept.memory.tasks import OpenTask
     from kept.memory.upkeep import Upkept
+    from kept.memory.vectors import Vectors
     from kept.recall import RecallScope
 else:
 
@@ -70,7 +72,7 @@ else:
     _brief, _imports, _knowledge, _manage = map(_Topic, ("brief", "imports", "knowledge", "manage"))
     _read, _reviews, _sessions, _store = map(_Topic, ("read", "reviews", "sessions", "store"))
     _tasks, _undo, _upkeep, _write, _narratives = map(_Topic, ("tasks", "undo", "upkeep", "write", "narratives"))
-    _everywhere, _files, _receipts = map(_Topic, ("everywhere", "files", "receipts"))
+    _everywhere, _files, _receipts, _vectors = map(_Topic, ("everywhere", "files", "receipts", "vectors"))
 
 
 class Kept:
@@ -467,8 +469,8 @@ class Kept:
 
     @property
     def vectors(self) -> "Vectors":
-        """The vectors of profile `hybrid`: on, off, check, status."""
-        return _manage.Vectors(self.context)
+        """The vectors of profile `hybrid`: on, off, check, limits, status."""
+        return _vectors.Vectors(self.context)
 
     @property
     def reviews(self) -> "Reviews":

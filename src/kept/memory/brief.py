@@ -152,7 +152,7 @@ def _brief(context: Context, situation: Situation, order: Order, delivery: Deliv
         return Briefing(style=order.style, budget=order.total, error=paused)
     if situation.session is not None and delivery is None:  # behind hooks, another process does that
         _end_the_session_before(context, situation.session, storages)
-    told = gather(context, situation, storages, now)
+    told = gather(context, situation, storages, now, is_hook=delivery is not None)
     briefing = compose(told.material, order)
     if delivery is not None:
         briefing = as_delivered(briefing, told)
@@ -210,10 +210,14 @@ class Gathered(Struct, frozen=True, kw_only=True):
         return receipts.body(self.question, replace(self.recalled, hits=hits, misses=misses)) | more
 
 
-def gather(context: Context, situation: Situation, storages: Storages, now: datetime) -> Gathered:
+def gather(
+    context: Context, situation: Situation, storages: Storages, now: datetime, *, is_hook: bool = False
+) -> Gathered:
     """Ask recall for what fits the prompt, if there is one, and collect the rest."""
     question, recalled = question_of(situation), Recalled()
-    embedder = read.embedder_for(context, question, storages) if situation.has_prompt else (None, None)
+    embedder = (
+        (None, None) if not situation.has_prompt else read.embedder_for(context, question, storages, is_hook=is_hook)
+    )
     with read.looking(storages) as readers:
         if situation.has_prompt:
             recalled = read.answer_from(readers, context, question, now, embedder)

@@ -345,9 +345,9 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
     def find_embedder(self) -> Embedder:
         """The embedder given to `kept.open`, or the one that the settings name. Raises SettingsError."""
         if self.embedder is None:
-            from kept.memory.manage import embedder_of
+            from kept.recall.models import model_named
 
-            self.embedder = embedder_of(self.settings)
+            self.embedder = model_named(self.settings.vector_model)
         return self.embedder
 
     # Signals, always after the fact

@@ -9,10 +9,8 @@ from kept.errors import StorageError
 from kept.memory.context import Context, Storages
 from kept.memory.read import answer, well_formed
 from kept.model import GLOBAL, Recalled, replace
-from kept.recall import Request
+from kept.recall import WORDS_ONLY, Request
 from kept.settings import Settings
-
-WORDS_ONLY = "kept"  # the profile of a question that would otherwise make vectors in every project
 
 
 def recall(context: Context, request: Request) -> Recalled:
@@ -49,5 +47,6 @@ def _messages(context: Context, request: Request, storages: Storages) -> Recalle
 
 
 def _profile(request: Request, settings: Settings) -> str | None:
+    # Otherwise the question would make vectors in every project.
     wanted = request.profile or ("hybrid" if settings.search_provider == "hybrid" else settings.profile)
     return WORDS_ONLY if wanted == "hybrid" else request.profile

@@ -1,37 +1,21 @@
-"""Conflicts, aliases, pauses, vectors and settings: what a person decides about a project's memory.
+"""Conflicts, aliases and pauses: what a person decides about a project's memory.
 
-`Aliases`, `Pauses` and `Vectors` are the namespaces of `Kept` with those names. Vectors are made outside of every
-transaction and saved with recall's own notes, a few at a time: no writer waits for them, and a memory that has none
-yet is found by its words. Rule: an interrupted run keeps what it has done, and the next one continues from there.
+`Aliases` and `Pauses` are the namespaces of `Kept` with those names.
 """
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
-
-from msgspec import to_builtins
-
-from kept import access, ids, vectors
-from kept.errors import Busy, InvalidInput, NotFound, SettingsError, StorageError
+from kept import ids
+from kept.errors import InvalidInput, NotFound
 from kept.memory import trust
 from kept.memory.context import Conflicts, Context, Ref, as_it_is, by_uid
-from kept.model import GLOBAL, Alias, Conflict, Memory, Pause, replace
-from kept.ports import Bookkeeping, Embedder, Reader, Storage, Transaction
+from kept.model import Alias, Conflict, Memory, Pause, replace
+from kept.ports import Reader, Transaction
 from kept.recall.aliases import as_mapping as alias_mapping
 from kept.recall.aliases import is_default
-from kept.recall.hybrid import MODEL, WordLlama
-from kept.settings import Settings
 from kept.writing.check import MAX_NAME_CHARS, check_text
 from kept.writing.duplicates import supersede
 from kept.writing.redact import redact
 
-Progress = Callable[[int, int], None]  # memories done, memories in all
-
 MAX_OTHERS = 50  # words that one word stands for
-VECTOR_BATCH = 200  # memories per turn: some milliseconds
-_BUSY_WAIT_S = 0.02
-_BUSY_TRIES = 1_500  # hence half a minute, as for any write
 
 
 def conflicts(context: Context, *, resolved: bool) -> Conflicts:
@@ -150,130 +134,9 @@ class Pauses:
         return self._context.is_off(session)
 
 
-class Vectors:
-    """The vectors that profile `hybrid` compares (`memory.vectors`)."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
-
-    def check(self) -> None:
-        """Raise SettingsError, which says what to install, unless vectors can be made here."""
-        self._context.find_embedder().embed([""])
-
-    def on(self, *, progress: Progress = lambda done, total: None) -> None:
-        """Make a vector for every memory that has none. `progress(done, total)` is called along the way.
-
-        Writes in small turns and lets others go first. After an interruption the next call continues from there.
-        """
-        for storage in self._context.readable():
-            make_all(storage, self._context.find_embedder(), progress)
-
-    def off(self) -> None:
-        """Remove the vectors of the project. Those of global memory, which other projects may use, stay."""
-        for storage in self._context.readable():
-            if storage.space != GLOBAL:
-                access.check_write(self._context.actor_here(), storage.space)
-                drop_all(storage)
-
-    def status(self) -> dict[str, dict[str, Any]]:
-        """For each readable space: the model of its vectors, how many there are, how many memories have none yet."""
-        states = {}
-        for storage in self._context.readable():
-            with storage.reading() as reader:
-                states[storage.space] = to_builtins(reader.vector_state())
-        return states
-
-
 def _alias(reader: Reader, word: str) -> Alias | None:
     return next((alias for alias in reader.all(Alias) if alias.word == word), None)
 
 
 def _pause(reader: Reader, session: str | None) -> Pause | None:
     return next((pause for pause in reader.all(Pause) if pause.session == session), None)
-
-
-# Making vectors
-
-
-def embedder_of(settings: Settings) -> Embedder:
-    """The model that the settings name; by default the one that Kept includes. Raises SettingsError."""
-    if settings.vector_model not in (None, MODEL):
-        raise SettingsError(
-            f"Unknown vector model {settings.vector_model!r}.",
-            hint=f"Set vector_model to {MODEL}, or give kept.open your own: embedder=….",
-        )
-    return WordLlama()
-
-
-def catch_up(storage: Storage, embedder: Embedder) -> int:
-    """Make vectors for the first few memories without one, unless somebody is writing. Returns how many are left."""
-    if not _is_chosen(storage, embedder.model):
-        with storage.bookkeeping() as notes:
-            if notes is not None:
-                notes.choose_model(embedder.model)
-    with storage.reading() as reader:
-        if not reader.vector_state().pending:
-            return 0
-        waiting = reader.vectorless(limit=VECTOR_BATCH)
-    made = _made(waiting, embedder)
-    with storage.bookkeeping() as notes:
-        if notes is not None:
-            notes.save_vectors(embedder.model, made)
-    with storage.reading() as reader:
-        return reader.vector_state().pending
-
-
-def make_all(storage: Storage, embedder: Embedder, progress: Progress) -> None:
-    """Give every memory its vector, in small turns. Goes on where an earlier run was interrupted.
-
-    Raises Busy when others write without a pause, StorageError when nothing can be saved.
-    """
-    if not _is_chosen(storage, embedder.model):
-        with _patient_bookkeeping(storage) as notes:
-            notes.choose_model(embedder.model)
-    with storage.reading() as reader:
-        state = reader.vector_state()
-    total, last = state.done + state.pending, 0
-    while True:
-        with storage.reading() as reader:
-            state, waiting = reader.vector_state(), reader.vectorless(limit=VECTOR_BATCH)
-        progress(state.done, max(total, state.done + state.pending))
-        if not waiting:
-            return
-        if waiting[0].id == last:
-            message = f"The vector of memory {waiting[0].ref} was not saved."
-            raise StorageError(message, hint="Check for a full disk, or another program that uses a different model.")
-        last = waiting[0].id
-        made = _made(waiting, embedder)
-        with _patient_bookkeeping(storage) as notes:
-            notes.save_vectors(embedder.model, made)
-
-
-def drop_all(storage: Storage) -> None:
-    """Keep no vectors, and make none."""
-    with _patient_bookkeeping(storage) as notes:
-        notes.choose_model(None)
-
-
-def _is_chosen(storage: Storage, model: str) -> bool:
-    with storage.reading() as reader:
-        return reader.vector_state().model == model
-
-
-def _made(memories: Sequence[Memory], embedder: Embedder) -> list[tuple[Memory, vectors.Vector]]:
-    rows = vectors.pack(embedder.embed([memory.content for memory in memories]))
-    return list(zip(memories, rows, strict=True))
-
-
-@contextmanager
-def _patient_bookkeeping(storage: Storage) -> Iterator[Bookkeeping]:
-    """The storage's bookkeeping, once nobody else is writing: writers go first."""
-    for _ in range(_BUSY_TRIES):
-        with storage.bookkeeping() as notes:
-            if notes is not None:
-                yield notes
-                return
-        time.sleep(_BUSY_WAIT_S)
-    raise Busy(
-        f"Other programs keep writing to {storage.space}.", hint="The vectors made so far are kept. Try again later."
-    )

@@ -7,22 +7,25 @@ answer. Rule: notes are saved after the answer; saving never waits and never cha
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
+from pathlib import Path
 from typing import Literal, get_args
 
 from kept import ids, worth
-from kept.errors import InvalidInput, NotFound, SettingsError
+from kept.errors import InvalidInput, NotFound
 from kept.memory.context import Context, Memories, Ref, Storages
 from kept.memory.receipts import body, cold_mark, explain, past_latencies, save_notes
 from kept.model import GLOBAL, Memory, Recalled, Status, replace, several
 from kept.ports import Embedder, Reader, Where
 from kept.ports import Shelf as Shelf
 from kept.recall import SCOPES as SCOPES
-from kept.recall import Circumstances, Request, embedder_failed, pipeline, profile_of
+from kept.recall import WORDS_ONLY, Circumstances, Request, pipeline, profile_of
 from kept.recall import RecallScope as RecallScope
 from kept.storage.shared import block, check_limit
 
 ListStatus = Literal["candidate", "confirmed", "pinned", "archived", "forgotten"]
 UPKEEP_EVERY = 50  # receipts
+
+Comparer = tuple[Embedder | None, str | None]  # compares meanings, and what it could not do
 
 _SHELVES: dict[str | None, Shelf] = {"archived": "archive", "forgotten": "forgotten"}
 
@@ -93,9 +96,11 @@ def answer_from(
     context: Context,
     request: Request,
     now: datetime,
-    embedder: tuple[Embedder | None, str | None],
+    embedder: Comparer,
 ) -> Recalled:
     """The same through readers at hand; `embedder` as `embedder_for` gave it before they began to look."""
+    if embedder[0] is None and profile_of(request, context.settings).vectors:
+        request = replace(request, profile=WORDS_ONLY)
     circumstances = Circumstances(
         readers=readers,
         settings=context.settings,
@@ -117,28 +122,15 @@ def answer_from(
     return replace(recalled, degraded=" ".join(filter(None, (recalled.degraded, embedder[1]))))
 
 
-def embedder_for(context: Context, request: Request, storages: Storages) -> tuple[Embedder | None, str | None]:
-    """The embedder, if the profile compares vectors, and a note on what it could not do.
-
-    New memories get their vectors here. Raises SettingsError when the question itself asks for vectors and none can
-    be made; when only the settings ask for them, words have to do.
-    """
+def embedder_for(context: Context, request: Request, storages: Storages, *, is_hook: bool = False) -> Comparer:
+    """The embedder, if the profile compares vectors, and a note on what it could not do. Raises SettingsError."""
     if not profile_of(request, context.settings).vectors:
         return None, None
-    from kept.memory.manage import catch_up
+    if is_hook and Path(context.settings.vector_model or "").is_absolute():
+        return None, "A hook has no time to load a sentence model, so only words were compared."
+    from kept.memory.vectors import ready_embedder
 
-    try:
-        embedder = context.find_embedder()
-        waiting = 0 if request.scope == "sessions" else sum(catch_up(storage, embedder) for storage in storages)
-    except SettingsError as error:
-        if request.profile is not None:
-            raise
-        return None, f"Only words were compared. {error.message} {error.hint}"
-    except Exception as error:  # somebody else's embedder: an answer by words is better than none
-        return None, embedder_failed(error)
-    if not waiting:
-        return embedder, None
-    return embedder, f"{waiting} memories have no vector yet and were matched by words only. Run `kept vectors on`."
+    return ready_embedder(context, request, storages)
 
 
 def after_recall(context: Context, receipt: str | None) -> None:

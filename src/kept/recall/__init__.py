@@ -28,6 +28,7 @@ from kept.tables import PROFILES, Profile
 RecallScope = Literal["memory", "items", "sessions", "sources", "archive"]
 SCOPES: tuple[RecallScope, ...] = get_args(RecallScope)
 MOST_HITS = 1_000
+WORDS_ONLY = "kept"  # the profile of a question that no vectors can be compared for
 
 # query, hits in order → one factor (0 or more) for each
 Reranker = Callable[[str, Sequence[Hit]], Sequence[float]]

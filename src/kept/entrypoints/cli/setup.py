@@ -1,7 +1,7 @@
 """`kept config`, `vectors` and `projects`: settings, finding by meaning, and which directory has which memory."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -170,28 +170,30 @@ def _text_of(file: Path) -> str:
 @group
 def vectors_command() -> None:
     """Off by default, and switched on for each project. Needs the extra `vector` (pip install 'kept[vector]'); the
-    model comes with it, and nothing is sent anywhere.
+    model comes with it, and nothing is sent anywhere. `on --model DIR` takes a sentence model of yours instead, and
+    needs the extra `onnx` (pip install 'kept[onnx]').
     """
 
 
 @vectors_command.command("on")
-def switch_on(invocation: Invocation) -> None:
+@click.option("--model", metavar="DIR", help="A folder with model.onnx and tokenizer.json; or wordllama.")
+def switch_on(invocation: Invocation, *, model: str | None) -> None:
     """Switch it on in this project, and make a vector for every memory.
 
     It can be interrupted (Ctrl-C) and run again: it then continues. Until a memory has its vector, it is found by words
-    only. New memories get theirs automatically.
+    only. New memories get theirs automatically. A model that is given once stays, also if it is switched off and on.
     """
     with invocation.open() as memory:
-        memory.vectors.check()
-        _set(invocation, {"search_provider": "hybrid"})
+        name = memory.vectors.check(model)
+        _set(invocation, {"search_provider": "hybrid"} | ({"vector_model": name} if model and name else {}))
         try:
             with progress(invocation, "Making vectors") as tell:
-                memory.vectors.on(progress=tell)
+                memory.vectors.on(model=model, progress=tell)
         except KeyboardInterrupt:
             invocation.tell("", "Interrupted. `kept vectors on` continues where it stopped.")
             raise
-        states = memory.vectors.status()
-    _answer_vectors(invocation, states, ON, is_on=True)
+        states, limits = memory.vectors.status(), memory.vectors.limits(measured=True)
+    _answer_vectors(invocation, states, ON, is_on=True, limits=limits)
 
 
 @vectors_command.command("off")
@@ -213,7 +215,9 @@ def show_status(invocation: Invocation) -> None:
     with invocation.open() as memory:
         states = memory.vectors.status()
         is_on = "hybrid" in (memory.settings.search_provider, memory.settings.profile)
-    _answer_vectors(invocation, states, ON if is_on else f"{OFF} `kept vectors on` switches it on.", is_on=is_on)
+        limits = memory.vectors.limits() if is_on else []
+    sentence = ON if is_on else f"{OFF} `kept vectors on` switches it on."
+    _answer_vectors(invocation, states, sentence, is_on=is_on, limits=limits)
 
 
 def _set(invocation: Invocation, values: Mapping[str, str]) -> None:
@@ -223,13 +227,18 @@ def _set(invocation: Invocation, values: Mapping[str, str]) -> None:
 
 
 def _answer_vectors(
-    invocation: Invocation, states: Mapping[str, Mapping[str, Any]], sentence: str, *, is_on: bool
+    invocation: Invocation,
+    states: Mapping[str, Mapping[str, Any]],
+    sentence: str,
+    *,
+    is_on: bool,
+    limits: Sequence[str] = (),
 ) -> None:
     lines: list[Line] = [sentence]
     for space, state in states.items():
         if line := vector_line(state):
             lines.append(f"    {'Global memory' if space == GLOBAL else 'This project'}: {line}.")
-    invocation.answer({"on": is_on, "message": sentence, "spaces": states}, lines)
+    invocation.answer({"on": is_on, "message": sentence, "spaces": states, "limits": limits}, [*lines, *limits])
 
 
 @group

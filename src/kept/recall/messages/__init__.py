@@ -5,9 +5,10 @@ the question. So it is judged by its own words, its neighbours and its session, 
 like an answer. Only messages that hold a word of the question, or are next to one that does, are candidates.
 
 `recall_messages` is the door. `question.py` reads the question (words, times, kind of answer) with the tables of
-`english.py`; `features.py` describes the candidates; `weights.py` has two tables of weights, for talk between people
-and with an assistant. Rule: the score of a message, and that of a session, is a weighted SUM of named features;
-`hit.why` and `hit.parts` show the summands. Packed sessions are searched on request (`packed.py`).
+`english.py`; `features.py` describes the candidates, and `meaning.py` compares the best by vectors; `weights.py` has
+the weights, for talk between people and with an assistant. Rule: the score of a message, and that of a session, is a
+weighted SUM of named features; `hit.why` and `hit.parts` show the summands. Packed sessions are searched on request
+(`packed.py`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,10 +21,10 @@ from operator import mul
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from kept import bm25, text, vectors
+from kept import bm25, text
 from kept.model import Hit, Memory, Message, Recalled, Source
-from kept.ports import ALWAYS, Deadline, Embedder, FoundMessage, Period, Reader, Statistics, TooLate
-from kept.recall import Circumstances, Request, embedder_failed
+from kept.ports import ALWAYS, Deadline, FoundMessage, Period, Reader, Statistics, TooLate
+from kept.recall import Circumstances, Request
 from kept.recall.candidates import affordable
 from kept.recall.messages.features import (
     NEIGHBOURS,
@@ -33,13 +34,12 @@ from kept.recall.messages.features import (
     describe,
     session_matches,
 )
+from kept.recall.messages.meaning import compare_meanings
 from kept.recall.messages.packed import WithPacked, prepared
 from kept.recall.messages.question import Question, read_question
 from kept.recall.messages.weights import WeightTable, table_for
 
 CANDIDATES = 150
-COMPARED = 60  # of the candidates: the best, which are compared by meaning where vectors are on
-COMPARED_CHARS = 500  # of each of them: what a message is about, it says early
 DATED = 50  # more of them, of the time that the question names
 LED_ON = 40  # of the candidates: the best, whose neighbours become candidates without holding a word of the question
 
@@ -118,10 +118,12 @@ def described_candidates(
     if asked_about == speakers:  # a question that names everybody names nobody
         asked_about = set()
     features = describe(candidates, question, statistics, asked_about)
-    chosen = table or table_for([one.message.role for one in found])
-    embedder = circumstances.embedder if chosen.message.meaning or chosen.session.meaning else None
-    if embedder is not None and candidates and not deadline.is_over():
-        note = _compare_meanings(candidates, features, chosen, request.query, embedder) or note
+    embedder = circumstances.embedder
+    chosen = table or table_for([one.message.role for one in found], embedder)
+    if embedder is not None and candidates and (chosen.message.meaning or chosen.session.meaning):
+        scores = _scores(features, asdict(chosen.message))
+        compare = partial(compare_meanings, request.query, weights=chosen.message, embedder=embedder)
+        note = compare(candidates, features, scores, reader=reader, deadline=deadline) or note
     return Described(question, statistics, candidates, features, chosen, note)
 
 
@@ -147,29 +149,6 @@ def _beside(candidates: Sequence[Candidate], reader: "Reader | WithPacked") -> l
     beside = {(session, n - step) for session, n in best for step in NEIGHBOURS if n - step > 0}
     unknown = sorted(beside - {candidate.place for candidate in candidates})
     return [one for one in reader.messages_at(unknown) if one.n_words <= SHORT_WORDS]
-
-
-def _compare_meanings(
-    candidates: Sequence[Candidate],
-    features: Sequence[dict[str, float]],
-    table: WeightTable,
-    query: str,
-    embedder: Embedder,
-) -> str | None:
-    """Add the feature `meaning` to the best candidates; a note if that failed.
-
-    Messages keep no vectors: those of a few dozen are made for each question.
-    """
-    scores = _scores(features, asdict(table.message))
-    best = nlargest(COMPARED, range(len(candidates)), key=lambda at: scores[at])
-    texts = [candidates[at].found.message.content[:COMPARED_CHARS] for at in best]
-    try:
-        [asked, *meant] = vectors.pack(embedder.embed([query, *texts]))
-    except Exception as error:  # somebody else's code, perhaps: reported, never raised into an answer
-        return embedder_failed(error)
-    for at, cosine in zip(best, vectors.cosines(asked, meant), strict=True):
-        features[at]["meaning"] = max(0.0, cosine)
-    return None
 
 
 def _hits(described: Described, request: Request, space: str) -> Iterator[Hit]:

@@ -11,6 +11,10 @@ ASSISTANT was learned by `bench/learn.py`. Rule: numbers come from data that may
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
+
+from kept.ports import Embedder
+from kept.recall.models import is_static
 
 ASSISTANT_SHARE = 0.2  # of the messages found: from here on it is talk with an assistant
 
@@ -36,6 +40,7 @@ class MessageWeights(Struct, frozen=True, kw_only=True):
     first_person: float = 0.1  # speaks of the speaker
     length: float = 0.25  # is not too short to say something
     meaning: float = 0.0  # cosine with the question; where vectors are on
+    window: float = 0.0  # the same of it together with the messages next to it; where a model reads sentences
     long: float = -0.35  # the logarithm of how many times too long it is
 
 
@@ -85,7 +90,20 @@ ASSISTANT = WeightTable(
 )
 
 
-def table_for(roles: Sequence[str]) -> WeightTable:
-    """The weights for the talk that messages with these roles come from."""
+# For models that read sentences. PEOPLE_READ was set by hand: each of the two counts as much as the match of words.
+PEOPLE_READ = replace(PEOPLE, message=replace(PEOPLE.message, meaning=1.0, window=1.0))
+# Learned on 2026-11-17 in the same way with all-MiniLM-L6-v2. What is said around a message tells nothing about it.
+ASSISTANT_READ = replace(
+    ASSISTANT,
+    message=replace(ASSISTANT.message, meaning=1.41),
+    session=replace(ASSISTANT.session, meaning=6.21),
+)
+
+
+def table_for(roles: Sequence[str], embedder: Embedder | None = None) -> WeightTable:
+    """The weights for the talk that messages with these roles come from, and for the model that compares them."""
     from_assistant = len(roles) - roles.count("user")  # its tools and summaries, also
-    return ASSISTANT if from_assistant > ASSISTANT_SHARE * len(roles) else PEOPLE
+    reads = embedder is not None and not is_static(embedder)
+    if from_assistant > ASSISTANT_SHARE * len(roles):
+        return ASSISTANT_READ if reads else ASSISTANT
+    return PEOPLE_READ if reads else PEOPLE
