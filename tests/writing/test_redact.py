@@ -603,3 +603,20 @@ def test_results_of_tests_plain_cookies_and_flags_are_left_alone(text: str) -> N
 
 def test_a_value_of_several_strings_is_redacted_as_a_whole() -> None:
     assert redact('password = "hunter2x" + "yz7Q9"').text == 'password = "[redacted:password]"'
+
+
+def test_what_the_content_shows_to_be_a_secret_is_taken_out_of_every_other_field() -> None:
+    """The word alone looks harmless; only the sentence says that it is a password."""
+    secret = "Wombat4711"
+    draft = Draft(
+        content=f"The database password is {secret}",
+        tags=("database", secret),
+        files=(f"notes/{secret}.md",),
+        topic=secret,
+        title=f"About {secret}",
+        data={"value": {"name": secret}},
+    )
+    safe = redact_draft(draft, email=True).draft
+    assert secret not in repr(safe)
+    assert safe.tags[0] == "database"
+    assert safe.content == "The database password is [redacted:password]"

@@ -38,6 +38,7 @@ REDACTED_FIELDS = (
     "source",
     "data",
 )  # of a draft
+SHORTEST_REPEATED = 5  # a shorter one stands by chance in other words
 MAX_ROUNDS = 8  # masking one secret can lay bare another; ordinary text needs two rounds, the last of which finds none
 
 Finder = Callable[[str, str], Iterable[Span]]  # (folded text, the same in lower case)
@@ -175,9 +176,11 @@ class RedactedDraft(Struct, frozen=True):
 
 
 def redact_draft(draft: Draft, *, email: bool, allow: Collection[str] = ()) -> RedactedDraft:
-    """Take the secrets out of every field."""
+    """Take the secrets out of every field; what only the content shows to be one, out of the others as well."""
     allowed = frozenset(allow)
     kinds: list[str] = []
+    content = redact(draft.content, email=email, allow=allowed)
+    known = [(draft.content[span.start : span.end], f"[redacted:{span.kind}]") for span in content.found]
 
     def noted(redacted: Redacted) -> str:
         if redacted.found:
@@ -185,17 +188,19 @@ def redact_draft(draft: Draft, *, email: bool, allow: Collection[str] = ()) -> R
         return redacted.text
 
     def clean(text: str) -> str:
+        for secret, mark in known:
+            text = text.replace(secret, mark) if len(secret) >= SHORTEST_REPEATED else text
         return noted(redact(text, email=email, allow=allowed))
 
     def clean_name(name: str) -> str:
         try:
-            return _harmless(name, email, allowed)
+            return clean(name) if known else _harmless(name, email, allowed)
         except _Harmful as harmful:
             return noted(harmful.redacted)
 
     safe = replace(
         draft,
-        content=clean(draft.content),
+        content=noted(content),
         kind=clean_name(draft.kind),
         item_type=None if draft.item_type is None else clean_name(draft.item_type),
         tags=tuple(map(clean_name, draft.tags)),
