@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import kept
 from kept.model import ConflictType, Memory
 from kept.ports import Transaction
 from kept.storage.inmemory import InMemoryStorage
@@ -200,3 +201,17 @@ def test_any_text_can_be_read(content: str) -> None:
 def test_only_the_beginning_of_a_long_text_is_read(piece: str) -> None:
     """A document is no statement: a megabyte is read as its first thousand characters are."""
     assert claims_of(piece * 500_000) == claims_of((piece * 1_000)[:1_000])
+
+
+def test_a_revision_that_ends_a_contradiction_settles_it(tmp_path: Path) -> None:
+    """C22: what nobody says any more is no conflict. A smaller change does not end it, and an undo brings it back."""
+    with kept.open(tmp_path / "m.db") as opened:
+        opened.remember("We use Fastify for the public API", kind="decision")
+        opened.remember("Never use Fastify for the public API", kind="decision")
+        assert len(opened.conflicts()) == 1
+        opened.revise(1, "We use Fastify for our public API")
+        assert len(opened.conflicts()) == 1
+        opened.revise(1, "We use Hono for the public API")
+        assert opened.conflicts() == []
+        opened.undo()
+        assert len(opened.conflicts()) == 1

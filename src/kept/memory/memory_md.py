@@ -212,7 +212,7 @@ class _Work:
             self._add(number)
         else:
             try:
-                revised = self._tx.put(self._view.revise(memory, text, self._tx), "revise")
+                revised = pipeline.put_revised(self._tx, memory, self._view.revise(memory, text, self._tx))
             except InvalidInput as error:
                 self._leave(number, error.message)
                 return

@@ -13,9 +13,9 @@ from typing import Any
 from kept import ids, worth
 from kept.errors import InvalidInput
 from kept.memory import counts, trust
-from kept.memory.context import BATCH, Context, Receipts, Ref
+from kept.memory.context import BATCH, Context, Receipts, Ref, as_it_is
 from kept.model import GLOBAL, Draft, Memory, Receipt, Source, replace, several
-from kept.ports import Shelf, Stamp, Storage
+from kept.ports import Shelf, Stamp, Storage, Transaction
 from kept.projects.files import read_regular
 from kept.tables import PRESETS
 from kept.writing import admit, pipeline
@@ -128,11 +128,15 @@ def revise(context: Context, ref: Ref, wanted: Mapping[str, Any], *, session: st
     if not wanted:
         raise InvalidInput("There is nothing to revise.", hint="Give a new text, kind, tags, files or importance.")
 
-    def change(memory: Memory, at: datetime) -> Memory:
-        revised = pipeline.revise(memory, wanted, rules, at)
-        return replace(revised, trust=trust.of_revised(context, revised, session))
+    def work(tx: Transaction) -> Memory:
+        current = as_it_is(tx, memory)
+        revised = pipeline.revise(current, wanted, rules, tx.stamp.at)
+        trusted = replace(revised, trust=trust.of_revised(context, revised, session))
+        return pipeline.put_revised(tx, current, trusted)
 
-    return context.change(storage, memory, "revise", change)
+    done = context.write(storage, work)
+    context.tell_write(storage, 0)
+    return done
 
 
 def pin(context: Context, ref: Ref) -> Memory:

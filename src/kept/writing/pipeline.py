@@ -38,7 +38,7 @@ from kept.model import (
     least,
     several,
 )
-from kept.ports import Transaction, Where
+from kept.ports import ANYWHERE, Transaction, Where
 from kept.tables import IMPORTANCE_BY_KIND, Preset, by_kind
 from kept.worth import AUTOMATIC
 from kept.writing.admit import (
@@ -227,6 +227,23 @@ def _settle(tx: Transaction, added: Memory, rival: Rival, known: Known, at: date
         ),
         "conflict",
     )
+
+
+def put_revised(tx: Transaction, before: Memory, revised: Memory) -> Memory:
+    """Store a revised memory, and settle the contradictions that it has no longer."""
+    open_ones = [
+        (conflict, other)
+        for conflict in (tx.all(Conflict) if before.content != revised.content else ())
+        for uid in {conflict.left, conflict.right} - {before.uid}
+        if conflict.resolved_at is None and before.uid in (conflict.left, conflict.right)
+        for other in tx.select(replace(ANYWHERE, uid=uid), limit=1)
+    ]
+    were = [(conflict, other) for conflict, other in open_ones if find_rivals(tx, before, [other])]
+    stored = tx.put(revised, "revise")
+    for conflict, other in were:
+        if not find_rivals(tx, stored, [other]):
+            tx.put(replace(conflict, resolved_at=tx.stamp.at), "resolve")
+    return stored
 
 
 def to_memory(ready: Ready, to: Destination) -> Memory:
