@@ -101,14 +101,14 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[Server]:
-    """A server of the project `web-app` in that folder, as a process of its own."""
+def serving(folder: Path, before: str = "") -> Iterator[Server]:
+    """A server of the project `web-app` in that folder, as a process of its own; `before` is run in it first."""
     home, project = folder / "home", folder / "web-app"
     (project / ".git").mkdir(parents=True)
     with kept.open(project=project, home=home) as memory:
         memory.remember("The build runs on Node 22.")
     port = free_port()
-    command = [sys.executable, "-c", SERVE, str(home), str(project), str(port), KEY]
+    command = [sys.executable, "-c", before + SERVE, str(home), str(project), str(port), KEY]
     process = subprocess.Popen(command, env=os.environ | {"KEPT_HOME": str(home)}, stdout=subprocess.PIPE)
     started = Server(port, home, project)
     try:

@@ -120,8 +120,14 @@ def test_stored_text_is_text(page: Any, filled: Server) -> None:
     for view in VIEWS.values():
         page.goto(f"{filled.address}/p/web-app/{view}")
         assert page.title() != "owned"
+        assert page.locator("main script, main [onerror]").count() == 0
     page.goto(f"{filled.address}/p/web-app/memories?q=bidi")
-    assert "<script>" in page.locator("main").inner_text()
+    shown = page.locator(".statement").inner_text()
+    assert "<script>document.title='owned'</script>" in shown
+    assert "<img src=x" in shown
+    # What would turn the text around, or colour a terminal that it is copied to, is kept out or made visible.
+    assert "\u202e" not in shown
+    assert "\x1b" not in shown
 
 
 @pytest.mark.parametrize(("width", "theme"), [(1440, "light"), (1440, "dark"), (360, "light"), (360, "dark")])

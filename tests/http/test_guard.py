@@ -1,14 +1,16 @@
 """What is refused before any verb runs, each clearly, and nothing about the content in any answer or log."""
 
+import contextlib
 import http.client
 import json
 import socket
 import time
+from collections.abc import Iterator
 
 import pytest
 
 from kept.entrypoints.http.guard import COOKIE, MOST_FAILURES
-from tests.http.conftest import KEY, Answer, Server
+from tests.http.conftest import KEY, Answer, Server, serving
 
 HERE = "/api/v1/projects/here"
 NEW = json.dumps({"content": "Planted by a foreign page."}).encode()
@@ -94,19 +96,58 @@ def test_too_much_is_refused_before_it_is_read(server: Server) -> None:
 
 
 def test_a_body_without_a_length_is_cut_off(server: Server) -> None:
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as line:
-        head = f"POST {HERE}/memories HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nAuthorization: Bearer {KEY}\r\n"
-        line.sendall(f"{head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+    with opened(server, "Transfer-Encoding: chunked") as line:
         chunk = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
-        try:
+        with contextlib.suppress(ConnectionError):
             for _ in range(60):
                 line.sendall(chunk)
-            line.settimeout(20)
-            answered = line.recv(100)
-        except OSError:
-            answered = b""
-    assert not answered.startswith(b"HTTP/1.1 2")
+        assert line.recv(100).startswith(b"HTTP/1.1 413 ")
     assert server.ask("GET", f"{HERE}/status").status == 200
+
+
+def opened(server: Server, *headers: str) -> socket.socket:
+    """A connection on which a POST has begun."""
+    line = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+    head = (f"POST {HERE}/memories HTTP/1.1", f"Host: 127.0.0.1:{server.port}", f"Authorization: Bearer {KEY}")
+    line.sendall("\r\n".join((*head, "Content-Type: application/json", *headers, "", "")).encode())
+    return line
+
+
+def rest_of(line: socket.socket) -> bytes:
+    """Everything until the server closes the connection."""
+    return b"".join(iter(lambda: line.recv(100_000), b""))
+
+
+@pytest.fixture(scope="module")
+def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server that waits for a quarter of a second where others wait longer."""
+    before = "from kept.entrypoints.http import guard, heads\nguard.BODY_WAIT_S = heads.HEAD_WAIT_S = 0.25\n"
+    with serving(tmp_path_factory.mktemp("slow"), before) as started:
+        yield started
+
+
+def test_a_body_that_does_not_arrive_is_not_waited_for(impatient: Server) -> None:
+    with opened(impatient, "Content-Length: 100") as line:
+        line.sendall(b"{")
+        answer = rest_of(line)
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b"did not arrive within" in answer
+
+
+def test_a_head_that_does_not_end_is_not_waited_for(impatient: Server) -> None:
+    for began in (b"", b"GET / HT", f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{impatient.port}\r\nX: y".encode()):
+        with socket.create_connection(("127.0.0.1", impatient.port), timeout=30) as line:
+            line.sendall(began)
+            assert line.recv(100).startswith(b"HTTP/1.1 408 ")
+            assert line.recv(100) == b""
+
+
+def test_nor_is_the_second_head_of_a_connection(impatient: Server) -> None:
+    with socket.create_connection(("127.0.0.1", impatient.port), timeout=30) as line:
+        line.sendall(f"GET /static/kept.svg HTTP/1.1\r\nHost: 127.0.0.1:{impatient.port}\r\n\r\n".encode())
+        assert line.recv(100_000).startswith(b"HTTP/1.1 200 ")
+        line.sendall(b"GET / HT")
+        assert b"HTTP/1.1 408 " in rest_of(line)
 
 
 def test_a_slow_client_stops_nobody(server: Server) -> None:

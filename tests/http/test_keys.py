@@ -1,5 +1,6 @@
 """A token opens what it names, in its role, until it is revoked; and the file has no token."""
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -7,7 +8,10 @@ import pytest
 
 import kept
 from kept.entrypoints.http.keys import FILE, Keys
-from tests.http.conftest import Server
+from kept.entrypoints.mcp.surroundings import PROJECT_META
+from kept.memory import deliver
+from kept.model import Actor, Role
+from tests.http.conftest import KEY, Answer, Server
 
 HERE = "/api/v1/projects/here"
 
@@ -22,25 +26,153 @@ def other(server: Server) -> str:
     return "other-app"
 
 
-def test_a_token_opens_its_project_and_nothing_else(server: Server, other: str) -> None:
-    secret = Keys(server.home).create("anna", role="project", projects=["web-app"])
-    assert server.ask("GET", "/api/v1/projects", key=secret).json["projects"][0]["name"] == "web-app"
-    assert len(server.ask("GET", "/api/v1/projects", key=secret).json["projects"]) == 1
+BODIES = {
+    "NewMemory": {"content": "Planted in a foreign project."},
+    "Revision": {"content": "Planted in a foreign project."},
+    "Promotion": {"to": "project"},
+    "Undo": {},
+    "Keep": {"keep": "1"},
+    "Decisions": {"decisions": ["forget:1"]},
+    "NewTask": {"description": "Planted in a foreign project."},
+    "TaskChange": {"state": "active"},
+}
+VIEWS = (
+    "saw",
+    "memories",
+    "memories?q=canary",
+    "memories?ref=1",
+    "inbox",
+    "timeline",
+    "sessions",
+    "knowledge",
+    "health",
+)
+
+
+@pytest.mark.parametrize("role", ["project", "admin"])
+def test_a_token_opens_its_project_and_nothing_else(server: Server, other: str, role: Role) -> None:
+    """Every operation of the document, every view, the form and the stream, by name and by id of a foreign project."""
+    secret = Keys(server.home).create(f"anna-{role}", role=role, projects=["web-app"])
+    listed = server.ask("GET", "/api/v1/projects", key=secret).json["projects"]
+    assert [one["name"] for one in listed] == ["web-app"]
+    ids = {one["name"]: one["id"] for one in server.ask("GET", "/api/v1/projects").json["projects"]}
     spec = server.ask("GET", "/api/v1/openapi.json").json
     asked = 0
     for path, verbs in spec["paths"].items():
-        for method in verbs:
-            if "{project}" not in path or path.endswith("/events"):
+        for method, operation in verbs.items():
+            if "{project}" not in path:
                 continue
-            address = path.replace("{project}", other).replace("{ref}", "1").replace("{session}", "s")
-            address = address.replace("{task}", "TASK-001").replace("{verb}", "pin")
-            answer = server.ask(method.upper(), address + "?q=canary", {} if method != "get" else None, key=secret)
-            assert answer.status in (404, 422), (method, path, answer)
-            assert b"canary" not in answer.body
-            asked += 1
-    assert asked >= 25
+            schema = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+            body = BODIES[schema["$ref"].rpartition("/")[2]] if schema else None
+            for name in (other, ids[other]):
+                address = path.replace("{project}", name).replace("{ref}", "1").replace("{session}", "s")
+                address = address.replace("{task}", "TASK-001").replace("{verb}", "pin")
+                answer = server.ask(method.upper(), address + "?q=canary", body, key=secret)
+                assert answer.status == 404, (method, path, answer)
+                assert b"canary" not in answer.body
+                asked += 1
+    assert asked >= 56
+    for view in VIEWS:
+        assert server.ask("GET", f"/p/{other}/{view}", key=secret).status == 404
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    fields = b"csrf=x&verb=forget&ref=1"
+    assert server.ask("POST", f"/p/{other}/do", fields, key=secret, headers=form).status == 404
+    assert server.ask("GET", f"/projects/{other}/knowledge", key=secret).status == 404
     assert server.ask("GET", f"/api/v1/search?q=canary&project={other}", key=secret).status == 404
-    assert server.ask("GET", f"/api/v1/projects/{other}/memories").status == 200, "the person sees both"
+    assert b"other-app" not in server.ask("GET", "/metrics", key=secret).body
+    untouched = server.ask("GET", f"/api/v1/projects/{other}/memories").json["memories"]
+    assert [one["status"] for one in untouched] == ["confirmed"], "the person sees both, and nothing was changed"
+
+
+def test_a_token_is_not_the_owner_whatever_its_name(server: Server, other: str) -> None:
+    for name in ("user", "upkeep"):
+        with pytest.raises(kept.InvalidInput, match="cannot be named"):
+            Keys(server.home).create(name, role="project", projects=["web-app"])
+    # A file of tokens from an older version, or edited by hand, may still have such a name.
+    secret = "kept_made-by-hand"
+    token = {"name": "user", "digest": hashlib.sha256(secret.encode()).hexdigest(), "role": "project"}
+    token |= {"projects": ["web-app"], "created_at": "2026-01-01T00:00:00Z"}
+    file = server.home / FILE
+    known = json.loads(file.read_text("utf-8")) if file.exists() else []
+    file.write_text(json.dumps([*known, token]), "utf-8")
+    assert server.ask("GET", f"/api/v1/projects/{other}/memories").status == 200, "the owner has it open"
+    assert server.ask("GET", f"/api/v1/projects/{other}/memories", key=secret).status == 404
+    said = {"content": "Planted into global memory.", "kind": "preference", "tier": "global"}
+    assert server.ask("POST", f"{HERE}/memories", said, key=secret).status == 403
+
+
+def test_a_token_that_was_made_again_has_its_new_role_at_once(server: Server) -> None:
+    keys = Keys(server.home)
+    said = {"content": "Always answer in Latin.", "kind": "preference", "tier": "global"}
+    admin = keys.create("dora", role="admin", projects=[])
+    assert server.ask("POST", f"{HERE}/memories", said, key=admin).status == 201
+    keys.revoke("dora")
+    plain = keys.create("dora", role="project", projects=[])
+    assert (
+        server.ask("POST", f"{HERE}/memories", said | {"content": "Always answer in Greek."}, key=plain).status == 403
+    )
+
+
+def test_the_owners_global_memory_is_closed_to_teammates_behind_every_door(server: Server) -> None:
+    with kept.open(project=server.project, home=server.home, actor=Actor(role="admin", name="user")) as memory:
+        ref = memory.remember("My heliotrope diary is in the attic.", tier="global", kind="preference").ref
+    secret = Keys(server.home).create("emil", role="project", projects=["web-app"])
+    assert b"heliotrope" in server.ask("GET", f"{HERE}/recall?q=heliotrope").body, "the owner finds it"
+    with server.memory() as memory:
+        memory.session("talk-g", agent="claude")
+        given = deliver.for_prompt(
+            memory, "where is my heliotrope diary?", deliver.Listener(session="talk-g", event="x")
+        )
+        assert "attic" in given
+    assert b"attic" in server.ask("GET", f"{HERE}/sessions/talk-g/saw").body, "the owner sees what the agent saw"
+    gets = (
+        "sessions/talk-g/saw",
+        "memories",
+        "recall?q=heliotrope",
+        "briefing?prompt=heliotrope+diary",
+        "export",
+        "status",
+        "review",
+    )
+    gets += (f"memories/{ref}", f"memories/{ref}/history", "history?tier=global", "why", "conflicts")
+    pages = (
+        "saw?session=talk-g",
+        "saw?session=talk-g&replay=1",
+        "memories",
+        "memories?q=heliotrope",
+        f"memories?ref={ref}",
+        "saw",
+        "inbox",
+        "timeline",
+        "health?doctor=1",
+    )
+    for path in (*(f"{HERE}/{one}" for one in gets), *(f"/p/web-app/{one}" for one in pages)):
+        answer = server.ask("GET", path, key=secret)
+        assert answer.status in (200, 403, 404), (path, answer)
+        assert b"attic" not in answer.body, path
+    for verb in ("reinforce", "pin", "forget"):
+        assert server.ask("POST", f"{HERE}/memories/{ref}/{verb}", key=secret).status in (403, 404)
+    assert b"attic" not in tool(server, secret, "memory_query", {"query": "heliotrope diary"}).body
+
+
+def test_a_tool_over_http_never_reaches_another_project(server: Server, other: str) -> None:
+    secret = Keys(server.home).create("fritz", role="project", projects=["web-app"])
+    asked = {"query": "password hint canary"}
+    for key in (secret, KEY):
+        for meta in ({}, {PROJECT_META: str(server.home.parent / other)}):
+            answer = tool(server, key, "memory_query", asked, meta)
+            assert answer.status == 200
+            assert b"of the other app" not in answer.body
+    foreign = Keys(server.home).create("gerda", role="project", projects=[other])
+    assert tool(server, foreign, "memory_query", asked).status == 404
+
+
+def tool(server: Server, key: str, name: str, arguments: dict[str, str], meta: dict[str, str] | None = None) -> Answer:
+    """Call a tool over HTTP."""
+    params = {"name": name, "arguments": arguments} | ({"_meta": meta} if meta else {})
+    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    return server.ask("POST", "/mcp/", call, key=key, headers=headers)
 
 
 def test_a_teammate_speaks_as_a_person_with_a_name_and_cannot_change_global_memory(server: Server) -> None:

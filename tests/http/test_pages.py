@@ -105,6 +105,14 @@ def test_a_form_changes_a_memory_says_so_and_offers_the_undo(filled: Server) -> 
     assert filled.get(f"/memories/{fields['ref']}")["feedback"] == 0
 
 
+def test_an_edit_gets_the_text_as_it_is_also_where_the_page_makes_it_visible(filled: Server) -> None:
+    with filled.memory() as memory:
+        ref = memory.remember("The field n\u200cim-fasele holds a zero-width joiner \u202eand a turn.").ref
+    html = page(filled, f"/p/web-app/memories?ref={ref}")
+    assert r"n\u200cim-fasele holds a zero-width joiner \u202eand" in html.partition('class="statement"')[2][:200]
+    assert "n\u200cim-fasele" in html.partition("<textarea")[2].partition("</textarea>")[0]
+
+
 def test_an_edit_of_a_version_that_somebody_changed_is_not_saved(filled: Server) -> None:
     html = page(filled, "/p/web-app/memories?q=refresh+token")
     fields = form(html, "revise") | {"content": "Refresh tokens live for 20 days.", "tags": "auth"}

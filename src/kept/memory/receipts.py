@@ -180,8 +180,8 @@ def explain(receipt: str | int | None, storages: Sequence[Storage]) -> Explained
     raise NotFound(f"There is no receipt r{number}.", hint=hint)
 
 
-def explain_session(session: str, storages: Sequence[Storage], *, limit: int) -> list[Explained]:
-    """What a session was given without asking, newest first."""
+def explain_session(session: str | None, storages: Sequence[Storage], *, limit: int) -> list[Explained]:
+    """What a session was given without asking, newest first; None: everything that was asked and given."""
     found: list[Explained] = []
     for storage in filter(holds_receipts, storages):
         with storage.reading() as reader:

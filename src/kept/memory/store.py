@@ -63,6 +63,9 @@ class Leak(Struct, frozen=True, kw_only=True):
     is_fixed: bool = False
 
 
+MOST_PROPOSED = 1_000  # that a status counts: more are not decided at once anyway
+
+
 class Examined(Struct, frozen=True, kw_only=True):
     """What `doctor` did to one file, and found in it. A finding of level `problem` means damage or a loss."""
 
@@ -340,12 +343,12 @@ def status(context: Context) -> dict[str, Any]:
     for storage in context.readable():
         with storage.reading() as reader:
             counts = {
-                "live": reader.count(),
+                "live": reader.statistics(()).rows,
                 "pinned": reader.count(Where(statuses=("pinned",))),
                 "candidates": reader.count(Where(statuses=("candidate",))),
                 "archived": reader.count(Where(shelf="archive", scope=None)),
                 "forgotten": reader.count(Where(shelf="forgotten", scope=None)),
-                "proposed": reader.count(Where(tags=(PROPOSED,))),
+                "proposed": len(reader.search(text.words(PROPOSED)[:1], Where(tags=(PROPOSED,)), limit=MOST_PROPOSED)),
             }
             newest = reader.events(newest_first=True, limit=1)
             counters = reader.counters()

@@ -1,28 +1,57 @@
 """Which project a request is about, opened for the key that asks.
 
-Opening costs more than most verbs, so an opened memory is kept for the next request of the same key. Rule: a project
-that the key does not open does not exist for it, in the same words as one that does not exist at all.
+Opening costs more than most verbs, so an opened memory is kept for the next request of the same key. Rules: a project
+that the key does not open does not exist for it, in the same words as one that does not exist at all; and the global
+memory in this home is that of the person who runs the server, so whoever is not an admin does not see it.
 """
 
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Annotated
+from pathlib import Path as FilePath
+from typing import Annotated, Any
 
 from fastapi import Depends, Path, Request
 
 from kept.entrypoints.http.keys import Key
-from kept.errors import NotFound
+from kept.errors import NotAllowed, NotFound
 from kept.memory import Kept
 from kept.memory.opening import open as open_memory
 from kept.memory.opening import open_projects
-from kept.model import replace
+from kept.memory.receipts import Explained
+from kept.model import GLOBAL, Actor, replace
+from kept.ports import Storage
 from kept.projects.registry import Project
+from kept.projects.spaces import Spaces
 
 MOST_OPEN = 32
 REMEMBERED_S = 2.0  # how long a found project is not looked up again: a view asks for it several times
 HERE = "here"
+
+
+class ProjectOnly:
+    """The spaces of an opened project without the global one."""
+
+    def __init__(self, spaces: Spaces) -> None:
+        self._spaces = spaces
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._spaces, name)
+
+    def shared(self) -> None:
+        """There is none."""
+
+    def ensure_shared(self) -> Storage:
+        """Raises NotAllowed."""
+        raise NotAllowed(
+            "Global memory belongs to the person who runs this server.",
+            hint="Store it in the project, or ask for a token of an admin.",
+        )
+
+    def files(self) -> list[tuple[str, FilePath]]:
+        """The files of the project."""
+        return [(space, path) for space, path in self._spaces.files() if space != GLOBAL]
 
 
 class Doors:
@@ -32,8 +61,8 @@ class Doors:
         self._home = home
         self._here = here
         self._opener = opener
-        self._open: OrderedDict[tuple[str, str], Kept] = OrderedDict()
-        self._names: dict[tuple[str, str], tuple[str, float]] = {}
+        self._open: OrderedDict[tuple[str, Key], Kept] = OrderedDict()
+        self._names: dict[tuple[str, Key], tuple[str, float]] = {}
         self._guard = threading.Lock()
 
     def projects(self, key: Key) -> list[Project]:
@@ -44,19 +73,21 @@ class Doors:
         """The project, opened for that key. Raises NotFound."""
         name = self.name_of(project, key)
         with self._guard:
-            memory = self._open.get((name, key.name))
+            memory = self._open.get((name, key))
             if memory is None:
-                actor = key.actor()
-                memory = self._opener(project=name, home=self._home, actor=actor, origin=key.origin)
-                if actor.role == "project":
-                    space = memory.context.spaces.ensure_project().space
-                    memory.context.actor = replace(actor, project=space)
-                self._open[name, key.name] = memory
-            self._open.move_to_end((name, key.name))
+                memory = self._opener(project=name, home=self._home, actor=key.actor(), origin=key.origin)
+                self._open[name, key] = _enclosed(memory, key)
+            self._open.move_to_end((name, key))
             gone = self._open.popitem(last=False)[1] if len(self._open) > MOST_OPEN else None
         if gone is not None:
             gone.close()
         return memory
+
+    def for_agent(self, key: Key, agent: str, confirm: Callable[[str], bool] | None) -> Kept:
+        """The project in which the server was started, opened for an agent with this key. Raises NotFound."""
+        name = self.name_of(HERE, key)
+        opened = self._opener(project=name, home=self._home, actor=Actor(name=agent), confirm=confirm)
+        return _enclosed(opened, key)
 
     def close(self) -> None:
         """Close everything that is open."""
@@ -67,10 +98,10 @@ class Doors:
 
     def name_of(self, project: str, key: Key) -> str:
         """The name of a project, of its id, or of `here`. Raises NotFound when the key does not open it."""
-        if (known := self._names.get((project, key.name))) is not None and time.monotonic() - known[1] < REMEMBERED_S:
+        if (known := self._names.get((project, key))) is not None and time.monotonic() - known[1] < REMEMBERED_S:
             return known[0]
         name = self._find_name(project, key)
-        self._names[project, key.name] = (name, time.monotonic())
+        self._names[project, key] = (name, time.monotonic())
         return name
 
     def _find_name(self, project: str, key: Key) -> str:
@@ -80,6 +111,22 @@ class Doors:
         if found is None or not key.may_open(found.name):
             raise NotFound(f"There is no project {project!r} here.", hint="GET /api/v1/projects lists them.")
         return found.name
+
+
+def _enclosed(memory: Kept, key: Key) -> Kept:
+    """The memory, closed to what its key does not open."""
+    if key.role != "admin":
+        space = memory.context.spaces.ensure_project().space
+        memory.context.actor = replace(memory.context.actor, role="project", project=space)
+        memory.context.spaces = ProjectOnly(memory.context.spaces)
+    return memory
+
+
+def shown_to(key: Key, given: Explained) -> Explained:
+    """What an agent was given, as this key may see it: a text that quotes global memory only for an admin."""
+    if key.role == "admin" or "[id:g" not in given.block:
+        return given
+    return replace(given, block="Not shown: global memory of the person who runs this server was in it.")
 
 
 def key_of(request: Request) -> Key:

@@ -25,6 +25,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 COOKIE = "kept_key"
 OPEN_PATHS = ("/static/", "/favicon.ico")
 MAX_BODY_BYTES = 2_000_000
+TOO_MUCH = f"A request may have at most {MAX_BODY_BYTES:,} bytes."
 BODY_WAIT_S = 15.0
 MOST_FAILURES, FAILURE_WINDOW_S = 20, 60.0
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
@@ -92,7 +93,7 @@ class Guard:
         elif not self._is_own_origin(headers, host):
             await answer_problem(send, 403, "A page of another site may not use this server.")
         elif _declared_length(headers) > MAX_BODY_BYTES:
-            await answer_problem(send, 413, f"A request may have at most {MAX_BODY_BYTES:,} bytes.")
+            await answer_problem(send, 413, TOO_MUCH)
         elif any(scope["path"].startswith(path) for path in OPEN_PATHS):
             await self._app(scope, receive, send)
         else:
@@ -118,7 +119,7 @@ class Guard:
             await answer_problem(send, 403, "A change from a browser must say which page it comes from.")
             return
         scope.setdefault("state", {})["key"] = key
-        await self._app(scope, self._limited(receive), send)
+        await self._app(scope, *self._limited(receive, send))
 
     def _is_own_origin(self, headers: Mapping[bytes, str], host: str) -> bool:
         origin = headers.get(b"origin")
@@ -149,24 +150,34 @@ class Guard:
             return False
         return time.monotonic() - failures[0] < FAILURE_WINDOW_S
 
-    def _limited(self, receive: Receive) -> Receive:
-        """The body of a request, of which only so much and so long is waited for."""
+    def _limited(self, receive: Receive, send: Send) -> tuple[Receive, Send]:
+        """The body of a request, of which only so much and so long is waited for; then the answer says so."""
         size, until = 0, time.monotonic() + BODY_WAIT_S
         is_read = False
+        refusal: tuple[int, str] | None = None
 
         async def limited() -> MutableMapping[str, Any]:
-            nonlocal size, is_read
+            nonlocal size, is_read, refusal
             if is_read:
                 return await receive()  # the end of the connection, which may take as long as it likes
             try:
                 message = await asyncio.wait_for(receive(), max(0.0, until - time.monotonic()))
             except TimeoutError:
+                refusal = (408, f"The body did not arrive within {BODY_WAIT_S:g} seconds.")
                 return {"type": "http.disconnect"}
             size += len(message.get("body", b""))
             is_read = not message.get("more_body", False)
-            return {"type": "http.disconnect"} if size > MAX_BODY_BYTES else message
+            if size > MAX_BODY_BYTES:
+                refusal = (413, TOO_MUCH)
+            return {"type": "http.disconnect"} if refusal else message
 
-        return limited
+        async def answered(message: MutableMapping[str, Any]) -> None:
+            if refusal is None:
+                await send(message)
+            elif message["type"] == "http.response.start":
+                await answer_problem(send, *refusal)
+
+        return limited, answered
 
 
 def _declared_length(headers: Mapping[bytes, str]) -> int:

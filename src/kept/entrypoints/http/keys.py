@@ -22,6 +22,8 @@ from kept.projects.files import replace_file
 FILE = "tokens.json"
 PREFIX = "kept_"  # so that a scanner for secrets knows one when it sees it
 BYTES = 32
+OWNER = "user"
+RESERVED = (OWNER, "upkeep")  # the names under which the person who runs the server, and time, change things
 
 
 class Key(Struct, frozen=True, kw_only=True):
@@ -66,7 +68,7 @@ class Keys:
     def find(self, secret: str) -> Key | None:
         """The key that this secret is, or None."""
         if hmac.compare_digest(secret.encode(), self.own.encode()):
-            return Key(name="user")
+            return Key(name=OWNER)
         digest = _digest(secret)
         found = [token for token in self.tokens() if hmac.compare_digest(token.digest, digest)]
         return found[0].key() if found else None
@@ -85,6 +87,8 @@ class Keys:
         """Make a token and return it: this is the only time that anybody sees it."""
         if not name.strip() or len(name) > 100:
             raise InvalidInput("A token needs a name of at most 100 characters.", hint="Use the name of its holder.")
+        if name in RESERVED:
+            raise InvalidInput(f"A token cannot be named {name!r}.", hint="Use the name of its holder.")
         if any(token.name == name for token in self.tokens()):
             raise InvalidInput(f"There is a token {name!r} already.", hint=f"`kept token revoke {name}` ends it.")
         secret = PREFIX + secrets.token_urlsafe(BYTES)

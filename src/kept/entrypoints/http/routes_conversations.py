@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response, StreamingResponse
 from pydantic import Field
 
-from kept.entrypoints.http.doors import Opened
+from kept.entrypoints.http.doors import Asking, Opened, shown_to
 from kept.entrypoints.http.routes_memories import Given, Limit
 from kept.entrypoints.http.shapes import answer, document, returns
 from kept.errors import NotFound
@@ -68,9 +68,10 @@ def messages(memory: Opened, session: Name, limit: Limit = 100, after: Annotated
 
 
 @router.get("/sessions/{session}/saw", responses=returns(Explained, "What was given, newest first.", many="given"))
-def saw(memory: Opened, session: Name, limit: Limit = 20) -> Response:
+def saw(memory: Opened, key: Asking, session: Name, limit: Limit = 20) -> Response:
     """What an agent was given in a session without asking, byte for byte, with the reasons."""
-    return answer({"given": explain_session(session, memory.context.readable(), limit=limit), "next": None})
+    given = explain_session(session, memory.context.readable(), limit=limit)
+    return answer({"given": [shown_to(key, one) for one in given], "next": None})
 
 
 @router.get("/tasks", responses=returns(Task, "Tasks, highest priority first.", many="tasks"))

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Header, Path, Query
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from kept.entrypoints.http.doors import Opened
+from kept.entrypoints.http.doors import Asking, Opened, shown_to
 from kept.entrypoints.http.problems import problem
 from kept.entrypoints.http.shapes import answer, document, etag_of, page, returns
 from kept.memory import Kept
@@ -177,9 +177,9 @@ def briefing(
 
 
 @router.get("/why", responses=returns(Explained, "The question, its hits, its nearest misses, every factor."))
-def why(memory: Opened, receipt: Annotated[str | None, Query(max_length=100)] = None) -> Response:
+def why(memory: Opened, key: Asking, receipt: Annotated[str | None, Query(max_length=100)] = None) -> Response:
     """Explain a recall or a briefing, the last one by default."""
-    return answer(memory.why(receipt))
+    return answer(shown_to(key, memory.why(receipt)))
 
 
 @router.get("/history", responses=returns(Event, "The newest events, oldest first.", many="events"))

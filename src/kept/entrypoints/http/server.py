@@ -8,7 +8,9 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from importlib.util import find_spec
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request
@@ -22,7 +24,7 @@ from kept import __version__
 from kept.entrypoints.http import live, metrics, routes_conversations, routes_memories
 from kept.entrypoints.http.doors import HERE, Asking, Doors, Opened
 from kept.entrypoints.http.guard import Guard
-from kept.entrypoints.http.keys import Keys
+from kept.entrypoints.http.keys import OWNER, Key, Keys
 from kept.entrypoints.http.metrics import Figures
 from kept.entrypoints.http.problems import MEDIA_TYPE, problem, status_of
 from kept.entrypoints.http.routes_conversations import ItemType, items_of
@@ -33,6 +35,7 @@ from kept.entrypoints.web import pages
 from kept.entrypoints.web.activity import Activity
 from kept.entrypoints.web.inbox import Inboxes
 from kept.errors import InvalidInput, KeptError
+from kept.memory import Kept
 from kept.memory.opening import open_projects, settings_in_force, utc_now
 from kept.model import Recalled
 
@@ -51,6 +54,7 @@ REFUSED = {
     "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
 }
 API = "/api/v1"
+_asking: ContextVar[Key] = ContextVar("the key of the request that calls a tool")
 log = logging.getLogger("kept.http")
 
 
@@ -72,14 +76,15 @@ def make_app(options: ServeOptions, keys: Keys) -> Callable[..., Any]:
     figures = Figures()
 
     schedule = Schedule(doors, settings_in_force(None), utc_now)
-    tools = _tools(options)
+    tools = _Tools(doors) if find_spec("mcp") else None
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> Any:
         upkeep = asyncio.create_task(schedule.run())
-        async with tools.run() if tools is not None else nullcontext():
-            yield
+        yield
         upkeep.cancel()
+        if tools is not None:
+            tools.close()
         doors.close()
 
     app = FastAPI(
@@ -103,7 +108,7 @@ def make_app(options: ServeOptions, keys: Keys) -> Callable[..., Any]:
     app.include_router(metrics.router)
     app.include_router(pages.router)
     if tools is not None:
-        app.mount("/mcp", _Tools(tools))
+        app.mount("/mcp", tools)
     app.mount("/static", pages.static)
     _add_front(app)
     app.add_exception_handler(KeptError, _on_kept_error)
@@ -145,28 +150,55 @@ def _add_front(app: FastAPI) -> None:
         return answer(request.app.state.doors.memory(project, key).recall(q, scope=scope, limit=limit))
 
 
-def _tools(options: ServeOptions) -> Any:
-    """The tools for agents, over streamable HTTP; None without the extra `agents`."""
-    try:
+class _Tools:
+    """The tools at /mcp, for keys that open the project in which the server was started; never for another project.
+
+    They are made by the first who asks for them: importing the MCP package takes as long as everything else here.
+    """
+
+    def __init__(self, doors: Doors) -> None:
+        self._doors = doors
+        self._guard = asyncio.Lock()
+        self._manager: Any = None
+        self._life: asyncio.Task[None] | None = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        _asking.set(scope["state"]["key"])
+        await asyncio.to_thread(self._doors.name_of, HERE, _asking.get())  # raises NotFound
+        async with self._guard:
+            if self._manager is None:
+                await self._begin()
+        await self._manager.handle_request(scope, receive, send)
+
+    def close(self) -> None:
+        """End what the tools run in the background."""
+        if self._life is not None:
+            self._life.cancel()
+
+    async def _begin(self) -> None:
+        manager = await asyncio.to_thread(self._made)
+        is_running = asyncio.Event()
+
+        async def live() -> None:
+            async with manager.run():
+                is_running.set()
+                await asyncio.Event().wait()  # until it is cancelled
+
+        self._life = asyncio.create_task(live())
+        await is_running.wait()
+        self._manager = manager
+
+    def _made(self) -> Any:
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
         from kept.entrypoints.mcp.server import ServerOptions, build
-    except ModuleNotFoundError:
-        return None
-    built = build(ServerOptions(home=options.home, project=options.project, agent="http"), {})
-    return StreamableHTTPSessionManager(built, json_response=True, stateless=True)
 
+        built = build(ServerOptions(agent="http"), {}, opener=lambda around, confirm: self._open(around.agent, confirm))
+        return StreamableHTTPSessionManager(built, json_response=True, stateless=True)
 
-class _Tools:
-    """The tools at /mcp, for keys that open the project in which the server was started."""
-
-    def __init__(self, manager: Any) -> None:
-        self._manager = manager
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        doors: Doors = scope["app"].state.doors
-        await asyncio.to_thread(doors.name_of, HERE, scope["state"]["key"])  # raises NotFound
-        await self._manager.handle_request(scope, receive, send)
+    def _open(self, agent: str, confirm: Callable[[str], bool] | None) -> Kept:
+        key = _asking.get()
+        return self._doors.for_agent(key, agent if key.name == OWNER else key.name, confirm)
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:
@@ -224,10 +256,13 @@ def run(options: ServeOptions, *, say: Callable[[str], None], open_browser: Call
     """Serve until the process is stopped."""
     import uvicorn
 
+    from kept.entrypoints.http.heads import TimedProtocol
+
     keys = Keys(open_projects(options.home).home.root, options.key)
     listening = _bound(options.host, options.port)
     config = uvicorn.Config(
         make_app(options, keys),
+        http=TimedProtocol,
         log_level="warning",
         access_log=False,
         server_header=False,

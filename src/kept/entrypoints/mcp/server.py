@@ -65,6 +65,7 @@ ASK_A_PERSON = "Only a person can allow this. Ask them to do it with `kept` in a
 log = logging.getLogger("kept.mcp")
 Requested = ServerRequestContext[dict[str, Any]]
 T = TypeVar("T")
+Opener = Callable[[Surroundings, Callable[[str], bool] | None], Kept]
 
 
 class ServerOptions(NamedTuple):
@@ -88,9 +89,11 @@ def run_stdio(options: ServerOptions) -> None:
     anyio.run(serve)
 
 
-def build(options: ServerOptions, environ: Mapping[str, str] = os.environ) -> Server[dict[str, Any]]:
-    """The server, ready for any transport."""
-    desk = _Desk(options, environ)
+def build(
+    options: ServerOptions, environ: Mapping[str, str] = os.environ, *, opener: Opener | None = None
+) -> Server[dict[str, Any]]:
+    """The server, ready for any transport. `opener` opens the memory of a call; by default by its surroundings."""
+    desk = _Desk(options, environ, opener)
     return Server(
         "kept",
         version=_version(),
@@ -116,9 +119,10 @@ def _version() -> str:
 class _Desk:
     """Where requests arrive: each is answered in a thread, with a memory opened for it."""
 
-    def __init__(self, options: ServerOptions, environ: Mapping[str, str]) -> None:
+    def __init__(self, options: ServerOptions, environ: Mapping[str, str], opener: Opener | None = None) -> None:
         self._options = options
         self._environ = environ
+        self._opener = opener or self._open
         own = tools(all_tools=options.all_tools) if options.all_tools or not options.graph else {}
         self._tools = dict(graph.TOOLS if options.graph else {}) | own
         self._views = dict(graph.RESOURCES if options.graph else {}) | dict(RESOURCES)
@@ -218,10 +222,13 @@ class _Desk:
             meta=dict(request.meta or {}),
             environ=self._environ,
         )
-        actor = Actor(name=around.agent)
-        with open_memory(project=around.project, home=self._options.home, actor=actor, confirm=confirm) as memory:
+        with self._opener(around, confirm) as memory:
             views.take_edits(memory.context)
             return work(memory, around)
+
+    def _open(self, around: Surroundings, confirm: Callable[[str], bool] | None) -> Kept:
+        actor = Actor(name=around.agent)
+        return open_memory(project=around.project, home=self._options.home, actor=actor, confirm=confirm)
 
 
 class _Asking:

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
+from markupsafe import escape as _escape
 from msgspec import Struct
 
 from kept.entrypoints.web import words
@@ -13,8 +14,14 @@ from kept.entrypoints.web.draw import Axis, Bar, FactorStep, steps, waterfall
 from kept.errors import KeptError
 from kept.memory import Kept
 from kept.model import Hit, Memory
+from kept.text import visible
 
 SHOWN_CHARS = 500
+
+
+def escape(text: str) -> Markup:
+    """The text for a page: no markup, and what would turn it around or act on a terminal is made visible."""
+    return _escape(visible(text))
 
 
 class ShownRow(Struct, frozen=True, kw_only=True):
@@ -82,7 +89,7 @@ def marked(text: str, matched: Iterable[str]) -> Markup:
 def _wrapped(text: str, pattern: re.Pattern[str]) -> Markup:
     parts, at = [], 0
     for match in pattern.finditer(text):
-        parts += [escape(text[at : match.start()]), Markup("<mark>{}</mark>").format(match.group())]
+        parts += [escape(text[at : match.start()]), Markup("<mark>{}</mark>").format(escape(match.group()))]
         at = match.end()
     return Markup("").join([*parts, escape(text[at:])])
 
@@ -101,7 +108,7 @@ def differing(text: str, other: str) -> Markup:
     for kind, _, _, start, end in same.get_opcodes():
         piece = " ".join(mine[start:end])
         if piece:
-            parts.append(escape(piece) if kind == "equal" else Markup("<mark>{}</mark>").format(piece))
+            parts.append(escape(piece) if kind == "equal" else Markup("<mark>{}</mark>").format(escape(piece)))
     return Markup(" ").join(parts)
 
 

@@ -6,13 +6,13 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, Response
-from markupsafe import Markup, escape
+from markupsafe import Markup
 from msgspec.structs import replace
 
 from kept import tokens
-from kept.entrypoints.http.doors import Asking, Opened
+from kept.entrypoints.http.doors import Asking, Opened, shown_to
 from kept.entrypoints.web import draw, words
-from kept.entrypoints.web.rows import ShownRow, find, noted, plain
+from kept.entrypoints.web.rows import ShownRow, escape, find, noted, plain
 from kept.entrypoints.web.shell import PAGE, address, draw_page, literal, root_of
 from kept.memory import Kept, brief
 from kept.memory.receipts import Explained, explain_session
@@ -43,6 +43,7 @@ def saw(
     if given is None and receipt:
         given, told = memory.why(receipt), []
     given = given or next((one for one in told if one.block), told[0] if told else None)
+    given = None if given is None else shown_to(key, given)
     about: dict[str, Any] = {"sessions": recent, "asked_for": _asked_for(memory), "session": session}
     if given is None:
         return draw_page(request, "saw", project, memory, key, given=None, back=f"{root}/saw", **about)
@@ -75,15 +76,11 @@ def _told(memory: Kept, session: str) -> list[Explained]:
 
 def _asked_for(memory: Kept) -> list[dict[str, Any]]:
     """The last recalls that somebody asked for, newest first."""
-    storage = memory.context.spaces.project()
-    if storage is None:
-        return []
-    with storage.reading() as reader:
-        found = reader.receipts_of(None, limit=SESSIONS)
+    noted = explain_session(None, memory.context.readable(), limit=SESSIONS)
     return [
-        {"receipt": f"r{number}", "at": at, "query": body["question"]["query"], "hits": len(body["hits"])}
-        for number, at, body in found
-        if body.get("kind", "recall") == "recall"
+        {"receipt": one.receipt, "at": one.at, "query": one.question.query, "hits": len(one.hits)}
+        for one in noted
+        if one.kind == "recall"
     ]
 
 
@@ -179,7 +176,7 @@ def _lines(block: str, colours: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def _tag(text: str | None) -> Markup:
-    return Markup('<span class="tag">{}</span>').format(text) if text else Markup("")
+    return Markup('<span class="tag">{}</span>').format(escape(text)) if text else Markup("")
 
 
 def _replayed(memory: Kept, given: Explained) -> dict[str, Any]:

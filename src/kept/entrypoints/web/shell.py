@@ -16,6 +16,7 @@ from kept.entrypoints.http.doors import Doors
 from kept.entrypoints.http.keys import Key, Keys
 from kept.entrypoints.web import words
 from kept.memory import Kept
+from kept.text import visible
 
 FOLDER = Path(__file__).parent
 VIEWS = (
@@ -38,8 +39,18 @@ ASKS = {
 }
 PAGE = 50
 
+
+def _shown(value: Any) -> Any:
+    """What a template writes: in a text, what would turn it around or act on a terminal is made visible."""
+    return visible(value) if type(value) is str else value
+
+
 _environment = Environment(
-    loader=FileSystemLoader(FOLDER / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    loader=FileSystemLoader(FOLDER / "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    finalize=_shown,
 )
 _environment.globals.update(
     family=words.family, sign=words.sign, age=words.age, day=words.day, hour=words.hour, done=words.done

@@ -282,12 +282,15 @@ def to_event(row: Sequence[Any]) -> Event:
 
 
 # As text, not as bound values: only so can SQLite see that a partial index answers, and need not plan again each time.
+# The index of what is off the shelf answers only a question that has its own condition, word for word.
+_OFF = "m.shelf <> 'live' and m.shelf"
 _SHELVES = {
     "live": "m.shelf in ('live', 'library')",
-    "archive": "m.shelf = 'archive'",
-    "forgotten": "m.shelf = 'forgotten'",
+    "archive": f"{_OFF} = 'archive'",
+    "forgotten": f"{_OFF} = 'forgotten'",
     "any": "true",
 }
+_LIBRARY = f"{_OFF} = 'library'"
 _SCOPES = {None: "true", "memory": "m.scope = 'memory'", "items": "m.scope = 'items'", "sources": "m.scope = 'sources'"}
 _STATUSES = {name: f"m.status = '{name}'" for name in ("candidate", "confirmed", "pinned", "archived")}
 
@@ -296,7 +299,9 @@ _UNPROMOTED = "m.tier = 'session' and m.status = 'candidate' and m.kind <> 'summ
 
 def clauses(where: Where) -> tuple[list[str], list[Any]]:
     """The conditions and their values; the first two are `true` if shelf and scope don't matter."""
-    found, values = [_SHELVES[where.shelf], _SCOPES[where.scope]], []  # type: tuple[list[str], list[Any]]
+    is_of_files = where.shelf == "live" and where.scope in ("items", "sources")
+    shelf = _LIBRARY if is_of_files else _SHELVES[where.shelf]
+    found, values = [shelf, _SCOPES[where.scope]], []  # type: tuple[list[str], list[Any]]
 
     def any_of(column: str, wanted: Sequence[Any]) -> None:
         if wanted:
