@@ -7,7 +7,7 @@ import click
 import pytest
 
 import kept
-from kept.entrypoints.cli.invocation import Strong, _pick_at_terminal, keys_of, wrapped
+from kept.entrypoints.cli.invocation import Dim, Strong, _pick_at_terminal, keys_of, wrapped
 from tests.cli.shell import Shell
 
 
@@ -176,7 +176,7 @@ def test_a_review_proposes_to_confirm_candidates(shell: Shell, tmp_path: Path) -
     (tmp_path / "MEMORY.md").write_text("## Key Decisions\n- The API uses Fastify\n")
     shell("import", str(tmp_path / "MEMORY.md"))
     said = shell("review", "--list")
-    assert "candidate: an agent said so, and nobody has confirmed it yet" in said
+    assert "candidate: it was imported, and nobody has confirmed it yet" in said
     shell("edit", "1", "--tag", "api")
     assert shell.json("show", "1")["status"] == "confirmed", "who corrects a memory vouches for it"
     shell("undo")
@@ -232,3 +232,14 @@ def test_without_the_driver_every_command_for_a_database_names_what_to_install(
 def test_a_path_that_is_not_there_is_said_to_be_missing(shell: Shell) -> None:
     for arguments in (["CLAUDE.md"], ["agents-md", "CLAUDE.md"], ["praxis", "nowhere/web"]):
         assert " does not exist. Give a file or a folder to import." in shell.fails("import", *arguments)
+
+
+def test_no_wrapped_line_ends_in_a_space() -> None:
+    """Faint text keeps its style codes behind a space, so a line as wide as the terminal would wrap once more."""
+    line = Dim("`kept review` goes through candidates; `kept undo` takes the import back.")
+    lines = wrapped((line,), 60)
+    assert ["".join(parts) for parts in lines] == [
+        "`kept review` goes through candidates; `kept undo` takes the",
+        "import back.",
+    ]
+    assert all(isinstance(part, Dim) for parts in lines for part in parts if part.strip())

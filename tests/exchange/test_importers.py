@@ -275,6 +275,16 @@ def test_a_long_paragraph_is_split_at_sentences(memory: Kept, tmp_path: Path) ->
     assert all(len(one) <= 500 and one.endswith(".") for one in stored)
 
 
+def test_an_index_of_links_says_nothing(memory: Kept, tmp_path: Path) -> None:
+    """Tables of contents and the indexes of a vault are not statements; a sentence with a link is one."""
+    (tmp_path / "index.md").write_text(
+        "# Index\n- [[Deploys run on Fridays (12)]]\n- [Set-up](setup.md)\n- https://example.org/x\n"
+        "- Read [the guide](guide.md) before a release\n"
+    )
+    memory.store.import_(tmp_path / "index.md", "markdown")
+    assert [one.content for one in memory.list()] == ["Read [the guide](guide.md) before a release"]
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_file_without_permission_is_named(memory: Kept, tmp_path: Path) -> None:
     file = tmp_path / "notes.md"

@@ -103,10 +103,12 @@ def _is_unconfirmed(memory: Memory) -> bool:
 
 
 def _candidate(memory: Memory) -> ReviewFinding:
+    said = "you said so" if memory.trust == "user" else "an agent said so"
+    said = "it was imported" if memory.source.origin in ("import", "migration") else said
     return ReviewFinding(
         memory=memory,
         reasons=("candidate",),
-        why=f"{'you' if memory.trust == 'user' else 'an agent'} said so, and nobody has confirmed it yet",
+        why=f"{said}, and nobody has confirmed it yet",
         proposed=Decision(action="keep", ref=memory.ref),
     )
 

@@ -227,6 +227,7 @@ def wrapped(parts: Sequence[str], width: int) -> list[tuple[str, ...]]:
     for part in parts:
         for word in re.split(r"(?<=\s)(?=\S)", part):
             if used > indent and used + len(word.rstrip()) > width:
+                lines[-1][-1] = type(lines[-1][-1])(lines[-1][-1].rstrip())  # a space at the edge would wrap by itself
                 lines.append([margin])
                 used = indent
             lines[-1].append(type(part)(word))

@@ -22,6 +22,7 @@ _BLOCK_ID = re.compile(r"\s\^[\w-]+$")
 _COMMENT = re.compile(r"(?s)<!--.*?-->")
 _RULE = re.compile(r"\s*(?:[-*_]\s*){3,}$")
 _TABLE_RULE = re.compile(r"\s*\|?[\s:|-]+\|?\s*$")
+_ONLY_LINK = re.compile(r"!?\[[^\]]*\]\([^)]*\)|\[\[[^\]]*\]\]|<?https?://\S*")
 _HASHTAG = re.compile(r"(?:^|\s)#([A-Za-z][\w/-]{1,60})")
 _CATEGORY = re.compile(r"^\[([A-Za-z][\w -]{0,30})\]\s+")
 _LINK = re.compile(r"\[\[([^\]|#]{1,200})(?:#[^\]|]*)?(?:\|[^\]]*)?\]\]")
@@ -107,6 +108,8 @@ def _statements(
     category = _CATEGORY.match(content)
     if category:
         content = content[category.end() :]
+    if _ONLY_LINK.fullmatch(content.strip()):
+        return  # an index, or a table of contents: it says nothing by itself
     content = _LINK.sub(lambda link: link[1], _BLOCK_ID.sub("", content)).strip()
     found = (*tags, *_HASHTAG.findall(content))
     labels = (category[1],) if category else (*reversed(note.headings), title)
