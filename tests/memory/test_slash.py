@@ -192,9 +192,9 @@ def test_budget_overrides_the_ceiling(memory: kept.Kept) -> None:
     for number in range(40):
         memory.remember(f"The harbor rule number {number} concerns the number {number * 31} and what comes of it")
     before = memory.briefing("harbor rule").tokens
-    assert say(memory, "/memory budget 300") == "A briefing takes at most 300 tokens from now on (before: 5,000)."
-    assert memory.briefing("harbor rule").tokens <= 300 < before
-    assert say(memory, "/memory budget") == "A briefing takes at most 300 tokens."
+    assert say(memory, "/memory budget 200") == "A briefing takes at most 200 tokens from now on (before: 5,000)."
+    assert memory.briefing("harbor rule").tokens <= 200 < before
+    assert say(memory, "/memory budget") == "A briefing takes at most 200 tokens."
     with pytest.raises(kept.InvalidInput, match="not a number"):
         say(memory, "/memory budget lots")
 

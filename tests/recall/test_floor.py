@@ -43,7 +43,7 @@ def test_nine_of_ten_questions_that_nothing_answers_get_no_hit(shop: kept.Kept) 
 
 def test_answers_in_other_words_are_among_the_first_five(shop: kept.Kept) -> None:
     assert n_found(shop, PARAPHRASES) >= 31  # of 40
-    assert n_ranked(shop, PARAPHRASES) >= 36
+    assert n_ranked(shop, PARAPHRASES) >= 37
 
 
 def test_so_they_are_in_a_project_that_no_word_was_chosen_for(greenhouse: kept.Kept) -> None:

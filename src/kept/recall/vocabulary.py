@@ -162,7 +162,17 @@ _FORMS = """
     know knowledge known | grow growth | measure measurement | convert conversion | translate translation
 """
 
-GROUPS = (_ACCOUNTS, _DATA, _SERVICES, _SCREENS, _TRADE, _CODE, _TROUBLE, _WORK, _FORMS)
+# Everyday words that stand for each other in any project.
+_EVERYDAY = """
+    edit modify alter change amend | show display present | screen monitor display | hide conceal
+    prevent avoid guard protect | protect secure security safeguard | private personal privacy confidential
+    schedule timetable calendar | late delay delayed | computer pc desktop laptop | printer print printing
+    scanner scan reader | letter correspondence | report statistics stats | reversible revert undo rollback
+    disconnect drop reconnect | discount reduction rebate | opinion preference prefer dislike | author write written
+    combine join merge | duplicate twice double | unfinished open lacks missing | stay last remain
+"""
+
+GROUPS = (_ACCOUNTS, _DATA, _SERVICES, _SCREENS, _TRADE, _CODE, _TROUBLE, _WORK, _FORMS, _EVERYDAY)
 
 # A kind of things, and things of that kind: asked for by the one, told by the other. One way only.
 KINDS = """
