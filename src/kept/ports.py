@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from math import inf
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, cast, runtime_checkable
 
 from msgspec import Struct
 
@@ -135,14 +135,20 @@ BY_MATCH = Ranking()
 class Found(Struct, frozen=True, gc=False):
     """A memory that matches, with its prepared tokens, so that the exact score can be computed anywhere.
 
+    `traits` has the fields that scores and orders are made of: the memory, or what a storage has read of it so far, of
+    which `whole` is the memory. Of hundreds that are scored, only the few that are returned are read whole.
     `rank` is the number by which the search ordered it: near to the exact score, but only comparable within one search.
     `match` is what the ranking's own `match` says of it, if that was asked.
     """
 
-    memory: Memory
+    traits: Any
     prepared: Prepared
     rank: float = 0.0
     match: float | None = None
+
+    @property
+    def memory(self) -> Memory:
+        return self.traits if isinstance(self.traits, Memory) else cast("Memory", self.traits.whole)
 
 
 class Statistics(Struct, frozen=True):

@@ -55,7 +55,7 @@ def gather(
     def look(words: list[str], among: int | None = None) -> None:
         others = [word for word in also if word not in words]
         more = reader.search(words, where, limit=limit, ranking=ranking, also=others, among=among, deadline=deadline)
-        found.update((hit.memory.id, hit) for hit in more)
+        found.update((hit.traits.id, hit) for hit in more)
 
     try:
         if rare:

@@ -76,4 +76,4 @@ def joint_match(words: float, likeness: float, settings: Settings) -> dict[str, 
 
 
 def _key(found: Found) -> Key:
-    return found.memory.space, found.memory.id
+    return found.traits.space, found.traits.id

@@ -62,10 +62,6 @@ class Scored(Struct, frozen=True, gc=False):
     parts: dict[str, float] = {}  # the summands of the match, where it is a sum
     likeness: float = 0.0  # of its vector to the query's, from 0 to 1
 
-    @property
-    def memory(self) -> Memory:
-        return self.found.memory
-
 
 def word_match(words: SearchWords, statistics: Statistics, profile: Profile) -> bm25.Match:
     """How well the words fit a memory: the factor `match`."""
@@ -83,7 +79,7 @@ def score_of(match: bm25.Match, request: Request, settings: Settings, now: datet
         # The storage ranked with the same `match` (`storage_ranking`); other finds come without one.
         why = {MATCH: match(found.prepared) if found.match is None else found.match}
         for name, factor in factors:
-            why[name] = factor(found.memory, now)
+            why[name] = factor(found.traits, now)
         return Scored(found, prod(why.values()), why)
 
     return scored

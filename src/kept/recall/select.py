@@ -36,7 +36,7 @@ def best_first(ranked: Sequence[Ranked]) -> list[Ranked]:
     """In order of their scores; of equals, the newer one first."""
 
     def place(one: Ranked) -> tuple[float, float, str, int]:
-        memory = one.memory
+        memory = one.found.traits if isinstance(one, Scored) else one.memory
         return -one.score, -memory.created_at.timestamp(), memory.space, -memory.id
 
     return sorted(ranked, key=place)

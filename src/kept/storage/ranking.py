@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from heapq import nlargest
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kept import bm25, text
 from kept.model import Memory, Scope
@@ -58,8 +58,8 @@ class Index(Protocol):
 
     def memories(
         self, ids: Sequence[int], words: Sequence[str] = (), where: Where = ANYWHERE
-    ) -> list[tuple[Memory, Prepared]]:
-        """The memories with these ids, in that order, as far as they exist.
+    ) -> Sequence[tuple[Any, Prepared]]:
+        """The memories with these ids, in that order, as far as they exist: whole, or as `Found.traits`.
 
         With `words`, raises Corrupt when one is missing, holds none of them, or stands on another shelf.
         """
@@ -123,7 +123,7 @@ class IndexReader:
                 ranks = _best(index.narrowing, gains, statistics, ranking, match, limit)
                 matches = index.memories([*ranks], words, where)
                 found = [Found(one, tokens, *ranks[one.id]) for one, tokens in matches]
-        return sorted(found, key=lambda hit: (-hit.rank, -hit.memory.id))[:limit]
+        return sorted(found, key=lambda hit: (-hit.rank, -hit.traits.id))[:limit]
 
     def statistics(self, words: Sequence[str], where: Where = LIVE) -> Statistics:
         distinct = list(dict.fromkeys(words))
@@ -139,8 +139,8 @@ class IndexReader:
         wanted = [sorted(_numbers(text.handles(words), scope)) for words in texts]
         listed = self.index.listed(sorted({handle for handles in wanted for handle in handles}), COMMON_HANDLE)
         found = [_most_shared([listed[one] for one in handles if one in listed], len(handles)) for handles in wanted]
-        memories = self.index.memories(sorted({id for ids in found for id in ids[:limit]}))
-        by_id = {memory.id: memory for memory, _ in memories}
+        read = self.index.memories(sorted({id for ids in found for id in ids[:limit]}))
+        by_id = {one.id: Found(one, tokens).memory for one, tokens in read}
         return [[by_id[id] for id in ids[:limit] if id in by_id] for ids in found]
 
     def vocabulary(self, beginning: str, where: Where = LIVE, *, limit: int) -> list[str]:

@@ -137,14 +137,14 @@ class SqliteIndex:
 
     def memories(
         self, ids: Sequence[int], words: Sequence[str] = (), where: Where = ANYWHERE
-    ) -> list[tuple[Memory, Prepared]]:
+    ) -> list[tuple[rows.Unread, Prepared]]:
         found = self._view.memory_rows(ids)
         shelves = indexes(where)
         if words and len(found) < len(ids):
             raise damaged(f"The search index of {shelves[0]} (it lists a memory that does not exist)")
         hits = []
         for row in found:
-            memory, prepared = rows.to_memory(row, self._view.space), rows.to_prepared(row)
+            memory, prepared = rows.Unread(row, self._view.space), rows.to_prepared(row)
             if words:
                 p = prepared
                 held = f"{p.words} {p.tag_words} {p.file_words} {p.source_words} {p.kind_words}"

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, cast
 
 import apsw
@@ -36,10 +36,13 @@ def from_json(text: str) -> Any:
 # How fields of a memory are stored that are not stored as they are: to the column, and back.
 _Code = tuple[Callable[[Any], Any], Callable[[Any], Any] | None]  # None: as it is
 _decode_strings = msgspec.json.Decoder(tuple[str, ...]).decode
-_STRINGS: _Code = (
-    lambda strings: json_text(strings) if strings else "[]",
-    lambda stored: () if stored == "[]" else _decode_strings(stored),
-)
+
+
+def _strings(stored: str) -> tuple[str, ...]:
+    return () if stored == "[]" else _decode_strings(stored)
+
+
+_STRINGS: _Code = (lambda strings: json_text(strings) if strings else "[]", _strings)
 _REAL: _Code = (lambda value: value + 0.0, None)  # as SQLite gives it back, or the checksum would not match: no -0.0
 _NUMBER: _Code = (int, None)
 _CODES: Mapping[str, _Code] = {
@@ -62,6 +65,8 @@ _ENCODERS = [(at, _CODES[name][0]) for at, name in enumerate(_FIELDS) if name in
 _DECODERS = [(_FIELDS.index(name), decode) for name, (_, decode) in _CODES.items() if decode]
 _DECODED = (*_FIELDS, "space", "source")
 _CONTENT_AT = _FIELDS.index("content")
+_SCORED = ("id", "kind", "status", "importance", "feedback", "use_count", "files", "created_at", "last_hit_at")
+_scored = operator.itemgetter(*map(_FIELDS.index, _SCORED))
 PREPARED = Prepared.__struct_fields__
 
 MEMORY_COLUMNS = (*_FIELDS, *_SOURCE_COLUMNS)
@@ -190,12 +195,31 @@ def is_as_written(noun: type[Record], row: Sequence[Any]) -> bool:
 def to_memory(row: Sequence[Any], space: str) -> Memory:
     """A memory from its columns in order. Raises Corrupt when they are not what was written."""
     verify(Memory, row)
+    return _decoded(row, space)
+
+
+def _decoded(row: Sequence[Any], space: str) -> Memory:
     values = [*row[: len(_FIELDS)], space, _source(*row[len(_FIELDS) : len(MEMORY_COLUMNS)])]
     for at, decode in _DECODERS:
         if values[at] is not None:
             values[at] = decode(values[at])
     values[_CONTENT_AT] = encoding.content_text(row[_CONTENT_AT], row[_WORDS_AT])
     return Memory(**dict(zip(_DECODED, values, strict=True)))
+
+
+class Unread:
+    """A row that is as it was written, and of which only the fields are decoded that a score is made of."""
+
+    def __init__(self, row: Sequence[Any], space: str) -> None:
+        """Raises Corrupt when the row is not what was written."""
+        verify(Memory, row)
+        self._row, self.space = row, space
+        self.id, self.kind, self.status, self.importance, self.feedback, self.use_count, *rest = _scored(row)
+        self.files, self.created_at, self.last_hit_at = _strings(rest[0]), moment(rest[1]), moment(rest[2])
+
+    @cached_property
+    def whole(self) -> Memory:
+        return _decoded(self._row, self.space)
 
 
 @lru_cache(maxsize=1024)  # a few agents in a few sessions write most memories

@@ -1,4 +1,4 @@
-"""What a process has read is not read again while nobody changes it, and never used once somebody has."""
+"""A recall reads little: what nobody has changed since is not read again, and what is not returned is not decoded."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from kept.model import Alias, Memory, replace
 from kept.ports import Where
-from kept.storage.sqlite import SqliteStorage
+from kept.storage.sqlite import SqliteStorage, encoding
 from kept.storage.sqlite.bookkeeping import TIDY_EVERY
 from tests.builders import START, memory, stamp
 
@@ -93,6 +93,29 @@ def test_a_use_that_is_noted_is_seen_in_what_was_read_before(storage: SqliteStor
     note(storage)
     note(storage, uses=(one.id,))
     assert pinned(storage)[0].use_count == 1
+
+
+def test_of_what_is_found_only_what_is_asked_for_is_decoded(
+    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(20):
+        add(storage, f"alpha {number} {'long ' * 30}")
+    decoded: list[bytes | str] = []
+    decode = encoding.content_text
+
+    def counted(stored: bytes | str, words: str) -> str:
+        decoded.append(stored)
+        return decode(stored, words)
+
+    monkeypatch.setattr(encoding, "content_text", counted)
+    with storage.reading() as reader:
+        for limit in (5, 50):
+            found = reader.search(["alpha"], limit=limit)
+            assert len(found) == min(20, limit)
+            assert not decoded
+        assert found[0].memory is found[0].memory
+        assert found[0].memory.content.startswith("alpha")
+    assert len(decoded) == 1
 
 
 def test_an_answer_is_the_callers_to_change(storage: SqliteStorage) -> None:
