@@ -35,7 +35,7 @@ READ_WAIT_MS = 5_000  # a reader meets a lock only while a WAL is being recovere
 _WAL_LIMIT_BYTES = 64 * 1024 * 1024
 _CACHE_KB = 8 * 1024
 _MOST_SEEN = 4_000  # answers: counts of words and lists of up to 256 rows, mostly of a dozen
-PROGRESS_STEPS = 10_000  # virtual machine steps between two looks at the clock: some tenths of a millisecond
+PROGRESS_STEPS = 2_000  # virtual machine steps between two looks at the clock: some tens of microseconds
 
 
 def check_library(version: str) -> None:
