@@ -8,11 +8,15 @@ import psycopg
 import pytest
 
 import kept
+from kept.errors import StorageError
 from kept.model import Alias
 from kept.ports import Deadline, TooLate
 from kept.storage.postgres import PostgresStorage, connection
+from kept.storage.postgres import storage as storage_module
 from tests.builders import FakeClock, memory, stamp
-from tests.postgres.server import emptied, shared_database
+from tests.postgres import chaos
+from tests.postgres.chaos import SPACE, new_server
+from tests.postgres.server import MEMBER, Server, as_member, emptied, shared_database, superuser_url
 
 
 @pytest.fixture
@@ -81,6 +85,48 @@ def test_a_slow_statement_of_a_large_space_is_cancelled_and_the_reader_goes_on(
     storage.close()
 
 
+def test_a_commit_that_no_standby_confirms_ends_with_an_error_and_a_retry_doubles_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(storage_module, "COMMIT_WAIT_S", 0.5)
+    superuser_url()  # skips where no server can run
+    server, url = new_server("synchronous_standby_names=nobody", "synchronous_commit=local")
+    try:
+        storage = PostgresStorage(url, SPACE)
+        with psycopg.connect(server.url, autocommit=True) as root:
+            root.execute(f"alter role {MEMBER} set synchronous_commit = remote_apply")
+        storage.close()
+        storage = PostgresStorage(url, SPACE)
+        for _ in range(2):
+            with pytest.raises(StorageError, match="no standby has confirmed"):
+                chaos.write(storage, "k1")
+        assert chaos.check(url, [("k1", 0.0)]) == 0
+        storage.close()
+    finally:
+        server.stop()
+
+
+def test_where_nothing_can_be_written_recall_answers_and_takes_no_notes(tmp_path: Path) -> None:
+    """As on a standby."""
+    superuser_url()
+    server, url = new_server("wal_level=replica", "max_wal_senders=4")
+    standby = Server((*chaos.DURABLE, "hot_standby=on"))
+    try:
+        with kept.open(url, project="web-app", home=tmp_path / "ann") as memory:
+            memory.remember("The web app is deployed with Terraform")
+        arguments = ("-h", server.folder, "-U", "postgres", "-D", standby.data, "-R", "-c", "fast", "-N")
+        server.run("pg_basebackup", *arguments)
+        standby.start()
+        with kept.open(as_member(standby.url, "chaos"), project="web-app", home=tmp_path / "bob") as memory:
+            assert memory.recall("deployed terraform").hits
+            assert memory.recall("deployed terraform").receipt is None
+            with pytest.raises(StorageError, match="is a standby"):
+                memory.remember("something")
+    finally:
+        standby.stop()
+        server.stop()
+
+
 def test_odd_characters_come_back_from_every_column(url: str) -> None:
     odd = "a\0b \ue0000 \\ \" ' {,} %s é 漢"
     storage = PostgresStorage(url, "project/p1")
@@ -116,4 +162,4 @@ def test_recall_and_a_batch_take_few_statements(url: str, tmp_path: Path, monkey
         assert web_app.recall("harbor port").hits
         in_recall = len(sent)
     assert in_batch <= 70
-    assert in_recall <= 17
+    assert in_recall <= 18

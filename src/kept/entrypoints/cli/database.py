@@ -90,5 +90,7 @@ def move_command(invocation: Invocation, *, place: str) -> None:
     counts = (memories(moved.memories), counted(moved.events, "event"), counted(moved.messages, "message"))
     lines: list[Line] = [f"{', '.join(counts)}: all there, the same as here (digest {moved.digest[:8]})."]
     if database.is_database(place):
-        lines.append(Dim("Use it from now on: set KEPT_DATABASE_URL, or say --database URL."))
+        lines.append(
+            Dim("Use it from now on: `kept projects link NAME --database URL` in each clone, or set KEPT_DATABASE_URL.")
+        )
     invocation.answer(moved, lines)

@@ -291,7 +291,7 @@ class SpaceView:
 
 def begin(connection: Connection, number: int, *, reads: bool, limits: Mapping[str, str], also: str = "") -> Any:
     """Begin a transaction in a space; `also` is run at once with it, and its last row is returned."""
-    level = "repeatable read read only" if reads else "read committed read write"
+    level = "repeatable read read only" if reads else "read committed"
     settings = {"search_path": SCHEMA, "kept.space": f"'{number:d}'", **limits}
     assignments = "; ".join(f"set local {name} = {value}" for name, value in settings.items())
     cursor = connection.execute(f"begin isolation level {level}; {assignments}; {also}")
@@ -401,7 +401,7 @@ _MEANINGS: tuple[tuple[_Kinds, type[KeptError], str, str], ...] = (
         (errors.InsufficientPrivilege,),
         NotAllowed,
         "The role of this connection may not do that in {}.",
-        "Its owner can run `kept database grant ROLE --project NAME`.",
+        "Its owner can run `kept database grant ROLE --for PROJECT`.",
     ),
     (
         (errors.ReadOnlySqlTransaction,),

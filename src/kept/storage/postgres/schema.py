@@ -6,7 +6,8 @@ none. Rule: whoever holds the password of a role can set any space, unless that 
 second wall, a restrictive policy of its own, leaves it no others.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import resources
 from typing import Any
 
@@ -15,7 +16,7 @@ from msgspec import Struct
 from psycopg import errors, sql
 
 from kept.errors import InvalidInput, NotAllowed, SchemaTooNew
-from kept.storage.postgres.connection import SCHEMA, Connection, SpaceView, place_of, translated
+from kept.storage.postgres.connection import SCHEMA, Connection, SpaceView, place_of, translated, translation
 
 LATEST = 1
 MEMBERS = "kept_members"  # the role that may read and write rows, and owns nothing; people's roles are members of it
@@ -61,12 +62,10 @@ def initialise(url: str) -> int:
 
     Call it as the owner of the database; that role may be another one than those that use it.
     """
-    place = place_of(url)
-    with translated(place), psycopg.connect(url) as connection, connection.transaction():
-        connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK,))
+    with _changing(url) as connection:
         connection.execute(f"create schema if not exists {SCHEMA}; set local search_path = {SCHEMA}")
         version = _version(connection)
-        check_version(version, place)
+        check_version(version, place_of(url))
         steps = [step for step in migrations() if step.version > version]
         for step in steps:
             connection.execute(sql.SQL(step.text))
@@ -86,9 +85,7 @@ def grant(url: str, role: str, spaces: Sequence[tuple[int, str]] = ()) -> None:
     `spaces`, numbers and names: tie the role to these and to those it was tied to before. A role that is tied to none
     can reach all. Call it as the owner of the database.
     """
-    place = place_of(url)
-    with translated(place), psycopg.connect(url) as connection, connection.transaction():
-        connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK,))
+    with _changing(url) as connection:
         name = sql.Identifier(role)
         asked = "select rolsuper or rolbypassrls from pg_roles where rolname = %s"
         found = connection.execute(asked, (role,)).fetchone()
@@ -101,6 +98,22 @@ def grant(url: str, role: str, spaces: Sequence[tuple[int, str]] = ()) -> None:
         connection.execute(sql.SQL("grant {} to {}").format(sql.Identifier(MEMBERS), name))
         if spaces:
             _tie(connection, role, [number for number, _ in spaces])
+
+
+@contextmanager
+def _changing(url: str) -> Iterator[Connection]:
+    """A transaction of the owner, one at a time."""
+    place = place_of(url)
+    try:
+        with psycopg.connect(url) as connection, connection.transaction():
+            connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK,))
+            yield connection
+    except errors.InsufficientPrivilege as error:
+        why = f"The role of this connection may not make tables and roles in {place}."
+        hint = "Connect as the owner of the database. To make roles it needs CREATEROLE."
+        raise NotAllowed(why, hint=hint) from error
+    except psycopg.Error as error:
+        raise translation(error, place) from error
 
 
 def status(url: str) -> DatabaseStatus:

@@ -6,6 +6,7 @@ hold one moment (REPEATABLE READ) and wait for nobody. Rule: a commit that retur
 it; if its outcome is unknown, the storage finds it out or says so, and a retry with the same key never doubles.
 """
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -46,6 +47,7 @@ from kept.storage.shared import WRITE_WAIT_S, random_hex
 from kept.storage.weights import Chunks, Weights
 
 VACUUM_LIMIT_MS = 300_000
+COMMIT_WAIT_S = 60.0  # for a standby that does not answer
 _READER = {"statement_timeout": str(READ_LIMIT_MS)}
 _NOTES = {"statement_timeout": str(READ_LIMIT_MS), "synchronous_commit": "off"}
 _WITH_WORDS = ("memories", "postings", "hot_words", "records", "messages", "event_payloads", "receipts", "vectors")
@@ -89,7 +91,7 @@ class PostgresStorage:
 
     @contextmanager
     def reading(self) -> Iterator[PostgresReader]:
-        also = f"select turns, last_hash from heads where space = {self._number:d}"
+        also = f"select turns, last_hash, pg_is_in_recovery() from heads where space = {self._number:d}"
         with self._transaction(reads=True, limits=_READER, also=also) as (connection, row):
             if (known := self._known)[0] != row:
                 known = self._known = (row, {})
@@ -110,6 +112,9 @@ class PostgresStorage:
 
     @contextmanager
     def bookkeeping(self) -> Iterator[PostgresBookkeeping | None]:
+        if self._known[0] is not None and self._known[0][-1]:  # on a standby, as the last reader saw
+            yield None
+            return
         with self._transaction(reads=False, limits=_NOTES, also=self._lock(waits=False)) as (connection, row):
             if row is None:  # somebody else has it
                 yield None
@@ -238,11 +243,15 @@ class PostgresStorage:
             warnings.append(notice.message_primary or "")
 
         is_ending = False
+        # No time limit of PostgreSQL's holds while a commit waits for a standby. Cancelled, it comes with that warning.
+        patience = threading.Timer(COMMIT_WAIT_S, connection.cancel_safe)
+        patience.daemon = True
         connection.add_notice_handler(note)
         try:
             with connection.pipeline():
                 yield
                 is_ending = True
+                patience.start()
                 connection.execute("commit")
         except psycopg.Error as error:
             if not (is_ending and is_lost(error)):
@@ -251,6 +260,7 @@ class PostgresStorage:
             if not self._has_committed(view):
                 raise
         finally:
+            patience.cancel()
             connection.remove_notice_handler(note)
         if any(_UNCONFIRMED in warning for warning in warnings):
             raise StorageError(
