@@ -120,7 +120,7 @@ def described_candidates(
     features = describe(candidates, question, statistics, asked_about)
     embedder = circumstances.embedder
     chosen = table or table_for([one.message.role for one in found], embedder)
-    if embedder is not None and candidates and (chosen.message.meaning or chosen.session.meaning):
+    if embedder is not None and candidates and (chosen.message.meaning or chosen.message.window):
         scores = _scores(features, asdict(chosen.message))
         compare = partial(compare_meanings, request.query, weights=chosen.message, embedder=embedder)
         note = compare(candidates, features, scores, reader=reader, deadline=deadline) or note

@@ -2,9 +2,9 @@
 
 Last of the features. Messages keep no vectors: those of a few dozen are made for each question. A static model compares
 the words of the best sixty at once. One that reads sentences takes milliseconds for a text, so it compares the best
-twenty, and stops at the deadline. A message is as near to the question as its nearest passage, because what answers is
-often said in passing; where people talk, it is also compared together with the messages around it. Rule: comparing only
-ever adds to a score, so those that were not compared stay behind, in the order that words give them.
+twenty, and stops at the deadline. In talk with an assistant a message is as near to the question as its nearest
+passage, because what answers is often said in passing; people's messages are compared together with those around them.
+Rule: comparing only ever adds to a score, so those that were not compared stay behind, in the order of their words.
 """
 
 import re
@@ -23,10 +23,9 @@ if TYPE_CHECKING:
     from kept.recall.messages.packed import WithPacked
 
 COMPARED = 60  # of the candidates, by a static model
-COMPARED_CHARS = 500  # of each of them: what a message is about, it says early
 RERANKED = 20  # of the candidates, by a model that reads sentences
-RERANKED_CHARS = 600
 AT_ONCE = 4  # of these, before looking at the time
+OWN_CHARS = 500  # of a message: what it is about, it says early
 PASSAGE_CHARS = 40  # at least: a shorter sentence is joined with the next one
 BESIDE_CHARS = 200  # of the end of the message before it, and of the beginning of the one after it
 
@@ -46,10 +45,10 @@ def compare_meanings(
     reader: "Reader | WithPacked",
     deadline: Deadline,
 ) -> str | None:
-    """Add the features `meaning` and `window` to the best candidates; a note if that failed, or took too long."""
+    """Add the feature `meaning`, or `window`, to the best candidates; a note if that failed, or took too long."""
     static = is_static(embedder)
     best = nlargest(COMPARED if static else RERANKED, range(len(candidates)), key=lambda at: scores[at])
-    around = _around([candidates[at] for at in best], reader) if weights.window and not static else {}
+    around = {} if static or not weights.window else _around([candidates[at] for at in best], reader)
     try:
         [asked] = vectors.pack(embedder.embed([query]))
         # As learned: of a static model the cosine itself counts.
@@ -59,13 +58,11 @@ def compare_meanings(
             if deadline.is_over():
                 return f"Time ran out, so {done} of the best {len(best)} messages were compared by meaning."
             some = best[done : done + step]
-            texts = [_texts(candidates[at], around, static=static) for at in some]
+            texts = [_window(candidates[at], around) if around else _passages(candidates[at], static) for at in some]
             near = vectors.cosines(asked, vectors.pack(embedder.embed([text for own in texts for text in own])))
             for at, own in zip(some, texts, strict=True):
-                cosines, near = near[: len(own)], near[len(own) :]
-                if around:
-                    features[at]["window"] = likeness(cosines.pop(), typical)
-                features[at]["meaning"] = likeness(max(cosines), typical)
+                features[at]["window" if around else "meaning"] = likeness(max(near[: len(own)]), typical)
+                near = near[len(own) :]
     except Exception as error:  # somebody else's code, perhaps: reported, never raised into an answer
         return embedder_failed(error)
     return None
@@ -73,23 +70,16 @@ def compare_meanings(
 
 def usual_texts() -> list[str]:
     """As much text as is compared for one question by a model that reads sentences."""
-    passage = "The build takes nine minutes, because every test starts a database of its own. "
-    return [text for _ in range(RERANKED) for text in (passage, passage, passage * 4)]
+    return ["The build takes nine minutes, because every test starts a database of its own. " * 4] * RERANKED
 
 
-def _texts(candidate: Candidate, around: Texts, *, static: bool) -> list[str]:
-    """The texts of a message that are compared: its passages, and last, if there are others around it, all together."""
+def _passages(candidate: Candidate, static: bool) -> list[str]:
+    """The sentences of a message, short ones together with their neighbours; for a static model all in one."""
     content = candidate.found.message.content
     if static:
-        return [content[:COMPARED_CHARS]]
-    passages = _passages(content[:RERANKED_CHARS])
-    return [*passages, _window(candidate, around)] if around else passages
-
-
-def _passages(content: str) -> list[str]:
-    """The sentences of a message, short ones together with their neighbours."""
+        return [content[:OWN_CHARS]]
     passages = [""]
-    for sentence in _END.split(content):
+    for sentence in _END.split(content[:OWN_CHARS]):
         if len(passages[-1]) >= PASSAGE_CHARS:
             passages.append("")
         passages[-1] = f"{passages[-1]} {sentence}".strip()
@@ -99,11 +89,11 @@ def _passages(content: str) -> list[str]:
     return passages
 
 
-def _window(candidate: Candidate, around: Texts) -> str:
+def _window(candidate: Candidate, around: Texts) -> list[str]:
     session, n = candidate.place
     before, after = around.get((session, n - 1), ""), around.get((session, n + 1), "")
-    own = candidate.found.message.content[:COMPARED_CHARS]
-    return "\n".join(filter(None, (before[-BESIDE_CHARS:], own, after[:BESIDE_CHARS])))
+    own = candidate.found.message.content[:OWN_CHARS]
+    return ["\n".join(filter(None, (before[-BESIDE_CHARS:], own, after[:BESIDE_CHARS])))]
 
 
 def _around(candidates: Sequence[Candidate], reader: "Reader | WithPacked") -> Texts:

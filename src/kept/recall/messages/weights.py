@@ -40,7 +40,7 @@ class MessageWeights(Struct, frozen=True, kw_only=True):
     first_person: float = 0.1  # speaks of the speaker
     length: float = 0.25  # is not too short to say something
     meaning: float = 0.0  # cosine with the question; where vectors are on
-    window: float = 0.0  # the same of it together with the messages next to it; where a model reads sentences
+    window: float = 0.0  # instead of it: that of the message together with those next to it, if a model reads sentences
     long: float = -0.35  # the logarithm of how many times too long it is
 
 
@@ -90,8 +90,9 @@ ASSISTANT = WeightTable(
 )
 
 
-# For models that read sentences. PEOPLE_READ was set by hand: each of the two counts as much as the match of words.
-PEOPLE_READ = replace(PEOPLE, message=replace(PEOPLE.message, meaning=1.0, window=1.0))
+# For models that read sentences. PEOPLE_READ was set by hand: meaning counts as much as the match of words. The message
+# alone, beside it, gains nothing and costs half as much again.
+PEOPLE_READ = replace(PEOPLE, message=replace(PEOPLE.message, window=1.0))
 # Learned on 2026-11-17 in the same way with all-MiniLM-L6-v2. What is said around a message tells nothing about it.
 ASSISTANT_READ = replace(
     ASSISTANT,
