@@ -24,6 +24,7 @@ from kept.model import Draft
 
 KEY = "bench"
 VIEW_LIMIT, START_LIMIT_S = 3.0, 1.5
+VIEWS = ("memories", "memories?trust=user", "saw", "timeline", "sessions", "knowledge", "health")
 SERVE = """
 import sys
 from kept.entrypoints.http.server import ServeOptions, run
@@ -53,6 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
             _wait(given.port)
             start_s = time.perf_counter() - begun
             view_ms = _views(server.pid, given.port, questions, given.requests)
+            others = {f"{view}_cpu_ms": _view(server.pid, given.port, view) for view in VIEWS}
             asked = asyncio.run(_crowd(given.port, questions, given.clients, given.seconds))
         finally:
             server.terminate()
@@ -61,6 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
     figures = {
         "recall_cpu_ms": recall_ms,
         "view_cpu_ms": view_ms,
+        **others,
         "start_s": start_s,
         "requests": len(times),
         "errors": errors,
@@ -121,6 +124,15 @@ def _views(pid: int, port: int, questions: list[str], count: int) -> float:
     for number in range(count):
         _get(port, f"/p/here/memories?q={quote(questions[number % len(questions)])}")
     return (_cpu_s(pid) - before) * 1000 / count
+
+
+def _view(pid: int, port: int, view: str, times: int = 5) -> float:
+    """Milliseconds of the server's processor time for another view, when it was seen before."""
+    _get(port, f"/p/here/{view}")
+    before = _cpu_s(pid)
+    for _ in range(times):
+        _get(port, f"/p/here/{view}")
+    return (_cpu_s(pid) - before) * 1000 / times
 
 
 def _cpu_s(pid: int) -> float:

@@ -40,9 +40,9 @@ def main() -> None:
             with sync_playwright() as started:
                 sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
                 browser = started.chromium.launch(executable_path=chromium, args=sandbox)
-                page = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme="light").new_page()
+                page = browser.new_context(viewport={"width": 1440, "height": 1000}, color_scheme="light").new_page()
                 page.goto(f"http://127.0.0.1:{PORT}/?key={KEY}")
-                page.locator(".trace").wait_for()
+                page.locator("div.trace").wait_for()
                 page.screenshot(path=str(IMAGES / "saw.png"))
                 browser.close()
         finally:

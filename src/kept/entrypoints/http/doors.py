@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Path, Request
 
-from kept.entrypoints.http.keys import Key
+from kept.entrypoints.http.keys import OWNER, Key
 from kept.errors import NotAllowed, NotFound
 from kept.memory import Kept
 from kept.memory.opening import open as open_memory
@@ -86,8 +86,10 @@ class Doors:
     def for_agent(self, key: Key, agent: str, confirm: Callable[[str], bool] | None) -> Kept:
         """The project in which the server was started, opened for an agent with this key. Raises NotFound."""
         name = self.name_of(HERE, key)
-        opened = self._opener(project=name, home=self._home, actor=Actor(name=agent), confirm=confirm)
-        return _enclosed(opened, key)
+        memory = _enclosed(self._opener(project=name, home=self._home, actor=Actor(name=agent), confirm=confirm), key)
+        if key.name != OWNER and memory.context.person is None:
+            memory.context.actor = replace(memory.context.actor, name=key.name)
+        return memory
 
     def close(self) -> None:
         """Close everything that is open."""
@@ -114,7 +116,9 @@ class Doors:
 
 
 def _enclosed(memory: Kept, key: Key) -> Kept:
-    """The memory, closed to what its key does not open."""
+    """The memory, closed to what its key does not open, and signed by the holder of the key."""
+    if key.name != OWNER and memory.context.person is not None:
+        memory.context.person = key.name  # a database names a person: not the one who runs the server
     if key.role != "admin":
         space = memory.context.spaces.ensure_project().space
         memory.context.actor = replace(memory.context.actor, role="project", project=space)

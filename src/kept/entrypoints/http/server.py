@@ -24,7 +24,7 @@ from kept import __version__
 from kept.entrypoints.http import live, metrics, routes_conversations, routes_memories
 from kept.entrypoints.http.doors import HERE, Asking, Doors, Opened
 from kept.entrypoints.http.guard import Guard
-from kept.entrypoints.http.keys import OWNER, Key, Keys
+from kept.entrypoints.http.keys import Key, Keys
 from kept.entrypoints.http.metrics import Figures
 from kept.entrypoints.http.problems import MEDIA_TYPE, problem, status_of
 from kept.entrypoints.http.routes_conversations import ItemType, items_of
@@ -192,13 +192,13 @@ class _Tools:
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
         from kept.entrypoints.mcp.server import ServerOptions, build
+        from kept.entrypoints.mcp.surroundings import Surroundings
 
-        built = build(ServerOptions(agent="http"), {}, opener=lambda around, confirm: self._open(around.agent, confirm))
+        def opened(around: Surroundings, confirm: Callable[[str], bool] | None) -> Kept:
+            return self._doors.for_agent(_asking.get(), around.agent, confirm)
+
+        built = build(ServerOptions(agent="http"), {}, opener=opened)
         return StreamableHTTPSessionManager(built, json_response=True, stateless=True)
-
-    def _open(self, agent: str, confirm: Callable[[str], bool] | None) -> Kept:
-        key = _asking.get()
-        return self._doors.for_agent(key, agent if key.name == OWNER else key.name, confirm)
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:
