@@ -172,6 +172,18 @@ def test_a_review_is_walked_through_with_single_keys(monkeypatch: pytest.MonkeyP
         _pick_at_terminal("3 of 3", ["archive", "keep"])
 
 
+def test_a_key_and_what_it_does_stand_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("click.getchar", lambda: "b")
+    options = ["replace 15 by 16", "or 16 by 15", "both stay", "archive 15", "forget 15", "later", "stop"]
+    assert _pick_at_terminal("2 of 17", options) == "both stay"
+    shown = capsys.readouterr().err
+    lines = [line for line in shown.split("\n") if line]
+    assert len(lines) > 1
+    assert all(sum(f"[{key}] {option}" in line for line in lines) == 1 for key, option in keys_of(options).items())
+
+
 def test_a_review_proposes_to_confirm_candidates(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "MEMORY.md").write_text("## Key Decisions\n- The API uses Fastify\n")
     shell("import", str(tmp_path / "MEMORY.md"))

@@ -83,3 +83,13 @@ def test_the_graph_and_the_page_come_back(memory: Kept, tmp_path: Path) -> None:
 def test_an_unknown_format_is_refused(memory: Kept, tmp_path: Path) -> None:
     with pytest.raises(kept.InvalidInput, match="Unknown format"):
         memory.store.export_to(tmp_path / "x", format="word")
+
+
+def test_a_vault_that_comes_back_brings_the_memories_and_nothing_else(memory: Kept, tmp_path: Path) -> None:
+    """Its index pages and links are for Obsidian."""
+    memory.remember("Always use Fastify for the public API", kind="decision")
+    memory.remember("Never use Fastify for the public API", kind="decision")
+    memory.store.export_to(tmp_path / "vault", format="obsidian")
+    with opening.open(tmp_path / "other.db", origin="user") as other:
+        assert other.store.import_(tmp_path / "vault", "markdown").stored == len(memory.list())
+        assert {one.content for one in other.list()} == {one.content for one in memory.list()}

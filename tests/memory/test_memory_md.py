@@ -466,3 +466,15 @@ def test_a_write_shows_what_changed_without_looking_at_everything(
         assert "The shop moves to Lisbon in May ^k101" in text
         assert f" ^k{shown.ref}\n" not in text
         assert f"*{100 - text.count(' ^k')} more memories" in text
+
+
+def test_a_summary_that_is_a_list_stands_behind_one_bullet(memory: kept.Kept) -> None:
+    memory.remember("- Deploys moved to Tuesday", kind="summary")
+    memory.files.sync()
+    path = path_of(memory)
+    assert "\n- Deploys moved to Tuesday ^k1\n" in path.read_text("utf-8")
+    [again] = memory.files.sync()
+    assert not again.is_written
+    edit(path, "Tuesday", "Monday")
+    memory.files.sync()
+    assert contents(memory) == {"Deploys moved to Monday"}

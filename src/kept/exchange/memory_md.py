@@ -96,8 +96,8 @@ def section_of(kind: str) -> str:
 
 
 def line_of(memory: Memory) -> str:
-    """The text of a memory in one line."""
-    lines = memory.content.replace("\r\n", "\n").strip().split("\n")
+    """The text of a memory in one line, which stands behind a bullet of its own."""
+    lines = memory.content.replace("\r\n", "\n").strip().removeprefix("- ").split("\n")
     return "<br>".join(" ".join(line.split()) for line in lines)
 
 

@@ -30,6 +30,8 @@ from kept.settings import Settings
 
 FAILED, INTERRUPTED, READER_GONE = 1, 130, 141  # click knows that wrong usage is 2
 
+_TIED = "\ue000"  # in place of a space at which a line must not break
+
 Ask = Callable[[str], bool]
 Pick = Callable[[str, Sequence[str]], str]
 
@@ -300,9 +302,9 @@ def keys_of(options: Sequence[str]) -> dict[str, str]:
 def _pick_at_terminal(question: str, options: Sequence[str]) -> str:
     """One key is enough; Enter takes the first option, Escape or Ctrl-C ends the command."""
     keys = keys_of(options)
-    shown = "  ".join(f"[{key}] {option}" for key, option in keys.items())
+    shown = "  ".join(f"[{key}] {option}".replace(" ", _TIED) for key, option in keys.items())
     lines = wrapped((f"{question}: {shown} (Enter: {options[0]}) ",), max(20, (_width(sys.stderr) or 80) - 12))
-    click.echo("\n".join("".join(line) for line in lines), nl=False, err=True)
+    click.echo("\n".join("".join(line) for line in lines).replace(_TIED, " "), nl=False, err=True)
     while True:
         key = click.getchar()
         if key in ("\r", "\n"):

@@ -23,6 +23,7 @@ _COMMENT = re.compile(r"(?s)<!--.*?-->")
 _RULE = re.compile(r"\s*(?:[-*_]\s*){3,}$")
 _TABLE_RULE = re.compile(r"\s*\|?[\s:|-]+\|?\s*$")
 _ONLY_LINK = re.compile(r"!?\[[^\]]*\]\([^)]*\)|\[\[[^\]]*\]\]|<?https?://\S*")
+_RELATION = re.compile(r"\w+ \[\[[^\]]*\]\]")
 _HASHTAG = re.compile(r"(?:^|\s)#([A-Za-z][\w/-]{1,60})")
 _CATEGORY = re.compile(r"^\[([A-Za-z][\w -]{0,30})\]\s+")
 _LINK = re.compile(r"\[\[([^\]|#]{1,200})(?:#[^\]|]*)?(?:\|[^\]]*)?\]\]")
@@ -84,7 +85,14 @@ def _read(path: Path, data: bytes, *, origin: Origin, kind: str, trust: Trust | 
     if description := about.get("description"):
         note = Note(1, (title,), description)
         brought.statements += _statements(note, path, kind, origin, trust, of_file, tags, title)
+    is_exported = {
+        "uid",
+        "ref",
+        "kind",
+    } <= about.keys()  # by `kept export --format obsidian`: links stand below the text
     for note in notes(body, first_line):
+        if is_exported and _RELATION.fullmatch(note.content):
+            continue
         brought.statements += _statements(note, path, kind, origin, trust, of_file, tags, title)
     return brought
 
