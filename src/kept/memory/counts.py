@@ -4,13 +4,11 @@ Rule: a count is a name and a number, never what was refused or redacted. Counti
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 
 from kept.memory.context import Context
 from kept.model import Receipt
-
-DAY = "day:"  # how the names of counters begin that count for one day: `day:2026-03-01:refused:chatter`
+from kept.storage.shared import on_day
 
 
 def count_reasons(context: Context, receipts: Sequence[Receipt]) -> None:
@@ -29,19 +27,3 @@ def count(context: Context, found: Counter[str]) -> None:
         with storage.bookkeeping() as notes:
             if notes is not None:
                 notes.count(found + Counter(on_day(context.now(), found)))
-
-
-def on_day(at: datetime, numbers: Mapping[str, int]) -> dict[str, int]:
-    """The same numbers under the names of the counters of that day (UTC)."""
-    day = at.date().isoformat()  # a tenth of what formatting takes, at every recall
-    return {f"{DAY}{day}:{name}": number for name, number in numbers.items()}
-
-
-def by_day(counters: Mapping[str, int]) -> dict[str, dict[str, int]]:
-    """The counters of days: day → name → number."""
-    found: dict[str, dict[str, int]] = {}
-    for counter, number in counters.items():
-        if counter.startswith(DAY):
-            day, _, name = counter.removeprefix(DAY).partition(":")
-            found.setdefault(day, {})[name] = number
-    return found

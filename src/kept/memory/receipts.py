@@ -16,12 +16,12 @@ from msgspec import Struct
 
 from kept.errors import InvalidInput, NotFound
 from kept.memory.context import Context
-from kept.memory.counts import on_day
 from kept.model import GLOBAL, Hit, Memory, Recalled, replace
 from kept.ports import Reader, Storage
 from kept.recall import Request
 from kept.recall.candidates import RING
 from kept.recall.query import ASKED_FOR
+from kept.storage.shared import on_day
 from kept.writing.redact import redact
 
 MOST_LINKED = 10  # the best of one answer: a hundred that came together say nothing, and make 5,000 pairs

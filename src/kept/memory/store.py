@@ -16,7 +16,6 @@ from kept import access, text
 from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound
 from kept.memory import views
 from kept.memory.context import Context, Ref
-from kept.memory.counts import by_day
 from kept.memory.receipts import past_latencies
 from kept.model import (
     GLOBAL,
@@ -39,7 +38,7 @@ from kept.projects.files import shown
 from kept.recall.candidates import percentile
 from kept.settings import Settings, as_mapping, resolve
 from kept.storage import as_file, scrub, space_of
-from kept.storage.shared import pages_of
+from kept.storage.shared import by_day, pages_of
 from kept.upkeep import decisions
 from kept.writing.check import MAX_NAME_CHARS, check_text
 from kept.writing.redact import REDACTED_FIELDS, redact, redact_draft

@@ -1,4 +1,4 @@
-"""Code shared by all storages: filters, shelves, tombstones, prepared tokens, pages, blocks.
+"""Code shared by all storages: filters, shelves, tombstones, prepared tokens, pages, blocks, counters by day.
 
 `prepare` is the one place that says which field goes into which column of the index. `block` makes context managers of
 generators for less than `contextlib` does: every read and every write opens some, and the standard way costs 15
@@ -8,7 +8,8 @@ Rule of a block: its generator yields once; an error of the block is raised at i
 
 import os
 import zlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
+from datetime import datetime
 from functools import lru_cache, wraps
 from types import TracebackType
 from typing import Generic, ParamSpec, TypeVar, cast
@@ -25,6 +26,7 @@ RECEIPTS_KEPT = 500  # of recalls; enough to ask "why?" about the last days
 DELIVERIES_KEPT_DAYS = 30  # of texts that an agent was given without asking: at least as long as its transcripts
 MOST = 2**31  # of anything that is asked for at once
 PAGE = 500  # memories that are read at once when all are wanted
+DAY = "day:"  # how the names of counters begin that count for one day: `day:2026-03-01:refused:chatter`
 
 
 def random_hex(n_bytes: int) -> str:
@@ -217,3 +219,19 @@ def pages_of(storage: Storage, where: Where, *, after: int = 0, size: int = PAGE
             return
         yield page
         after = page[-1].id
+
+
+def on_day(at: datetime, numbers: Mapping[str, int]) -> dict[str, int]:
+    """The same numbers under the names of the counters of that day (UTC)."""
+    day = at.date().isoformat()  # a tenth of what formatting takes, at every recall
+    return {f"{DAY}{day}:{name}": number for name, number in numbers.items()}
+
+
+def by_day(counters: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    """The counters of days: day → name → number."""
+    found: dict[str, dict[str, int]] = {}
+    for counter, number in counters.items():
+        if counter.startswith(DAY):
+            day, _, name = counter.removeprefix(DAY).partition(":")
+            found.setdefault(day, {})[name] = number
+    return found

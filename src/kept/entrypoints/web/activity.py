@@ -5,7 +5,7 @@ from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 
 from kept.memory import Kept
-from kept.memory.counts import by_day
+from kept.storage.shared import by_day
 
 Counts = Counter[tuple[datetime, str, str]]  # hour, actor, action → how often
 
