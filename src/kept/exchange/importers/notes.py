@@ -85,11 +85,8 @@ def _read(path: Path, data: bytes, *, origin: Origin, kind: str, trust: Trust | 
     if description := about.get("description"):
         note = Note(1, (title,), description)
         brought.statements += _statements(note, path, kind, origin, trust, of_file, tags, title)
-    is_exported = {
-        "uid",
-        "ref",
-        "kind",
-    } <= about.keys()  # by `kept export --format obsidian`: links stand below the text
+    # A note that `kept export --format obsidian` wrote has links below its text.
+    is_exported = {"uid", "ref", "kind"} <= about.keys()
     for note in notes(body, first_line):
         if is_exported and _RELATION.fullmatch(note.content):
             continue
