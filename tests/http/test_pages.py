@@ -175,6 +175,16 @@ def test_a_memory_is_shown_with_what_was_recalled_beside_it_and_where_it_was_sai
     assert "/p/web-app/sessions?session=talk-1&amp;after=0#n1" in html
 
 
+def test_a_search_on_the_page_leaves_no_receipt(filled: Server) -> None:
+    filled.get("/recall?q=refresh")
+    with filled.memory() as memory:
+        before = (memory.why().receipt, memory.status()["spaces"][0]["days"])
+    for path in ("memories?q=refresh", "sessions?q=refresh", "knowledge?q=refresh"):
+        page(filled, f"/p/web-app/{path}")
+    with filled.memory() as memory:
+        assert (memory.why().receipt, memory.status()["spaces"][0]["days"]) == before
+
+
 def test_a_replay_changes_nothing(filled: Server) -> None:
     with filled.memory() as memory:
         before = memory.status()["spaces"][0]

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
 from kept.entrypoints.http.doors import Asking, Opened
-from kept.entrypoints.web.shell import PAGE, address, draw_page, root_of
+from kept.entrypoints.web.shell import PAGE, address, draw_page, root_of, search
 from kept.memory import Kept
 from kept.model import Memory
 from kept.ports import Where
@@ -58,7 +58,7 @@ def _items(memory: Kept, q: str, type: str, file: str, after: int) -> tuple[list
         return (not type or one.item_type == type) and (not file or file in (one.source.file or ""))
 
     if q.strip():
-        found = [hit.memory for hit in memory.recall(q, scope="items", limit=100).hits]
+        found = [hit.memory for hit in search(memory, q, scope="items", limit=100).hits]
         return [one for one in found if fits(one)][:PAGE], 0
     storage = memory.context.spaces.project()
     if storage is None:

@@ -12,7 +12,7 @@ from kept.entrypoints.http.doors import Asking, Opened
 from kept.entrypoints.http.shapes import etag_of
 from kept.entrypoints.web import draw, words
 from kept.entrypoints.web.rows import ShownRow, find, marked, plain, said_in, scored
-from kept.entrypoints.web.shell import PAGE, address, draw_page, literal, now_of, root_of
+from kept.entrypoints.web.shell import PAGE, address, draw_page, literal, now_of, root_of, search
 from kept.errors import KeptError
 from kept.memory import Kept
 from kept.model import KINDS, Event, Hit, Memory
@@ -86,11 +86,12 @@ def _searched(memory: Kept, q: str, filters: Mapping[str, str]) -> dict[str, Any
     """The best hits and what just missed. Status, trust and file are looked for among the best hundred."""
     narrow = [name for name in ("trust", "file") if filters[name]]
     narrow += ["status"] if filters["status"] not in ("", "archived") else []
-    found = memory.recall(
+    found = search(
+        memory,
         q,
         limit=AMONG if narrow else FOUND,
-        kinds=[filters["kind"]] if filters["kind"] else [],
-        tags=[filters["tag"]] if filters["tag"] else [],
+        kinds=(filters["kind"],) if filters["kind"] else (),
+        tags=(filters["tag"],) if filters["tag"] else (),
         agent=filters["agent"] or None,
         scope="archive" if filters["status"] == "archived" else "memory",
     )

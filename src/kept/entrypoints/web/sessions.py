@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse, Response
 from kept.entrypoints.http.doors import Asking, Opened
 from kept.entrypoints.web import words
 from kept.entrypoints.web.rows import marked, message_of, quoted
-from kept.entrypoints.web.shell import PAGE, address, draw_page, now_of, root_of
+from kept.entrypoints.web.shell import PAGE, address, draw_page, now_of, root_of, search
 from kept.memory import Kept
 from kept.memory.findings import findings_of
 from kept.memory.receipts import Explained, explain_session
@@ -63,7 +63,7 @@ def sessions(
 
 def _found(memory: Kept, q: str, root: str) -> list[dict[str, Any]]:
     found = []
-    for hit in memory.recall(q, scope="sessions", limit=FOUND).hits:
+    for hit in search(memory, q, scope="sessions", limit=FOUND).hits:
         if hit.message is not None:
             link = address(root, "sessions", q=q, session=hit.message.session, after=max(0, hit.message.n - 4))
             shown = marked(_around(hit.message.content, hit.matched), hit.matched)
@@ -135,7 +135,7 @@ def _turn(message: Message, found: list[Memory], given: list[Explained], root: s
         "cut": len(content) - len(cut),
         "is_code": message.role in ("tool_call", "tool_result"),
         "who": message.name or message.speaker or message.role.replace("_", " "),
-        "kind": {"tool_call": "tool call", "tool_result": "tool result"}.get(message.role, ""),
+        "kind": message.role.replace("_", " ") if message.name and message.role.startswith("tool") else "",
         "notes": found,
         "given": [
             {

@@ -1,6 +1,7 @@
 """The frame around every view: templates, the address of a project, the mark of a form, and what all pages show."""
 
 import hmac
+import re
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
@@ -15,7 +16,10 @@ from kept import __version__
 from kept.entrypoints.http.doors import Doors
 from kept.entrypoints.http.keys import Key, Keys
 from kept.entrypoints.web import words
-from kept.memory import Kept
+from kept.memory import Kept, read
+from kept.memory.read import well_formed
+from kept.model import Recalled
+from kept.recall import Request as Question
 from kept.text import visible
 
 FOLDER = Path(__file__).parent
@@ -109,5 +113,13 @@ def now_of(memory: Kept) -> datetime:
 
 
 def literal(asked: Iterable[str], query: str) -> list[str]:
-    """The words that a person wrote, without those that recall put beside them and without the smallest ones."""
-    return [word for word in asked if word in query.lower() and word not in words.SMALL]
+    """The words of the query that were searched for, as they were written, without the smallest ones."""
+    stems = tuple(asked)
+    written = dict.fromkeys(re.findall(r"[\w./-]+", query))
+    return [word for word in written if word.lower() not in words.SMALL and word.lower().startswith(stems)]
+
+
+def search(memory: Kept, query: str, **about: Any) -> Recalled:
+    """Recall without a receipt: a person who types asks with every pause, and no agent was given anything."""
+    question = Question(query=well_formed(query), seen_by=memory.context.seen_by(None), **about)
+    return read.answer(memory.context, question, memory.context.readable(), now_of(memory))
