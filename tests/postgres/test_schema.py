@@ -18,7 +18,6 @@ from tests.builders import memory, stamp
 from tests.postgres.server import as_owner, emptied, shared_database
 
 FOLDER = Path(connection.__file__).parent
-MOST_LINES = 1_600
 COLUMNS = "select column_name from information_schema.columns where table_schema = 'kept' and"
 TABLES = """
     select relname, relrowsecurity, relforcerowsecurity
