@@ -134,6 +134,15 @@ def test_a_body_that_does_not_arrive_is_not_waited_for(impatient: Server) -> Non
     assert b"did not arrive within" in answer
 
 
+def test_an_address_without_end_is_refused_in_the_same_form_as_all(impatient: Server) -> None:
+    with socket.create_connection(("127.0.0.1", impatient.port), timeout=30) as line:
+        line.sendall(b"GET /?q=" + b"x" * 100_000 + b" HTTP/1.1\r\n")
+        answer = rest_of(line)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"application/problem+json" in answer
+    assert json.loads(answer.rpartition(b"\r\n\r\n")[2])["status"] == 400
+
+
 def test_a_head_that_does_not_end_is_not_waited_for(impatient: Server) -> None:
     for began in (b"", b"GET / HT", f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{impatient.port}\r\nX: y".encode()):
         with socket.create_connection(("127.0.0.1", impatient.port), timeout=30) as line:

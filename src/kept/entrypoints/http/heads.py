@@ -7,7 +7,11 @@ connection has HEAD_WAIT_S for a whole head; then it is answered 408 and closed.
 import asyncio
 from typing import Any
 
+import h11
+import msgspec
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from kept.entrypoints.http.problems import MEDIA_TYPE, problem
 
 HEAD_WAIT_S = 20.0  # more than `timeout_keep_alive`, after which a silent connection is closed anyway
 TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
@@ -30,6 +34,14 @@ class TimedProtocol(H11Protocol):
             self._wait()
         else:
             self._stop()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no request, such as an address of more than 64 KB, with a problem document like any other."""
+        body = msgspec.json.encode(problem(400, msg))
+        headers = [("content-type", MEDIA_TYPE), ("content-length", str(len(body))), ("connection", "close")]
+        for event in (h11.Response(status_code=400, headers=headers), h11.Data(data=body), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def on_response_complete(self) -> None:
         """Begin to wait for the next head; a part of it may be here already."""
