@@ -150,3 +150,14 @@ def test_failures_of_hooks_and_missing_tools_are_noted(machine: Machine) -> None
     notes = [link for link in machine.check() if link.level == "note"]
     assert any("codex Stop" in note.message and "the transcript waits" in note.message for note in notes)
     assert any("kept[agents]" in note.hint for note in notes)
+
+
+def test_hooks_that_often_run_out_of_time_are_a_problem_with_a_way_out(machine: Machine) -> None:
+    for _ in range(4):
+        machine.hooks.note_failure({"agent": "codex", "event": "UserPromptSubmit"}, "Not done within 300 ms")
+    assert not [link for link in machine.check() if link.level == "problem" and link.check == "failures"]
+    machine.hooks.note_failure({"agent": "codex", "event": "UserPromptSubmit"}, "Not done within 300 ms")
+    told = [link for link in machine.check() if link.check == "failures"]
+    assert [link.level for link in told] == ["problem"]
+    assert "5 hooks ran out of time" in told[0].message
+    assert "KEPT_HOOK_LIMIT_MS" in told[0].hint

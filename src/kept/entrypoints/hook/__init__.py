@@ -19,6 +19,7 @@ START_LIMIT_MS = 1_500  # when a session starts: once, and there is more to say;
 # for a project in a database, because loading the driver of PostgreSQL takes half of LIMIT_MS alone
 INTERPRETER_MS = 40  # until the first line of `main` runs
 LIMIT_VARIABLE = "KEPT_HOOK_LIMIT_MS"
+LATE = "Not done within"  # how the failure of a hook begins that ran out of time
 
 
 def main() -> None:
@@ -62,6 +63,6 @@ def _in_time(agent: str, event: str, begun: float) -> str:
     if thread.is_alive() and occasion.takes_longer:
         thread.join(max(0.0, START_LIMIT_MS / 1000 - (time.monotonic() - begun)))
     if thread.is_alive():
-        occasion.give_up(f"Not done within {limit_ms} ms")
+        occasion.give_up(f"{LATE} {limit_ms} ms")
         return ""
     return occasion.said

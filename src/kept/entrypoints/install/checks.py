@@ -17,6 +17,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from kept.entrypoints.hook import LATE, LIMIT_VARIABLE
 from kept.entrypoints.hook.agents import AGENTS as HOOK_FORMATS
 from kept.entrypoints.hook.later import HookFolder
 from kept.entrypoints.install import Ledger, LedgerEntry, codex, plan, rpc
@@ -29,6 +30,7 @@ SERVER_SECONDS = 20.0
 WAITS_HOURS = 1  # until a pointer in the spool counts as stuck
 RECENT_DAYS = 7  # failures older than that are history
 SHOWN_FAILURES = 3
+MANY_LATE = 5  # in RECENT_DAYS: fewer happen on every machine that is busy for a moment
 TOOLS = 6
 
 
@@ -201,12 +203,18 @@ def _left_behind(hooks: HookFolder, now: datetime) -> Iterator[LinkCheck]:
 def _failures(entries: Iterable[Mapping[str, object]], now: datetime) -> Iterator[LinkCheck]:
     since = f"{now - timedelta(days=RECENT_DAYS):%Y-%m-%dT%H:%M:%SZ}"
     recent = [entry for entry in entries if str(entry.get("at")) >= since]
+    late = [entry for entry in recent if str(entry.get("failure")).startswith(LATE)]
+    if len(late) >= MANY_LATE:
+        message = f"In the last {RECENT_DAYS} days {len(late)} hooks ran out of time and told the agent nothing."
+        hint = f"Give them more time where agents start, in milliseconds: export {LIMIT_VARIABLE}=1000"
+        yield LinkCheck(agent="", level="problem", check="failures", message=message, hint=hint)
+        recent = [entry for entry in recent if entry not in late]
     for entry in recent[-SHOWN_FAILURES:]:
         message = (
             f"A hook failed: {entry.get('agent')} {entry.get('event')} at {entry.get('at')}: {entry.get('failure')}."
         )
         yield LinkCheck(agent=str(entry.get("agent")), level="note", check="failures", message=message)
-    if not recent:
+    if not recent and len(late) < MANY_LATE:
         yield LinkCheck(agent="", level="ok", check="failures")
 
 
