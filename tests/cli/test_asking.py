@@ -145,6 +145,17 @@ def test_why_with_a_session_shows_what_its_agent_was_given(shell: Shell) -> None
     assert "not both" in shell.fails("why", "r1", "--session", "s-1")
 
 
+def test_why_takes_the_beginning_of_the_id_of_a_session_that_only_listened(shell: Shell) -> None:
+    shell("remember", "Deploy the billing service with make ship")
+    with kept.open(home=shell.home, actor=kept.Actor(name="codex"), settings=kept.Settings()) as memory:
+        for session in ("8d000000-1111", "8d000000-2222", "9e000000-3333"):
+            deliver.for_prompt(memory, "deploy billing", deliver.Listener(session=session, event="UserPromptSubmit"))
+    assert "codex, UserPromptSubmit" in shell("why", "--session", "9e000000")
+    assert "2 sessions begin with '8d000000'" in shell.fails("why", "--session", "8d000000")
+    assert "codex, UserPromptSubmit" in shell("why", "--session", "8d000000-1")
+    assert "No text was given to a session '7'." in shell("why", "--session", "7")
+
+
 def test_why_shows_the_words_as_they_were_asked(asked: Shell) -> None:
     """Stems and what aliases add are for the index, not for a person."""
     asked("recall", "who edited the login middlewares?")

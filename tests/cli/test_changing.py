@@ -177,3 +177,41 @@ def test_undo_passes_over_a_change_that_changed_nothing(kept_one: Shell) -> None
         memory.context.change(storage, found, "pin", lambda m, at: m)
     assert kept_one("undo").startswith("Undone: pin (event 2).\n")
     assert kept_one.json("show", "1")["status"] == "confirmed"
+
+
+def test_a_correction_that_is_restored_replaces_what_it_corrects_again(shell: Shell) -> None:
+    shell("remember", "Product images are stored in Cloudinary", "--kind", "decision")
+    shell.clock.advance(hours=1)
+    assert "It replaces [id:1]." in shell(
+        "remember", "We moved from Cloudinary to Bunny for product images", "--kind", "decision"
+    )
+    shell.clock.advance(hours=1)
+    shell("undo")
+    shell.clock.advance(hours=1)
+    assert "[id:2] replaces [id:1]." in shell("restore", "2")
+    assert "[id:1]" not in shell("list")
+    shell("undo")
+    assert "[id:1]" in shell("list")
+    assert "[id:2]" not in shell("list")
+
+
+def test_a_memory_that_is_restored_beside_its_rival_stays_and_the_contradiction_is_shown(shell: Shell) -> None:
+    shell("remember", "Product images are stored in Cloudinary", "--kind", "decision")
+    shell.clock.advance(hours=1)
+    shell("remember", "We moved from Cloudinary to Bunny for product images", "--kind", "decision")
+    shell.clock.advance(hours=1)
+    assert "[id:1] contradicts a memory that is already kept: c1." in shell("restore", "1")
+    assert shell.json("conflicts")["conflicts"][0]["sides"] == ["2", "1"]
+    assert {one["ref"] for one in shell.json("list")["memories"]} == {"1", "2"}
+
+
+def test_a_revision_that_contradicts_another_memory_says_so(shell: Shell) -> None:
+    shell("remember", "The session timeout is 30 minutes")
+    shell("remember", "Invoices are sent by the billing worker")
+    shell.clock.advance(hours=1)
+    assert "contradicts" not in shell("revise", "2", "Invoices are sent by the mail worker")
+    shell.clock.advance(hours=1)
+    said = shell("revise", "2", "The session timeout is 60 minutes")
+    assert "[id:2] contradicts a memory that is already kept: c1. `kept conflicts` shows both sides." in said
+    shell.clock.advance(hours=1)
+    assert "contradicts" not in shell("edit", "2", "--tag", "auth")

@@ -176,8 +176,11 @@ def test_an_erasure_cannot_be_undone_and_nothing_else_is_undone_in_its_place(mem
     kept_one = remembered(memory_, "Something that stays for good")
     doomed = remembered(memory_, "Something that is to be erased")
     memory_.erase(doomed.ref)
-    with pytest.raises(kept.NotAllowed, match="Event 3 cannot be undone: it erased a memory, and erasing is permanent"):
+    with pytest.raises(kept.NotAllowed, match=r"erased something, and erasing is permanent") as refusal:
         memory_.undo()
+    assert refusal.value.hint == "`kept undo 1` undoes the change before it (remember)."
+    with pytest.raises(kept.NotAllowed, match="Event 3 cannot be undone: it erased a memory, and erasing is permanent"):
+        memory_.undo(3)
     with pytest.raises(kept.NotAllowed, match=r"Event 2 .*erased"):
         memory_.undo(2)
     assert memory_.get(kept_one.ref, forgotten=True) == kept_one

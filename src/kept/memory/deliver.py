@@ -22,6 +22,7 @@ START_TOKENS = 2_000
 PROMPT_TOKENS = 1_000
 MARK_TOKENS = 20  # of the mark around the text
 MOST_ERRORS = 3
+MOST_RECEIPTS = 1_000  # in which a session is looked for by the beginning of its id
 ERROR_CHARS = 4_000  # of an output: its beginning and its end name the error
 KNOWN = "This error is known in this project. Check whether the fix still applies:"
 
@@ -114,3 +115,10 @@ def _note(memory: Kept, output: str, told: list[Memory], block: str, listener: L
 def receipts(memory: Kept, session: str, *, limit: int = 20) -> list[Explained]:
     """What a session was given, newest first: each text byte for byte, with its reasons and near misses."""
     return explain_session(session, memory.context.readable(), limit=limit)
+
+
+def sessions_given(memory: Kept, *, beginning: str) -> list[str]:
+    """The ids of sessions that were given a text and that begin like this, the last one first."""
+    given = explain_session(None, memory.context.readable(), limit=MOST_RECEIPTS)
+    named = dict.fromkeys(one.session for one in given if one.session)
+    return [session for session in named if beginning and session.startswith(beginning)]

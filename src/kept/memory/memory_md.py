@@ -19,7 +19,7 @@ from kept.model import ERASED, GLOBAL, Draft, Memory, Receipt, Source, replace
 from kept.ports import Transaction, Where
 from kept.storage.shared import every
 from kept.tables import RETENTIONS
-from kept.writing import pipeline
+from kept.writing import pipeline, revise
 
 SHARED_MARK = 8  # characters of a uid: the numbers of one machine mean nothing on another
 MOST_EVENTS = 300  # since the file was written: beyond that, all memories are looked at
@@ -122,7 +122,7 @@ class MemoryFile:
 
     def revise(self, memory: Memory, text: str, tx: Transaction) -> Memory:
         """The memory with the text of its line."""
-        return pipeline.revise(memory, {"content": page.content_of(text)}, self._rules, tx.stamp.at)
+        return revise.revise(memory, {"content": page.content_of(text)}, self._rules, tx.stamp.at)
 
     def store(self, tx: Transaction, ready: "pipeline.Ready") -> Receipt:
         [receipt] = pipeline.store(tx, [ready], destination(self.place.storage, tx.stamp.at))
@@ -212,7 +212,7 @@ class _Work:
             self._add(number)
         else:
             try:
-                revised = pipeline.put_revised(self._tx, memory, self._view.revise(memory, text, self._tx))
+                revised, _ = revise.put_revised(self._tx, memory, self._view.revise(memory, text, self._tx))
             except InvalidInput as error:
                 self._leave(number, error.message)
                 return
@@ -234,7 +234,7 @@ class _Work:
                 superseded_by=None,
                 updated_at=self._tx.stamp.at,
             )
-            self._done.added.append(self._tx.put(back, "restore").ref)
+            self._done.added.append(revise.put_again(self._tx, back, "restore")[0].ref)
             self.touched.add(mark)
 
     def _add(self, number: int) -> None:

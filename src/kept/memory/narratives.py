@@ -7,16 +7,17 @@ remembered in the project belongs to it, whichever process writes. Rule: a narra
 from datetime import datetime
 from typing import Any, Self
 
-from msgspec import Struct
+from msgspec import Struct, json
 
 from kept.errors import InvalidInput, NotFound
 from kept.memory.context import NARRATIVE, Context, Memories, Ref
 from kept.memory.write import SHELVES, remember
 from kept.model import Draft, Receipt, replace
-from kept.ports import Where
+from kept.ports import Reader, Where
 from kept.projects.files import check_session_name
 from kept.storage.shared import every
 
+TURN = f"{NARRATIVE}:turn"  # the note of the last begin or end, which `kept undo` must not pass over
 MOST_TOLD = 10_000  # memories of one narrative
 
 
@@ -99,7 +100,45 @@ def list_narratives(context: Context) -> list[ListedNarrative]:
     return sorted(found.values(), key=lambda told: told.last, reverse=True)
 
 
+class Turn(Struct, kw_only=True, frozen=True):
+    """The last begin or end of a narrative. It is a note and no event; the numbers of the events before it say when."""
+
+    id: str
+    has_ended: bool
+    actor: str
+    last: int
+    last_global: int
+
+
+def last_turn(context: Context) -> Turn | None:
+    """The last begin or end of a narrative in this project."""
+    storage = context.spaces.project()
+    if storage is None:
+        return None
+    with storage.reading() as reader:
+        note = reader.file_notes(TURN).get(TURN)
+    return None if note is None else json.decode(note, type=Turn)
+
+
 def _set_narrative(context: Context, id: str | None) -> None:
+    last_global = 0
+    if (shared := context.spaces.shared()) is not None:
+        with shared.reading() as reader:
+            last_global = _last_event(reader)
     with context.switching() as tx:
-        tx.note_file(NARRATIVE, id)
+        before = tx.file_notes(NARRATIVE).get(NARRATIVE)
+        if before != id:
+            turn = Turn(
+                id=id or before or "",
+                has_ended=id is None,
+                actor=context.signature,
+                last=_last_event(tx),
+                last_global=last_global,
+            )
+            tx.note_file(NARRATIVE, id)
+            tx.note_file(TURN, json.encode(turn).decode())
     context.narrative = id
+
+
+def _last_event(reader: Reader) -> int:
+    return next((event.seq for event in reader.events(newest_first=True, limit=1)), 0)

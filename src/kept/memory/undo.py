@@ -4,12 +4,14 @@
 of events, so it can be undone as well; where it touches two spaces, it happens in both or in none.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from kept import ids, journal
 from kept.errors import NotAllowed, NotFound
 from kept.memory.context import Context, Events, Ref, Storages, by_uid, global_first
+from kept.memory.narratives import Turn, last_turn
 from kept.model import GLOBAL, Allowance, Event, Memory, Record, Session, Tier
 from kept.ports import Reader, Stamp, Storage, Transaction
 from kept.storage.shared import check_limit
@@ -50,25 +52,75 @@ def undo(context: Context, event: Ref | None) -> Events:
     return [event for storage in global_first(touched) for event in _undo_in(context, storage, group, stamp)]
 
 
+class _Change(NamedTuple):
+    """A call in the journals. They compare by age: clocks play no part, each journal has its order, and a group of
+    the global one says how far the project's had come."""
+
+    position: int
+    is_global: bool
+    group: str
+    events: Events
+
+    @property
+    def is_erasure(self) -> bool:
+        return any(event.action == "erase" or event.changed is None for event in self.events)
+
+
 def _newest_group(context: Context, storages: Storages) -> str:
-    """The actor's newest group that stands. Clocks play no part: each journal has its order, and a group of the
-    global one says how far the project's had come."""
+    """The actor's newest group that stands. Raises NotAllowed when the last change is one that no undo takes back."""
+    newest = _newest_change(context, storages)
+    narrative = last_turn(context)
+    if narrative is not None and narrative.actor == context.signature and not _is_since(newest, narrative):
+        what, then = ("end", "begin {}` goes on with it.") if narrative.has_ended else ("begin", "end` ends it.")
+        raise NotAllowed(
+            f"The last change was the {what} of the narrative {narrative.id}, which undo leaves alone.",
+            hint=f"`kept narrative {then.format(narrative.id)}{_change_before(newest)}",
+        )
+    if newest is None:
+        raise NotFound("There is nothing to undo.", hint=_others_last(storages))
+    if newest.is_erasure:
+        before: _Change | None = newest
+        erased: set[str] = set()
+        while before is not None and before.is_erasure:
+            erased.add(before.group)
+            before = _newest_change(context, storages, erased)
+        raise NotAllowed(
+            "The last change erased something, and erasing is permanent.", hint=_change_before(before).strip()
+        )
+    return newest.group
+
+
+def _newest_change(context: Context, storages: Storages, passed: Container[str] = ()) -> _Change | None:
+    """The actor's newest change that stands, but for the groups that are passed over."""
     actor, project = context.actor_here(), context.spaces.project()
-    newest: list[tuple[int, int, str]] = []
+    newest: list[_Change] = []
     for storage in storages:
         is_global = storage.space == GLOBAL
         with storage.reading() as reader:
-            events = _newest_first(reader)
+            events = (event for event in _newest_first(reader) if event.group not in passed)
             if is_global and project is not None and actor.role == "project":
                 events = (event for event in events if _is_from(event, project.space))
             group = journal.newest_undoable(events, context.signature)
             if group is not None:
-                first = reader.events(group=group, limit=1)[0].seq
-                position = journal.position_of(group, project.space) if is_global and project is not None else first
-                newest.append((position or 0, is_global, group))
-    if not newest:
-        raise NotFound("There is nothing to undo.", hint=_others_last(storages))
-    return max(newest)[-1]
+                own = reader.events(group=group)
+                position = journal.position_of(group, project.space) if is_global and project is not None else None
+                newest.append(_Change(own[0].seq if position is None else position, is_global, group, own))
+    return max(newest, default=None, key=lambda change: change[:3])
+
+
+def _is_since(change: _Change | None, narrative: Turn) -> bool:
+    """Whether a change was made after a narrative began or ended."""
+    if change is None:
+        return False
+    return change.events[0].seq > (narrative.last_global if change.is_global else narrative.last)
+
+
+def _change_before(change: _Change | None) -> str:
+    """The hint about the change that an undo would take back instead; "" if there is none."""
+    if change is None or change.is_erasure:
+        return ""
+    first = change.events[0]
+    return f" `kept undo {'g' if change.is_global else ''}{first.seq}` undoes the change before it ({first.action})."
 
 
 def _is_from(event: Event, project: str) -> bool:

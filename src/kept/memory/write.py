@@ -123,19 +123,21 @@ def demote(context: Context, ref: Ref) -> Memory:
 
 def revise(context: Context, ref: Ref, wanted: Mapping[str, Any], *, session: str | None = None) -> Memory:
     """Correct a memory in place: those of its fields that are wanted otherwise."""
+    from kept.writing import revise as again
+
     storage, memory = context.find(ref)
     rules = context.rules()
     if not wanted:
         raise InvalidInput("There is nothing to revise.", hint="Give a new text, kind, tags, files or importance.")
 
-    def work(tx: Transaction) -> Memory:
+    def work(tx: Transaction) -> tuple[Memory, int]:
         current = as_it_is(tx, memory)
-        revised = pipeline.revise(current, wanted, rules, tx.stamp.at)
+        revised = again.revise(current, wanted, rules, tx.stamp.at)
         trusted = replace(revised, trust=trust.of_revised(context, revised, session))
-        return pipeline.put_revised(tx, current, trusted)
+        return again.put_revised(tx, current, trusted)
 
-    done = context.write(storage, work)
-    context.tell_write(storage, 0)
+    done, archived = context.write(storage, work)
+    context.tell_write(storage, -archived)
     return done
 
 
@@ -173,7 +175,9 @@ def forget(context: Context, ref: Ref) -> Memory:
 
 
 def restore(context: Context, ref: Ref) -> Memory:
-    """Bring a memory back with the status it had before it was archived."""
+    """Bring a memory back with the status it had before it was archived; it may contradict what is kept by now."""
+    from kept.writing.revise import put_again
+
     storage, memory = context.find(ref)
     if not memory.is_archived:
         return memory
@@ -182,10 +186,13 @@ def restore(context: Context, ref: Ref) -> Memory:
     steps = [(event.changed or {}).get("status", (None, None)) for event in events]
     status = next((before for before, after in steps if before and after == "archived"), "candidate")
 
-    def change(memory: Memory, at: datetime) -> Memory:
-        return replace(memory, status=status, reason=None, archived_at=None, superseded_by=None, updated_at=at)
+    def work(tx: Transaction) -> tuple[Memory, int]:
+        gone, live = as_it_is(tx, memory), {"status": status, "reason": None, "archived_at": None}
+        return put_again(tx, replace(gone, **live, superseded_by=None, updated_at=tx.stamp.at), "restore")
 
-    return context.change(storage, memory, "restore", change)
+    restored, archived = context.write(storage, work)
+    context.tell_write(storage, 1 - archived)
+    return restored
 
 
 def _revalue(context: Context, ref: Ref, points: int, action: str) -> Memory:

@@ -14,7 +14,7 @@ a reversal resembles what it takes back. Rule: a draft becomes a memory, strengt
 that people can read and count; a newer statement about the same thing never vanishes.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -22,7 +22,6 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from kept import text
-from kept.errors import InvalidInput
 from kept.model import (
     LOW_TRUST,
     TRUST_BY_ORIGIN,
@@ -36,9 +35,8 @@ from kept.model import (
     Status,
     Trust,
     least,
-    several,
 )
-from kept.ports import ANYWHERE, Transaction, Where
+from kept.ports import Transaction, Where
 from kept.tables import IMPORTANCE_BY_KIND, Preset, by_kind
 from kept.worth import AUTOMATIC
 from kept.writing.admit import (
@@ -51,7 +49,6 @@ from kept.writing.admit import (
     is_worth_promoting,
     promoted,
     signals_of,
-    too_long,
     with_signal,
 )
 from kept.writing.check import check
@@ -229,23 +226,6 @@ def _settle(tx: Transaction, added: Memory, rival: Rival, known: Known, at: date
     )
 
 
-def put_revised(tx: Transaction, before: Memory, revised: Memory) -> Memory:
-    """Store a revised memory, and settle the contradictions that it has no longer."""
-    open_ones = [
-        (conflict, other)
-        for conflict in (tx.all(Conflict) if before.content != revised.content else ())
-        for uid in {conflict.left, conflict.right} - {before.uid}
-        if conflict.resolved_at is None and before.uid in (conflict.left, conflict.right)
-        for other in tx.select(replace(ANYWHERE, uid=uid), limit=1)
-    ]
-    were = [(conflict, other) for conflict, other in open_ones if find_rivals(tx, before, [other])]
-    stored = tx.put(revised, "revise")
-    for conflict, other in were:
-        if not find_rivals(tx, stored, [other]):
-            tx.put(replace(conflict, resolved_at=tx.stamp.at), "resolve")
-    return stored
-
-
 def to_memory(ready: Ready, to: Destination) -> Memory:
     """The memory that a draft becomes."""
     fields = asdict(ready.draft)
@@ -260,27 +240,6 @@ def to_memory(ready: Ready, to: Destination) -> Memory:
         created_at=to.at if said_at is None else min(said_at, to.at),
         updated_at=to.at,
     )
-
-
-def revise(memory: Memory, wanted: Mapping[str, Any], rules: WriteRules, at: datetime) -> Memory:
-    """The memory with other fields (content, kind, tags, files, importance); it counts as verified now.
-
-    It has the trust of whoever revises it: a person's may be more than it was, an agent's never.
-    Raises InvalidInput for a text that is too long or cannot be stored.
-    """
-    fields = {name: getattr(memory, name) for name in ("content", "kind", "tags", "files", "importance")}
-    fields |= dict(wanted)
-    fields |= {"tags": several(fields["tags"]), "files": several(fields["files"])}
-    draft = check(Draft(tier=memory.tier, **fields))
-    draft = redact_draft(draft, email=rules.redact_email, allow=rules.allow).draft
-    if sentence := too_long(draft):
-        raise InvalidInput(sentence)
-    changed = {name: getattr(draft, name) for name in fields}
-    revised = replace(memory, **changed, fingerprint=text.fingerprint(draft.content))
-    by = TRUST_BY_ORIGIN[rules.source.origin]
-    trust = by if by == "user" else least(memory.trust, by)
-    status = "confirmed" if by == "user" and memory.status == "candidate" else memory.status  # they vouch for it
-    return replace(revised, trust=trust, status=status, updated_at=at, last_hit_at=at, verified_at=at)
 
 
 def _refused(reason: str, message: str, redactions: tuple[Redaction, ...]) -> Receipt:

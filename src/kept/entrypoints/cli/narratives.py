@@ -5,7 +5,7 @@ import click
 from kept.entrypoints.cli.frame import group
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import ago, as_document, memories, memory_lines
-from kept.errors import NotFound
+from kept.errors import InvalidInput, NotFound
 from kept.memory.narratives import list_narratives
 
 
@@ -24,10 +24,13 @@ def begin_narrative(invocation: Invocation, *, id: str) -> None:
 
 
 @narrative_command.command("end")
-def end_narrative(invocation: Invocation) -> None:
+@click.argument("name", metavar="[ID]", required=False)
+def end_narrative(invocation: Invocation, *, name: str | None) -> None:
     """End the story under way. What belongs to it stays."""
     with invocation.open() as memory:
         id = memory.context.narrative
+        if id is not None and name not in (None, id):
+            raise InvalidInput(f"The narrative under way is {id}, not {name}.", hint="`kept narrative end` ends it.")
         if id is not None:
             memory.narrative(id).end()
     said: Line = "No narrative is under way." if id is None else (Strong(id), " has ended.")

@@ -219,10 +219,17 @@ def why_command(invocation: Invocation, *, receipt: str | None, session: str | N
 
 
 def _answer_session(invocation: Invocation, session: str) -> None:
-    from kept.memory.deliver import receipts  # loads briefings, which a recall does without
+    from kept.memory.deliver import receipts, sessions_given  # loads briefings, which a recall does without
 
     with invocation.open() as memory:
-        session = session_named(invocation, memory, session, must_exist=False)
+        typed, session = session, session_named(invocation, memory, session, must_exist=False)
+        if session == typed:  # an agent that was only listened to has receipts, and no session of its own
+            meant = sessions_given(memory, beginning=typed)
+            if len(meant) > 1 and typed not in meant:
+                raise InvalidInput(
+                    f"{len(meant)} sessions begin with {typed!r}: {', '.join(meant)}.", hint="Type more of the id."
+                )
+            session = meant[0] if len(meant) == 1 else session
         given = receipts(memory, session)
     lines: list[Line] = []
     for explained in reversed(given):

@@ -30,6 +30,7 @@ from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line
 from kept.entrypoints.cli.wording import (
     ago,
     as_document,
+    bracketed,
     counted,
     event_document,
     event_name,
@@ -218,10 +219,26 @@ def _outcome(receipt: Receipt) -> list[Line]:
         lines.append(f"It replaces {_refs(receipt.superseded)}.")
     if receipt.near:
         lines.append(f"Nearly the same as {_refs(receipt.near)}.")
-    if receipt.conflicts:
-        refs = _refs(conflict.ref for conflict in receipt.conflicts)
-        lines.append(f"It contradicts a memory that is already kept: {refs}. `kept conflicts` shows both sides.")
-    return lines
+    return lines + _contradicts([conflict.ref for conflict in receipt.conflicts])
+
+
+def _contradicts(conflicts: Sequence[str], what: str = "It") -> list[Line]:
+    if not conflicts:
+        return []
+    return [f"{what} contradicts a memory that is already kept: {_refs(conflicts)}. `kept conflicts` shows both sides."]
+
+
+def _disagreements(memory: Kept, changed: Memory) -> list[Line]:
+    """The contradictions that were found when a memory was revised or restored, just now."""
+    found = [
+        conflict
+        for conflict in memory.conflicts(resolved=True)
+        if changed.uid in (conflict.left, conflict.right) and conflict.detected_at == changed.updated_at
+    ]
+    name = bracketed(changed.ref)
+    over = [memory.get(one.right, forgotten=True).ref for one in found if one.resolved_at is not None]
+    lines: list[Line] = [f"{name} replaces {_refs(over)}."] if over else []
+    return lines + _contradicts([one.ref for one in found if one.resolved_at is None], name)
 
 
 def _refs(refs: Iterable[str]) -> str:
@@ -328,7 +345,12 @@ def _on_memories(name: str) -> Command:
 
 
 def answer_changed(
-    invocation: Invocation, before: Sequence[Memory], changed: Sequence[Memory], sentence: str, unchanged: str
+    invocation: Invocation,
+    before: Sequence[Memory],
+    changed: Sequence[Memory],
+    sentence: str,
+    unchanged: str,
+    more: Sequence[Line] = (),
 ) -> None:
     """Say what became of each memory; a document for one, a list of them for several."""
     is_same = [was == one for was, one in zip(before, changed, strict=True)]
@@ -336,6 +358,7 @@ def answer_changed(
         (name_of(one), (unchanged if same else sentence).format(m=one))
         for one, same in zip(changed, is_same, strict=True)
     ]
+    lines += more
     if all(is_same):
         lines.append("Nothing was changed.")
     elif len(changed) > 1:
@@ -359,7 +382,8 @@ def revise_command(
     content = given_text(text)
     with invocation.open(yes=yes) as memory:
         revised = memory.revise(ref, content, tags=tags or None)
-    invocation.answer(as_document(revised), [(name_of(revised), " is revised.")])
+        disagreements = _disagreements(memory, revised)
+    invocation.answer(as_document(revised), [(name_of(revised), " is revised."), *disagreements])
 
 
 @command
@@ -392,9 +416,10 @@ def edit_command(
         if "kind" in wanted:
             check_kind(invocation, memory, wanted["kind"], yes=yes)
         changed = memory.revise(ref, **wanted) if wanted else found
+        disagreements = _disagreements(memory, changed) if wanted else []
     names = ", ".join("text" if name == "content" else name for name in wanted)
     sentence = f" is changed: {names}." if wanted else " stays as it was. Nothing was changed."
-    invocation.answer(as_document(changed), [(name_of(changed), sentence)])
+    invocation.answer(as_document(changed), [(name_of(changed), sentence), *disagreements])
 
 
 def _edited(memory: Memory) -> dict[str, Any]:
@@ -450,7 +475,9 @@ def restore_command(
             were = [memory.get(ref, forgotten=True) for ref in refs]
             with memory.context.together():
                 found = [memory.restore(ref) for ref in refs]
-        answer_changed(invocation, were, found, " is back ({m.status}).", " was not archived or forgotten.")
+            back = [one for was, one in zip(were, found, strict=True) if was != one]
+            more = [line for one in back for line in _disagreements(memory, one)]
+        answer_changed(invocation, were, found, " is back ({m.status}).", " was not archived or forgotten.", more)
         return
     (ref_or_file,) = refs_or_file
     with invocation.open(yes=yes) as memory:
