@@ -215,3 +215,14 @@ def test_a_revision_that_contradicts_another_memory_says_so(shell: Shell) -> Non
     assert "[id:2] contradicts a memory that is already kept: c1. `kept conflicts` shows both sides." in said
     shell.clock.advance(hours=1)
     assert "contradicts" not in shell("edit", "2", "--tag", "auth")
+
+
+def test_an_editor_that_fails_changes_nothing_and_another_way_is_named(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell("remember", "The session timeout is 30 minutes")
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("EDITOR", "false")
+    said = shell.fails("edit", "1")
+    assert "The editor did not save the text (false: Editing failed)." in said
+    assert "Nothing was changed. Set $EDITOR to another program, or use `kept edit REF --text TEXT`." in said

@@ -100,7 +100,9 @@ def test_memory_files_of_other_programs_are_imported(shell: Shell, tmp_path: Pat
     file = tmp_path / "MEMORY.md"
     file.write_text("# Memory\n\n## Key Decisions\n- 2026-02-01: Chose SQLite over PostgreSQL\n- Use Fastify\n")
     assert "2 memories would be stored" in shell("import", "openclaw", str(file), "--dry-run")
-    assert "2 memories stored from 1 file (openclaw), 0 duplicates." in shell("import", str(file))
+    said = shell("import", str(file))
+    assert "2 memories stored from 1 file (openclaw), 0 duplicates." in said
+    assert "Kept: 2 decisions." in said
     assert "0 memories stored from 1 file (openclaw), 2 duplicates." in shell("import", "openclaw", str(file))
     assert shell.json("import", str(file))["duplicates"] == 2
     assert "Chose SQLite over PostgreSQL" in shell("list")
@@ -119,3 +121,17 @@ def test_a_folder_with_one_bad_file_takes_in_the_others(shell: Shell, tmp_path: 
     assert result.exit_code == 1
     assert "1 memory stored" in result.stdout
     assert "bad.md" in result.stderr
+
+
+def test_the_format_of_an_export_is_told_by_the_ending_of_the_file(shell: Shell, tmp_path: Path) -> None:
+    told(shell)
+    shell("export", str(tmp_path / "all.md"))
+    assert (tmp_path / "all.md").read_text().startswith("# ")
+    shell("export", str(tmp_path / "all.csv"))
+    assert "content" in (tmp_path / "all.csv").read_text().splitlines()[0]
+    shell("export", str(tmp_path / "all.jsonl"))
+    shell("export", "--format", "kept", str(tmp_path / "kept.md"))
+    for file in ("all.jsonl", "kept.md"):
+        assert (tmp_path / file).read_text().startswith("{")
+    assert "--format praxis" in shell.fails("export", str(tmp_path / "all.json"))
+    assert not (tmp_path / "all.json").exists()

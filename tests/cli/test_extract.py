@@ -45,3 +45,20 @@ def test_without_markdown_it_names_what_to_install(shell: Shell, monkeypatch: py
 
 def test_before_an_extraction_the_list_says_what_to_do(shell: Shell) -> None:
     assert "`kept extract`" in shell("items")
+
+
+def test_a_marked_comment_of_two_words_is_an_item_and_is_called_alike_everywhere(shell: Shell) -> None:
+    Path("cart.py").write_text("def total(x):\n    return x * 1.2  # HACK: ignores VAT\n")
+    shell("extract")
+    [item] = shell.json("items", "--source", "cart.py")
+    assert (item["content"], item["lineNumber"]) == ("ignores VAT", 2)
+    assert " task: ignores VAT" in shell("items", "--source", "cart.py")
+    assert " task: ignores VAT" in shell("recall", "VAT", "--scope", "items")
+
+
+def test_items_says_how_many_more_there_are(shell: Shell) -> None:
+    lines = [f"# TODO: check the number {number} of the invoice" for number in range(5)]
+    Path("todo.py").write_text("\n\n".join(lines) + "\n")
+    shell("extract")
+    assert "… and 3 more. `kept items --limit 5` lists all" in shell("items", "--source", "todo.py", "--limit", "2")
+    assert "more." not in shell("items", "--source", "todo.py")

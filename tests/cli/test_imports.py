@@ -3,6 +3,7 @@
 import io
 import json
 import os
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -284,7 +285,11 @@ def test_a_dry_run_counts_what_is_new_and_stores_nothing(shell: Shell, tmp_path:
     app = tmp_path / "app"
     claude(tmp_path, "one", app, "We decided to use MySQL for the billing database.", "And Redis for sessions.")
     planned = shell("import", "claude-code", "--dry-run")
-    assert planned.splitlines() == ["one  2 new messages", "2 messages would be imported from 1 file."]
+    assert planned.splitlines() == [
+        "one  2 new messages",
+        "2 messages would be imported from 1 file.",
+        "These are messages. What is worth keeping of them is decided when they are imported.",
+    ]
     assert not shell.home.exists() or sessions(shell) == {}
     shell("import", "claude-code")
     claude(tmp_path, "one", app, "We decided to use MySQL for the billing database.", "And Redis for sessions.", "Ok.")
@@ -293,6 +298,19 @@ def test_a_dry_run_counts_what_is_new_and_stores_nothing(shell: Shell, tmp_path:
     assert shell.json("import", "claude-code", "--dry-run", "--all-projects")["files"][0]["added"] == 1
     assert sessions(shell) == {"one": 2}
     assert shell.json("import", "claude-code")["files"][0]["added"] == 1
+
+
+def test_an_import_of_transcripts_says_what_was_kept_of_them_by_kind(shell: Shell, tmp_path: Path) -> None:
+    app = tmp_path / "app"
+    claude(tmp_path, "one", app, "We decided to use MySQL for the billing database.", "Never deploy on a Friday.")
+    said = shell("import", "claude-code").splitlines()[-1]
+    kept_kinds = Counter(one["kind"] for one in shell.json("list")["memories"])
+    assert kept_kinds["decision"] == 1
+    assert said.startswith("Kept of them: ")
+    assert "1 decision" in said
+    claude(tmp_path, "two", app, "Hello there.")
+    document = shell.json("import", "claude-code", "--all-projects")
+    assert sum(document["kept"].values()) == len(shell.json("list")["memories"]) - kept_kinds.total()
 
 
 def test_a_last_line_without_an_end_is_read_if_it_is_complete(shell: Shell, tmp_path: Path) -> None:

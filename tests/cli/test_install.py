@@ -138,3 +138,11 @@ def test_the_tour_ends_with_the_agents_of_this_machine(shell: Shell, person: Pat
     said = shell("tour").splitlines()
     assert "On this machine: Gemini CLI." in said
     assert any(line.strip().startswith("kept install") for line in said[-3:])
+
+
+def test_an_agent_that_is_not_on_this_machine_is_set_up_and_said_to_be_missing(shell: Shell, person: Path) -> None:
+    for said in (shell("install", "claude-code", "--dry-run"), shell("install", "claude-code")):
+        assert "Claude Code was not found on this machine (no program claude, no folder ~/.claude)." in said
+        assert "The settings take effect once it is installed." in said
+        assert "hooks" in said.split("file", 1)[1].splitlines()[0], "what the files of our own are for"
+    assert "not found" not in shell("install", "gemini")

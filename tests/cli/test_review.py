@@ -137,3 +137,12 @@ def test_status_mentions_what_agents_propose_for_all_projects(shell: Shell) -> N
     assert "1 memory proposed for all projects. `kept review --reason global` asks you." in shell("status")
     assert "promote:1" in shell("review", "--reason", "global")
     assert shell("review", "--apply", "promote:1", "--yes").startswith("[id:g1] is in global memory now.")
+
+
+def test_the_counts_of_a_review_are_in_the_plural(shell: Shell) -> None:
+    for minutes, room in ((30, "lobby"), (45, "kitchen")):
+        shell("remember", f"The light in the {room} goes off after {minutes} minutes")
+        shell("remember", f"The light in the {room} goes off after {minutes * 2} minutes")
+    count = len(shell.json("conflicts")["conflicts"])
+    assert count > 1
+    assert f"In total: {count} conflicts" in shell("review", "--list")

@@ -127,3 +127,9 @@ def test_tasks_are_searchable(shell: Shell) -> None:
     assert "TASK-001" in told
     assert "TASK-002" not in told
     assert "no open tasks" in shell("task", "list", "zebra")
+
+
+def test_the_undo_of_a_task_says_what_it_changed(shell: Shell) -> None:
+    shell("task", "add", "Coupons in the cart")
+    shell("task", "state", "TASK-001", "active")
+    assert "TASK-001 (event 2: state pending → active)" in shell("undo")

@@ -211,6 +211,14 @@ def test_an_unknown_agent_or_event_ends_with_0_and_without_a_word(box: Box, argu
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_a_person_who_asks_for_help_is_told_what_the_program_is_for(box: Box, option: str) -> None:
+    command = [sys.executable, "-c", PROGRAM, option]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, env=box.environment(), capture_output=True, check=False)
+    assert done.returncode == 0
+    assert b"Usage: kept-hook AGENT EVENT" in done.stdout
+
+
 # A store that is dead, locked, slow or full. Each: nothing printed, 0, in time, and taken in later exactly once.
 
 

@@ -24,6 +24,7 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[kept.Kept
         (lambda m: m.recall(b"importer"), "query must be a string, not bytes"),
         (lambda m: m.recall("x", tags=[3]), "must be a string, not int"),
         (lambda m: m.recall("x", limit=1.5), "limit must be a whole number from 0 to 1,000, got 1.5"),
+        (lambda m: m.recall("x", limit=0), "limit must be at least 1, got 0"),
         (lambda m: m.recall("x", since="2026-01-01"), "since must be a datetime with a time zone"),
         (lambda m: m.recall("x", until=date(2026, 1, 1)), "until must be a datetime with a time zone"),
         (lambda m: m.recall("x", since=datetime(2026, 1, 1)), "since must be a datetime with a time zone"),
@@ -107,3 +108,12 @@ def test_repeating_a_memory_with_other_tags_does_not_make_it_grow_for_ever(memor
         )
     assert receipt.memory is not None
     assert len(receipt.memory.tags) == 50
+
+
+def test_a_kind_that_may_be_mistyped_is_stored_and_the_receipt_says_so(memory: kept.Kept) -> None:
+    first = memory.remember("We deploy with make ship", kind="decison")
+    assert first.outcome == "stored"
+    assert first.message == "Stored with the kind 'decison', which is new here. Did you mean 'decision'?"
+    again = memory.remember("The tables are copied at night", kind="decison")
+    other = memory.remember("Restart the worker when the queue is full", kind="runbook")
+    assert (again.message, other.message) == ("", "")

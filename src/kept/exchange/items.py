@@ -21,6 +21,7 @@ ITEM_TYPES: tuple[ItemType, ...] = ("entity", "claim", "task", "decision", "note
 MAX_TITLE = 80
 MAX_CONTENT = 500
 MIN_WORDS = 3
+MIN_MARKED_WORDS = 2  # after HACK or TODO: somebody marked it on purpose
 
 MARKDOWN = frozenset({".md", ".markdown", ".mdx"})
 # How a comment begins, by the ending of the file.
@@ -58,14 +59,16 @@ class CitedItem(Struct, frozen=True, kw_only=True):
     confidence: float
 
 
-def make(type: ItemType, title: str, content: str, line: int, confidence: float) -> CitedItem | None:
+def make(
+    type: ItemType, title: str, content: str, line: int, confidence: float, *, min_words: int = MIN_WORDS
+) -> CitedItem | None:
     """An item, or None if its text is too short to say something."""
     content = " ".join(content.split())
     if len(content) > MAX_CONTENT:
         cut = content[:MAX_CONTENT]
         end = max(cut.rfind(". "), cut.rfind("; "))
         content = cut[: end + 1] if end > MAX_CONTENT // 2 else cut[: MAX_CONTENT - 1].rstrip() + "…"
-    if len(re.findall(r"\w+", content)) < MIN_WORDS or not re.search(r"[^\W\d_]{2}", content):
+    if len(re.findall(r"\w+", content)) < min_words or not re.search(r"[^\W\d_]{2}", content):
         return None
     title = " ".join((title or content).replace("`", "").split()).strip(" .:*_#")
     if len(title) > MAX_TITLE:
@@ -81,7 +84,7 @@ def marked(text: str, line: int) -> CitedItem | None:
     type, confidence = MARKED[found[1]]
     said = found[2].strip()
     title = said if type == "task" else f"{found[1].capitalize()}: {said}"
-    return make(type, title, said, line, confidence)
+    return make(type, title, said, line, confidence, min_words=MIN_MARKED_WORDS)
 
 
 def comment_mark(path: str) -> str | None:

@@ -51,7 +51,7 @@ from kept.writing.admit import (
     signals_of,
     with_signal,
 )
-from kept.writing.check import check
+from kept.writing.check import check, near_kind
 from kept.writing.conflicts import Rival, find_rivals, may_supersede
 from kept.writing.duplicates import (
     Known,
@@ -197,7 +197,16 @@ def _store_one(tx: Transaction, ready: Ready, memory: Memory, known: Known, at: 
         conflicts=tuple(conflict for conflict in conflicts if conflict.resolved_at is None),
         near=tuple(other.ref for other in near),
         superseded=tuple(old.ref for old in superseded),
+        message=_note_on_kind(tx, added),
     )
+
+
+def _note_on_kind(tx: Transaction, memory: Memory) -> str:
+    """A note about the first memory of a kind that may be mistyped. Kinds are an open vocabulary: it is stored."""
+    meant = near_kind(memory.kind)
+    if meant is None or tx.count(Where(kinds=(memory.kind,), scope=None)) > 1:
+        return ""
+    return f"Stored with the kind {memory.kind!r}, which is new here. Did you mean {meant!r}?"
 
 
 def _corroborated(tx: Transaction, memory: Memory, ready: Ready) -> Memory:

@@ -1,5 +1,6 @@
 """`kept import`, `kept export` and `kept merge`: memories that come from elsewhere, and that are taken along."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ import msgspec
 
 from kept.entrypoints.cli.frame import command, yes_option
 from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line
-from kept.entrypoints.cli.sessions import PROGRAMS, import_transcripts
-from kept.entrypoints.cli.wording import counted, memories, progress
+from kept.entrypoints.cli.sessions import PROGRAMS, counting_kinds, import_transcripts
+from kept.entrypoints.cli.wording import counted, counted_kinds, memories, progress
+from kept.errors import InvalidInput
 from kept.memory.bringing import BY_NAME, BroughtIn, is_export, program_of
 from kept.memory.joiner import Joined
 
@@ -93,23 +95,26 @@ def _place_of_memories(format: str) -> Path | None:
 
 def _bring(invocation: Invocation, path: Path, format: str | None, *, dry_run: bool, **wanted: Any) -> None:
     said = 0
-    with invocation.open() as memory, progress(invocation, "Importing") as tell:
+    with invocation.open() as memory, counting_kinds(memory) as kept, progress(invocation, "Importing") as tell:
         done = memory.store.import_(path, format, dry_run=dry_run, progress=tell, **wanted)
         if done.format == "brain" and path.is_dir() and not dry_run:
             transcripts = sorted(path.glob("**/sessions/*.jsonl"))
             said = sum(one.added for one in memory.import_transcripts("brain", transcripts)) if transcripts else 0
-    invocation.answer({**msgspec.to_builtins(done), "messages": said}, _brought_lines(done, said))
+    document = {**msgspec.to_builtins(done), "messages": said, "kept": dict(kept)}
+    invocation.answer(document, _brought_lines(done, said, kept))
     invocation.tell(*done.failed)
     if done.failed:
         raise click.exceptions.Exit(FAILED)
 
 
-def _brought_lines(done: BroughtIn, said: int) -> list[Line]:
+def _brought_lines(done: BroughtIn, said: int, kept: Mapping[str, int]) -> list[Line]:
     would = "would be " if done.dry_run else ""
     lines: list[Line] = [
         f"{memories(done.stored)} {would}stored from {counted(done.files, 'file')} ({done.format}), "
         f"{counted(done.duplicates, 'duplicate')}."
     ]
+    if kept:
+        lines.append(f"Kept: {counted_kinds(kept)}.")
     others = [(done.tasks, "task", ""), (done.aliases, "alias", "aliases"), (done.conflicts, "conflict", "")]
     others.append((said, "message", ""))
     if also := [counted(number, noun, plural) for number, noun, plural in others if number]:
@@ -130,14 +135,17 @@ def _brought_lines(done: BroughtIn, said: int) -> list[Line]:
 
 @command
 @click.argument("file", required=False)
-@click.option("--format", "format", type=click.Choice(EXPORTS), default="kept", show_default=True, help="The format.")
+@click.option(
+    "--format", "format", type=click.Choice(EXPORTS), help="The format. [default: by the ending of FILE, else kept]"
+)
 @click.option("--with-forgotten", is_flag=True, help="Include forgotten memories.")
-def export_command(invocation: Invocation, *, file: str | None, format: str, with_forgotten: bool) -> None:
+def export_command(invocation: Invocation, *, file: str | None, format: str | None, with_forgotten: bool) -> None:
     """The format `kept` has everything: memories with their history, the archive, sessions, tasks, aliases, pauses.
     `kept import FILE` brings it in again, on any machine; without a FILE, it is printed. The other formats have the
     live memories: a page of Markdown, an Obsidian vault (FILE is a new folder), the project.json of Praxis, the graph
     of the MCP server memory, and a table for spreadsheets.
     """
+    format = format or _format_of(file or "")
     if format != "kept" and file is None:
         raise click.UsageError(f"Name the file to write: kept export --format {format} FILE")
     with invocation.open() as memory:
@@ -152,6 +160,17 @@ def export_command(invocation: Invocation, *, file: str | None, format: str, wit
         return
     line = f"Wrote {memories(done.memories)}, {counted(done.records, 'record')} in all, to {file}."
     invocation.answer(done, [line, Dim(f"`kept import {file}` brings them in, here or on another machine.")])
+
+
+def _format_of(file: str) -> str:
+    """The format that the ending of a file stands for. Raises InvalidInput for one that stands for several."""
+    ending = Path(file).suffix.lower()
+    if ending == ".json":
+        raise InvalidInput(
+            "A .json file may be of several formats.",
+            hint="Choose with --format praxis, --format server-memory or --format kept.",
+        )
+    return {".md": "markdown", ".markdown": "markdown", ".csv": "csv"}.get(ending, "kept")
 
 
 @command

@@ -14,6 +14,8 @@ from kept.memory import Kept, views
 from kept.memory.files import item_document, merge_texts
 from kept.memory.views import Synced
 
+MOST_ITEMS = 100_000  # that are counted, to say how many more there are
+
 
 @group
 def files_command() -> None:
@@ -167,13 +169,16 @@ def extract_command(invocation: Invocation, *, paths: tuple[Path, ...], items_on
 def items_command(invocation: Invocation, *, type: str | None, source: str | None, limit: int) -> None:
     """`kept extract` finds them. With --json they come in the form of Brain's items.json."""
     with invocation.open() as memory:
-        found = memory.files.items(type=type, source=source, limit=limit)
+        found = memory.files.items(type=type, source=source, limit=MOST_ITEMS)
+    more, found = len(found) - limit, found[:limit]
     lines: list[Line] = []
     for item in found:
         lines.append((name_of(item), f" {item.item_type}: ", Strong(item.title or "")))
         if item.content != item.title:
             lines.append(("    ", item.content))
         lines.append(Dim(f"    {item.source.file}:{item.source.line} · confidence {item.confidence:g}"))
+    if more > 0:
+        lines.append(f"… and {more:,} more. `kept items --limit {limit + more}` lists all, --type and --source fewer.")
     if not found:
         lines.append("There are no such items. `kept extract` takes them out of the files of this project.")
     invocation.answer([item_document(item) for item in found], lines)

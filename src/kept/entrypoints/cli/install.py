@@ -100,6 +100,7 @@ def install_command(
     """
     where, book = surroundings(invocation), ledger(invocation)
     chosen = _chosen(agents, where)
+    missing = [name for name in chosen if name not in found_here(where)]
     plans = {name: install.plan(name, scope, where, book) for name in chosen}
     is_shown = not agents and not dry_run and not yes
     if is_shown:
@@ -111,8 +112,16 @@ def install_command(
     documents = []
     for name, changes in plans.items():
         done = [one for one in changes if not one.is_nothing] if dry_run else install.apply(name, scope, changes, book)
-        documents.append({"agent": name, "changes": [_document(one) for one in done], "next": AGENTS[name].next_step})
+        documents.append(
+            {
+                "agent": name,
+                "is_found": name not in missing,
+                "changes": [_document(one) for one in done],
+                "next": AGENTS[name].next_step,
+            }
+        )
         lines += _told(name, done, where, dry_run=dry_run, in_full=not is_shown)
+    lines += [_not_here(name, where) for name in missing]
     if "codex" in plans and not dry_run:
         lines += _trust_codex(invocation, where, scope, book, yes=yes)
     if not where.with_tools:
@@ -163,7 +172,8 @@ def _told(
     yield Strong(f"{agent.title}{': this would change' if dry_run else ''}")
     ours = [change for change in done if change.path.is_relative_to(where.plugin)]
     if ours:  # a folder of our own: its files are nobody's settings
-        yield f"  write {_short(where.plugin, where)} ({counted(len(ours), 'file')})"
+        parts = sorted({change.path.relative_to(where.plugin).parts[0].lstrip(".") for change in ours})
+        yield f"  write {_short(where.plugin, where)} ({counted(len(ours), 'file')}: {', '.join(parts)})"
     for change in (change for change in done if change not in ours):
         verb = "write" if change.before is None else "delete" if change.after is None else "change"
         yield f"  {verb} {_short(change.path, where)}"
@@ -171,6 +181,15 @@ def _told(
             yield from (Dim(f"    {line}") for line in _difference(change))
     if not dry_run:
         yield f"  {agent.next_step}"
+
+
+def _not_here(name: str, where: MachineFacts) -> str:
+    agent = AGENTS[name]
+    programs = "".join(f"no program {program}, " for program in agent.programs)
+    sentence = (
+        f"{agent.title} was not found on this machine ({programs}no folder {_short(agent.folder(where), where)})."
+    )
+    return f"{sentence} The settings take effect once it is installed."
 
 
 def _short(path: Path, where: MachineFacts) -> str:

@@ -41,6 +41,8 @@ _UPKEEP_DONE = {
     "pack": ("is packed", "would be packed"),
 }
 
+_REVIEW_NOUNS = ("conflict", "duplicate", "candidate")  # the other reasons are adjectives: 3 stale
+
 _session_option = click.option("--session", metavar="ID", help="Only in this session.")
 
 
@@ -327,7 +329,11 @@ def _review_lines(review: Review) -> list[Line]:
     lines: list[Line] = [line for finding in review for line in _finding_lines(finding)]
     if not lines:
         return [*_alias_lines(review)] or ["There is nothing to review."]
-    total = ", ".join(f"{number:,} {reason}" for reason, number in review.counts.items() if number)
+    total = ", ".join(
+        counted(number, reason, "" if reason in _REVIEW_NOUNS else reason)
+        for reason, number in review.counts.items()
+        if number
+    )
     seen = f"{memories(review.memories)} and {counted(review.messages, 'recent message')}"
     lines.append(f"In total: {total}. Checked: {seen}.")
     lines.append(Dim("`kept review --apply DECISION` carries out one, `--apply proposed` all of these."))

@@ -12,6 +12,7 @@ from kept.entrypoints.cli.wording import (
     ago,
     as_document,
     counted,
+    counted_kinds,
     event_document,
     event_name,
     field_lines,
@@ -236,9 +237,9 @@ def status_command(invocation: Invocation) -> None:
 
 def _session_line(session: dict[str, Any], refused: dict[str, int], now: datetime) -> str:
     """What was kept of the last session, and what was refused so far, and why."""
-    kept = [f"{number} {kind.replace('_', ' ')}" for kind, number in session["kept"].items()]
     by = f" of {session['agent']}" if session["agent"] else ""
-    line = f"Last session{by}, begun {ago(session['started_at'], now)}: {', '.join(kept) or 'nothing'} kept."
+    kept = counted_kinds(session["kept"]) or "nothing"
+    line = f"Last session{by}, begun {ago(session['started_at'], now)}: {kept} kept."
     if refused:
         reasons = ", ".join(f"{reason.replace('_', ' ')} {number:,}" for reason, number in refused.items())
         line += f" Refused in this project so far: {reasons}."

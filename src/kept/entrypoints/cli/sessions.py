@@ -2,23 +2,26 @@
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 import msgspec
 
 from kept.entrypoints.cli.frame import complete_session, group, limit_option, session_named
 from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line, Strong
-from kept.entrypoints.cli.wording import ago, counted, local
+from kept.entrypoints.cli.wording import ago, counted, counted_kinds, local
 from kept.errors import InvalidInput
+from kept.journal import noun_of
 from kept.memory import Kept
 from kept.memory.imports import ImportedTranscript, TranscriptHead, find_transcripts
 from kept.memory.sessions import OpenSession
-from kept.model import Message, Session
+from kept.model import Event, Memory, Message, Session
 from kept.projects.files import to_line
 
 
@@ -187,11 +190,11 @@ def import_transcripts(
     lines: list[Line] = []
     if all_projects:
         heads = find_transcripts(program, place, since=moment)
-        done, left_out = _import_all(invocation, program, heads, progress, dry_run=dry_run)
+        done, left_out, kept = _import_all(invocation, program, heads, progress, dry_run=dry_run)
         if left_out:
             lines.append(f"{counted(left_out, 'session')} took place in no project, or in a folder that is gone.")
     else:
-        with invocation.open() as memory:
+        with invocation.open() as memory, counting_kinds(memory) as kept:
             done = memory.import_transcripts(
                 program, place, here=path is None, since=moment, dry_run=dry_run, progress=progress
             )
@@ -200,6 +203,12 @@ def import_transcripts(
     would = " would be imported" if dry_run else ""
     files = counted(len({one.path for one in done}), "file")
     lines = [*found, f"{counted(added, 'message')}{would} from {files}.", *lines]
+    if added:
+        lines.append(
+            "These are messages. What is worth keeping of them is decided when they are imported."
+            if dry_run
+            else f"Kept of them: {counted_kinds(kept) or 'nothing'}."
+        )
     if not done:
         lines = [f"No transcript of {program} is of this project.", *lines[1:]]
         lines.append(f"`kept import {program} PATH` imports a file or folder, --all-projects those of all projects.")
@@ -207,7 +216,7 @@ def import_transcripts(
         lines.append("Nothing new is complete yet; what is still being written is left for the next import.")
     if skipped := sum(one.skipped for one in done):
         lines.append(f"{counted(skipped, 'record')} could not be read or stored.")
-    invocation.answer({"files": done, "dry_run": dry_run}, lines)
+    invocation.answer({"files": done, "dry_run": dry_run, "kept": dict(kept)}, lines)
     failed = [one for one in done if one.failed is not None]
     invocation.tell(*(f"{one.path}: {one.failed}" for one in failed))
     if failed:
@@ -261,9 +270,9 @@ def _import_all(
     progress: Callable[[int, int], None],
     *,
     dry_run: bool,
-) -> tuple[Sequence[ImportedTranscript], int]:
-    """Import each session into the project in which it took place; also, how many took place in none."""
-    projects, left_out = invocation.projects(), 0
+) -> tuple[Sequence[ImportedTranscript], int, Counter[str]]:
+    """Import each session into its project; also, how many took place in none, and the kinds of what was kept."""
+    projects, left_out, kept = invocation.projects(), 0, Counter[str]()
     files: dict[str, list[Path]] = {}  # by a directory of the project
     directories: dict[str, str] = {}  # by what tells the project
     done = [ImportedTranscript(path=str(head.path), failed=head.failed) for head in heads if head.failed is not None]
@@ -276,11 +285,31 @@ def _import_all(
         target = there.project.id if there.project is not None else head.cwd
         files.setdefault(directories.setdefault(key, target), []).append(head.path)
     for target, own in files.items():
-        with msgspec.structs.replace(invocation, project=target).open() as memory:
+        with msgspec.structs.replace(invocation, project=target).open() as memory, counting_kinds(memory) as kinds:
             done += memory.import_transcripts(
                 program, list(dict.fromkeys(own)), here=True, dry_run=dry_run, progress=progress
             )
-    return done, left_out
+        kept += kinds
+    return done, left_out, kept
+
+
+@contextmanager
+def counting_kinds(memory: Kept) -> Iterator[Counter[str]]:
+    """At the end of the block: the kinds of the memories that were added to the project in it."""
+
+    def events(**wanted: Any) -> list[Event]:
+        storage = memory.context.spaces.project()
+        if storage is None:
+            return []
+        with storage.reading() as reader:
+            return reader.events(**wanted)
+
+    last = next((event.seq for event in events(newest_first=True, limit=1)), 0)
+    kinds = Counter[str]()
+    yield kinds
+    for event in events(after=last):
+        if event.changed and noun_of(event) is Memory and event.changed.get("id", (0,))[0] is None:
+            kinds[event.changed["kind"][1]] += 1
 
 
 def _imported_lines(one: ImportedTranscript) -> list[Line]:

@@ -10,9 +10,10 @@ import click
 import msgspec
 
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
-from kept.model import KINDS, Event, Memory, canonical_kind
+from kept.model import Event, Memory, canonical_kind
 
 _UNITS = (("year", 31_104_000), ("month", 2_592_000), ("day", 86_400), ("hour", 3_600), ("minute", 60))
+_MASS_KINDS = ("architecture", "progress", "reasoning")  # words that cannot be counted
 # Fields whose values history shows.
 _SHOWN_FIELDS = ("state", "status", "reason", "feedback", "importance", "topic", "superseded_by")
 
@@ -41,6 +42,18 @@ def ago(at: datetime, now: datetime) -> str:
 def counted(number: int, noun: str, plural: str = "") -> str:
     """ "1 memory", "2 memories"."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def counted_kinds(counts: Mapping[str, int]) -> str:
+    """ "2 decisions, 1 progress note"; "" for none."""
+    return ", ".join(counted(number, *_noun_of_kind(kind)) for kind, number in counts.items() if number)
+
+
+def _noun_of_kind(kind: str) -> tuple[str, str]:
+    noun = kind.replace("_", " ")
+    if kind in _MASS_KINDS:
+        noun += " note"
+    return noun, f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
 
 
 def memories(number: int) -> str:
@@ -91,7 +104,7 @@ def memory_lines(memory: Memory, now: datetime) -> list[Line]:
         f"feedback {memory.feedback:+d}" if memory.feedback else "",
     ]
     return [
-        (name_of(memory), f" {memory.kind}: ", first),
+        (name_of(memory), f" {memory.item_type or memory.kind}: ", first),
         *(("    ", line) for line in rest),
         Dim("    " + " · ".join(part for part in about if part)),
     ]
@@ -114,10 +127,9 @@ def nothing_yet(invocation: Invocation) -> str:
 
 def meant_kinds(kinds: Sequence[str]) -> str:
     """A question about kinds that may be mistyped; "" if there are none."""
-    from difflib import get_close_matches
+    from kept.writing.check import near_kind
 
-    unknown = [kind for kind in map(canonical_kind, kinds) if kind not in KINDS]
-    meant = [near for kind in unknown for near in get_close_matches(kind, KINDS, n=1, cutoff=0.75)]
+    meant = [near for kind in map(canonical_kind, kinds) if (near := near_kind(kind))]
     return f" Did you mean --kind {' --kind '.join(meant)}?" if meant else ""
 
 

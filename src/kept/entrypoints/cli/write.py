@@ -37,6 +37,7 @@ from kept.entrypoints.cli.wording import (
     memories,
     memory_lines,
     name_of,
+    what_changed,
 )
 from kept.errors import InvalidInput, NotFound
 from kept.ids import is_ref
@@ -425,7 +426,13 @@ def edit_command(
 def _edited(memory: Memory) -> dict[str, Any]:
     """What a person changed in their editor."""
     page = _EDIT_PAGE.format(m=memory, tags=", ".join(memory.tags), files=", ".join(memory.files))
-    saved = click.edit(page, extension=".md")
+    try:
+        saved = click.edit(page, extension=".md")
+    except click.ClickException as error:  # its message names the program, and has no way on
+        raise InvalidInput(
+            f"The editor did not save the text ({error.message}).",
+            hint="Nothing was changed. Set $EDITOR to another program, or use `kept edit REF --text TEXT`.",
+        ) from None
     if saved is None:
         return {}
     head, rule, content = saved.replace("\r\n", "\n").partition("\n---\n")
@@ -582,13 +589,21 @@ def _undone(memory: Kept, event: Event, invocation: Invocation) -> tuple[str, di
     events = [one for reader in memory.context.readers() for one in reader.events(group=event.undoes)]
     undone = [one for one in events if one.subject == event.subject]
     of = "" if found is not None else f" {event.subject.partition(':')[2] or event.subject}".rstrip(" :")
-    actions = ", ".join(f"{one.action}{of} (event {event_name(one, is_global=is_global)})" for one in undone)
+    actions = ", ".join(
+        f"{one.action}{of} (event {event_name(one, is_global=is_global)}{_change_of(one) if of else ''})"
+        for one in undone
+    )
     when = ago(undone[0].at, now) if undone else "just now"
     name = event_name(event, is_global=is_global)
     lines: list[Line] = [f"Undone: {actions}{'' if when == 'just now' else f', {when}'}."]
     if found is None:
         return name, document, lines
     return name, {"event": name, "ref": found.ref, **document}, [*lines, *memory_lines(found, now)]
+
+
+def _change_of(event: Event) -> str:
+    changed = what_changed(event, (), is_global=False)
+    return f": {changed}" if changed else ""
 
 
 @command

@@ -19,6 +19,11 @@ START_LIMIT_MS = 1_500  # when a session starts: once, and there is more to say;
 # for a project in a database, because loading the driver of PostgreSQL takes half of LIMIT_MS alone
 INTERPRETER_MS = 40  # until the first line of `main` runs
 LIMIT_VARIABLE = "KEPT_HOOK_LIMIT_MS"
+USAGE = """Usage: kept-hook AGENT EVENT
+
+Agents run this program at their events: it reads the event as JSON from standard input, and answers with what the agent
+should know. `kept install` sets it up, `kept doctor` checks it. On a failure it prints nothing and exits with 0.
+"""
 LATE = "Not done within"  # how the failure of a hook begins that ran out of time
 
 
@@ -30,7 +35,7 @@ def main() -> None:
     said = ""
     try:
         agent, event = [*sys.argv[1:], "", ""][:2]
-        said = _in_time(agent, event, begun)
+        said = USAGE if agent in ("-h", "--help") else _in_time(agent, event, begun)
     except Exception:  # the boundary: whatever it is, an agent is not disturbed
         said = ""
     finally:
