@@ -142,6 +142,18 @@ def test_the_bridge_is_what_other_agents_of_the_session_found(memory: kept.Kept)
     assert refs(memory.briefing("queue"), "bridge") == []
 
 
+@pytest.mark.parametrize("name", ["agent", "app"], ids=["a memory opened without a name", "opened by a program"])
+def test_the_findings_of_a_session_are_no_other_agents_in_its_own_turns(name: str) -> None:
+    with kept.open(":memory:", actor=kept.Actor(name=name)) as memory:
+        session = memory.session("s1", agent="toy")
+        session.append("user", "let's use Redis for the queue")
+        assert session.checkpoint() == 1
+        with session.turn("which queue do we take") as turn:
+            assert turn.context().memory.sections[1].entries == ()
+        if name == "agent":
+            assert refs(memory.briefing("queue", session="s1"), "bridge") == []
+
+
 def summary(memory: kept.Kept, session: str, *lines: str) -> Memory:
     source = Source(origin="narrative", session=session)
     return put(memory, "\n".join(lines), kind="summary", tier="session", source=source)

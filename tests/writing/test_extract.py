@@ -593,6 +593,35 @@ def test_an_error_that_its_fix_names_is_not_kept_apart() -> None:
     assert (found.draft.data or {})["signature"] == "ValueError: rate is None"
 
 
+OVERRULED_FIX = [*FAILING, assistant("`rate` is None for customers outside the EU."), *FIX, *PASSING]
+REDONE = [assistant("You're right."), *edited("/home/mk/app/src/vat.py", "raise NoRate", "rate = rate or 0"), *PASSING]
+
+
+@pytest.mark.parametrize(
+    ("objection", "told"),
+    [
+        (
+            "hmm a rate of 0 is dangerous, we lose tax. raise an error instead",
+            "A rate of 0 is dangerous, we lose tax. Raise an error instead.",
+        ),
+        ("no, raise an error instead", "Raise an error instead."),
+        ("that's wrong. stop with an error there", "Stop with an error there."),
+        ("don't default the rate, ask for the country", "Don't default the rate, ask for the country."),
+    ],
+)
+def test_an_objection_takes_the_place_of_the_fix_before_it(objection: str, told: str) -> None:
+    """The fix is not known any more; the user's words are, for the same error."""
+    (found,) = extract([*OVERRULED_FIX, user(objection), *REDONE])
+    assert (found.draft.content, found.draft.kind, found.draft.trust) == (told, "error", "user")
+    assert set(found.draft.tags) >= {"correction", "fix"}
+    assert (found.draft.data or {})["signature"] == "ValueError: rate is None"
+
+
+@pytest.mark.parametrize("said", ["great, thanks", "no worries", "nice. no emojis in the readme please", "is 0 safe?"])
+def test_a_fix_stays_when_the_user_says_something_else(said: str) -> None:
+    assert "rate = rate or 0" in " ".join(content for _, content in kept(*OVERRULED_FIX, user(said)))
+
+
 def test_an_error_may_be_resolved_by_a_command() -> None:
     messages = [*FAILING, *ran("pip install tzdata", "Successfully installed tzdata-2026.1"), *PASSING]
     assert extract(messages)[-1].draft.content == (

@@ -21,7 +21,7 @@ from kept.memory import read, receipts
 from kept.memory.context import Context, Storages
 from kept.memory.read import well_formed
 from kept.memory.signals import warn
-from kept.model import GLOBAL, Briefing, Entry, LeftOut, Memory, Recalled, replace, several
+from kept.model import GLOBAL, Actor, Briefing, Entry, LeftOut, Memory, Recalled, replace, several
 from kept.recall import Request
 from kept.recall.briefing import (
     NO_ROOM,
@@ -65,6 +65,7 @@ class BriefingRequest(Struct, frozen=True, kw_only=True):
     head_tail: int = 0
     max_chars: int | None = None
     delivery: "Delivery | None" = None
+    agent: str | None = None  # who asks, if it is not the actor: a session may be another agent's
 
 
 class Delivery(Struct, frozen=True, kw_only=True):
@@ -134,7 +135,7 @@ def _situation(context: Context, request: BriefingRequest) -> Situation:
     if not isinstance(request.prompt, str):
         raise InvalidInput(f"prompt must be a string, not {type(request.prompt).__name__}.")
     return Situation(
-        agent=context.actor.name,
+        agent=request.agent or context.actor.name,
         prompt=well_formed(request.prompt),
         files=tuple(map(well_formed, request.files)),
         session=None if request.session is None else well_formed(request.session),
@@ -226,7 +227,10 @@ def gather(
             session = next((session for session in sessions if session), None)
             if session is not None:  # a flush comes before a compaction
                 is_compacted = situation.is_compacted or session.flushed > session.shared
-                situation = replace(situation, since=session.started_at, is_compacted=is_compacted)
+                # Who opened the memory without a name speaks for the session's agent.
+                is_unnamed = situation.agent == Actor().name
+                agent = session.agent or situation.agent if is_unnamed else situation.agent
+                situation = replace(situation, since=session.started_at, is_compacted=is_compacted, agent=agent)
         material = collect(situation, recalled, readers, context.settings, now)
     recalled = replace(recalled, misses=recalled.misses[:MOST_MISSES])  # more than that were only looked through
     return Gathered(question=question, recalled=recalled, material=material, since=situation.since)

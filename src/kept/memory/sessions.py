@@ -465,7 +465,7 @@ class OpenSession:
 
             def look(system: str, briefing: Mapping[str, Any]) -> TurnContext:
                 shown = self.window()
-                return turn_context(self._context, self.id, user_text, shown, system=system, briefing=briefing)
+                return turn_context(self._context, self._as_begun, user_text, shown, system=system, briefing=briefing)
 
             yield Exchange(user_text, look=look, keep=self.extend)
 

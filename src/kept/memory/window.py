@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from kept import text, tokens
 from kept.errors import InvalidInput
-from kept.model import Briefing, Entry, Message, Task, replace
+from kept.model import Briefing, Entry, Message, Session, Task, replace
 from kept.storage.shared import random_hex
 
 if TYPE_CHECKING:
@@ -78,14 +78,15 @@ class TurnContext(Struct, frozen=True, kw_only=True):
 
 
 def turn_context(
-    context: "Context", session: str, question: str, shown: Window, *, system: str, briefing: Mapping[str, Any]
+    context: "Context", session: Session, question: str, shown: Window, *, system: str, briefing: Mapping[str, Any]
 ) -> TurnContext:
     """B2, B9: the window with the memories, items and open tasks that belong to it."""
     from kept.memory import brief, tasks
     from kept.recall.briefing import render_entry
 
-    memory = brief.briefing(context, brief.BriefingRequest(prompt=question, session=session, **briefing))
-    items = () if context.is_off(session) else brief.fitting_items(context, question, MOST_ITEMS)
+    request = brief.BriefingRequest(prompt=question, session=session.name, agent=session.agent, **briefing)
+    memory = brief.briefing(context, request)
+    items = () if context.is_off(session.name) else brief.fitting_items(context, question, MOST_ITEMS)
     unfinished = tuple(task for task in tasks.list_tasks(context, milestone=None, archived=False) if not task.has_ended)
     texts = {
         "system": system,

@@ -9,6 +9,7 @@ output is never a statement. A miss costs little; a memory full of chatter is wo
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from msgspec import Struct
@@ -16,7 +17,7 @@ from msgspec import Struct
 from kept import text
 from kept.model import Draft, Message, Origin, Source, Trust, replace
 from kept.tables import IMPORTANCE_BY_KIND, by_kind
-from kept.writing.clauses import tells_of_change
+from kept.writing.clauses import Clause, clauses_of, tells_of_change
 from kept.writing.conflicts import CORRECTION
 from kept.writing.extraction import evidence
 from kept.writing.extraction.commands import Commands
@@ -28,9 +29,11 @@ from kept.writing.extraction.passages import INTERRUPTED, Passage, noted_passage
 from kept.writing.extraction.resolutions import fix_of
 from kept.writing.extraction.rules import SentenceRule, lowered, may_change, rule_for, rules
 from kept.writing.extraction.statements import (
+    chosen,
     continues,
     dated,
     finished,
+    is_only_emphasis,
     lacks_subject,
     own_words,
     points_back,
@@ -86,6 +89,27 @@ class _Found(Struct, frozen=True):
     tags: tuple[str, ...] = ()
 
 
+class _Fixed(Struct, frozen=True):
+    """An error that went away: what is kept of it, unless the user objects to the way."""
+
+    drafts: tuple[Extracted, ...]
+    failure: Failure
+    turn: int
+    gist: Gist
+    means: frozenset[str]  # the words of what was written or run
+
+    @staticmethod
+    def of(drafts: tuple[Extracted, ...], failure: Failure, turn: int) -> "_Fixed":
+        lines = [line for new in failure.changed.values() for line in new]
+        written = {word for line in (*lines, *failure.ran[-1:], failure.instead) for word in text.words(line)}
+        means = frozenset(written - {word for known in failure.words for word in text.words(known)})
+        return _Fixed(drafts, failure, turn, Gist.of(drafts[-1].draft.content), means)
+
+    def is_meant(self, gist: Gist, turn: int) -> bool:
+        """Whether an objection names it: by names from code at any time, by a word of it in the turn after it."""
+        return gist.corrects(self.gist) or (turn == self.turn and not self.means.isdisjoint(gist.words))
+
+
 def extract(messages: Sequence[Message], folder: str | None = None, *, with_minor: bool = False) -> list[Extracted]:
     """C31, A13: what these messages say that is worth keeping, each statement once.
 
@@ -94,7 +118,10 @@ def extract(messages: Sequence[Message], folder: str | None = None, *, with_mino
     """
     edits = Edits(messages, folder)
     found: dict[str, Extracted] = {}
-    for each in _Conversation(messages, edits, with_minor=with_minor).read():
+    conversation = _Conversation(messages, edits, with_minor=with_minor)
+    for each in [*conversation.read()]:
+        if each.draft.content in conversation.taken_back:
+            continue
         content = edits.shorten(each.draft.content) if folder else each.draft.content
         fingerprint = text.fingerprint(content)
         if (with_minor or not each.is_minor) and (fingerprint not in found or found[fingerprint].is_minor):
@@ -119,6 +146,9 @@ class _Conversation:
         self._found: list[_Found] = []
         self._told = Told()  # what was kept so far
         self._stated: list[Gist] = []  # what the user said of it
+        self.taken_back: set[str] = set()  # what the user chose, and later something else "instead of" it
+        self._chosen: list[str] = []
+        self._replacing_clauses: list[Clause] = []
         self._corrections: list[tuple[int, Gist]] = []  # how many passages were found before it, and what it is about
         self._work_until = 0  # how many passages were found before the last change, or the last error that went away
         self._refused_turns: set[int] = set()  # after which the user did not accept that something stays as it is
@@ -126,6 +156,9 @@ class _Conversation:
         self._request: tuple[Message, str] | None = None  # the user's last one, until it is answered
         self._is_interrupted = False  # the work on it
         self._last_ran: Message | None = None
+        self._fixes: list[_Fixed] = []
+        self._overruled: _Fixed | None = None  # the fix to which the user's message objects that is being read
+        self._objecting: set[str] = set()  # the sentences that do, and what one of them says is to be done
         self._recommended: set[str] = set()  # commands that a fix names as the way that works
 
     def read(self) -> Iterator[Extracted]:
@@ -139,7 +172,9 @@ class _Conversation:
             elif message.role == "tool_call":
                 self._read_call(message)
             elif message.role == "tool_result":
-                yield from self._read_result(message)
+                self._read_result(message)
+        for fix in self._fixes:
+            yield from fix.drafts
         for each in self._best():
             yield self._reported(each)
         yield from self._unfinished()
@@ -159,6 +194,7 @@ class _Conversation:
             return
         if rules()["insists"].fits(lowered(" ".join(each.text for each in read))):
             self._refused_turns.add(self._turn)
+        self._withdraw_fixes(read)
         self._turn += 1
         self._request, self._is_interrupted = (message, read[0].text), False
         if len(message.content) > DOCUMENT_CHARS and hands_over(message.content):
@@ -171,25 +207,55 @@ class _Conversation:
     def _statements(self, message: Message, passage: Passage) -> Iterator[Extracted]:
         before = ""
         is_told = False  # the sentence went along with the one before
-        for number, sentence in enumerate(map(without_request, passage.sentences)):
-            rule = None if is_told else rule_for(sentence)
+        sentences = [each for each in map(without_request, passage.sentences) if not is_only_emphasis(each)]
+        emphasized = {before for before, each in pairwise(passage.sentences) if is_only_emphasis(each)}
+        for number, sentence in enumerate(sentences):
+            rule = None if is_told else self._rule_for(sentence, is_emphasized=sentence in emphasized)
             is_passing = rule is None and not is_told and self._may_change(sentence)
             before, previous, is_told = sentence, before, False
             if rule is None and not is_passing:
                 continue
-            content = statement(sentence, previous, self._question, by_user=True)
+            content = chosen(sentence, self._question) if rule is not None and rule.name == "decision" else ""
+            content = content or statement(sentence, previous, self._question, by_user=True)
             if not content or len(content) > MAX_CHARS:
                 continue
             if rule is None:
                 yield self._said_in_passing(message, content, sentence)
                 continue
-            following = passage.sentences[number + 1 : number + 2]
+            following = sentences[number + 1 : number + 2]
             if following and continues(sentence, following[0]):
                 longer = f"{content} {finished(following[0])}"
                 is_told = len(longer) <= MAX_CHARS
                 content = longer if is_told else content
             self._note(content)
             yield self._said(message, content, sentence, rule)
+
+    def _rule_for(self, sentence: str, *, is_emphasized: bool) -> SentenceRule | None:
+        """Why a sentence is kept: by its own words, or because of "Remember that." after it, or a fix it replaces."""
+        if (rule := rule_for(sentence)) is not None or not may_change(sentence):
+            return rule
+        is_objection = self._overruled is not None and sentence in self._objecting
+        return rules()["remember"] if is_emphasized else rules()["correction"] if is_objection else None
+
+    def _withdraw_fixes(self, read: Sequence[Passage]) -> None:
+        """Drop the fixes that the user does not want: named in an objection, or made just before one without names."""
+        self._overruled = None
+        self._objecting.clear()
+        for sentence, following in (pair for each in read for pair in pairwise((*each.sentences, "")) if self._fixes):
+            said = lowered(sentence).rstrip(".! ")
+            is_plain = rules()["objection"].fits(said) and not said.startswith("no ")  # "no", "that's wrong"
+            if said.endswith("?") or not (is_plain or rules()["overrules"].fits(said)):
+                continue
+            gist = Gist.of(sentence)
+            is_open = not gist.names and (is_plain or said.endswith("instead"))
+            for fix in list(self._fixes):
+                if fix.is_meant(gist, self._turn) or (is_open and fix.turn == self._turn):
+                    self._fixes.remove(fix)
+                    self._recommended.discard(fix.failure.instead)
+                    self._corrections.append((len(self._found), fix.gist))
+                    self._overruled = fix
+                    says_no_more = is_plain and len(gist.words) <= 2 and not fix.is_meant(gist, self._turn)
+                    self._objecting |= {sentence, following} if says_no_more else {sentence}
 
     def _may_change(self, sentence: str) -> bool:
         """Whether a sentence without a cue may change what the user said before, here or, if asked for, elsewhere."""
@@ -211,8 +277,11 @@ class _Conversation:
         if rule.tag == CORRECTION:
             self._corrections.append((len(self._found), Gist.of(content)))
         content = dated(content, message.at)
+        self._take_back(content, rule.kind)
         # "Actually, …": the statement does without such an opening, but it is still a correction.
         tag = CORRECTION if tells_of_change(sentence) and not tells_of_change(content) else rule.tag
+        if self._overruled is not None and sentence in self._objecting:
+            return self._replacing(self._overruled, message, content, rule)
         importance = by_kind(IMPORTANCE_BY_KIND, rule.kind)
         return _extracted(
             message,
@@ -224,6 +293,32 @@ class _Conversation:
             signals=(USER_INTENT,) if rule.kind != "warning" else (),
             files=self._edits.files_named(content),
             tags=(*((tag,) if tag else ()), *_tags(content)),
+        )
+
+    def _take_back(self, content: str, kind: str) -> None:
+        """Drop what the user chose before, if this says what takes its place: "use NATS instead of Redis"."""
+        for clause in (each for each in clauses_of(content) if each.replaced):
+            meant = [each for each in self._chosen if _takes_place_of(clause, each)]
+            # Without a word for where it holds, only the last choice is meant.
+            self.taken_back |= set(meant if len(clause.keys) > 1 else meant[-1:])
+            self._replacing_clauses.append(clause)
+        if kind in ("decision", "preference"):
+            self.taken_back.discard(content)
+            self._chosen.append(content)
+
+    def _replacing(self, fix: _Fixed, message: Message, content: str, rule: SentenceRule) -> Extracted:
+        """The user's objection to a fix: from now on it is what is known of the error."""
+        return _extracted(
+            message,
+            content,
+            "error",
+            by_kind(IMPORTANCE_BY_KIND, "error"),
+            USER_CONFIDENCE,
+            rules=(rule.name,),
+            signals=(USER_INTENT,),
+            files=tuple(dict.fromkeys(fix.failure.changed))[:MAX_FILES],
+            tags=(CORRECTION, FIX, *_tags(content)),
+            data={"signature": fix.failure.signature},
         )
 
     def _plan(self, message: Message, read: Sequence[Passage]) -> Iterator[Extracted]:
@@ -311,10 +406,13 @@ class _Conversation:
     def _is_over(self, found: _Found) -> bool:
         """Whether the session went beyond it.
 
-        It was corrected later, or the user did not accept it; it told how far the work was, and the work went on; or
-        it was an open end and is reported as done.
+        It was corrected later, or the user did not accept it or chose something else; it told how far the work was,
+        and the work went on; or it was an open end and is reported as done.
         """
         if any(place > found.place and gist.corrects(found.gist) for place, gist in self._corrections):
+            return True
+        is_choice = found.kind == "decision"
+        if is_choice and any(_takes_place_of(each, found.judged.content) for each in self._replacing_clauses):
             return True
         said = lowered(found.judged.content)
         if found.turn in self._refused_turns and rules()["excuse"].fits(said):
@@ -367,14 +465,15 @@ class _Conversation:
             self._failures.changed(*self._edits.add(edit))
             self._work_until = len(self._found)
 
-    def _read_result(self, message: Message) -> Iterator[Extracted]:
+    def _read_result(self, message: Message) -> None:
         command = command_in(self._calls.popleft()) if self._calls else None
         if command is None:
             return
         is_error = message.is_error
         for failure in self._failures.ran(command, message.content, is_error=is_error):
             self._work_until = len(self._found)
-            yield from self._resolved(failure, message)
+            if drafts := tuple(self._resolved(failure, message)):
+                self._fixes.append(_Fixed.of(drafts, failure, self._turn))
         if not is_error and not self._failures.has_just_failed:
             self._commands.ran(command)
             self._last_ran = message
@@ -434,6 +533,19 @@ class _Conversation:
 
 
 MIN_ASKED_WORDS = 2
+
+
+_WISHING = frozenset(("user", "rather"))  # "The user would rather have …"
+
+
+def _takes_place_of(clause: Clause, choice: str) -> bool:
+    """Whether a choice has what the clause names as replaced, and not what replaces it, and is about the same."""
+    others = clauses_of(choice)
+    keys = frozenset(key for each in others for key in each.keys)
+    if not clause.replaced <= keys or any(each.denies or each.replaced for each in others):
+        return False
+    new = clause.keys - clause.replaced - _WISHING
+    return len(new) <= 1 or (not new.isdisjoint(keys) and not new <= keys)
 
 
 def _subject(passage: Passage) -> str:

@@ -23,7 +23,7 @@ _OPENINGS = r"""
     ^(agreed|alright|all right|important|note|one (last |more )?thing( first)?)[,.:;!—–-]+\s+
     ^that'?s (wrong|incorrect|not (right|true|correct))[,.:;!—–-]+\s+
     ^wrong[,.:;!]\s+
-    ^(as )?i (said|told you)( that| to)?[,:]?\s+
+    ^((as|like) )?i('ve| have)? (already )?(said|told you)( (already|before|again|\w+ times))*( that| to)?[,:]*\s+
     ^(remember|keep in mind|bear in mind)( that|:)\s+
     ^(for the record|for future reference|fyi)[,:]?\s+
     ^(it )?turns out( that)?,?\s+
@@ -41,6 +41,16 @@ _PRAISE = (
     r"[^.!?:—–]{0,40}(?: [—–-]|[!:,—–]) (?=\S+ \S+ \S+)"
 )
 _ASKED = r"(?i)(?<=\w{3}),? (?:so |and )?(?:can|could|would|will) you\b[^?]*\?$"
+_CHOICE = (
+    r"(?i)(?:(?:yes|yeah|yep|fine|good|right|alright|all right)[,.!]* )?"
+    r"((?:[^\s,;:]+ ){0,4}[^\s,;:]+?)(?:(?: it is)?,? then| it is)(?=$|[,;:.!])"
+)
+_EMPHASIS = (
+    r"(?i)(?:and |so |please |pls )*(?:(?:always |do )?(?:remember|note|memori[sz]e|mind)(?: that| this| it)?"
+    r"|(?:keep|bear) (?:that|this|it) in mind|(?:don['’]?t|do not|never) (?:ever )?forget(?: that| this| it)?"
+    r"|write (?:that|this|it) down|make a note(?: of (?:that|this|it))?)"
+    r"(?:,? (?:please|pls|ok(?:ay)?|for later|from now on))?[.!]*"
+)
 _DONE = r"""
     ^i('ve| have)? (also |just )?(?=([a-z]+ed|built|rewrote|split)\b)
     """
@@ -82,6 +92,10 @@ _REQUESTS = r"""
     ^(write|create|update|change|use|put|open|read|find|see|give|tell|explain|continue|commit|push|delete|move|test)\b
     """
 _POINTERS = frozenset("it that this them those these so one das es dies cela ça eso esto".split())
+# An alternative to what the sentence before is about; and how that is to be done.
+_INSTEAD = r"^(?!.*\?$)(?:please |just |so |then )*[a-z]+ .{2,80} instead[.!]*$"
+_ORDER_FOR_IT = r"(?:please |and )*[a-z]+ (?:it|them)\b(?!.*\?$)"
+_COUNTED = r"\bone (?!(?:is|are|was|in|on|at|for|with|that|to|of|instead|please|and|or|then|too)\b)(?=[a-z])"
 _WORDS = r"[^\W_][\w'./@-]*"
 _EMPTY = _POINTERS | frozenset(
     "a an the i you we he she they me us my your our his her is are was were be been do does did don't dont doesn't "
@@ -100,7 +114,8 @@ def statement(sentence: str, before: str = "", question: str = "", *, by_user: b
     lowered_words = words.lower()
     meaning = _meaning(lowered_words)
     names_something = any(mark in word for word in meaning for mark in "./_") or "`" in words
-    points = not names_something and not _POINTERS.isdisjoint(compiled(_WORDS).findall(lowered_words))
+    uncounted = compiled(_COUNTED).sub("", lowered_words)
+    points = not names_something and not _POINTERS.isdisjoint(compiled(_WORDS).findall(uncounted))
     is_vague = points and len(meaning) <= MIN_MEANINGFUL_WORDS + 1
     contrasts = compiled(r"(?i)^(?:it|they)['’]?(?:s|re)\b .{1,60}, not \w").match(words) is not None
     if contrasts or (not is_vague and not points_back(words)):
@@ -110,6 +125,21 @@ def statement(sentence: str, before: str = "", question: str = "", *, by_user: b
     if points_back(own_words(before)):
         return ""  # "That would help. It also needs a test.": to what, nobody will know
     return f"{finished(own_words(before, by_user=by_user))} {finished(words)}" if before else ""
+
+
+def chosen(sentence: str, question: str) -> str:
+    """What "ok, cron then, it is simpler" decides, with the question that it answers; empty if it is no such choice."""
+    said = own_words(sentence)
+    choice = compiled(_CHOICE).match(said)
+    if choice is None:
+        return ""
+    decided = f"Decided: {choice[1]}{said[choice.end() :]}"
+    return f"{question} {finished(decided)}" if things(question) & things(choice[1]) else finished(decided)
+
+
+def is_only_emphasis(sentence: str) -> bool:
+    """Whether a sentence says no more than that the one before it counts: "Remember that."."""
+    return compiled(_EMPHASIS).fullmatch(sentence) is not None
 
 
 def points_back(sentence: str) -> bool:
@@ -124,8 +154,10 @@ def lacks_subject(item: str) -> bool:
 
 
 def continues(sentence: str, following: str) -> bool:
-    """Whether a user's next sentence goes on about the same: as "it", or about the same thing."""
+    """Whether a user's next sentence goes on: with "it", about the same thing, or with what to do instead."""
     said = lowered(following)
+    if compiled(_INSTEAD).search(said) or (chosen(sentence, "") and compiled(_ORDER_FOR_IT).match(said)):
+        return True
     if said.endswith("?") or len(said) < MIN_CONTINUATION_CHARS:
         return False
     if points_back(said):
@@ -147,6 +179,8 @@ def _meaning(lowered_words: str) -> list[str]:
 def own_words(sentence: str, *, by_user: bool = False) -> str:
     """The sentence without its opening words, and without the first person where that is easy."""
     words = sentence.replace("’", "'")
+    head, _, tail = words.rpartition(", ")
+    words = head if head and is_only_emphasis(tail) else words
     while opening := phrases(_OPENINGS).match(words.lower()):
         words = words[opening.end() :]
     if not by_user:
