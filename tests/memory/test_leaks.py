@@ -15,7 +15,7 @@ import pytest
 
 import kept
 from kept import access
-from kept.memory import read, slash
+from kept.memory import receipts, slash
 from kept.model import Actor, Briefing, Draft, Event, Source
 from kept.projects import spaces
 from kept.recall.briefing import STYLES
@@ -177,6 +177,7 @@ NO_DOORS = {
     "store.move",
     "store.import_",
     "vectors.check",
+    "vectors.limits",
 }
 
 
@@ -365,7 +366,7 @@ def test_a_hole_in_the_wall_between_two_projects_is_noticed(
 
 
 def test_receipts_in_global_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read, "holds_receipts", lambda storage: True)
+    monkeypatch.setattr(receipts, "holds_receipts", lambda storage: True)
     assert "harbor takeover of initech" in asked_before_anything_was_kept(tmp_path)
 
 

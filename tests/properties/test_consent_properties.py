@@ -59,6 +59,7 @@ NOT_WALKED = {
     "store.import_",  # adds candidates to a project
     "vectors.on",  # needs a model
     "vectors.check",
+    "vectors.limits",
 }
 NOTED_BY_RECALL = {"use_count": 0, "last_used_at": None}  # recall counts what it returned, without the journal
 

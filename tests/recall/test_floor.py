@@ -17,21 +17,21 @@ from tests.golden.bicycle_shop import MEMORIES, PARAPHRASES, UNANSWERABLE
 
 @pytest.fixture(scope="module")
 def shop() -> Iterator[kept.Kept]:
-    with kept.open(":memory:", clock=FakeClock(), settings=kept.Settings()) as memory:
+    with kept.open(":memory:", clock=FakeClock(), settings=kept.Settings(recall_deadline_ms=60_000)) as memory:
         memory.remember_many([Draft(content=content, kind=kind) for kind, content in MEMORIES])
         yield memory
 
 
 @pytest.fixture(scope="module")
 def greenhouse() -> Iterator[kept.Kept]:
-    with kept.open(":memory:", clock=FakeClock(), settings=kept.Settings()) as memory:
+    with kept.open(":memory:", clock=FakeClock(), settings=kept.Settings(recall_deadline_ms=60_000)) as memory:
         memory.remember_many([Draft(content=content, kind=kind) for kind, content in greenhouse_set.MEMORIES])
         yield memory
 
 
 @pytest.fixture
 def memory() -> Iterator[kept.Kept]:
-    with kept.open(":memory:", clock=FakeClock(), settings=kept.Settings()) as memory:
+    with kept.open(":memory:", clock=FakeClock(), settings=kept.Settings(recall_deadline_ms=60_000)) as memory:
         yield memory
 
 

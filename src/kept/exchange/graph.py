@@ -34,10 +34,7 @@ def relation(start: str, type: str, to: str) -> Draft:
 
 
 def keyed(draft: Draft) -> Draft:
-    """The draft, redacted by now, with its key; without its place in the graph if a secret was taken out of a name.
-
-    Its data and tags may still have that name: only together with the rest of the text was it told to be a secret.
-    """
+    """The draft, redacted by now, with its key; without its place in the graph if a name was a secret."""
     value = (draft.data or {}).get(VALUE)
     if draft.topic != COLLECTION or value is None:
         return draft
@@ -53,7 +50,9 @@ def keyed(draft: Draft) -> Draft:
 
 
 def _has_its_names(value: Mapping[str, Any], content: str) -> bool:
-    """Whether a text still says what its value says."""
+    """Whether a text still says what its value says, and no name was taken out whole: two would become one."""
+    if any(value.get(name, "").startswith("[redacted:") for name in ("name", "entity", "from", "to")):
+        return False
     if "from" in value:
         return content == f"{value['from']} {value['relation']} {value['to']}"
     if "entity" in value:

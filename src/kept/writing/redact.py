@@ -180,7 +180,11 @@ def redact_draft(draft: Draft, *, email: bool, allow: Collection[str] = ()) -> R
     allowed = frozenset(allow)
     kinds: list[str] = []
     content = redact(draft.content, email=email, allow=allowed)
-    known = [(draft.content[span.start : span.end], f"[redacted:{span.kind}]") for span in content.found]
+    known = [
+        (secret, span.kind)
+        for span in content.found
+        if len(secret := draft.content[span.start : span.end]) >= SHORTEST_REPEATED
+    ]
 
     def noted(redacted: Redacted) -> str:
         if redacted.found:
@@ -188,8 +192,9 @@ def redact_draft(draft: Draft, *, email: bool, allow: Collection[str] = ()) -> R
         return redacted.text
 
     def clean(text: str) -> str:
-        for secret, mark in known:
-            text = text.replace(secret, mark) if len(secret) >= SHORTEST_REPEATED else text
+        for secret, kind in known:
+            kinds.extend([kind] * text.count(secret))
+            text = text.replace(secret, f"[redacted:{kind}]")
         return noted(redact(text, email=email, allow=allowed))
 
     def clean_name(name: str) -> str:

@@ -221,6 +221,11 @@ class Unread:
     def whole(self) -> Memory:
         return _decoded(self._row, self.space)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Unread) and self.whole == other.whole
+
+    __hash__ = None  # type: ignore[assignment]  # like the values that can be changed
+
 
 @lru_cache(maxsize=1024)  # a few agents in a few sessions write most memories
 def _source(*columns: Any) -> Source:
