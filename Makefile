@@ -4,12 +4,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+RUN := .venv-run
 comma := ,
 
 .PHONY: run test test-agents test-adapters test-long lint bench docs clean
 
-run: $(READY)  ## Walk through what Kept does, in a scratch home
-	$(BIN)/kept tour
+run: $(RUN)/.ready  ## Walk through what Kept does, in a scratch home
+	$(RUN)/bin/kept tour
 
 test: $(READY)  ## All tests, the short versions of the long suites included
 	$(BIN)/python -m pytest -n 2 -q
@@ -53,11 +54,20 @@ bench: $(READY)  ## Speed and size; docs/benchmarks.md lists the longer ones
 docs: $(READY)  ## Write docs/cli.md and docs/settings.md
 	$(BIN)/python docs/generate.py
 
+CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Kept needs Python 3.11 or newer; this is " + sys.version)'
+
 $(READY): pyproject.toml constraints.txt
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Kept needs Python 3.11 or newer; this is " + sys.version)'
+	$(CHECK_PYTHON)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	touch $(READY)
 
+# To run Kept, its own few packages are enough; the tools of developers take minutes to install.
+$(RUN)/.ready: pyproject.toml constraints.txt
+	$(CHECK_PYTHON)
+	$(PYTHON) -m venv $(RUN)
+	$(RUN)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	touch $@
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .coverage*
+	rm -rf $(VENV) $(RUN) .mypy_cache .ruff_cache .hypothesis .coverage*

@@ -36,6 +36,13 @@ _CLOCKS = frozenset({"updated_at", "last_hit_at", "last_used_at", "verified_at"}
 _MARK_DIGITS = 8
 _SEQ_DIGITS = 12
 
+# Fields whose names people do not know, in the sentence of an undo that comes too late.
+_AGAIN = {
+    "content": "its text was changed",
+    "archived_at": "it was archived or restored",
+    "resolved_at": "it was settled",
+}
+
 Changed = dict[str, tuple[Any, Any]]
 _astuple = msgspec.structs.astuple
 _sealed_of = operator.attrgetter("prev", "seq", "group", "at", "actor", "action", "subject", "undoes", "digest")
@@ -258,18 +265,18 @@ def plan_undo(
     """
     found: dict[str, Record | None] = {}
     drafts: dict[str, Record | None] = {}
-    own = {event.seq for event in group}
+    own, call = {event.seq for event in group}, _name_of(group)
     for event in sorted(group, key=lambda event: event.seq, reverse=True):
         if event.changed is None or event.action == "erase":
             what = "it erased a memory" if event.action == "erase" else "the content it changed was erased"
             raise NotAllowed(
-                f"Event {event.seq} cannot be undone: {what}, and erasing is permanent.",
+                f"{call} cannot be undone: {what}, and erasing is permanent.",
                 hint="`kept history` lists other events; `kept undo EVENT` undoes one.",
             )
         if event.subject not in found:
             found[event.subject] = drafts[event.subject] = current(event)
         later_ones = [one for one in later(event) if one.seq not in own]
-        drafts[event.subject] = _before(event, drafts[event.subject], later_ones, at)
+        drafts[event.subject] = _before(event, drafts[event.subject], later_ones, at, call)
     return [step for subject, record in drafts.items() for step in _reverts(found[subject], record)]
 
 
@@ -282,20 +289,20 @@ def _reverts(now: Record | None, then: Record | None) -> list[Revert]:
     return goes + comes
 
 
-def _before(event: Event, record: Record | None, later: Sequence[Event], at: datetime) -> Record | None:
+def _before(event: Event, record: Record | None, later: Sequence[Event], at: datetime, call: str) -> Record | None:
     """The record before the event. Raises NotAllowed when that can't be told, or something came in between."""
     changed = cast(Changed, event.changed)
     record_id = changed["id"][0] or changed["id"][1] if "id" in changed else getattr(record, "id", 0)
     is_removal = "id" in changed and changed["id"][1] is None
     if record is not None and (is_removal or record.id != record_id):  # another one has come into its place
         raise NotAllowed(
-            f"Event {event.seq} cannot be undone: {event.subject} was added again by {_names(later, 'id')}.",
+            f"{call} cannot be undone: {event.subject} was added again by {_names(later, 'id')}.",
             hint="Undo the later ones first.",
         )
     if is_removal:  # bring it back under its old id
         return msgspec.convert({name: old for name, (old, _) in changed.items()}, noun_of(event))
     if record is None:
-        raise NotAllowed(f"Event {event.seq} cannot be undone: {event.subject} no longer exists.")
+        raise NotAllowed(f"{call} cannot be undone: {event.subject} no longer exists.")
     if "id" in changed or event.action == IMPORT:
         return _unborn(record, at)
     now = wire(record)
@@ -306,11 +313,19 @@ def _before(event: Event, record: Record | None, later: Sequence[Event], at: dat
         elif now.get(name) == new:
             now[name] = old
         elif name not in _CLOCKS:
+            about = f"memory {record.ref}" if isinstance(record, Memory) else event.subject
+            again = _AGAIN.get(name, f"its {name.replace('_', ' ')} was changed")
             raise NotAllowed(
-                f"Event {event.seq} cannot be undone: {name} was changed again by {_names(later, name)}.",
+                f"{call} cannot be undone, because of {about}: {again} again by {_names(later, name)}.",
                 hint="Undo the later ones first, or revise the memory instead.",
             )
     return msgspec.convert(now, noun_of(event))
+
+
+def _name_of(group: Sequence[Event]) -> str:
+    """One call in a sentence: a person may have named any of its events."""
+    numbers = sorted(event.seq for event in group)
+    return f"Event {numbers[0]}" if len(numbers) == 1 else f"The change of events {numbers[0]} to {numbers[-1]}"
 
 
 def _unborn(record: Record, at: datetime) -> Record | None:

@@ -59,7 +59,7 @@ def test_undo_takes_back_the_last_change_and_names_the_one_that_makes_it_again(k
 def test_undo_refuses_what_later_changes_build_on(kept_one: Shell) -> None:
     kept_one("revise", "1", "Use Fastify 5")
     kept_one("revise", "1", "Use Fastify 6")
-    assert "content was changed again by event 3" in kept_one.fails("undo", "2")
+    assert "because of memory 1: its text was changed again by event 3" in kept_one.fails("undo", "2")
 
 
 def test_undo_without_anything_to_undo_says_so(shell: Shell) -> None:
@@ -226,3 +226,13 @@ def test_an_editor_that_fails_changes_nothing_and_another_way_is_named(
     said = shell.fails("edit", "1")
     assert "The editor did not save the text (false: Editing failed)." in said
     assert "Nothing was changed. Set $EDITOR to another program, or use `kept edit REF --text TEXT`." in said
+
+
+def test_an_undo_that_comes_too_late_names_the_whole_call_and_says_what_happened_since(shell: Shell) -> None:
+    shell("remember", "The release is in May", "--topic", "release")
+    shell("remember", "The release is in July, after the audit", "--topic", "release")
+    shell("restore", "1")
+    said = shell.fails("undo", "2")
+    assert "The change of events 2 to 3 cannot be undone, because of memory 1: " in said
+    assert "_at" not in said
+    assert "again by event 4" in said

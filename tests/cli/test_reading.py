@@ -110,8 +110,8 @@ def test_history_shows_who_did_what_and_what_an_undo_took_back(shell: Shell) -> 
     shell("undo")
     assert shell("history", "1") == (
         "    1  2026-03-01 12:00  user remember [id:1]\n"
-        "    2  2026-03-01 12:00  user reinforce [id:1]  feedback 0 → 3, use_count\n"
-        "    3  2026-03-01 12:00  user revise [id:1]  content, fingerprint\n"
+        "    2  2026-03-01 12:00  user reinforce [id:1]  feedback 0 → 3, use count\n"
+        "    3  2026-03-01 12:00  user revise [id:1]  text\n"
         "    4  2026-03-01 12:00  user undo [id:1]  undoes 3\n"
     )
     assert [event["event"] for event in shell.json("history", "--limit", "2")["events"]] == ["3", "4"]
@@ -193,3 +193,16 @@ def test_an_admin_asks_over_all_projects(shell: Shell) -> None:
         (None, "Every harbor has"),
     }
     assert "A project agent may not read other projects." in shell.fails(*asking)
+
+
+def test_history_names_fields_and_memories_as_people_know_them(shell: Shell) -> None:
+    shell("remember", "The release is in May", "--topic", "release")
+    shell("remember", "The release is in July, after the audit", "--topic", "release")
+    shell("revise", "2", "The release is in August, after the audit")
+    shell("restore", "1")
+    told = shell("history")
+    assert "replaced by [id:2]" in told
+    assert "no longer replaced" in told
+    assert "text" in told
+    for word in ("superseded_by", "content", "fingerprint", shell.json("show", "2")["uid"]):
+        assert word not in told

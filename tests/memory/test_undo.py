@@ -128,7 +128,7 @@ def test_a_field_that_was_changed_again_is_not_taken_back_and_the_error_names_th
     first = last_event(memory_)
     revised = memory_.revise(stored.ref, "We deploy on Tuesdays")
     later = last_event(memory_)
-    with pytest.raises(kept.NotAllowed, match=rf"Event {first} .*content .*event {later}") as refusal:
+    with pytest.raises(kept.NotAllowed, match=rf"Event {first} .*text .*event {later}") as refusal:
         memory_.undo(first)
     assert "Tuesdays" not in str(refusal.value)
     assert memory_.get(stored.ref, forgotten=True) == revised

@@ -105,16 +105,16 @@ def show_command(invocation: Invocation, *, ref: str) -> None:
             invocation.answer(message, message_lines(message, invocation, name=name))
             return
         found = memory.get(ref)
-        heir = _heir(memory, found)
+        heir = _heir(memory, found.superseded_by)
     invocation.answer(as_document(found), _in_full(found, heir, invocation))
 
 
-def _heir(memory: Kept, found: Memory) -> str:
-    """The ref of the memory that replaced this one, or ""."""
-    if found.superseded_by is None:
+def _heir(memory: Kept, uid: str | None) -> str:
+    """The ref of the memory that replaced another, or ""."""
+    if uid is None:
         return ""
     try:
-        return f"[id:{memory.get(found.superseded_by, forgotten=True).ref}]"
+        return f"[id:{memory.get(uid, forgotten=True).ref}]"
     except NotFound:
         return "(erased)"
 
@@ -173,6 +173,8 @@ def history_command(invocation: Invocation, *, ref: str | None, is_global: bool,
             is_global = memory.get(ref, forgotten=True).ref.startswith("g")
             events = memory.history(ref)[-limit:]
         refs = {event.subject: _ref_of(memory, event) for event in {event.subject: event for event in events}.values()}
+        uids = {(event.changed or {}).get("superseded_by", (None, None))[1] for event in events} - {None}
+        heirs = {uid: _heir(memory, uid) for uid in uids}
     document = [
         {"event": event_name(event, is_global=is_global), "ref": refs[event.subject], **event_document(event)}
         for event in events
@@ -182,7 +184,7 @@ def history_command(invocation: Invocation, *, ref: str | None, is_global: bool,
             Strong(f"{event_name(event, is_global=is_global):>5}"),
             f"  {local(event.at, invocation.zone)}  {event.actor} {event.action} ",
             f"[id:{refs[event.subject]}]" if refs[event.subject] else event.subject,
-            Dim(f"  {what_changed(event, events, is_global=is_global)}"),
+            Dim(f"  {what_changed(event, events, is_global=is_global, heirs=heirs)}"),
         )
         for event in events
     ]

@@ -15,7 +15,8 @@ from kept.model import Event, Memory, canonical_kind
 _UNITS = (("year", 31_104_000), ("month", 2_592_000), ("day", 86_400), ("hour", 3_600), ("minute", 60))
 _MASS_KINDS = ("architecture", "progress", "reasoning")  # words that cannot be counted
 # Fields whose values history shows.
-_SHOWN_FIELDS = ("state", "status", "reason", "feedback", "importance", "topic", "superseded_by")
+_SHOWN_FIELDS = ("state", "status", "reason", "feedback", "importance", "topic")
+_HEIR = "superseded_by"
 
 
 def as_document(memory: Memory) -> dict[str, Any]:
@@ -147,8 +148,10 @@ def event_name(event: Event, *, is_global: bool) -> str:
     return f"g{event.seq}" if is_global else str(event.seq)
 
 
-def what_changed(event: Event, events: Sequence[Event], *, is_global: bool) -> str:
-    """The changes of an event in a few words, without any text of a memory."""
+def what_changed(
+    event: Event, events: Sequence[Event] = (), *, is_global: bool = False, heirs: Mapping[str, str] | None = None
+) -> str:
+    """The changes of an event in a few words, without any text of a memory. `heirs`: refs by uid."""
     if event.changed is None:
         return "its details were erased later"
     if event.undoes is not None:
@@ -161,7 +164,11 @@ def what_changed(event: Event, events: Sequence[Event], *, is_global: bool) -> s
         for field, (before, after) in event.changed.items()
         if field in _SHOWN_FIELDS
     ]
-    other = [field for field in event.changed if field not in _SHOWN_FIELDS and not field.endswith("_at")]
+    if _HEIR in event.changed:
+        heir = event.changed[_HEIR][1]
+        shown.append(f"replaced by {(heirs or {}).get(heir) or 'another'}" if heir else "no longer replaced")
+    others = [field for field in event.changed if field not in (*_SHOWN_FIELDS, _HEIR) and not field.endswith("_at")]
+    other = ["text" if field == "content" else field.replace("_", " ") for field in others if field != "fingerprint"]
     return ", ".join([*shown, *other])
 
 

@@ -602,7 +602,7 @@ def _undone(memory: Kept, event: Event, invocation: Invocation) -> tuple[str, di
 
 
 def _change_of(event: Event) -> str:
-    changed = what_changed(event, (), is_global=False)
+    changed = what_changed(event)
     return f": {changed}" if changed else ""
 
 
