@@ -235,6 +235,12 @@ def query_words(text: str, limit: int = MAX_QUERY_WORDS) -> list[str]:
     return list(kept or spare)[: max(limit, 0)]
 
 
+def as_written(token: str, text: str) -> str:
+    """The word of a text that became this token, or of which it is a part (`fli`: Fly.io); else the token itself."""
+    runs = [run.strip(".,;:!?()[]{}\"'`") for run in text.split()]
+    return next((run for n in (1, None) for run in runs if token in words(run)[:n]), token)
+
+
 def visible(text: str, *, keep_newlines: bool = True) -> str:
     r"""The text with characters that could deceive a reader or control a terminal escaped, as `\x1b` or `\u202e`.
 

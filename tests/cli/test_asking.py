@@ -130,6 +130,21 @@ def test_a_recall_needs_words(asked: Shell) -> None:
     assert "The query has no word to search for." in asked("recall", "???")
 
 
+def test_why_shows_what_the_floor_held_back_and_not_the_look_into_conversations(asked: Shell) -> None:
+    assert "`kept why` shows what was held back." in asked(
+        "recall", "may", "schema", "deploys", "wait", "for", "weekends"
+    )
+    said = asked("why")
+    assert "missed [id:2]" in said
+    assert "fits too little" in said
+
+
+def test_reasons_are_words_as_they_are_written_and_none_that_only_holds_a_sentence_together(asked: Shell) -> None:
+    asked("remember", "The shop is deployed to Fly.io from the branch main")
+    assert "    matches Fly.io (alias of hosting)\n" in asked("recall", "the", "hosting")
+    assert "    matches importer, retry\n" in asked("recall", "how", "often", "does", "the", "importer", "retry?")
+
+
 def test_why_with_a_session_shows_what_its_agent_was_given(shell: Shell) -> None:
     shell("remember", "Deploy the billing service with make ship")
     assert "No text was given to a session 's-1'." in shell("why", "--session", "s-1")

@@ -93,6 +93,28 @@ def test_what_is_pinned_is_always_there_and_once(memory: kept.Kept) -> None:
     assert len(set(re.findall(r"\[id:(\d+)\]", str(briefing)))) == str(briefing).count("[id:")
 
 
+def test_an_order_brings_what_recall_knows_of_its_things_and_the_task_it_names(memory: kept.Kept) -> None:
+    memory.remember("Prices are stored in cents as integers, see src/cart.py")
+    memory.remember("Staging is deployed from the branch develop to Fly.io", kind="convention")
+    memory.remember("Run the tests before you commit", kind="convention")
+    memory.task("t1", description="Coupons")
+    memory.task("t2", description="Invoices as PDF")
+    briefing = memory.briefing("add coupon support to the cart")
+    assert refs(briefing, "retrieval") == ["1", "3"], "how to deploy does not concern it"
+    assert "Coupons" in str(briefing)
+    assert "Invoices" not in str(briefing)
+    assert "2" in refs(memory.briefing("fix the deployment to staging"), "retrieval")
+
+
+def test_a_name_that_the_project_knows_is_enough_to_tell_of_it(memory: kept.Kept) -> None:
+    memory.remember("We switched from Stripe to Adyen for payments")
+    memory.remember("Prices are stored in cents as integers")
+    prompt = "show invoices with a barcode to the buyers who came by {}"
+    [entry] = next(s for s in memory.briefing(prompt.format("Stripe")).sections if s.name == "retrieval").entries
+    assert (entry.ref, entry.why) == ("1", "matches Stripe")
+    assert str(memory.briefing(prompt.format("Klarna"))) == ""
+
+
 @pytest.mark.parametrize("style", ["xml", "markdown", "text", "json"])
 def test_pins_are_cut_before_one_is_left_out_and_that_one_is_named(memory: kept.Kept, style: str) -> None:
     pins = [f"Rule {number} of the release: {'never skip a step of the checklist, ' * 6}" for number in range(12)]

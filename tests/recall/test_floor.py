@@ -154,6 +154,37 @@ def test_one_rare_word_is_enough_if_it_is_all_that_was_asked(memory: kept.Kept) 
     assert memory.recall("what do we use Mollie for?").hits
 
 
+def test_a_second_memory_about_a_name_does_not_silence_it_in_a_young_store(memory: kept.Kept) -> None:
+    memory.remember("We switched from Stripe to Adyen for payments")
+    memory.remember("Prices are stored in cents, see src/cart.py")
+    memory.remember("Ann prefers small reviews")
+    for content in (
+        "The key for Stripe is in the vault",
+        "Stripe calls us back at /hooks",
+        "Stripe wants our VAT number",
+    ):
+        memory.remember(content)
+        assert {"1", "4"} <= {hit.ref for hit in memory.recall("implement refunds with Stripe")}, content
+    assert not memory.recall("implement refunds with Klarna").hits
+
+
+def test_the_verb_of_an_order_counts_little(memory: kept.Kept) -> None:
+    memory.remember("Prices are stored in cents, see src/cart.py")
+    memory.remember("Staging runs on Fly.io")
+    [hit] = memory.recall("add coupon support to the cart")
+    assert hit.ref == "1"
+    assert hit.confidence is not None
+    assert hit.confidence > (memory.recall("colours coupon support to the cart").confidence or 0.0)
+
+
+def test_half_of_words_that_are_said_together_stands_for_nothing(memory: kept.Kept) -> None:
+    """`staging` also searches for "test environment", which "tests" alone is not."""
+    memory.remember("Tests run with unittest")
+    memory.remember("The test environment is on the old server")
+    assert [hit.ref for hit in memory.recall("where is staging")] == ["2"]
+    assert "test" not in memory.recall("staging").words
+
+
 def test_two_rare_words_of_a_long_prompt_do_not_meet_by_chance(memory: kept.Kept) -> None:
     memory.remember_many([Draft(content=content) for _, content in MEMORIES])
     prompt = (

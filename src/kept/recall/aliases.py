@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 
 from kept import text
 from kept.model import Alias
+from kept.recall.common_words import common
 from kept.recall.vocabulary import GROUPS, KINDS
 
 BEGINNING = 2  # letters
@@ -53,6 +54,12 @@ def expansions(words: Sequence[str], own: Sequence[Alias]) -> dict[str, tuple[st
             if others:
                 found[key] = tuple(dict.fromkeys(others))
     return found
+
+
+def searched(phrase: str) -> list[str]:
+    """The prepared words by which a phrase is found: "test" alone is no "test environment", so common ones are not."""
+    words = phrase.split()
+    return [word for word in words if word not in common()] or words
 
 
 def default_expansions(key: str) -> tuple[str, ...]:

@@ -44,9 +44,12 @@ _COMMON = """
     month move name near new next now number often old one open option order part past place plan point possible
     prefer probably problem project provide provider put question quick rather read real reason receive recent
     relate remain remember remove result right run save say second see seem send set several short show side similar
-    simple single small soon special specific start stop sure system take talk task test thank think three time
+    simple single small soon special specific start stop support sure system take talk task test thank think three time
     today together tomorrow tonight tool total try turn two understand update useful user usual value various version
     way week whole wish within without wonder word work world write wrong year yes yesterday"""
+
+# The verbs of an order that say nothing of what it is about.
+_ORDERS = "add build change continue create extend finish fix handle implement improve make support update"
 
 
 @cache
@@ -65,6 +68,12 @@ def worthless() -> frozenset[str]:
 def common() -> frozenset[str]:
     """Words that many memories of any project hold."""
     return prepared(_COMMON.split()) - worthless()
+
+
+@cache
+def orders() -> frozenset[str]:
+    """Verbs with which a prompt begins that asks for work on anything."""
+    return prepared(_ORDERS.split())
 
 
 def prepared(words: Iterable[str]) -> frozenset[str]:

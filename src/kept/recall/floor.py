@@ -9,7 +9,8 @@ things can, and with vectors the likeness:
                takes to find that number of the query's words in a store of that size. Two rare words of a long prompt
                cover little of it, but hardly meet by chance.
 
-In a small store no word is common yet, so every store is judged as if it held a hundred ordinary memories more.
+In a small store no word is common yet, so every store is judged as if it held a hundred ordinary memories more. Nor is
+a name common there because two of five memories say it: what is rare in the world is taken so until the store is large.
 Coverage also orders the memories that are considered (`score.py`). Rule: nothing is shown where the best confidence is
 below the floor of the profile.
 """
@@ -22,7 +23,8 @@ from msgspec import Struct
 
 from kept import text
 from kept.ports import Statistics
-from kept.recall.common_words import common, worthless
+from kept.recall.aliases import default_expansions
+from kept.recall.common_words import common, orders, worthless
 from kept.recall.query import SearchWords
 
 ORDINARY = 100  # memories that every store is judged to hold beside its own
@@ -30,6 +32,7 @@ _IN_ORDINARY = 0.002  # the share of them that hold a word at least
 _IN_ORDINARY_COMMON = 0.2
 MOST_COVERED = 8  # words: no memory is about all that a long prompt says
 STANDS_FOR = 0.9  # of a word's worth, if the memory holds another word for it
+OF_AN_ORDER = 0.5  # of its worth, if it is the verb of an order
 GUESSED = 0.5  # the same, if that is only what the word could have meant
 # Of `Evidence.features`. Learned on 2026-11-17 by `python -m bench.floor --learn --longmemeval DIR`, from the
 # questions of tests/golden (without the greenhouse) and LongMemEval (MIT).
@@ -122,8 +125,13 @@ def floor_of(query: str, words: SearchWords, statistics: Statistics) -> Floor:
 
 
 def _worths(query: str, words: SearchWords, statistics: Statistics) -> dict[str, float]:
-    """The words of the query that tell something, with what each is worth. An identifier and its parts are one word."""
-    alone = {word: _rarity((word,), statistics) for word in words.literal if word not in worthless() and len(word) > 0}
+    """The words of the query that tell something, with what each is worth. An identifier and its parts are one word.
+
+    The verb of an order ("add …", "fix …") tells what to do, and little of what is asked about.
+    """
+    alone = {word: _rarity((word,), statistics) for word in words.literal if word not in worthless()}
+    if (first := next(iter(alone), "")) in orders():
+        alone[first] *= OF_AN_ORDER
     for run in query.split():
         is_one_word = not run.isascii() or (run.isalpha() and run[1:].islower())
         parts = [] if is_one_word else [token for token in text.query_words(run) if token in alone]
@@ -139,8 +147,15 @@ def _rarity(family: tuple[str, ...], statistics: Statistics) -> float:
     rows = statistics.rows + ORDINARY
     share = sum(_IN_ORDINARY_COMMON if word in common() else _IN_ORDINARY for word in family)
     # A word that nobody has used yet is as rare as one that was used once.
-    held = max(1, sum(statistics.rows_with.get(word, 0) for word in family))
+    held: float = max(1, sum(statistics.rows_with.get(word, 0) for word in family))
+    if len(family) == 1 and _is_name(family[0]):
+        held = 1 + (held - 1) * statistics.rows / rows  # counted as far as the store is large enough to tell
     return max(0.0, log(rows / min(rows, held + ORDINARY * share)))
+
+
+def _is_name(word: str) -> bool:
+    """Whether the word is in neither table, of what is said everywhere and of what software work is about."""
+    return word not in common() and not default_expansions(word)
 
 
 def _ways(n: int, k: int) -> float:

@@ -13,7 +13,7 @@ from kept import text
 from kept.model import Alias
 from kept.ports import Deadline, Where
 from kept.recall import Circumstances, Request, profile_of, where_of
-from kept.recall.aliases import expansions
+from kept.recall.aliases import expansions, searched
 from kept.recall.common_words import common, worthless
 
 ASKED_FOR = "asked for"  # the reason of a word that is in the query itself
@@ -61,7 +61,7 @@ class SearchWords(Struct, frozen=True):
             if not others:
                 continue
             stand_ins[word] = tuple(dict.fromkeys((*stand_ins.get(word, ()), *others)))
-            for other in (token for phrase in others for token in phrase.split()):
+            for other in (token for phrase in others for token in searched(phrase)):
                 if other not in weights and other not in worthless():
                     weights[other], reasons[other] = weight, f"{how} {word}"
         return SearchWords(weights, reasons, stand_ins)

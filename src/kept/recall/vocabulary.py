@@ -9,7 +9,7 @@ Rule: a missing word costs a little, a wrong one brings wrong memories.
 _ACCOUNTS = """
     auth authentication login signin logon sso oauth sign_in log_in logged_in signed_in signing_in logging_in
     authorization permission perms access role privilege acl rbac right | password creds credential passphrase
-    admin administrator backoffice back_office | staff employee colleague team | customer client buyer shopper
+    admin administrator backoffice back_office | staff employee colleague team | customer buyer shopper
     user account member profile | visitor guest anonymous | logout signout log_out sign_out
     signup registration register sign_up onboarding | 2fa mfa totp two_factor second_factor otp
     token secret key credential | session cookie | magic_link passwordless | ban block suspend

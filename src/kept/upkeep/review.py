@@ -103,12 +103,15 @@ def _is_unconfirmed(memory: Memory) -> bool:
 
 
 def _candidate(memory: Memory) -> ReviewFinding:
-    said = "you said so" if memory.trust == "user" else "an agent said so"
-    said = "it was imported" if memory.source.origin in ("import", "migration") else said
+    said = "an agent said so, and nobody has confirmed it yet"
+    if memory.source.origin in ("import", "migration"):
+        said = "it was imported, and nobody has confirmed it yet"
+    elif memory.trust == "user":
+        said = "it was taken from what you said, and may have been meant for that moment only"
     return ReviewFinding(
         memory=memory,
         reasons=("candidate",),
-        why=f"{said}, and nobody has confirmed it yet",
+        why=said,
         proposed=Decision(action="keep", ref=memory.ref),
     )
 

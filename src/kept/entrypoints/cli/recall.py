@@ -12,10 +12,12 @@ from kept.entrypoints.cli.frame import command, date_option, kind_and_tag_option
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong, json_text
 from kept.entrypoints.cli.wording import as_document, bracketed, local, meant_kinds, memory_lines, name_of, nothing_yet
 from kept.errors import InvalidInput, KeptError
-from kept.memory import Kept
+from kept.memory import Kept, read
 from kept.memory.read import SCOPES, RecallScope
 from kept.memory.receipts import Explained
 from kept.model import Briefing, Hit, Miss, Recalled
+from kept.recall import Request
+from kept.recall.common_words import worthless
 from kept.tables import PROFILES
 
 SHOWN_OF_A_MISS = 100  # characters
@@ -136,22 +138,16 @@ def _reasons(hit: Hit, query: str) -> str:
     """Why the memory was found, in words as the query and the memory write them, not in their stems."""
     reasons = []
     for word, reason in hit.matched.items():
+        if word in worthless():
+            continue
         if reason == ASKED_FOR:
-            reasons.append(_as_written(word, query))
+            reasons.append(text.as_written(word, query))
         else:
             how, _, of = reason.rpartition(" ")
-            reasons.append(f"{_as_written(word, hit.memory.content)} ({how} {_as_written(of, query)})")
+            reasons.append(f"{text.as_written(word, hit.memory.content)} ({how} {text.as_written(of, query)})")
     if not reasons:
         return "similar in meaning" if hit.parts.get("vectors") else ""
     return f"matches {', '.join(dict.fromkeys(reasons))}"
-
-
-def _as_written(stem: str, written: str) -> str:
-    """The word of the text that became this token; the token itself if it is a part of a longer one."""
-    for word in written.split():
-        if text.words(word)[:1] == [stem]:
-            return word.strip(".,;:!?()[]{}\"'`")
-    return stem
 
 
 def _nothing_found(
@@ -160,12 +156,14 @@ def _nothing_found(
     """Advice for a person who asked and got nothing."""
     if not memory.list(limit=1):
         return [nothing_yet(invocation)]
-    words = [_as_written(word, query) for word in text.query_words(query)]
+    words = [text.as_written(word, query) for word in text.query_words(query)]
     if not words:
         return ["The query has no word to search for. Give two to six key words: `kept recall login token`."]
     named = f"{', '.join(words[:SHOWN_WORDS])}{' …' if len(words) > SHOWN_WORDS else ''}"
     named = f"the word {named}" if len(words) == 1 else f"any of the words {named}"
-    said = memory.recall(query, scope="sessions", limit=MOST_SAID).hits
+    # Not noted: `kept why` is to show the question itself.
+    in_sessions = Request(query=read.well_formed(query), scope="sessions", limit=MOST_SAID)
+    said = read.answer(memory.context, in_sessions, memory.context.readable(), memory.context.now()).hits
     if said:
         shown: list[Line] = [
             Dim(f"    {hit.ref}: {_shortened(text.visible(hit.content, keep_newlines=False))}") for hit in said
@@ -266,7 +264,7 @@ def _words(explained: Explained) -> str:
     """The words of a question as they were written, and how many others were searched for them."""
     query = explained.question.query
     stems = set(text.query_words(query))
-    asked = [_as_written(word, query) for word in explained.words if word in stems]
+    asked = [text.as_written(word, query) for word in explained.words if word in stems]
     others = len(explained.words) - len(asked)
     return ", ".join(asked) + (f", and {others} more by alias or spelling" if asked and others else "")
 

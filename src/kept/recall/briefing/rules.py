@@ -35,8 +35,10 @@ _ANSWERS = "answer reply respond ask confirm approve approval explain explanatio
 _CODE = (
     "code test commit lint format build compile branch push pull merge rebase squash review changelog spec run check "
     "error fail fix edit update file folder directory workspace repository implement implementation change feature "
-    "refactor plan type comment dependency migration release deploy script command function module naming doc"
+    "refactor plan type comment dependency migration script command function module naming doc"
 )
+# The words of rules about running it: whoever changes code needs them only if the prompt speaks of the same.
+_RUNNING = "deploy deployment release rollout staging stage production prod server hosting backup outage"
 _TEXTS = (
     "write writing text word wording doc document documentation readme markdown line wrap heading paragraph sentence "
     "language tone concise style translate render issue"
@@ -63,12 +65,17 @@ def concerning(rules: Sequence[Memory], prompt: str, asked: Set[str]) -> list[Me
 
     chosen: list[Memory] = []
     said: set[str] = set()
-    for rule in sorted((rule for rule in rules if held[rule.uid] & (telling | concerns)), key=rank):
+    for rule in sorted((rule for rule in rules if _holds_here(held[rule.uid], telling, concerns)), key=rank):
         own = held[rule.uid] - worthless()
         if len(own - said) > NEW_SHARE * len(own) and len(chosen) < MOST_RULES:
             chosen.append(rule)
             said |= own
     return chosen
+
+
+def _holds_here(held: Set[str], telling: Set[str], concerns: Set[str]) -> bool:
+    """Whether a rule with these words speaks of what the prompt does, or concerns such work and not how to run it."""
+    return not held.isdisjoint(telling) or (not held.isdisjoint(concerns) and held.isdisjoint(_words(_RUNNING)))
 
 
 def _concerns(prompt: str, asked: Set[str]) -> frozenset[str]:

@@ -11,13 +11,14 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence, Set
 from datetime import datetime
+from itertools import pairwise
 from math import prod, sqrt
 
 from msgspec import Struct
 
 from kept import text, worth
 from kept.model import GLOBAL, Entry, Hit, LeftOut, Memory, Recalled, Task, replace
-from kept.ports import LIVE, Reader, Where
+from kept.ports import LIVE, Reader, Statistics, Where
 from kept.recall import Request
 from kept.recall.briefing.render import Pair
 from kept.recall.common_words import common, worthless
@@ -37,6 +38,8 @@ LEAST_CONFIDENCE = 0.05  # of a memory below the floor
 CAUTIONS = ("error", "warning")  # short, and dear if they are missed: any word but a filler tells something
 KNOWN_WORDS = 2  # and their share: what a prompt must speak of, if nothing fits well
 KNOWN_SHARE = 0.4
+RARE_ROWS = 5  # memories, or this share of them: a name that more of them say tells nothing of a prompt
+RARE_SHARE = 0.05
 MOST_OF_A_TIER = 20  # of those: the budget lets fewer through, and no tier may push another out before that
 MOST_FROM_OTHERS = 50
 MOST_OF_TASK = 20
@@ -182,7 +185,12 @@ def _fitting_the_prompt(
             left_out.append(LeftOut(ref=hit.ref, reason=reason))
             continue
         of_tier[tier] += 1
-        words = ", ".join(word for word in hit.matched if word not in worthless())
+        told = [
+            text.as_written(word, situation.prompt if how == ASKED_FOR else hit.memory.content)
+            for word, how in hit.matched.items()
+            if word not in worthless()
+        ]
+        words = ", ".join(dict.fromkeys(told))
         yield Entry(memory=hit.memory, why=f"matches {words}" if words else "fits the prompt")
 
 
@@ -213,10 +221,20 @@ def _speaks_of_it(hit: Hit, session: str | None) -> bool:
 
 
 def _is_about_this(prompt: str, readers: Sequence[Reader]) -> bool:
-    """Whether the project knows what a prompt speaks of: at least two of its words, and two of five."""
+    """Whether the project knows what a prompt speaks of: a name, or at least two of its words, and two of five."""
     words = [word for word in text.query_words(prompt) if word not in worthless() and word not in common()]
-    known = {word for reader in readers for word, rows in reader.statistics(words, LIVE).rows_with.items() if rows}
+    statistics = sum((reader.statistics(words, LIVE) for reader in readers), Statistics())
+    known = {word for word, rows in statistics.rows_with.items() if rows}
+    most = max(RARE_ROWS, RARE_SHARE * statistics.rows)
+    if any(statistics.rows_with[word] <= most for word in known & _names_in(prompt)):
+        return True
     return len(known) >= KNOWN_WORDS and len(known) >= KNOWN_SHARE * len(words)
+
+
+def _names_in(prompt: str) -> set[str]:
+    """The words that are written as a name: with a capital inside a sentence."""
+    inside = (run for before, run in pairwise(prompt.split()) if before[-1] not in ".!?:")
+    return {token for run in inside if run != run.lower() for token in text.words(run)}
 
 
 def _rules(readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Entry]:
@@ -355,6 +373,13 @@ def _fits(line: str, asked: Set[str]) -> bool:
     return len(shared) > 1 and bool(shared - common())
 
 
+def _names(task: Task, asked: Set[str]) -> bool:
+    """Whether a prompt speaks of a task: of two of its words, or of half of what it is called."""
+    words = set(text.words(task.description)) - worthless()
+    shared = asked & words - common()
+    return bool(shared) and (2 * len(shared) >= len(words) or _fits(task.description, asked))
+
+
 def _open_tasks(readers: Sequence[Reader], situation: Situation, asked: Set[str]) -> list[Task]:
     """Tasks that have not ended, the newest first; with a prompt, those that it speaks of."""
     tasks = [task for reader in readers for task in reader.all(Task) if not task.has_ended]
@@ -362,7 +387,7 @@ def _open_tasks(readers: Sequence[Reader], situation: Situation, asked: Set[str]
         tasks = [
             task
             for task in tasks
-            if task.name == situation.task or task.name in situation.prompt or _fits(task.description, asked)
+            if task.name == situation.task or task.name in situation.prompt or _names(task, asked)
         ]
     return sorted(tasks, key=lambda task: (task.created_at, task.name), reverse=True)[:MOST_TASKS]
 
