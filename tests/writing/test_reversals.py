@@ -86,6 +86,52 @@ def test_what_the_newer_one_says_is_over_is_in_the_archive_with_the_reason_and_a
     assert [one.ref for one in memory.list()] == ["1"]
 
 
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Staging is deployed from the branch develop to Heroku", "We moved from Heroku to Fly.io for staging"),
+        ("Staging is deployed from the branch develop to Heroku", "Staging is not on Heroku any more, it is on Fly.io"),
+        ("Thumbnails are served by Imgix with a signed address", "We moved from Imgix to Bunny for thumbnails"),
+        ("The order search runs on Solr with three replicas", "The order search is no longer on Solr"),
+    ],
+)
+def test_a_value_that_is_over_takes_a_longer_statement_with_it(memory: kept.Kept, older: str, newer: str) -> None:
+    first, second = memory.remember(older), memory.remember(newer)
+    assert memory.get(first.ref).superseded_by == memory.get(second.ref).uid
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Production is deployed from the branch main to Heroku", "We moved from Heroku to Fly.io for staging"),
+        ("Production is deployed from the branch main to Heroku", "Staging is not on Heroku any more, it is on Fly.io"),
+        ("The Heroku command for staging is in the setup script", "We moved from Heroku to Fly.io for staging"),
+        ("Backups are stored in S3 with a lock of a year", "We moved from S3 to R2 for thumbnails"),
+        ("We use Redis for the cache", "Jobs run with Celery, not Redis"),
+    ],
+)
+def test_but_not_one_about_something_else(memory: kept.Kept, older: str, newer: str) -> None:
+    first = memory.remember(older)
+    memory.remember(newer)
+    assert not memory.get(first.ref).is_archived
+    assert memory.conflicts() == []
+
+
+def test_a_tool_that_is_named_as_the_wrong_one_may_deny_that_it_is_used(memory: kept.Kept) -> None:
+    memory.remember("We use pytest with the xdist plugin")
+    memory.remember("Tests run with unittest, not pytest")
+    [conflict] = memory.conflicts()
+    assert (conflict.type, conflict.rule) == ("ambiguous", "may deny it")
+
+
+@pytest.mark.parametrize("sentence", ["Sessions expire after {}0 minutes", "The gateway listens on port {}443"])
+def test_the_reason_for_another_number_is_that_the_value_differs(memory: kept.Kept, sentence: str) -> None:
+    memory.remember(sentence.format(8))
+    memory.remember(sentence.format(9))
+    [conflict] = memory.conflicts()
+    assert conflict.rule == "other value"
+
+
 def test_without_such_words_both_stay_with_the_newer_first(memory: kept.Kept, clock: FakeClock) -> None:
     older = said(memory, "We decided to use Postgres for the order database.", session="monday").memory
     clock.advance(days=1)

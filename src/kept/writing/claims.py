@@ -12,6 +12,7 @@ only", "not when it rains") denies nothing. A false alarm costs trust; after a m
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -84,6 +85,13 @@ class Claim(Struct, frozen=True):
     subject: frozenset[str] = frozenset()
     value: str | None = None
     is_number: bool = False
+
+
+class Opposite(NamedTuple):
+    """By which rule two texts contradict each other, and how gravely."""
+
+    rule: str
+    type: ConflictType
 
 
 def claims_of(content: str) -> tuple[Claim, ...]:
@@ -203,22 +211,24 @@ def _with_value(claim: Claim, words: list[str], lower: list[str]) -> Claim:
 
 def contradiction(
     left: Sequence[Claim], right: Sequence[Claim], rare: Callable[[Collection[str]], set[str]]
-) -> ConflictType | None:
+) -> "Opposite | None":
     """How two texts contradict each other, or None. `rare` picks the stems that tell what a text is about.
 
     They must disagree about at least two rare stems, or about all the stems of a claim of each.
     """
     shared: set[str] = set()
     types: set[ConflictType] = set()
+    denies = False
     for a in left:
         for b in right:
             type = _disagreement(a, b)
             if type is not None and (common := rare(a.stems & b.stems)):
                 types.add(type)
+                denies = denies or a.affirms != b.affirms
                 shared |= common if a.stems != b.stems else {*common, "+same"}
     if len(shared) < 2:
         return None
-    return next(type for type in _GRAVEST_FIRST if type in types)
+    return Opposite("affirms and denies" if denies else "other value", next(t for t in _GRAVEST_FIRST if t in types))
 
 
 def _disagreement(a: Claim, b: Claim) -> ConflictType | None:

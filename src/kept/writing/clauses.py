@@ -5,6 +5,7 @@ longer", "removed", "gone"), and what it names as replaced ("not 4000", "instead
 then left out of its phrases. English; other languages have few of these words, so that nothing is made up.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -137,6 +138,20 @@ def keys_of(content: str) -> frozenset[str]:
 def tells_of_change(content: str) -> bool:
     """Whether a statement says itself that it changes something: "now", "no longer", "moved to"."""
     return compiled(_SAYS_SO).search(content) is not None
+
+
+def handles_of(content: str) -> Sequence[str]:
+    """The handles of a statement by which what it replaces is found: those that tell something, at least two.
+
+    One that replaces nothing has no more than its own. "From" and "for" are handles of short texts.
+    """
+    own = text.handles_of(content)
+    if not compiled(_ANY_TURN).search(content[:MAX_CHARS]):  # as for most
+        return own
+    if not any(clause.replaced or clause.has_ended for clause in clauses_of(content)):
+        return own
+    found = [word for word in own if word not in _FILLERS and word not in _OPENERS and word not in _BE]
+    return found if len(found) > 1 else own
 
 
 def clauses_of(content: str) -> tuple[Clause, ...]:

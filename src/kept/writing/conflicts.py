@@ -16,7 +16,16 @@ from kept.ports import Reader, Where
 from kept.tables import HISTORY_KINDS, SETTLED_KINDS
 from kept.writing.claims import claims_of, contradiction
 from kept.writing.clauses import Clause, clauses_of, tells_of_change
-from kept.writing.values import LINKS, changed_value, other_value, other_version, reworded_value
+from kept.writing.values import (
+    LINKS,
+    changed_value,
+    is_value_of,
+    may_be_replaced,
+    other_value,
+    other_version,
+    reworded_value,
+    subject_of,
+)
 
 RARE_SHARE = 0.05  # a word in more than one of twenty memories says little about what they are about
 ALWAYS_RARE_ROWS = 5  # ... except in a small space, where every word is common
@@ -41,6 +50,8 @@ def _names_it(old: Clause, new: Clause) -> Keys:
     if not new.replaced or old.denies or old.ends or not new.replaced <= old.keys:
         return NOTHING
     rest = old.keys - new.replaced
+    if is_value_of(old, new.replaced, new.keys):
+        return new.replaced | (rest & new.keys)
     return new.replaced | (rest & new.keys) if 2 * len(rest & new.keys) >= len(rest) else NOTHING
 
 
@@ -49,7 +60,8 @@ def _ends_it(old: Clause, new: Clause) -> Keys:
     keys, others = new.keys - LINKS, old.keys - LINKS
     if not new.ends or old.denies or old.ends or not keys <= others:
         return NOTHING
-    return keys if len(keys) > 1 and 2 * len(keys) >= len(others) else NOTHING
+    is_its_value = new.has_ended and is_value_of(old, keys - subject_of(old), keys)
+    return keys if len(keys) > 1 and (is_its_value or 2 * len(keys) >= len(others)) else NOTHING
 
 
 def _denies_it(old: Clause, new: Clause) -> Keys:
@@ -92,8 +104,8 @@ def compare(
                 return Disagreement(rule.name, _type(says_so))
     claims, old_claims = claims_of(newer), claims_of(older)
     opposite = contradiction(claims, old_claims, rare)
-    if opposite in ("superseded", "contradictory"):
-        return Disagreement("affirms and denies", _type(any(claim.is_change for claim in claims)))
+    if opposite is not None and opposite.type != "ambiguous":
+        return Disagreement(opposite.rule, _type(any(claim.is_change for claim in claims)))
     for old, new in pairs:
         if len(old.keys & new.keys) >= enough and (name := other_value(old, new)) and rare(old.keys & new.keys):
             return Disagreement(name, _type(says_so))
@@ -107,7 +119,9 @@ def compare(
         for old, new in pairs:
             if changed_value(new, old) and rare(old.keys & new.keys):
                 return Disagreement("says what was before a change", "contradictory")
-    return None if opposite is None else Disagreement("may deny it", opposite)
+    if opposite is not None or any(rare(may_be_replaced(old, new)) for old, new in pairs):
+        return Disagreement("may deny it", "ambiguous")
+    return None
 
 
 def _type(says_so: bool) -> ConflictType:

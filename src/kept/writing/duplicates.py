@@ -18,7 +18,7 @@ from kept.model import Memory, Scope, Trust, least
 from kept.ports import COMMON_HANDLE, Reader, Transaction, Where
 from kept.worth import AUTOMATIC
 from kept.writing.check import MAX_FILES, MAX_TAGS
-from kept.writing.clauses import DENIALS, keys_of
+from kept.writing.clauses import DENIALS, handles_of, keys_of
 
 STRENGTHEN_BY = 0.1
 NEAR_RATIO = 85.0  # per cent of the letters, in order, that two texts share
@@ -173,7 +173,7 @@ class Known:
         if len(handles) > 1 and len(set(brought)) == len(brought):
             return []  # for most drafts nothing shares two handles
         shared = Counter(brought).most_common(CANDIDATES)
-        return [uid for uid, times in shared if times >= text.enough_handles(len(handles))]
+        return [uid for uid, times in shared if times >= text.enough_handles(len(handles_of(draft.content)))]
 
     def now(self, memory: Memory) -> Memory:
         """The memory as this batch has left it so far."""
@@ -199,10 +199,11 @@ class Known:
                 continue
             self._memories[twin.uid] = twin
             self._twins.setdefault((_circle(twin), twin.fingerprint), twin.uid)
-        found = reader.alike([self._handles[draft.uid] for draft in drafts], scope, limit=CANDIDATES)
-        for draft, alike in zip(drafts, found, strict=True):
-            self._memories.update((memory.uid, memory) for memory in alike)
-            self._alike[draft.uid] = [memory.uid for memory in alike]
+        asked = [words for draft in drafts for words in (self._handles[draft.uid], handles_of(draft.content))]
+        found = reader.alike(asked, scope, limit=CANDIDATES)
+        for draft, alike, replaced in zip(drafts, found[::2], found[1::2], strict=True):
+            self._memories.update((memory.uid, memory) for memory in (*alike, *replaced))
+            self._alike[draft.uid] = list(dict.fromkeys(memory.uid for memory in (*alike, *replaced)))
 
     def _note_trust(self, memory: Memory) -> None:
         if memory.is_low_trust:

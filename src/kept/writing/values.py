@@ -297,6 +297,28 @@ def may_change(newer: str, older: str) -> bool:
     return is_about_it and any(word.key not in known and (word.is_number or word.is_name) for word in words)
 
 
+def is_value_of(clause: Clause, value: Collection[str], said: Collection[str]) -> bool:
+    """Whether a clause gives this value to what is spoken of: "Staging is deployed from … to Heroku".
+
+    All words of its subject are said, and the value is all that stands after one of its openers.
+    """
+    about, others = subject_of(clause), clause.phrases[1:]
+    is_about_it = bool(about) and about <= set(said) - set(value)
+    return is_about_it and any(each.opener in _LINKED and {w.key for w in each.words} == set(value) for each in others)
+
+
+def subject_of(clause: Clause) -> frozenset[str]:
+    """What the clause begins with, without verbs that only link it with its value."""
+    return frozenset(word.key for word in clause.phrases[0].words) - LINKS
+
+
+def may_be_replaced(old: Clause, new: Clause) -> frozenset[str]:
+    """What the new clause names as replaced, if the old one says no more than that it is used, perhaps with what."""
+    used, *others = [phrase for phrase in old.phrases if phrase.words]
+    is_use = used.opener == "use" and {word.key for word in used.words} == new.replaced
+    return new.replaced if is_use and not old.denies and all(each.opener == "with" for each in others) else frozenset()
+
+
 def other_version(old: Clause, new: Clause) -> frozenset[str]:
     """The name for which the two have different numbers: "Our CI uses Node 20", "We're on Node 22 now"."""
     versions, others = _versions(old), _versions(new)

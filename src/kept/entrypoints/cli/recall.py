@@ -16,8 +16,6 @@ from kept.memory import Kept, read
 from kept.memory.read import SCOPES, RecallScope
 from kept.memory.receipts import Explained
 from kept.model import Briefing, Hit, Miss, Recalled
-from kept.recall import Request
-from kept.recall.common_words import worthless
 from kept.tables import PROFILES
 
 SHOWN_OF_A_MISS = 100  # characters
@@ -138,8 +136,6 @@ def _reasons(hit: Hit, query: str) -> str:
     """Why the memory was found, in words as the query and the memory write them, not in their stems."""
     reasons = []
     for word, reason in hit.matched.items():
-        if word in worthless():
-            continue
         if reason == ASKED_FOR:
             reasons.append(text.as_written(word, query))
         else:
@@ -161,9 +157,7 @@ def _nothing_found(
         return ["The query has no word to search for. Give two to six key words: `kept recall login token`."]
     named = f"{', '.join(words[:SHOWN_WORDS])}{' …' if len(words) > SHOWN_WORDS else ''}"
     named = f"the word {named}" if len(words) == 1 else f"any of the words {named}"
-    # Not noted: `kept why` is to show the question itself.
-    in_sessions = Request(query=read.well_formed(query), scope="sessions", limit=MOST_SAID)
-    said = read.answer(memory.context, in_sessions, memory.context.readable(), memory.context.now()).hits
+    said = read.said(memory.context, query, limit=MOST_SAID)
     if said:
         shown: list[Line] = [
             Dim(f"    {hit.ref}: {_shortened(text.visible(hit.content, keep_newlines=False))}") for hit in said
