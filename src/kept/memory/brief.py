@@ -38,7 +38,7 @@ from kept.recall.briefing import (
     render_entry,
     total_tokens,
 )
-from kept.recall.briefing.situation import MOST_OF_A_TIER
+from kept.recall.briefing.situation import FITS, MATCHES, MOST_OF_A_TIER
 from kept.recall.select import MOST_MISSES
 from kept.tables import BRIEFING_SHARES
 from kept.writing.check import MAX_NAME_CHARS, check_text
@@ -192,7 +192,7 @@ def fitting_items(context: Context, question: str, most: int) -> tuple[Entry, ..
     if not question.strip():
         return ()
     recalled = read.recall(context, Request(query=question, limit=most, scope="items"))
-    return tuple(Entry(memory=hit.memory, why="fits the prompt") for hit in recalled if not distrust(hit.memory))
+    return tuple(Entry(memory=hit.memory, why=FITS) for hit in recalled if not distrust(hit.memory))
 
 
 class Gathered(Struct, frozen=True, kw_only=True):
@@ -232,6 +232,9 @@ def gather(
                 agent = session.agent or situation.agent if is_unnamed else situation.agent
                 situation = replace(situation, since=session.started_at, is_compacted=is_compacted, agent=agent)
         material = collect(situation, recalled, readers, context.settings, now)
+    if recalled.words and redact(situation.prompt).text != situation.prompt:  # its words are pieces of a secret
+        told = [replace(e, why=FITS) if e.why.startswith(MATCHES) else e for e in material.retrieval]
+        material = replace(material, retrieval=told)
     recalled = replace(recalled, misses=recalled.misses[:MOST_MISSES])  # more than that were only looked through
     return Gathered(question=question, recalled=recalled, material=material, since=situation.since)
 

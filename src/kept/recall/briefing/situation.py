@@ -51,6 +51,8 @@ BRIEF_CHARS = 100
 LAST_SESSION_LINES = 2
 NEWEST = 100  # without a prompt, the worthiest of these are told
 NEWEST_RULES = 50
+FITS = "fits the prompt"
+MATCHES = "matches "  # with these words
 
 # What was done once. The repository knows it better.
 _REPORTS = frozenset({"file_change", "tool_output", "reasoning"})
@@ -191,7 +193,7 @@ def _fitting_the_prompt(
             if word not in worthless()
         ]
         words = ", ".join(dict.fromkeys(told))
-        yield Entry(memory=hit.memory, why=f"matches {words}" if words else "fits the prompt")
+        yield Entry(memory=hit.memory, why=f"{MATCHES}{words}" if words else FITS)
 
 
 def _nearest_first(considered: Sequence[Hit], floor: float) -> list[Hit]:
