@@ -87,10 +87,10 @@ def talk() -> Talk:
 
 
 def test_a_sentence_without_a_cue_is_kept_only_if_it_changes_what_is_known(talk: Talk) -> None:
-    said = "Payments are retried four times, the bank wanted it."
+    said = "A payment is retried four times, the bank wanted it."
     talk.say("alone", said)
     assert [one.content for one in talk.found("alone").values()] == []
-    talk.memory.remember("Payments are retried three times")
+    talk.memory.remember("A payment is retried three times")
     talk.say("again", said)
     (found,) = talk.found("again").values()
     (conflict,) = [one for one in talk.memory.conflicts() if one.left == found.uid]

@@ -1,8 +1,9 @@
 """What people type in a hurry: statements that hold beyond the day, and what does not.
 
 Written before the rules that have to find them, for four invented projects. Each statement stands with a part of the
-memory that has to be kept of it. The rules were made with the first half of both lists at hand; the second half was
-only measured, once, at the end.
+memory that has to be kept of it. The rules were made with STATED and PASSING at hand. UNSEEN was measured when they
+seemed done: 11 of 20 statements and 1 of 20 others, where 4 and 2 had been kept before. What it showed led to a second
+round, for which LAST was the unseen part: 11 of 12 and 1 of 12, where the first round had kept 5 and none.
 """
 
 STATED = [
@@ -29,6 +30,23 @@ STATED = [
     ("hm then let's do it without malloc. static buffers only", "static buffers only"),
     ("one pr per driver please", "one pr per driver"),
     ("tests on real hardware only run on the rig in lab 2", "lab 2"),
+    # several
+    ("alright, mongo is gone, everything sits in mysql 8", "mongo is gone"),
+    ("ok then fastapi and plain sql", "fastapi and plain sql"),
+    ("log lines in json please, one object per line", "log lines in json"),
+    ("class names in the css are kebab case", "kebab case"),
+    ("max 3 retries per job", "3 retries"),
+    ("we agreed on this: no feature flags in mobile", "no feature flags"),
+    ("hm, fine, terraform then", "terraform"),
+    ("invoices are immutable, corrections are separate documents", "invoices are immutable"),
+    ("migrations are forward only", "forward only"),
+    ("timestamps in the export are iso 8601", "iso 8601"),
+    ("Lena said we get a second rig in march", "second rig"),
+    ("never more than two reviewers per pr", "two reviewers"),
+    ("user ids are uuids, order ids are plain integers", "user ids are uuids"),
+    ("ok so no graphql then", "graphql"),
+    ("feature branches from develop, hotfixes from main", "hotfixes from main"),
+    ("the sandbox gets wiped every sunday night", "wiped every sunday"),
 ]
 
 STATED_UNSEEN = [
@@ -78,6 +96,21 @@ PASSING = [
     "show me the diff first",
     "fix the typo in the header please",
     "ok tests then",
+    "hm ok so what now",
+    "the tests are slow",
+    "these changes are huge",
+    "my colleagues are at lunch",
+    "your answers are too long today",
+    "alright, that is gone",
+    "ok then",
+    "ok then let's go",
+    "ok then show me the plan",
+    "max is in a meeting",
+    "we agreed on lunch at one",
+    "two failures in ci, rest is green",
+    "both buttons are blue now",
+    "the results are strange",
+    "changes are pushed",
 ]
 
 PASSING_UNSEEN = [
@@ -101,4 +134,34 @@ PASSING_UNSEEN = [
     "no worries, take your time",
     "ok one commit for all of that please",
     "the last run took forty minutes",
+]
+
+STATED_LAST = [
+    ("fine, we stay on vue then", "vue"),
+    ("ok then just postgres, no redis", "just postgres"),
+    ("webhooks are signed with the tenant key", "tenant key"),
+    ("table names are singular", "singular"),
+    ("at most 10 open connections per worker", "10 open connections"),
+    ("icons from lucide, fonts from bunny", "icons from lucide"),
+    ("the staging db gets reset every night", "reset every night"),
+    ("jenkins is history", "jenkins"),
+    ("everyone on the team uses mise for tool versions", "mise"),
+    ("screenshots in dark mode please", "screenshots in dark mode"),
+    ("our customers are mostly schools, so no tracking at all", "mostly schools"),
+    ("Ben wrote that the scanner api allows 5 calls per second", "5 calls per second"),
+]
+
+PASSING_LAST = [
+    "ok then next",
+    "things are moving",
+    "we stay here then",
+    "max 5 minutes and I'm back",
+    "friends are here, gotta go",
+    "servers are down",
+    "builds are failing",
+    "the tests get stuck",
+    "eyes are tired, let's stop",
+    "ok then one more",
+    "good morning then",
+    "people are waiting for this",
 ]

@@ -17,6 +17,7 @@ from kept.text import compiled
 LANGUAGES = ("en", "de", "fr", "es")
 # What an agent says in passing: these rules together are the rule `passing`, which is asked of every sentence.
 PASSING = ("plan", "process", "offer", "praise", "guess", "results", "bookkeeping", "log_line")
+_WELL_END = r"[,.:!—–-]* )*"  # of <well>: what may stand before a way to say something
 _FOLDER = Path(__file__).parent / "cues"
 
 
@@ -82,7 +83,12 @@ def _written_out(way: str, shorthands: dict[str, str]) -> str:
 def phrases(lines: str) -> re.Pattern[str]:
     """Any of the lines, each of which is an expression over lower case that begins at a word, or at `^`."""
     ways = [line.lstrip(" ") for line in lines.split("\n") if line.strip()]
-    first = "|".join(way[1:] for way in ways if way.startswith("^"))
+    openings: dict[str, list[str]] = {}
+    for way in (way[1:] for way in ways if way.startswith("^")):
+        opening = way[: way.find(_WELL_END) + len(_WELL_END)] if way.startswith("((") and _WELL_END in way else ""
+        openings.setdefault(opening, []).append(way[len(opening) :])
+    # What many ways open with is read once.
+    first = "|".join(rf"{opening}(?:{'|'.join(following)})" for opening, following in openings.items())
     others = "|".join(way for way in ways if not way.startswith("^"))
     # Grouped, so that the edge of a word is looked for once at each character, and not once for each way.
     return re.compile("|".join([rf"^(?:{first})"] * bool(first) + [rf"\b(?:{others})"] * bool(others)))
@@ -118,6 +124,8 @@ def rule_for(sentence: str) -> SentenceRule | None:
     if rule.kind in ("preference", "warning") and known["fleeting"].fits(said):
         return None
     if rule.name in ("changed", "stated") and known["symptom"].fits(said):
+        return None
+    if rule.kind == "fact" and known["away"].fits(said):
         return None
     return rule
 

@@ -43,7 +43,7 @@ _PRAISE = (
 _ASKED = r"(?i)(?<=\w{3}),? (?:so |and )?(?:can|could|would|will) you\b[^?]*\?$"
 _CHOICE = (
     r"(?i)(?:(?:yes|yeah|yep|fine|good|right|alright|all right)[,.!]* )?"
-    r"((?:[^\s,;:]+ ){0,4}[^\s,;:]+?)(?:(?: it is)?,? then| it is)(?=$|[,;:.!])"
+    r"(?:then[,:]? (?P<late>.+)|(?P<early>(?:[^\s,;:]+ ){0,4}[^\s,;:]+?)(?:(?: it is)?,? then| it is)(?=$|[,;:.!]))"
 )
 _EMPHASIS = (
     r"(?i)(?:and |so |please |pls )*(?:(?:always |do )?(?:remember|note|memori[sz]e|mind)(?: that| this| it)?"
@@ -133,8 +133,9 @@ def chosen(sentence: str, question: str) -> str:
     choice = compiled(_CHOICE).match(said)
     if choice is None:
         return ""
-    decided = f"Decided: {choice[1]}{said[choice.end() :]}"
-    return f"{question} {finished(decided)}" if things(question) & things(choice[1]) else finished(decided)
+    option = choice["late"] or choice["early"]
+    decided = finished(f"Decided: {option}{said[choice.end() :]}")
+    return f"{question} {decided}" if things(question) & things(option) else decided
 
 
 def is_only_emphasis(sentence: str) -> bool:
@@ -156,7 +157,9 @@ def lacks_subject(item: str) -> bool:
 def continues(sentence: str, following: str) -> bool:
     """Whether a user's next sentence goes on: with "it", about the same thing, or with what to do instead."""
     said = lowered(following)
-    if compiled(_INSTEAD).search(said) or (chosen(sentence, "") and compiled(_ORDER_FOR_IT).match(said)):
+    if "instead" in said and compiled(_INSTEAD).match(said):
+        return True
+    if compiled(_ORDER_FOR_IT).match(said) and chosen(sentence, ""):
         return True
     if said.endswith("?") or len(said) < MIN_CONTINUATION_CHARS:
         return False
@@ -179,8 +182,8 @@ def _meaning(lowered_words: str) -> list[str]:
 def own_words(sentence: str, *, by_user: bool = False) -> str:
     """The sentence without its opening words, and without the first person where that is easy."""
     words = sentence.replace("’", "'")
-    head, _, tail = words.rpartition(", ")
-    words = head if head and is_only_emphasis(tail) else words
+    if by_user and is_only_emphasis((parts := words.rpartition(", "))[2]):
+        words = parts[0] or words
     while opening := phrases(_OPENINGS).match(words.lower()):
         words = words[opening.end() :]
     if not by_user:
