@@ -146,3 +146,15 @@ def test_axe_finds_no_serious_fault_and_nothing_runs_over_the_edge(
         assert grave == [], view
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{view} is wider than the screen"
     context.close()
+
+
+def test_a_phone_shows_the_project_and_its_switcher_and_no_keys(browser: Any, filled: Server) -> None:
+    context = browser.new_context(viewport={"width": 360, "height": 800}, has_touch=True)
+    page = context.new_page()
+    page.goto(f"{filled.address}/?key={KEY}")
+    for view in VIEWS.values():
+        page.goto(f"{filled.address}/p/web-app/{view}")
+        assert page.locator("kbd:visible").count() == 0, view
+        page.locator(".topbar summary").click()
+        page.locator(".topbar").get_by_role("link", name="web-app").wait_for()
+    context.close()

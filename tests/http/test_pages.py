@@ -2,6 +2,7 @@
 
 import re
 import urllib.parse
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -9,6 +10,7 @@ import kept
 from kept.entrypoints.http.guard import COOKIE
 from kept.entrypoints.web import draw
 from kept.memory import deliver
+from kept.memory.sessions import open_session
 from tests.http.conftest import KEY, Answer, Server
 
 VIEWS = ("saw", "memories", "inbox", "timeline", "sessions", "knowledge", "health")
@@ -206,6 +208,35 @@ def test_the_timeline_has_who_did_it_and_every_plot_as_a_table(filled: Server) -
     newest = int(re.search(r"events \d+ to (\d+)", html)[1])  # type: ignore[index]
     older = page(filled, f"/p/web-app/timeline?before={newest}")
     assert f"to {newest - 1}<" in older
+
+
+def test_a_session_on_the_timeline_ends_with_its_last_message_not_with_its_import(filled: Server) -> None:
+    now = datetime.now(UTC)
+    with filled.memory() as memory:
+        began = now - timedelta(hours=21)
+        imported = open_session(memory.context, "imported-talk", agent="codex", parent=None, started_at=began)
+        imported.append("user", "Why does the build fail on Node 20?", timestamp=began)
+        imported.append("assistant", "It needs Node 22.", timestamp=began + timedelta(minutes=36))
+        imported.finish()
+    html = page(filled, "/p/web-app/timeline")
+    bar = re.search(r'<a[^>]*session=imported-talk.*?width="([\d.]+)%"', html, re.DOTALL)
+    assert bar is not None
+    assert float(bar[1]) < 1  # of two weeks; 21 hours are 6
+
+
+def test_the_bar_of_the_size_is_measured_against_the_limit(filled: Server) -> None:
+    html = page(filled, "/p/web-app/health")
+    bar = html.partition('class="budget scale"')[2].partition("</svg>")[0]
+    assert "of 100 MB" in bar
+    assert next(float(one) for one in re.findall(r'width="([\d.]+)%"', bar)) < 5
+
+
+def test_what_a_button_of_a_memory_does_is_written_on_it(filled: Server) -> None:
+    html = page(filled, "/p/web-app/memories?q=Express+gateway").partition("<article")[2]
+    for verb in ("reinforce", "demote"):
+        shown = re.search(rf'data-key-of="{verb}">.*?</svg>(.*?)<', html)
+        assert shown is not None
+        assert shown[1].strip() in ("It helped", "It was wrong")
 
 
 def test_an_item_of_a_file_is_found_by_type_and_deleted(filled: Server) -> None:

@@ -12,10 +12,10 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 from kept.entrypoints.http.keys import Key, Keys
-from kept.entrypoints.http.problems import answer_problem
+from kept.entrypoints.http.problems import Draw, answer_problem, is_for_people, problems_as_pages
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -54,7 +54,9 @@ class Guard:
         *,
         is_secure: bool = False,
         note: Callable[[str, int, float], None] = lambda route, status, seconds: None,
+        draw: Draw | None = None,
     ) -> None:
+        self._draw = draw
         self._note = note
         self._app = app
         self._keys = keys
@@ -77,13 +79,21 @@ class Guard:
             await send(message)
 
         try:
-            await self._answer(scope, receive, send_guarded)
+            await self._answer(scope, receive, self._for_reader(scope, send_guarded))
         finally:  # ids and numbers only: a path or a query may quote a memory
             route = getattr(scope.get("route"), "path", "-")
             key = scope.get("state", {}).get("key")
             took = time.perf_counter() - began
             self._note(route, status, took)
             log.info("%s %s %s %d %.0fms", key.name if key else "-", scope["method"], route, status, took * 1000)
+
+    def _for_reader(self, scope: Scope, send: Send) -> Send:
+        accept = next((value for name, value in scope["headers"] if name.lower() == b"accept"), b"").decode("latin-1")
+        if self._draw is None or not is_for_people(scope["path"], accept):
+            return send
+        query = scope["query_string"].decode("latin-1")
+        address = "/" + quote(scope["path"].lstrip("/")) + (f"?{query}" if query else "")
+        return problems_as_pages(send, self._draw, address if scope["method"] == "GET" else "")
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}

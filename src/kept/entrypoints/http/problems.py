@@ -1,4 +1,7 @@
-"""Errors as problem documents (RFC 9457): the library's own sentence and hint, and a status."""
+"""Errors as problem documents (RFC 9457): the library's own sentence and hint, and a status.
+
+A person who looks at a page gets the same sentence and hint as a page.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from http import HTTPStatus
@@ -9,7 +12,9 @@ import msgspec
 from kept.errors import Busy, InvalidInput, KeptError, NotAllowed, NotFound, SettingsError
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Draw = Callable[[Mapping[str, Any], str], str]  # a problem document, and the address if it was to be read, as a page
 MEDIA_TYPE = "application/problem+json"
+FOR_PROGRAMS = ("/api", "/mcp", "/metrics")
 _STATUS: tuple[tuple[type[KeptError], int], ...] = (
     (NotFound, 404),
     (NotAllowed, 403),
@@ -38,3 +43,32 @@ async def answer_problem(
     about = {b"content-type": MEDIA_TYPE.encode(), b"content-length": str(len(body)).encode(), **(headers or {})}
     await send({"type": "http.response.start", "status": status, "headers": list(about.items())})
     await send({"type": "http.response.body", "body": body})
+
+
+def is_for_people(path: str, accept: str) -> bool:
+    """Whether a person will look at the answer: a browser asks, and not for an address that only programs use."""
+    is_program = any(path == prefix or path.startswith(prefix + "/") for prefix in FOR_PROGRAMS)
+    return "text/html" in accept and not is_program
+
+
+def problems_as_pages(send: Send, draw: Draw, address: str) -> Send:
+    """A `send` that turns a problem document into a page, and lets every other answer pass."""
+    head: MutableMapping[str, Any] | None = None
+    body = b""
+
+    async def drawn(message: MutableMapping[str, Any]) -> None:
+        nonlocal head, body
+        if message["type"] == "http.response.start" and (b"content-type", MEDIA_TYPE.encode()) in message["headers"]:
+            head = message
+        elif head is None:
+            await send(message)
+        else:
+            body += message.get("body", b"")
+            if not message.get("more_body", False):
+                page = draw(msgspec.json.decode(body), address).encode()
+                kept = [(k, v) for k, v in head["headers"] if k not in (b"content-type", b"content-length")]
+                about = [(b"content-type", b"text/html; charset=utf-8"), (b"content-length", str(len(page)).encode())]
+                await send({**head, "headers": [*kept, *about]})
+                await send({"type": "http.response.body", "body": page})
+
+    return drawn

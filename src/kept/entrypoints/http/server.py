@@ -1,7 +1,8 @@
 """The application, and running it.
 
 `make_app` puts the parts together; `run` starts it on loopback and prints the address with the key of the person who
-started it. Rule: whatever goes wrong below is answered as a problem document, and no line of the log has content.
+started it. Rule: whatever goes wrong below is answered as a problem document, which the guard draws as a page for a
+browser, and no line of the log has content.
 """
 
 import asyncio
@@ -34,6 +35,7 @@ from kept.entrypoints.http.shapes import answer, returns, schemas
 from kept.entrypoints.web import pages
 from kept.entrypoints.web.activity import Activity
 from kept.entrypoints.web.inbox import Inboxes
+from kept.entrypoints.web.shell import draw_problem
 from kept.errors import InvalidInput, KeptError
 from kept.memory import Kept
 from kept.memory.opening import open_projects, settings_in_force, utc_now
@@ -116,7 +118,7 @@ def make_app(options: ServeOptions, keys: Keys) -> Callable[..., Any]:
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(Exception, _on_any_error)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
-    return Guard(app, keys, lambda: hosts_of(options), note=figures.note)
+    return Guard(app, keys, lambda: hosts_of(options), note=figures.note, draw=draw_problem)
 
 
 def hosts_of(options: ServeOptions) -> frozenset[str]:
@@ -238,7 +240,10 @@ async def _on_invalid(request: Request, error: Exception) -> Response:
 
 async def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    answer = _problem(error.status_code, str(error.detail) + ".")
+    detail = f"{error.detail}."
+    if error.status_code == 404:
+        detail = f"There is nothing at {request.url.path[:200]}."
+    answer = _problem(error.status_code, detail)
     answer.headers.update(error.headers or {})
     return answer
 

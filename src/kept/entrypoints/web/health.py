@@ -102,7 +102,7 @@ def _size(memory: Kept, spaces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "megabytes": f"{whole / 1e6:.1f}",
         "limit": f"{limit / 1e6:,.0f} MB",
-        "bar": draw.shares(parts, max(whole, 1)),
+        "bar": draw.shares(parts, max(whole, limit)),
         "parts": [(name, f"{number / 1e6:.1f} MB") for name, number in parts],
     }
 

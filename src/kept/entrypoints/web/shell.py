@@ -2,7 +2,7 @@
 
 import hmac
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,18 @@ ASKS = {
     "health": "Is everything in order, fast and within its limits?",
 }
 PAGE = 50
+WENT_WRONG = {
+    401: "This page needs a key",
+    403: "Not allowed",
+    404: "Nothing is here",
+    413: "Too large",
+    421: "Unknown host name",
+    422: "A part of this address is not valid",
+    429: "Too many attempts",
+    500: "The server failed",
+    503: "The memory is busy",
+}
+REFUSES_EVERY_PAGE = (401, 421, 429)
 
 
 def _shown(value: Any) -> Any:
@@ -88,6 +100,30 @@ def draw_page(request: Request, view: str, project: str, memory: Kept, key: Key,
 def draw_nothing() -> Response:
     """The page of a home without any project."""
     return HTMLResponse(_environment.get_template("nothing.html").render())
+
+
+def draw_problem(problem: Mapping[str, Any], asked: str) -> str:
+    """The page for an address that could not be shown: what happened, what to do, and a way back.
+
+    `asked` is the address, or "" after a form.
+    """
+    status, hint = problem["status"], problem.get("hint", "")
+    if status == 401:
+        hint = (
+            "Open the address that `kept serve` printed in the terminal: it has the key. The key changes at each start."
+        )
+    ways = [] if status in REFUSES_EVERY_PAGE else [("/", "Go to the start page")]
+    if status >= 500 and asked:
+        ways.insert(0, (asked, "Try again"))
+    elif status == 422 and asked.startswith("/p/") and "?" in asked:
+        ways.insert(0, (asked.partition("?")[0], "Show the view without filters"))
+    return _environment.get_template("problem.html").render(
+        title=WENT_WRONG.get(status, problem["title"]),
+        status=status,
+        detail=problem["detail"],
+        hint="" if "errors" in problem else hint,  # that one leads to the document of the API
+        ways=ways,
+    )
 
 
 def form_mark(request: Request, key: Key) -> str:

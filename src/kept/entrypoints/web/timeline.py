@@ -47,7 +47,7 @@ def timeline(
         maps=maps,
         today=today,
         table=_weeks(maps, today),
-        lanes=_lanes(counts, memory.sessions(), now),
+        lanes=_lanes(counts, memory, now),
         feed=_feed(memory, events, now),
         first=events[-1].seq if events else 0,
         last=events[0].seq if events else 0,
@@ -82,7 +82,7 @@ def _weeks(maps: list[dict[str, Any]], today: date) -> list[dict[str, Any]]:
     return [{"week": week, "numbers": numbers} for week, numbers in sorted(sums.items(), reverse=True)]
 
 
-def _lanes(counts: Counts, sessions: list[Session], now: datetime) -> dict[str, Any]:
+def _lanes(counts: Counts, memory: Kept, now: datetime) -> dict[str, Any]:
     """The last two weeks, a lane for each who did something; `x` is in percent."""
     today = now.astimezone().date()
     begin = datetime.combine(today - timedelta(days=SPAN - 1), time(), now.astimezone().tzinfo)
@@ -100,16 +100,13 @@ def _lanes(counts: Counts, sessions: list[Session], now: datetime) -> dict[str, 
             marks[actor].append({"mark": mark, "x": place(hour + timedelta(minutes=30)), "about": about})
             sums[actor][mark] += number
             daily[hour.astimezone().date(), actor][mark] += number
-    for one in sessions:
-        if one.started_at >= begin:
-            actor, end = one.agent or "agent", one.finished_at or one.started_at
-            width = max(0.4, round(place(end) - place(one.started_at), 2))
-            about = f"session {one.name}, {words.day(one.started_at)}"
-            marks[actor].append(
-                {"mark": "sess", "x": place(one.started_at), "width": width, "about": about, "name": one.name}
-            )
-            sums[actor]["sess"] += 1
-            daily[one.started_at.astimezone().date(), actor]["sess"] += 1
+    for one, start, end in _sessions_since(memory, begin):
+        actor = one.agent or "agent"
+        width = max(0.4, round(place(end) - place(start), 2))
+        about = f"session {one.name}, {words.day(start)}"
+        marks[actor].append({"mark": "sess", "x": place(start), "width": width, "about": about, "name": one.name})
+        sums[actor]["sess"] += 1
+        daily[start.astimezone().date(), actor]["sess"] += 1
     busiest = sorted(sums, key=lambda actor: -sums[actor].total())[:LANES]
     return {
         "days": [
@@ -134,6 +131,21 @@ def _lanes(counts: Counts, sessions: list[Session], now: datetime) -> dict[str, 
         ],
         "title": f"{begin.day} {begin:%b} to {today.day} {today:%b}, by agent",
     }
+
+
+def _sessions_since(memory: Kept, begin: datetime) -> list[tuple[Session, datetime, datetime]]:
+    """The sessions since then, each with its start and its last message: an import finishes a session long after it."""
+    storage = memory.context.spaces.project()
+    if storage is None:
+        return []
+    found = []
+    with storage.reading() as reader:
+        for one in memory.sessions():
+            if one.started_at >= begin:
+                last = reader.messages(one.name, after=max(0, reader.last_number(one.name) - 1), limit=1)
+                end = last[0].at if last and last[0].at else one.finished_at or one.started_at
+                found.append((one, one.started_at, max(one.started_at, end)))
+    return found
 
 
 def _about(sums: Counter[str]) -> str:
