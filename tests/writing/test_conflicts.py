@@ -215,3 +215,23 @@ def test_a_revision_that_ends_a_contradiction_settles_it(tmp_path: Path) -> None
         assert opened.conflicts() == []
         opened.undo()
         assert len(opened.conflicts()) == 1
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "is_over"),
+    [
+        ("We use polars in the loaders", "We no longer use polars", True),
+        ("Use Redis for the job queue", "We no longer use Redis", True),
+        ("We use polars in the loaders", "We moved from polars to duckdb", True),
+        ("Use Redis for the job queue", "We no longer use Redis for sessions", False),
+        ("Use Heroku for production", "We moved from Heroku to Fly.io for staging", False),
+        ("We use polars in the loaders", "The dashboards no longer use polars", False),
+    ],
+)
+def test_what_is_not_used_any_more_is_over_everywhere_unless_that_is_narrowed(
+    older: str, newer: str, is_over: bool
+) -> None:
+    with kept.open(":memory:", settings=kept.Settings()) as memory:
+        memory.remember("Tests run in CI on every push")
+        old = memory.remember(older, kind="decision")
+        assert (memory.remember(newer, kind="decision").superseded == (old.ref,)) is is_over

@@ -19,6 +19,8 @@ from kept.writing.clauses import Clause, clauses_of, tells_of_change
 from kept.writing.values import (
     LINKS,
     changed_value,
+    is_general,
+    is_use_of,
     is_value_of,
     may_be_replaced,
     other_value,
@@ -50,7 +52,7 @@ def _names_it(old: Clause, new: Clause) -> Keys:
     if not new.replaced or old.denies or old.ends or not new.replaced <= old.keys:
         return NOTHING
     rest = old.keys - new.replaced
-    if is_value_of(old, new.replaced, new.keys):
+    if is_value_of(old, new.replaced, new.keys) or (is_general(new) and is_use_of(old, new.replaced)):
         return new.replaced | (rest & new.keys)
     return new.replaced | (rest & new.keys) if 2 * len(rest & new.keys) >= len(rest) else NOTHING
 
@@ -61,6 +63,8 @@ def _ends_it(old: Clause, new: Clause) -> Keys:
     if not new.ends or old.denies or old.ends or not keys <= others:
         return NOTHING
     is_its_value = new.has_ended and is_value_of(old, keys - subject_of(old), keys)
+    if new.has_ended and is_general(new) and is_use_of(old, keys):  # "We no longer use Redis"
+        return keys
     return keys if len(keys) > 1 and (is_its_value or 2 * len(keys) >= len(others)) else NOTHING
 
 

@@ -307,6 +307,16 @@ def is_value_of(clause: Clause, value: Collection[str], said: Collection[str]) -
     return is_about_it and any(each.opener in _LINKED and {w.key for w in each.words} == set(value) for each in others)
 
 
+def is_use_of(clause: Clause, value: Collection[str]) -> bool:
+    """Whether a clause says that this is used, whoever uses it and wherever: "The loaders use polars"."""
+    return any(each.opener == "use" and {word.key for word in each.words} == set(value) for each in clause.phrases)
+
+
+def is_general(clause: Clause) -> bool:
+    """Whether nothing narrows what a clause says: it has no subject but "we", and names no place or purpose."""
+    return not subject_of(clause) and all(each.opener in ("to", "use") for each in clause.phrases[1:] if each.words)
+
+
 def subject_of(clause: Clause) -> frozenset[str]:
     """What the clause begins with, without verbs that only link it with its value."""
     return frozenset(word.key for word in clause.phrases[0].words) - LINKS
