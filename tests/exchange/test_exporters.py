@@ -95,3 +95,14 @@ def test_a_vault_that_comes_back_brings_the_memories_and_nothing_else(tmp_path: 
     with opening.open(tmp_path / "other.db", origin="user") as other:
         assert other.store.import_(tmp_path / "vault", "markdown").stored == 2
         assert {found.content for found in other.list()} == said
+
+
+def test_an_export_of_kept_is_not_taken_for_the_file_of_another_program(tmp_path: Path) -> None:
+    with opening.open(tmp_path / "one.db", origin="user") as one:
+        one.remember("Always use Fastify for the public API", kind="decision")
+        one.store.export_to(tmp_path / "export.jsonl", format="kept")
+    with opening.open(tmp_path / "other.db", origin="user") as other:
+        with pytest.raises(kept.InvalidInput, match=r"is an export of Kept\.") as raised:
+            other.store.import_(tmp_path / "export.jsonl")
+        assert "memory.store.merge" in raised.value.hint
+        assert other.store.merge(tmp_path / "export.jsonl").stored == 1

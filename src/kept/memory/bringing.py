@@ -68,6 +68,8 @@ def importer_of(path: Path, format: str | None = None) -> Importer:
     with explained("read", path, hint="Check its permissions."):
         if not path.exists():
             raise InvalidInput(f"{shown(path)} does not exist.", hint="Give a file or a folder to import.")
+        if is_export(path):
+            raise InvalidInput(f"{shown(path)} is an export of Kept.", hint="memory.store.merge(path) brings it in.")
         found = recognised(path, read_regular(path, BEGINNING))
     if found is None:
         raise InvalidInput(
