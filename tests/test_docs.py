@@ -114,7 +114,9 @@ def test_guarantees_name_tests_that_exist() -> None:
 
 
 def test_make_run_sets_up_kept_without_the_tools_of_developers() -> None:
-    steps = subprocess.run(["make", "-n", "-B", "run"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    steps = subprocess.run(
+        ["make", "--no-print-directory", "-n", "-B", "run"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     [install] = [line for line in steps.splitlines() if "pip install" in line]
     assert install.endswith(" --editable .")
     assert steps.splitlines()[-1].endswith("kept tour")

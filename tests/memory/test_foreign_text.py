@@ -13,7 +13,7 @@ from kept.exchange import transcripts, trees
 from kept.memory import knowledge, trust
 from kept.model import Memory, replace
 from kept.projects import merge
-from kept.writing import duplicates, pipeline, quotes
+from kept.writing import duplicates, pipeline, quotes, revise
 from tests.memory.foreign_text import Walk
 
 CI_STEPS = 250
@@ -108,7 +108,7 @@ def _forget_what_is_stored(patch: pytest.MonkeyPatch) -> None:
 
 
 def _revise_as_the_agents(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(pipeline, "least", lambda *trusts: max(trusts, key=model.TRUSTS.index))
+    patch.setattr(revise, "least", lambda *trusts: max(trusts, key=model.TRUSTS.index))
 
 
 def _revise_unheard(patch: pytest.MonkeyPatch) -> None:
