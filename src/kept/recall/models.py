@@ -172,7 +172,7 @@ _SAMPLES, _SAMPLE_BYTES = 64, 4_096  # of a file: training changes every part of
 
 
 class SentenceModel:
-    """An Embedder that runs the model in a folder. Raises SettingsError if that holds none; `load`, if it is no use."""
+    """An Embedder that runs the model in a folder. Raises SettingsError if there is none; `load`, if it fails."""
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
