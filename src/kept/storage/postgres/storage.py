@@ -175,7 +175,7 @@ class PostgresStorage:
         with self._database.alone() as connection:
             begin(connection, self._number, reads=True, limits=_READER)
             view = SpaceView(self.space, self._number, connection)
-            schema.check_role(view)
+            schema.check_role(view, self._database.place)
             found = view.fetch("select name from heads where space = %(space)s")
             connection.execute("commit")
             if not found and must_exist:

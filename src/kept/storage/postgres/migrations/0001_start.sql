@@ -113,12 +113,17 @@ create table weights (
   space bigint not null,
   chunk bigint not null,
   stamp bigint not null,
-  lengths bytea storage plain not null,
-  feedbacks bytea storage plain not null,
-  others bytea storage plain not null,
-  days bytea storage plain not null,
+  lengths bytea not null,
+  feedbacks bytea not null,
+  others bytea not null,
+  days bytea not null,
   primary key (space, chunk)
 );
+alter table weights                         -- STORAGE inside CREATE TABLE needs PostgreSQL 16
+  alter column lengths set storage plain,
+  alter column feedbacks set storage plain,
+  alter column others set storage plain,
+  alter column days set storage plain;
 
 -- Under a few of its words each live memory is listed, as numbers: what may a new text repeat or contradict?
 create table handles (

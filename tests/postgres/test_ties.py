@@ -1,0 +1,554 @@
+"""A role that is tied to projects reaches these alone by raw SQL, on each PostgreSQL that is installed.
+
+The attacker holds the password of a tied role and no other. Every attempt is one way to leave the tie, tried for every
+table and every project.
+"""
+
+import random
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import errors, sql
+
+from kept.errors import InvalidInput, NotAllowed
+from kept.storage.postgres import PostgresStorage, schema
+from kept.storage.postgres.storage import number_of
+from tests.builders import memory, stamp
+from tests.postgres.server import as_member, initialised, superuser_url, superuser_url_of
+
+Raw = psycopg.Connection[Any]
+PROJECTS = tuple(f"project/{name}" for name in ("web-app", "billing", "payroll"))
+INSTALLED = Path("/usr/lib/postgresql")  # where Debian puts each major version
+TABLES = "select tablename from pg_tables where schemaname = 'kept' and tablename <> 'migrations' order by 1"
+COLUMNS = """
+    select column_name, data_type
+    from information_schema.columns
+    where table_schema = 'kept' and table_name = %s and is_nullable = 'NO'"""
+VALUES = {
+    "bigint": "1",
+    "integer": "1",
+    "smallint": "1",
+    "double precision": "1",
+    "text": "'x'",
+    "bytea": "'x'",
+    "boolean": "true",
+    "ARRAY": "'{}'",
+    "timestamp with time zone": "now()",
+}
+
+
+@pytest.fixture(scope="module", params=["suite", "installed"])
+def root(request: pytest.FixtureRequest) -> str:
+    """The URL of the superuser: of the server of the suite, and of the oldest PostgreSQL of this machine."""
+    if request.param == "suite":
+        return superuser_url()
+    found = sorted(INSTALLED.glob("*/bin/postgres"), key=lambda path: int(path.parts[-3]))
+    if not found:
+        pytest.skip(f"No PostgreSQL in {INSTALLED}: ties were tried on the server of the suite only.")
+    return superuser_url_of(found[0].parent)
+
+
+@pytest.fixture
+def owner(root: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The URL of the owner of a new database with Kept's schema, and rows of each project in every table."""
+    name = f"kept_ties_{zlib.crc32(request.node.name.encode())}"
+    initialised(root, name)
+    owner = as_member(root, name, "postgres")
+    fill(owner)
+    yield owner
+    with psycopg.connect(root, autocommit=True) as connection:
+        connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
+        for (role,) in connection.execute("select rolname from pg_roles where rolname like 'tied %'").fetchall():
+            connection.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
+
+
+def fill(owner: str) -> None:
+    """Put one row of each project into every table that has none."""
+    with psycopg.connect(owner, autocommit=True) as connection:
+        for (table,) in connection.execute(TABLES).fetchall():
+            columns = connection.execute(COLUMNS, (table,)).fetchall()
+            names = ", ".join(f'"{name}"' for name, _ in columns)
+            for project in PROJECTS:
+                own = {"space": str(number_of(project)), "name": f"'{project}'"}
+                values = ", ".join(own.get(name, VALUES[kind]) for name, kind in columns)
+                connection.execute(f"insert into kept.{table} ({names}) values ({values}) on conflict do nothing")
+
+
+def connected(owner: str, role: str, **options: str) -> Raw:
+    database = psycopg.conninfo.conninfo_to_dict(owner)["dbname"]
+    url = as_member(owner, str(database), "role").replace("role@", "@")
+    return psycopg.connect(url, user=role, autocommit=True, **options)
+
+
+def grant(owner: str, role: str, projects: Sequence[str]) -> None:
+    schema.grant(owner, role, [(number_of(project), project) for project in projects])
+
+
+def grant_carelessly(owner: str, role: str, projects: Sequence[str]) -> None:
+    """The same where an operator has then let it become the role of members, so that the policies stand alone."""
+    grant(owner, role, projects)
+    with psycopg.connect(owner, autocommit=True) as connection:
+        how = "with inherit true, set true" if connection.info.server_version >= 160000 else ""
+        connection.execute(sql.SQL(f"grant kept_members to {{}} {how}").format(sql.Identifier(role)))
+        connection.execute("grant usage on schema kept to kept_members")
+
+
+def tables(connection: Raw) -> list[str]:
+    return [name for (name,) in connection.execute(TABLES).fetchall()]
+
+
+def rows(connection: Raw, table: str, project: str) -> int:
+    """How many rows of the project this session sees in the table. A refusal is none."""
+    try:
+        connection.execute(f"set kept.space = '{number_of(project)}'")
+        found = connection.execute(f"select * from kept.{table} where space = {number_of(project)}").fetchall()
+    except (errors.InsufficientPrivilege, errors.UndefinedTable):
+        return 0
+    return len(found)
+
+
+def changes(connection: Raw, table: str, project: str) -> int:
+    """How many rows of the project this session can change and delete. Nothing stays changed."""
+    n_changed = 0
+    for statement in (f"update kept.{table} set space = space", f"delete from kept.{table}"):
+        with suppress(errors.InsufficientPrivilege, errors.UndefinedTable), connection.transaction(force_rollback=True):
+            connection.execute(f"set local kept.space = '{number_of(project)}'")
+            n_changed += connection.execute(f"{statement} where space = {number_of(project)}").rowcount
+    return n_changed
+
+
+def after(*statements: str) -> Callable[[Raw], None]:
+    """Run these first; a statement that is refused is part of the attempt."""
+
+    def attempt(raw: Raw) -> None:
+        for statement in statements:
+            with suppress(psycopg.Error):
+                raw.execute(statement)
+
+    return attempt
+
+
+ATTEMPTS = {
+    "nothing": after(),
+    "set role": after("set role kept_members"),
+    "set role of the owner": after("set role postgres", "set role pg_database_owner", "set role pg_read_all_data"),
+    "set role by a function": after("select set_config('role', 'kept_members', false)"),
+    "reset role": after("set role kept_members", "reset role", "set role none"),
+    "session authorization": after("set session authorization postgres", "set session authorization kept_members"),
+    "row security off": after("set row_security = off"),
+    "both": after("set role kept_members", "set row_security = off"),
+    "another search path": after("set search_path = pg_temp, kept", "set role kept_members"),
+    "settings of the login": after("alter role current_user set role = 'kept_members'"),
+    "drop owned": after("drop owned by current_user", "drop owned by kept_members", "set role kept_members"),
+    "reassign owned": after("reassign owned by kept_members to current_user", "grant kept_members to current_user"),
+    "an operator": after(
+        "create function pg_temp.yes(bigint, bigint) returns boolean language sql as 'select true'",
+        "create operator pg_temp.= (leftarg = bigint, rightarg = bigint, procedure = pg_temp.yes)",
+        "create function pg_temp.\"session_user\"() returns name language sql as 'select ''postgres''::name'",
+        "set search_path = pg_temp, pg_catalog, kept",
+    ),
+}
+
+
+@pytest.mark.parametrize("attempt", ATTEMPTS.values(), ids=ATTEMPTS)
+def test_a_tied_role_reaches_its_projects_alone_whatever_it_sets(attempt: Callable[[Raw], None], owner: str) -> None:
+    grant_carelessly(owner, "tied one", PROJECTS[:1])
+    for options in ({}, {"options": "-c role=kept_members"}, {}):  # the last: with what the first two left behind
+        with suppress(psycopg.OperationalError), connected(owner, "tied one", **options) as raw:
+            attempt(raw)
+            assert len(tables(raw)) == 19
+            for table in tables(raw):
+                for project in PROJECTS[1:]:
+                    assert rows(raw, table, project) == 0, (table, project)
+                    assert changes(raw, table, project) == 0, (table, project)
+    with connected(owner, "tied one", options="-c role=none") as raw:
+        for table in tables(raw):
+            assert rows(raw, table, PROJECTS[0]) == 1, table
+            assert changes(raw, table, PROJECTS[0]) == 2, table
+
+
+def test_a_role_cannot_become_the_role_of_members(owner: str) -> None:
+    grant(owner, "tied one", PROJECTS[:1])
+    with connected(owner, "tied one") as raw:
+        if raw.info.server_version >= 160000:
+            with pytest.raises(errors.InsufficientPrivilege):
+                raw.execute("set role kept_members")
+        else:
+            raw.execute("set role kept_members")  # which then sees no table
+            assert [rows(raw, "memories", project) for project in PROJECTS] == [0, 0, 0]
+
+
+def with_a_cursor(raw: Raw) -> list[Any]:
+    raw.execute("set role kept_members")
+    raw.execute("declare c cursor for select content from kept.memories")
+    raw.execute("reset role")
+    return raw.execute("fetch all from c").fetchall()
+
+
+def with_a_cursor_that_is_kept(raw: Raw) -> list[Any]:
+    raw.execute("set role kept_members")
+    raw.execute("declare c cursor with hold for select content from kept.memories")
+    raw.execute("commit")
+    raw.execute("reset role")
+    return raw.execute("fetch all from c").fetchall()
+
+
+def with_a_prepared_statement(raw: Raw) -> list[Any]:
+    raw.execute("set role kept_members")
+    raw.execute("prepare p as select content from kept.memories")
+    raw.execute("execute p")
+    raw.execute("reset role")
+    return raw.execute("execute p").fetchall()
+
+
+def with_a_function_of_the_members(raw: Raw) -> list[Any]:
+    raw.execute("set role kept_members")
+    body = "select content from kept.memories"
+    raw.execute(f"create function pg_temp.f() returns setof text language sql security definer as '{body}'")
+    raw.execute("reset role")
+    return raw.execute("select pg_temp.f()").fetchall()
+
+
+def with_a_view_of_the_members(raw: Raw) -> list[Any]:
+    raw.execute("set role kept_members")
+    raw.execute("create temp view v as select content from kept.memories")
+    raw.execute("grant select on v to public")
+    raw.execute("reset role")
+    return raw.execute("select * from v").fetchall()
+
+
+def with_a_space_set_within_the_statement(raw: Raw) -> list[Any]:
+    raw.execute(f"set kept.space = '{number_of(PROJECTS[0])}'")
+    other = f"set_config('kept.space', '{number_of(PROJECTS[1])}', false)"
+    return raw.execute(
+        f"select m.content from (select {other} union all select {other} offset 0) s(x), "
+        f"lateral (select content, space from kept.memories where x is not null) m "
+        f"where space = {number_of(PROJECTS[1])}"
+    ).fetchall()
+
+
+def with_a_function_that_tells(raw: Raw) -> list[Any]:
+    """It is cheap, so that the planner would call it before the policies, were it allowed to."""
+    body = "begin raise notice '%', $1; return true; end"
+    create = f"create function pg_temp.tell(text) returns boolean language plpgsql cost 0.0000001 as $f${body}$f$"
+    raw.execute(create)
+    heard: list[Any] = []
+    raw.add_notice_handler(lambda notice: heard.append(notice.message_primary))
+    raw.execute("select 1 from kept.memories where pg_temp.tell(content)")
+    return heard
+
+
+def with_a_copy(raw: Raw) -> list[Any]:
+    with raw.cursor().copy("copy kept.memories to stdout") as copy:
+        return [*copy]
+
+
+def with_the_table_as_xml(raw: Raw) -> list[Any]:
+    found: Any = raw.execute("select table_to_xml('kept.memories', true, true, '')").fetchone()
+    return [found[0]] if "<content>" in found[0] else []
+
+
+def with_statistics(raw: Raw) -> list[Any]:
+    return raw.execute("select most_common_vals, histogram_bounds from pg_stats where schemaname = 'kept'").fetchall()
+
+
+def with_statistics_of_the_members(raw: Raw) -> list[Any]:
+    raw.execute("set role kept_members")
+    return with_statistics(raw)
+
+
+TRICKS = [
+    with_a_cursor,
+    with_a_cursor_that_is_kept,
+    with_a_prepared_statement,
+    with_a_function_of_the_members,
+    with_a_view_of_the_members,
+    with_a_space_set_within_the_statement,
+    with_a_function_that_tells,
+    with_a_copy,
+    with_the_table_as_xml,
+    with_statistics,
+    with_statistics_of_the_members,
+]
+
+
+@pytest.mark.parametrize("trick", TRICKS, ids=lambda trick: trick.__name__)
+def test_a_tied_role_is_told_nothing_of_other_projects(trick: Callable[[Raw], list[Any]], owner: str) -> None:
+    grant_carelessly(owner, "tied one", PROJECTS[:1])
+    with psycopg.connect(owner, autocommit=True) as connection:
+        connection.execute("analyze")
+    with connected(owner, "tied one") as raw:
+        raw.execute("begin")
+        raw.execute(f"set kept.space = '{number_of(PROJECTS[1])}'")
+        found: list[Any] = []
+        with suppress(errors.InsufficientPrivilege, errors.FeatureNotSupported):
+            found = trick(raw)
+        assert found == []
+
+
+def test_whether_another_project_exists_is_not_told_by_an_insertion(owner: str) -> None:
+    grant(owner, "tied one", PROJECTS[:1])
+    with connected(owner, "tied one") as raw:
+        for project in (*PROJECTS[1:], "project/no-such-one"):
+            raw.execute(f"set kept.space = '{number_of(project)}'")
+            with pytest.raises(errors.InsufficientPrivilege):
+                raw.execute(
+                    "insert into kept.counters (space, name, number) values (%s, 'x', 1)", (number_of(project),)
+                )
+
+
+def test_a_tied_role_can_neither_rewrite_nor_rebuild_tables(owner: str) -> None:
+    grant(owner, "tied one", ())
+    grant(owner, "tied one", PROJECTS[:1])
+    with connected(owner, "tied one") as raw:
+        for statement in (
+            "reindex table kept.memories",
+            "cluster kept.memories using memories_pkey",
+            "truncate kept.memories",
+            "create table kept.mine (x int)",
+            "create index on kept.memories (content)",
+            "create policy mine on kept.memories using (true)",
+            "create table pg_temp.mine (space bigint, id bigint, foreign key (space, id) references kept.memories)",
+        ):
+            with pytest.raises((errors.InsufficientPrivilege, errors.InvalidTableDefinition)):
+                raw.execute(statement)
+        warnings: list[Any] = []
+        raw.add_notice_handler(lambda notice: warnings.append(notice.message_primary))
+        for statement in ("vacuum full kept.memories", "vacuum kept.memories", "analyze kept.memories"):
+            raw.execute(statement)
+        assert len(warnings) == 3, warnings  # only a warning: "permission denied", or who could do it
+
+
+def test_a_tie_does_not_reach_into_another_database_of_the_server(owner: str, root: str) -> None:
+    """The role of members is one for the whole server."""
+    grant(owner, "tied one", PROJECTS[:1])
+    with psycopg.connect(root, autocommit=True) as connection:
+        connection.execute("drop database if exists kept_ties_second with (force)")
+    initialised(root, "kept_ties_second")
+    second = as_member(root, "kept_ties_second", "postgres")
+    fill(second)
+    with connected(second, "tied one") as raw:
+        for table in tables(raw):
+            assert rows(raw, table, PROJECTS[0]) == 0, table
+    url = as_member(root, "kept_ties_second", "tied%20one")
+    with pytest.raises(NotAllowed, match="kept_ties_second"):
+        PostgresStorage(url, PROJECTS[0])
+    with psycopg.connect(root, autocommit=True) as connection:
+        connection.execute("drop database kept_ties_second with (force)")
+
+
+def test_an_owner_who_is_no_superuser_ties_and_migrates(root: str) -> None:
+    """As the page about PostgreSQL sets it up. The role of members was made by that owner."""
+    with psycopg.connect(root, autocommit=True) as connection:
+        connection.execute("drop database if exists kept_ties_owned with (force)")
+        connection.execute("drop role if exists kept_ties_owner")
+        connection.execute("create role kept_ties_owner login createrole")
+        connection.execute("create database kept_ties_owned owner kept_ties_owner")
+        if connection.execute("select 1 from pg_roles where rolname = 'kept_members'").fetchone():
+            connection.execute("grant kept_members to kept_ties_owner with admin option")
+    owner = as_member(root, "kept_ties_owned", "kept_ties_owner")
+    for _ in range(2):
+        schema.initialise(owner)
+        grant(owner, "tied one", PROJECTS[:1])
+        grant(owner, "tied not", ())
+    fill(as_member(root, "kept_ties_owned", "postgres"))
+    with connected(owner, "tied one") as raw, connected(owner, "tied not") as free:
+        assert [rows(raw, "memories", project) for project in PROJECTS] == [1, 0, 0]
+        assert [rows(free, "memories", project) for project in PROJECTS] == [1, 1, 1]
+    with psycopg.connect(root, autocommit=True) as connection:
+        connection.execute("drop database kept_ties_owned with (force)")
+        connection.execute('drop role "tied one"')
+        connection.execute('drop role "tied not"')
+        connection.execute("drop owned by kept_ties_owner cascade")
+        connection.execute("drop role kept_ties_owner")
+
+
+def test_roles_that_could_remove_a_tie_are_refused(owner: str) -> None:
+    with psycopg.connect(owner, autocommit=True) as connection:
+        connection.execute('create role "tied maker" login createrole')
+        connection.execute('create role "tied copy" login replication')
+        connection.execute('create role "tied root" login')
+        connection.execute('grant postgres to "tied root"')
+    for role in ("tied maker", "tied copy", "tied root", "postgres"):
+        with pytest.raises(NotAllowed, match=role):
+            grant(owner, role, PROJECTS[:1])
+    with pytest.raises(InvalidInput, match="63"):
+        grant(owner, "tied " + "x" * 60, PROJECTS[:1])
+
+
+def test_a_renamed_role_stays_tied_and_migrating_renews_its_tie(owner: str) -> None:
+    grant(owner, "tied one", PROJECTS[:1])
+    with psycopg.connect(owner, autocommit=True) as connection:
+        connection.execute('alter role "tied one" rename to "tied two"')
+    with connected(owner, "tied two") as raw:
+        assert [rows(raw, "memories", project) for project in PROJECTS] == [1, 0, 0]
+    schema.initialise(owner)
+    grant_carelessly(owner, "tied two", PROJECTS[1:2])
+    with connected(owner, "tied two") as raw:
+        raw.execute("set role kept_members")
+        assert [rows(raw, "memories", project) for project in PROJECTS] == [1, 1, 0]
+
+
+def test_a_login_that_becomes_a_tied_role_is_tied(owner: str) -> None:
+    """As a server that logs in once for all its tenants."""
+    grant(owner, "tied one", PROJECTS[:1])
+    with psycopg.connect(owner, autocommit=True) as connection:
+        connection.execute('create role "tied app" login noinherit')
+        connection.execute('grant "tied one" to "tied app"')
+    with connected(owner, "tied app") as raw:
+        raw.execute('set role "tied one"')
+        assert [rows(raw, "memories", project) for project in PROJECTS] == [1, 0, 0]
+
+
+TIE_OF_BEFORE = """
+    create policy {policy} on kept.{table} as restrictive to {role}
+    using (space = any ({numbers}::bigint[])) with check (space = any ({numbers}::bigint[]))"""
+
+
+def tie_as_before(owner: str, role: str, project: str) -> None:
+    """Leave the database as Kept 0.1 left it after `grant ROLE --for PROJECT`, where it may be on 17 or newer."""
+    with psycopg.connect(owner, autocommit=True) as connection:
+        connection.execute(sql.SQL("create role {} login").format(sql.Identifier(role)))
+        connection.execute(sql.SQL("grant kept_members to {}").format(sql.Identifier(role)))
+        connection.execute("grant usage on schema kept to kept_members")
+        for table in tables(connection):
+            if connection.info.server_version >= 170000:
+                connection.execute(f"grant maintain on kept.{table} to kept_members")
+            connection.execute(
+                sql.SQL(TIE_OF_BEFORE).format(
+                    policy=sql.Identifier(f"tied_{role}"),
+                    table=sql.Identifier(table),
+                    role=sql.Identifier(role),
+                    numbers=sql.Literal(f"{{{number_of(project)}}}"),
+                )
+            )
+
+
+def test_ties_of_before_are_safe_after_migrating(owner: str) -> None:
+    tie_as_before(owner, "tied before", PROJECTS[0])
+    with connected(owner, "tied before") as raw:
+        raw.execute("set role kept_members")
+        assert rows(raw, "memories", PROJECTS[1]) == 1, "the hole is there"
+    status = as_member(owner, str(psycopg.conninfo.conninfo_to_dict(owner)["dbname"]), "tied%20before")
+    assert not schema.status(status).is_walled
+    assert schema.initialise(owner) == 0
+    assert schema.status(status).is_walled
+    with connected(owner, "tied before") as raw:
+        for table in tables(raw):
+            raw.execute("reset role")
+            assert [rows(raw, table, project) for project in PROJECTS] == [1, 0, 0], table
+            raw.execute("set role kept_members")
+            assert [rows(raw, table, project) for project in PROJECTS] == [0, 0, 0], table
+        raw.execute("reset role")
+        warnings: list[Any] = []
+        raw.add_notice_handler(warnings.append)
+        raw.execute("vacuum kept.memories")
+        assert warnings
+    with psycopg.connect(owner) as connection:
+        asked = "select count(*) from pg_policies where schemaname = 'kept' and policyname = 'tied_tied before'"
+        assert connection.execute(asked).fetchone() == (0,)
+
+
+def test_migrating_keeps_policies_of_others_and_the_tie_of_a_role_with_an_awkward_name(owner: str) -> None:
+    """Before, a policy was named after its role."""
+    with psycopg.connect(owner, autocommit=True) as connection:
+        connection.execute("create policy audit on kept.heads as restrictive using (space <> 0)")
+        connection.execute("drop role if exists logins")
+    tie_as_before(owner, "logins", PROJECTS[0])
+    schema.initialise(owner)
+    grant(owner, "tied one", PROJECTS[1:2])
+    with connected(owner, "logins") as raw, connected(owner, "tied one") as other:
+        assert [rows(raw, "memories", project) for project in PROJECTS] == [1, 0, 0]
+        assert [rows(other, "memories", project) for project in PROJECTS] == [0, 1, 0]
+    with psycopg.connect(owner, autocommit=True) as connection:
+        assert connection.execute("select 1 from pg_policies where policyname = 'audit'").fetchone()
+        connection.execute("drop owned by logins; drop role logins")
+
+
+def test_an_untied_role_that_was_granted_before_keeps_its_access(owner: str) -> None:
+    with psycopg.connect(owner, autocommit=True) as connection:
+        connection.execute('create role "tied not" login')
+        connection.execute('grant kept_members to "tied not"')
+        connection.execute("grant usage on schema kept to kept_members")
+    schema.initialise(owner)
+    with connected(owner, "tied not") as raw:
+        assert [rows(raw, "memories", project) for project in PROJECTS] == [1, 1, 1]
+
+
+def names_of(walk: random.Random) -> list[str]:
+    """Names of roles of which several share their first 58, 60 and 62 characters."""
+    stem = "tied " + "".join(walk.choice("abcä 'Ü\"") for _ in range(40))
+    names = {"tied a", 'tied "q"'}
+    for shared in (53, 58, 60, 62):
+        start = stem.ljust(shared, "x").encode()[:shared].decode(errors="ignore")
+        names |= {start + end for end in "12"}
+    return sorted(names)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_after_any_sequence_of_grants_and_migrations_each_role_reaches_exactly_its_projects(
+    seed: int, owner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walk = random.Random(seed)
+    steps = schema.migrations()
+    monkeypatch.setattr(schema, "migrations", lambda: steps)
+    names = names_of(walk)
+    ties: dict[str, set[str]] = {}
+    members: set[str] = set()
+    for _ in range(12):
+        role = walk.choice(names)
+        move = walk.choice(["tie", "tie", "tie", "let in", "revoke", "add a table", "migrate"])
+        if move == "tie":
+            projects = walk.sample(PROJECTS, walk.choice([1, 1, 2]))
+            grant(owner, role, projects)
+            ties.setdefault(role, set()).update(projects)
+            members.add(role)
+        elif move == "let in":
+            grant(owner, role, ())
+            members.add(role)
+        elif move == "revoke" and role in members:
+            with psycopg.connect(owner, autocommit=True) as connection:
+                connection.execute(sql.SQL("revoke kept_members from {} cascade").format(sql.Identifier(role)))
+            members.discard(role)
+        elif move == "add a table":
+            number = steps[-1].version + 1
+            table = f"create table extra_{number} (space bigint not null, id bigint not null, primary key (space, id))"
+            steps.append(schema.SchemaStep(number, table))
+            monkeypatch.setattr(schema, "LATEST", number)
+            assert schema.initialise(owner) == 1
+            fill(owner)
+        elif move == "migrate":
+            assert schema.initialise(owner) == 0
+        check(owner, {name: ties.get(name, set(PROJECTS)) if name in members else set() for name in members | {*ties}})
+
+
+def check(owner: str, reach: dict[str, set[str]]) -> None:
+    for role, projects in reach.items():
+        with connected(owner, role) as raw:
+            for table in tables(raw):
+                found = {project for project in PROJECTS if rows(raw, table, project)}
+                assert found == projects, (role, table)
+            with suppress(errors.InsufficientPrivilege):
+                raw.execute("set role kept_members")
+                assert not {project for project in PROJECTS if rows(raw, "memories", project)} - projects
+            raw.execute("reset role")
+            for table in (tables(raw)[0], tables(raw)[-1], "memories"):
+                found = {project for project in PROJECTS if changes(raw, table, project)}
+                assert found == projects, (role, table)
+
+
+def test_a_tied_role_works_with_kept(owner: str) -> None:
+    grant(owner, "tied one", ["project/new"])
+    url = as_member(owner, str(psycopg.conninfo.conninfo_to_dict(owner)["dbname"]), "tied%20one")
+    storage = PostgresStorage(url, "project/new")
+    with storage.writing(stamp()) as tx:
+        tx.erase(tx.add(memory("ours", space=storage.space), "x"))
+    storage.scrub()
+    storage.close()
+    with pytest.raises(NotAllowed):
+        PostgresStorage(url, "project/other")
