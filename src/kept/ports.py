@@ -170,8 +170,8 @@ class Scrubbed(Struct, frozen=True, kw_only=True):
     """How far an erasure got. Not done: another program still reads old pages, or the disk is full."""
 
     is_done: bool = True
-    backups: int = 0  # of the automatic ones: how many were rewritten, or dropped because they could not be
-    elsewhere: tuple[str, ...] = ()  # backups that somebody asked for, which are theirs to delete
+    backups: int = 0  # of those in the home: how many were rewritten, or dropped because they could not be
+    elsewhere: tuple[str, ...] = ()  # backups that a person asked for and that Kept could not clean
 
 
 class BackedUp(Struct, frozen=True, kw_only=True):

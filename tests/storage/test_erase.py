@@ -386,6 +386,36 @@ def test_a_backup_that_was_begun_before_an_erasure_does_not_keep_what_is_gone(tm
     assert found_in(tmp_path, aviary.traces()) == {}
 
 
+def test_backups_that_a_person_wrote_into_the_home_are_cleaned(tmp_path: Path) -> None:
+    """Those elsewhere, and those that cannot be changed, are named instead."""
+    aviary, home, secret = Aviary(3), tmp_path / "home", "Xkrtpqwzmn ghjkmnpq"
+    aviary.words |= set(secret.lower().split())
+    with kept.open(project="p", home=home, clock=FakeClock(), confirm=lambda _: True) as memory_:
+        made = memory_.remember(f"The {secret} of the project").ref
+        shared = memory_.remember(f"I prefer {aviary.word()} everywhere", kind="preference", tier="global").ref
+        memory_.recall(f"{secret} everywhere")
+        (home / "copies").mkdir()
+        damaged = home / "copies" / "damaged.db"
+        for target in (home / "mine.db", home / "copies" / "old.db", damaged, tmp_path / "elsewhere.db"):
+            memory_.store.backup(target)
+        memory_.store.backup(home / "shared.db", tier="global")
+        damaged.write_bytes(b"not a database any more")
+    before = found_in(home, aviary.traces())
+    assert {"mine.db", "copies/old.db", "shared.db"} <= before.keys()
+    with kept.open(project="p", home=home, clock=FakeClock(), confirm=lambda _: True) as memory_:
+        receipts = memory_.erase([made, shared])
+    message = receipts[0].message
+    assert str(tmp_path / "elsewhere.db") in message
+    assert str(damaged) in message
+    assert "mine.db" not in message
+    assert found_in(home, aviary.traces()) == {}
+    assert damaged.read_bytes() == b"not a database any more"
+    for copy in ("mine.db", "copies/old.db", "shared.db"):
+        backup.verify(home / copy)
+    with kept.open(project="p", home=home, clock=FakeClock()) as memory_:
+        assert memory_.store.restore(home / "mine.db", overwrite_newer=True).memories == 0
+
+
 def test_the_receipt_names_backups_out_of_reach_that_hold_it(tmp_path: Path) -> None:
     with kept.open(project="p", home=tmp_path / "home", clock=FakeClock()) as memory_:
         early = memory_.remember("known before any backup").memory

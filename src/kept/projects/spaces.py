@@ -269,7 +269,12 @@ class HomeSpaces(Spaces):
             with suppress(KeptError):  # a store that cannot be opened: `kept doctor` says why
                 database = self._home.files(project.folder).database
                 storage = open_existing(
-                    database, project.space, write_wait_s=self._settings.write_wait_s, now=self._now, daily_backups=0
+                    database,
+                    project.space,
+                    write_wait_s=self._settings.write_wait_s,
+                    now=self._now,
+                    daily_backups=0,
+                    home=self._home.root,
                 )
                 if storage is not None:
                     with closing(storage):
@@ -320,6 +325,7 @@ class HomeSpaces(Spaces):
             write_wait_s=self._settings.write_wait_s,
             now=self._now,
             daily_backups=self._daily_backups,
+            home=self._home.root,
         )
         if found is not None:
             self._open[space] = found
@@ -333,6 +339,7 @@ class HomeSpaces(Spaces):
                 write_wait_s=self._settings.write_wait_s,
                 now=self._now,
                 daily_backups=self._daily_backups,
+                home=self._home.root,
             )
         return self._open[space]
 

@@ -32,11 +32,13 @@ def open_space(
     write_wait_s: float = WRITE_WAIT_S,
     now: Callable[[], datetime] = utc_now,
     daily_backups: int = 0,
+    home: Path | None = None,
 ) -> Storage:
     """Open a space at a location: `:memory:`, a postgresql:// URL, a file ending in `.json`, or a file for SQLite.
 
     `space` None: whichever space the file holds, or a new one. `daily_backups`: how many daily backups to keep. The
-    first write of a day makes one, if the engine supports it.
+    first write of a day makes one, if the engine supports it. `home`: where an erasure also cleans the backups that a
+    person asked for.
     """
     place = fspath(location)
     if place == IN_MEMORY:
@@ -54,7 +56,7 @@ def open_space(
         return JsonFileStorage(path, space or PORTABLE_SPACE, write_wait_s=write_wait_s)
     from kept.storage.sqlite import SqliteStorage
 
-    return SqliteStorage(path, space, write_wait_s=write_wait_s, now=now, daily_backups=daily_backups)
+    return SqliteStorage(path, space, write_wait_s=write_wait_s, now=now, daily_backups=daily_backups, home=home)
 
 
 def is_database(location: str | PathLike[str]) -> bool:
@@ -76,7 +78,13 @@ def open_database(
 
 
 def open_existing(
-    path: Path, space: str, *, write_wait_s: float, now: Callable[[], datetime], daily_backups: int
+    path: Path,
+    space: str,
+    *,
+    write_wait_s: float,
+    now: Callable[[], datetime],
+    daily_backups: int,
+    home: Path | None = None,
 ) -> Storage | None:
     """The store in a file of the home; None if there is none yet, or one whose creation was cut off (a full disk).
 
@@ -88,7 +96,13 @@ def open_existing(
 
     try:
         return SqliteStorage(
-            path, space, write_wait_s=write_wait_s, now=now, daily_backups=daily_backups, must_exist=True
+            path,
+            space,
+            write_wait_s=write_wait_s,
+            now=now,
+            daily_backups=daily_backups,
+            must_exist=True,
+            home=home,
         )
     except NotFound:
         return None

@@ -373,7 +373,7 @@ def _one_line(memory: Memory) -> str:
 @click.option("--global", "is_global", is_flag=True, help="Global memory, instead of the project's.")
 def backup_command(invocation: Invocation, *, file: str, is_global: bool) -> None:
     """Other programs may read and write during the backup. FILE must not exist: a backup never overwrites anything.
-    `kept restore FILE` restores it.
+    `kept restore FILE` restores it. `kept erase` also cleans backups in Kept's home, and names those elsewhere.
     """
     with invocation.open() as memory:
         made = memory.store.backup(given_file(file), tier="global" if is_global else "project")

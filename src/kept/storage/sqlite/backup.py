@@ -128,20 +128,28 @@ def erase_from_backups(connection: apsw.Connection, path: Path, subjects: Collec
 
 
 def _erase_or_delete(backup: Path, subjects: Collection[str], store: apsw.Connection, now: datetime) -> bool:
+    had_any = erase_in_file(backup, subjects, store, now)
+    if had_any is None:
+        for name in (backup, backup.with_name(backup.name + "-journal")):
+            name.unlink(missing_ok=True)
+    return had_any is not False
+
+
+def erase_in_file(backup: Path, subjects: Collection[str], store: apsw.Connection, now: datetime) -> bool | None:
+    """Remove from a backup what the store erased. True if it had any; None if it is damaged or of an older schema."""
     try:
         with opened(backup) as copy:
-            if copy.pragma("user_version") == schema.LATEST:
-                if not erase_in(copy, subjects, store, now):
-                    return False
-                copy.close()
-                erase.sweep(backup)
-                return True
+            if copy.pragma("user_version") != schema.LATEST:
+                return None
+            if not erase_in(copy, subjects, store, now):
+                return False
+            copy.close()
+            erase.sweep(backup)
+            return True
     except apsw.Error as error:
         if not is_damage(error):
             raise
-    for name in (backup, backup.with_name(backup.name + "-journal")):
-        name.unlink(missing_ok=True)
-    return True
+        return None
 
 
 def erase_in(copy: apsw.Connection, subjects: Collection[str], store: apsw.Connection, now: datetime) -> bool:

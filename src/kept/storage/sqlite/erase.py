@@ -79,6 +79,11 @@ def remember_backup(connection: apsw.Connection, target: Path) -> None:
     _set(connection, "backups_elsewhere", [*known, (str(target), last)])
 
 
+def backups_written(connection: apsw.Connection) -> list[Path]:
+    """The backups that a person asked for, wherever they are or were."""
+    return [Path(path) for path, _ in _elsewhere(connection)]
+
+
 def backups_elsewhere(connection: apsw.Connection, uids: Sequence[str]) -> tuple[str, ...]:
     """The backups out of our reach that hold one of these memories, as far as they are still there."""
     sql = "select min(seq) from events where subject = ?"

@@ -61,15 +61,18 @@ class SqliteStorage:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         daily_backups: int = 0,
         must_exist: bool = False,
+        home: Path | None = None,
     ) -> None:
         """Open the file, creating or upgrading it if need be. `space` None: whichever it holds (a new one, if new).
 
         `daily_backups`: how many to keep of those that the first write of a day makes; 0 for none. `must_exist`: raise
-        NotFound instead of creating it, also where no more than the beginning of a store is there.
+        NotFound instead of creating it, also where no more than the beginning of a store is there. `home`: the folder
+        in which an erasure also cleans the backups that a person asked for.
         A file that cannot be written is read; every write is an error then, and notes of recall are dropped.
         """
         self.path = path
         self._must_exist = must_exist
+        self._home = home
         self._is_read_only = is_read_only(path)
         self._write_wait_s = write_wait_s
         self._vfs = vfs
@@ -388,12 +391,20 @@ class SqliteStorage:
                     return Scrubbed()
                 with AllOrNothing(connection):
                     erase.settle(connection)
-                elsewhere = erase.backups_elsewhere(connection, uids)
                 changed = backup.erase_from_backups(connection, self.path, uids, self._now())
+                written = [path for path in erase.backups_written(connection) if self._is_at_home(path)]
+                cleaned = {path: backup.erase_in_file(path, uids, connection, self._now()) for path in written}
+                changed += sum(cleaned[path] is True for path in written)
+                elsewhere = tuple(
+                    path for path in erase.backups_elsewhere(connection, uids) if cleaned.get(Path(path)) is None
+                )
                 is_done = erase.finish(connection, self.path, self._vfs)
             return Scrubbed(is_done=is_done, backups=changed, elsewhere=elsewhere)
         except apsw.FullError:
             return Scrubbed(is_done=False)
+
+    def _is_at_home(self, path: Path) -> bool:
+        return self._home is not None and path.is_relative_to(self._home) and path.is_file()
 
     def _make_backup(self, target: Path, is_stopped: Callable[[], bool]) -> None:
         from kept.storage.sqlite import backup
