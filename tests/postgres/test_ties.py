@@ -405,6 +405,22 @@ def test_a_login_that_becomes_a_tied_role_is_tied(owner: str) -> None:
         assert [rows(raw, "memories", project) for project in PROJECTS] == [1, 0, 0]
 
 
+def test_a_person_in_a_tied_group_is_tied(owner: str) -> None:
+    grant(owner, "tied group", PROJECTS[:1])
+    with psycopg.connect(owner, autocommit=True) as connection:
+        connection.execute('create role "tied ann" login')
+        connection.execute('grant "tied group" to "tied ann"')
+    for attempt in (after(), after('set role "tied group"'), after("set role kept_members")):
+        with connected(owner, "tied ann") as raw:
+            attempt(raw)
+            for table in tables(raw):
+                for project in PROJECTS[1:]:
+                    assert rows(raw, table, project) == 0, (table, project)
+                    assert changes(raw, table, project) == 0, (table, project)
+    with connected(owner, "tied ann") as raw:
+        assert rows(raw, "memories", PROJECTS[0]) == 1
+
+
 TIE_OF_BEFORE = """
     create policy {policy} on kept.{table} as restrictive to {role}
     using (space = any ({numbers}::bigint[])) with check (space = any ({numbers}::bigint[]))"""
