@@ -83,6 +83,16 @@ def test_events_of_the_project_and_of_global_memory_are_not_mixed_up(kept_one: S
     assert kept_one.json("undo", "1")["events"][0]["ref"] == "1"
 
 
+def test_tasks_and_aliases_are_erased_by_name(shell: Shell) -> None:
+    shell("task", "add", "Move the Zanzibar invoices")
+    shell("alias", "add", "island", "zanzibar")
+    assert "Erase task TASK-001 with its notes for good?" in shell.fails("erase", "--task", "TASK-001")
+    assert shell("erase", "--task", "TASK-001", "--yes").startswith("Task TASK-001 is erased.")
+    assert shell("erase", "--alias", "Island", "--yes").startswith("Alias island is erased.")
+    assert "no task 'TASK-001'" in shell.fails("erase", "--task", "TASK-001", "--yes")
+    assert "Zanzibar" not in shell("history", "--json")
+
+
 def test_an_erased_memory_is_gone_for_good(kept_one: Shell) -> None:
     assert kept_one("erase", "1", "--yes") == "Memory 1 is erased.\n"
     assert "There is no memory 1." in kept_one.fails("show", "1")

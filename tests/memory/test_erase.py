@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import kept
-from kept.model import Actor, Draft, Memory, Message, Source
+from kept.model import Actor, Alias, Draft, Memory, Message, Source
 from kept.ports import ANYWHERE
 from kept.writing.passages import Passages
 from tests.builders import FakeClock
@@ -315,3 +315,55 @@ def test_a_copy_that_a_restore_has_put_aside_is_cleaned_too(tmp_path: Path, name
         assert files_with(tmp_path, "zanzibar")
         opened.erase(opened.remember(DECISION).ref or "")
     assert files_with(tmp_path, "zanzibar") == []
+
+
+def test_a_task_is_erased_with_its_notes_its_history_and_its_line_in_tasks_json(
+    memory: kept.Kept, tmp_path: Path
+) -> None:
+    task = memory.task("TASK-001", description="Move the Zanzibar invoices to the new ledger")
+    memory.task("TASK-002", description="Close the old books", blocked_by=["TASK-001"])
+    task.add_reasoning("The zanzibar totals differ by one cent", "look")
+    memory.remember("Ask Ada before anything ships. Move the Zanzibar invoices to the new ledger.")
+    memory.task("TASK-001", description="Renamed")
+    memory.files.sync()
+    memory.store.backup(tmp_path / "home" / "mine.db")
+    memory.store.backup(tmp_path / "elsewhere.db")
+    receipt = memory.erase(memory.task("TASK-001"))
+    assert receipt.message.startswith("Task TASK-001 is erased.")
+    assert receipt.found["tasks"] == 1
+    assert str(tmp_path / "elsewhere.db") in receipt.message
+    assert "mine.db" not in receipt.message
+    assert [one.name for one in memory.tasks(archived=True)] == ["TASK-002"]
+    assert memory.task("TASK-002").task.blocked_by == ()
+    assert "Ask Ada before" in memory.list(kinds=["fact"])[0].content
+    memory.context.spaces.close()
+    assert files_with(tmp_path / "home", "zanzibar") == []
+    assert '"TASK-002"' in next((tmp_path / "home").glob("projects/*/tasks.json")).read_text()
+
+
+def test_an_alias_is_erased_also_after_it_was_removed(portable: kept.Kept) -> None:
+    portable.aliases.add("island", "zanzibar")
+    portable.aliases.add("coast", "zanzibar")
+    portable.aliases.remove("coast")
+    receipts = portable.erase([Alias(word="island", expands_to=()), Alias(word="coast", expands_to=())])
+    assert [one.message.split(".")[0] for one in receipts] == ["Alias island is erased", "Alias coast is erased"]
+    assert "island" not in portable.aliases.list()
+    assert "zanzibar" not in repr(portable.history())
+    with pytest.raises(kept.KeptError, match="permanent"):
+        portable.undo()
+    with pytest.raises(kept.NotFound, match="no alias 'harbor'"):
+        portable.erase(Alias(word="harbor", expands_to=()))
+
+
+def test_an_erased_task_does_not_come_back_by_a_restored_backup(tmp_path: Path) -> None:
+    for name in ("m.db", "m.json"):
+        with kept.open(tmp_path / name, settings=PLAIN) as opened:
+            opened.task("TASK-001", description="Move the Zanzibar invoices").add_reasoning("zanzibar again", "look")
+            opened.aliases.add("island", "zanzibar")
+            copy = tmp_path / f"copy-of-{name}"
+            opened.store.backup(copy)
+            opened.erase([opened.task("TASK-001"), Alias(word="island", expands_to=())])
+            opened.store.restore(copy, overwrite_newer=True)
+            assert opened.tasks(archived=True) == []
+            assert "island" not in opened.aliases.list()
+            assert "zanzibar" not in repr([*every(opened), *opened.history()]).lower()

@@ -21,7 +21,7 @@ from msgspec import Struct
 
 import kept
 from kept import journal
-from kept.model import Conflict, Memory, replace
+from kept.model import Alias, Conflict, Memory, replace
 from kept.ports import ANYWHERE, Storage, Where
 from kept.storage.sqlite import SqliteStorage, encoding
 from kept.storage.sqlite.schema import INDEXES
@@ -118,6 +118,12 @@ def run_talk(folder: Path, *, sessions: int = 6, seed: int = 2) -> Talk:
             session.fork(f"s{number}-fork").append("assistant", "Innocent words of a fork")
             session.finish()
             memory_.remember(quoted[-1])
+            fill_task(memory_, aviary, f"TASK-{number:03}")
+            memory_.aliases.add(f"w{number}", aviary.word())
+            memory_.aliases.add(f"w{number}", aviary.word())
+        memory_.aliases.remove("w0")  # the journal still has it
+        memory_.files.sync()
+        memory_.store.backup(home / "a backup of the user.db")
     clock.advance(days=400)
     with kept.open(project="aviary", home=home, clock=clock, settings=kept.Settings(auto_upkeep=False)) as memory_:
         memory_.remember("The first write of a day makes a backup")
@@ -131,6 +137,9 @@ def run_talk(folder: Path, *, sessions: int = 6, seed: int = 2) -> Talk:
             for message in memory_.session(session_.name).messages()[:2]:
                 receipts.append(memory_.erase(message))
             receipts.append(memory_.erase(session_))
+        receipts += memory_.erase(
+            [*memory_.tasks(archived=True), *(Alias(word=f"w{n}", expands_to=()) for n in range(sessions))]
+        )
         assert all(receipt.reason == "erased" for receipt in receipts)
         for session_ in memory_.sessions():
             assert memory_.session(session_.name).messages()[-1].content == "Innocent words of a fork"
@@ -142,6 +151,14 @@ def run_talk(folder: Path, *, sessions: int = 6, seed: int = 2) -> Talk:
         counts = {place: counts.get(place, 0) + receipt.found.get(place, 0) for place in {*counts, *receipt.found}}
     after = {name: len(hits) for name, hits in found_in(home, traces).items()}
     return Talk(words=len(aviary.words), found_before=len(before), found_after=after, found=counts)
+
+
+def fill_task(memory_: kept.Kept, aviary: Aviary, name: str) -> None:
+    """Make a task whose every text is a canary, with notes, an earlier description and a task that waits for it."""
+    task = memory_.task(name, description=f"Mend the {aviary.word()} of {aviary.word()} in the {aviary.word()}")
+    task.add_reasoning(f"It is the {aviary.word()} that breaks the {aviary.word()}", "look")
+    memory_.task(name, description=f"Mend {aviary.word()}", acceptance_criteria=[f"{aviary.word()} is green"])
+    memory_.task(f"{name}-next", description=f"Ship {aviary.word()}", blocked_by=[name])
 
 
 def fill(database: Path, aviary: Aviary, canaries: int, others: int) -> list[str]:

@@ -336,9 +336,10 @@ class Kept:
     @overload
     def erase(self, ref: "Iterable[Erasable]") -> Receipts: ...
     def erase(self, ref: "Erasable | Iterable[Erasable]") -> Receipt | Receipts:
-        """Remove a memory, a message or a session for good: no byte of it stays in the home. This cannot be undone.
+        """Remove a memory, message, session, task or alias for good. This cannot be undone.
 
-        A message is given as such or by its ref (`session#12`), a session as such. Copies, promotions, forks and
+        No byte of it stays in the home; the journal keeps only the name of a session, task or alias. A message is
+        given as such or by its ref (`session#12`), a session, task or alias as such. Copies, promotions, forks and
         quotations are erased with it, and are not captured again; `receipt.found` counts them by place. Several are
         erased in one group and with one cleaning of the files; the receipts come in their order.
         """

@@ -1,10 +1,11 @@
-"""Erase for good: memories, messages and sessions, wherever their text went.
+"""Erase for good: memories, messages, sessions, tasks and aliases, wherever their text went.
 
 A memory is followed to its copies (the same text in any version, on any shelf, in any readable space), to what it was
 promoted from or into, and to every place that quotes it: other memories, messages, summaries of sessions. A message is
-followed to its forks and to what was captured from it, a session to everything that it left behind unasked. A quotation
-becomes `[erased]`; the rest of the text stays. Rule: nothing that was erased is captured or imported again; marks that
-only this store can read (tombstones) see to it. What a person says again is new, and is kept.
+followed to its forks and to what was captured from it, a session to everything that it left behind unasked, a task to
+its notes and to tasks.json. A quotation becomes `[erased]`; the rest of the text stays. Rule: nothing that was erased
+is captured or imported again; marks that only this store can read (tombstones) see to it. What a person says again is
+new, and is kept.
 """
 
 import re
@@ -22,7 +23,8 @@ from kept.memory import views
 from kept.memory.context import ANYTHING, BATCH, Context, Memories, Receipts, Ref, as_it_is, global_first
 from kept.memory.knowledge import FROM_UID
 from kept.memory.sessions import OpenSession
-from kept.model import ERASED, GLOBAL, Memory, Message, Receipt, Session, replace
+from kept.memory.tasks import OpenTask
+from kept.model import ERASED, GLOBAL, Alias, Memory, Message, Receipt, Session, Task, replace
 from kept.ports import ANYWHERE, Reader, Scrubbed, Stamp, Storage, Transaction
 from kept.projects.files import rewrite_mirror, write_session_index
 from kept.storage import scrub
@@ -30,7 +32,7 @@ from kept.storage.shared import pages_of
 from kept.writing.admit import DELIBERATE
 from kept.writing.passages import Passages, count_words, sentences
 
-Erasable = Ref | Message | Session | OpenSession
+Erasable = Ref | Message | Session | OpenSession | Task | OpenTask | Alias
 
 SENTENCE_WORDS = 4  # a shorter sentence of an erased message is too common to be looked for
 MESSAGE_REF = r"(?s)(?P<session>.+)#(?P<n>\d{1,18})"
@@ -46,20 +48,27 @@ class Doomed(Struct):
     sessions: dict[str, Passages] = field(default_factory=dict)  # that quote something, and what
     messages: dict[str, set[str]] = field(default_factory=dict)  # session → ids of messages
     whole: list[str] = field(default_factory=list)  # names of sessions
+    tasks: dict[str, Task] = field(default_factory=dict)  # by id
+    aliases: dict[str, Alias] = field(default_factory=dict)  # by word
     found: Counter[str] = field(default_factory=Counter)
 
     @property
     def is_empty(self) -> bool:
-        return not (self.memories or self.quoting or self.sessions or self.messages or self.whole)
+        return not (self.memories or self.quoting or self.is_talk or self.tasks or self.aliases)
+
+    @property
+    def is_talk(self) -> bool:
+        return bool(self.sessions or self.messages or self.whole)
 
 
 def erase(context: Context, targets: Iterable[Erasable]) -> Receipts:
-    """Erase memories, messages and sessions in one group, with one cleaning of the files; a receipt each, in order."""
+    """Erase all targets in one group, with one cleaning of the files; a receipt each, in order."""
     spaces = {storage.space: Doomed(storage=storage) for storage in context.readable()}
     named = [_doom(context, spaces, target) for target in targets]
     said = [sentence for doomed in spaces.values() for sentence in _follow_messages(doomed)]
     asked = {uid: memory for doomed in spaces.values() for uid, memory in doomed.memories.items()}
     texts, fingerprints, uids = _versions(spaces, asked)
+    texts |= {one for doomed in spaces.values() for one in _task_texts(doomed)}
     quotes, spoken = Passages(texts), Passages(said)
     for doomed in spaces.values():
         _find_copies(doomed, quotes, spoken, fingerprints, uids)
@@ -82,6 +91,8 @@ def erase(context: Context, targets: Iterable[Erasable]) -> Receipts:
         _write_mirrors(context, doomed)
         ids = [memory.id for memory in doomed.memories.values()]
         views.erase_from(context, storage, ids, quotes.erase)
+        if doomed.tasks:
+            views.write(context)
         if storage.space == GLOBAL:
             _drop_what_was_given(context, list(doomed.memories))
         try:
@@ -114,6 +125,10 @@ def _drop_what_was_given(context: Context, uids: list[str]) -> None:
 
 def _doom(context: Context, spaces: dict[str, Doomed], target: Erasable) -> str:
     """Note what a target names, in its space. Returns its ref or name. Raises NotFound."""
+    if isinstance(target, Task | OpenTask):
+        return _doom_task(context, spaces, target.name if isinstance(target, Task) else target.id)
+    if isinstance(target, Alias):
+        return _doom_alias(context, spaces, target)
     if isinstance(target, Session | OpenSession):
         name = target.name if isinstance(target, Session) else target.id
         doomed = _of_project(context, spaces)
@@ -133,6 +148,44 @@ def _doom(context: Context, spaces: dict[str, Doomed], target: Erasable) -> str:
     return memory.ref
 
 
+def _doom_task(context: Context, spaces: dict[str, Doomed], name: str) -> str:
+    """Note a task with its notes. Edits of tasks.json are read first, so that the file cannot bring it back."""
+    views.take_edits(context)
+    doomed = _of_project(context, spaces)
+    with doomed.storage.reading() as reader:
+        task = next((one for one in reader.all(Task) if one.name == name), None)
+    if task is None:
+        raise NotFound(f"There is no task {name[:60]!r}.", hint="`kept task list --all` shows them.")
+    doomed.tasks[name] = task
+    for page in pages_of(doomed.storage, replace(ANYWHERE, task=name)):
+        doomed.memories.update({one.uid: one for one in page if one.tier == "task"})
+    return task.subject
+
+
+def _doom_alias(context: Context, spaces: dict[str, Doomed], alias: Alias) -> str:
+    """Note an alias. One that was removed earlier is erased as well: the journal still has it."""
+    doomed = _of_project(context, spaces)
+    with doomed.storage.reading() as reader:
+        known = next((one for one in reader.all(Alias) if one.word == alias.word), None)
+        if known is None and not reader.events(subject=alias.subject):
+            raise NotFound(
+                f"There is no alias {alias.word[:60]!r} of this project.", hint="`kept alias list` shows them."
+            )
+    doomed.aliases[alias.word] = known or alias
+    return alias.subject
+
+
+def _task_texts(doomed: Doomed) -> Iterator[str]:
+    """Every sentence that the tasks ever had, if it is long enough to be looked for."""
+    with doomed.storage.reading() as reader:
+        for task in doomed.tasks.values():
+            said = [task.description, *task.acceptance_criteria]
+            for event in reader.events(subject=task.subject):
+                for before_and_after in (event.changed or {}).values():
+                    said += _strings(list(before_and_after))
+            yield from (one for text_ in said for one in sentences(text_) if count_words(one) >= SENTENCE_WORDS)
+
+
 def find_message(storage: Storage | None, ref: str) -> Message:
     """The message that `ID#N` names. Raises NotFound."""
     found = re.fullmatch(MESSAGE_REF, ref)
@@ -145,10 +198,10 @@ def find_message(storage: Storage | None, ref: str) -> Message:
 
 
 def _of_project(context: Context, spaces: dict[str, Doomed]) -> Doomed:
-    """Where the conversations are: the opened project."""
+    """Return the plan for the opened project, which has the conversations, tasks and aliases."""
     project = context.spaces.project()
     if project is None:
-        raise NotFound("There is no conversation here yet.", hint="`kept session list` shows them.")
+        raise NotFound("This project has no store yet, so there is nothing to erase.", hint="`kept status` shows it.")
     spaces[project.space].is_asked = True
     return spaces[project.space]
 
@@ -308,8 +361,11 @@ def _write(context: Context, doomed: Doomed, spoken: Passages, stamp: Stamp) -> 
     def rest(tx: Transaction) -> None:
         for quoting in doomed.quoting.values():
             _rewrite_memory(tx, quoting)
-        if doomed.sessions or doomed.messages or doomed.whole:
+        if doomed.is_talk:
             _erase_talk(tx, doomed, spoken)
+        _erase_tasks(tx, doomed)
+        for alias in doomed.aliases.values():
+            tx.erase(alias if alias.id else tx.add(alias, "alias"))
         if doomed.storage.space != GLOBAL:
             tx.bury([ANYTHING])
             tx.erase_receipts()
@@ -320,6 +376,17 @@ def _write(context: Context, doomed: Doomed, spoken: Passages, stamp: Stamp) -> 
 def _erase_memories(memories: Memories, tx: Transaction) -> None:
     for memory in memories:
         tx.erase(memory)
+
+
+def _erase_tasks(tx: Transaction, doomed: Doomed) -> None:
+    """Erase the tasks, and no longer let others wait for them."""
+    for waiting in tx.all(Task):
+        if waiting.name not in doomed.tasks and set(waiting.blocked_by) & doomed.tasks.keys():
+            others = tuple(name for name in waiting.blocked_by if name not in doomed.tasks)
+            tx.put(replace(waiting, blocked_by=others), "task")
+    for task in doomed.tasks.values():
+        tx.erase(task)
+    doomed.found["tasks"] += len(doomed.tasks)
 
 
 def _rewrite_memory(tx: Transaction, clean: Memory) -> None:
@@ -441,8 +508,7 @@ def _write_mirrors(context: Context, doomed: Doomed) -> None:
 def _receipt(name: str, found: Counter[str], scrubbed: Sequence[Scrubbed], hints: Sequence[str]) -> Receipt:
     """Whether the files are clean, what was found where, and where a person has to look."""
     is_done = all(one.is_done for one in scrubbed)
-    is_memory = re.fullmatch(r"g?\d+", name) is not None
-    what = f"{'Memory' if is_memory else 'Message' if '#' in name else 'Session'} {name}"
+    what = _sort_of(name)
     lines = [f"{what} is erased."]
     if not is_done:
         lines = [
@@ -457,6 +523,15 @@ def _receipt(name: str, found: Counter[str], scrubbed: Sequence[Scrubbed], hints
         lines.append(f"Backups that Kept cannot reach may still hold it: {', '.join(elsewhere)}.")
     reason = "erased" if is_done else "pending"
     return Receipt(outcome="stored", ref=name, reason=reason, message=" ".join(lines), found=counts)
+
+
+def _sort_of(name: str) -> str:
+    """Name an erased thing in a sentence. Only the names of tasks and aliases begin with their noun."""
+    for noun in (Task, Alias):
+        if name.startswith(f"{noun.noun}:"):
+            return f"{noun.noun.capitalize()} {name.partition(':')[2]}"
+    is_memory = re.fullmatch(r"g?\d+", name) is not None
+    return f"{'Memory' if is_memory else 'Message' if '#' in name else 'Session'} {name}"
 
 
 _PLACES = {

@@ -43,7 +43,7 @@ from kept.errors import InvalidInput, NotFound
 from kept.ids import is_ref
 from kept.memory import Kept
 from kept.memory.read import Shelf
-from kept.model import GLOBAL, KINDS, Event, Memory, Receipt, Tier, canonical_kind
+from kept.model import GLOBAL, KINDS, Alias, Event, Memory, Receipt, Tier, canonical_kind
 
 if TYPE_CHECKING:
     from kept.memory.erase import Erasable
@@ -504,6 +504,8 @@ def restore_command(
 @filter_options
 @click.option("--session", metavar="ID", help="A whole session, and what was captured from it.")
 @click.option("--message", metavar="ID#N", help="One message. A REF may be a message as well.")
+@click.option("--task", metavar="ID", help="A task with its notes.")
+@click.option("--alias", metavar="WORD", help="An alias of this project, also one that was removed.")
 @yes_option
 def erase_command(
     invocation: Invocation,
@@ -514,20 +516,27 @@ def erase_command(
     before: datetime | None,
     session: str | None,
     message: str | None,
+    task: str | None,
+    alias: str | None,
     yes: bool,
 ) -> None:
     """REF is a memory (42) or a message (ID#12: the session and the number that `kept session show ID` shows). With
     --session, all that was said in one. No byte of it stays in the home: text, index, history, copies, quotations in
-    other memories and messages, mirrored files, backups. It is not captured again. `kept forget` only hides a memory.
+    other memories and messages, mirrored files, backups. Only the name of a session, task or alias stays in the
+    journal. It is not captured again. `kept forget` only hides a memory.
     """
     chosen = Chosen(kinds, tags, before)
-    if sum((bool(refs), any(chosen), session is not None, message is not None)) != 1:
-        raise click.UsageError("Give REFs or filters such as --kind, or --session ID.")
+    if sum((bool(refs), any(chosen), *(one is not None for one in (session, message, task, alias)))) != 1:
+        raise click.UsageError("Give REFs or filters such as --kind, or one of --session, --task and --alias.")
     with invocation.open(yes=True) as memory:  # asked below, with the memory in view
         if session is not None:
             session = session_named(invocation, memory, session)
             targets: list[Erasable] = [one for one in memory.sessions() if one.name == session]
             what = f"session {session} with everything that was captured from it"
+        elif task is not None:
+            targets, what = [memory.task(_known_task(memory, task))], f"task {task} with its notes"
+        elif alias is not None:
+            targets, what = [Alias(word=alias.strip().lower(), expands_to=())], f"the alias {alias}"
         else:
             targets, what = _named(invocation, memory, (*refs, *((message,) if message else ())), chosen, yes=yes)
         if not yes:
