@@ -400,13 +400,19 @@ def test_backups_that_a_person_wrote_into_the_home_are_cleaned(tmp_path: Path) -
             memory_.store.backup(target)
         memory_.store.backup(home / "shared.db", tier="global")
         damaged.write_bytes(b"not a database any more")
+        memory_.store.backup(tmp_path / "home" / "locked.db")
+    locked = apsw.Connection(str(home / "locked.db"))
+    locked.execute("begin exclusive")
     before = found_in(home, aviary.traces())
     assert {"mine.db", "copies/old.db", "shared.db"} <= before.keys()
     with kept.open(project="p", home=home, clock=FakeClock(), confirm=lambda _: True) as memory_:
         receipts = memory_.erase([made, shared])
+    locked.close()
+    (home / "locked.db").unlink()
     message = receipts[0].message
     assert str(tmp_path / "elsewhere.db") in message
     assert str(damaged) in message
+    assert "locked.db" in message
     assert "mine.db" not in message
     assert found_in(home, aviary.traces()) == {}
     assert damaged.read_bytes() == b"not a database any more"

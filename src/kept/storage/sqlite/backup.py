@@ -8,7 +8,7 @@ one in the background; only closing a small store waits for it. Rule: a backup i
 
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import date, datetime
 from pathlib import Path
@@ -133,6 +133,22 @@ def _erase_or_delete(backup: Path, subjects: Collection[str], store: apsw.Connec
         for name in (backup, backup.with_name(backup.name + "-journal")):
             name.unlink(missing_ok=True)
     return had_any is not False
+
+
+# A backup that another program reads or that cannot be written.
+_NOT_OURS = (apsw.BusyError, apsw.LockedError, apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError)
+
+
+def erase_from_written(
+    backups: Sequence[Path], subjects: Collection[str], store: apsw.Connection, now: datetime
+) -> dict[Path, bool]:
+    """Do the same in backups that a person asked for. Those that cannot be changed are left out of the answer."""
+    done: dict[Path, bool] = {}
+    for path in backups:
+        with suppress(*_NOT_OURS):  # the receipt then names it
+            if (had_any := erase_in_file(path, subjects, store, now)) is not None:
+                done[path] = had_any
+    return done
 
 
 def erase_in_file(backup: Path, subjects: Collection[str], store: apsw.Connection, now: datetime) -> bool | None:

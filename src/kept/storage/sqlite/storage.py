@@ -393,11 +393,10 @@ class SqliteStorage:
                     erase.settle(connection)
                 changed = backup.erase_from_backups(connection, self.path, uids, self._now())
                 written = [path for path in erase.backups_written(connection) if self._is_at_home(path)]
-                cleaned = {path: backup.erase_in_file(path, uids, connection, self._now()) for path in written}
-                changed += sum(cleaned[path] is True for path in written)
-                elsewhere = tuple(
-                    path for path in erase.backups_elsewhere(connection, uids) if cleaned.get(Path(path)) is None
-                )
+                cleaned = backup.erase_from_written(written, uids, connection, self._now())
+                changed += sum(cleaned.values())
+                left = erase.backups_elsewhere(connection, uids)
+                elsewhere = tuple(path for path in left if Path(path) not in cleaned)
                 is_done = erase.finish(connection, self.path, self._vfs)
             return Scrubbed(is_done=is_done, backups=changed, elsewhere=elsewhere)
         except apsw.FullError:
