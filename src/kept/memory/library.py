@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from kept import ids, text
+from kept.distribution import install_line
 from kept.errors import InvalidInput, NotFound
 from kept.exchange import chunks, code_items, items, markdown_items
 from kept.memory.context import ANYTHING, Context, Memories
@@ -136,7 +137,7 @@ def _check_markdown() -> None:
         import markdown_it  # noqa: F401
     except ImportError:
         raise InvalidInput(
-            "Reading Markdown needs the package markdown-it-py.", hint="Install it with: pip install 'kept[files]'"
+            "Reading Markdown needs the package markdown-it-py.", hint=f"Install it with: {install_line('files')}"
         ) from None
 
 

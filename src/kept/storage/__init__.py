@@ -10,6 +10,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kept.distribution import install_line
 from kept.errors import InvalidInput, NotAllowed, NotFound, StorageError
 from kept.ports import FileStorage, Restored, Scrubbed, Scrubbing, Storage
 from kept.storage.shared import WRITE_WAIT_S
@@ -70,7 +71,7 @@ def open_database(
         from kept.storage.postgres import PostgresStorage
     except ImportError as error:
         raise StorageError(
-            "PostgreSQL needs a driver that is not installed.", hint="Run `pip install 'kept[postgres]'`."
+            "PostgreSQL needs a driver that is not installed.", hint=f"Run: {install_line('postgres')}"
         ) from error
     return PostgresStorage(url, space, write_wait_s=write_wait_s, now=now, must_exist=must_exist)
 

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from kept import journal
+from kept.distribution import install_line
 from kept.errors import StorageError
 from kept.ports import ANYWHERE, Storage
 from kept.storage.shared import every
@@ -63,6 +64,6 @@ def _schema() -> ModuleType:
         from kept.storage.postgres import schema
     except ImportError as error:
         raise StorageError(
-            "PostgreSQL needs a driver that is not installed.", hint="Run `pip install 'kept[postgres]'`."
+            "PostgreSQL needs a driver that is not installed.", hint=f"Run: {install_line('postgres')}"
         ) from error
     return schema
