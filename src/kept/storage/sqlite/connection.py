@@ -411,6 +411,12 @@ class Pool:
             raise StorageError(f"The storage of {self._path} is closed.", hint="Open it again with kept.open().")
         lock.check(self._path)
 
+    def alone(self) -> AbstractContextManager[bool]:
+        """Keep the other threads of this process out until the block ends. For a moment only: they wait."""
+        if os.getpid() != self._pid:
+            self.after_fork(in_child=True)
+        return self._guard
+
     def close(self) -> None:
         """Close every idle connection now, and each lent one when it comes back."""
         if os.getpid() != self._pid:

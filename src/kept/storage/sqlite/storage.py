@@ -113,7 +113,9 @@ class SqliteStorage:
             else:
                 yield from self._in_transaction(connection, stamp)
         if self._n_daily:
-            self._daily_backups().after_write(stamp.at, self._created_at)
+            with self._pool.alone():  # a backup that began after closing would find nothing open
+                if not self._is_closed:
+                    self._daily_backups().after_write(stamp.at, self._created_at)
 
     def _daily_backups(self) -> "DailyBackups":
         from kept.storage.sqlite.backup import DailyBackups
@@ -270,9 +272,10 @@ class SqliteStorage:
             return facts | ({"erase": "pending"} if erase.pending(connection) else {})
 
     def close(self) -> None:
-        if self._is_closed:
-            return
-        self._is_closed = True
+        with self._pool.alone():
+            if self._is_closed:
+                return
+            self._is_closed = True
         if self._daily is not None:
             self._daily.close()
         if self._is_read_only:
