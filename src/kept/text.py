@@ -137,7 +137,7 @@ def fingerprint(text: str) -> str:
 
 
 NUMBER_WORDS = {word: str(n) for n, word in enumerate("zero one two three four five six seven eight nine ten".split())}
-_WEIGHTLESS = frozenset("a an the of that too also please".split())
+_WEIGHTLESS = frozenset("a an the of that too also now please".split())
 _OPENING, _CLOSING, _QUOTES, _POINTS = "([{`\"'“‘„«", ")]}`", "\"'”’“»", ".,;:!…"
 
 

@@ -9,7 +9,6 @@ numbers.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from kept.distribution import install_line
 from kept.errors import InvalidInput, SettingsError
 
 if TYPE_CHECKING:
@@ -82,5 +81,7 @@ def _numpy() -> Any:
     try:
         import numpy
     except ImportError:
+        from kept.distribution import install_line
+
         raise SettingsError("Vectors need numpy.", hint=f"Install it: {install_line('vector')}") from None
     return numpy

@@ -38,7 +38,7 @@ content_words = st.one_of(
 )
 fillers = st.sampled_from("service queue worker nightly deploys region cluster reads writes token invoice".split())
 sentences = st.lists(st.one_of(fillers, content_words), min_size=4, max_size=25)
-WEIGHTLESS = "a an the of that too also please".split()
+WEIGHTLESS = "a an the of that too also now please".split()
 
 
 def proposed(left: str, right: str) -> list[judging.ReviewFinding]:

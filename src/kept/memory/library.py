@@ -17,7 +17,6 @@ import msgspec
 from msgspec import Struct
 
 from kept import ids, text
-from kept.distribution import install_line
 from kept.errors import InvalidInput, NotFound
 from kept.exchange import chunks, code_items, items, markdown_items
 from kept.memory.context import ANYTHING, Context, Memories
@@ -136,6 +135,8 @@ def _check_markdown() -> None:
     try:
         import markdown_it  # noqa: F401
     except ImportError:
+        from kept.distribution import install_line
+
         raise InvalidInput(
             "Reading Markdown needs the package markdown-it-py.", hint=f"Install it with: {install_line('files')}"
         ) from None

@@ -15,7 +15,6 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from kept.distribution import install_line
 from kept.errors import SettingsError
 from kept.projects.files import DIRECTORY_MODE, replace_file
 from kept.projects.home import default_home, platform_folder
@@ -292,6 +291,8 @@ def _parse_yaml(text: str) -> Any:
         from ruamel.yaml import YAML
         from ruamel.yaml.error import YAMLError
     except ImportError:
+        from kept.distribution import install_line
+
         raise SettingsError("Reading YAML needs ruamel.yaml.", hint=f"Install it: {install_line('files')}") from None
     try:
         return YAML(typ="safe", pure=True).load(text)

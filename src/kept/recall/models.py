@@ -25,7 +25,6 @@ from typing import Any
 from msgspec import Struct
 
 from kept import vectors
-from kept.distribution import install_line
 from kept.errors import SettingsError
 from kept.ports import Embedder
 
@@ -132,6 +131,8 @@ class WordLlama:
         folders = [Path(place) for place in (package.submodule_search_locations or ())] if package else []
         whole = [folder for folder in folders if (folder / _WEIGHTS).is_file() and (folder / _TOKENIZER).is_file()]
         if not whole:
+            from kept.distribution import install_line
+
             raise SettingsError(
                 "Vectors need the package wordllama 0.4 with its weights.", hint=f"Install it: {install_line('vector')}"
             )
@@ -155,6 +156,8 @@ class WordLlama:
             from safetensors.numpy import load_file
             from tokenizers import Tokenizer
         except ImportError as error:
+            from kept.distribution import install_line
+
             raise SettingsError(
                 f"Vectors need the package {error.name}.", hint=f"Install it: {install_line('vector')}"
             ) from None
@@ -266,6 +269,8 @@ def _running(weights: Path, tokenizer: Path, model: str) -> _Running:
         import onnxruntime
         from tokenizers import Tokenizer
     except ImportError as error:
+        from kept.distribution import install_line
+
         raise SettingsError(
             f"A sentence model needs the package {error.name}.", hint=f"Install it: {install_line('onnx')}"
         ) from None

@@ -10,7 +10,6 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kept.distribution import install_line
 from kept.errors import InvalidInput, NotAllowed, NotFound, StorageError
 from kept.ports import FileStorage, Restored, Scrubbed, Scrubbing, Storage
 from kept.storage.shared import WRITE_WAIT_S
@@ -70,6 +69,8 @@ def open_database(
     try:
         from kept.storage.postgres import PostgresStorage
     except ImportError as error:
+        from kept.distribution import install_line
+
         raise StorageError(
             "PostgreSQL needs a driver that is not installed.", hint=f"Run: {install_line('postgres')}"
         ) from error

@@ -9,7 +9,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from kept import journal
-from kept.distribution import install_line
 from kept.errors import StorageError
 from kept.ports import ANYWHERE, Storage
 from kept.storage.shared import every
@@ -63,6 +62,8 @@ def _schema() -> ModuleType:
     try:
         from kept.storage.postgres import schema
     except ImportError as error:
+        from kept.distribution import install_line
+
         raise StorageError(
             "PostgreSQL needs a driver that is not installed.", hint=f"Run: {install_line('postgres')}"
         ) from error
