@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 RESERVE_BYTES = 4 * 1024 * 1024  # what a full WAL (1,000 pages) may add to the database, which frees the WAL in turn
+OPENING_BYTES = 64 * 1024  # with less, SQLite may find no room for the index of a WAL, and a file is only read
 _ROOM_FOR_COMFORT = 2
 
 

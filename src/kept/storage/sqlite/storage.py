@@ -28,6 +28,7 @@ from kept.storage.sqlite.connection import (
     connect,
     connect_to_read,
     is_damage,
+    is_no_room,
     leaving_the_wal,
     translate,
     translated,
@@ -164,7 +165,7 @@ class SqliteStorage:
 
     @contextmanager
     def _making_room(self, connection: apsw.Connection) -> Iterator[None]:
-        """For what must succeed on a full disk."""
+        """For changes that must succeed on a full disk."""
         with reserve.spent(self.path) as is_full:
             if is_full:
                 with suppress(apsw.FullError):
@@ -185,6 +186,9 @@ class SqliteStorage:
             return
         try:
             with translated(self.path), self._pool.borrow() as connection:
+                if connection.readonly("main"):  # for want of room
+                    yield None
+                    return
                 # Usage counts may be lost with the power; they are not worth a sync at every recall.
                 connection.execute("pragma synchronous = normal")
                 notes, version = SqliteBookkeeping(connection), None
@@ -217,6 +221,11 @@ class SqliteStorage:
         ):
             schema.check_version(connection, self.path)
             erase.settle(connection)
+
+    @contextmanager
+    def making_room(self) -> Iterator[None]:
+        with reserve.spent(self.path):
+            yield
 
     def scrub(self) -> Scrubbed:
         """Finish what erasing began. Not done: another process still reads the old pages; the next open goes on."""
@@ -395,7 +404,7 @@ class SqliteStorage:
                 changed = backup.erase_from_backups(connection, self.path, uids, self._now())
                 is_done = erase.finish(connection, self.path, self._vfs)
             return Scrubbed(is_done=is_done, backups=changed, elsewhere=elsewhere)
-        except apsw.FullError:
+        except (apsw.FullError, apsw.ReadOnlyError):
             return Scrubbed(is_done=False)
 
     def _make_backup(self, target: Path, is_stopped: Callable[[], bool]) -> None:
@@ -446,16 +455,27 @@ class SqliteStorage:
                         part.chmod(0o600)
 
     def _connect(self) -> apsw.Connection:
-        if self._is_read_only:
-            connection = connect_to_read(self.path, vfs=self._vfs)
-        else:
-            connection = connect(self.path, vfs=self._vfs, synchronous=self._synchronous)
+        connection = connect_to_read(self.path, vfs=self._vfs) if self._is_read_only else self._connect_to_write()
         if self.space:  # the file is known; if it was replaced since, then by one of this space
             found = schema.facts_of(connection, self.path).get("space")
             if found != self.space:
                 connection.close()
                 raise InvalidInput(f"{self.path} was replaced: it held the space {self.space} and now holds {found}.")
         return connection
+
+    def _connect_to_write(self) -> apsw.Connection:
+        """A connection that can write; on a disk without room for the index of a WAL, one that can only read."""
+        try:
+            return connect(self.path, vfs=self._vfs, synchronous=self._synchronous)
+        except apsw.Error as error:
+            if not is_no_room(error):
+                raise
+            try:
+                connection = connect_to_read(self.path, vfs=self._vfs)
+            except (apsw.Error, KeptError):
+                raise error from None
+            self._pool.lend_once(connection)
+            return connection
 
     def _turn(self, wait_s: float) -> AbstractContextManager[None]:
         self._pool.check_open()
