@@ -293,7 +293,7 @@ def _ours(error: apsw.Error, path: Path) -> KeptError:
             )
         case apsw.FullError() | apsw.IOError() if is_no_room(error):
             return _full(path)
-        case apsw.ReadOnlyError() if reserve.free_bytes(path) < reserve.OPENING_BYTES:
+        case apsw.ReadOnlyError() if reserve.is_too_full_to_open(path):
             return _full(path)  # it was opened to be read only, for want of room
         case apsw.IOError():
             return StorageError(

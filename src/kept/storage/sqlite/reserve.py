@@ -51,6 +51,13 @@ def refill(path: Path, *, is_full: bool = False) -> None:
                 os.close(fd)
 
 
+def is_too_full_to_open(path: Path) -> bool:
+    """Return True if SQLite may find no room for the index of a WAL."""
+    with suppress(OSError):
+        return free_bytes(path) < OPENING_BYTES
+    return False
+
+
 def free_bytes(path: Path) -> int:
     """How much room the disk has for us."""
     stat = os.statvfs(path.parent)
