@@ -180,7 +180,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("pattern", HOSTILE.values(), ids=HOSTILE.keys())
-@pytest.mark.parametrize("read", [text.words, text.query_words, text.normalise, text.visible])
+@pytest.mark.parametrize("read", [text.words, text.query_words, text.normalise, text.visible, text.statement])
 def test_no_text_takes_more_than_linear_time(read: Callable[[str], object], pattern: str) -> None:
     def cpu_seconds(length: int) -> float:
         subject = "a." + (pattern * length)[:length]

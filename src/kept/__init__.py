@@ -66,19 +66,10 @@ else:
                 value = globals()[name] = getattr(import_module(f"kept.{module}"), name)
                 return value
         if name == "__version__":
-            return _version()
+            return import_module("kept.distribution").VERSION
         if name in ("errors", "model", "ports", "settings"):  # `kept.errors.Busy` works without an import of its own
             return import_module(f"kept.{name}")
         raise AttributeError(f"module 'kept' has no attribute {name!r}")
-
-    def _version():
-        """The installed version; a checkout that is not installed has none."""
-        from importlib import metadata
-
-        try:
-            return metadata.version("kept")
-        except metadata.PackageNotFoundError:
-            return "(not installed)"
 
     def __dir__():
         return [*__all__, *(name for name in globals() if name.startswith("__"))]

@@ -496,6 +496,9 @@ class Storage(Protocol):
     def in_bulk(self) -> AbstractContextManager[None]:
         """A hint that hundreds of memories will be archived: the storage may defer index work to the end."""
 
+    def making_room(self) -> AbstractContextManager[None]:
+        """Give the space held in reserve to files beside the store, which must lose erased text on a full disk."""
+
     def bookkeeping(self) -> AbstractContextManager[Bookkeeping | None]:
         """Note usage without waiting. None when another writer is active; the caller then skips it."""
 

@@ -136,6 +136,48 @@ def fingerprint(text: str) -> str:
     return blake2b(normalise(text).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
+NUMBER_WORDS = {word: str(n) for n, word in enumerate("zero one two three four five six seven eight nine ten".split())}
+_WEIGHTLESS = frozenset("a an the of that too also now please".split())
+_OPENING, _CLOSING, _QUOTES, _POINTS = "([{`\"'“‘„«", ")]}`", "\"'”’“»", ".,;:!…"
+
+
+def statement(text: str) -> tuple[str, ...]:
+    """The words that say something in a text, in order. Two texts with the same ones are the same statement.
+
+    Case, spacing, punctuation around words, articles and a few other weightless words do not count, and `two` is `2`.
+    Every other word does: names, numbers, days, a "not", a sign such as `<`. Words are not stemmed: import and
+    important, internal and international, customs and custom have one stem each.
+    """
+    found: list[str] = []
+    is_first = True  # of its sentence
+    for run in text.split():
+        bare = run.rstrip(_POINTS)
+        # In quotes or in capitals it is a name: the operator `of`, plan A.
+        is_capital = is_first and bare.lower() in _WEIGHTLESS and (len(bare) == 1 or bare[1:].islower())
+        if bare not in _WEIGHTLESS and not is_capital:
+            word = normalise(_without_punctuation(run)).replace("’", "'")
+            found.append(NUMBER_WORDS.get(word, word))
+        is_first = run.endswith((".", "!"))
+    return tuple(found) or (normalise(text),)
+
+
+def _without_punctuation(run: str) -> str:
+    """The run without brackets, quotes and stops around it; a run of nothing else stays as it is.
+
+    Marks that are part of a value stay: 5" is not 5', and src/.. is not src/.
+    """
+    start, end = 0, len(run)
+    while start < end and run[start] in _OPENING:
+        start += 1
+    while end > start + 1:
+        last, before = run[end - 1], run[end - 2]
+        is_stop = last in _POINTS and (before.isalnum() or before in _CLOSING or before in _QUOTES or before == "%")
+        if not (is_stop or last in _CLOSING or (last in _QUOTES and not before.isdigit())):
+            break
+        end -= 1
+    return run[start:end] or run
+
+
 def djb2_fingerprint(text: str) -> str:
     """C23: the fingerprint of Praxis, for its import format only. Too weak to decide what a duplicate is.
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 Vector = bytes
 
-INSTALL = "Install it: pip install 'kept[vector]'"
 _NUMBER = "<f2"
 _NO_ROWS = "An embedder must return one row of finite numbers for each text, all of the same length."
 _DECIMALS = 6  # of a cosine: as exact as two bytes per number are, and the same on every machine
@@ -82,5 +81,7 @@ def _numpy() -> Any:
     try:
         import numpy
     except ImportError:
-        raise SettingsError("Vectors need numpy.", hint=INSTALL) from None
+        from kept.distribution import install_line
+
+        raise SettingsError("Vectors need numpy.", hint=f"Install it: {install_line('vector')}") from None
     return numpy

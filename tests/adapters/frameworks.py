@@ -75,12 +75,12 @@ def sizes(python: Path, extra: str = "") -> tuple[int, float]:
         "        if any(wanted.marker is None or wanted.marker.evaluate({'extra': one}) for one in (*extras, '')):\n"
         "            closure(wanted.name, wanted.extras, seen)\n"
         "def names(extras):\n"
-        "    seen = set(); closure('kept', extras, seen)\n"
+        "    seen = set(); closure('kept-memory', extras, seen)\n"
         "    return {name for name, _ in seen}\n"
         "def size(name):\n"
         "    files = (f.locate() for f in m.distribution(name).files or () if f.suffix != '.pyc')\n"
         "    return sum(path.stat().st_size for path in files if path.is_file())\n"
-        "brought = names(sys.argv[1:]) - names([]) if sys.argv[1:] else names([]) - {'kept'}\n"
+        "brought = names(sys.argv[1:]) - names([]) if sys.argv[1:] else names([]) - {'kept-memory'}\n"
         "print(json.dumps([len(brought), sum(map(size, brought))]))"
     )
     done = subprocess.run([python, "-c", code, *([extra] if extra else [])], capture_output=True, check=True)

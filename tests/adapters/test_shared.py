@@ -5,7 +5,7 @@ import json
 import re
 import subprocess
 import sys
-from importlib import metadata
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -75,10 +75,11 @@ def test_an_adapter_has_at_most_250_lines() -> None:
 
 
 def test_the_pages_name_extras_as_every_pip_knows_them() -> None:
-    """Before 23.3, pip installs nothing but Kept itself for `kept[google_adk]`, and only warns."""
-    extras = set(metadata.metadata("kept").get_all("Provides-Extra") or ())
+    """Before 23.3, pip installs nothing but Kept itself for `.[google_adk]`, and only warns."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = {extra.replace("_", "-") for extra in project["optional-dependencies"]}
     pages = [path.read_text("utf-8") for path in (Path(__file__).parents[2] / "docs" / "adapters").glob("*.md")]
-    named = [extra for page in pages for extra in re.findall(r"kept\[([^]]+)\]", page)]
+    named = [extra for page in pages for extra in re.findall(r"pip install '\.\[([^]]+)\]'", page)]
     assert len(named) >= len(pages) - 1
     assert set(named) <= extras
 

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+from kept.distribution import install_line
 from kept.entrypoints.mcp.protocol import PROTOCOL
 from tests.cli.shell import PROGRAM, Shell
 
@@ -16,4 +17,4 @@ def test_mcp_without_its_package_names_the_one_line_that_installs_it() -> None:
     program = f"import sys; sys.modules['mcp'] = None; sys.argv = ['kept', 'mcp']; {PROGRAM}"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, input="")
     assert done.returncode == 1
-    assert "pip install 'kept[agents]'" in done.stderr
+    assert install_line("agents") in done.stderr

@@ -15,6 +15,11 @@ def test_a_contradiction_is_shown_and_settled(shell: Shell) -> None:
     (conflict,) = shell.json("conflicts")["conflicts"]
     assert (conflict["sides"], conflict["rule"]) == (["2", "1"], "denies it")  # the newer one first
     assert "denies it" in shown
+    shell("forget", "1")
+    refused = shell.fails("resolve", "c1", "--keep", "1")
+    assert "Memory 1 is archived (forgotten)" in refused
+    assert "kept restore 1" in refused
+    shell("restore", "1")
     assert "[id:1] stays" in shell("resolve", "c1", "--keep", "1")
     assert "No memories contradict" in shell("conflicts")
     assert "settled" in shell("conflicts", "--all")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kept.distribution import install_line
 from tests.cli.shell import Shell
 
 pytest.importorskip("markdown_it")
@@ -40,7 +41,7 @@ def test_a_path_that_is_missing_is_an_error(shell: Shell) -> None:
 
 def test_without_markdown_it_names_what_to_install(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "markdown_it", None)
-    assert "pip install 'kept[files]'" in shell.fails("extract")
+    assert install_line("files") in shell.fails("extract")
 
 
 def test_before_an_extraction_the_list_says_what_to_do(shell: Shell) -> None:

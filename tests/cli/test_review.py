@@ -146,3 +146,24 @@ def test_the_counts_of_a_review_are_in_the_plural(shell: Shell) -> None:
     count = len(shell.json("conflicts")["conflicts"])
     assert count > 1
     assert f"In total: {count} conflicts" in shell("review", "--list")
+
+
+def test_applying_the_proposed_duplicates_archives_no_different_fact(shell: Shell) -> None:
+    facts = [
+        "Deploys of the billing service run on Mondays after the stand-up",
+        "Deploys of the billing service run on Sundays after the stand-up",
+        "The import job of the billing service writes to the primary ledger",
+        "The important job of the billing service writes to the primary ledger",
+        "Christian approves the invoices of the northern region before they go out",
+        "Christina approves the invoices of the northern region before they go out",
+        "The cache of the search cluster is enabled for customers in Europe",
+        "The cache of the search cluster is not enabled for customers in Europe",
+        "The brochure is printed in Antwerp",
+    ]
+    for fact in facts:
+        shell("remember", fact)
+    shell("remember", f"{facts[-1]}!")
+    shell("review", "--reason", "duplicate", "--apply", "proposed", "--yes")
+    left = {one["content"].rstrip("!") for one in shell.json("list", "--limit", "50")["memories"]}
+    assert left == set(facts)
+    assert len(shell.json("list", "--limit", "50")["memories"]) == len(facts)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kept.distribution import install_line
 from kept.entrypoints.cli.setup import ON
 from kept.memory import vectors
 from kept.memory.vectors import NOT_IN_HOOKS
@@ -63,8 +64,8 @@ def test_without_the_extra_it_says_what_to_install_and_changes_nothing(
 ) -> None:
     shell("remember", CAR)
     monkeypatch.setattr(models, "find_spec", lambda name: None)
-    assert shell.fails("vectors", "on").endswith("Install it: pip install 'kept[vector]'")
-    assert "kept[vector]" in shell.fails("recall", "car", "--profile", "hybrid")
+    assert shell.fails("vectors", "on").endswith(f"Install it: {install_line('vector')}")
+    assert install_line("vector") in shell.fails("recall", "car", "--profile", "hybrid")
     assert shell.json("vectors", "status")["on"] is False
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from kept.distribution import install_line
 from kept.entrypoints import install
 from kept.entrypoints.hook.later import HookFolder
 from kept.entrypoints.install.agents import MachineFacts
@@ -149,7 +150,7 @@ def test_failures_of_hooks_and_missing_tools_are_noted(machine: Machine) -> None
     machine.where = replace(machine.where, with_tools=False)
     notes = [link for link in machine.check() if link.level == "note"]
     assert any("codex Stop" in note.message and "the transcript waits" in note.message for note in notes)
-    assert any("kept[agents]" in note.hint for note in notes)
+    assert any(install_line("agents") in note.hint for note in notes)
 
 
 def test_hooks_that_often_run_out_of_time_are_a_problem_with_a_way_out(machine: Machine) -> None:

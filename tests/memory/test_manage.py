@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -60,6 +61,50 @@ def test_resolving_says_what_is_wrong(memory: kept.Kept) -> None:
         memory.resolve("c1", keep=3)
     with pytest.raises(kept.InvalidInput, match="conflict"):
         memory.resolve("nonsense", keep=1)
+
+
+def test_what_is_gone_cannot_be_kept(memory: kept.Kept) -> None:
+    memory.remember("Always use Fastify for the public API server", kind="decision")
+    memory.remember("Never use Fastify for the public API server", kind="decision")
+    memory.forget(1)
+    with pytest.raises(kept.InvalidInput, match=r"Memory 1 is archived \(forgotten\)") as refused:
+        memory.resolve("c1", keep=1)
+    assert "kept restore 1" in refused.value.hint
+    assert memory.get(2).status == "confirmed"
+    memory.restore(1)
+    assert memory.resolve("c1", keep=1).status == "confirmed"
+    with pytest.raises(kept.InvalidInput, match=r"archived \(superseded\). It was replaced by 1"):
+        memory.resolve("c1", keep=2)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_happens_to_both_sides_a_settled_conflict_leaves_the_kept_one_alive(
+    memory: kept.Kept, seed: int
+) -> None:
+    """A seeded walk: forget, archive, restore, undo and resolve in any order."""
+    random = Random(seed)
+    memory.remember("Always use Fastify for the public API server", kind="decision")
+    memory.remember("Never use Fastify for the public API server", kind="decision")
+    memory.remember("The brochure is printed in Antwerp")
+    verbs = {
+        "forget": memory.forget,
+        "archive": lambda ref: memory.reviews.apply([f"archive:{ref}"]),
+        "restore": memory.restore,
+        "undo": lambda _: memory.undo(),
+    }
+    for _ in range(12):
+        name, ref = random.choice([*verbs, "resolve", "resolve"]), random.randint(1, 3)
+        before = [memory.get(one, forgotten=True) for one in (1, 2, 3)]
+        try:
+            if name != "resolve":
+                verbs[name](ref)
+                continue
+            assert not memory.resolve("c1", keep=ref).is_archived
+        except kept.KeptError:
+            assert [memory.get(one, forgotten=True) for one in (1, 2, 3)] == before
+        else:
+            assert ref != 3
+            assert not memory.get(ref, forgotten=True).is_archived
 
 
 def test_an_alias_of_ones_own(memory: kept.Kept) -> None:

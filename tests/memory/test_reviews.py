@@ -15,7 +15,7 @@ from kept.upkeep.review import Decision, ReviewFinding, Talk
 from tests.builders import START, FakeClock
 from tests.builders import memory as a_memory
 
-RULES = judging.ReviewRules(shelf_life_days=kept.Settings().shelf_life_days, near_percent=85.0)
+RULES = judging.ReviewRules(shelf_life_days=kept.Settings().shelf_life_days)
 
 
 @pytest.fixture
@@ -354,7 +354,7 @@ def test_keeping_a_near_duplicate_settles_the_pair_for_good(memory: kept.Kept, c
     memory.reinforce(1)
     clock.advance(days=1)
     assert memory.reviews.list(reasons=["duplicate"]).findings == ()
-    memory.remember(f"{REPLICA} again")
+    memory.remember(REPLICA.replace("The ", "A "))
     assert {one.ref for one in memory.reviews.list()} == {"3"}  # a third one is a new question
 
 

@@ -43,6 +43,22 @@ def test_its_commands_exist_with_their_options(service: str) -> None:
             assert option in shown.stdout, command
 
 
+@pytest.mark.parametrize("service", ["setup", "kept"])
+def test_kept_is_installed_from_the_mounted_checkout(service: str) -> None:
+    """No package index is asked for Kept: the passwords of the team are in the environment of the container."""
+    [target] = re.findall(r"pip install --quiet '([^'\[]+)\[", script(service))
+    mounts = [volume.split(":") for volume in SERVICES[service]["volumes"] if volume.startswith("./")]
+    assert {inside.removeprefix(f"{target}/") for _, inside, _ in mounts} == {
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "src",
+    }
+    for outside, inside, mode in mounts:
+        assert (ROOT / outside).exists()
+        assert (mode, inside) == ("ro", f"{target}/{outside.removeprefix('./')}")
+
+
 def test_its_python_compiles_and_its_settings_are_known() -> None:
     programs = [*re.findall(r"python -c '([^']+)'", script("setup")), SERVICES["kept"]["healthcheck"]["test"][-1]]
     assert [ast.parse(program) for program in programs]

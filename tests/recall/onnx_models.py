@@ -22,7 +22,7 @@ TOKENS, SENTENCE = {"last_hidden_state": 3}, {"sentence_embedding": 2}  # output
 
 needs_onnx = pytest.mark.skipif(
     not (find_spec("onnxruntime") and find_spec("tokenizers")),
-    reason="needs the extra onnx: pip install 'kept[onnx]'",
+    reason="needs the extra onnx",
 )
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import kept
 from kept.compat import ContextItem, InMemoryBackend
+from kept.distribution import install_line
 from kept.memory import vectors
 from kept.model import Draft, Message
 from kept.recall import models
@@ -346,7 +347,7 @@ def test_without_the_extra_an_error_says_how_to_install_it(tmp_path: Path, monke
         for ask in (lambda: memory.recall("car", profile="hybrid"), memory.vectors.on, memory.vectors.check):
             with pytest.raises(kept.SettingsError, match="wordllama") as raised:
                 ask()
-            assert raised.value.hint == "Install it: pip install 'kept[vector]'"
+            assert raised.value.hint == f"Install it: {install_line('vector')}"
 
 
 def test_where_only_the_settings_want_it_words_have_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -355,7 +356,7 @@ def test_where_only_the_settings_want_it_words_have_to_do(tmp_path: Path, monkey
         memory.remember(TEXTS[0])
         recalled = memory.recall("garage")
         assert contents(recalled) == [TEXTS[0]]
-        assert "pip install 'kept[vector]'" in (recalled.degraded or "")
+        assert install_line("vector") in (recalled.degraded or "")
         assert recalled.hits[0].parts == {}
 
 

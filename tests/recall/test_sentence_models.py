@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import kept
+from kept.distribution import install_line
 from kept.memory import vectors
 from kept.model import Message
 from kept.recall import models
@@ -217,7 +218,7 @@ def test_without_the_extra_an_error_names_the_line_to_type(
         memory.remember(CAR)
         with pytest.raises(kept.SettingsError, match=f"needs the package {package}") as raised:
             memory.vectors.check()
-        assert raised.value.hint == "Install it: pip install 'kept[onnx]'"
+        assert raised.value.hint == f"Install it: {install_line('onnx')}"
 
 
 @pytest.mark.parametrize("scope", ["memory", "sessions"])

@@ -5,8 +5,10 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -72,6 +74,7 @@ def test_a_backup_is_of_one_moment_while_another_process_writes(tmp_path: Path) 
     program = """
 import sys
 from pathlib import Path
+from random import Random
 from kept.storage.sqlite import SqliteStorage
 from tests.builders import memory, stamp
 storage = SqliteStorage(Path(sys.argv[1]))
@@ -195,6 +198,30 @@ def test_a_daily_backup_that_fails_is_reported_and_stops_nothing(
     storage.close()
     assert "not enough disk space" in caplog.text
     assert backup.backups_of(tmp_path / "kept.db") == []
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_closing_at_any_moment_waits_for_the_daily_backup_or_lets_none_begin(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, seed: int
+) -> None:
+    storage = SqliteStorage(tmp_path / "kept.db", now=lambda: START, daily_backups=7, synchronous="normal")
+
+    def write() -> None:
+        with suppress(StorageError):  # it is closed in the meantime
+            for day in range(1, 6):
+                with storage.writing(stamp(at=START + timedelta(days=day))) as tx:
+                    tx.add(memory(f"the first write of day {day}"), "remember")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    time.sleep(Random(seed).random() * 0.03)
+    storage.close()
+    under_way = [thread for thread in threading.enumerate() if thread.name == "kept-backup"]
+    writer.join()
+    later = [thread for thread in threading.enumerate() if thread.name == "kept-backup"]
+    for thread in later:
+        thread.join()
+    assert (under_way, later, caplog.text) == ([], [], "")
 
 
 def test_processes_that_write_at_the_same_moment_make_one_backup(tmp_path: Path) -> None:

@@ -5,7 +5,9 @@ Twice: on a small file system of its own (Linux, as root), and always on a simul
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
@@ -54,19 +56,34 @@ def _full() -> None:
     raise apsw.FullError("the simulated disk is full")
 
 
+@contextmanager
+def mounted(folder: Path, capacity: int) -> Iterator[None]:
+    """A small file system in this folder."""
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={capacity}", "tmpfs", str(folder)]
+    if os.name != "posix" or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("a small file system can only be mounted by root, on Linux")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def fill_up(folder: Path) -> Path:
+    """Leave no byte free on the file system. Deleting the file that is returned frees it again."""
+    filler = folder / "filler"
+    with suppress(OSError), filler.open("wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
+    return filler
+
+
 @pytest.fixture(params=["a small file system", "a simulated disk"])
 def disk(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path, str]]:
     """A folder on a small disk, and the VFS that goes with it."""
     if request.param == "a small file system":
-        folder = tmp_path / "small"
-        folder.mkdir()
-        mount = ["mount", "-t", "tmpfs", "-o", f"size={CAPACITY}", "tmpfs", str(folder)]
-        if os.name != "posix" or subprocess.run(mount, capture_output=True, check=False).returncode:
-            pytest.skip("a small file system can only be mounted by root, on Linux")
-        try:
-            yield folder, ""
-        finally:
-            subprocess.run(["umount", "--lazy", str(folder)], check=True)
+        with mounted(tmp_path / "small", CAPACITY):
+            yield tmp_path / "small", ""
         return
     with SmallDisk(tmp_path, CAPACITY) as small:
         monkeypatch.setattr(reserve, "free_bytes", lambda path: small.free())
@@ -97,7 +114,7 @@ def test_a_full_disk_refuses_writes_and_nothing_else(disk: tuple[Path, str]) -> 
     storage.back_up(backup.make_folder(disk[0] / "kept.db") / "2026-03-01.db")
     stored, error = fill(storage, aviary)
     assert "full" in error.message
-    assert "Nothing was stored" in error.hint
+    assert "Nothing was changed" in error.hint
     assert len(stored) > 500
 
     everything = {m.id for m in [*canaries, *stored]}
@@ -177,3 +194,103 @@ def test_a_json_store_on_a_full_disk_refuses_writes_and_still_erases(
     assert canary.id == 3
     storage.close()
     assert found_in(tmp_path, aviary.traces()) == {}
+
+
+# Without a reserve
+
+LITTLE = 6 * MEGABYTE  # a store that is made here gets no reserve: that would take more than half of it
+
+
+def test_a_store_without_a_reserve_is_read_on_a_full_disk_and_written_again_later(tmp_path: Path) -> None:
+    with mounted(tmp_path / "small", LITTLE):
+        path = tmp_path / "small" / "memory.db"
+        with kept.open(path) as memory:
+            memory.remember("The zebra service listens on port 8080")
+        assert not reserve.reserve_of(path).exists()
+        filler = fill_up(path.parent)
+        with kept.open(path) as memory:
+            for _ in range(2):
+                assert [hit.ref for hit in memory.recall("zebra port")] == ["1"]
+                assert [one.ref for one in memory.list()] == ["1"]
+                assert [event.action for event in memory.history()] == ["remember"]
+                assert memory.briefing("the zebra service").text
+                for write in (lambda: memory.remember("One more"), lambda: memory.forget(1), lambda: memory.erase(1)):
+                    with pytest.raises(StorageError, match="is full") as refused:
+                        write()
+                    assert refused.value.hint == "Nothing was changed. Free some space and try again."
+            filler.unlink()
+            assert memory.remember("There is room for another statement again").outcome == "stored"
+            assert len(memory.list()) == 2
+        with kept.open(path) as memory:
+            assert len(memory.list()) == 2
+
+
+def test_a_store_whose_wal_was_left_behind_is_read_on_a_full_disk(tmp_path: Path) -> None:
+    with mounted(tmp_path / "small", LITTLE):
+        path = tmp_path / "small" / "memory.db"
+        program = "import kept, os, sys; kept.open(sys.argv[1]).remember('The zebra waits in the WAL'); os._exit(0)"
+        subprocess.run([sys.executable, "-c", program, str(path)], check=True)
+        assert path.with_name("memory.db-wal").stat().st_size
+        fill_up(path.parent)
+        with kept.open(path) as memory:
+            assert [hit.ref for hit in memory.recall("zebra")] == ["1"]
+
+
+@pytest.mark.parametrize("command", [["list"], ["recall", "zebra"], ["show", "1"], ["history"], ["status"], ["review"]])
+def test_every_reading_command_works_on_a_full_disk(tmp_path: Path, command: list[str]) -> None:
+    with mounted(tmp_path / "small", LITTLE):
+        home = tmp_path / "small" / "home"
+        with kept.open(project="web", home=home) as memory:
+            memory.remember("The zebra service listens on port 8080")
+        fill_up(home.parent)
+        done = subprocess.run(
+            [sys.executable, "-m", "kept", "--home", str(home), "--project", "web", *command],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout
+
+
+# Erasing
+
+
+def test_erasing_on_a_full_disk_cleans_the_files_as_well(tmp_path: Path) -> None:
+    """MEMORY.md takes room of the reserve: it was left with the text, and the error said that nothing had changed."""
+    with mounted(tmp_path / "small", CAPACITY):
+        home = tmp_path / "small" / "home"
+        with kept.open(project="web", home=home) as memory:
+            memory.remember("The zebra service listens on port 8080")
+            memory.remember("Deploys run on Tuesdays")
+            memory.files.sync()
+        (mirror,) = home.glob("projects/*/MEMORY.md")
+        assert "zebra" in mirror.read_text("utf-8")
+        fill_up(home.parent)
+        with kept.open(project="web", home=home) as memory:
+            assert memory.erase(1).message == "Memory 1 is erased."
+            assert [one.ref for one in memory.list()] == ["2"]
+        assert [path.name for path in home.rglob("*") if path.is_file() and b"zebra" in path.read_bytes()] == []
+
+
+def test_an_erasure_that_cannot_clean_a_file_says_so_and_not_that_nothing_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with kept.open(project="web", home=tmp_path) as memory:
+        memory.remember("The zebra service listens on port 8080")
+        memory.files.sync()
+        (mirror,) = tmp_path.glob("projects/*/MEMORY.md")
+
+        def refuse(*_: object, **__: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        with monkeypatch.context() as patched:
+            patched.setattr("kept.projects.files.replace_file", refuse)
+            receipt = memory.erase(1)
+        assert receipt.reason == "pending"
+        assert "Memory 1 is erased" in receipt.message
+        assert "MEMORY.md" in receipt.message
+        assert "Nothing was" not in receipt.message
+        assert memory.list() == []
+        memory.files.sync()
+        assert "zebra" not in mirror.read_text("utf-8")

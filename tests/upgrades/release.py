@@ -56,7 +56,7 @@ def make() -> Path:
         _run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder / "dist"), str(ROOT)])
         _run([sys.executable, "-m", "venv", str(folder / "venv")])
         python = str(folder / "venv" / "bin" / "python")
-        (wheel,) = (folder / "dist").glob("kept-*.whl")
+        (wheel,) = (folder / "dist").glob("kept_memory-*.whl")
         _run([python, "-m", "pip", "install", "--quiet", "-c", str(ROOT / "constraints.txt"), str(wheel)])
         project = folder / "web-app"
         (project / ".git").mkdir(parents=True)

@@ -11,14 +11,14 @@ new, and is kept.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
 from msgspec import Struct, field
 
 from kept import journal, text
-from kept.errors import Busy, NotAllowed, NotFound
+from kept.errors import Busy, NotAllowed, NotFound, StorageError
 from kept.memory import views
 from kept.memory.context import ANYTHING, BATCH, Context, Memories, Receipts, Ref, as_it_is, global_first
 from kept.memory.knowledge import FROM_UID
@@ -74,6 +74,7 @@ def erase(context: Context, targets: Iterable[Erasable]) -> Receipts:
         _find_copies(doomed, quotes, spoken, fingerprints, uids)
         _find_quotations(doomed, quotes, list(asked.values()))
     left: list[str] = []
+    unwritten: list[str] = []
     scrubbed: list[Scrubbed] = []
     stamp = context.stamp(shared=GLOBAL in spaces and not spaces[GLOBAL].is_empty)
     # The project's always: there are the questions that were asked about it.
@@ -88,11 +89,19 @@ def erase(context: Context, targets: Iterable[Erasable]) -> Receipts:
             left += [memory.ref for memory in (*doomed.memories.values(), *doomed.quoting.values())]
             doomed.found.clear()
             continue
-        _write_mirrors(context, doomed)
         ids = [memory.id for memory in doomed.memories.values()]
-        views.erase_from(context, storage, ids, quotes.erase)
-        if doomed.tasks:
-            views.write(context)
+        try:
+            with storage.making_room():
+                _write_mirrors(context, doomed)
+                views.erase_from(context, storage, ids, quotes.erase)
+                if doomed.tasks:
+                    views.write(context)
+        except StorageError as error:  # the database has lost it: an error would say that nothing was changed
+            scrubbed.append(Scrubbed(is_done=False))
+            unwritten.append(
+                f"{error.message} MEMORY.md or the file of a session may still hold it. "
+                f"When the cause is gone, run `kept files sync`."
+            )
         if storage.space == GLOBAL:
             _drop_what_was_given(context, list(doomed.memories))
         try:
@@ -107,7 +116,7 @@ def erase(context: Context, targets: Iterable[Erasable]) -> Receipts:
     hints = [f"Session {name} may say it in other words." for name in sorted(map(str, unquoted)) if not said]
     if left:
         hints.append(f"Copies in global memory stay, because nobody agreed to erase them: {', '.join(left)}.")
-    return [_receipt(name, found, scrubbed, hints) for name in named]
+    return [_receipt(name, found, scrubbed, [*unwritten, *hints]) for name in named]
 
 
 def _drop_what_was_given(context: Context, uids: list[str]) -> None:
@@ -353,9 +362,10 @@ def _write(context: Context, doomed: Doomed, spoken: Passages, stamp: Stamp) -> 
     memories = list(doomed.memories.values())
     size = max(1, len(memories)) if doomed.storage.space == GLOBAL else BATCH  # a person agrees to all, or to none
     for start in range(0, len(memories), size):
-        context.write(
-            doomed.storage, partial(_erase_memories, memories[start : start + size]), stamp=stamp, urgent=True
-        )
+        with _telling(start):
+            context.write(
+                doomed.storage, partial(_erase_memories, memories[start : start + size]), stamp=stamp, urgent=True
+            )
     doomed.found["memories"] += len(memories)
 
     def rest(tx: Transaction) -> None:
@@ -370,7 +380,23 @@ def _write(context: Context, doomed: Doomed, spoken: Passages, stamp: Stamp) -> 
             tx.bury([ANYTHING])
             tx.erase_receipts()
 
-    context.write(doomed.storage, rest, stamp=stamp, urgent=True)
+    with _telling(len(memories)):
+        context.write(doomed.storage, rest, stamp=stamp, urgent=True)
+
+
+@contextmanager
+def _telling(done: int) -> Iterator[None]:
+    """Let an error say how many memories are erased already: the storage only knows that this step changed nothing."""
+    try:
+        yield
+    except StorageError as error:
+        if not done:
+            raise
+        raise type(error)(
+            f"{error.message} {done} {'memory is' if done == 1 else 'memories are'} erased already; quotations of "
+            f"them in other memories and in sessions are not.",
+            hint="When the cause is gone, erase those by their own ids; `kept recall WORDS` finds them.",
+        ) from error
 
 
 def _erase_memories(memories: Memories, tx: Transaction) -> None:

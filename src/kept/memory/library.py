@@ -135,8 +135,10 @@ def _check_markdown() -> None:
     try:
         import markdown_it  # noqa: F401
     except ImportError:
+        from kept.distribution import install_line
+
         raise InvalidInput(
-            "Reading Markdown needs the package markdown-it-py.", hint="Install it with: pip install 'kept[files]'"
+            "Reading Markdown needs the package markdown-it-py.", hint=f"Install it with: {install_line('files')}"
         ) from None
 
 

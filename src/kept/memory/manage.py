@@ -25,9 +25,12 @@ def conflicts(context: Context, *, resolved: bool) -> Conflicts:
 
 
 def resolve(context: Context, conflict: Ref, keep: Ref) -> Memory:
-    """Settle a contradiction: `keep` stays and counts as verified, the other one is archived as superseded."""
+    """Settle a contradiction: `keep` stays and counts as verified, the other one is archived as superseded.
+
+    Raises InvalidInput if `keep` is forgotten or archived: settling it would leave neither of the two.
+    """
     number = ids.parse_conflict_ref(conflict)
-    storage, kept = context.find(keep)
+    storage, kept = context.find_live(keep)
 
     def work(tx: Transaction) -> tuple[Memory, int]:
         found = tx.get(Conflict, number)
@@ -40,6 +43,8 @@ def resolve(context: Context, conflict: Ref, keep: Ref) -> Memory:
         at = tx.stamp.at
         other = by_uid(tx, found.right if kept.uid == found.left else found.left)
         current = as_it_is(tx, kept)
+        if current.is_archived:
+            raise NotFound(f"Memory {current.ref} was archived in the meantime.", hint="Nothing was changed.")
         if other is not None and not other.is_low_trust:
             trust.check_vouched(context, current, "resolve")
         if context.is_person:

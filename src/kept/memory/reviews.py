@@ -26,7 +26,7 @@ from kept.upkeep.review import Decision as Decision
 from kept.upkeep.review import ReviewFinding as ReviewFinding
 from kept.upkeep.review import ReviewReason as ReviewReason
 from kept.upkeep.synonyms import MOST_PROPOSED, AliasProposal, alias_proposals
-from kept.writing.duplicates import NEAR_RATIO, supersede
+from kept.writing.duplicates import supersede
 
 MOST_MESSAGES = 2_000  # of recent talk: what a month of work says, without reading a year of it
 LONG_TERM = Where(tiers=("project", "global"))  # the notes of sessions and tasks expire anyway
@@ -68,7 +68,7 @@ class Reviews:
             if reason not in REASONS:
                 raise InvalidInput(f"Unknown reason {reason!r}.", hint=f"Choose from {', '.join(REASONS)}.")
         now, actor = self._context.now(), self._context.actor_here()
-        rules = judging.ReviewRules(shelf_life_days=self._context.settings.shelf_life_days, near_percent=NEAR_RATIO)
+        rules = judging.ReviewRules(shelf_life_days=self._context.settings.shelf_life_days)
         found: list[ReviewFinding] = []
         examined = 0
         talk = Talk()
@@ -206,7 +206,7 @@ def _keep(context: Context, tx: Transaction, memory: Memory, known: Memories) ->
                 if one.uid in (conflict.left, conflict.right):
                     trust.check_vouched(context, one, "review")
             tx.put(replace(conflict, resolved_at=at), "resolve")
-    kept = judging.kept_beside(memory.vouched_for() if context.is_person else memory, known, NEAR_RATIO)
+    kept = judging.kept_beside(memory.vouched_for() if context.is_person else memory, known)
     status = "confirmed" if kept.status == "candidate" else kept.status
     tags = tuple(tag for tag in kept.tags if tag != PROPOSED)
     return tx.put(replace(kept, status=status, tags=tags, verified_at=at, updated_at=at), "verify")

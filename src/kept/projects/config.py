@@ -22,7 +22,7 @@ from kept.settings import Resolved, fields, resolve, shown
 from kept.storage.files import sync
 
 PREFIX = "KEPT_"
-# Variables that other parts of Kept read; every other KEPT_… variable is a setting, or is noted in `kept status`.
+# Variables that other parts of Kept read; every other KEPT_… variable is a setting, or not ours and ignored.
 RESERVED_VARIABLES = frozenset(
     PREFIX + name
     for name in (
@@ -87,21 +87,6 @@ def _environment_layers(environ: Mapping[str, str]) -> Iterator[tuple[str, Mappi
 
 def _is_setting(name: str) -> bool:
     return name.partition(".")[0] in {field.name for field in fields()}
-
-
-def unknown_variables(environ: Mapping[str, str]) -> dict[str, str | None]:
-    """The KEPT_… variables that mean nothing to Kept, each with the one that may be meant."""
-    from difflib import get_close_matches
-
-    names = [*RESERVED_VARIABLES, *(PREFIX + field.name.upper() for field in fields())]
-    unknown = [
-        variable
-        for variable in sorted(environ)
-        if variable.startswith(PREFIX)
-        and variable not in RESERVED_VARIABLES
-        and not _is_setting(variable.removeprefix(PREFIX).lower().replace("__", ".", 1))
-    ]
-    return {variable: next(iter(get_close_matches(variable, names, n=1, cutoff=0.8)), None) for variable in unknown}
 
 
 def _layer(name: str, text: str) -> dict[str, Any]:
@@ -306,7 +291,9 @@ def _parse_yaml(text: str) -> Any:
         from ruamel.yaml import YAML
         from ruamel.yaml.error import YAMLError
     except ImportError:
-        raise SettingsError("Reading YAML needs ruamel.yaml.", hint="Install it: pip install 'kept[files]'") from None
+        from kept.distribution import install_line
+
+        raise SettingsError("Reading YAML needs ruamel.yaml.", hint=f"Install it: {install_line('files')}") from None
     try:
         return YAML(typ="safe", pure=True).load(text)
     except (YAMLError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:

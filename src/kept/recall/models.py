@@ -27,7 +27,6 @@ from msgspec import Struct
 from kept import vectors
 from kept.errors import SettingsError
 from kept.ports import Embedder
-from kept.vectors import INSTALL
 
 WORDLLAMA = "wordllama"
 MOST_CHARS = 2_000  # of a text; the rest changes little
@@ -132,7 +131,11 @@ class WordLlama:
         folders = [Path(place) for place in (package.submodule_search_locations or ())] if package else []
         whole = [folder for folder in folders if (folder / _WEIGHTS).is_file() and (folder / _TOKENIZER).is_file()]
         if not whole:
-            raise SettingsError("Vectors need the package wordllama 0.4 with its weights.", hint=INSTALL)
+            from kept.distribution import install_line
+
+            raise SettingsError(
+                "Vectors need the package wordllama 0.4 with its weights.", hint=f"Install it: {install_line('vector')}"
+            )
         self._folder = whole[0]
 
     def embed(self, texts: Sequence[str]) -> Rows:
@@ -153,14 +156,17 @@ class WordLlama:
             from safetensors.numpy import load_file
             from tokenizers import Tokenizer
         except ImportError as error:
-            raise SettingsError(f"Vectors need the package {error.name}.", hint=INSTALL) from None
+            from kept.distribution import install_line
+
+            raise SettingsError(
+                f"Vectors need the package {error.name}.", hint=f"Install it: {install_line('vector')}"
+            ) from None
         (weights,) = load_file(self._folder / _WEIGHTS).values()
         return weights, Tokenizer.from_file(str(self._folder / _TOKENIZER))
 
 
 # A model that the user points to
 
-INSTALL_ONNX = "Install it: pip install 'kept[onnx]'"
 FOLDER = "Name a folder with model.onnx (or onnx/model.onnx) and tokenizer.json: kept vectors on --model DIR."
 MOST_TOKENS = 256  # of a text: what takes longer to say is said twice
 _AT_ONCE = 8  # texts: more of them gain little, and padding costs
@@ -263,7 +269,11 @@ def _running(weights: Path, tokenizer: Path, model: str) -> _Running:
         import onnxruntime
         from tokenizers import Tokenizer
     except ImportError as error:
-        raise SettingsError(f"A sentence model needs the package {error.name}.", hint=INSTALL_ONNX) from None
+        from kept.distribution import install_line
+
+        raise SettingsError(
+            f"A sentence model needs the package {error.name}.", hint=f"Install it: {install_line('onnx')}"
+        ) from None
     onnxruntime.disable_telemetry_events()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = min(MOST_THREADS, os.cpu_count() or 1)

@@ -71,8 +71,10 @@ def open_database(
     try:
         from kept.storage.postgres import PostgresStorage
     except ImportError as error:
+        from kept.distribution import install_line
+
         raise StorageError(
-            "PostgreSQL needs a driver that is not installed.", hint="Run `pip install 'kept[postgres]'`."
+            "PostgreSQL needs a driver that is not installed.", hint=f"Run: {install_line('postgres')}"
         ) from error
     return PostgresStorage(url, space, write_wait_s=write_wait_s, now=now, must_exist=must_exist)
 

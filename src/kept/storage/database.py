@@ -62,7 +62,9 @@ def _schema() -> ModuleType:
     try:
         from kept.storage.postgres import schema
     except ImportError as error:
+        from kept.distribution import install_line
+
         raise StorageError(
-            "PostgreSQL needs a driver that is not installed.", hint="Run `pip install 'kept[postgres]'`."
+            "PostgreSQL needs a driver that is not installed.", hint=f"Run: {install_line('postgres')}"
         ) from error
     return schema

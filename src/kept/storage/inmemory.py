@@ -617,6 +617,10 @@ class InMemoryStorage:
         yield
 
     @contextmanager
+    def making_room(self) -> Iterator[None]:
+        yield
+
+    @contextmanager
     def lease(self, name: str, *, wait_s: float = 0.0) -> Iterator[bool]:
         lock = self._leases.setdefault(name, threading.Lock())
         is_ours = lock.acquire(timeout=wait_s)

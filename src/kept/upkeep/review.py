@@ -7,7 +7,6 @@ decides. Rule: a review gives reasons and proposes; it never acts.
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import groupby
 from typing import Literal, get_args
 
 from msgspec import Struct
@@ -25,9 +24,7 @@ UNUSED_DAYS = 30  # a month of work in which nobody needed it
 TALK_DAYS = 30
 LEAST_MESSAGES = 20  # with fewer, nothing can be called irrelevant
 COMMON_SHARE = 0.1  # a word in more memories than that says nothing about any of them
-_RAREST_WORDS = 3
-_MOST_ALIKE = 50  # memories compared for one rare word: more of them are a series, not duplicates
-_BESIDE = "kept_beside"  # in `data`: the uids of memories that it nearly repeats, where both are to stay
+_BESIDE = "kept_beside"  # in `data`: the uids of memories that make the same statement, where both are to stay
 
 
 class Decision(Struct, frozen=True, kw_only=True):
@@ -64,10 +61,9 @@ class Talk(Struct, frozen=True):
 
 
 class ReviewRules(Struct, frozen=True, kw_only=True):
-    """The settings that a review judges by, and how alike two texts must be to count as duplicates."""
+    """The settings that a review judges by."""
 
     shelf_life_days: Mapping[str, int]
-    near_percent: float
 
 
 def review(
@@ -78,8 +74,7 @@ def review(
     asked = {finding.memory.uid for finding in proposals}
     words = {memory.uid: frozenset(text.words(memory.content)) for memory in memories}
     held_by = Counter(word for own in words.values() for word in own)
-    repetitions = _repetitions(memories, words, held_by, rules.near_percent)
-    found = list(_one_at_a_time([*_contradictions(memories, conflicts), *repetitions]))
+    found = list(_one_at_a_time([*_contradictions(memories, conflicts), *_repetitions(memories)]))
     in_pairs = {one.uid for finding in found for one in (finding.memory, finding.beside) if one is not None}
     common = {word for word, number in held_by.items() if number > max(5.0, COMMON_SHARE * len(words))}
     alone = [
@@ -159,28 +154,29 @@ def _authority(memory: Memory) -> tuple[bool, bool, datetime, int]:
     return memory.status == "pinned", memory.trust == "user", said_at, memory.id
 
 
-def _repetitions(
-    memories: Sequence[Memory], words: Mapping[str, frozenset[str]], held_by: Mapping[str, int], near_percent: float
-) -> Iterator[ReviewFinding]:
-    """Each memory that nearly repeats a better one, once, with the nearest of those."""
-    nearest: dict[str, tuple[float, Memory, Memory]] = {}
-    for likeness, left, right in _near_pairs(memories, words, held_by, near_percent):
-        worse, better = sorted((left, right), key=_standing)
-        if worse.uid not in nearest or nearest[worse.uid][0] < likeness:
-            nearest[worse.uid] = (likeness, worse, better)
-    for likeness, worse, better in nearest.values():
-        yield ReviewFinding(
-            memory=worse,
-            beside=better,
-            reasons=("duplicate",),
-            why=f"says nearly the same as [id:{better.ref}] ({likeness:.0f} % alike)",
-            proposed=Decision(action="supersede", ref=worse.ref, by=better.ref),
-        )
+def _repetitions(memories: Sequence[Memory]) -> Iterator[ReviewFinding]:
+    """Find memories that make the same statement as a better one. Pairs that a person kept are left out."""
+    same: defaultdict[tuple[str, ...], list[Memory]] = defaultdict(list)
+    for memory in memories:
+        same[text.statement(memory.content)].append(memory)
+    for alike in same.values():
+        best_first = sorted(alike, key=_standing, reverse=True)
+        for place, worse in enumerate(best_first):
+            better = next((one for one in best_first[:place] if not _are_settled(one, worse)), None)
+            if better is not None:
+                yield ReviewFinding(
+                    memory=worse,
+                    beside=better,
+                    reasons=("duplicate",),
+                    why=f"says the same as [id:{better.ref}], in nearly the same words",
+                    proposed=Decision(action="supersede", ref=worse.ref, by=better.ref),
+                )
 
 
-def kept_beside(memory: Memory, memories: Sequence[Memory], near_percent: float) -> Memory:
-    """The memory with a mark that it is to stay beside all those that it nearly repeats now: no review asks again."""
-    alike = [one.uid for one in memories if one.uid != memory.uid and _likeness(memory, one, near_percent)]
+def kept_beside(memory: Memory, memories: Sequence[Memory]) -> Memory:
+    """The memory with a mark that it is to stay beside all those that say the same now: no review asks again."""
+    said = text.statement(memory.content)
+    alike = [one.uid for one in memories if one.uid != memory.uid and text.statement(one.content) == said]
     known = (memory.data or {}).get(_BESIDE, [])
     if not set(alike) - set(known):
         return memory
@@ -195,39 +191,6 @@ def _standing(memory: Memory) -> tuple[bool, bool, int, int, datetime, int]:
     """Which of two that say the same is the one to keep."""
     is_pinned, is_from_person = memory.status == "pinned", memory.trust == "user"
     return is_pinned, is_from_person, memory.feedback, memory.use_count, memory.created_at, memory.id
-
-
-def _near_pairs(
-    memories: Sequence[Memory], words: Mapping[str, frozenset[str]], held_by: Mapping[str, int], near_percent: float
-) -> Iterator[tuple[float, Memory, Memory]]:
-    """Pairs that share one of their rarest words, all of their numbers, and nearly all of their letters."""
-    sharing: defaultdict[str, list[Memory]] = defaultdict(list)
-    for memory in memories:
-        shared = [word for word in words[memory.uid] if held_by[word] > 1]
-        for word in sorted(shared, key=lambda word: (held_by[word], word))[:_RAREST_WORDS]:
-            sharing[word].append(memory)
-    seen: set[tuple[str, str]] = set()
-    for alike in sharing.values():
-        for place, left in enumerate(alike[:_MOST_ALIKE]):
-            for right in alike[place + 1 : _MOST_ALIKE]:
-                if (left.uid, right.uid) in seen:
-                    continue
-                seen.add((left.uid, right.uid))
-                likeness = _likeness(left, right, near_percent)
-                if likeness and not _are_settled(left, right):
-                    yield likeness, left, right
-
-
-def _likeness(left: Memory, right: Memory, near_percent: float) -> float:
-    """How alike two texts are, in percent; 0 below `near_percent`, or if a number differs: shard 1 is not shard 2."""
-    from rapidfuzz import fuzz
-
-    likeness = fuzz.ratio(left.content.lower(), right.content.lower(), score_cutoff=near_percent)
-    return likeness if likeness and _numbers(left.content) == _numbers(right.content) else 0.0
-
-
-def _numbers(content: str) -> list[str]:
-    return sorted("".join(run) for is_number, run in groupby(content, str.isdigit) if is_number)
 
 
 def _examine(

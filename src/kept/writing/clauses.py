@@ -84,7 +84,6 @@ _FILLERS = _LIGHT | frozenset(
 _ENDING = frozenset(
     "remove removed removing drop drops dropped gone stop stops stopped quit retire retired forget".split()
 )
-_NUMBER_WORDS = {word: str(n) for n, word in enumerate("zero one two three four five six seven eight nine ten".split())}
 # Participles that no stemmer leads back to their verb.
 _IRREGULAR = dict(
     pair.split(":")
@@ -230,7 +229,7 @@ def _phrases(part: str) -> tuple[Phrase, ...]:
 
 
 def _key(word: str) -> str:
-    if number := _NUMBER_WORDS.get(word):
+    if number := text.NUMBER_WORDS.get(word):
         return number
     if compiled(_NUMBER).fullmatch(word):
         return word.rstrip(".,:_")

@@ -2,8 +2,8 @@
 
 `Known` reads, once for a whole batch, the memories that may be about the same things as its drafts. From these
 candidates this module picks duplicates and `conflicts` picks contradictions. Rule: only texts that differ in nothing
-but case and spacing are the same. Near duplicates are reported and never merged silently; one is dropped only if every
-word of it is in the other. With a topic, the writer says explicitly that a new statement replaces the old one.
+but case and spacing are the same. Near duplicates are reported and never merged silently; an automatic one is dropped
+only if it makes the same statement. With a topic, the writer says explicitly that a new statement replaces the old one.
 """
 
 from collections import Counter, defaultdict
@@ -80,9 +80,14 @@ def find_near(draft: Memory, alike: Sequence[Memory]) -> list[Memory]:
 
 
 def says_the_same(draft: Memory, other: Memory) -> bool:
-    """Whether the draft adds nothing to the other: each of its words is there, or is only spelt differently there.
+    """Return True if the two make one statement: any other number, name, day or value, or a "not", makes two."""
+    return text.statement(draft.content) == text.statement(other.content)
 
-    Another number, name or object makes it another statement, and so does a "not".
+
+def repeats(draft: Memory, other: Memory) -> bool:
+    """Return True if each word of the draft is in the other, or is only spelt differently there.
+
+    Looser than `says_the_same`: trust must not rise because a word was left out or changed a little.
     """
     own, others = keys_of(draft.content), keys_of(other.content)
     return all(any(_is_respelt(word, known) for known in others - own) for word in own - others) and (
@@ -163,7 +168,7 @@ class Known:
             return draft
         found = [self._low[draft.fingerprint]] if draft.fingerprint in self._low else []
         low = [other for other in alike if other.is_low_trust]
-        found += [near.trust for near in find_near(draft, low) if says_the_same(draft, near)]
+        found += [near.trust for near in find_near(draft, low) if repeats(draft, near)]
         return replace(draft, trust=least(*found)) if found else draft
 
     def _alike_in_batch(self, draft: Memory) -> list[str]:

@@ -180,9 +180,10 @@ def _store_one(tx: Transaction, ready: Ready, memory: Memory, known: Known, at: 
     # A tool that was first silences nobody.
     near = find_near(memory, [other for other in alike if memory.is_low_trust or not other.is_low_trust])
     # Two summaries of one story are alike on purpose.
-    if near and not rivals and ready.is_unasked and memory.kind != "summary" and says_the_same(memory, near[0]):
-        known.note(_corroborated(tx, attest(tx, near[0], memory), ready))
-        return _refused("echo", f"Memory {near[0].ref} says nearly the same.", ready.redactions)
+    same = next((other for other in near if says_the_same(memory, other)), None)
+    if same is not None and not rivals and ready.is_unasked and memory.kind != "summary":
+        known.note(_corroborated(tx, attest(tx, same, memory), ready))
+        return _refused("echo", f"Memory {same.ref} says the same.", ready.redactions)
     added = known.note(tx.add(memory, "remember"))
     conflicts = [_settle(tx, added, rival, known, at) for rival in rivals]
     added = known.now(added)

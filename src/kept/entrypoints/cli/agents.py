@@ -4,6 +4,7 @@ import os
 
 import click
 
+from kept.distribution import install_line
 from kept.entrypoints.cli.frame import command
 from kept.entrypoints.cli.invocation import Invocation
 from kept.errors import SettingsError
@@ -15,14 +16,14 @@ from kept.errors import SettingsError
 @click.option("--graph", is_flag=True, help="Offer the nine tools of the MCP reference server memory instead.")
 def mcp_command(invocation: Invocation, *, agent: str | None, all_tools: bool, graph: bool) -> None:
     """An agent starts this; you need not. Its project is --project, else $KEPT_PROJECT, $CLAUDE_PROJECT_DIR, or the
-    directory it is started in. Needs the extra `agents` (pip install 'kept[agents]').
+    directory it is started in. Needs the extra `agents`.
     """
     try:
         from kept.entrypoints.mcp.server import ServerOptions, run_stdio
     except ModuleNotFoundError as missing:
         if (missing.name or "").partition(".")[0] not in ("mcp", "mcp_types", "anyio"):
             raise
-        raise SettingsError("The MCP server needs the package mcp.", hint="Run: pip install 'kept[agents]'") from None
+        raise SettingsError("The MCP server needs the package mcp.", hint=f"Run: {install_line('agents')}") from None
     agent = agent or os.environ.get("KEPT_AGENT")
     options = ServerOptions(invocation.home, invocation.project, agent, all_tools=all_tools, graph=graph)
     run_stdio(options)

@@ -21,7 +21,7 @@ def _url(invocation: Invocation, given: str | None) -> str:
 @group
 def database_command() -> None:
     """For the operator of a PostgreSQL database that holds the projects of a team. URL is that of its owner; without
-    it, --database and $KEPT_DATABASE_URL count. Needs the extra `postgres` (pip install 'kept[postgres]').
+    it, --database and $KEPT_DATABASE_URL count. Needs the extra `postgres`.
     """
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from kept.distribution import install_line
 from kept.entrypoints.cli.frame import command, group, limit_option, yes_option
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import counted, memories, name_of, progress
@@ -86,7 +87,7 @@ def watch_files(invocation: Invocation, *, seconds: int | None) -> None:
         from watchfiles import watch
     except ImportError:
         raise InvalidInput(
-            "`kept files watch` needs the package watchfiles.", hint="Install it with: pip install 'kept[files]'"
+            "`kept files watch` needs the package watchfiles.", hint=f"Install it with: {install_line('files')}"
         ) from None
     with invocation.open() as memory:
         memory.files.sync()

@@ -5,7 +5,6 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import click
 
 import kept.entrypoints.install as install
+from kept.distribution import VERSION, install_line
 from kept.entrypoints.cli.frame import command
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import counted
@@ -20,7 +20,6 @@ from kept.entrypoints.install.agents import AGENTS, MachineFacts, Scope
 from kept.errors import KeptError, NotFound, SettingsError
 from kept.memory.opening import open_projects
 
-TOOLS_HINT = "pip install 'kept[agents]' && kept install"
 IMPORTABLE = ("claude-code", "codex", "gemini", "qwen", "copilot", "opencode")  # `kept import` reads their transcripts
 SHOWN_LINES = 40  # of the difference of one file
 
@@ -42,7 +41,7 @@ def surroundings(invocation: Invocation, *, with_tools: bool | None = None) -> M
         hook=_program("kept-hook"),
         variables={"KEPT_HOME": str(Path(named).expanduser().absolute())} if named else {},
         with_tools=find_spec("mcp") is not None if with_tools is None else with_tools,
-        version=version("kept"),
+        version=VERSION,
     )
 
 
@@ -52,7 +51,7 @@ def _program(name: str) -> str:
     found = str(beside) if beside.exists() else shutil.which(name)
     if not found:
         raise SettingsError(
-            f"The program {name} was not found.", hint="Install Kept again: pip install --force-reinstall kept"
+            f"The program {name} was not found.", hint=f"Install Kept again: {install_line('', '--force-reinstall')}"
         )
     return str(Path(found).absolute())
 
@@ -125,7 +124,7 @@ def install_command(
     if "codex" in plans and not dry_run:
         lines += _trust_codex(invocation, where, scope, book, yes=yes)
     if not where.with_tools:
-        lines.append(f"The hooks are set up. One line adds the tools: {TOOLS_HINT}")
+        lines.append(f"The hooks are set up. One line adds the tools: {install_line('agents')} && kept install")
     document: dict[str, Any] = {"dry_run": dry_run, "agents": documents, "tools": where.with_tools}
     if invocation.as_json:
         document["imported"] = {} if dry_run else _import_past(invocation, chosen, past)

@@ -208,12 +208,12 @@ def review_command(
     only_list: bool,
     yes: bool,
 ) -> None:
-    """Memories that an agent proposes for all projects, that are stale, unused, nearly duplicates, in conflict, or no
+    """Memories that an agent proposes for all projects, that are stale, unused, duplicates, in conflict, or no
     longer mentioned, and candidates that nobody has confirmed, each with the reason and a proposal. In a terminal you
     are asked about each, and one key is enough; an agent reads --json and answers with --apply. Listing changes
     nothing.
 
-    A DECISION is keep:3 (it stays, counts as verified, and so does what it contradicts or nearly repeats), archive:3,
+    A DECISION is keep:3 (it stays, counts as verified, and so does what it contradicts or repeats), archive:3,
     forget:3, supersede:9=3 (3 stays, and 9 is archived), or promote:3 (all projects get it). `kept undo` undoes all
     decisions of one call together, and each promotion by itself. Ctrl-C while you are asked changes nothing, and
     shows the command that carries out what you had decided.

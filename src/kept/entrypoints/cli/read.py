@@ -1,6 +1,5 @@
 """`kept list`, `show`, `history`, `status`: reading changes nothing."""
 
-import os
 from datetime import datetime
 from typing import Any, get_args
 
@@ -32,7 +31,6 @@ from kept.journal import noun_of
 from kept.memory import Kept
 from kept.memory.read import ListStatus
 from kept.model import GLOBAL, Event, Memory, canonical_kind
-from kept.projects.config import unknown_variables
 
 PAGE = 50
 
@@ -229,11 +227,9 @@ def status_command(invocation: Invocation) -> None:
         lines += _space_lines(space, now)
         if space["space"] != GLOBAL and status["last_session"] is not None:
             lines.append(("    ", _session_line(status["last_session"], space["refused"], now)))
-    for variable, meant in (unknown := unknown_variables(os.environ)).items():
-        lines.append(f"Note: {variable} is not a variable of Kept{f'. Did you mean {meant}?' if meant else '.'}")
     lines.append(Dim(f"Home {projects.home.root}; acting as {invocation.role}."))
     about = None if project is None else {"id": project.id, "name": project.name, "root": project.root}
-    document = {"home": str(projects.home.root), "project": about, "unknown_variables": list(unknown), **status}
+    document = {"home": str(projects.home.root), "project": about, **status}
     invocation.answer(document, lines)
 
 

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 import click
 from msgspec.structs import replace
 
+from kept.distribution import install_line
 from kept.entrypoints.cli.frame import command, group
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import local
@@ -46,7 +47,7 @@ def serve_command(
 ) -> None:
     """Listens on this machine only. The address has a key that is made at each start: who has it sees and changes what
     you can. For a team, put a proxy with TLS in front, and give each person a token (`kept token create`). Needs the
-    extra `server` (pip install 'kept[server]').
+    extra `server`.
     """
     if host not in LOOPBACK and not shared:
         raise NotAllowed(
@@ -59,7 +60,7 @@ def serve_command(
         if (missing.name or "").partition(".")[0] not in PACKAGES:
             raise
         raise SettingsError(
-            f"The server needs the package {missing.name}.", hint="Run: pip install 'kept[server]'"
+            f"The server needs the package {missing.name}.", hint=f"Run: {install_line('server')}"
         ) from None
     options = ServeOptions(home=invocation.home, project=invocation.project, host=host, port=port, names=names)
     is_bare = demo is None and host in LOOPBACK and not _has_anything(invocation)

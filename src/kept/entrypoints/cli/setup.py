@@ -169,9 +169,9 @@ def _text_of(file: Path) -> str:
 
 @group
 def vectors_command() -> None:
-    """Off by default, and switched on for each project. Needs the extra `vector` (pip install 'kept[vector]'); the
-    model comes with it, and nothing is sent anywhere. `on --model DIR` takes a sentence model of yours instead, and
-    needs the extra `onnx` (pip install 'kept[onnx]').
+    """Off by default, and switched on for each project. Needs the extra `vector`; the model comes with
+    it, and nothing is sent anywhere. `on --model DIR` takes a sentence model of yours instead, and needs the extra
+    `onnx`.
     """
 
 

@@ -17,6 +17,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from kept.distribution import install_line
 from kept.entrypoints.hook import LATE, LIMIT_VARIABLE
 from kept.entrypoints.hook.agents import AGENTS as HOOK_FORMATS
 from kept.entrypoints.hook.later import HookFolder
@@ -129,13 +130,13 @@ def _programs(where: MachineFacts) -> Iterator[LinkCheck]:
     else:
         yield LinkCheck(agent="", level="ok", check="hook")
     if not where.with_tools:
-        hint = "Run: pip install 'kept[agents]' && kept install"
+        hint = f"Run: {install_line('agents')} && kept install"
         message = "The tools for agents are not installed; hooks work without them."
         yield LinkCheck(agent="", level="note", check="tools", message=message, hint=hint)
         return
     reason = ask_server(where)
     if reason:
-        hint = "Run `kept mcp` by hand to see why; pip install 'kept[agents]' installs what it needs."
+        hint = f"Run `kept mcp` by hand to see why; `{install_line('agents')}` installs the packages it needs."
         message = f"The MCP server does not answer: {reason}."
         yield LinkCheck(agent="", level="problem", check="server", message=message, hint=hint)
     else:

@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from importlib import metadata
 from typing import Any, NamedTuple, TypeVar
 
 import anyio
@@ -46,6 +45,7 @@ from mcp_types import (
 )
 from mcp_types.version import is_version_at_least
 
+from kept.distribution import VERSION
 from kept.entrypoints.mcp import consent, graph
 from kept.entrypoints.mcp.arguments import checked, schema_of
 from kept.entrypoints.mcp.protocol import GRAPH_PROTOCOL, PROTOCOL
@@ -96,7 +96,7 @@ def build(
     desk = _Desk(options, environ, opener)
     return Server(
         "kept",
-        version=_version(),
+        version=VERSION,
         title="Kept",
         instructions=GRAPH_PROTOCOL if options.graph else PROTOCOL,
         on_list_tools=desk.list_tools,
@@ -107,13 +107,6 @@ def build(
         on_list_prompts=desk.list_prompts,
         on_get_prompt=desk.get_prompt,
     )
-
-
-def _version() -> str:
-    try:
-        return metadata.version("kept")
-    except metadata.PackageNotFoundError:  # run from a checkout
-        return "0"
 
 
 class _Desk:

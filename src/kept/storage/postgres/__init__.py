@@ -1,3 +1,3 @@
-"""PostgreSQL: the spaces of a team in one database. Needs `pip install 'kept[postgres]'`."""
+"""PostgreSQL: the spaces of a team in one database. Needs the extra `postgres`."""
 
 from kept.storage.postgres.storage import PostgresStorage as PostgresStorage

@@ -129,6 +129,10 @@ class PostgresStorage:
         yield
 
     @contextmanager
+    def making_room(self) -> Iterator[None]:
+        yield
+
+    @contextmanager
     def lease(self, name: str, *, wait_s: float = 0.0) -> Iterator[bool]:
         """Held by a connection of its own, in a transaction that reads nothing; it ends with that."""
         also = f"select pg_try_advisory_xact_lock({number_of(f'{self.space} lease {name}'):d})"

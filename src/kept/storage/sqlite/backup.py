@@ -355,7 +355,7 @@ class DailyBackups:
 
     def after_write(self, at: datetime, created_at: datetime) -> None:
         """Begin today's backup unless it is there. A store that was made today holds nothing of yesterday yet."""
-        if at.date() == self._day:
+        if at.date() == self._day or (self._thread is not None and self._thread.is_alive()):
             return
         self._day = at.date()
         if self._target(at).exists() or created_at.date() >= at.date():
@@ -368,7 +368,7 @@ class DailyBackups:
         """Wait for a backup of a small store, stop that of a large one."""
         if self._thread is None or not self._thread.is_alive():
             return
-        if self._path.stat().st_size > SMALL_BYTES:
+        if pages.size_of(self._path) > SMALL_BYTES:
             self._is_stopped.set()
         self._thread.join()
 

@@ -21,7 +21,7 @@ from kept.errors import Busy, Corrupt, InvalidInput, KeptError, StorageError
 from kept.ports import Deadline, TooLate
 from kept.storage import lock
 from kept.storage.shared import block
-from kept.storage.sqlite import acknowledged, pages, schema
+from kept.storage.sqlite import acknowledged, pages, reserve, schema
 from kept.storage.sqlite.rows import MEMORY_SELECT, damaged, json_text
 
 T = TypeVar("T")
@@ -32,6 +32,8 @@ _FIXED_IN = (3, 51, 3)
 _ALSO_FIXED = ((3, 50, 7), (3, 44, 6))
 
 READ_WAIT_MS = 5_000  # a reader meets a lock only while a WAL is being recovered or a file is closed for good
+# How SQLite fails where there is no room for the index of a WAL.
+_NO_ROOM = (apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMOPEN, apsw.SQLITE_IOERR_SHMMAP)
 _WAL_LIMIT_BYTES = 64 * 1024 * 1024
 _CACHE_KB = 8 * 1024
 _MOST_SEEN = 4_000  # answers: counts of words and lists of up to 256 rows, mostly of a dozen
@@ -105,6 +107,11 @@ def connect_to_read(path: Path, *, vfs: str | None = None) -> apsw.Connection:
         connection.close()
         raise
     return connection
+
+
+def is_no_room(error: BaseException) -> bool:
+    """Return True if SQLite failed because the disk is full. Opening a file needs 32 kB for the index of the WAL."""
+    return isinstance(error, apsw.FullError) or getattr(error, "extendedresult", None) in _NO_ROOM
 
 
 @contextmanager
@@ -284,10 +291,10 @@ def _ours(error: apsw.Error, path: Path) -> KeptError:
                 f"{path} is not a SQLite database.",
                 hint="Nothing was changed. Give another file, or run `kept doctor`.",
             )
-        case apsw.FullError():
-            return StorageError(
-                f"The disk with {path} is full.", hint="Nothing was stored. Free some space and try again."
-            )
+        case apsw.FullError() | apsw.IOError() if is_no_room(error):
+            return _full(path)
+        case apsw.ReadOnlyError() if reserve.is_too_full_to_open(path):
+            return _full(path)  # it was opened to be read only, for want of room
         case apsw.IOError():
             return StorageError(
                 f"The disk failed while {path} was being read or written ({error}).",
@@ -305,6 +312,10 @@ def _ours(error: apsw.Error, path: Path) -> KeptError:
                 f"SQLite failed on {path}: {error}.",
                 hint="Nothing was stored. Try again. If it fails again, run `kept doctor`.",
             )
+
+
+def _full(path: Path) -> KeptError:
+    return StorageError(f"The disk with {path} is full.", hint="Nothing was changed. Free some space and try again.")
 
 
 class View:
@@ -397,6 +408,7 @@ class Pool:
         self._pid = os.getpid()
         self._is_closed = False
         self._outdated: set[_Loan] = set()
+        self._makeshift: set[apsw.Connection] = set()
         self.inode: int | None = None  # of the file that the connections belong to
         self.has_met_damage = False  # then the WAL stays as it is: it may hold what can be saved
         lock.watch(self)
@@ -410,6 +422,16 @@ class Pool:
         if self._is_closed:
             raise StorageError(f"The storage of {self._path} is closed.", hint="Open it again with kept.open().")
         lock.check(self._path)
+
+    def lend_once(self, connection: apsw.Connection) -> None:
+        """Close this connection, which is just being made, at the end of its loan. The next one may be better."""
+        self._makeshift.add(connection)
+
+    def alone(self) -> AbstractContextManager[bool]:
+        """Keep the other threads of this process out until the block ends. For a moment only: they wait."""
+        if os.getpid() != self._pid:
+            self.after_fork(in_child=True)
+        return self._guard
 
     def close(self) -> None:
         """Close every idle connection now, and each lent one when it comes back."""
@@ -468,9 +490,11 @@ class Pool:
     def take_back(self, loan: "_Loan", connection: apsw.Connection, is_sound: bool) -> None:
         with self._guard:
             del self._lent[loan]
+            is_makeshift = connection in self._makeshift
+            self._makeshift.discard(connection)
             if loan in self._outdated:
                 self._outdated.remove(loan)
-            elif is_sound and not self._is_closed:
+            elif is_sound and not is_makeshift and not self._is_closed:
                 self._idle.append(connection)
                 return
         self._close(connection)

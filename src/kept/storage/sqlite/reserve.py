@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 RESERVE_BYTES = 4 * 1024 * 1024  # what a full WAL (1,000 pages) may add to the database, which frees the WAL in turn
+OPENING_BYTES = 64 * 1024  # with less, SQLite may find no room for the index of a WAL, and a file is only read
 _ROOM_FOR_COMFORT = 2
 
 
@@ -48,6 +49,13 @@ def refill(path: Path, *, is_full: bool = False) -> None:
                 os.write(fd, bytes(min(missing, free)))  # written, not seeked: a sparse file would reserve nothing
             finally:
                 os.close(fd)
+
+
+def is_too_full_to_open(path: Path) -> bool:
+    """Return True if SQLite may find no room for the index of a WAL."""
+    with suppress(OSError):
+        return free_bytes(path) < OPENING_BYTES
+    return False
 
 
 def free_bytes(path: Path) -> int:

@@ -28,6 +28,7 @@ from kept.storage.sqlite.connection import (
     connect,
     connect_to_read,
     is_damage,
+    is_no_room,
     leaving_the_wal,
     translate,
     translated,
@@ -116,7 +117,9 @@ class SqliteStorage:
             else:
                 yield from self._in_transaction(connection, stamp)
         if self._n_daily:
-            self._daily_backups().after_write(stamp.at, self._created_at)
+            with self._pool.alone():  # a backup that began after closing would find nothing open
+                if not self._is_closed:
+                    self._daily_backups().after_write(stamp.at, self._created_at)
 
     def _daily_backups(self) -> "DailyBackups":
         from kept.storage.sqlite.backup import DailyBackups
@@ -165,7 +168,7 @@ class SqliteStorage:
 
     @contextmanager
     def _making_room(self, connection: apsw.Connection) -> Iterator[None]:
-        """For what must succeed on a full disk."""
+        """For changes that must succeed on a full disk."""
         with reserve.spent(self.path) as is_full:
             if is_full:
                 with suppress(apsw.FullError):
@@ -186,6 +189,9 @@ class SqliteStorage:
             return
         try:
             with translated(self.path), self._pool.borrow() as connection:
+                if connection.readonly("main"):  # for want of room
+                    yield None
+                    return
                 # Usage counts may be lost with the power; they are not worth a sync at every recall.
                 connection.execute("pragma synchronous = normal")
                 notes, version = SqliteBookkeeping(connection), None
@@ -218,6 +224,11 @@ class SqliteStorage:
         ):
             schema.check_version(connection, self.path)
             erase.settle(connection)
+
+    @contextmanager
+    def making_room(self) -> Iterator[None]:
+        with reserve.spent(self.path):
+            yield
 
     def scrub(self) -> Scrubbed:
         """Finish what erasing began. Not done: another process still reads the old pages; the next open goes on."""
@@ -273,9 +284,10 @@ class SqliteStorage:
             return facts | ({"erase": "pending"} if erase.pending(connection) else {})
 
     def close(self) -> None:
-        if self._is_closed:
-            return
-        self._is_closed = True
+        with self._pool.alone():
+            if self._is_closed:
+                return
+            self._is_closed = True
         if self._daily is not None:
             self._daily.close()
         if self._is_read_only:
@@ -399,7 +411,7 @@ class SqliteStorage:
                 elsewhere = tuple(path for path in left if Path(path) not in cleaned)
                 is_done = erase.finish(connection, self.path, self._vfs)
             return Scrubbed(is_done=is_done, backups=changed, elsewhere=elsewhere)
-        except apsw.FullError:
+        except (apsw.FullError, apsw.ReadOnlyError):
             return Scrubbed(is_done=False)
 
     def _is_at_home(self, path: Path) -> bool:
@@ -453,16 +465,27 @@ class SqliteStorage:
                         part.chmod(0o600)
 
     def _connect(self) -> apsw.Connection:
-        if self._is_read_only:
-            connection = connect_to_read(self.path, vfs=self._vfs)
-        else:
-            connection = connect(self.path, vfs=self._vfs, synchronous=self._synchronous)
+        connection = connect_to_read(self.path, vfs=self._vfs) if self._is_read_only else self._connect_to_write()
         if self.space:  # the file is known; if it was replaced since, then by one of this space
             found = schema.facts_of(connection, self.path).get("space")
             if found != self.space:
                 connection.close()
                 raise InvalidInput(f"{self.path} was replaced: it held the space {self.space} and now holds {found}.")
         return connection
+
+    def _connect_to_write(self) -> apsw.Connection:
+        """A connection that can write; on a disk without room for the index of a WAL, one that can only read."""
+        try:
+            return connect(self.path, vfs=self._vfs, synchronous=self._synchronous)
+        except apsw.Error as error:
+            if not is_no_room(error):
+                raise
+            try:
+                connection = connect_to_read(self.path, vfs=self._vfs)
+            except (apsw.Error, KeptError):
+                raise error from None
+            self._pool.lend_once(connection)
+            return connection
 
     def _turn(self, wait_s: float) -> AbstractContextManager[None]:
         self._pool.check_open()
