@@ -280,15 +280,15 @@ def run(options: ServeOptions, *, say: Callable[[str], None], open_browser: Call
     """Serve until the process is stopped."""
     import uvicorn
 
-    from kept.entrypoints.http.heads import TimedProtocol
+    from kept.entrypoints.http.heads import WaitingRoom, protocol_for
 
-    _checked(options.proxies)
+    room = WaitingRoom(_checked(options.proxies))
     keys = Keys(open_projects(options.home).home.root, options.key)
     visits = Visits(options.port)
     listening = _bound(options.host, options.port)
     config = uvicorn.Config(
         make_app(options, keys, visits),
-        http=TimedProtocol,
+        http=protocol_for(room),
         ws="none",
         proxy_headers=bool(options.proxies),
         forwarded_allow_ips=list(options.proxies),
