@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -210,3 +211,22 @@ def test_names_are_given_once_and_kept_short(tmp_path: Path) -> None:
         keys.revoke("nobody")
     assert json.loads((tmp_path / FILE).read_text("utf-8"))["tokens"][0]["name"] == "anna"
     assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
+
+
+def test_the_inbox_of_an_admin_is_not_shown_to_a_later_token_of_that_name(server: Server) -> None:
+    with kept.open(project=server.project, home=server.home, actor=Actor(role="admin", name="user")) as memory:
+        for tool_name in ("Zinnia", "Marigold"):
+            memory.remember(f"I use {tool_name} for the shared garden planner.", tier="global", kind="decision")
+    keys = Keys(server.home)
+    admin = keys.create("ines", role="admin", projects=["web-app"])
+    assert b"Zinnia" in server.ask("GET", "/p/web-app/inbox", key=admin).body
+    keys.revoke("ines")
+    plain = keys.create("ines", role="project", projects=["web-app"])
+    assert b"Zinnia" not in server.ask("GET", "/p/web-app/inbox", key=plain).body
+
+
+def test_tokens_that_are_made_at_once_are_all_kept(tmp_path: Path) -> None:
+    names = [f"person-{number}" for number in range(12)]
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda name: Keys(tmp_path).create(name, role="project", projects=[]), names))
+    assert sorted(token.name for token in Keys(tmp_path).tokens()) == sorted(names)

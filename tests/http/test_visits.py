@@ -59,7 +59,7 @@ def test_the_printed_address_signs_in_once_and_has_no_key(tmp_path: Path) -> Non
         mine = {"Cookie": cookie.partition(";")[0]}
         assert raw(server, "GET", f"{HERE}/status", mine).status == 200
         assert raw(server, "GET", path, mine).status == 303, "who is signed in may load it again"
-        # Somebody who read the list of processes comes second, or came first: then both are out.
+        # A program that read the list of processes comes second, or came first: then both are out.
         assert server.ask("GET", path, key=None).status == 401
         assert raw(server, "GET", f"{HERE}/status", mine).status == 401
         again = {"Cookie": server.sign_in()}
@@ -269,7 +269,7 @@ def test_the_browser_is_started_with_an_address_that_has_no_key(tmp_path: Path) 
         (opened,) = noted.read_text("utf-8").split()
         key = printed[1].split()[-1]
         assert key not in opened
-        assert opened not in printed[0], "each has a code of its own"
+        assert opened not in printed[0], "each has another code"
         for address in (opened, printed[0].split()[-1]):
             jar = urllib.request.HTTPCookieProcessor(CookieJar())
             with urllib.request.build_opener(jar).open(address, timeout=30) as response:

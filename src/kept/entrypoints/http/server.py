@@ -313,7 +313,7 @@ def run(options: ServeOptions, *, say: Callable[[str], None], open_browser: Call
     say(f"That address works once, within {CODE_LIFE_S / 60:g} minutes. Later, sign in with this key: {keys.own}")
     say("Stop it with Ctrl-C.")
     if open_browser is not None:
-        open_browser(new_address())  # of its own: the list of processes shows it while the browser starts
+        open_browser(new_address())  # a second code: the list of processes shows it
     uvicorn.Server(config).run(sockets=[listening])
 
 
