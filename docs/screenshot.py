@@ -41,7 +41,9 @@ def main() -> None:
                 sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
                 browser = started.chromium.launch(executable_path=chromium, args=sandbox)
                 page = browser.new_context(viewport={"width": 1440, "height": 1000}, color_scheme="light").new_page()
-                page.goto(f"http://127.0.0.1:{PORT}/?key={KEY}")
+                page.goto(f"http://127.0.0.1:{PORT}/sign-in")
+                page.get_by_label("Key or token").fill(KEY)
+                page.get_by_role("button", name="Sign in").click()
                 page.locator("div.trace").wait_for()
                 page.screenshot(path=str(IMAGES / "saw.png"))
                 browser.close()

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 import pytest
 
@@ -22,8 +23,10 @@ KEY = "test-key-of-the-person"
 SERVE = """
 import sys
 from kept.entrypoints.http.server import ServeOptions, run
-home, project, port, key = sys.argv[1:]
-run(ServeOptions(home=home, project=project, port=int(port), key=key), say=print, open_browser=None)
+import json
+home, project, port, key, more = sys.argv[1:]
+more = {name: tuple(value) if isinstance(value, list) else value for name, value in json.loads(more).items()}
+run(ServeOptions(home=home, project=project, port=int(port), key=key, **more), say=print, open_browser=None)
 """
 
 
@@ -45,6 +48,7 @@ class Server(NamedTuple):
     port: int
     home: Path
     project: Path
+    printed: tuple[str, ...] = ()
 
     @property
     def address(self) -> str:
@@ -69,6 +73,13 @@ class Server(NamedTuple):
                 return Answer(response.status, dict(response.headers), response.read())
         except urllib.error.HTTPError as error:
             return Answer(error.code, dict(error.headers), error.read())
+
+    def sign_in(self, key: str = KEY) -> str:
+        """The cookie of a browser that signs in with that key."""
+        headers = {"Content-Type": "application/x-www-form-urlencoded", "Origin": self.address}
+        answer = self.ask("POST", "/sign-in", urlencode({"key": key}).encode(), key=None, headers=headers)
+        assert answer.status == 303, answer
+        return answer.headers["set-cookie"].partition(";")[0]
 
     def get(self, path: str, **about: Any) -> Any:
         """The JSON of a GET below the project that is served."""
@@ -101,27 +112,35 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(folder: Path, before: str = "") -> Iterator[Server]:
-    """A server of the project `web-app` in that folder, as a process of its own; `before` is run in it first."""
+def serving(folder: Path, before: str = "", **more: Any) -> Iterator[Server]:
+    """A server of the project `web-app` in that folder, in a separate process.
+
+    `before` is run in it first; `more` are further ServeOptions.
+    """
     home, project = folder / "home", folder / "web-app"
     (project / ".git").mkdir(parents=True)
     with kept.open(project=project, home=home) as memory:
         memory.remember("The build runs on Node 22.")
     port = free_port()
-    command = [sys.executable, "-c", before + SERVE, str(home), str(project), str(port), KEY]
-    process = subprocess.Popen(command, env=os.environ | {"KEPT_HOME": str(home)}, stdout=subprocess.PIPE)
-    started = Server(port, home, project)
+    command = [sys.executable, "-c", before + SERVE, str(home), str(project), str(port), KEY, json.dumps(more)]
+    environ = os.environ | {"KEPT_HOME": str(home), "PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
     try:
+        printed = []
+        while not printed or not printed[-1].startswith("Stop it"):
+            printed.append(process.stdout.readline())
+            assert printed[-1], "The server has ended."
+        started = Server(port, home, project, tuple(printed))
         _wait(started, process)
         yield started
     finally:
         process.terminate()
         process.wait(10)
-        if process.stdout is not None:
-            process.stdout.close()
+        process.stdout.close()
 
 
-def _wait(server: Server, process: subprocess.Popen[bytes]) -> None:
+def _wait(server: Server, process: subprocess.Popen[str]) -> None:
     until = time.monotonic() + 30
     while time.monotonic() < until:
         assert process.poll() is None, "The server has ended."

@@ -42,6 +42,7 @@ def test_agents_reach_the_tools_over_http(server: Server) -> None:
     names = [tool["name"] for tool in answer.json["result"]["tools"]]
     assert names[0] == "memory_store"
     assert len(names) == 6
+    assert server.ask("GET", "/mcp/", headers=headers).status == 405, "no stream that outlives its key"
 
 
 def test_figures_for_prometheus_name_routes_and_no_content(server: Server) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kept.memory import deliver
-from tests.http.conftest import KEY, Server
+from tests.http.conftest import KEY, Server, serving
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (apt-get install chromium)")
@@ -47,17 +47,49 @@ def browser() -> Iterator[Any]:
         opened.close()
 
 
+def sign_in(page: Any, server: Server) -> None:
+    """Sign in by the form of the page that asks for a key."""
+    page.goto(f"{server.address}/sign-in")
+    page.get_by_label("Key or token").fill(KEY)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url("**/p/web-app/saw")
+
+
 @pytest.fixture
 def page(browser: Any, filled: Server) -> Iterator[Any]:
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     opened = context.new_page()
+    sign_in(opened, filled)
     complaints: list[str] = []
     opened.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
     opened.on("pageerror", lambda error: complaints.append(str(error)))
-    opened.goto(f"{filled.address}/?key={KEY}")
     yield opened
     context.close()
     assert complaints == []
+
+
+def test_the_address_with_a_code_signs_in_and_leaves_no_trace(browser: Any, tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        address = next(line.split()[-1] for line in server.printed if "http://" in line)
+        context = browser.new_context()
+        context.add_cookies([{"name": "a[b]", "value": "1", "url": server.address}])
+        page = context.new_page()
+        page.goto(address)
+        page.wait_for_url("**/p/web-app/saw")
+        (cookie,) = [one for one in context.cookies() if one["name"] == f"kept_{server.port}"]
+        assert (cookie["httpOnly"], cookie["sameSite"], cookie["path"]) == (True, "Strict", "/")
+        assert KEY not in str(context.cookies())
+        page.reload()
+        assert page.url.endswith("/p/web-app/saw")
+        assert page.go_back() is None or "code" not in page.url, "the address is in no history"
+        stranger = browser.new_context().new_page()
+        stranger.goto(address)
+        stranger.get_by_text("This address was used already, or is too old.").wait_for()
+        script = (Path(AXE.__file__).parent / "axe.min.js").read_text("utf-8")
+        stranger.evaluate(f"() => {{ {script} }}")
+        found = stranger.evaluate("() => axe.run()")["violations"]
+        assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
+        context.close()
 
 
 def listening(page: Any) -> None:
@@ -136,7 +168,7 @@ def test_axe_finds_no_serious_fault_and_nothing_runs_over_the_edge(
 ) -> None:
     context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=theme)
     page = context.new_page()
-    page.goto(f"{filled.address}/?key={KEY}")
+    sign_in(page, filled)
     script = (Path(AXE.__file__).parent / "axe.min.js").read_text("utf-8")
     for view in VIEWS.values():
         page.goto(f"{filled.address}/p/web-app/{view}{'?q=refresh+token' if view == 'memories' else ''}")
@@ -151,7 +183,7 @@ def test_axe_finds_no_serious_fault_and_nothing_runs_over_the_edge(
 def test_a_phone_shows_the_project_and_its_switcher_and_no_keys(browser: Any, filled: Server) -> None:
     context = browser.new_context(viewport={"width": 360, "height": 800}, has_touch=True)
     page = context.new_page()
-    page.goto(f"{filled.address}/?key={KEY}")
+    sign_in(page, filled)
     for view in VIEWS.values():
         page.goto(f"{filled.address}/p/web-app/{view}")
         assert page.locator("kbd:visible").count() == 0, view

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import kept
 from kept.entrypoints.http.keys import FILE, Keys
 from kept.entrypoints.mcp.surroundings import PROJECT_META
 from kept.memory import deliver
+from kept.memory.opening import open_projects
 from kept.model import Actor, Role
 from tests.http.conftest import KEY, Answer, Server
 
@@ -24,6 +26,12 @@ def other(server: Server) -> str:
     with kept.open(project=folder, home=server.home) as memory:
         memory.remember("The password hint of the other app is a canary.")
     return "other-app"
+
+
+def ids_of(server: Server, *names: str) -> list[str]:
+    """The ids of these projects; of `web-app` by default."""
+    found = {one.name: one.id for one in open_projects(server.home).list_projects()}
+    return [found[name] for name in names or ("web-app",)]
 
 
 BODIES = {
@@ -91,10 +99,10 @@ def test_a_token_is_not_the_owner_whatever_its_name(server: Server, other: str) 
     # A file of tokens from an older version, or edited by hand, may still have such a name.
     secret = "kept_made-by-hand"
     token = {"name": "user", "digest": hashlib.sha256(secret.encode()).hexdigest(), "role": "project"}
-    token |= {"projects": ["web-app"], "created_at": "2026-01-01T00:00:00Z"}
+    token |= {"projects": ids_of(server)[:1], "created_at": "2026-01-01T00:00:00Z"}
     file = server.home / FILE
-    known = json.loads(file.read_text("utf-8")) if file.exists() else []
-    file.write_text(json.dumps([*known, token]), "utf-8")
+    known = json.loads(file.read_text("utf-8"))["tokens"] if file.exists() else []
+    file.write_text(json.dumps({"version": 2, "tokens": [*known, token]}), "utf-8")
     assert server.ask("GET", f"/api/v1/projects/{other}/memories").status == 200, "the owner has it open"
     assert server.ask("GET", f"/api/v1/projects/{other}/memories", key=secret).status == 404
     said = {"content": "Planted into global memory.", "kind": "preference", "tier": "global"}
@@ -201,5 +209,24 @@ def test_names_are_given_once_and_kept_short(tmp_path: Path) -> None:
         keys.create("anna", role="project", projects=[])
     with pytest.raises(kept.NotFound, match="no token"):
         keys.revoke("nobody")
-    assert json.loads((tmp_path / FILE).read_text("utf-8"))[0]["name"] == "anna"
+    assert json.loads((tmp_path / FILE).read_text("utf-8"))["tokens"][0]["name"] == "anna"
     assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
+
+
+def test_the_inbox_of_an_admin_is_not_shown_to_a_later_token_of_that_name(server: Server) -> None:
+    with kept.open(project=server.project, home=server.home, actor=Actor(role="admin", name="user")) as memory:
+        for tool_name in ("Zinnia", "Marigold"):
+            memory.remember(f"I use {tool_name} for the shared garden planner.", tier="global", kind="decision")
+    keys = Keys(server.home)
+    admin = keys.create("ines", role="admin", projects=["web-app"])
+    assert b"Zinnia" in server.ask("GET", "/p/web-app/inbox", key=admin).body
+    keys.revoke("ines")
+    plain = keys.create("ines", role="project", projects=["web-app"])
+    assert b"Zinnia" not in server.ask("GET", "/p/web-app/inbox", key=plain).body
+
+
+def test_tokens_that_are_made_at_once_are_all_kept(tmp_path: Path) -> None:
+    names = [f"person-{number}" for number in range(12)]
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda name: Keys(tmp_path).create(name, role="project", projects=[]), names))
+    assert sorted(token.name for token in Keys(tmp_path).tokens()) == sorted(names)

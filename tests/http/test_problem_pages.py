@@ -1,14 +1,15 @@
 """A person sees a page where something went wrong; a program gets a problem document."""
 
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 
-from kept.entrypoints.http.guard import COOKIE, MOST_FAILURES
+from kept.entrypoints.http.guard import MOST_FAILURES
 from kept.entrypoints.http.problems import MEDIA_TYPE, is_for_people
-from tests.http.conftest import KEY, Answer, Server, serving
+from tests.http.conftest import Answer, Server, serving
 
-BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8", "Cookie": f"{COOKIE}={KEY}"}
+BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 HOME = '<a class="btn primary" href="/">'
 BROKEN = """
 from kept.entrypoints.web import health
@@ -23,7 +24,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def look(server: Server, path: str, method: str = "GET", body: bytes | None = None, **headers: str) -> Answer:
-    return server.ask(method, path, body, key=None, headers=BROWSER | headers)
+    return server.ask(method, path, body, key=None, headers=BROWSER | {"Cookie": cookie(server)} | headers)
+
+
+@cache
+def cookie(server: Server) -> str:
+    return server.sign_in()
 
 
 def media_type(answer: Answer) -> str:
@@ -88,7 +94,8 @@ def test_a_refused_request_is_a_page_that_says_why(server: Server) -> None:
     assert without.status == 401
     html = shown(without)
     assert "Open the address that kept serve printed in the terminal" in html
-    assert 'class="btn' not in html  # every page of this server would say the same
+    assert 'action="/sign-in"' in html
+    assert "Go to the start page" not in html  # every page of this server would say the same
 
 
 @pytest.mark.parametrize("path", ["/api/v1/nowhere", "/api/v1/projects/nobody/memories", "/metrics/no"])
@@ -114,7 +121,7 @@ def test_a_program_gets_problem_documents_everywhere(server: Server) -> None:
 
 def test_somebody_who_guesses_keys_sees_a_page_that_says_wait(server: Server) -> None:
     for _ in range(MOST_FAILURES):
-        look(server, "/", Cookie=f"{COOKIE}=wrong")
-    answer = look(server, "/", Cookie=f"{COOKIE}=wrong")
+        look(server, "/", Authorization="Bearer wrong")
+    answer = look(server, "/", Authorization="Bearer wrong")
     assert answer.status == 429
     assert "Wait a minute." in shown(answer)

@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import webbrowser
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +16,7 @@ from kept.distribution import install_line
 from kept.entrypoints.cli.frame import command, group
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import local
-from kept.entrypoints.http.keys import Keys
+from kept.entrypoints.http.keys import Keys, Token
 from kept.errors import NotAllowed, SettingsError
 
 PORT = 7333
@@ -28,6 +29,13 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", type=click.IntRange(1, 65535), default=PORT, show_default=True, help="The port to listen on.")
 @click.option("--name", "names", multiple=True, metavar="HOST[:PORT]", help="A name under which a proxy reaches it.")
+@click.option(
+    "--proxy",
+    "proxies",
+    multiple=True,
+    metavar="ADDRESS",
+    help="Believe X-Forwarded-For and X-Forwarded-Proto of this proxy (an IP address or a network).",
+)
 @click.option("--open/--no-open", "opens", default=True, help="Open the page in the browser.")
 @click.option(
     "--demo/--no-demo",
@@ -41,13 +49,14 @@ def serve_command(
     host: str,
     port: int,
     names: tuple[str, ...],
+    proxies: tuple[str, ...],
     opens: bool,
     demo: bool | None,
     shared: bool,
 ) -> None:
-    """Listens on this machine only. The address has a key that is made at each start: who has it sees and changes what
-    you can. For a team, put a proxy with TLS in front, and give each person a token (`kept token create`). Needs the
-    extra `server`.
+    """Listens on this machine only. The address that it opens works once and for two minutes; the key that it prints
+    signs you in later, until the server stops. For a team, put a proxy with TLS in front, and give each person a token
+    (`kept token create`). Needs the extra `server`.
     """
     if host not in LOOPBACK and not shared:
         raise NotAllowed(
@@ -62,7 +71,9 @@ def serve_command(
         raise SettingsError(
             f"The server needs the package {missing.name}.", hint=f"Run: {install_line('server')}"
         ) from None
-    options = ServeOptions(home=invocation.home, project=invocation.project, host=host, port=port, names=names)
+    options = ServeOptions(
+        home=invocation.home, project=invocation.project, host=host, port=port, names=names, proxies=proxies
+    )
     is_bare = demo is None and host in LOOPBACK and not _has_anything(invocation)
     with ExitStack() as stack:
         if demo or is_bare:
@@ -94,6 +105,12 @@ def _has_anything(invocation: Invocation) -> bool:
     return False
 
 
+def _opens(token: Token, names: Mapping[str, str]) -> str:
+    if token.lost:
+        return f"nothing: no single project is named {', '.join(token.lost)}; revoke it and create it again"
+    return ", ".join(names.get(id, f"{id} (gone)") for id in token.projects) or "every project"
+
+
 def _keys(invocation: Invocation) -> Keys:
     return Keys(invocation.projects().home.root)
 
@@ -110,9 +127,10 @@ def token_command() -> None:
 def create_token(invocation: Invocation, *, name: str, admin: bool, projects: tuple[str, ...]) -> None:
     """Make a token for somebody, and show it."""
     home = invocation.projects()
-    known = tuple(home.get(project).name for project in projects)
-    secret = _keys(invocation).create(name, role="admin" if admin else "project", projects=known)
-    document = {"name": name, "token": secret, "projects": list(known)}
+    known = [home.get(project) for project in projects]
+    ids = [project.id for project in known]
+    secret = _keys(invocation).create(name, role="admin" if admin else "project", projects=ids)
+    document = {"name": name, "token": secret, "projects": [project.name for project in known]}
     invocation.answer(document, [(Strong(secret),), Dim("Shown once. Send it to nobody but its holder.")])
 
 
@@ -120,15 +138,25 @@ def create_token(invocation: Invocation, *, name: str, admin: bool, projects: tu
 def list_tokens(invocation: Invocation) -> None:
     """List the tokens: whose, since when, for what."""
     tokens = _keys(invocation).tokens()
+    names = {project.id: project.name for project in invocation.projects().list_projects()}
+    shown = [
+        {
+            "name": token.name,
+            "role": token.role,
+            "projects": [names.get(id, id) for id in token.projects],
+            "lost": token.lost,
+            "created_at": token.created_at,
+        }
+        for token in tokens
+    ]
     lines: list[Line] = [
         (
             Strong(f"{token.name:<20}"),
-            f" {token.role:<8} {', '.join(token.projects) or 'every project'}",
+            f" {token.role:<8} {_opens(token, names)}",
             Dim(f"  since {local(token.created_at, invocation.zone)}"),
         )
         for token in tokens
     ]
-    shown = [{"name": t.name, "role": t.role, "projects": t.projects, "created_at": t.created_at} for t in tokens]
     invocation.answer({"tokens": shown}, lines or ["There are no tokens. `kept token create NAME` makes one."])
 
 

@@ -1,14 +1,17 @@
 """Which project a request is about, opened for the key that asks.
 
 Opening costs more than most verbs, so an opened memory is kept for the next request of the same key. Rules: a project
-that the key does not open does not exist for it, in the same words as one that does not exist at all; and the global
-memory in this home is that of the person who runs the server, so whoever is not an admin does not see it.
+that the key does not open does not exist for it, in the same words as one that does not exist at all; names of projects
+end here and everything below has ids, because a name can be given to another project at any time; and the global memory
+in this home is that of the person who runs the server, so only an admin sees it.
 """
 
+import os
+import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path as FilePath
 from typing import Annotated, Any
 
@@ -19,15 +22,17 @@ from kept.errors import NotAllowed, NotFound
 from kept.memory import Kept
 from kept.memory.opening import open as open_memory
 from kept.memory.opening import open_projects
-from kept.memory.receipts import Explained
+from kept.memory.receipts import Explained, explain_session
 from kept.model import GLOBAL, Actor, replace
 from kept.ports import Storage
-from kept.projects.registry import Project
+from kept.projects.registry import Project, folded
 from kept.projects.spaces import Spaces
 
 MOST_OPEN = 32
-REMEMBERED_S = 2.0  # how long a found project is not looked up again: a view asks for it several times
+REMEMBERED_S = 2.0  # how long a found project is not looked up again, unless the registry changes
 HERE = "here"
+_GLOBAL = re.compile(r"\bg\d+\b")  # the ref of a global memory
+_GLOBAL_MARK = re.compile(r"\[id:\s*g\d+\]")  # as a text for an agent names it
 
 
 class ProjectOnly:
@@ -62,22 +67,22 @@ class Doors:
         self._here = here
         self._opener = opener
         self._open: OrderedDict[tuple[str, Key], Kept] = OrderedDict()
-        self._names: dict[tuple[str, Key], tuple[str, float]] = {}
+        self._found: dict[tuple[str, Key], tuple[Project, object]] = {}
         self._guard = threading.Lock()
 
     def projects(self, key: Key) -> list[Project]:
         """The projects that the key opens."""
-        return [one for one in open_projects(self._home).list_projects() if key.may_open(one.name)]
+        return [one for one in open_projects(self._home).list_projects() if _opens(key, one)]
 
     def memory(self, project: str, key: Key) -> Kept:
         """The project, opened for that key. Raises NotFound."""
-        name = self.name_of(project, key)
+        id = self.find(project, key).id
         with self._guard:
-            memory = self._open.get((name, key))
+            memory = self._open.get((id, key))
             if memory is None:
-                memory = self._opener(project=name, home=self._home, actor=key.actor(), origin=key.origin)
-                self._open[name, key] = _enclosed(memory, key)
-            self._open.move_to_end((name, key))
+                memory = self._opener(project=id, home=self._home, actor=key.actor(), origin=key.origin)
+                self._open[id, key] = _enclosed(memory, key)
+            self._open.move_to_end((id, key))
             gone = self._open.popitem(last=False)[1] if len(self._open) > MOST_OPEN else None
         if gone is not None:
             gone.close()
@@ -85,8 +90,8 @@ class Doors:
 
     def for_agent(self, key: Key, agent: str, confirm: Callable[[str], bool] | None) -> Kept:
         """The project in which the server was started, opened for an agent with this key. Raises NotFound."""
-        name = self.name_of(HERE, key)
-        memory = _enclosed(self._opener(project=name, home=self._home, actor=Actor(name=agent), confirm=confirm), key)
+        id = self.find(HERE, key).id
+        memory = _enclosed(self._opener(project=id, home=self._home, actor=Actor(name=agent), confirm=confirm), key)
         if key.name != OWNER and memory.context.person is None:
             memory.context.actor = replace(memory.context.actor, name=key.name)
         return memory
@@ -98,21 +103,40 @@ class Doors:
                 memory.close()
             self._open.clear()
 
-    def name_of(self, project: str, key: Key) -> str:
-        """The name of a project, of its id, or of `here`. Raises NotFound when the key does not open it."""
-        if (known := self._names.get((project, key))) is not None and time.monotonic() - known[1] < REMEMBERED_S:
+    def find(self, project: str, key: Key) -> Project:
+        """The project of a name, an id, or `here`. Raises NotFound when the key does not open it."""
+        projects = open_projects(self._home)
+        state = (_state_of(projects.home.registry), time.monotonic() // REMEMBERED_S)
+        if (known := self._found.get((project, key))) is not None and known[1] == state:
             return known[0]
-        name = self._find_name(project, key)
-        self._names[project, key] = (name, time.monotonic())
-        return name
-
-    def _find_name(self, project: str, key: Key) -> str:
-        found = open_projects(self._home).find(self._here) if project == HERE else None
+        found = projects.find(self._here) if project == HERE else None
         if found is None:
-            found = next((one for one in self.projects(key) if project in (one.name, one.id)), None)
-        if found is None or not key.may_open(found.name):
+            found = next((one for one in self.projects(key) if project in (one.id, one.name)), None)
+        if found is None or not _opens(key, found):
             raise NotFound(f"There is no project {project!r} here.", hint="GET /api/v1/projects lists them.")
-        return found.name
+        self._found[project, key] = (found, state)
+        return found
+
+
+def _opens(key: Key, project: Project) -> bool:
+    """Whether the key opens the project.
+
+    In the database that KEPT_DATABASE_URL names, a project is its name: after a rename the id leads to other memories,
+    so it opens nothing until a new token is made.
+    """
+    if not key.projects or not key.may_open(project.id):
+        return not key.projects
+    in_database = project.team is None and bool(os.environ.get("KEPT_DATABASE_URL"))
+    return not in_database or folded(key.first_name(project.id) or "") == folded(project.name)
+
+
+def _state_of(file: FilePath) -> tuple[int, int] | None:
+    """A value that differs after every change of a file that is replaced as a whole."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino
 
 
 def _enclosed(memory: Kept, key: Key) -> Kept:
@@ -127,10 +151,50 @@ def _enclosed(memory: Kept, key: Key) -> Kept:
 
 
 def shown_to(key: Key, given: Explained) -> Explained:
-    """What an agent was given, as this key may see it: a text that quotes global memory only for an admin."""
-    if key.role == "admin" or "[id:g" not in given.block:
+    """What was asked and given, as this key may see it: only an admin sees what came from global memory.
+
+    Without its global memories a receipt has no numbers that they shaped, and no words but those of the question and of
+    the hits that are left.
+    """
+    if key.role == "admin":
         return given
-    return replace(given, block="Not shown: global memory of the person who runs this server was in it.")
+    hits, misses, left_out = (_of_project(lines) for lines in (given.hits, given.misses, given.left_out))
+    sections = tuple(dict(one, entries=_of_project(one.get("entries", ()))) for one in given.sections)
+    pinned = tuple(ref for ref in given.pinned if not _GLOBAL.fullmatch(ref))
+    known = {word for line in (*hits, *misses) for word in line.get("matched") or {}}
+    query = given.question.query.lower()
+    kept = replace(
+        given,
+        hits=hits,
+        misses=misses,
+        left_out=left_out,
+        sections=sections,
+        pinned=pinned,
+        words=tuple(word for word in given.words if word in known or word in query),
+    )
+    if kept == given and not _GLOBAL_MARK.search(given.block):
+        return given
+    block = "Not shown: global memory of the person who runs this server was in it." if given.block else ""
+    return replace(kept, block=block, confidence=None, sections=tuple(map(_uncounted, sections)))
+
+
+def _of_project(lines: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """The lines of a receipt that are about memories of the project; their reasons name no others."""
+    return tuple(
+        {name: _GLOBAL.sub("a global memory", part) if isinstance(part, str) else part for name, part in line.items()}
+        for line in lines
+        if not _GLOBAL.fullmatch(str(line.get("ref", "")))
+    )
+
+
+def _uncounted(section: Mapping[str, Any]) -> dict[str, Any]:
+    """The section without its tokens, which say how long the removed memories are."""
+    return {name: value for name, value in section.items() if name != "tokens"}
+
+
+def told(memory: Kept, key: Key, session: str | None, *, limit: int) -> list[Explained]:
+    """What a session was given without asking, newest first, as this key may see it; None: everything noted."""
+    return [shown_to(key, one) for one in explain_session(session, memory.context.readable(), limit=limit)]
 
 
 def key_of(request: Request) -> Key:

@@ -8,26 +8,31 @@ sees every request first, and its answers say nothing about what is stored.
 import asyncio
 import logging
 import time
-from collections import deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode
+from urllib.parse import parse_qsl, quote
 
-from kept.entrypoints.http.keys import Key, Keys
+from kept.entrypoints.http.keys import FILE, Key, Keys, digest_of
 from kept.entrypoints.http.problems import Draw, answer_problem, is_for_people, problems_as_pages
+from kept.entrypoints.http.visits import Visit, Visits
+from kept.errors import KeptError, NotAllowed
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-COOKIE = "kept_key"
-OPEN_PATHS = ("/static/", "/favicon.ico")
+ENTER, SIGN_IN = "/enter", "/sign-in"
+OPEN_FOLDER, OPEN_FILES = "/static/", ("/favicon.ico",)
+FOREIGN_PAGE = "A page of another site may not use this server."
 MAX_BODY_BYTES = 2_000_000
 TOO_MUCH = f"A request may have at most {MAX_BODY_BYTES:,} bytes."
 BODY_WAIT_S = 15.0
+MAX_FORM_BYTES, FORM_WAIT_S = 4_000, 5.0  # of the sign-in form, which is read before any key is known
+MOST_FORMS, MOST_FORMS_OF_A_CLIENT = 200, 8  # that are read at once
 MOST_FAILURES, FAILURE_WINDOW_S = 20, 60.0
+MOST_ADDRESSES = 10_000  # whose failures are remembered
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 HEADERS = {
     b"content-security-policy": (
@@ -50,9 +55,9 @@ class Guard:
         self,
         app: App,
         keys: Keys,
+        visits: Visits,
         hosts: Callable[[], frozenset[str]],
         *,
-        is_secure: bool = False,
         note: Callable[[str, int, float], None] = lambda route, status, seconds: None,
         draw: Draw | None = None,
     ) -> None:
@@ -60,13 +65,16 @@ class Guard:
         self._note = note
         self._app = app
         self._keys = keys
+        self._visits = visits
         self._hosts = hosts
-        self._is_secure = is_secure
-        self._failures: dict[str, deque[float]] = {}
+        self._failures: OrderedDict[str, deque[float]] = OrderedDict()
+        self._signing_in: Counter[str] = Counter()
+        self._reported = ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
+        if scope["type"] != "http":  # the server speaks no other protocol
             return
         began, status = time.perf_counter(), 0
 
@@ -100,59 +108,122 @@ class Guard:
         host = headers.get(b"host", "")
         if host.lower() not in self._hosts():
             await answer_problem(send, 421, "This server is not reached under that name.")
-        elif not self._is_own_origin(headers, host):
-            await answer_problem(send, 403, "A page of another site may not use this server.")
+        elif not _is_own_origin(headers, host, scope["scheme"]):
+            await answer_problem(send, 403, FOREIGN_PAGE)
         elif _declared_length(headers) > MAX_BODY_BYTES:
             await answer_problem(send, 413, TOO_MUCH)
-        elif any(scope["path"].startswith(path) for path in OPEN_PATHS):
+        elif scope["path"] in OPEN_FILES or scope["path"].startswith(OPEN_FOLDER):
             await self._app(scope, receive, send)
         else:
             await self._answer_key(scope, headers, receive, send)
 
     async def _answer_key(self, scope: Scope, headers: Mapping[bytes, str], receive: Receive, send: Send) -> None:
         address = (scope.get("client") or ("",))[0]
-        query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
-        if scope["method"] == "GET" and "key" in query and self._keys.find(query["key"]) is not None:
-            await self._give_cookie(scope, query, send)
+        try:
+            key, digest, visit = self._find_key(headers)
+            if visit is None and scope["path"] == ENTER and scope["method"] == "GET":
+                await self._enter(scope, address, send)
+                return
+            if scope["path"] == SIGN_IN and scope["method"] == "POST":
+                await self._sign_in(scope, headers, address, receive, send)
+                return
+        except NotAllowed as error:
+            await answer_problem(send, 403, error.message, hint=error.hint)
             return
-        key, by_cookie = self._find_key(headers)
-        if key is None and self._has_failed_too_often(address):
-            await answer_problem(send, 429, "Too many wrong keys.", hint="Wait a minute.")
+        except KeptError as error:
+            await self._answer_unreadable(error, send)
             return
         if key is None:
-            if b"authorization" in headers or COOKIE in headers.get(b"cookie", "") or "key" in query:
-                self._failures.setdefault(address, deque(maxlen=MOST_FAILURES)).append(time.monotonic())
-            hint = "Open the address that `kept serve` printed, or send `Authorization: Bearer TOKEN`."
-            await answer_problem(send, 401, "This needs a key.", hint=hint, headers={b"www-authenticate": b"Bearer"})
+            await self._refuse(address, send, is_wrong=b"authorization" in headers)
             return
-        if by_cookie and scope["method"] not in SAFE_METHODS and b"origin" not in headers:
+        if visit is not None and _rides_on_the_cookie(scope["method"], headers):
             await answer_problem(send, 403, "A change from a browser must say which page it comes from.")
             return
-        scope.setdefault("state", {})["key"] = key
+        if visit is not None and scope["path"] in (ENTER, SIGN_IN) and scope["method"] == "GET":
+            await _redirect(send)
+            return
+
+        def is_current() -> bool:
+            try:
+                return self._keys.of_digest(digest) == key and (visit is None or self._visits.is_open(visit.id))
+            except KeptError:
+                return False
+
+        state = scope.setdefault("state", {})
+        state["key"], state["is_current"], state["caller"] = key, is_current, visit.id if visit else digest
         await self._app(scope, *self._limited(receive, send))
 
-    def _is_own_origin(self, headers: Mapping[bytes, str], host: str) -> bool:
-        origin = headers.get(b"origin")
-        return origin is None or origin.lower() in (f"http://{host.lower()}", f"https://{host.lower()}")
-
-    def _find_key(self, headers: Mapping[bytes, str]) -> tuple[Key | None, bool]:
+    def _find_key(self, headers: Mapping[bytes, str]) -> tuple[Key | None, str, Visit | None]:
+        """The key of a request, its digest, and the visit if a cookie named it."""
         scheme, _, secret = headers.get(b"authorization", "").partition(" ")
         if scheme.lower() == "bearer" and secret.strip():
-            return self._keys.find(secret.strip()), False
-        try:
-            cookie = SimpleCookie(headers.get(b"cookie", "")).get(COOKIE)
-        except CookieError:
-            return None, True
-        return (None if cookie is None else self._keys.find(cookie.value)), True
+            digest = digest_of(secret.strip())
+            return self._keys.of_digest(digest), digest, None
+        visit = self._visits.find(headers.get(b"cookie", ""))
+        if visit is None:
+            return None, "", None
+        return self._keys.of_digest(visit.key_digest), visit.key_digest, visit
 
-    async def _give_cookie(self, scope: Scope, query: Mapping[str, str], send: Send) -> None:
-        """Put the key of the address into a cookie, and go to the same address without it."""
-        rest = urlencode([(name, value) for name, value in query.items() if name != "key"])
-        target = "/" + scope["path"].lstrip("/") + (f"?{rest}" if rest else "")
-        cookie = f"{COOKIE}={query['key']}; Path=/; HttpOnly; SameSite=Strict" + ("; Secure" * self._is_secure)
-        headers = [(b"location", target.encode("ascii", "ignore")), (b"set-cookie", cookie.encode())]
-        await send({"type": "http.response.start", "status": 303, "headers": headers})
-        await send({"type": "http.response.body", "body": b""})
+    async def _enter(self, scope: Scope, address: str, send: Send) -> None:
+        """Begin a visit with the code in the address, and go to the start page: the address stays in no history."""
+        query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
+        value = self._visits.exchange(query.get("code", ""))
+        if value is None:
+            await self._refuse(address, send, is_wrong=True, detail="This address was used already, or is too old.")
+        else:
+            await _redirect(send, self._cookie(scope, value))
+
+    async def _sign_in(
+        self, scope: Scope, headers: Mapping[bytes, str], address: str, receive: Receive, send: Send
+    ) -> None:
+        """Begin a visit with the key in the form."""
+        if b"origin" not in headers:
+            await answer_problem(send, 403, FOREIGN_PAGE)
+            return
+        if self._signing_in[address] >= MOST_FORMS_OF_A_CLIENT or self._signing_in.total() >= MOST_FORMS:
+            await answer_problem(send, 503, "Too many browsers are signing in.", hint="Try again in a moment.")
+            return
+        self._signing_in[address] += 1
+        try:
+            form = await _read_form(receive)
+        finally:
+            self._signing_in -= Counter((address,))  # drops names whose count is 0
+        given = dict(parse_qsl(form.decode("latin-1"))).get("key", "").strip()
+        if given and self._keys.find(given) is not None:
+            await _redirect(send, self._cookie(scope, self._visits.begin(digest_of(given))))
+        else:
+            await self._refuse(address, send, is_wrong=True, detail="That key opens nothing here.")
+
+    def _cookie(self, scope: Scope, value: str) -> str:
+        secure = "; Secure" if scope["scheme"] == "https" else ""
+        return f"{self._visits.cookie}={value}; Path=/; HttpOnly; SameSite=Strict{secure}"
+
+    async def _refuse(self, address: str, send: Send, *, is_wrong: bool, detail: str = "This needs a key.") -> None:
+        """Answer 401, or 429 where too many wrong keys came from. A cookie is never a wrong key: other servers on this
+        host, and this one before its last start, leave theirs in the same browser.
+        """
+        if self._has_failed_too_often(address):
+            await answer_problem(send, 429, "Too many wrong keys.", hint="Wait a minute.")
+            return
+        if is_wrong:
+            self._failures.setdefault(address, deque(maxlen=MOST_FAILURES)).append(time.monotonic())
+            self._failures.move_to_end(address)
+            if len(self._failures) > MOST_ADDRESSES:
+                self._failures.popitem(last=False)
+        hint = "Open the address that `kept serve` printed, or send `Authorization: Bearer TOKEN`."
+        await answer_problem(send, 401, detail, hint=hint, headers={b"www-authenticate": b"Bearer"})
+
+    async def _answer_unreadable(self, error: KeptError, send: Send) -> None:
+        """Say that tokens cannot be checked; the whole message, with paths, is for the log of the person who serves."""
+        if str(error) != self._reported:
+            self._reported = str(error)
+            log.error("Tokens cannot be checked: %s", error)
+        await answer_problem(
+            send,
+            503,
+            f"The server cannot read {FILE} in its home, so it accepts no token.",
+            hint="The person who runs the server: `kept token list` says what is wrong and what to do.",
+        )
 
     def _has_failed_too_often(self, address: str) -> bool:
         failures = self._failures.get(address)
@@ -193,3 +264,42 @@ class Guard:
 def _declared_length(headers: Mapping[bytes, str]) -> int:
     length = headers.get(b"content-length", "0")
     return int(length) if length.isascii() and length.isdigit() else 0
+
+
+def _is_own_origin(headers: Mapping[bytes, str], host: str, scheme: str) -> bool:
+    origin = headers.get(b"origin")
+    schemes = ("https",) if scheme == "https" else ("http", "https")  # a proxy may add TLS without saying so
+    return origin is None or origin.lower() in [f"{one}://{host.lower()}" for one in schemes]
+
+
+def _rides_on_the_cookie(method: str, headers: Mapping[bytes, str]) -> bool:
+    """Whether a foreign page may have sent it: a change without an origin, or a request that is no click on a link.
+
+    A page on another port of this host is of the same site, so its requests have our cookie.
+    """
+    if method not in SAFE_METHODS and b"origin" not in headers:
+        return True
+    is_foreign = headers.get(b"sec-fetch-site", "none") not in ("none", "same-origin")
+    return is_foreign and headers.get(b"sec-fetch-mode") != "navigate"
+
+
+async def _read_form(receive: Receive) -> bytes:
+    """The body of a small form; b"" when it is larger or slower than a person's."""
+    body, until = b"", time.monotonic() + FORM_WAIT_S
+    while len(body) <= MAX_FORM_BYTES:
+        try:
+            message = await asyncio.wait_for(receive(), max(0.0, until - time.monotonic()))
+        except TimeoutError:
+            return b""
+        body += message.get("body", b"")
+        if not message.get("more_body", False):
+            return body if len(body) <= MAX_FORM_BYTES else b""
+    return b""
+
+
+async def _redirect(send: Send, cookie: str = "") -> None:
+    """Go to the start page: a fixed address, so that no request can lead anywhere else."""
+    headers = [(b"location", b"/"), (b"content-length", b"0")]
+    headers += [(b"set-cookie", cookie.encode())] if cookie else []
+    await send({"type": "http.response.start", "status": 303, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})

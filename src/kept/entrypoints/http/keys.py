@@ -1,60 +1,94 @@
 """Who is asking: the person who started the server, or the holder of a team's token.
 
 The key of the person is made at each start and lives only in the process. Tokens are made by `kept token create`; the
-file in the home has their hashes, never the tokens. Rule: one comparison, in constant time, and a key says everything
-that `access` needs: role, name and projects.
+file in the home has their hashes, never the tokens. Rules: secrets are compared by their digests, in constant time; a
+key says everything that `access` needs (role, name and projects); and a token holds the ids of its projects, because a
+name can be given to another project.
 """
 
 import hashlib
 import hmac
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
+from msgspec.structs import replace
 
-from kept.errors import InvalidInput, NotFound
+from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound, SchemaTooNew
 from kept.model import Actor, Origin, Role
-from kept.projects.files import replace_file
+from kept.projects.files import explained, locked, make_private_directory, shown, write_private_file
 
-FILE = "tokens.json"
+if TYPE_CHECKING:
+    from kept.projects import Projects
+
+FILE, LOCK = "tokens.json", "tokens.lock"
+VERSION = 2  # 1 was a bare list of tokens with the names of projects (Kept 0.2)
 PREFIX = "kept_"  # so that a scanner for secrets knows one when it sees it
 BYTES = 32
 OWNER = "user"
 RESERVED = (OWNER, "upkeep")  # the names under which the person who runs the server, and time, change things
+Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 
 
 class Key(Struct, frozen=True, kw_only=True):
-    """Someone who may ask. `projects` are names of projects; none: every project of the home."""
+    """Someone who may ask. `projects` are ids of projects; none: every project of the home.
+
+    `names` are the names that these projects had when the token was made: in a database a project is its name.
+    """
 
     name: str
     role: Role = "admin"
     origin: Origin = "user"
     projects: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
     def actor(self) -> Actor:
         """The actor for which a project is opened."""
         return Actor(role=self.role, name=self.name)
 
-    def may_open(self, project: str) -> bool:
-        """Whether this key opens that project at all."""
-        return not self.projects or project in self.projects
+    def may_open(self, project_id: str) -> bool:
+        """Whether this key opens the project of that id at all."""
+        return not self.projects or project_id in self.projects
+
+    def first_name(self, project_id: str) -> str | None:
+        """The name that a project had when the token was made."""
+        return dict(zip(self.projects, self.names, strict=False)).get(project_id)
 
 
 class Token(Struct, frozen=True, kw_only=True):
-    """A token of a team, as it is stored: everything but itself."""
+    """A token of a team, as it is stored: everything but itself. `lost` are names that led to no single project."""
 
     name: str
-    digest: str
+    digest: Digest
     role: Role = "project"
     projects: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
     created_at: datetime
+    lost: tuple[str, ...] = ()
 
     def key(self) -> Key:
-        """The key of its holder, who is a person with a name."""
-        return Key(name=self.name, role=self.role, projects=self.projects)
+        """The key of its holder, who is a person with a name. Raises NotAllowed for a token that lost a project."""
+        if self.lost:
+            raise NotAllowed(
+                f"The token of {self.name!r} names {', '.join(map(repr, self.lost))}, and no single project has that "
+                f"name today. The token opens nothing.",
+                hint=f"Ask for a new one: `kept token revoke {self.name}`, then `kept token create {self.name}`.",
+            )
+        return Key(name=self.name, role=self.role, projects=self.projects, names=self.names)
+
+
+class _File(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    version: int
+    tokens: tuple[Token, ...]
+
+
+class _Version(Struct, frozen=True):
+    version: int
 
 
 class Keys:
@@ -62,53 +96,136 @@ class Keys:
 
     def __init__(self, home: Path, own: str | None = None) -> None:
         self.own = own or secrets.token_urlsafe(BYTES)
+        self.own_digest = digest_of(self.own)
+        self._home = home
         self._file = home / FILE
-        self._seen: tuple[float, tuple[Token, ...]] = (-1.0, ())
+        self._seen: tuple[object, tuple[Token, ...]] = (None, ())
 
     def find(self, secret: str) -> Key | None:
-        """The key that this secret is, or None."""
-        if hmac.compare_digest(secret.encode(), self.own.encode()):
+        """The key that this secret is, or None. Raises as `tokens` and `Token.key` do."""
+        return self.of_digest(digest_of(secret))
+
+    def of_digest(self, digest: str) -> Key | None:
+        """The key whose secret has this digest, or None."""
+        if hmac.compare_digest(digest, self.own_digest):
             return Key(name=OWNER)
-        digest = _digest(secret)
         found = [token for token in self.tokens() if hmac.compare_digest(token.digest, digest)]
         return found[0].key() if found else None
 
     def tokens(self) -> Sequence[Token]:
-        """The tokens of the team; read again when the file has changed."""
-        try:
-            changed = self._file.stat().st_mtime_ns
-        except FileNotFoundError:
-            return ()
-        if self._seen[0] != changed:
-            self._seen = (changed, msgspec.json.decode(self._file.read_bytes(), type=tuple[Token, ...]))
-        return self._seen[1]
+        """The tokens of the team; read again when the file has changed.
+
+        A file of Kept 0.2 is upgraded first. Raises Corrupt for a damaged file, SchemaTooNew for one of a newer Kept.
+        """
+        with explained("read", self._file):
+            try:
+                found = self._file.stat()
+            except FileNotFoundError:
+                return ()
+            state = (found.st_mtime_ns, found.st_ino, found.st_size)
+            if self._seen[0] == state:
+                return self._seen[1]
+            raw = self._file.read_bytes()
+        tokens = self._decoded(raw)
+        if tokens is None:
+            return self._upgraded()
+        self._seen = (state, tokens)
+        return tokens
 
     def create(self, name: str, *, role: Role, projects: Sequence[str]) -> str:
-        """Make a token and return it: this is the only time that anybody sees it."""
+        """Make a token and return it: this is the only time that it is shown. `projects` are names or ids.
+
+        Raises NotFound for a project that does not exist.
+        """
         if not name.strip() or len(name) > 100:
             raise InvalidInput("A token needs a name of at most 100 characters.", hint="Use the name of its holder.")
         if name in RESERVED:
             raise InvalidInput(f"A token cannot be named {name!r}.", hint="Use the name of its holder.")
-        if any(token.name == name for token in self.tokens()):
-            raise InvalidInput(f"There is a token {name!r} already.", hint=f"`kept token revoke {name}` ends it.")
+        chosen = {(found := self._projects().get(project)).id: found.name for project in projects}
         secret = PREFIX + secrets.token_urlsafe(BYTES)
-        made = Token(
-            name=name, digest=_digest(secret), role=role, projects=tuple(projects), created_at=datetime.now(UTC)
-        )
-        self._write((*self.tokens(), made))
+        now = datetime.now(UTC)
+        made = Token(name=name, digest=digest_of(secret), role=role, created_at=now)
+        made = replace(made, projects=tuple(chosen), names=tuple(chosen.values()))
+        with self._changing() as known:
+            if any(token.name == name for token in known):
+                raise InvalidInput(f"There is a token {name!r} already.", hint=f"`kept token revoke {name}` ends it.")
+            self._write((*known, made))
         return secret
 
     def revoke(self, name: str) -> None:
-        """End a token: from the next request on it opens nothing."""
-        left = tuple(token for token in self.tokens() if token.name != name)
-        if len(left) == len(self.tokens()):
-            raise NotFound(f"There is no token {name!r}.", hint="`kept token list` shows all.")
-        self._write(left)
+        """End a token: from the next request on it opens nothing, and its open streams end."""
+        with self._changing() as known:
+            left = tuple(token for token in known if token.name != name)
+            if len(left) == len(known):
+                raise NotFound(f"There is no token {name!r}.", hint="`kept token list` shows all.")
+            self._write(left)
+
+    @contextmanager
+    def _changing(self) -> Iterator[Sequence[Token]]:
+        """The tokens for one change, while no other process can change them."""
+        self.tokens()  # upgrades an old file first: that takes the same lock
+        make_private_directory(self._home)
+        with locked(self._home / LOCK):
+            yield self.tokens()
+
+    def _upgraded(self) -> Sequence[Token]:
+        """Put ids for the names in a file of Kept 0.2, once: a name read at each start would follow every rename.
+
+        A name that no single project has today, in exactly this spelling, ends its token: another project could get it.
+        """
+        with locked(self._home / LOCK):
+            old = self._decoded_old(self._file.read_bytes())
+            if old is not None:  # None: another process was here first
+                by_name: dict[str, list[str]] = {}
+                for project in self._projects().list_projects():
+                    by_name.setdefault(project.name, []).append(project.id)
+                self._write(tuple(_with_ids(token, by_name) for token in old))
+        return self.tokens()
+
+    def _decoded(self, raw: bytes) -> tuple[Token, ...] | None:
+        """The tokens, or None for a file of Kept 0.2."""
+        if self._decoded_old(raw) is not None:
+            return None
+        with self._explained():
+            if (version := msgspec.json.decode(raw, type=_Version).version) > VERSION:
+                raise SchemaTooNew(
+                    f"{shown(self._file)} was written by a newer Kept (version {version}, this program knows "
+                    f"{VERSION}).",
+                    hint="Upgrade Kept, or use another home.",
+                )
+            return msgspec.json.decode(raw, type=_File).tokens
+
+    def _decoded_old(self, raw: bytes) -> tuple[Token, ...] | None:
+        with self._explained():
+            is_old = raw.lstrip()[:1] == b"["
+            return msgspec.json.decode(raw, type=tuple[Token, ...]) if is_old else None
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise Corrupt(
+                f"{shown(self._file)} is damaged ({error}). No token is accepted while it is.",
+                hint="Put a backup of the file back, or move it away and make the tokens again (`kept token create`).",
+            ) from error
+
+    def _projects(self) -> "Projects":
+        from kept.memory.opening import open_projects  # `kept token` needs it; a request with the owner's key does not
+
+        return open_projects(self._home)
 
     def _write(self, tokens: tuple[Token, ...]) -> None:
-        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        replace_file(self._file, msgspec.json.encode(tokens))
+        write_private_file(self._file, msgspec.json.encode(_File(version=VERSION, tokens=tokens)))
 
 
-def _digest(secret: str) -> str:
-    return hashlib.sha256(secret.encode()).hexdigest()
+def digest_of(secret: str) -> str:
+    """The digest by which secrets are stored and compared."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _with_ids(token: Token, by_name: Mapping[str, Sequence[str]]) -> Token:
+    found = {name: by_name.get(name, ()) for name in token.projects}
+    lost = tuple(name for name, ids in found.items() if len(ids) != 1)
+    by_id = {ids[0]: name for name, ids in found.items() if len(ids) == 1}
+    return replace(token, projects=tuple(by_id), names=tuple(by_id.values()), lost=lost)

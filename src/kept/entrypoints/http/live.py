@@ -1,18 +1,22 @@
 """What happens while somebody looks: the journal and the signals of a project as server-sent events.
 
 Agents write from processes of their own, so the journal is asked for news every second; signals (B18) come from the
-verbs of this server. Rule: an event names what changed and never quotes it; whoever may read the memory asks for it.
+verbs of this server. Rules: an event names what changed and never quotes it, so a client that may read the memory asks
+for it; and a stream ends when its key does.
 """
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import StreamingResponse
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 
-from kept.entrypoints.http.doors import Opened
+from kept.entrypoints.http.doors import Asking, Opened
+from kept.entrypoints.http.keys import Key
+from kept.entrypoints.http.problems import MEDIA_TYPE, problem
 from kept.memory import Kept
 from kept.model import Event, Signal
 
@@ -21,17 +25,24 @@ EVERY_S = 1.0
 KEEP_ALIVE_S = 15.0
 MOST_WAITING = 1_000
 MOST_AT_ONCE = 200
+MOST_STREAMS = 100  # of one key: each holds a connection, and there are a thousand of these
 
 
 @router.get("/events", responses={200: {"description": "Server-sent events.", "content": {"text/event-stream": {}}}})
-async def events(request: Request, memory: Opened) -> StreamingResponse:
+async def events(request: Request, memory: Opened, key: Asking) -> Response:
     """Follow what changes: each event of the journal, and each signal. `Last-Event-ID` goes on where one was."""
+    following: Counter[str] = request.app.state.following
+    if following[key.name] >= MOST_STREAMS:
+        detail = f"This key follows {MOST_STREAMS} streams already."
+        return JSONResponse(problem(429, detail, hint="Close some of them."), status_code=429, media_type=MEDIA_TYPE)
     last = request.headers.get("last-event-id", "")
     after = int(last) if last.isascii() and last.isdigit() and len(last) < 16 else None
-    return StreamingResponse(_stream(request, memory, after), media_type="text/event-stream")
+    return StreamingResponse(_stream(request, memory, key, after), media_type="text/event-stream")
 
 
-async def _stream(request: Request, memory: Kept, after: int | None) -> AsyncIterator[str]:
+async def _stream(request: Request, memory: Kept, key: Key, after: int | None) -> AsyncIterator[str]:
+    is_current: Callable[[], bool] = request.state.is_current
+    following: Counter[str] = request.app.state.following
     loop, waiting = asyncio.get_running_loop(), asyncio.Queue[Signal](MOST_WAITING)
 
     def hear(signal: Signal) -> None:
@@ -42,11 +53,12 @@ async def _stream(request: Request, memory: Kept, after: int | None) -> AsyncIte
         loop.call_soon_threadsafe(hear, signal)
 
     end = memory.subscribe(tell)
+    following[key.name] += 1
     try:
         last = await asyncio.to_thread(_newest, memory) if after is None else after
         yield ": following\n\n"
         silent = 0.0
-        while not await request.is_disconnected():
+        while is_current() and not await request.is_disconnected():
             news = await asyncio.to_thread(_news, memory, last)
             for event in news:
                 last = event.seq
@@ -60,6 +72,7 @@ async def _stream(request: Request, memory: Kept, after: int | None) -> AsyncIte
                 yield ": still here\n\n"
             await asyncio.sleep(EVERY_S)
     finally:
+        following[key.name] -= 1
         end()
 
 

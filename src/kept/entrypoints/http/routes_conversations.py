@@ -8,13 +8,13 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response, StreamingResponse
 from pydantic import Field
 
-from kept.entrypoints.http.doors import Asking, Opened, shown_to
+from kept.entrypoints.http.doors import Asking, Opened, told
 from kept.entrypoints.http.routes_memories import Given, Limit
 from kept.entrypoints.http.shapes import answer, document, returns
 from kept.errors import NotFound
 from kept.exchange.items import to_document
 from kept.memory import Kept
-from kept.memory.receipts import Explained, explain_session
+from kept.memory.receipts import Explained
 from kept.model import Message, Session, Task, TaskState
 
 router = APIRouter(prefix="/projects/{project}")
@@ -70,8 +70,7 @@ def messages(memory: Opened, session: Name, limit: Limit = 100, after: Annotated
 @router.get("/sessions/{session}/saw", responses=returns(Explained, "What was given, newest first.", many="given"))
 def saw(memory: Opened, key: Asking, session: Name, limit: Limit = 20) -> Response:
     """What an agent was given in a session without asking, byte for byte, with the reasons."""
-    given = explain_session(session, memory.context.readable(), limit=limit)
-    return answer({"given": [shown_to(key, one) for one in given], "next": None})
+    return answer({"given": told(memory, key, session, limit=limit), "next": None})
 
 
 @router.get("/tasks", responses=returns(Task, "Tasks, highest priority first.", many="tasks"))

@@ -1,17 +1,19 @@
 """The application, and running it.
 
-`make_app` puts the parts together; `run` starts it on loopback and prints the address with the key of the person who
-started it. Rule: whatever goes wrong below is answered as a problem document, which the guard draws as a page for a
-browser, and no line of the log has content.
+`make_app` puts the parts together; `run` starts it on loopback and prints an address that signs in the person who
+started it, once. Rule: an error of any part below is answered as a problem document, which the guard draws as a page
+for a browser, and no line of the log has content.
 """
 
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from importlib.util import find_spec
+from ipaddress import ip_network
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request
@@ -24,14 +26,15 @@ from starlette.exceptions import HTTPException
 from kept import __version__
 from kept.entrypoints.http import live, metrics, routes_conversations, routes_memories
 from kept.entrypoints.http.doors import HERE, Asking, Doors, Opened
-from kept.entrypoints.http.guard import Guard
+from kept.entrypoints.http.guard import ENTER, Guard
 from kept.entrypoints.http.keys import Key, Keys
 from kept.entrypoints.http.metrics import Figures
-from kept.entrypoints.http.problems import MEDIA_TYPE, problem, status_of
+from kept.entrypoints.http.problems import MEDIA_TYPE, answer_problem, problem, status_of
 from kept.entrypoints.http.routes_conversations import ItemType, items_of
 from kept.entrypoints.http.routes_memories import RecallScope
 from kept.entrypoints.http.schedule import Schedule
 from kept.entrypoints.http.shapes import answer, returns, schemas
+from kept.entrypoints.http.visits import CODE_LIFE_S, Visits
 from kept.entrypoints.web import pages
 from kept.entrypoints.web.activity import Activity
 from kept.entrypoints.web.inbox import Inboxes
@@ -42,6 +45,10 @@ from kept.memory.opening import open_projects, settings_in_force, utc_now
 from kept.model import Recalled
 
 PORT = 7333
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+EVERY_ADDRESS = ("0.0.0.0", "::")
+SHARED_HEAD_BYTES = 64 * 1024
+LOCAL_HEAD_BYTES = 1_000_000  # every server on this machine may leave cookies: 180 of 4 KB in a browser
 PROBLEM = {
     "type": "object",
     "description": "What went wrong, in the library's words, and what to do.",
@@ -68,12 +75,14 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     port: int = PORT
     names: tuple[str, ...] = ()  # further host names, with port, under which a proxy reaches it
+    proxies: tuple[str, ...] = ()  # addresses or networks whose X-Forwarded-For and -Proto are believed
     key: str | None = None
     samples: bool = False  # the home is a scratch one with sample data, and every page says so
 
 
-def make_app(options: ServeOptions, keys: Keys) -> Callable[..., Any]:
+def make_app(options: ServeOptions, keys: Keys, visits: Visits | None = None) -> Callable[..., Any]:
     """The whole application: verbs, page and guard."""
+    visits = visits or Visits(options.port)
     doors = Doors(options.home, options.project)
     figures = Figures()
 
@@ -100,6 +109,8 @@ def make_app(options: ServeOptions, keys: Keys) -> Callable[..., Any]:
     )
     app.state.doors = doors
     app.state.keys = keys
+    app.state.visits = visits
+    app.state.following = Counter()
     app.state.schedule = schedule
     app.state.figures = figures
     app.state.activity = Activity()
@@ -118,13 +129,18 @@ def make_app(options: ServeOptions, keys: Keys) -> Callable[..., Any]:
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(Exception, _on_any_error)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
-    return Guard(app, keys, lambda: hosts_of(options), note=figures.note, draw=draw_problem)
+    return Guard(app, keys, visits, lambda: hosts_of(options), note=figures.note, draw=draw_problem)
 
 
 def hosts_of(options: ServeOptions) -> frozenset[str]:
     """The names under which a browser may ask for this server."""
-    own = {f"{name}:{options.port}" for name in ("127.0.0.1", "localhost", "[::1]")}
+    here = () if options.host in EVERY_ADDRESS else (_bracketed(options.host).lower(),)
+    own = {f"{name}:{options.port}" for name in ("127.0.0.1", "localhost", "[::1]", *here)}
     return frozenset(own | {name.lower() for name in options.names})
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def _add_front(app: FastAPI) -> None:
@@ -165,8 +181,11 @@ class _Tools:
         self._life: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["method"] != "POST":  # a GET would hold an empty stream open, also for a key that has ended
+            await answer_problem(send, 405, "The tools take POST only.", headers={b"allow": b"POST"})
+            return
         _asking.set(scope["state"]["key"])
-        await asyncio.to_thread(self._doors.name_of, HERE, _asking.get())  # raises NotFound
+        await asyncio.to_thread(self._doors.find, HERE, _asking.get())  # raises NotFound
         async with self._guard:
             if self._manager is None:
                 await self._begin()
@@ -261,27 +280,54 @@ def run(options: ServeOptions, *, say: Callable[[str], None], open_browser: Call
     """Serve until the process is stopped."""
     import uvicorn
 
-    from kept.entrypoints.http.heads import TimedProtocol
+    from kept.entrypoints.http.heads import WaitingRoom, protocol_for
 
+    room = WaitingRoom(_checked(options.proxies))
     keys = Keys(open_projects(options.home).home.root, options.key)
+    visits = Visits(options.port)
     listening = _bound(options.host, options.port)
     config = uvicorn.Config(
-        make_app(options, keys),
-        http=TimedProtocol,
+        make_app(options, keys, visits),
+        http=protocol_for(room),
+        ws="none",
+        proxy_headers=bool(options.proxies),
+        forwarded_allow_ips=list(options.proxies),
         log_level="warning",
         access_log=False,
         server_header=False,
         timeout_keep_alive=15,
         timeout_graceful_shutdown=3,
         limit_concurrency=1_000,
-        h11_max_incomplete_event_size=64 * 1024,
+        h11_max_incomplete_event_size=LOCAL_HEAD_BYTES if options.host in LOOPBACK else SHARED_HEAD_BYTES,
     )
-    address = f"http://{options.host}:{options.port}/?key={keys.own}"
-    say(f"Kept is at {address}")
+    try:
+        keys.tokens()  # upgrades an old file while no request waits
+    except KeptError as error:
+        say(str(error))
+
+    def new_address() -> str:
+        host = "127.0.0.1" if options.host in EVERY_ADDRESS else _bracketed(options.host)
+        return f"http://{host}:{options.port}{ENTER}?code={visits.new_code(keys.own_digest)}"
+
+    say(f"Kept is at {new_address()}")
+    say(f"That address works once, within {CODE_LIFE_S / 60:g} minutes. Later, sign in with this key: {keys.own}")
     say("Stop it with Ctrl-C.")
     if open_browser is not None:
-        open_browser(address)
+        open_browser(new_address())  # a second code: the list of processes shows it
     uvicorn.Server(config).run(sockets=[listening])
+
+
+def _checked(proxies: Sequence[str]) -> Sequence[str]:
+    """The addresses of proxies, each an IP address or a network. Raises InvalidInput."""
+    for proxy in proxies:
+        try:
+            ip_network(proxy)
+        except ValueError as error:
+            raise InvalidInput(
+                f"{proxy!r} is not the address of a proxy.",
+                hint="Give an IP address or a network: 10.0.0.5, 10.0.0.0/24.",
+            ) from error
+    return proxies
 
 
 def _bound(host: str, port: int) -> socket.socket:

@@ -25,6 +25,7 @@ from kept.upkeep.review import ReviewFinding
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 AT_ONCE = 3_000  # memories that are reviewed while somebody waits: a third of a second
 MOST = 500
+Place = tuple[str, str, str]  # space, name and role of an actor
 REVIEWED_S = 600.0
 GROUPS = {
     "global": ("For all projects", "stack"),
@@ -63,11 +64,11 @@ class Reviewed(Struct, frozen=True, kw_only=True):
 
 
 class Inboxes:
-    """The last review of each project, for each actor."""
+    """The last review of each project, for each actor: its name, and its role, which decides what it may see."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], Reviewed] = {}
-        self._running: set[tuple[str, str]] = set()
+        self._known: dict[Place, Reviewed] = {}
+        self._running: set[Place] = set()
         self._guard = threading.Lock()
 
     def of(self, memory: Kept) -> Reviewed:
@@ -90,14 +91,14 @@ class Inboxes:
         known = self._known.get(_name(memory))
         return 0 if known is None else len(known.findings)
 
-    def _begin(self, memory: Kept, name: tuple[str, str], seq: int) -> None:
+    def _begin(self, memory: Kept, name: Place, seq: int) -> None:
         with self._guard:
             if name in self._running:
                 return
             self._running.add(name)
         threading.Thread(target=self._review, args=(memory, name, seq), daemon=True).start()
 
-    def _review(self, memory: Kept, name: tuple[str, str], seq: int) -> Reviewed:
+    def _review(self, memory: Kept, name: Place, seq: int) -> Reviewed:
         try:
             found = memory.reviews.list(limit=MOST)
             made = Reviewed(findings=found.findings, seq=seq, at=time.monotonic())
@@ -107,12 +108,12 @@ class Inboxes:
             self._running.discard(name)
 
 
-def _name(memory: Kept) -> tuple[str, str]:
-    storage = memory.context.spaces.project()
-    return ("" if storage is None else storage.space, memory.context.actor.name)
+def _name(memory: Kept) -> Place:
+    storage, actor = memory.context.spaces.project(), memory.context.actor
+    return ("" if storage is None else storage.space, actor.name, actor.role)
 
 
-def _place(memory: Kept) -> tuple[tuple[str, str], int, int]:
+def _place(memory: Kept) -> tuple[Place, int, int]:
     storage = memory.context.spaces.project()
     if storage is None:
         return _name(memory), 0, 0

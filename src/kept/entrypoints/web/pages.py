@@ -2,7 +2,7 @@
 
 import hmac
 from typing import Annotated
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -10,8 +10,9 @@ from fastapi.staticfiles import StaticFiles
 
 from kept.entrypoints.http.doors import HERE, Asking, Doors, Opened
 from kept.entrypoints.http.shapes import etag_of
+from kept.entrypoints.http.visits import Visits
 from kept.entrypoints.web import health, inbox, knowledge, memories, saw, sessions, timeline
-from kept.entrypoints.web.shell import FOLDER, draw_nothing, form_mark, root_of
+from kept.entrypoints.web.shell import FOLDER, VIEWS, draw_nothing, form_mark, root_of
 from kept.errors import KeptError, NotFound
 from kept.memory import Kept
 from kept.model import Memory
@@ -36,7 +37,7 @@ def home(request: Request, key: Asking) -> Response:
     """The first project: the one in which the server was started, or any."""
     doors: Doors = request.app.state.doors
     try:
-        name = doors.name_of(HERE, key)
+        name = doors.find(HERE, key).name
     except NotFound:
         projects = doors.projects(key)
         if not projects:
@@ -50,7 +51,6 @@ def do(
     request: Request,
     project: str,
     memory: Opened,
-    key: Asking,
     csrf: Annotated[str, Form(max_length=200)],
     verb: Annotated[str, Form(max_length=20)],
     ref: Annotated[str, Form(max_length=200)] = "",
@@ -60,15 +60,20 @@ def do(
     etag: Annotated[str, Form(max_length=200)] = "",
 ) -> Response:
     """Carry out one change, then show the view again with a line that says so, and an undo."""
-    root = root_of(project)
-    target = back if back.startswith(root + "/") else f"{root}/memories"
-    if not hmac.compare_digest(csrf.encode(), form_mark(request, key).encode()):
-        return _again(target, "That form is from another session of the server. Nothing was changed.", is_error=True)
+    target = _target(root_of(project), back)
+    if not hmac.compare_digest(csrf.encode(), form_mark(request).encode()):
+        sentence = "That form is from another session of the server. Nothing was changed."
+        return _again(request, target, sentence, is_error=True)
     try:
-        said = _carry_out(memory, verb, ref, content=content, tags=tags, etag=etag)
+        sentence = _carry_out(memory, verb, ref, content=content, tags=tags, etag=etag)
     except KeptError as error:
-        return _again(target, str(error), is_error=True)
-    return _again(target, said)
+        return _again(request, target, str(error), is_error=True)
+    return _again(request, target, sentence)
+
+
+def _target(root: str, back: str) -> str:
+    """The view to show again: `back` if it is the address of one, else the memories."""
+    return back if back.partition("?")[0] in [f"{root}/{name}" for name, *_ in VIEWS] else f"{root}/memories"
 
 
 def _carry_out(memory: Kept, verb: str, ref: str, *, content: str, tags: str, etag: str) -> str:
@@ -88,6 +93,8 @@ def _carry_out(memory: Kept, verb: str, ref: str, *, content: str, tags: str, et
     raise NotFound(f"There is no verb {verb!r}.")
 
 
-def _again(target: str, said: str, *, is_error: bool = False) -> Response:
-    mark = urlencode({"said": said[:300]} | ({"failed": "1"} if is_error else {}))
-    return RedirectResponse(f"{target}{'&' if '?' in target else '?'}{mark}", status_code=303)
+def _again(request: Request, target: str, sentence: str, *, is_error: bool = False) -> Response:
+    """Show the view with a line. The address has only its number: a link must not put words into our mouth."""
+    visits: Visits = request.app.state.visits
+    number = visits.leave_notice(sentence[:300], mark=form_mark(request), is_error=is_error)
+    return RedirectResponse(f"{target}{'&' if '?' in target else '?'}notice={number}", status_code=303)

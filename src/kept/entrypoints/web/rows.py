@@ -47,7 +47,7 @@ def scored(hit: Hit, axis: Axis, *, because: str = "") -> ShownRow:
     return _row(hit.memory, hit.memory.ref, hit.why, hit.matched, hit.score, axis, because)
 
 
-def noted(lines: Iterable[Mapping[str, Any]], memory: Kept, axis: Axis) -> dict[str, ShownRow]:
+def rows_of(lines: Iterable[Mapping[str, Any]], memory: Kept, axis: Axis) -> dict[str, ShownRow]:
     """The rows of a receipt, by ref, with the memories as they are today."""
     return {
         line["ref"]: _row(

@@ -10,12 +10,13 @@ from markupsafe import Markup
 from msgspec.structs import replace
 
 from kept import tokens
-from kept.entrypoints.http.doors import Asking, Opened, shown_to
+from kept.entrypoints.http.doors import Asking, Opened, shown_to, told
+from kept.entrypoints.http.keys import Key
 from kept.entrypoints.web import draw, words
-from kept.entrypoints.web.rows import ShownRow, escape, find, noted, plain
+from kept.entrypoints.web.rows import ShownRow, escape, find, plain, rows_of
 from kept.entrypoints.web.shell import PAGE, address, draw_page, literal, root_of
 from kept.memory import Kept, brief
-from kept.memory.receipts import Explained, explain_session
+from kept.memory.receipts import Explained
 from kept.model import Session
 from kept.recall import profile_of
 
@@ -38,13 +39,12 @@ def saw(
     """What an agent was given, or what it asked for, and why."""
     root = root_of(project)
     recent = _newest_sessions(memory)
-    told = _told(memory, session or next((one.name for one in recent if _told(memory, one.name)), ""))
-    given = next((one for one in told if one.receipt == receipt), None)
+    noted = _noted(memory, key, session or next((one.name for one in recent if _noted(memory, key, one.name)), ""))
+    given = next((one for one in noted if one.receipt == receipt), None)
     if given is None and receipt:
-        given, told = memory.why(receipt), []
-    given = given or next((one for one in told if one.block), told[0] if told else None)
-    given = None if given is None else shown_to(key, given)
-    about: dict[str, Any] = {"sessions": recent, "asked_for": _asked_for(memory), "session": session}
+        given, noted = shown_to(key, memory.why(receipt)), []
+    given = given or next((one for one in noted if one.block), noted[0] if noted else None)
+    about: dict[str, Any] = {"sessions": recent, "asked_for": _asked_for(memory, key), "session": session}
     if given is None:
         return draw_page(request, "saw", project, memory, key, given=None, back=f"{root}/saw", **about)
     return draw_page(
@@ -55,7 +55,7 @@ def saw(
         key,
         given=given,
         when=words.EVENTS.get(given.event or "", given.event or "asked by an agent or a person"),
-        strip=_strip(told, root),
+        strip=_strip(noted, root),
         asked=literal(given.words, given.question.query),
         also=[word for word in given.words if word not in given.question.query.lower()][:8],
         **_shown(memory, given),
@@ -69,23 +69,22 @@ def _newest_sessions(memory: Kept) -> list[Session]:
     return memory.sessions()[: -SESSIONS - 1 : -1]
 
 
-def _told(memory: Kept, session: str) -> list[Explained]:
+def _noted(memory: Kept, key: Key, session: str) -> list[Explained]:
     """What a session was given, newest first."""
-    return explain_session(session, memory.context.readable(), limit=PAGE) if session else []
+    return told(memory, key, session, limit=PAGE) if session else []
 
 
-def _asked_for(memory: Kept) -> list[dict[str, Any]]:
-    """The last recalls that somebody asked for, newest first."""
-    noted = explain_session(None, memory.context.readable(), limit=SESSIONS)
+def _asked_for(memory: Kept, key: Key) -> list[dict[str, Any]]:
+    """The last recalls that an agent or a person asked for, newest first."""
     return [
         {"receipt": one.receipt, "at": one.at, "query": one.question.query, "hits": len(one.hits)}
-        for one in noted
+        for one in told(memory, key, None, limit=SESSIONS)
         if one.kind == "recall"
     ]
 
 
-def _strip(told: list[Explained], root: str) -> list[dict[str, Any]]:
-    longest = max((len(one.block) for one in told), default=1) or 1
+def _strip(noted: list[Explained], root: str) -> list[dict[str, Any]]:
+    longest = max((len(one.block) for one in noted), default=1) or 1
     return [
         {
             "receipt": one.receipt,
@@ -94,7 +93,7 @@ def _strip(told: list[Explained], root: str) -> list[dict[str, Any]]:
             "size": len(one.block),
             "share": max(4, round(100 * len(one.block) / longest)),
         }
-        for one in reversed(told)
+        for one in reversed(noted)
     ]
 
 
@@ -104,11 +103,11 @@ def _shown(memory: Kept, given: Explained) -> dict[str, Any]:
     share = profile_of(given.question, memory.settings).threshold_share
     whys = [line["why"] for line in (*given.hits, *given.misses)]
     axis = draw.axis_of(whys, floor=best * share)
-    hits = noted(given.hits, memory, axis)
+    hits = rows_of(given.hits, memory, axis)
     sections = given.sections or ({"name": "returned", "entries": [{"ref": ref, "why": ""} for ref in hits]},)
     parts = [_part(one, hits, memory) for one in sections]
     shown = {entry.ref for part in parts for entry in part["entries"]}
-    missed = [row for ref, row in noted(given.misses, memory, axis).items() if ref not in shown][:MISSED]
+    missed = [row for ref, row in rows_of(given.misses, memory, axis).items() if ref not in shown][:MISSED]
     for one in given.left_out[:MISSED]:
         ref, why = str(one.get("ref")), str(one.get("reason", ""))
         if ref not in shown:

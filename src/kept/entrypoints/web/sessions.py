@@ -6,13 +6,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
-from kept.entrypoints.http.doors import Asking, Opened
+from kept.entrypoints.http.doors import Asking, Opened, told
+from kept.entrypoints.http.keys import Key
 from kept.entrypoints.web import words
 from kept.entrypoints.web.rows import marked, message_of, quoted
 from kept.entrypoints.web.shell import PAGE, address, draw_page, now_of, root_of, search
 from kept.memory import Kept
 from kept.memory.findings import findings_of
-from kept.memory.receipts import Explained, explain_session
+from kept.memory.receipts import Explained
 from kept.model import Memory, Message, Session
 from kept.ports import Reader
 
@@ -43,7 +44,7 @@ def sessions(
         with storage.reading() as reader:
             opened = reader.session(name) if name else None
             groups = _grouped(reader, listed, now, root, name)
-            talk = _talk(memory, reader, opened, after, root, q) if opened is not None else None
+            talk = _talk(memory, key, reader, opened, after, root, q) if opened is not None else None
     return draw_page(
         request,
         "sessions",
@@ -102,13 +103,13 @@ def _title(reader: Reader, one: Session) -> str:
     return words.cut(text, TITLE_CHARS)
 
 
-def _talk(memory: Kept, reader: Reader, opened: Session, after: int, root: str, q: str) -> dict[str, Any]:
+def _talk(memory: Kept, key: Key, reader: Reader, opened: Session, after: int, root: str, q: str) -> dict[str, Any]:
     messages = reader.messages(opened.name, after=after, limit=MESSAGES + 1)
     shown, is_more = messages[:MESSAGES], len(messages) > MESSAGES
     findings = findings_of(reader, opened.name)
     summary = next((one for one in findings if one.kind == "summary"), None)
     places, loose = _placed([one for one in findings if one.kind != "summary"], shown)
-    given = _given_at(explain_session(opened.name, memory.context.readable(), limit=PAGE), shown)
+    given = _given_at(told(memory, key, opened.name, limit=PAGE), shown)
     return {
         "session": opened,
         "title": _title(reader, opened),

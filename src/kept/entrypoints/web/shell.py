@@ -15,6 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from kept import __version__
 from kept.entrypoints.http.doors import Doors
 from kept.entrypoints.http.keys import Key, Keys
+from kept.entrypoints.http.visits import Visits
 from kept.entrypoints.web import words
 from kept.memory import Kept, read
 from kept.memory.read import well_formed
@@ -76,12 +77,15 @@ _environment.globals.update(
 def draw_page(request: Request, view: str, project: str, memory: Kept, key: Key, **about: Any) -> Response:
     """A view with the frame around it."""
     doors: Doors = request.app.state.doors
+    visits: Visits = request.app.state.visits
+    mark = form_mark(request)
+    notice = visits.take_notice(request.query_params.get("notice", ""), mark=mark)
     shown = _environment.get_template(f"{view}.html").render(
         view=view,
         views=VIEWS,
         title=next(long for name, _, long, _ in VIEWS if name == view),
         asks=ASKS[view],
-        project=doors.name_of(project, key),
+        project=doors.find(project, key).name,
         projects=[one.name for one in doors.projects(key)],
         root=root_of(project),
         live=sum(reader.statistics(()).rows for reader in memory.context.readers()),
@@ -89,9 +93,8 @@ def draw_page(request: Request, view: str, project: str, memory: Kept, key: Key,
         samples=request.app.state.samples,
         version=__version__,
         now=now_of(memory),
-        csrf=form_mark(request, key),
-        toast=request.query_params.get("said", "")[:300],
-        toast_error="failed" in request.query_params,
+        csrf=mark,
+        notice=notice,
         **about,
     )
     return HTMLResponse(shown)
@@ -110,7 +113,8 @@ def draw_problem(problem: Mapping[str, Any], asked: str) -> str:
     status, hint = problem["status"], problem.get("hint", "")
     if status == 401:
         hint = (
-            "Open the address that `kept serve` printed in the terminal: it has the key. The key changes at each start."
+            "Open the address that `kept serve` printed in the terminal. It works once and for two minutes; later, "
+            "sign in with the key that stands below it, or with your token."
         )
     ways = [] if status in REFUSES_EVERY_PAGE else [("/", "Go to the start page")]
     if status >= 500 and asked:
@@ -120,16 +124,17 @@ def draw_problem(problem: Mapping[str, Any], asked: str) -> str:
     return _environment.get_template("problem.html").render(
         title=WENT_WRONG.get(status, problem["title"]),
         status=status,
+        asks_key=status == 401,
         detail=problem["detail"],
         hint="" if "errors" in problem else hint,  # that one leads to the document of the API
         ways=ways,
     )
 
 
-def form_mark(request: Request, key: Key) -> str:
-    """What every form of this server carries for this key, and no other page can know."""
+def form_mark(request: Request) -> str:
+    """Return the value that every form of this server has for this browser, and that no other page can know."""
     keys: Keys = request.app.state.keys
-    return hmac.new(keys.own.encode(), f"form of {key.name}".encode(), "sha256").hexdigest()
+    return hmac.new(keys.own.encode(), f"form of {request.state.caller}".encode(), "sha256").hexdigest()
 
 
 def root_of(project: str) -> str:
