@@ -61,8 +61,12 @@ def serve_command(
         raise SettingsError(
             f"The server needs the package {missing.name}.", hint="Run: pip install 'kept[server]'"
         ) from None
-    options = ServeOptions(home=invocation.home, project=invocation.project, host=host, port=port, names=names)
-    is_bare = demo is None and host in LOOPBACK and not _has_anything(invocation)
+    # The key of the page is that of the person at this machine, so without --as it opens what they can open.
+    role = invocation.role if invocation.is_role_given else "admin"
+    options = ServeOptions(
+        home=invocation.home, project=invocation.project, role=role, host=host, port=port, names=names
+    )
+    is_bare = demo is None and host in LOOPBACK and role != "skill" and not _has_anything(invocation)
     with ExitStack() as stack:
         if demo or is_bare:
             from kept.entrypoints.web.demo import fill
@@ -81,13 +85,14 @@ def _has_anything(invocation: Invocation) -> bool:
     from kept.memory.opening import open as open_memory
 
     projects = invocation.projects()
+    projects.find(invocation.project)  # raises StorageError where the home is away: that is not an empty one
     if os.environ.get("KEPT_DATABASE_URL") or projects.home.global_dir.exists():
         return True
     known = projects.list_projects()
     if len(known) > MOST_EXAMINED:
         return True
     for project in known:
-        with open_memory(project=project.name, home=projects.home.root, settings={"auto_upkeep": False}) as memory:
+        with open_memory(project=project.space, home=projects.home.root, settings={"auto_upkeep": False}) as memory:
             if memory.history(limit=1):
                 return True
     return False
@@ -109,9 +114,11 @@ def token_command() -> None:
 def create_token(invocation: Invocation, *, name: str, admin: bool, projects: tuple[str, ...]) -> None:
     """Make a token for somebody, and show it."""
     home = invocation.projects()
-    known = tuple(home.get(project).name for project in projects)
-    secret = _keys(invocation).create(name, role="admin" if admin else "project", projects=known)
-    document = {"name": name, "token": secret, "projects": list(known)}
+    known = [home.get(project) for project in projects]
+    secret = _keys(invocation).create(
+        name, role="admin" if admin else "project", projects=[project.id for project in known]
+    )
+    document = {"name": name, "token": secret, "projects": [project.name for project in known]}
     invocation.answer(document, [(Strong(secret),), Dim("Shown once. Send it to nobody but its holder.")])
 
 
@@ -119,15 +126,17 @@ def create_token(invocation: Invocation, *, name: str, admin: bool, projects: tu
 def list_tokens(invocation: Invocation) -> None:
     """List the tokens: whose, since when, for what."""
     tokens = _keys(invocation).tokens()
+    names = {project.id: project.name for project in invocation.projects().list_projects()}
+    opened = {token.name: [names.get(word, word) for word in token.projects] for token in tokens}
     lines: list[Line] = [
         (
             Strong(f"{token.name:<20}"),
-            f" {token.role:<8} {', '.join(token.projects) or 'every project'}",
+            f" {token.role:<8} {', '.join(opened[token.name]) or 'every project'}",
             Dim(f"  since {local(token.created_at, invocation.zone)}"),
         )
         for token in tokens
     ]
-    shown = [{"name": t.name, "role": t.role, "projects": t.projects, "created_at": t.created_at} for t in tokens]
+    shown = [{"name": t.name, "role": t.role, "projects": opened[t.name], "created_at": t.created_at} for t in tokens]
     invocation.answer({"tokens": shown}, lines or ["There are no tokens. `kept token create NAME` makes one."])
 
 

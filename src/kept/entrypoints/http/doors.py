@@ -14,8 +14,9 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Path, Request
 
+from kept import access
 from kept.entrypoints.http.keys import OWNER, Key
-from kept.errors import NotAllowed, NotFound
+from kept.errors import InvalidInput, NotAllowed, NotFound
 from kept.memory import Kept
 from kept.memory.opening import open as open_memory
 from kept.memory.opening import open_projects
@@ -62,31 +63,36 @@ class Doors:
         self._here = here
         self._opener = opener
         self._open: OrderedDict[tuple[str, Key], Kept] = OrderedDict()
-        self._names: dict[tuple[str, Key], tuple[str, float]] = {}
+        self._found: dict[tuple[str, Key], tuple[Project, float]] = {}
         self._guard = threading.Lock()
 
     def projects(self, key: Key) -> list[Project]:
-        """The projects that the key opens."""
-        return [one for one in open_projects(self._home).list_projects() if key.may_open(one.name)]
+        """The projects that the key opens. Raises NotAllowed for the key of a skill, before anything is opened."""
+        access.check_home(key.actor())
+        return [one for one in open_projects(self._home).list_projects() if key.may_open(one)]
 
     def memory(self, project: str, key: Key) -> Kept:
         """The project, opened for that key. Raises NotFound."""
-        name = self.name_of(project, key)
+        space = self.find(project, key).space
         with self._guard:
-            memory = self._open.get((name, key))
+            memory = self._open.get((space, key))
             if memory is None:
-                memory = self._opener(project=name, home=self._home, actor=key.actor(), origin=key.origin)
-                self._open[name, key] = _enclosed(memory, key)
-            self._open.move_to_end((name, key))
+                memory = self._opener(project=space, home=self._home, actor=key.actor(), origin=key.origin)
+                self._open[space, key] = _enclosed(memory, key)
+            self._open.move_to_end((space, key))
             gone = self._open.popitem(last=False)[1] if len(self._open) > MOST_OPEN else None
         if gone is not None:
             gone.close()
         return memory
 
     def for_agent(self, key: Key, agent: str, confirm: Callable[[str], bool] | None) -> Kept:
-        """The project in which the server was started, opened for an agent with this key. Raises NotFound."""
-        name = self.name_of(HERE, key)
-        memory = _enclosed(self._opener(project=name, home=self._home, actor=Actor(name=agent), confirm=confirm), key)
+        """The project in which the server was started, opened for an agent with this key. Raises NotFound.
+
+        An agent is a project's agent, also with the key of an admin; with the key of a skill it is a skill.
+        """
+        space = self.find(HERE, key).space
+        actor = Actor(role="project" if key.role == "admin" else key.role, name=agent)
+        memory = _enclosed(self._opener(project=space, home=self._home, actor=actor, confirm=confirm), key)
         if key.name != OWNER and memory.context.person is None:
             memory.context.actor = replace(memory.context.actor, name=key.name)
         return memory
@@ -98,37 +104,47 @@ class Doors:
                 memory.close()
             self._open.clear()
 
-    def name_of(self, project: str, key: Key) -> str:
-        """The name of a project, of its id, or of `here`. Raises NotFound when the key does not open it."""
-        if (known := self._names.get((project, key))) is not None and time.monotonic() - known[1] < REMEMBERED_S:
+    def find(self, project: str, key: Key) -> Project:
+        """The project with this name or id, or `here`. Raises NotFound when the key does not open it."""
+        if (known := self._found.get((project, key))) is not None and time.monotonic() - known[1] < REMEMBERED_S:
             return known[0]
-        name = self._find_name(project, key)
-        self._names[project, key] = (name, time.monotonic())
-        return name
+        found = self._find(project, key)
+        self._found[project, key] = (found, time.monotonic())
+        return found
 
-    def _find_name(self, project: str, key: Key) -> str:
-        found = open_projects(self._home).find(self._here) if project == HERE else None
-        if found is None:
-            found = next((one for one in self.projects(key) if project in (one.name, one.id)), None)
-        if found is None or not key.may_open(found.name):
+    def word_for(self, project: Project, key: Key) -> str:
+        """The word for a project in an address: its name, or its id where the name could mean another one."""
+        same = [one for one in self.projects(key) if one.name == project.name]
+        return project.id if len(same) > 1 or project.name == HERE else project.name
+
+    def _find(self, project: str, key: Key) -> Project:
+        here = open_projects(self._home).find(self._here) if project == HERE else None
+        opened = self.projects(key)
+        found = [one for one in opened if one.id == (project if here is None else here.id)]
+        found = found or [one for one in opened if here is None and one.name == project]
+        if not found:
             raise NotFound(f"There is no project {project!r} here.", hint="GET /api/v1/projects lists them.")
-        return found.name
+        if len(found) > 1:
+            ids = ", ".join(one.id for one in found)
+            raise InvalidInput(f"{len(found)} projects have the name {project!r}: {ids}.", hint="Give the id instead.")
+        return found[0]
 
 
 def _enclosed(memory: Kept, key: Key) -> Kept:
     """The memory, closed to what its key does not open, and signed by the holder of the key."""
     if key.name != OWNER and memory.context.person is not None:
         memory.context.person = key.name  # a database names a person: not the one who runs the server
-    if key.role != "admin":
-        space = memory.context.spaces.ensure_project().space
-        memory.context.actor = replace(memory.context.actor, role="project", project=space)
+    if key.role != "admin" and not key.is_owner:
+        if key.role == "project":
+            space = memory.context.spaces.ensure_project().space
+            memory.context.actor = replace(memory.context.actor, role="project", project=space)
         memory.context.spaces = ProjectOnly(memory.context.spaces)
     return memory
 
 
 def shown_to(key: Key, given: Explained) -> Explained:
     """What an agent was given, as this key may see it: a text that quotes global memory only for an admin."""
-    if key.role == "admin" or "[id:g" not in given.block:
+    if key.role == "admin" or key.is_owner or "[id:g" not in given.block:
         return given
     return replace(given, block="Not shown: global memory of the person who runs this server was in it.")
 

@@ -18,6 +18,7 @@ from msgspec import Struct
 from kept.errors import InvalidInput, NotFound
 from kept.model import Actor, Origin, Role
 from kept.projects.files import replace_file
+from kept.projects.registry import Project
 
 FILE = "tokens.json"
 PREFIX = "kept_"  # so that a scanner for secrets knows one when it sees it
@@ -27,20 +28,21 @@ RESERVED = (OWNER, "upkeep")  # the names under which the person who runs the se
 
 
 class Key(Struct, frozen=True, kw_only=True):
-    """Someone who may ask. `projects` are names of projects; none: every project of the home."""
+    """Someone who may ask. `projects` are ids of projects, or names in older files; none: every project of the home."""
 
     name: str
     role: Role = "admin"
     origin: Origin = "user"
     projects: tuple[str, ...] = ()
+    is_owner: bool = False  # the person who started the server, in whose home it reads
 
     def actor(self) -> Actor:
         """The actor for which a project is opened."""
         return Actor(role=self.role, name=self.name)
 
-    def may_open(self, project: str) -> bool:
-        """Whether this key opens that project at all."""
-        return not self.projects or project in self.projects
+    def may_open(self, project: Project) -> bool:
+        """Whether this key opens that project at all. No name of a project looks like an id."""
+        return not self.projects or project.id in self.projects or project.name in self.projects
 
 
 class Token(Struct, frozen=True, kw_only=True):
@@ -60,15 +62,17 @@ class Token(Struct, frozen=True, kw_only=True):
 class Keys:
     """The keys of one server: that of the person who started it, and the tokens in the home."""
 
-    def __init__(self, home: Path, own: str | None = None) -> None:
+    def __init__(self, home: Path, own: str | None = None, *, role: Role = "admin") -> None:
+        """`role`: that of the person who started the server."""
         self.own = own or secrets.token_urlsafe(BYTES)
+        self._role: Role = role
         self._file = home / FILE
         self._seen: tuple[float, tuple[Token, ...]] = (-1.0, ())
 
     def find(self, secret: str) -> Key | None:
         """The key that this secret is, or None."""
         if hmac.compare_digest(secret.encode(), self.own.encode()):
-            return Key(name=OWNER)
+            return Key(name=OWNER, role=self._role, is_owner=True)
         digest = _digest(secret)
         found = [token for token in self.tokens() if hmac.compare_digest(token.digest, digest)]
         return found[0].key() if found else None
@@ -85,8 +89,10 @@ class Keys:
 
     def create(self, name: str, *, role: Role, projects: Sequence[str]) -> str:
         """Make a token and return it: this is the only time that anybody sees it."""
-        if not name.strip() or len(name) > 100:
-            raise InvalidInput("A token needs a name of at most 100 characters.", hint="Use the name of its holder.")
+        if not name.strip() or len(name) > 100 or name != name.encode("utf-8", "replace").decode():
+            raise InvalidInput(
+                "A token needs a name of at most 100 characters, in UTF-8.", hint="Use the name of its holder."
+            )
         if name in RESERVED:
             raise InvalidInput(f"A token cannot be named {name!r}.", hint="Use the name of its holder.")
         if any(token.name == name for token in self.tokens()):

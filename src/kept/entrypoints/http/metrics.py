@@ -42,5 +42,5 @@ def metrics(request: Request, key: Asking) -> Response:
     """The figures, for the projects that the key opens."""
     doors: Doors = request.app.state.doors
     figures: Figures = request.app.state.figures
-    statuses = ((one.name, doors.memory(one.name, key).status()) for one in doors.projects(key))
+    statuses = ((one.name, doors.memory(one.id, key).status()) for one in doors.projects(key))
     return Response(figures.look(statuses), media_type=CONTENT_TYPE_LATEST)

@@ -45,7 +45,7 @@ class Schedule:
         owner, done = Key(name="upkeep"), []
         for project in self._doors.projects(owner):
             try:
-                self._doors.memory(project.name, owner).upkeep()
+                self._doors.memory(project.id, owner).upkeep()
                 done.append(project.name)
             except KeptError as error:
                 log.warning("The upkeep of %s failed: %s", project.id, type(error).__name__)

@@ -39,7 +39,7 @@ from kept.entrypoints.web.shell import draw_problem
 from kept.errors import InvalidInput, KeptError
 from kept.memory import Kept
 from kept.memory.opening import open_projects, settings_in_force, utc_now
-from kept.model import Recalled
+from kept.model import Recalled, Role
 
 PORT = 7333
 PROBLEM = {
@@ -65,6 +65,7 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
 
     home: str | None = None
     project: str | None = None
+    role: Role = "admin"  # of the person who started it
     host: str = "127.0.0.1"
     port: int = PORT
     names: tuple[str, ...] = ()  # further host names, with port, under which a proxy reaches it
@@ -166,7 +167,7 @@ class _Tools:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         _asking.set(scope["state"]["key"])
-        await asyncio.to_thread(self._doors.name_of, HERE, _asking.get())  # raises NotFound
+        await asyncio.to_thread(self._doors.find, HERE, _asking.get())  # raises NotFound
         async with self._guard:
             if self._manager is None:
                 await self._begin()
@@ -263,7 +264,7 @@ def run(options: ServeOptions, *, say: Callable[[str], None], open_browser: Call
 
     from kept.entrypoints.http.heads import TimedProtocol
 
-    keys = Keys(open_projects(options.home).home.root, options.key)
+    keys = Keys(open_projects(options.home).home.root, options.key, role=options.role)
     listening = _bound(options.host, options.port)
     config = uvicorn.Config(
         make_app(options, keys),
