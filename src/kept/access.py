@@ -31,6 +31,12 @@ def check_read(actor: Actor, space: str) -> None:
         raise NotAllowed(f"{who(actor)} may not read {space}.", hint=_hint(actor))
 
 
+def check_home(actor: Actor) -> None:
+    """Raise NotAllowed unless the actor may see the projects, settings and tokens of a home."""
+    if actor.role == "skill":
+        raise NotAllowed(f"{who(actor)} may not read or write anything in Kept's home.", hint=_hint(actor))
+
+
 def check_everywhere(actor: Actor) -> None:
     """Raise NotAllowed unless the actor may read every space."""
     if actor.role != "admin":

@@ -283,6 +283,16 @@ def as_written(token: str, text: str) -> str:
     return next((run for n in (1, None) for run in runs if token in words(run)[:n]), token)
 
 
+def whole_json(document: str) -> str:
+    """Return the JSON document with `?` for each half of a surrogate pair, which is not a character.
+
+    Raises ValueError if it is not JSON.
+    """
+    import json  # needed rarely
+
+    return json.dumps(json.loads(document), ensure_ascii=False).encode("utf-8", "replace").decode()
+
+
 def visible(text: str, *, keep_newlines: bool = True) -> str:
     r"""The text with characters that could deceive a reader or control a terminal escaped, as `\x1b` or `\u202e`.
 

@@ -13,6 +13,7 @@ from kept.entrypoints.cli.catalog import COMMANDS
 from tests.cli.shell import PROGRAM, Shell
 from tests.folders import posix_only
 
+BROKEN = b"caf\xe9 x"  # Latin-1
 HEAVY = ("apsw", "rich", "tomlkit", "ruamel", "Stemmer", "rapidfuzz", "re2", "json", "sqlite3", "asyncio", "email")
 
 
@@ -247,3 +248,27 @@ def test_what_one_process_kept_the_next_one_finds_and_can_account_for(shell: She
     before, after = events[1]["changed"]["content"]
     assert (before, after) == ("The gateway owns the auth middleware", "The edge gateway owns the auth middleware")
     assert all(event["at"] and event["hash"] for event in events)
+
+
+@posix_only
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["remember", BROKEN],
+        ["remember", "x", "--tag", BROKEN],
+        ["recall", BROKEN],
+        ["show", BROKEN],
+        ["token", "create", BROKEN],
+        ["token", "create", "x", "--for", BROKEN],
+        ["move", "--to", BROKEN],
+        ["list", "--project", BROKEN],
+        ["list", "--database", BROKEN],
+        ["projects", "rename", "app", BROKEN],
+        ["config", "set", "user_name", BROKEN],
+    ],
+)
+def test_an_argument_that_is_not_utf_8_is_a_clear_answer(shell: Shell, arguments: list[str | bytes]) -> None:
+    done = shell.run(*arguments)
+    assert done.returncode in (0, 1, 2)
+    assert b"because of a bug" not in done.stderr
+    assert b"Traceback" not in done.stderr

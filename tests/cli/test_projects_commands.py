@@ -62,6 +62,30 @@ def test_merging_moves_everything_and_the_old_name_still_works(shell: Shell) -> 
     assert "the same project" in shell.fails("projects", "merge", "old", "new", "--as", "admin")
 
 
+def test_a_name_that_reads_like_another_is_asked_about(shell: Shell) -> None:
+    shell("remember", "The canary sings", "--project", "Ab3")
+    for name in ("aB3", "Ab3 ", "\uff21b3", "AB3"):
+        said = shell.fails("list", "--project", name)
+        assert f"There is no project {name!r}. Did you mean Ab3?" in said
+        assert "canary" not in said
+    shell("remember", "Another one", "--project", "aB3", "--yes")
+    assert "canary" not in shell("list", "--project", "aB3")
+    assert names(shell) == ["Ab3", "aB3"] or names(shell) == ["aB3", "Ab3"]
+
+
+def test_a_person_may_name_a_project_by_its_id_or_the_directory_above(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell("remember", "The canary sings")
+    own = shell.json("projects", "list")["current"]
+    (shell.folder / "app/below").mkdir()
+    monkeypatch.chdir(shell.folder / "app/below")
+    make_repository(shell.folder / "app/below")
+    assert "canary" not in shell("list")
+    assert "canary" in shell("list", "--project", own)
+    assert "canary" in shell("list", "--project", "..")
+
+
 def test_merging_two_projects_is_for_an_admin(shell: Shell) -> None:
     shell("remember", "one", "--project", "old")
     shell("remember", "two", "--project", "new")

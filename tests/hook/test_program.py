@@ -423,3 +423,27 @@ def test_the_spool_holds_pointers_and_no_text(box: Box) -> None:
     assert files
     assert not [path for path in files if b"private sentence" in path.read_bytes()]
     assert all(path.stat().st_mode & 0o077 == 0 for path in files)
+
+
+@pytest.mark.parametrize("broken", ['"\\ud800 {}"', '"{} \\udfff\\ud83d"', '"\\udce9\\ud800 {} \\ud800"'])
+def test_half_a_character_in_a_prompt_does_not_keep_the_answer_back(box: Box, broken: str) -> None:
+    with box.open() as memory:
+        memory.remember("The canary sings in the auth module on Tuesdays.")
+    prompt = broken.format("when does the canary sing in the auth module?")
+    given = f'{{"session_id": {broken.format("s")}, "cwd": "{box.project}", "prompt": {prompt}, "x": {broken}}}'
+    done = box.fire("claude-code", "UserPromptSubmit", given=given.encode(), KEPT_HOOK_LIMIT_MS="20000")
+    assert done.code == 0
+    assert b"canary" in done.out
+    raw = given.encode().replace(b"canary", b"canary \xff\xfe")
+    done = box.fire(
+        "claude-code", "UserPromptSubmit", given=raw.replace(b'{"s', b'{"y": 1, "s'), KEPT_HOOK_LIMIT_MS="20000"
+    )
+    assert (done.code, done.err) == (0, b"")
+
+
+def test_a_directory_that_a_host_names_is_never_taken_for_the_name_of_a_project(box: Box) -> None:
+    with kept.open(project="secrets", home=box.folder / "home") as memory:
+        memory.remember("The canary sings in the auth module on Tuesdays.")
+    given = {"session_id": "s", "cwd": "secrets", "prompt": "when does the canary sing in the auth module?"}
+    done = box.fire("claude-code", "UserPromptSubmit", given=json.dumps(given).encode(), KEPT_HOOK_LIMIT_MS="20000")
+    assert (done.code, done.out) == (0, b"")

@@ -4,6 +4,7 @@ import hashlib
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -230,3 +231,44 @@ def test_tokens_that_are_made_at_once_are_all_kept(tmp_path: Path) -> None:
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(lambda name: Keys(tmp_path).create(name, role="project", projects=[]), names))
     assert sorted(token.name for token in Keys(tmp_path).tokens()) == sorted(names)
+
+
+def test_a_name_in_an_address_is_exact(server: Server) -> None:
+    for name in ("Ab3", "aB3", "ab3 "):
+        with kept.open(project=name, home=server.home) as memory:
+            memory.remember(f"This is {name!r}.")
+    for name in ("Ab3", "aB3", "ab3 "):
+        found = server.ask("GET", f"/api/v1/projects/{quote(name)}/memories").json["memories"]
+        assert [one["content"] for one in found if one["content"].startswith("This is")] == [f"This is {name!r}."]
+    assert server.ask("GET", "/api/v1/projects/AB3/memories").status == 404
+
+
+def test_a_token_opens_the_project_it_was_made_for_and_not_another_of_its_name(server: Server) -> None:
+    projects = open_projects(server.home)
+    meant = projects.ensure("orchard")
+    token = Keys(server.home).create("frida", role="project", projects=[meant.id])
+    twin = server.home.parent / "twins/orchard"
+    (twin / ".git").mkdir(parents=True)
+    with kept.open(project=twin, home=server.home) as memory:
+        memory.remember("The canary of the other orchard.")
+    [listed] = server.ask("GET", "/api/v1/projects", key=token).json["projects"]
+    assert listed["id"] == meant.id
+    assert server.ask("GET", "/api/v1/projects/orchard/memories", key=token).json["memories"] == []
+    assert server.ask("GET", f"/api/v1/projects/{projects.ensure(twin).id}/memories", key=token).status == 404
+    both = server.ask("GET", "/api/v1/projects/orchard/memories")
+    assert both.status == 422
+    assert meant.id in both.json["detail"]
+    projects.rename(meant.id, "garden")
+    assert [one["id"] for one in server.ask("GET", "/api/v1/projects", key=token).json["projects"]] == [meant.id]
+
+
+@pytest.mark.parametrize(
+    "body", [rb'{"content": "a \ud800"}', rb'{"content": "a", "tags": ["\udfff"]}', rb'{"\ud800": 1}']
+)
+def test_half_a_character_in_a_body_is_a_clear_answer(server: Server, body: bytes) -> None:
+    assert server.ask("POST", f"{HERE}/memories", body).status == 422
+    call = rb'{"name":"memory_query","arguments":{"query":"\ud800"}}'
+    request = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":' + call + b"}"
+    accepts = {"Accept": "application/json, text/event-stream"}
+    assert server.ask("POST", "/mcp/", request, headers=accepts).status in (200, 400)
+    assert server.ask("GET", f"{HERE}/memories").status == 200

@@ -303,7 +303,7 @@ def test_the_stream_of_a_revoked_token_ends(crowd: Crowd) -> None:
         while line.recv(10_000):  # raises TimeoutError after ten seconds without an end
             pass
         line.close()
-    with kept.open(project=project, home=server.home) as memory:
+    with kept.open(project=f"project/{project}", home=server.home) as memory:
         memory.remember("The stream of the owner goes on.")
     assert b"event: remember" in staying.recv(10_000)
     staying.close()

@@ -12,6 +12,8 @@ from kept.entrypoints.mcp.graph import TOOLS
 from kept.entrypoints.mcp.surroundings import Surroundings
 from kept.entrypoints.mcp.tools import Call, ToolAnswer
 from kept.errors import InvalidInput, NotAllowed, StorageError
+from kept.memory import opening
+from kept.storage.postgres import PostgresStorage
 from tests.builders import FakeClock
 from tests.cli.shell import Shell
 from tests.postgres.server import as_owner, emptied, shared_database
@@ -27,7 +29,7 @@ def test_two_homes_share_a_project_and_not_their_global_memory(url: str, tmp_pat
         ann.remember("The web app is deployed with Terraform", kind="decision")
         ann.remember("Ann prefers tabs", kind="preference", tier="global")
         assert [hit.ref for hit in ann.recall("terraform deployed")] == ["1"]
-    with kept.open(url, project="Web-App", home=tmp_path / "bob") as bob:
+    with kept.open(url, project="web-app", home=tmp_path / "bob") as bob:
         hits = bob.recall("terraform deployed").hits
         assert [hit.memory.content for hit in hits] == ["The web app is deployed with Terraform"]
         assert not bob.recall("ann prefers tabs")
@@ -116,3 +118,27 @@ def test_a_memory_that_nobody_closed_ends_its_connections(url: str, tmp_path: Pa
 
 def _workers() -> list[str]:
     return [thread.name for thread in threading.enumerate() if thread.name.startswith("kept-") and thread.is_alive()]
+
+
+def test_names_in_a_database_are_exact(url: str, tmp_path: Path) -> None:
+    names = ("ab3", "Ab3", "aB3", "ab3 ", "stra\xdfe", "strasse")
+    for home in ("one", "two"):
+        for name in names:
+            with kept.open(url, project=name, home=tmp_path / home) as memory:
+                assert [found.content for found in memory.list()] == ([] if home == "one" else [f"This is {name!r}."])
+                if home == "one":
+                    memory.remember(f"This is {name!r}.")
+
+
+def test_a_project_that_version_0_2_put_under_its_folded_name_is_found(url: str, tmp_path: Path) -> None:
+    """0.2 stored Web-App as project/web-app; the registry of the home knows the project as Web-App."""
+    PostgresStorage(url, "project/web-app").close()
+    with kept.open(url, project="web-app", home=tmp_path / "old") as memory:
+        memory.remember("Deploys run on Fridays")
+    (tmp_path / "Web-App/.git").mkdir(parents=True)
+    for home, target in (("by-name", "Web-App"), ("by-folder", tmp_path / "Web-App")):
+        opening.open_projects(tmp_path / home).ensure(target)
+        with kept.open(url, project=target, home=tmp_path / home) as memory:
+            assert [found.content for found in memory.list()] == ["Deploys run on Fridays"]
+    with kept.open(url, project="Web-App", home=tmp_path / "new") as memory:
+        assert memory.list() == [], "a program that never had the project names a new one"

@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kept.errors import InvalidInput, KeptError, NotAllowed, NotFound, SchemaTooNew, StorageError
-from kept.projects import Projects
+from kept.projects import Projects, typed
 from kept.projects.home import Home
 from kept.projects.registry import Project, identify
 from tests.folders import common_user, directory, git, make_repository, make_worktree, needs_git, posix_only, umask
@@ -390,17 +391,111 @@ def test_a_path_in_other_case_is_the_same_place_where_the_file_system_says_so(
 def test_a_new_name_registers_a_project_without_a_directory(projects: Projects) -> None:
     made = projects.ensure("Web App")
     assert (made.name, made.slug, made.root) == ("Web App", "web-app", None)
-    assert projects.ensure("Web App") == projects.find("web app") == made
-    assert projects.find(made.id) == projects.find(made.space) == made
+    assert projects.ensure("Web App") == projects.find("Web App") == made
+    assert projects.find(made.space) == projects.get(made.id) == made
 
 
-def test_a_name_is_matched_exactly_before_any_case(projects: Projects, here: Path) -> None:
-    lower = projects.ensure(make_repository(here / "a/web"))
-    upper = projects.ensure(make_repository(here / "b/WEB"))
-    assert projects.find("web") == lower
-    assert projects.find("WEB") == upper
-    with pytest.raises(InvalidInput, match="2 projects have the name 'Web'"):
-        projects.find("Web")
+# Names that a person could take for each other: case, spaces, width, accents and how they are encoded.
+ALIKE = [
+    ("Ab3", "aB3", "ab3", "AB3", "\uff21b3"),
+    ("stra\xdfe", "strasse", "STRASSE", "stra\u1e9ee"),
+    ("a", "a ", " a", "a\u3000", "a\xa0", "\uff41"),
+    ("caf\xe9", "cafe\u0301", "CAF\xc9", "cafe"),
+    ("\u212b", "\xc5", "A\u030a"),
+    ("\u0130", "i", "I", "\u0131", "i\u0307"),
+    ("\ufb01x", "fix", "FIX"),
+    ("web-app", "web_app", "web app", "web  app", "web\u2010app"),
+    ("\u03c3", "\u03c2", "\u03a3"),
+    ("x\u200d", "x", "x\u200b"),
+]
+
+
+@pytest.mark.parametrize("names", ALIKE)
+def test_names_that_differ_in_one_code_point_are_different_projects(projects: Projects, names: tuple[str, ...]) -> None:
+    made = [projects.ensure(name) for name in names]
+    assert [project.name for project in made] == list(names)
+    assert len({project.id for project in made}) == len({project.folder.casefold() for project in made}) == len(names)
+    again = open_projects(projects.home.root, projects.home.root.parent)
+    assert [again.find(name) for name in names] == made
+    assert [again.get(name) for name in names] == made
+
+
+def test_a_program_hears_of_a_project_whose_name_reads_alike(projects: Projects) -> None:
+    made = projects.ensure("web-app")
+    assert projects.find("Web-App") is None
+    assert projects.notices == [
+        f"There is no project 'Web-App' yet. 'web-app' ({made.id}) is another project: names are exact."
+    ]
+    with pytest.raises(NotFound, match=f"Did you mean 'web-app' .{made.id}"):
+        projects.get("Web-App")
+
+
+def _variant(name: str, chance: random.Random) -> str:
+    """The name with one thing changed that people do not see, or hardly."""
+    changes: list[Callable[[str], str]] = [
+        str.swapcase,
+        str.casefold,
+        str.upper,
+        lambda text: f"{text} ",
+        lambda text: f" {text}",
+        lambda text: text.replace(" ", "\u3000"),
+        lambda text: text.replace(" ", "  "),
+        *(lambda text, form=form: unicodedata.normalize(form, text) for form in ("NFC", "NFD", "NFKC", "NFKD")),
+        lambda text: "".join(chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else char for char in text),
+        lambda text: "".join(char for char in unicodedata.normalize("NFD", text) if not unicodedata.combining(char)),
+        lambda text: text + chance.choice("\u0301\u200d\u0308\ufe0f"),
+    ]
+    return chance.choice(changes)(name)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_two_names_are_one_project_only_if_they_are_equal(projects: Projects, seed: int) -> None:
+    """Some 1,000 pairs in each run, of names that differ only in what people do not see."""
+    chance = random.Random(seed)
+    letters = "aAbBkKsS\xdf\u212a\xe9e\xc5\u0130i\u0131\ufb01f\u03c3\u03c2 39-_\u6771\uac00\u1100\u1161\u2126"
+    names = {"".join(chance.choices(letters, k=chance.randint(1, 6))) for _ in range(4)}
+    while len(names) < 50:
+        names.add(_variant(chance.choice(sorted(names)), chance))
+    made = {}
+    for name in sorted(names):
+        with contextlib.suppress(InvalidInput):  # blanks only
+            made[name] = projects.ensure(name).id
+    assert len(made) > 40
+    assert len(set(made.values())) == len(made)
+    assert {name: project.id for name in made if (project := projects.find(name))} == made
+
+
+@pytest.mark.parametrize("name", ["..", "~root", "0123abcd", " .. ", " 0123abcd"])
+def test_a_name_never_opens_a_directory_or_an_id(projects: Projects, here: Path, name: str) -> None:
+    above = projects.ensure(make_repository(here / "above"))
+    other = Projects(Home(here / "home"), environ={"HOME": str(here)}, new_id=lambda: "0123abcd").ensure("other")
+    assert other.id == "0123abcd"
+    with contextlib.chdir(directory(here / "above/below")):
+        for door in (projects.find, projects.ensure):
+            with pytest.raises(InvalidInput, match=r"is a path, not a name|looks like the id") as caught:
+                door(name)
+            assert "pathlib.Path" in caught.value.hint or "project/0123abcd" in caught.value.hint
+        assert projects.find(typed("..")) == projects.find(Path("..")) == above
+    assert projects.find(typed("0123abcd")) == projects.find("project/0123abcd") == other
+
+
+def test_a_registry_of_version_0_2_finds_its_projects(projects: Projects, here: Path) -> None:
+    """As 0.2.0 wrote it: trimmed names in NFC, with and without a directory, one of them merged."""
+    repository = make_repository(here / "Web App")
+    old = [
+        {"id": "0000000a", "name": "Web App", "slug": "web-app", "root": str(repository)},
+        {"id": "0000000b", "name": "Caf\xe9", "slug": "cafe"},
+        {"id": "0000000c", "name": "before", "slug": "before", "into": "0000000b"},
+    ]
+    old[0]["git_common_dir"] = str(repository / ".git")
+    for project in old:
+        project["created_at"] = "2026-01-01T00:00:00Z"
+        directory(projects.home.projects_dir / f"{project['slug']}-{project['id']}")
+    projects.home.registry.write_text(json.dumps({"version": 1, "projects": old}), "utf-8")
+    found = {name: project.id for name in ("Web App", "Caf\xe9", "before") if (project := projects.find(name))}
+    assert found == {"Web App": "0000000a", "Caf\xe9": "0000000b", "before": "0000000b"}
+    assert projects.ensure(repository).id == "0000000a"
+    assert projects.find("caf\xe9") is None
 
 
 def test_a_name_that_fits_several_lists_their_ids(projects: Projects, here: Path) -> None:
@@ -426,9 +521,9 @@ def test_a_directory_is_meant_by_a_separator_a_dot_or_a_tilde_else_a_name(
     assert projects.ensure(".").root == str(here / "ada/work")
 
 
-@pytest.mark.parametrize("unknown", ["0123abcd", "project/0123abcd"])
-def test_an_unknown_id_is_not_found_and_never_made(projects: Projects, unknown: str) -> None:
-    for door in (projects.find, projects.ensure, projects.get):
+def test_an_unknown_id_is_not_found_and_never_made(projects: Projects) -> None:
+    doors = [(projects.find, "project/0123abcd"), (projects.ensure, "project/0123abcd"), (projects.get, "0123abcd")]
+    for door, unknown in doors:
         with pytest.raises(NotFound, match=unknown) as caught:
             door(unknown)
         assert "kept projects list" in caught.value.hint
@@ -492,7 +587,7 @@ def test_any_text_as_a_project_is_a_project_or_a_clear_error(
             str(error).encode()
         else:
             assert projects.find(name) == made
-            assert made.root or made.name == unicodedata.normalize("NFC", name.strip())
+            assert made.root or made.name == name
     shutil.rmtree(here)
 
 
@@ -562,7 +657,7 @@ def test_rename_changes_the_name_and_keeps_id_folder_and_directory(projects: Pro
     made = projects.ensure(make_repository(here / "web"))
     named = projects.rename("web", "Shop")
     assert (named.name, named.id, named.folder, named.root) == ("Shop", made.id, made.folder, made.root)
-    assert projects.find("shop") == projects.find(here / "web") == named
+    assert projects.find("Shop") == projects.find(here / "web") == named
     assert projects.find("web") is None
     assert projects.rename("Shop", "SHOP").name == "SHOP"
     projects.ensure("other")
@@ -576,8 +671,9 @@ def test_a_merged_project_is_answered_for_by_the_other(projects: Projects, here:
     heir = projects.retire("old", "new")
     assert heir.id == new.id
     assert projects.list_projects() == [heir]
-    for target in (old.id, old.space, "old", here / "old", here / "new", new.id):
+    for target in (old.space, "old", here / "old", here / "new", new.space):
         assert projects.find(target) == heir
+    assert projects.get(old.id) == projects.get(new.id) == heir
     assert projects.ensure(here / "old") == heir
     assert kept_id(here / "old") == new.id
     assert projects.home.files(old.folder).directory.is_dir(), "what was in its folder is not touched"
@@ -589,7 +685,7 @@ def test_a_merged_repository_may_still_move_and_a_chain_of_merges_ends_at_the_la
     one, two, three = (projects.ensure(make_repository(here / name)) for name in ("one", "two", "three"))
     projects.retire(one.id, two.id)
     last = projects.retire(two.id, three.id)
-    assert projects.find(one.id) == projects.find("one") == last
+    assert projects.find(one.space) == projects.find("one") == last
     (here / "one").rename(here / "moved")
     moved = projects.ensure(here / "moved")
     assert moved.id == three.id

@@ -8,14 +8,14 @@ import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from msgspec.structs import replace
 
-from kept.errors import InvalidInput, clean_messages_with
+from kept.errors import InvalidInput, SettingsError, clean_messages_with
 from kept.memory import Kept
 from kept.memory.context import Confirm, Context
-from kept.model import Actor, Origin
+from kept.model import Actor, Origin, Role
 from kept.ports import Clock, Embedder
 from kept.projects import Projects, config
 from kept.projects.home import Home, account_name, default_home, expanded
@@ -101,8 +101,24 @@ def _redacted(text: str) -> str:
     return redact(text).text
 
 
-def open_projects(home: str | os.PathLike[str] | None = None, *, clock: Clock | None = None) -> Projects:
-    """The registry of projects in a home: the one given, else `$KEPT_HOME`, else the platform's place for it."""
+def role_in(environ: Mapping[str, str], default: Role = "project") -> Role:
+    """Return the role that KEPT_ROLE names, for every program that Kept starts. Raises SettingsError for another."""
+    named, roles = environ.get("KEPT_ROLE") or default, get_args(Role)
+    if named not in roles:
+        raise SettingsError(
+            f"KEPT_ROLE must be one of {', '.join(roles)}, not {named[:40]!r}.", hint="Change or unset it."
+        )
+    return cast(Role, named)
+
+
+def open_projects(
+    home: str | os.PathLike[str] | None = None, *, clock: Clock | None = None, may_begin: bool = False
+) -> Projects:
+    """The registry of projects in a home: the one given, else `$KEPT_HOME`, else the platform's place for it.
+
+    A repository that was in a home before finds an error, not an empty memory, where the home is missing now: its disk
+    may not be mounted. `may_begin`: a person wants to begin a new one there.
+    """
     environ = os.environ
     if home is None:
         root = default_home(environ)
@@ -112,7 +128,7 @@ def open_projects(home: str | os.PathLike[str] | None = None, *, clock: Clock | 
         root = expanded(home, environ)
     else:
         root = Path(home)
-    return Projects(Home(root), environ=environ, now=clock or utc_now)
+    return Projects(Home(root), environ=environ, now=clock or utc_now, may_begin=may_begin)
 
 
 def project_settings_file(home: Home, project: Project) -> Path:

@@ -2,7 +2,9 @@
 
 Everything that opens a memory in the home starts here: `find` to read, which creates nothing, or `ensure` to write,
 which registers. A plain directory is a project with all directories below it; a repository inside it is another one.
-To name a directory that has the name of a project, write `./name`.
+A string with a separator is a path, and so are `.` and `~`; any other string is a name, and names are exact: `Web`,
+`web` and `web ` are three projects. `project/<id>` is an id. What people type is read by `typed`, which also takes `..`
+and a bare id.
 Rule: the registry is changed under its lock and replaced as a whole. A damaged one is kept, never overwritten, and
 rebuilt from the cards (`project.json`) in the folders of the projects.
 """
@@ -19,10 +21,11 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from kept.errors import InvalidInput, KeptError, NotAllowed, NotFound, SchemaTooNew
+from kept.errors import InvalidInput, KeptError, NotAllowed, NotFound, SchemaTooNew, StorageError
 from kept.projects.files import explained, locked, shown, write_private_file
 from kept.projects.home import FOLDER_PATTERN, Home, SpaceFiles, entries_of, expanded, slug
 from kept.projects.registry import (
+    ID_FILE,
     ID_PATTERN,
     NAME_CHARS,
     UNPRINTABLE,
@@ -32,10 +35,10 @@ from kept.projects.registry import (
     Team,
     folded,
     identify,
+    is_like,
     no_project_directories,
     path_text,
     read_id,
-    tidy,
     with_place,
     without,
     write_id,
@@ -43,6 +46,7 @@ from kept.projects.registry import (
 from kept.storage.files import sync
 
 REGISTRY_VERSION = 1
+SEPARATOR = r"[/\\]"  # of paths, on any platform: a name contains none
 HOW_TO_NAME_ONE = "cd into a project, or name one: --project NAME."
 HOW_TO_LIST = "`kept projects list` shows names and ids."
 
@@ -76,12 +80,15 @@ class Projects:
         environ: Mapping[str, str],
         new_id: Callable[[], str] = lambda: os.urandom(4).hex(),
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        may_begin: bool = True,
     ) -> None:
+        """`may_begin`: make a new home also where a repository was in one before, which is not there now."""
         self.home = home
         self.notices: list[str] = []
         self._environ = environ
         self._new_id = new_id
         self._now = now
+        self._may_begin = may_begin
 
     def find(self, target: str | os.PathLike[str] | None = None) -> Project | None:
         """The project that a path, name or id means, or None while there is none. Changes nothing on disk."""
@@ -93,6 +100,14 @@ class Projects:
         Raises NotFound for a missing directory or an unknown id, InvalidInput if it can be neither path nor name.
         """
         return self._locate(self._read(), target)
+
+    def is_home_away(self, target: str | os.PathLike[str] | None = None) -> bool:
+        """Return True if the repository there was in a home before, and the home is missing now."""
+        try:
+            place = identify(self._path("." if target is None else target), self._no_projects)
+        except (KeptError, OSError, ValueError):
+            return False
+        return read_id(place.git_common_dir) is not None and self._is_without_projects()
 
     def around(self, cwd: str, within: Path | None = None) -> Located | None:
         """Where a program worked that ran in this directory; None if no project can be told, or be there.
@@ -235,12 +250,18 @@ class Projects:
         return expanded(text, self._environ) if isinstance(target, str) else Path(text)
 
     def _locate(self, registry: Registry, target: str | os.PathLike[str] | None) -> Located:
-        if target is None or not isinstance(target, str) or _is_path(target):
-            return self._locate_path(registry, self._path("." if target is None else target))
-        if re.match(ID_PATTERN, target.removeprefix("project/")):
+        if isinstance(target, str) and _is_space(target):
             return Located(self._get(registry, target))
-        known = registry.named(target)
-        return Located(known) if known else Located(None, name=_checked_name(target))
+        if not isinstance(target, str) or target in (".", "~") or re.search(SEPARATOR, target):
+            return self._locate_path(registry, self._path("." if target is None else target))
+        if known := registry.named(target):
+            return Located(known)
+        if like := registry.like(target):
+            self._notice(
+                f"There is no project {shown(target[:60])!r} yet. {like.name!r} ({like.id}) is another project: names "
+                f"are exact."
+            )
+        return Located(None, name=_checked_name(target))
 
     def _locate_path(self, registry: Registry, path: Path) -> Located:
         try:
@@ -252,19 +273,36 @@ class Projects:
         if place.no_project:
             return Located(None, place, refusal=f"{shown(place.directory)} is {place.no_project}, not a project.")
         kept_id = read_id(place.git_common_dir)
+        if kept_id is not None and not self._may_begin and self._is_without_projects():
+            raise self._home_is_away(place, kept_id)
         return Located(registry.claimed_by(place, kept_id), place, kept_id)
+
+    def _is_without_projects(self) -> bool:
+        """Return True if the home is missing, or nothing was ever registered in it."""
+        return not self.home.registry.exists() and not self._folders()
+
+    def _home_is_away(self, place: Place, kept_id: str) -> StorageError:
+        state = "has no projects" if self.home.root.exists() else "is missing"
+        return StorageError(
+            f"Kept's home {shown(self.home.root)} {state}, but {shown(place.directory)} is project {kept_id} of a home "
+            f"({shown(place.key)}/{ID_FILE} says so).",
+            hint=f"Mount the disk with the home, or set KEPT_HOME to its path. If the home is gone for good, begin a "
+            f"new one: kept projects link --new {slug(place.name)} {shown(place.directory)}",
+        )
 
     def _get(self, registry: Registry, name_or_id: str) -> Project:
         project = registry.get(name_or_id.removeprefix("project/")) or registry.named(name_or_id)
         if project is None:
-            raise NotFound(f"There is no project {shown(name_or_id)!r}.", hint=HOW_TO_LIST)
+            like = registry.like(name_or_id)
+            meant = f" Did you mean {like.name!r} ({like.id})?" if like else ""
+            raise NotFound(f"There is no project {shown(name_or_id)!r}.{meant}", hint=HOW_TO_LIST)
         return project
 
     def _free_name(self, registry: Registry, name: str, besides: Project | None = None) -> str:
         name = _checked_name(name)
         others = [p for p in registry.projects.values() if p.into is None and (besides is None or p.id != besides.id)]
         for other in others:
-            if folded(other.name) == folded(name):
+            if is_like(other.name, name):
                 raise InvalidInput(f"A project named {other.name!r} already exists ({other.id}).", hint=HOW_TO_LIST)
         return name
 
@@ -405,41 +443,57 @@ def _from_card(folder: Path) -> Project:
     return Project(id=project_id, name=name, slug=name, created_at=made)
 
 
+def typed(text: str) -> str:
+    """Read a project as a person types it: 8 hex digits are an id, `..` and `~ada` are directories.
+
+    A program's string is not read so, because it may come from a stranger: it would open another project than it names.
+    """
+    if re.match(ID_PATTERN, text):
+        return f"project/{text}"
+    return f"{text}/" if _is_path(text) and not re.search(SEPARATOR, text) else text
+
+
+def _is_space(text: str) -> bool:
+    """Return True for the space of a project, `project/<id>`."""
+    return text.startswith("project/") and re.match(ID_PATTERN, text.removeprefix("project/")) is not None
+
+
 def _is_path(text: str) -> bool:
-    """Whether the text is a path: names contain no separators and are not `.` or `~`."""
-    if re.match(ID_PATTERN, text.removeprefix("project/")):
-        return False
-    return text.startswith("~") or text in (".", "..") or bool(re.search(r"[/\\]", text)) or bool(Path(text).drive)
+    """Return True if a shell or the file system would read the text as a path."""
+    return text.startswith("~") or text in (".", "..") or bool(re.search(SEPARATOR, text)) or bool(Path(text).drive)
 
 
 def _checked_name(name: str) -> str:
-    """The name in the form that is stored; raises InvalidInput if it can't be a project's name."""
+    """Return the name as it is; raises InvalidInput if it can't be a project's name."""
     from kept.writing.redact import redact
 
-    clean = tidy(name)
-    if redact(clean).found:
+    if redact(name).found:
         raise InvalidInput("A project's name must not contain a secret.", hint=HOW_TO_NAME_ONE)
-    quoted = repr(shown(clean[:60]))
-    if not clean:
+    quoted = repr(shown(name[:60]))
+    if not name.strip():
         raise InvalidInput("A project's name must not be empty.", hint=HOW_TO_NAME_ONE)
-    if len(clean) > NAME_CHARS:
+    if len(name) > NAME_CHARS:
         raise InvalidInput(
-            f"A project's name can have at most {NAME_CHARS} characters, {quoted}… has {len(clean)}.",
+            f"A project's name can have at most {NAME_CHARS} characters, {quoted}… has {len(name)}.",
             hint="Give a shorter name.",
         )
-    if any(unicodedata.category(char) in UNPRINTABLE for char in clean):
+    if any(unicodedata.category(char) in UNPRINTABLE for char in name):
         raise InvalidInput(f"The name {quoted} has characters that cannot be printed.", hint="Remove them.")
-    if _is_path(clean):
+    if _is_path(name.strip()):
         raise InvalidInput(
-            f"{quoted} is a path, not a name.", hint="A name contains no / or \\ and does not start with ~."
+            f"{quoted} is a path, not a name.",
+            hint="A name contains no / or \\ and does not start with ~. Give a directory as a pathlib.Path.",
         )
-    if clean.casefold() == "global":
+    if is_like(name, "global"):
         raise InvalidInput(
             "'global' is the space that all projects share, so no project can have this name.", hint=HOW_TO_NAME_ONE
         )
-    if re.match(ID_PATTERN, clean):
-        raise InvalidInput(f"{quoted} looks like the id of a project.", hint="Choose a name that is not 8 hex digits.")
-    return clean
+    if re.match(ID_PATTERN, name.strip()):
+        raise InvalidInput(
+            f"{quoted} looks like the id of a project.",
+            hint=f"Choose a name that is not 8 hex digits, or give the id as project/{name.strip()}.",
+        )
+    return name
 
 
 def refuse_same(one: Project, other: Project, *names: str) -> None:

@@ -6,7 +6,8 @@
 One repository is one place: its worktrees share it, a submodule or a nested repository is a place of its own, and a
 symbolic link to it is the same place.
 Rule: a project is its random id, not its path. An id noted in a repository outweighs the path, unless the repository is
-a copy: it is one while the project is still found at every place that it is known to have.
+a copy: it is one while the project is still found at every place that it is known to have. Names are compared by code
+points, so that a program that names projects after its users never opens the memory of another one.
 """
 
 import os
@@ -14,10 +15,9 @@ import re
 import stat
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import cached_property
-from itertools import product
 from pathlib import Path
 from typing import Annotated
 
@@ -235,7 +235,12 @@ class Team(msgspec.Struct, frozen=True):
 
 def team_space(name: str) -> str:
     """The space of a project in a database. Its name is all that the homes of a team have in common."""
-    return f"project/{folded(name)}"
+    return f"project/{name}"
+
+
+def older_team_space(name: str) -> str:
+    """The space that Kept 0.2 gave a project of this name: all names that differ only in case had the same."""
+    return f"project/{folded(name.strip())}"
 
 
 class Project(msgspec.Struct, frozen=True, kw_only=True):
@@ -290,14 +295,12 @@ class Registry:
         return None
 
     def named(self, name: str) -> Project | None:
-        """The project of that name; exact spelling first, then any case, then merged projects.
+        """Return the project with exactly this name, a living one before a merged one.
 
-        Raises InvalidInput if several match.
+        Raises InvalidInput if several have it.
         """
-        name = tidy(name)
-        spellings: tuple[Callable[[str], str], ...] = (str, folded)
-        for is_living, spelt in product((True, False), spellings):
-            same = [p for p in self.projects.values() if (p.into is None) == is_living and spelt(p.name) == spelt(name)]
+        for is_living in (True, False):
+            same = [p for p in self.projects.values() if p.name == name and (p.into is None) == is_living]
             found = list({project.id: project for p in same if (project := self.get(p.id))}.values())
             if len(found) > 1:
                 listed = ", ".join(f"{p.id} ({p.root or 'no directory'})" for p in found)
@@ -308,6 +311,11 @@ class Registry:
             if found:
                 return found[0]
         return None
+
+    def like(self, name: str) -> Project | None:
+        """Return a living project whose name a person could take for this one, but which has another name."""
+        living = (project for project in self.projects.values() if project.into is None)
+        return next((p for p in living if p.name != name and is_like(p.name, name)), None)
 
     def at_path(self, key: str) -> Project | None:
         """The project at exactly this place."""
@@ -384,11 +392,12 @@ def without(project: Project, keys: set[str]) -> Project:
     return project if links == project.links else replace(project, links=links)
 
 
-def tidy(name: str) -> str:
-    """The form in which names are stored and compared."""
-    return unicodedata.normalize("NFC", name.strip())
+def is_like(name: str, other: str) -> bool:
+    """Return True if two names read alike: they differ only in case, spaces, width or the encoding of accents."""
+    one, two = (unicodedata.normalize("NFKC", text).casefold() for text in (name, other))
+    return one.split() == two.split()
 
 
 def folded(text: str) -> str:
-    """The text for comparing names and paths, without regard to case and to how accents are encoded."""
+    """The text for sorting names and finding paths, without regard to case and to how accents are encoded."""
     return unicodedata.normalize("NFC", text).casefold()

@@ -17,7 +17,7 @@ from kept.model import GLOBAL
 from kept.ports import Restored, Storage
 from kept.projects import Projects
 from kept.projects.home import Home
-from kept.projects.registry import Team, team_space, text_path
+from kept.projects.registry import Team, older_team_space, team_space, text_path
 from kept.settings import Settings
 from kept.storage import is_database, open_database, open_existing, open_space, replace_damaged
 
@@ -158,6 +158,7 @@ class HomeSpaces(Spaces):
         self._settings = settings
         self._now = now
         self._open: dict[str, Storage] = {}
+        self._team_spaces: dict[tuple[str, str], str] = {}  # by database and name
         self._located = projects.locate(target)
 
     def project(self) -> Storage | None:
@@ -174,6 +175,8 @@ class HomeSpaces(Spaces):
     def ensure_project(self) -> Storage:
         found = self._located.project
         if found is None or (self._team_space() if self._database else found.space) not in self._open:
+            if self._database is not None:
+                self._team_space()  # before the name is registered, and is no longer a new one
             found = self._projects.ensure(self._target)
             self._located = self._projects.locate(self._target)
             if self._database is not None:
@@ -210,7 +213,9 @@ class HomeSpaces(Spaces):
         found = [SpaceOfHome(space, partial(self._opened, space, file)) for space, file in databases if file.exists()]
         teams = {project.team.space: project.team for project in self._projects.list_projects() if project.team}
         if self._database is not None and (own := self.project()) is not None:
-            teams.pop(own.space, None)
+            teams = {
+                space: team for space, team in teams.items() if own.space not in (space, older_team_space(team.name))
+            }
             found.insert(0, SpaceOfHome(own.space, lambda: own))
         return [*found, *(SpaceOfHome(space, partial(self._of_team, team)) for space, team in teams.items())]
 
@@ -290,23 +295,48 @@ class HomeSpaces(Spaces):
     def destination(self, place: str) -> Storage:
         wait_s = self._settings.write_wait_s
         if is_database(place):
-            return open_database(place, self._team_space(), write_wait_s=wait_s, now=self._now)
+            return open_database(place, self._team_space(place), write_wait_s=wait_s, now=self._now)
         project = self._projects.ensure(self._target)
         path = self._home.prepare(project.folder).database if place == "home" else Path(place)
         return open_space(path, project.space, write_wait_s=wait_s, now=self._now)
 
-    def _team_space(self) -> str:
+    def _team_space(self, database: str | None = None) -> str:
         """The space of the project in the database."""
+        located, database = self._located, database or self._database
+        team = located.project.team if located.project is not None else None
+        name = team.name if team is not None else self._name()
+        if database is None or team_space(name) == older_team_space(name):
+            return team_space(name)
+        if (database, name) not in self._team_spaces:
+            # A name that is new here is never the project of another name, also once it is registered.
+            is_new = located.project is None and located.place is None
+            space = team_space(name) if is_new else self._space_of_any_version(database, name)
+            self._team_spaces[database, name] = space
+        return self._team_spaces[database, name]
+
+    def _name(self) -> str:
+        """The name of the project, or the one that it will be registered by."""
         located = self._located
         if located.project is not None:
-            return located.project.team.space if located.project.team else team_space(located.project.name)
-        return team_space(located.name or (located.place.name if located.place else ""))
+            return located.project.name
+        return located.name or (located.place.name if located.place else "")
+
+    def _space_of_any_version(self, database: str, name: str) -> str:
+        """Return the space of exactly this name; if there is none, the one in which Kept 0.2 put the project."""
+        for space in (team_space(name), older_team_space(name)):
+            with suppress(NotFound, NotAllowed):
+                open_database(
+                    database, space, write_wait_s=self._settings.write_wait_s, now=self._now, must_exist=True
+                ).close()
+                return space
+        return team_space(name)
 
     def _of_team(self, team: Team) -> Storage:
-        if team.space not in self._open:
+        space = self._space_of_any_version(team.database, team.name)
+        if space not in self._open:
             wait_s = self._settings.write_wait_s
-            self._open[team.space] = open_database(team.database, team.space, write_wait_s=wait_s, now=self._now)
-        return self._open[team.space]
+            self._open[space] = open_database(team.database, space, write_wait_s=wait_s, now=self._now)
+        return self._open[space]
 
     def _in_database(self, *, must_exist: bool = False) -> Storage:
         assert self._database is not None

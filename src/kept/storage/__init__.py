@@ -47,7 +47,7 @@ def open_space(
         return InMemoryStorage(space or PORTABLE_SPACE, write_wait_s=write_wait_s)
     if is_database(place):
         return open_database(place, space or PORTABLE_SPACE, write_wait_s=write_wait_s, now=now)
-    if not place or "\0" in place:
+    if not place or "\0" in place or place != place.encode("utf-8", "replace").decode():
         raise InvalidInput(f"{place!r} is not a file name.", hint="Give a path such as memory.db.")
     path = Path(place)
     if _is_json(path):

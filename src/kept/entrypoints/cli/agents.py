@@ -25,8 +25,11 @@ def mcp_command(invocation: Invocation, *, agent: str | None, all_tools: bool, g
             raise
         raise SettingsError("The MCP server needs the package mcp.", hint=f"Run: {install_line('agents')}") from None
     agent = agent or os.environ.get("KEPT_AGENT")
-    options = ServerOptions(invocation.home, invocation.project, agent, all_tools=all_tools, graph=graph)
-    run_stdio(options)
+    run_stdio(
+        ServerOptions(
+            invocation.home, invocation.project, agent, role=invocation.role, all_tools=all_tools, graph=graph
+        )
+    )
 
 
 @command

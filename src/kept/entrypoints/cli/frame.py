@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 import click
 from msgspec.structs import replace
 
+from kept import access
 from kept.entrypoints.cli.catalog import COMMANDS, CatalogEntry
 from kept.entrypoints.cli.invocation import Invocation, run, wants_json
 from kept.errors import InvalidInput, NotFound
 from kept.model import KINDS
+from kept.projects import typed
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -33,6 +35,8 @@ Function = Callable[..., None]
 
 ROLES = ("admin", "project", "skill")
 GLOBAL_OPTIONS = ("home", "project", "role", "as_json", "show_help")
+# They hand the role on to each call, or show nothing that is stored.
+OUTSIDE_THE_HOME = ("mcp", "serve", "protocol", "tour")
 MOST = 10_000  # of what a page may hold
 MEANT = 8  # sessions that are listed where a beginning of an id fits several
 
@@ -45,7 +49,11 @@ def find_invocation(ctx: click.Context) -> Invocation:
 def _with_invocation(function: Function) -> Function:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> None:
-        function(find_invocation(click.get_current_context()), *args, **kwargs)
+        ctx = click.get_current_context()
+        invocation = find_invocation(ctx)
+        if ctx.command_path.split()[1] not in OUTSIDE_THE_HOME:
+            access.check_home(invocation.actor)
+        function(invocation, *args, **kwargs)
 
     return call
 
@@ -212,7 +220,9 @@ def _global_options() -> tuple[click.Parameter, ...]:
 
     def note(ctx: click.Context, param: click.Parameter, value: Any) -> None:
         if value is not None and not ctx.resilient_parsing:
-            ctx.find_root().obj = replace(find_invocation(ctx), **{str(param.name): value})
+            value = typed(value) if param.name == "project" else value
+            noted = {str(param.name): value} | ({"is_role_given": True} if param.name == "role" else {})
+            ctx.find_root().obj = replace(find_invocation(ctx), **noted)
 
     def option(*names: str, **about: Any) -> click.Option:
         return click.Option(names, expose_value=False, **about)

@@ -13,19 +13,20 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import tzinfo
-from typing import Any, TextIO, get_args
+from typing import Any, TextIO
 
 import click
 from msgspec import Struct
 from msgspec.structs import replace
 
 from kept import text
-from kept.errors import InvalidInput, KeptError, NotAllowed, SettingsError
+from kept.errors import InvalidInput, KeptError, NotAllowed
 from kept.memory import Kept, opening, views
 from kept.memory.views import Synced
 from kept.model import Actor, Role
 from kept.ports import Clock
-from kept.projects import Projects
+from kept.projects import Projects, typed
+from kept.projects.registry import is_like
 from kept.settings import Settings
 
 FAILED, INTERRUPTED, READER_GONE = 1, 130, 141  # click knows that wrong usage is 2
@@ -54,6 +55,7 @@ class Invocation(Struct, frozen=True, kw_only=True):
     project: str | None = None
     database: str | None = None
     role: Role = "project"
+    is_role_given: bool = False  # by --as or KEPT_ROLE; else it is the default
     agent: str | None = None  # the agent that types, by its environment; None: a person
     session: str | None = None
     as_json: bool = False
@@ -103,15 +105,11 @@ class Invocation(Struct, frozen=True, kw_only=True):
 
     def in_environment(self, environ: Mapping[str, str]) -> "Invocation":
         """The same, with what KEPT_PROJECT, KEPT_ROLE, KEPT_AGENT and KEPT_SESSION say; options come later and win."""
-        role = environ.get("KEPT_ROLE") or self.role
-        if role not in get_args(Role):
-            raise SettingsError(
-                f"KEPT_ROLE must be one of {', '.join(get_args(Role))}, not {role[:40]!r}.", hint="Change or unset it."
-            )
         return replace(
             self,
-            project=self.project or environ.get("KEPT_PROJECT") or None,
-            role=role,
+            project=self.project or typed(environ.get("KEPT_PROJECT", "")) or None,
+            role=opening.role_in(environ, self.role),
+            is_role_given=self.is_role_given or bool(environ.get("KEPT_ROLE")),
             agent=self.agent or environ.get("KEPT_AGENT") or None,
             session=self.session or environ.get("KEPT_SESSION") or None,
         )
@@ -130,17 +128,18 @@ class Invocation(Struct, frozen=True, kw_only=True):
         """Ask a person about a name that is nearly one of these. Raises InvalidInput where nobody can be asked."""
         from difflib import get_close_matches
 
-        meant = next(iter(get_close_matches(name, names, n=1, cutoff=0.75)), None)
-        if name in names or meant is None or yes or _digits(name) != _digits(meant):
+        alike = next((other for other in names if is_like(other, name)), None)
+        meant = alike or next(iter(get_close_matches(name, names, n=1, cutoff=0.75)), None)
+        if name in names or meant is None or yes or (alike is None and _digits(name) != _digits(meant)):
             return
         sentence = f"There is no {what} {text.visible(name, keep_newlines=False)[:60]!r}. Did you mean {meant}?"
         if self.ask is None and not (sys.stdin is not None and sys.stdin.isatty()):
             raise InvalidInput(sentence, hint=f"Add --yes to make it a {what} of its own.")
         self.agree(f"{sentence} Use {name[:60]!r} anyway?")
 
-    def projects(self) -> Projects:
-        """The projects of the home that the options name."""
-        return opening.open_projects(self.home, clock=self.clock)
+    def projects(self, *, may_begin: bool = False) -> Projects:
+        """The projects of the home that the options name. `may_begin`: of a new one, if that one is gone."""
+        return opening.open_projects(self.home, clock=self.clock, may_begin=may_begin)
 
     def agree(self, question: str, *, yes: bool = False) -> bool:
         """True once a person has agreed. Raises NotAllowed when they did not, or when nobody can be asked."""

@@ -71,10 +71,18 @@ def serve_command(
         raise SettingsError(
             f"The server needs the package {missing.name}.", hint=f"Run: {install_line('server')}"
         ) from None
+    # The key of the page is that of the person at this machine, so without --as it opens what they can open.
+    role = invocation.role if invocation.is_role_given else "admin"
     options = ServeOptions(
-        home=invocation.home, project=invocation.project, host=host, port=port, names=names, proxies=proxies
+        home=invocation.home,
+        project=invocation.project,
+        role=role,
+        host=host,
+        port=port,
+        names=names,
+        proxies=proxies,
     )
-    is_bare = demo is None and host in LOOPBACK and not _has_anything(invocation)
+    is_bare = demo is None and host in LOOPBACK and role != "skill" and not _has_anything(invocation)
     with ExitStack() as stack:
         if demo or is_bare:
             from kept.entrypoints.web.demo import fill
@@ -93,13 +101,14 @@ def _has_anything(invocation: Invocation) -> bool:
     from kept.memory.opening import open as open_memory
 
     projects = invocation.projects()
+    projects.find(invocation.project)  # raises StorageError where the home is away: that is not an empty one
     if os.environ.get("KEPT_DATABASE_URL") or projects.home.global_dir.exists():
         return True
     known = projects.list_projects()
     if len(known) > MOST_EXAMINED:
         return True
     for project in known:
-        with open_memory(project=project.name, home=projects.home.root, settings={"auto_upkeep": False}) as memory:
+        with open_memory(project=project.space, home=projects.home.root, settings={"auto_upkeep": False}) as memory:
             if memory.history(limit=1):
                 return True
     return False

@@ -282,7 +282,7 @@ def _import_all(
             left_out += 1
             continue
         key = there.project.space if there.project is not None else there.place.key if there.place is not None else ""
-        target = there.project.id if there.project is not None else head.cwd
+        target = there.project.space if there.project is not None else head.cwd
         files.setdefault(directories.setdefault(key, target), []).append(head.path)
     for target, own in files.items():
         with msgspec.structs.replace(invocation, project=target).open() as memory, counting_kinds(memory) as kinds:

@@ -281,14 +281,19 @@ def list_projects(invocation: Invocation) -> None:
 @projects_command.command("link")
 @click.argument("name")
 @click.argument("path", default=".")
-def link_project(invocation: Invocation, *, name: str, path: str) -> None:
+@click.option("--new", "is_new", is_flag=True, help="Make the project NAME, also in a new home if the old one is gone.")
+def link_project(invocation: Invocation, *, name: str, path: str, is_new: bool) -> None:
     """Add the directory PATH (or the current one) to the project NAME.
 
     With --database URL, to the project NAME that a team shares in this PostgreSQL database: every command, hook and MCP
     server in PATH uses it from then on. The URL must not hold a password. Global memory and files stay in this home.
     """
+    if is_new and invocation.database is not None:
+        raise click.UsageError("--new and --database cannot be combined.")
     if invocation.database is None:
-        project = invocation.projects().link(name, path)
+        project = (
+            invocation.projects(may_begin=True).add(name, path) if is_new else invocation.projects().link(name, path)
+        )
         sentence = f"{path} belongs to project {project.name} ({project.id})."
     else:
         from kept.projects.teams import join

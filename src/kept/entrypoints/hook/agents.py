@@ -122,7 +122,8 @@ def field(given: "Mapping[str, Any]", name: str) -> str:
         if isinstance(value, dict):  # {"message": …, "name": …} of an error
             value = value.get("message")
         if isinstance(value, str) and value:
-            return value
+            # Half of a surrogate pair is not a character; in a path it stands for a byte that is not UTF-8.
+            return value if name in ("cwd", "transcript") else value.encode("utf-8", "replace").decode()
     if name == "cwd" and isinstance(roots := given.get("workspace_roots"), list) and roots:
         return str(roots[0])
     if name == "error" and isinstance(response := given.get("tool_response"), dict):  # Gemini

@@ -34,7 +34,7 @@ class Occasion:
     def run(self, source: "BinaryIO") -> None:
         """Read the input and work out the answer. Whatever fails is reported, and nothing is said."""
         try:
-            found = json.loads(source.read() or b"{}")
+            found = json.loads(source.read().decode("utf-8", "surrogateescape") or "{}")
             self._given = found if isinstance(found, dict) else {}
             if self.kind == "stop":
                 start_later(pointer(self.agent, self.event, self._given))
@@ -57,9 +57,10 @@ class Occasion:
         if self.agent not in MAY_BE_NUDGED or given.get("stop_hook_active") is not False:
             return ""
         from kept.memory.opening import open as open_memory
+        from kept.memory.opening import role_in
         from kept.model import Actor
 
-        project, actor = project_of(self.agent, given), Actor(name=self.agent)
+        project, actor = project_of(self.agent, given), Actor(role=role_in(os.environ), name=self.agent)
         with open_memory(project=project, actor=actor, settings={"auto_upkeep": False}) as memory:
             if memory.settings.nudge == "off":
                 return ""
@@ -81,13 +82,14 @@ class Occasion:
         import_lightly()
         from kept.memory import deliver
         from kept.memory.opening import open as open_memory
+        from kept.memory.opening import role_in
         from kept.model import Actor
 
         is_compacted = given.get("source") == "compact" or self.event == "experimental.session.compacting"
         listener = deliver.Listener(
             session=session_of(given), event=self.event, style=AGENTS[self.agent].style, is_compacted=is_compacted
         )
-        project, actor = project_of(self.agent, given), Actor(name=self.agent)
+        project, actor = project_of(self.agent, given), Actor(role=role_in(os.environ), name=self.agent)
         with open_memory(project=project, actor=actor, settings={"auto_upkeep": False}) as memory:
             self.takes_longer = memory.context.person is not None
             if kind == "prompt":
@@ -103,11 +105,14 @@ def session_of(given: "Mapping[str, Any]") -> str:
 
 
 def project_of(agent: str, given: "Mapping[str, Any]") -> str:
-    """The directory whose project the event belongs to."""
+    """The project that the event belongs to: the one that KEPT_PROJECT names, or a directory, which has a separator."""
     if named := os.environ.get("KEPT_PROJECT"):
-        return named
+        from kept.projects import typed
+
+        return typed(named)
     claude = os.environ.get("CLAUDE_PROJECT_DIR") if agent == "claude-code" else None
-    return claude or field(given, "cwd") or os.curdir
+    folder = claude or field(given, "cwd") or os.curdir
+    return folder if os.sep in folder or "/" in folder else f"./{folder}"
 
 
 def pointer(agent: str, event: str, given: "Mapping[str, Any]") -> "dict[str, Any]":

@@ -25,7 +25,7 @@ from kept.entrypoints.hook.agents import AGENTS
 from kept.errors import Busy, KeptError, SettingsError, StorageError
 from kept.memory import views
 from kept.memory.opening import open as open_memory
-from kept.memory.opening import open_projects
+from kept.memory.opening import open_projects, role_in
 from kept.memory.sessions import finish_silent
 from kept.model import Actor
 from kept.projects.files import locked, make_private_directory, write_private_file
@@ -131,6 +131,8 @@ def main() -> None:
 def run(pointer: Mapping[str, Any]) -> None:
     """Note the event, spool what it points at, and work the spool off."""
     projects = open_projects()
+    if projects.is_home_away(pointer.get("cwd")):
+        return  # its disk is not mounted: what is written now would be hidden later. `kept status` says so.
     projects.home.prepare_root()
     folder = HookFolder(projects.home.root)
     folder.prepare()
@@ -178,7 +180,7 @@ def _take_in(folder: HookFolder, group: list[tuple[Path, dict[str, Any]]]) -> No
     _, last = group[-1]
     known = AGENTS[last["agent"]]
     try:
-        actor, settings = Actor(name=last["agent"]), {"auto_upkeep": False}
+        actor, settings = Actor(role=role_in(os.environ), name=last["agent"]), {"auto_upkeep": False}
         with open_memory(project=last["cwd"], actor=actor, settings=settings) as memory:
             if not memory.pauses.status() and Path(last["transcript"]).is_file():
                 memory.import_transcripts(known.program, last["transcript"], here=last["agent"] in MANY_IN_A_FILE)
@@ -207,7 +209,8 @@ def _drop_old(group: list[tuple[Path, dict[str, Any]]], folder: HookFolder) -> N
 
 def _upkeep(agent: str, cwd: str) -> None:
     """Finish the sessions that nobody finished, and do the little upkeep of an opening: a hook has no time for it."""
-    with suppress(KeptError), open_memory(project=cwd, actor=Actor(name=agent)) as memory:
+    actor = Actor(role=role_in(os.environ), name=agent)
+    with suppress(KeptError), open_memory(project=cwd, actor=actor) as memory:
         views.take_edits(memory.context)
         finish_silent(memory.context)
 

@@ -17,15 +17,16 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Path, Request
 
+from kept import access
 from kept.entrypoints.http.keys import OWNER, Key
-from kept.errors import NotAllowed, NotFound
+from kept.errors import InvalidInput, NotAllowed, NotFound
 from kept.memory import Kept
 from kept.memory.opening import open as open_memory
 from kept.memory.opening import open_projects
 from kept.memory.receipts import Explained, explain_session
 from kept.model import GLOBAL, Actor, replace
 from kept.ports import Storage
-from kept.projects.registry import Project, folded
+from kept.projects.registry import Project
 from kept.projects.spaces import Spaces
 
 MOST_OPEN = 32
@@ -71,27 +72,32 @@ class Doors:
         self._guard = threading.Lock()
 
     def projects(self, key: Key) -> list[Project]:
-        """The projects that the key opens."""
+        """The projects that the key opens. Raises NotAllowed for the key of a skill, before anything is opened."""
+        access.check_home(key.actor())
         return [one for one in open_projects(self._home).list_projects() if _opens(key, one)]
 
     def memory(self, project: str, key: Key) -> Kept:
         """The project, opened for that key. Raises NotFound."""
-        id = self.find(project, key).id
+        space = self.find(project, key).space
         with self._guard:
-            memory = self._open.get((id, key))
+            memory = self._open.get((space, key))
             if memory is None:
-                memory = self._opener(project=id, home=self._home, actor=key.actor(), origin=key.origin)
-                self._open[id, key] = _enclosed(memory, key)
-            self._open.move_to_end((id, key))
+                memory = self._opener(project=space, home=self._home, actor=key.actor(), origin=key.origin)
+                self._open[space, key] = _enclosed(memory, key)
+            self._open.move_to_end((space, key))
             gone = self._open.popitem(last=False)[1] if len(self._open) > MOST_OPEN else None
         if gone is not None:
             gone.close()
         return memory
 
     def for_agent(self, key: Key, agent: str, confirm: Callable[[str], bool] | None) -> Kept:
-        """The project in which the server was started, opened for an agent with this key. Raises NotFound."""
-        id = self.find(HERE, key).id
-        memory = _enclosed(self._opener(project=id, home=self._home, actor=Actor(name=agent), confirm=confirm), key)
+        """The project in which the server was started, opened for an agent with this key. Raises NotFound.
+
+        An agent is a project's agent, also with the key of an admin; with the key of a skill it is a skill.
+        """
+        space = self.find(HERE, key).space
+        actor = Actor(role="project" if key.role == "admin" else key.role, name=agent)
+        memory = _enclosed(self._opener(project=space, home=self._home, actor=actor, confirm=confirm), key)
         if key.name != OWNER and memory.context.person is None:
             memory.context.actor = replace(memory.context.actor, name=key.name)
         return memory
@@ -104,18 +110,30 @@ class Doors:
             self._open.clear()
 
     def find(self, project: str, key: Key) -> Project:
-        """The project of a name, an id, or `here`. Raises NotFound when the key does not open it."""
+        """The project with this exact name or this id, or `here`. Raises NotFound when the key does not open it."""
         projects = open_projects(self._home)
         state = (_state_of(projects.home.registry), time.monotonic() // REMEMBERED_S)
         if (known := self._found.get((project, key))) is not None and known[1] == state:
             return known[0]
-        found = projects.find(self._here) if project == HERE else None
-        if found is None:
-            found = next((one for one in self.projects(key) if project in (one.id, one.name)), None)
-        if found is None or not _opens(key, found):
-            raise NotFound(f"There is no project {project!r} here.", hint="GET /api/v1/projects lists them.")
+        found = self._find(project, key, projects.find(self._here) if project == HERE else None)
         self._found[project, key] = (found, state)
         return found
+
+    def word_for(self, project: Project, key: Key) -> str:
+        """The word for a project in an address: its name, or its id where the name could mean another one."""
+        same = [one for one in self.projects(key) if one.name == project.name]
+        return project.id if len(same) > 1 or project.name == HERE else project.name
+
+    def _find(self, project: str, key: Key, here: Project | None) -> Project:
+        opened = self.projects(key)
+        found = [one for one in opened if one.id == (project if here is None else here.id)]
+        found = found or [one for one in opened if here is None and one.name == project]
+        if not found:
+            raise NotFound(f"There is no project {project!r} here.", hint="GET /api/v1/projects lists them.")
+        if len(found) > 1:
+            ids = ", ".join(one.id for one in found)
+            raise InvalidInput(f"{len(found)} projects have the name {project!r}: {ids}.", hint="Give the id instead.")
+        return found[0]
 
 
 def _opens(key: Key, project: Project) -> bool:
@@ -127,7 +145,7 @@ def _opens(key: Key, project: Project) -> bool:
     if not key.projects or not key.may_open(project.id):
         return not key.projects
     in_database = project.team is None and bool(os.environ.get("KEPT_DATABASE_URL"))
-    return not in_database or folded(key.first_name(project.id) or "") == folded(project.name)
+    return not in_database or key.first_name(project.id) == project.name
 
 
 def _state_of(file: FilePath) -> tuple[int, int] | None:
@@ -143,9 +161,10 @@ def _enclosed(memory: Kept, key: Key) -> Kept:
     """The memory, closed to what its key does not open, and signed by the holder of the key."""
     if key.name != OWNER and memory.context.person is not None:
         memory.context.person = key.name  # a database names a person: not the one who runs the server
-    if key.role != "admin":
-        space = memory.context.spaces.ensure_project().space
-        memory.context.actor = replace(memory.context.actor, role="project", project=space)
+    if key.role != "admin" and not key.is_owner:
+        if key.role == "project":
+            space = memory.context.spaces.ensure_project().space
+            memory.context.actor = replace(memory.context.actor, role="project", project=space)
         memory.context.spaces = ProjectOnly(memory.context.spaces)
     return memory
 
@@ -156,7 +175,7 @@ def shown_to(key: Key, given: Explained) -> Explained:
     Without its global memories a receipt has no numbers that they shaped, and no words but those of the question and of
     the hits that are left.
     """
-    if key.role == "admin":
+    if key.role == "admin" or key.is_owner:
         return given
     hits, misses, left_out = (_of_project(lines) for lines in (given.hits, given.misses, given.left_out))
     sections = tuple(dict(one, entries=_of_project(one.get("entries", ()))) for one in given.sections)

@@ -46,6 +46,7 @@ class Key(Struct, frozen=True, kw_only=True):
     origin: Origin = "user"
     projects: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    is_owner: bool = False  # the person who started the server, in whose home it reads
 
     def actor(self) -> Actor:
         """The actor for which a project is opened."""
@@ -94,10 +95,12 @@ class _Version(Struct, frozen=True):
 class Keys:
     """The keys of one server: that of the person who started it, and the tokens in the home."""
 
-    def __init__(self, home: Path, own: str | None = None) -> None:
+    def __init__(self, home: Path, own: str | None = None, *, role: Role = "admin") -> None:
+        """`role`: that of the person who started the server."""
         self.own = own or secrets.token_urlsafe(BYTES)
         self.own_digest = digest_of(self.own)
         self._home = home
+        self._role: Role = role
         self._file = home / FILE
         self._seen: tuple[object, tuple[Token, ...]] = (None, ())
 
@@ -108,7 +111,7 @@ class Keys:
     def of_digest(self, digest: str) -> Key | None:
         """The key whose secret has this digest, or None."""
         if hmac.compare_digest(digest, self.own_digest):
-            return Key(name=OWNER)
+            return Key(name=OWNER, role=self._role, is_owner=True)
         found = [token for token in self.tokens() if hmac.compare_digest(token.digest, digest)]
         return found[0].key() if found else None
 
@@ -137,8 +140,10 @@ class Keys:
 
         Raises NotFound for a project that does not exist.
         """
-        if not name.strip() or len(name) > 100:
-            raise InvalidInput("A token needs a name of at most 100 characters.", hint="Use the name of its holder.")
+        if not name.strip() or len(name) > 100 or name != name.encode("utf-8", "replace").decode():
+            raise InvalidInput(
+                "A token needs a name of at most 100 characters, in UTF-8.", hint="Use the name of its holder."
+            )
         if name in RESERVED:
             raise InvalidInput(f"A token cannot be named {name!r}.", hint="Use the name of its holder.")
         chosen = {(found := self._projects().get(project)).id: found.name for project in projects}

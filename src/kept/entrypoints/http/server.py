@@ -42,7 +42,7 @@ from kept.entrypoints.web.shell import draw_problem
 from kept.errors import InvalidInput, KeptError
 from kept.memory import Kept
 from kept.memory.opening import open_projects, settings_in_force, utc_now
-from kept.model import Recalled
+from kept.model import Recalled, Role
 
 PORT = 7333
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -72,6 +72,7 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
 
     home: str | None = None
     project: str | None = None
+    role: Role = "admin"  # of the person who started it
     host: str = "127.0.0.1"
     port: int = PORT
     names: tuple[str, ...] = ()  # further host names, with port, under which a proxy reaches it
@@ -283,7 +284,7 @@ def run(options: ServeOptions, *, say: Callable[[str], None], open_browser: Call
     from kept.entrypoints.http.heads import WaitingRoom, protocol_for
 
     room = WaitingRoom(_checked(options.proxies))
-    keys = Keys(open_projects(options.home).home.root, options.key)
+    keys = Keys(open_projects(options.home).home.root, options.key, role=options.role)
     visits = Visits(options.port)
     listening = _bound(options.host, options.port)
     config = uvicorn.Config(

@@ -3,6 +3,7 @@
     protocol    the texts an agent reads: when and how to use its memory
     tools       the tools: their arguments, and one function each
     graph       the nine tools of the reference server's knowledge graph, for `kept mcp --graph`
+    mended      requests with half a character, which the SDK would leave without an answer
     arguments   checking what a model sent, with errors that it can act on
     surroundings    which project and which session a call belongs to
     consent     asking a person through the client

@@ -48,6 +48,7 @@ from mcp_types.version import is_version_at_least
 from kept.distribution import VERSION
 from kept.entrypoints.mcp import consent, graph
 from kept.entrypoints.mcp.arguments import checked, schema_of
+from kept.entrypoints.mcp.mended import MendedStream
 from kept.entrypoints.mcp.protocol import GRAPH_PROTOCOL, PROTOCOL
 from kept.entrypoints.mcp.surroundings import Surroundings, surroundings_of
 from kept.entrypoints.mcp.tools import Call, MemoryTool, ToolAnswer, tools
@@ -55,7 +56,7 @@ from kept.entrypoints.mcp.views import COMMANDS, RESOURCES, TEMPLATE, read_view,
 from kept.errors import KeptError, NotAllowed, NotFound
 from kept.memory import Kept, views
 from kept.memory.opening import open as open_memory
-from kept.model import Actor
+from kept.model import Actor, Role
 from kept.text import visible
 from kept.writing.redact import redact
 
@@ -74,6 +75,7 @@ class ServerOptions(NamedTuple):
     home: str | None = None
     project: str | None = None
     agent: str | None = None
+    role: Role = "project"
     all_tools: bool = False
     graph: bool = False
 
@@ -84,7 +86,7 @@ def run_stdio(options: ServerOptions) -> None:
     async def serve() -> None:
         server = build(options)
         async with stdio_server() as (incoming, outgoing):
-            await server.run(incoming, outgoing, server.create_initialization_options())
+            await server.run(MendedStream(incoming), outgoing, server.create_initialization_options())
 
     anyio.run(serve)
 
@@ -220,7 +222,7 @@ class _Desk:
             return work(memory, around)
 
     def _open(self, around: Surroundings, confirm: Callable[[str], bool] | None) -> Kept:
-        actor = Actor(name=around.agent)
+        actor = Actor(role=self._options.role, name=around.agent)
         return open_memory(project=around.project, home=self._options.home, actor=actor, confirm=confirm)
 
 

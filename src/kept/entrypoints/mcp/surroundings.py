@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kept.projects import typed
 from kept.text import visible
 
 PROJECT_VARIABLES = ("KEPT_PROJECT", "CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR")
@@ -37,7 +38,8 @@ def surroundings_of(
     *, project: str | None, agent: str | None, client: str | None, meta: Mapping[str, Any], environ: Mapping[str, str]
 ) -> Surroundings:
     """What a call belongs to: the options of the server first, then its environment, then the request."""
-    named = project or next((environ[name] for name in PROJECT_VARIABLES if environ.get(name)), None)
+    named = next((environ[name] for name in PROJECT_VARIABLES if environ.get(name)), None)
+    named = project if project is not None else None if named is None else typed(named)
     where = named or _folder(meta.get(PROJECT_META))
     session = next((environ[name] for name in SESSION_VARIABLES if environ.get(name)), None)
     session = session or next((value for name in SESSION_META if isinstance(value := meta.get(name), str)), None)

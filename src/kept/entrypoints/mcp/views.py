@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from kept.entrypoints.mcp.surroundings import Surroundings
-from kept.errors import NotFound
+from kept.errors import InvalidInput, NotFound
 from kept.memory import Kept, slash
 from kept.memory.brief import memory_line
 
@@ -28,7 +28,10 @@ class MemoryView(NamedTuple):
 
 
 def _briefing(memory: Kept, around: Surroundings) -> str:
-    return str(memory.briefing(session=around.session, style="text"))
+    briefing = memory.briefing(session=around.session, style="text")
+    if briefing.error:
+        raise InvalidInput(briefing.error)
+    return str(briefing)
 
 
 def _pinned(memory: Kept, _around: Surroundings) -> str:

@@ -37,13 +37,13 @@ def home(request: Request, key: Asking) -> Response:
     """The first project: the one in which the server was started, or any."""
     doors: Doors = request.app.state.doors
     try:
-        name = doors.find(HERE, key).name
+        word = doors.word_for(doors.find(HERE, key), key)
     except NotFound:
         projects = doors.projects(key)
         if not projects:
             return draw_nothing()
-        name = projects[0].name
-    return RedirectResponse(f"/p/{quote(name, safe='')}/saw", status_code=303)
+        word = doors.word_for(projects[0], key)
+    return RedirectResponse(f"/p/{quote(word, safe='')}/saw", status_code=303)
 
 
 @router.post("/p/{project}/do")
