@@ -74,7 +74,7 @@ class Knowledge:
         return self._keep(Draft(content=preference, kind="preference", tags=(category,), tier="global"))
 
     def add_pattern(self, pattern: str, domain: str) -> Receipt:
-        """Keep what has worked and will work in other projects. Nobody is asked."""
+        """Keep what has worked and will work in other projects. They are asked only if it may be a tool's text."""
         return self._keep(Draft(content=pattern, kind="pattern", tags=(domain,), tier="global"))
 
     def preferences(self, category: str | None = None, *, limit: int = MOST) -> Memories:

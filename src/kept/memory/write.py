@@ -133,7 +133,7 @@ def revise(context: Context, ref: Ref, wanted: Mapping[str, Any], *, session: st
     def work(tx: Transaction) -> tuple[Memory, int]:
         current = as_it_is(tx, memory)
         revised = again.revise(current, wanted, rules, tx.stamp.at)
-        trusted = replace(revised, trust=trust.of_revised(context, revised, session))
+        trusted = pipeline.distrusted(revised, trust.of_revised(context, revised, session), tx.stamp.at)
         return again.put_revised(tx, current, trusted)
 
     done, archived = context.write(storage, work)
