@@ -179,6 +179,7 @@ def _check_promotion(memory: Memory, to: Tier) -> None:
             f"Memory {memory.ref} is already in tier {memory.tier}.",
             hint="A memory is promoted from task or session to project, and from there to global.",
         )
+    write.check_not_cited(memory, "promoted")
     if memory.scope != "memory":
         raise InvalidInput(
             f"Memory {memory.ref} belongs to the file it was extracted from.", hint="Use `kept remember` to keep it."

@@ -13,6 +13,7 @@ from kept.errors import NotAllowed, NotFound
 from kept.memory import trust
 from kept.memory.context import Context, Events, Ref, Storages, by_uid, global_first
 from kept.memory.narratives import Turn, last_turn
+from kept.memory.write import check_not_cited
 from kept.model import GLOBAL, Allowance, Event, Memory, Record, Session, Tier
 from kept.ports import Reader, Stamp, Storage, Transaction
 from kept.storage.shared import check_limit
@@ -175,6 +176,8 @@ def _as_trusted(context: Context, tx: Transaction, record: Record) -> Record:
     if not isinstance(record, Memory) or current is None:
         return record
     is_same = record.content == current.content
+    if not is_same:
+        check_not_cited(current, "given an older text")
     if context.is_person:
         return record
     return distrusted(record, current.trust if is_same else trust.of_revised(context, record, None), tx.stamp.at)

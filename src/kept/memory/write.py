@@ -126,6 +126,7 @@ def revise(context: Context, ref: Ref, wanted: Mapping[str, Any], *, session: st
     from kept.writing import revise as again
 
     storage, memory = context.find(ref)
+    check_not_cited(memory, "revised")
     rules = context.rules()
     if not wanted:
         raise InvalidInput("There is nothing to revise.", hint="Give a new text, kind, tags, files or importance.")
@@ -139,6 +140,16 @@ def revise(context: Context, ref: Ref, wanted: Mapping[str, Any], *, session: st
     done, archived = context.write(storage, work)
     context.tell_write(storage, -archived)
     return done
+
+
+def check_not_cited(memory: Memory, done: str) -> None:
+    """Raise InvalidInput for an item of a file: it cites a line, so only extraction writes it."""
+    if memory.is_cited:
+        place = f"{memory.source.file}:{memory.source.line}" if memory.source.line else f"{memory.source.file}"
+        raise InvalidInput(
+            f"Memory {memory.ref} cannot be {done}: it was extracted from {place} and says what stands there.",
+            hint="Edit the file and run `kept extract`. `kept remember` keeps words of your own.",
+        )
 
 
 def pin(context: Context, ref: Ref) -> Memory:
