@@ -145,6 +145,15 @@ def test_whichever_way_it_was_written(host: Host, write: Callable[[Host], str]) 
     assert not [one for one in host.memory.list(limit=50) if PAGE in one.content and not is_quoted(one)]
 
 
+def test_among_many_memories_of_the_turn(host: Host) -> None:
+    host.read()
+    host.memory.remember_many([f"Module {number} has {number * 7} parts" for number in range(trust.MANY + 1)])
+    ref, own = host.remember(session=None), host.remember(OWN)
+    host.stop()
+    assert is_quoted(host.memory.get(ref))
+    assert host.memory.get(own).trust == "agent"
+
+
 def test_global_memory_loses_trust_without_a_question(tmp_path: Path) -> None:
     host = Host(tmp_path)
     host.read()

@@ -19,7 +19,7 @@ from kept.storage.shared import random_hex
 from kept.text import fingerprint
 from kept.worth import AUTOMATIC
 from kept.writing.pipeline import distrusted
-from kept.writing.quotes import Quotes, first_said
+from kept.writing.quotes import Quotes, first_said, shares_a_run
 
 if TYPE_CHECKING:
     from kept.memory.context import Context
@@ -28,6 +28,7 @@ MOST_ALIKE = 100
 DISTRUST = "distrust"  # the journal's word for it
 CLOCKS_DIFFER = timedelta(minutes=10)  # of the machine that a host runs on, and of the one that stores
 UNDATED = timedelta(days=1)  # how far back the beginning of a transcript without times may reach
+MANY = 40  # texts: to compare each with a long session takes milliseconds, and to index the session some hundred
 PAGE = 500  # events that are read at once
 
 
@@ -193,9 +194,12 @@ class Overheard:
         writings = self._writings.setdefault(space, Writings())
         writings.read(reader, heard.since - CLOCKS_DIFFER, heard.last_at + CLOCKS_DIFFER)
         found: dict[str, Trust] = {}
+        runs = heard.quotes().runs() if len(writings.found) >= MANY else None
         for uid, written in writings.found.items():
             memory = next(iter(reader.select(replace(ANYWHERE, uid=uid), limit=1)), None)
             if memory is None or memory.trust != "agent" or (uid, memory.fingerprint) in self._own:
+                continue
+            if runs is not None and not shares_a_run(memory.content, runs):
                 continue
             if heard.quotes().trust_of(memory.content, "agent") in LOW_TRUST:
                 trust = self._trust_of(memory, written, heard)

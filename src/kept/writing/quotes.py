@@ -8,7 +8,7 @@ was made from. When unsure, a block is a quotation: that costs a memory, while a
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -175,6 +175,11 @@ class Quotes:
             self._trusts.append(message.trust if is_low else "unknown")
         self._text = "".join(texts)
 
+    def runs(self) -> frozenset[int]:
+        """The runs of four words of all quotations, by hash: to sort many texts out that share none of them."""
+        lines = (line.split() for line in self._text.split("\n"))
+        return frozenset(hash(run) for words in lines for run in _runs_of(words))
+
     def trust_of(self, text: str, spoken: Trust, *, by: Message | None = None, known: str = "") -> Trust:
         """The trust of a text that was said with trust `spoken`: that, or less if a sentence of it is a quotation.
 
@@ -214,6 +219,16 @@ class Quotes:
         counted = prose if len(prose) >= RUN_WORDS else covered
         is_quoted = longest >= QUOTED_RUN_WORDS or sum(counted) >= QUOTED_SHARE * len(counted)
         return place if is_quoted and longest else None
+
+
+def shares_a_run(text: str, runs: frozenset[int]) -> bool:
+    """Return True if a sentence has four words in a row with a quotation in common: only then can it repeat one."""
+    sentences = (_marked_words(sentence)[0] for sentence in compiled(_SENTENCE_END).split(text))
+    return any(hash(run) in runs for words in sentences for run in _runs_of(words))
+
+
+def _runs_of(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    return zip(*(words[start:] for start in range(RUN_WORDS)), strict=False)
 
 
 def first_said(text: str, messages: Iterable[Message]) -> Message | None:
