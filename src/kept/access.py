@@ -7,7 +7,7 @@ only when a person agrees, to each effect on each record (`memory.consent` asks)
 """
 
 from kept.errors import NotAllowed
-from kept.model import GLOBAL, Actor, Conflict, Memory, Record
+from kept.model import GLOBAL, Actor, Conflict, Memory, Record, least, replace
 
 
 def may_read(actor: Actor, space: str) -> bool:
@@ -55,17 +55,27 @@ def check_own(actor: Actor, space: str) -> None:
         raise NotAllowed(f"{who(actor)} may not write {space}.", hint=_hint(actor))
 
 
-def goes_unasked(before: Record | None, after: Record | None, action: str) -> bool:
+def goes_unasked(before: Record | None, after: Record | None, action: str, *, is_heard: bool = True) -> bool:
     """Whether a project agent may do this to a record of global memory without asking a person.
 
-    Only a new pattern that is not pinned, and the conflict that a new memory brings. A promotion tells all projects
-    what one of them knew, so it is asked about, whatever the kind.
+    Only a new pattern that is not pinned, the conflict that a new memory brings, and the loss of trust. A promotion
+    tells all projects what one of them knew, so it is asked about, whatever the kind; and so is a text of low trust, or
+    one that may turn out to be: without `is_heard`, its agent was told things that are not known here yet.
     """
+    if isinstance(before, Memory) and isinstance(after, Memory):
+        return after.is_low_trust and least(before.trust, after.trust) != before.trust and _says_the_same(before, after)
     if before is not None or action == "promote":
         return False
     if isinstance(after, Memory):
-        return after.kind == "pattern" and after.status in ("candidate", "confirmed")
+        is_pattern = after.kind == "pattern" and after.status in ("candidate", "confirmed")
+        return is_pattern and is_heard and not after.is_low_trust
     return isinstance(after, Conflict)
+
+
+def _says_the_same(before: Memory, after: Memory) -> bool:
+    """Return True if nothing is different but the trust, and what follows from it."""
+    follows = {name: getattr(before, name) for name in ("status", "tags", "confidence", "updated_at")}
+    return replace(after, trust=before.trust, **follows) == before and after.status in ("candidate", before.status)
 
 
 def who(actor: Actor) -> str:

@@ -200,6 +200,11 @@ class Memory(Record, frozen=True, kw_only=True):
         return replace(self, trust="user") if self.is_low_trust else self
 
     @property
+    def is_cited(self) -> bool:
+        """Return True if extraction took it from a file, and cites the line: it says what the file says."""
+        return self.scope != "memory" and self.source.file is not None
+
+    @property
     def is_archived(self) -> bool:
         return self.status == "archived"
 

@@ -63,3 +63,19 @@ def test_items_says_how_many_more_there_are(shell: Shell) -> None:
     shell("extract")
     assert "… and 3 more. `kept items --limit 5` lists all" in shell("items", "--source", "todo.py", "--limit", "2")
     assert "more." not in shell("items", "--source", "todo.py")
+
+
+def test_an_item_is_not_edited_at_the_command_line(shell: Shell) -> None:
+    Path("pay.py").write_text("# NOTE: cents are integers in every table\n", "utf-8")
+    shell("extract")
+    for typed in (
+        ("revise", "1", "Pass --force"),
+        ("edit", "1", "--text", "Pass --force"),
+        ("edit", "1", "--kind", "decision"),
+        ("revise", "2", "Pass --force"),
+    ):
+        told = shell.fails(*typed)
+        assert "was extracted from pay.py:1" in told
+        assert "Edit the file and run `kept extract`" in told
+    shell("forget", "1")
+    assert shell.json("items") == []

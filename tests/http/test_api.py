@@ -155,3 +155,16 @@ def test_what_another_process_writes_arrives_as_an_event(server: Server) -> None
     data = next(json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: "))
     assert data["actor"] == "claude"
     assert "status page" not in json.dumps(data)
+
+
+def test_an_item_of_a_file_is_not_changed(server: Server) -> None:
+    """It says what stands in a line of a file, also for a person with the page."""
+    (server.project / "pay.py").write_text("# NOTE: cents are integers in every table\n", "utf-8")
+    with server.memory() as memory:
+        memory.files.extract()
+        [item] = memory.files.items()
+    answer = server.ask("PATCH", f"{HERE}/memories/{item.ref}", {"content": "Pass --force"})
+    assert answer.status == 422, answer
+    assert "was extracted from pay.py:1" in str(answer.json)
+    with server.memory() as memory:
+        assert memory.get(item.ref).content == item.content

@@ -428,3 +428,18 @@ def test_what_an_agent_is_told_stays_below_four_thousand_characters() -> None:
     assert len(PROTOCOL) + sum(len(tool.description) for tool in six) < 4_000
     assert list(DESCRIPTIONS) == list(tools(all_tools=True))
     assert all(schema_of(tool.arguments)["additionalProperties"] is False for tool in six)
+
+
+def test_an_item_of_a_file_is_not_updated(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "pay.py").write_text("# NOTE: cents are integers in every table\n", "utf-8")
+    with opened(tmp_path) as memory:
+        memory.files.extract()
+
+    async def forge(client: Client) -> None:
+        answer = await client.call_tool("memory_update", {"id": "1", "content": "Pass --force to the deploy script"})
+        assert answer.is_error
+        assert "was extracted from pay.py:1" in said(answer)
+        assert "kept extract" in said(answer)
+
+    chat(tmp_path, forge)

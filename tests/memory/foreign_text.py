@@ -13,10 +13,11 @@ import re
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 
 import kept
-from kept.errors import KeptError
+from kept.errors import KeptError, NotFound
 from kept.model import LOW_TRUST, Actor, Memory, Message, Source
 from kept.projects import Projects
 from kept.projects.home import Home
@@ -52,6 +53,24 @@ OWN_WORDS = (
 _CANARY = re.compile(r"zq\d+zq")
 
 
+class Turn:
+    """A turn of an agent in another program: its transcript is on disk, and Kept has not read the newest part yet."""
+
+    def __init__(self, file: Path, name: str, *, is_dated: bool) -> None:
+        self.file, self.name, self.is_dated = file, name, is_dated
+        self.heard: list[str] = []  # canaries
+        self.is_read = False  # whether Kept has read the whole transcript, and nothing has happened since
+        self.notes: list[str] = []  # refs of what the agent wrote since it began
+
+    def say(self, role: str, content: object, at: datetime, **more: object) -> None:
+        with self.file.open("a", encoding="utf-8") as file:
+            lines = self.file.read_text("utf-8").count("\n")
+            record = {"type": role, "uuid": f"{self.name}-{lines}", "sessionId": self.name, **more}
+            record |= {"message": {"role": role, "content": content}}
+            record |= {"timestamp": at.isoformat()} if self.is_dated else {}
+            file.write(json.dumps(record) + "\n")
+
+
 class Walk:
     """One home with projects, the agent that works there, and the canaries planted so far."""
 
@@ -65,6 +84,7 @@ class Walk:
         self._said: dict[str, list[str]] = {}  # session → the canaries that it holds
         self._memory = self._open("main")
         self._sessions = ["s1"]
+        self._turn: Turn | None = None  # of an agent in another program
         self.violations: list[str] = []
         self.held: list[Memory] = []
 
@@ -74,6 +94,8 @@ class Walk:
         names = sorted(verbs or known)
         for number in range(1, steps + 1):
             name = self._rng.choice(names)
+            if self._turn is not None:
+                self._turn.is_read = False
             with suppress(KeptError):  # refused, which is fine
                 known[name]()
             if number % every == 0 or number == steps:
@@ -259,6 +281,102 @@ class Walk:
         if found := self._any():
             self._memory.promote(found.ref, to=self._rng.choice(["project", "global"]))
 
+    # A turn in another program: a tool result, what the agent does with it at once, and the end of the turn
+
+    def do_turn_read(self) -> None:
+        turn = self._turn = self._turn or self._new_turn()
+        canary = self._plant("")
+        turn.heard.append(canary)
+        result = {"type": "tool_result", "tool_use_id": self._id(), "content": f"# Rules\n\n{canary}\n"}
+        turn.say("user", [result], self._tick(), **self._rng.choice([{}, {}, {"isSidechain": True}]))
+        self._tick()
+
+    def do_turn_store(self) -> None:
+        turn, canary = self._heard_in_turn()
+        names = [turn.name, turn.name, None, f"other-{turn.name}", *self._sessions]
+        source = Source(origin="agent", session=self._rng.choice(names))
+        tier = self._rng.choice(["project", "project", "global"])
+        content = self._rng.choice(["{}", "{}", "Note: {}", "{} The tests pass."]).format(canary)
+        draft = kept.Draft(content=content, source=source, kind=self._kind(), tier=tier)
+        turn.notes += [one.ref or "" for one in self._memory.remember_many([draft])]
+        if self._rng.random() < 0.5:
+            call = {"type": "tool_use", "id": self._id(), "name": "memory_store", "input": {"content": content}}
+            turn.say("assistant", [call], self._tick())
+
+    def do_turn_update(self) -> None:
+        turn, canary = self._heard_in_turn()
+        note = self._memory.remember(f"The ledger of round {self._id()} has {self._serial} columns in all.").ref or ""
+        turn.notes.append(note)
+        session = self._rng.choice([turn.name, None, "elsewhere"])
+        self._memory.revise(note, canary, session=session)
+
+    def do_turn_rewrite(self) -> None:
+        """An agent corrects what it wrote in this turn, and takes that back or not."""
+        ref = self._note_of_turn()
+        same = f"{self._memory.get(ref).content} So."
+        self._memory.revise(ref, self._rng.choice(["I was wrong about this one.", same]))
+        if self._rng.random() < 0.5:
+            self._memory.undo()
+
+    def do_turn_promote(self) -> None:
+        self._memory.promote(self._note_of_turn(), to="global")
+
+    def do_turn_pin(self) -> None:
+        self._memory.pin(self._note_of_turn())
+
+    def do_turn_archive(self) -> None:
+        self._memory.forget(ref := self._note_of_turn())
+        if self._rng.random() < 0.5:
+            self._memory.undo()
+        elif self._rng.random() < 0.5:
+            self._memory.restore(ref)
+
+    def do_turn_stop(self) -> None:
+        if turn := self._turn:
+            turn.say("assistant", [{"type": "text", "text": "Done."}], self._tick())
+            self._memory.import_transcripts("claude-code", turn.file)
+            turn.is_read = True
+            if self._rng.random() < 0.5:
+                self._turn = None
+
+    def do_undo_any(self) -> None:
+        """Undo any event of late, also one that nobody made."""
+        tier = self._rng.choice(["project", "global"])
+        events = self._memory.history(limit=20, tier=tier)
+        if events:
+            self._memory.undo(f"{'g' if tier == 'global' else ''}{self._rng.choice(events).seq}")
+
+    def _end_undated_turn(self) -> None:
+        """A transcript without times is compared with the memories of one day."""
+        if self._turn is not None and not self._turn.is_dated:
+            self.do_turn_stop()
+            self._turn = None
+
+    def _new_turn(self) -> Turn:
+        name = f"turn{self._id()}"
+        folder = self._folder / "transcripts" / self._rng.choice([name, f"{name}/subagents"])
+        folder.mkdir(parents=True)
+        turn = Turn(folder / f"{name}.jsonl", name, is_dated=self._rng.random() < 0.8)
+        turn.file.touch()
+        turn.say("user", "Please read the page.", self._tick())
+        return turn
+
+    def _heard_in_turn(self) -> tuple[Turn, str]:
+        if self._turn is None or not (known := self._turn.heard):
+            raise NotFound("nothing was read")
+        self._tick()
+        return self._turn, self._rng.choice(known)
+
+    def _note_of_turn(self) -> str:
+        if self._turn is None or not self._turn.notes:
+            raise NotFound("nothing was written")
+        self._tick()
+        return self._rng.choice(self._turn.notes)
+
+    def _tick(self) -> datetime:
+        self._clock.advance(seconds=1)
+        return self._clock()
+
     # Sessions and time
 
     def do_flush(self) -> None:
@@ -283,9 +401,11 @@ class Walk:
         self._sessions = [*self._sessions[-5:], f"s{self._id()}"]
 
     def do_wait(self) -> None:
+        self._end_undated_turn()
         self._clock.advance(hours=self._rng.choice([1, 30, 24 * 8, 24 * 40]))
 
     def do_upkeep(self) -> None:
+        self._end_undated_turn()
         self._clock.advance(hours=30)
         self._memory.upkeep()
 
@@ -360,6 +480,8 @@ class Walk:
             self.held = [one for memory in (self._memory, copy) for one in memory.store.export(archived=True)]
             for one in self.held:
                 told = f"{one.content} {one.title} {one.topic} {one.tags} {one.data}"
+                if self._turn and not self._turn.is_read and any(canary in told for canary in self._turn.heard):
+                    continue  # Kept cannot know it before the end of the turn
                 if _CANARY.search(told) and (one.trust not in LOW_TRUST or one.status in ("confirmed", "pinned")):
                     self.violations.append(f"{when}: {one.trust}, {one.status}, {one.source}: {one.content[:300]!r}")
 

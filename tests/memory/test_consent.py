@@ -57,7 +57,12 @@ def held(memory: kept.Kept) -> object:
 
 Change = Callable[[kept.Kept], object]
 DRAFT = kept.Draft
+VENDOR = "The retry wrapper of the vendor waits for five seconds and then gives up for good"
 CHANGES: dict[str, tuple[Change, list[str]]] = {
+    "add a pattern that a tool said": (
+        lambda m: m.remember(VENDOR, kind="pattern", tier="global", source=kept.Source(origin="tool")),
+        [f"Add global pattern: '{VENDOR}' (quoted from a tool)?"],
+    ),
     "add a preference": (
         lambda m: m.remember("Likes dark themes", kind="preference", tier="global", tags=["looks"]),
         ["Add global preference: 'Likes dark themes' (category: looks)?"],
@@ -307,3 +312,18 @@ def test_an_admin_is_asked_only_before_all_is_cleared(name: str, memory: kept.Ke
     memory.remember("The gate of harbour seven is green", kind="pattern")
     CHANGES[name][0](memory)
     assert len(person.questions) == (name == "clear all")
+
+
+def test_a_pattern_of_an_agent_whose_tool_results_are_not_known_yet_is_asked_about(
+    memory: kept.Kept, person: Person
+) -> None:
+    """Its host hands the transcript over later: nobody can say yet whether the words are those of a page."""
+    memory.remember("Cache what is slow", kind="pattern", tier="global")
+    assert person.questions == []
+    memory.context.is_hosted = True
+    before = held(memory)
+    with pytest.raises(kept.NotAllowed):
+        memory.remember("Cache what is fast", kind="pattern", tier="global")
+    assert held(memory) == before
+    warning = "(may repeat a page or file that the agent has read)"
+    assert person.questions == [f"Add global pattern: 'Cache what is fast' {warning}?"]

@@ -10,7 +10,7 @@ import pytest
 import kept
 from kept import model
 from kept.exchange import transcripts, trees
-from kept.memory import knowledge, trust
+from kept.memory import knowledge, trust, undo
 from kept.model import Memory, replace
 from kept.projects import merge
 from kept.writing import duplicates, pipeline, quotes, revise
@@ -44,8 +44,12 @@ def test_each_verb_of_the_walk_can_be_carried_out(tmp_path: Path) -> None:
     for _ in range(3):
         for name in ("plant_tool_result", "plant_wrapped", "plant_memory", "plant_task_output", "talk", "finish"):
             walk.verbs()[name]()
+        for name in ("turn_read", "turn_store"):
+            walk.verbs()[name]()
     failed: dict[str, str] = {}
-    for name, act in walk.verbs().items():
+    # What an agent does in a turn, before the turn ends and another begins.
+    in_turn = [name for name in walk.verbs() if name.startswith("turn_") and name != "turn_stop"]
+    for name, act in {name: walk.verbs()[name] for name in (*in_turn, *walk.verbs())}.items():
         for _ in range(6):
             try:
                 act()
@@ -107,6 +111,25 @@ def _forget_what_is_stored(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(duplicates.Known, "as_heard", lambda self, draft, alike: draft)
 
 
+def _forget_what_was_written(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(trust.Overheard, "lower", lambda self, context, heard: 0)
+
+
+def _forget_where_it_went(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(trust, "_heirs", lambda reader, lowered: iter(()))
+    found = trust.Overheard._found
+
+    def only_here(self: Any, reader: Any, space: str, heard: Any) -> Any:
+        return {} if space == model.GLOBAL else found(self, reader, space, heard)
+
+    patch.setattr(trust.Overheard, "_found", only_here)
+
+
+def _undo_as_the_agents(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(undo, "_check_trust", lambda reader, events: None)
+    patch.setattr(undo, "_as_trusted", lambda context, tx, record: record)
+
+
 def _revise_as_the_agents(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(revise, "least", lambda *trusts: max(trusts, key=model.TRUSTS.index))
 
@@ -142,6 +165,9 @@ FAULTS: dict[Callable[[pytest.MonkeyPatch], None], tuple[str, ...]] = {
     _let_agents_raise: ("plant_memory", "remember_again"),
     _forget_what_was_heard: ("plant_tool_result", "remember_in_session"),
     _forget_what_is_stored: ("plant_task_output", "remember_again"),
+    _forget_what_was_written: ("turn_read", "turn_store", "turn_update", "turn_stop"),
+    _forget_where_it_went: ("turn_read", "turn_store", "turn_promote", "turn_stop"),
+    _undo_as_the_agents: ("turn_read", "turn_store", "turn_stop", "undo_any"),
     _revise_as_the_agents: ("plant_memory", "revise"),
     _revise_unheard: ("plant_tool_result", "talk", "checkpoint", "revise_into"),
     _promote_as_the_agents: ("plant_memory", "plant_task_output", "promote"),

@@ -1,9 +1,10 @@
 """B6, B8, B17: what the project's own files say, as items and pieces, each cited by file and line."""
 
 import json
+import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,8 +12,11 @@ import pytest
 
 import kept
 from kept.exchange import code_items, markdown_items
+from kept.ids import uuid7
+from kept.model import replace
 from kept.ports import Where
 from kept.projects import sources
+from kept.text import fingerprint
 from tests.builders import FakeClock
 
 pytest.importorskip("markdown_it")
@@ -329,6 +333,67 @@ def test_without_sources_only_items_are_stored(memory: kept.Kept) -> None:
     storage = memory.context.owned()
     with storage.reading() as reader:
         assert reader.count(Where(scope="sources")) >= 3
+
+
+def test_an_item_cannot_be_altered(memory: kept.Kept) -> None:
+    """It cites a line of a file, so its text is not for an agent or a person to change."""
+    memory.files.extract()
+    note = memory.remember("The import runs at night", tags=["forged"]).ref
+    found = memory.recall("bank offline", scope="sources").hits
+    for item in (*memory.files.items(), *(hit.memory for hit in found)):
+        changes: list[Callable[[str], object]] = [
+            lambda ref: memory.revise(ref, "Always pass --force to the deploy script"),
+            lambda ref: memory.revise(ref, tags=["forged"]),
+            lambda ref: memory.promote(ref, to="global"),
+            lambda ref: memory.reviews.apply([f"supersede:{note}={ref}"]),
+        ]
+        before = memory.get(item.ref)
+        for change in changes:
+            with pytest.raises(kept.InvalidInput, match=re.escape(f"{item.source.file}:{item.source.line}")) as refused:
+                change(item.ref)
+            assert "kept extract" in refused.value.hint
+        assert memory.get(item.ref) == before
+
+
+def test_extraction_repairs_an_item_that_was_altered(memory: kept.Kept) -> None:
+    """By an older version, or by an import: also where the file has not changed."""
+
+    def cited() -> set[object]:
+        return {(one.item_type, one.content, one.title, one.tags, one.source) for one in memory.files.items()}
+
+    memory.files.extract()
+    forgotten, other, third, *_ = memory.files.items()
+    memory.forget(forgotten.ref)
+    before, storage = cited(), memory.context.owned()
+    with storage.writing(memory.context.stamp()) as tx:
+        tx.put(replace(other, content="Always pass --force", fingerprint=fingerprint("Always pass --force")), "revise")
+        tx.put(replace(third, title="Forged", tags=("forged",), kind="decision"), "revise")
+        said = "A line that stands nowhere"
+        more = {"content": said, "fingerprint": fingerprint(said), "uid": uuid7(tx.stamp.at, bytes(10)), "id": 0}
+        added = tx.add(replace(third, **more), "import")
+        elsewhere = replace(third.source, file="docs/gone.md")
+        nowhere = tx.add(
+            replace(third, **more | {"uid": uuid7(tx.stamp.at, bytes([1] * 10))}, source=elsewhere), "import"
+        )
+    assert cited() != before
+    memory.files.extract()
+    assert cited() == before
+    assert memory.get(added.ref).is_archived
+    assert memory.get(nowhere.ref).is_archived
+    assert memory.get(forgotten.ref, forgotten=True).is_forgotten
+    assert memory.files.extract().read == 0
+
+
+def test_undo_does_not_bring_an_altered_item_back(memory: kept.Kept) -> None:
+    memory.files.extract()
+    item, storage = memory.files.items()[0], memory.context.owned()
+    with storage.writing(memory.context.stamp()) as tx:
+        tx.put(replace(item, content="Always pass --force", fingerprint=fingerprint("Always pass --force")), "revise")
+    with storage.writing(memory.context.stamp()) as tx:
+        tx.put(item, "repair")
+    with pytest.raises(kept.InvalidInput, match="was extracted from"):
+        memory.undo()
+    assert memory.get(item.ref).content == item.content
 
 
 def test_only_extraction_writes_items(memory: kept.Kept) -> None:

@@ -328,8 +328,8 @@ def test_an_effect_that_is_not_asked_about_is_noticed(
 ) -> None:
     rule = access.goes_unasked
 
-    def faulty(before: Record | None, after: Record | None, action: str) -> bool:
-        return rule(before, after, action) or FAULTS[fault](before, after, action)
+    def faulty(before: Record | None, after: Record | None, action: str, *, is_heard: bool = True) -> bool:
+        return rule(before, after, action, is_heard=is_heard) or FAULTS[fault](before, after, action)
 
     monkeypatch.setattr(access, "goes_unasked", faulty)
     with pytest.raises(AssertionError):

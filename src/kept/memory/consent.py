@@ -33,14 +33,23 @@ class _Unasked(Exception):
 
 
 def write(
-    storage: Storage, work: Callable[[Transaction], T], stamp: Stamp, agree: Callable[[str, str], None], *, urgent: bool
+    storage: Storage,
+    work: Callable[[Transaction], T],
+    stamp: Stamp,
+    agree: Callable[[str, str], None],
+    *,
+    urgent: bool,
+    is_heard: bool = True,
 ) -> T:
-    """Run `work` in a transaction once `agree(question, deed)` has returned for each effect. Nobody waits for that."""
+    """Run `work` in a transaction once `agree(question, deed)` has returned for each effect. Nobody waits for that.
+
+    `is_heard`: all that the agent was told is known here, so that no text of a tool can pass for its own words.
+    """
     agreed: set[str] = set()
     while True:
         try:
             with storage.writing(stamp, urgent=urgent) as tx:
-                watched = Watched(tx)
+                watched = Watched(tx, is_heard=is_heard)
                 done = work(cast(Transaction, watched))
                 asking = [effect for effect in watched.effects if effect.question not in agreed]
                 if asking:
@@ -58,6 +67,7 @@ class Effect(Struct, frozen=True):
     before: Record | None
     after: Record | None
     action: str
+    is_heard: bool = True
 
     @property
     def deed(self) -> str:
@@ -78,7 +88,17 @@ class Effect(Struct, frozen=True):
             quotes = quotes[-1:]  # the text before is the secret
         said = ": " + " → ".join(dict.fromkeys(quotes)) if quotes else ""
         deed = self.deed.replace(" a global ", " global ")
-        return visible(f"{deed[0].upper()}{deed[1:]}{said}?", keep_newlines=False)
+        return visible(f"{deed[0].upper()}{deed[1:]}{said}{self._warning}?", keep_newlines=False)
+
+    @property
+    def _warning(self) -> str:
+        """The words about a text that somebody else than the agent may have written."""
+        after = self.after
+        if not isinstance(after, Memory) or after.content == getattr(self.before, "content", None):
+            return ""
+        if after.is_low_trust:
+            return " (quoted from a tool)" if after.trust == "tool" else " (of unknown source)"
+        return "" if self.is_heard or after.trust == "user" else " (may repeat a page or file that the agent has read)"
 
     def _verbs(self) -> list[str]:
         before, after = self.before, self.after
@@ -95,8 +115,9 @@ class Effect(Struct, frozen=True):
 class Watched:
     """A transaction that passes everything on and notes its effect on every record."""
 
-    def __init__(self, tx: Transaction) -> None:
+    def __init__(self, tx: Transaction, *, is_heard: bool = True) -> None:
         self._tx = tx
+        self._is_heard = is_heard
         self._effects: dict[str, Effect] = {}
 
     def __getattr__(self, name: str) -> Any:
@@ -106,7 +127,7 @@ class Watched:
     def effects(self) -> list[Effect]:
         """The effects that a person has to agree to, in the order in which the records were touched."""
         # Also those that leave a record as it is: an undo that finds nothing to do still marks a change as undone.
-        return [one for one in self._effects.values() if not access.goes_unasked(one.before, one.after, one.action)]
+        return [one for one in self._effects.values() if not _goes_unasked(one)]
 
     def add(self, record: R, action: str) -> R:
         added = self._tx.add(record, action)
@@ -133,7 +154,11 @@ class Watched:
 
     def _note(self, record: Record, before: Record | None, after: Record | None, action: str) -> None:
         known = self._effects.get(record.subject)
-        self._effects[record.subject] = Effect(known.before if known else before, after, action)
+        self._effects[record.subject] = Effect(known.before if known else before, after, action, self._is_heard)
+
+
+def _goes_unasked(effect: Effect) -> bool:
+    return access.goes_unasked(effect.before, effect.after, effect.action, is_heard=effect.is_heard)
 
 
 def refusal(actor: Actor, to: str, *, was_asked: bool) -> NotAllowed:

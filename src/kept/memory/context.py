@@ -74,6 +74,7 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
     clock: Clock
     confirm: Confirm | None = None
     origin: Origin = "agent"
+    is_hosted: bool = False  # an agent in a program of its own: what tools say to it comes later, with its transcript
     timer: Callable[[], float] = time.perf_counter
     reranker: "Reranker | None" = None
     embedder: Embedder | None = None
@@ -195,7 +196,7 @@ class Context(Struct, kw_only=True, eq=False, dict=True):
                 return work(tx)
         from kept.memory import consent
 
-        return consent.write(storage, work, stamp, self.agree, urgent=urgent)
+        return consent.write(storage, work, stamp, self.agree, urgent=urgent, is_heard=not self.is_hosted)
 
     def agree(self, question: str, to: str) -> None:
         """Raise NotAllowed unless a person says yes. `to`: what they agree to, without the text of a memory."""

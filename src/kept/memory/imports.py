@@ -285,6 +285,7 @@ def _import_session(context: Context, program: str, file: Path, parsed: Transcri
                         added += len(session.take_in([message]))
                     except InvalidInput:
                         unfit += 1
+        session.distrust_quoted()  # also where none was new: the import before may have been cut short
         _end(context, session, parsed.messages)
     now = context.now()
     paused = sum(any(pause.holds(message.at or now) for pause in pauses) for message in parsed.messages)

@@ -74,7 +74,7 @@ class Knowledge:
         return self._keep(Draft(content=preference, kind="preference", tags=(category,), tier="global"))
 
     def add_pattern(self, pattern: str, domain: str) -> Receipt:
-        """Keep what has worked and will work in other projects. Nobody is asked."""
+        """Keep what has worked and will work in other projects. They are asked only if it may be a tool's text."""
         return self._keep(Draft(content=pattern, kind="pattern", tags=(domain,), tier="global"))
 
     def preferences(self, category: str | None = None, *, limit: int = MOST) -> Memories:
@@ -179,6 +179,7 @@ def _check_promotion(memory: Memory, to: Tier) -> None:
             f"Memory {memory.ref} is already in tier {memory.tier}.",
             hint="A memory is promoted from task or session to project, and from there to global.",
         )
+    write.check_not_cited(memory, "promoted")
     if memory.scope != "memory":
         raise InvalidInput(
             f"Memory {memory.ref} belongs to the file it was extracted from.", hint="Use `kept remember` to keep it."

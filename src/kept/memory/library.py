@@ -20,7 +20,7 @@ from kept import ids, text
 from kept.errors import InvalidInput, NotFound
 from kept.exchange import chunks, code_items, items, markdown_items
 from kept.memory.context import ANYTHING, Context, Memories
-from kept.model import Memory, Source, canonical_kind, replace
+from kept.model import Memory, Scope, Source, canonical_kind, replace
 from kept.ports import Storage, Transaction, Where
 from kept.projects.files import read_regular, shown, write_private_file
 from kept.projects.sources import files_below
@@ -31,6 +31,8 @@ MAX_FILE_BYTES = 1_000_000  # a larger file is data
 BATCH_ROWS = 300
 NOTE = "source/"
 AGENT = "extraction"
+WRITTEN = ("content", "kind", "title", "tags", "files", "source", "data")  # the fields that extraction writes
+MAX_NAME = 500  # characters of a file's name in a citation
 ITEM = "item"  # in the data of an item: its name in items.json
 
 Progress = Callable[[int, int], None]
@@ -58,7 +60,10 @@ class Extraction(Struct, kw_only=True):
 
 
 class FileNote(Struct, omit_defaults=True):
-    """Which state of a file was read, and which memories came of it. `chunks` is None if it was not cut into pieces."""
+    """Which state of a file was read, and which memories came of it. `chunks` is None if it was not cut into pieces.
+
+    `seals`: of each live memory of this file, by id, a mark of what extraction has written.
+    """
 
     mtime: int = 0
     size: int = 0
@@ -66,6 +71,7 @@ class FileNote(Struct, omit_defaults=True):
     items: list[int] = []
     chunks: list[int] | None = None
     is_copy: bool = False
+    seals: dict[int, str] = {}
 
 
 def extract(
@@ -160,8 +166,12 @@ class _Run:
         self._owners: dict[str, str] = {}
         self._pending: list[tuple[str, FileNote, list[items.CitedItem], list[chunks.Chunk] | None]] = []
         self._rows = 0
+        self._cited: dict[str, list[tuple[int, Scope, str]]] = {}  # by file: what is live of it now, with its seal
         with storage.reading() as reader:
             noted = reader.file_notes(NOTE)
+            for one in (*every(reader, Where(scope="items")), *every(reader, Where(scope="sources"))):
+                if one.is_cited:
+                    self._cited.setdefault(one.source.file or "", []).append((one.id, one.scope, _seal(one)))
             self._may_be_erased = reader.is_erased(ANYTHING)  # asked once: each question ends a batch of rows
         self._notes = {name[len(NOTE) :]: _decoded(note) for name, note in noted.items()}
 
@@ -219,7 +229,7 @@ class _Run:
         known = self._notes.get(name)
         is_copy = self._owners[digest] != name
         self.done.copies += is_copy
-        is_same = known is not None and known.hash == digest and known.is_copy == is_copy
+        is_same = known is not None and known.hash == digest and known.is_copy == is_copy and self._is_intact(name)
         if known is not None and is_same and (is_copy or known.chunks is not None or not self._sources):
             if (known.mtime, known.size) != (mtime, size):
                 note = msgspec.structs.replace(known, mtime=mtime, size=size)
@@ -237,6 +247,11 @@ class _Run:
         had_pieces = known is not None and known.chunks is not None
         pieces = list(chunks.chunks_of(said)) if self._sources or had_pieces else None
         self._queue(name, note, found, pieces)
+
+    def _is_intact(self, name: str) -> bool:
+        """Return True if everything that cites the file says what extraction has written."""
+        seals = self._notes[name].seals
+        return all(seals.get(id) == seal for id, _, seal in self._cited.get(name[:MAX_NAME], ()))
 
     def _queue(
         self, name: str, note: FileNote, found: list[items.CitedItem], pieces: list[chunks.Chunk] | None
@@ -264,7 +279,7 @@ class _Run:
                 return True
             return any(_is_below(name, one) for one in below) if paths else not Path(name).is_absolute()
 
-        return {name for name in self._notes.keys() - found.keys() if is_expected(name)}
+        return {name for name in (self._notes.keys() | self._cited.keys()) - found.keys() if is_expected(name)}
 
     def expire(self, gone: set[str]) -> None:
         """Let go of what was taken from files that are gone, and write the rest."""
@@ -281,29 +296,43 @@ class _Run:
         pieces: list[chunks.Chunk] | None,
     ) -> None:
         known = self._notes.get(name) or FileNote()
-        drafts = [self._item(name, item) for item in found]
-        note.items = self._replace(tx, known.items, drafts)
-        if pieces is not None:
-            note.chunks = self._replace(tx, known.chunks or [], [self._piece(name, piece) for piece in pieces])
-        else:
-            self._replace(tx, known.chunks or [], [])
+        cited = self._cited.get(name[:MAX_NAME], ())
+        is_read_again = bool(note.hash) and known.hash == note.hash
+        of_items = [*known.items, *(id for id, scope, _ in cited if scope == "items")]
+        note.items = self._replace(tx, of_items, [self._item(name, item) for item in found], is_read_again)
+        of_pieces = [*(known.chunks or ()), *(id for id, scope, _ in cited if scope == "sources")]
+        parts = self._replace(tx, of_pieces, [self._piece(name, piece) for piece in pieces or ()], is_read_again)
+        note.chunks = parts if pieces is not None else None
+        written = (tx.get(Memory, id) for id in (*note.items, *parts))
+        note.seals = {one.id: _seal(one) for one in written if one is not None}
         tx.note_file(NOTE + name, _encoded(note) if note.hash else None)
         self.done.items += len(note.items)
         self.done.chunks += len(note.chunks or ())
 
-    def _replace(self, tx: Transaction, old: Iterable[int], drafts: list[Memory | None]) -> list[int]:
-        """Put new records in the place of those of the last time: what says the same keeps its ref."""
-        before = [one for id in old if (one := tx.get(Memory, id)) is not None and not one.is_archived]
+    def _replace(
+        self, tx: Transaction, old: Iterable[int], drafts: list[Memory | None], is_read_again: bool
+    ) -> list[int]:
+        """Put new records in the place of those of the last time: what says the same keeps its ref.
+
+        `is_read_again`: the file has not changed, so what was forgotten of it stays so.
+        """
+        stored = [one for id in dict.fromkeys(old) if (one := tx.get(Memory, id)) is not None]
+        before = [one for one in stored if not one.is_archived]
         same: dict[tuple[str | None, str], list[Memory]] = {}
         for one in before:
-            same.setdefault((one.item_type, one.fingerprint), []).append(one)
+            if one.fingerprint == text.fingerprint(one.content):
+                same.setdefault((one.item_type, one.fingerprint), []).append(one)
+        hidden = {(one.item_type, one.fingerprint): one.id for one in stored if is_read_again and one.is_forgotten}
         kept: list[int] = []
         for draft in drafts:
             if draft is None or (self._may_be_erased and tx.is_erased(draft.fingerprint)):
                 continue
+            if id := hidden.get((draft.item_type, draft.fingerprint)):
+                kept.append(id)
+                continue
             if twins := same.get((draft.item_type, draft.fingerprint)):
                 twin = twins.pop(0)
-                moved = replace(twin, source=draft.source, title=draft.title, data=draft.data)
+                moved = replace(twin, **{name: getattr(draft, name) for name in WRITTEN})
                 if moved != twin:
                     tx.put(replace(moved, updated_at=tx.stamp.at), "extract")
                     self.done.changed += 1
@@ -348,8 +377,8 @@ class _Run:
             fingerprint=text.fingerprint(clean),
             status="candidate",
             trust="tool",
-            files=(name,) if len(name) <= 500 else (),
-            source=Source(origin="extraction", agent=AGENT, file=name[:500], line=line),
+            files=(name,) if len(name) <= MAX_NAME else (),
+            source=Source(origin="extraction", agent=AGENT, file=name[:MAX_NAME], line=line),
             created_at=at,
             updated_at=at,
             **fields,
@@ -361,6 +390,12 @@ def _decoded(note: str) -> FileNote:
         return msgspec.json.decode(note, type=FileNote)
     except msgspec.MsgspecError:
         return FileNote()
+
+
+def _seal(memory: Memory) -> str:
+    """A mark of what extraction writes of a memory; use and feedback, which others note, are no part of it."""
+    said = [getattr(memory, name) for name in WRITTEN]
+    return blake2b(msgspec.json.encode(said), digest_size=6).hexdigest()
 
 
 def _encoded(note: FileNote) -> str:

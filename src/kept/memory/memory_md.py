@@ -141,7 +141,9 @@ class MemoryFile:
         found = []
         for memory in self._considered(tx, work, seq):
             mark = by_id.get(memory.id) or self.mark_of(memory, {})
-            if mark in present or (not memory.is_low_trust and _is_of_the_project(memory)):
+            # A line that came from this file stays there; one that Kept wrote goes when its trust is lowered.
+            is_of_file = mark in present and (not memory.is_low_trust or memory.source.origin == "import")
+            if is_of_file or (not memory.is_low_trust and _is_of_the_project(memory)):
                 rank = (memory.status != "pinned", mark not in work.touched, -worth.worth(memory, now, factors))
                 found.append((rank, memory.id, mark, memory))
         found.sort(key=lambda one: one[:2])

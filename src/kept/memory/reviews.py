@@ -118,6 +118,8 @@ class Reviews:
         ]
         _check_together([(memory, by[1] if by else None) for _, _, memory, by in found])
         for _, storage, memory, by in found:
+            if by is not None:
+                write.check_not_cited(by[1], "given the tags and files of another memory")
             if by is not None and by[0] is not storage:
                 raise InvalidInput(f"Memories {memory.ref} and {by[1].ref} are in different spaces.")
             if by is not None and not memory.is_low_trust:

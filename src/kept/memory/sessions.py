@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from kept import journal
 from kept.errors import Busy, InvalidInput, KeptError, NotFound
-from kept.memory import counts, write
+from kept.memory import counts, trust, write
 from kept.memory.context import Context, Memories, Sessions
 from kept.memory.findings import Taken, findings_of, promote, summarized, summary_of, take
 from kept.memory.signals import warn
@@ -206,6 +206,9 @@ class OpenSession:
         self._room: int | None = None  # tokens until the window has to be measured again
         self._mirrored: Mirrored | None = None
         self._quotes = Quotes()
+        self._overheard = trust.Overheard()
+        self._undated: set[int] = set()  # numbers of messages that came without a time
+        self._is_live = True  # messages come as they are said, and not from a transcript that another program keeps
 
     @property
     def has_ended(self) -> bool:
@@ -272,6 +275,7 @@ class OpenSession:
         That program has a window of its own, so nothing is flushed or compacted; call `checkpoint` or `finish`. What
         was said in a pause is left out.
         """
+        self._is_live = False
         return self._add(messages, self._context.rules())[2]
 
     def begin(self, tx: Transaction) -> Session:
@@ -396,10 +400,10 @@ class OpenSession:
         upto = old[-1].n if old else 0
         if not old or any(stands_for(message) >= upto for message in whole if message.role == "summary"):
             return before
-        text, trust = summarized(old, summarizer, self.heard())
+        text, how_far = summarized(old, summarizer, self.heard())
         summary = text or "Nothing of note was said."
         id = f"summary_{upto:03d}"
-        said_last = Message(id=id, role="summary", content=summary, input={UPTO: upto}, trust=trust)
+        said_last = Message(id=id, role="summary", content=summary, input={UPTO: upto}, trust=how_far)
         self._add([said_last], self._context.rules())
         after = self._window()
         self._context.signals.emit("memory:compact", sessionId=self.id, before=before.tokens, after=after.tokens)
@@ -500,6 +504,9 @@ class OpenSession:
         if session is None or session.packed_at is None:
             self.mirror()
         if added:
+            self._undated |= {message.n for message in added if message.at == tx.stamp.at}
+            if not self._is_live or Quotes(added):
+                self._distrust_quoted()
             self.tell_write(len(added))
             counts.count(self._context, Counter(f"redacted:{kind}" for one in added for kind in marks(one.content)))
         if is_reopened:
@@ -513,6 +520,7 @@ class OpenSession:
             known = summary_of(reader, self.id)
         if session.finished_at is not None and session.ended == last:  # nothing was said since
             return Flushed(summary=known.ref if known else None)
+        self.distrust_quoted()  # once more: the process that stored the last messages may have been killed
         taken = self._take_all(summarizer)
         n_promoted = promote(self._context, self._storage, self.id, self._stamp())
         with self._storage.writing(self._stamp()) as tx:
@@ -554,6 +562,31 @@ class OpenSession:
         if last > self._quotes.upto:
             self._quotes.add(reader.messages(self.id, after=self._quotes.upto))
         return self._quotes
+
+    def distrust_quoted(self) -> int:
+        """Lower the trust of memories that were written while the session went on, and repeat what a tool said in it.
+
+        An agent that stores a web page does so before the end of its turn, when its messages come in.
+        """
+        self._overheard = trust.Overheard()
+        return self._distrust_quoted()
+
+    def _distrust_quoted(self) -> int:
+        """As `distrust_quoted`; in a live session only for what was written since the last time."""
+        with self._storage.reading() as reader:
+            session = reader.session(self.id)
+            last = None if session is None else last_said(reader, session)
+            if session is None or last is None or last.at is None:
+                return 0
+            lines = [session, *(one for name in _ancestors(reader, self.id) if (one := reader.session(name)))]
+        since = min(one.started_at for one in lines)
+        if self._undated and not self._is_live:
+            since = min(since, last.at - trust.UNDATED)
+        heard = trust.Heard(self.heard, self._said, since, last.at, self._undated, self._is_live)
+        lowered = self._overheard.lower(self._context, heard)
+        if lowered:
+            _write_views(self._context)
+        return lowered
 
     def _make_room(self, session: Session, new_tokens: int) -> None:
         """Compact the window when it has reached its threshold. It is measured only when it may have."""

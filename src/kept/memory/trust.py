@@ -1,22 +1,35 @@
 """Trust at the facade: drafts that only repeat what a tool said, and who may vouch for such a memory.
 
-Whose words a text is made of, `writing.quotes` finds out. Rule: an agent cannot raise the trust of a text, by storing
-it again or by pinning it; a person can, by any act that accepts it.
+Whose words a text is made of, `writing.quotes` finds out. A draft is compared when it is stored, with the messages that
+are known by then. An agent's host hands its messages over later, at the end of a turn: then `Overheard` compares them
+with everything that was written in the meantime, by any door, as the journal has it. Rule: an agent cannot raise the
+trust of a text, by storing it again, by pinning it or by undoing; a person can, by any act that accepts it.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
+from kept import journal
 from kept.errors import NotAllowed
-from kept.model import LOW_TRUST, Draft, Memory, Source, Trust, least, replace
-from kept.ports import Reader, Where
+from kept.model import LOW_TRUST, Draft, Event, Memory, Message, Source, Trust, least, replace
+from kept.ports import ANYWHERE, Reader, Stamp, Storage, Transaction, Where
+from kept.storage.shared import random_hex
 from kept.text import fingerprint
-from kept.writing.quotes import Quotes
+from kept.worth import AUTOMATIC
+from kept.writing.pipeline import distrusted
+from kept.writing.quotes import Quotes, first_said, shares_a_run
 
 if TYPE_CHECKING:
     from kept.memory.context import Context
 
 MOST_ALIKE = 100
+DISTRUST = "distrust"  # the journal's word for it
+CLOCKS_DIFFER = timedelta(minutes=10)  # of the machine that a host runs on, and of the one that stores
+UNDATED = timedelta(days=1)  # how far back the beginning of a transcript without times may reach
+MANY = 40  # texts: to compare each with a long session takes milliseconds, and to index the session some hundred
+PAGE = 500  # events that are read at once
 
 
 def as_heard(context: "Context", drafts: Sequence[Draft], reader: Reader | None) -> Iterator[Draft]:
@@ -81,3 +94,179 @@ def check_vouched(context: "Context", memory: Memory, verb: str) -> None:
             f"Memory {memory.ref} quotes {origin}, so an agent may not {verb} it.",
             hint=f"A person can, with `kept {verb}`.",
         )
+
+
+# ---- what was written before its session's messages were known ----
+
+
+class Written(NamedTuple):
+    """A text that a memory was given while a session went on: when, and the text that it had before the session."""
+
+    at: datetime
+    before: str
+
+
+class Writings:
+    """The memories whose text was written while a session went on, as the journal of one space has it."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, Written] = {}  # by uid
+        self._upto: int | None = None  # the last event that was read
+
+    def read(self, reader: Reader, since: datetime, until: datetime) -> None:
+        """Add what was written between these moments, and is not known yet."""
+        upto = _last_before(reader, since) if self._upto is None else self._upto
+        while page := reader.events(after=upto, limit=PAGE):
+            wanted = [event for event in page if since <= event.at <= until]
+            if not wanted and page[0].at > until:
+                break
+            for event in wanted:
+                self._note(event)
+            upto = page[-1].seq
+        self._upto = upto
+
+    def _note(self, event: Event) -> None:
+        changed = event.changed or {}
+        before, after = changed.get("content", (None, None))
+        origin = (changed.get("source", (None, None))[1] or {}).get("origin")
+        # A finding was compared with the messages before it when it was taken. An imported memory brings its events
+        # along, with their times; it was written here when it was imported.
+        is_written = after is not None and not (before is None and origin in AUTOMATIC)
+        if is_written or event.action == journal.IMPORT:
+            known = self.found.get(event.subject)
+            self.found[event.subject] = Written(event.at, known.before if known is not None else before or "")
+
+
+def _last_before(reader: Reader, moment: datetime) -> int:
+    """The number of the last event before a moment; 0 if there is none."""
+    low, newest = 0, reader.events(newest_first=True, limit=1)
+    high = newest[0].seq if newest else 0
+    while low < high:
+        middle = (low + high) // 2
+        [event] = reader.events(after=middle, limit=1)
+        if event.at < moment:
+            low = event.seq
+        else:
+            high = middle
+    # The numbers grow with time, but for imported events: look whether such ones stand before younger ones.
+    while low > 0:
+        earlier = reader.events(after=max(0, low - PAGE), limit=min(PAGE, low))
+        young = next((event.seq for event in earlier if event.at >= moment), None)
+        if young is None:
+            break
+        low = young - 1
+    return low
+
+
+class Overheard:
+    """Compares what was written while a session went on with what tools and pasted texts said in it.
+
+    For one session, and as often as messages come in; each time it reads on where it stopped.
+    """
+
+    def __init__(self) -> None:
+        self._writings: dict[str, Writings] = {}  # by space
+        self._own: set[tuple[str, str]] = set()  # uid and fingerprint of what the agent said before any tool
+
+    def lower(self, context: "Context", heard: "Heard") -> int:
+        """Lower the trust of each memory that repeats what it could have been taken from. Returns how many.
+
+        Promoted ones are followed into global memory, where nobody has to agree: a text only loses there.
+        """
+        storages = [one for one in (context.spaces.project(), context.spaces.shared()) if one is not None]
+        lowered: list[Memory] = []
+        for storage in storages:
+            with storage.reading() as reader:
+                found = self._found(reader, storage.space, heard)
+            lowered += _lower_in(context, storage, found)
+        new = lowered
+        while new:
+            heirs: list[Memory] = []
+            for storage in storages:
+                with storage.reading() as reader:
+                    found = {heir.uid: one.trust for heir, one in _heirs(reader, new)}
+                heirs += _lower_in(context, storage, found)
+            lowered, new = lowered + heirs, heirs
+        return len(lowered)
+
+    def _found(self, reader: Reader, space: str, heard: "Heard") -> dict[str, Trust]:
+        """By uid, the trust of the memories in this space that are quotations."""
+        writings = self._writings.setdefault(space, Writings())
+        writings.read(reader, heard.since - CLOCKS_DIFFER, heard.last_at + CLOCKS_DIFFER)
+        found: dict[str, Trust] = {}
+        runs = heard.quotes().runs() if len(writings.found) >= MANY else None
+        for uid, written in writings.found.items():
+            memory = next(iter(reader.select(replace(ANYWHERE, uid=uid), limit=1)), None)
+            if memory is None or memory.trust != "agent" or (uid, memory.fingerprint) in self._own:
+                continue
+            if runs is not None and not shares_a_run(memory.content, runs):
+                continue
+            if heard.quotes().trust_of(memory.content, "agent") in LOW_TRUST:
+                trust = self._trust_of(memory, written, heard)
+                found |= {uid: trust} if trust in LOW_TRUST else {}
+        if heard.is_live:  # what is said from now on comes after them
+            writings.found.clear()
+        return found
+
+    def _trust_of(self, memory: Memory, written: Written, heard: "Heard") -> Trust:
+        """The trust of a text that stands in the session, by what came before it was written."""
+        said = heard.said()
+        first = first_said(memory.content, said)
+        by = first or _last_heard(said, written.at, heard)
+        if by is None:
+            return "agent"
+        trust = heard.quotes().trust_of(memory.content, "agent", by=by, known=written.before)
+        if trust == "agent" and first is not None:
+            self._own.add((memory.uid, memory.fingerprint))
+        return trust
+
+
+class Heard(NamedTuple):
+    """A session so far, from `since` to `last_at`. Its quotations and messages are read when they are needed.
+
+    `undated`: the numbers of messages without a time of their own. They are younger than those that came before them;
+    the first ones are younger than `since`, if it `is_live`: opened before they were said.
+    """
+
+    quotes: Callable[[], Quotes]
+    said: Callable[[], Sequence[Message]]
+    since: datetime
+    last_at: datetime
+    undated: Collection[int] = ()
+    is_live: bool = False
+
+
+def _last_heard(said: Sequence[Message], at: datetime, heard: Heard) -> Message | None:
+    """The last message that may have been there at that moment."""
+    before = now = heard.since if heard.is_live else None
+    last = None
+    for message in said:
+        if message.at != now:  # undated ones that came together have the same time, at which they came
+            before, now = now, message.at
+        said_at = before if message.n in heard.undated else message.at
+        if said_at is None or said_at <= at:
+            last = message
+    return last
+
+
+def _heirs(reader: Reader, lowered: Sequence[Memory]) -> Iterator[tuple[Memory, Memory]]:
+    """The memories here that lowered ones were promoted to with the same words, each with its origin."""
+    for one in lowered:
+        if one.superseded_by is not None:
+            for heir in reader.select(replace(ANYWHERE, uid=one.superseded_by), limit=1):
+                if heir.fingerprint == one.fingerprint and heir.trust == "agent":
+                    yield heir, one
+
+
+def _lower_in(context: "Context", storage: Storage, found: Mapping[str, Trust]) -> list[Memory]:
+    if not found:
+        return []
+    stamp = Stamp(group=random_hex(8), at=context.now(), actor=journal.UPKEEP)
+    lowered = context.write(storage, partial(_lower, found), stamp=stamp)
+    context.tell_write(storage, 0)
+    return lowered
+
+
+def _lower(found: Mapping[str, Trust], tx: Transaction) -> list[Memory]:
+    current = [(one, trust) for uid, trust in found.items() for one in tx.select(replace(ANYWHERE, uid=uid), limit=1)]
+    return [tx.put(distrusted(one, trust, tx.stamp.at), DISTRUST) for one, trust in current if one.trust == "agent"]

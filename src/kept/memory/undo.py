@@ -10,11 +10,14 @@ from typing import NamedTuple
 
 from kept import ids, journal
 from kept.errors import NotAllowed, NotFound
+from kept.memory import trust
 from kept.memory.context import Context, Events, Ref, Storages, by_uid, global_first
 from kept.memory.narratives import Turn, last_turn
+from kept.memory.write import check_not_cited
 from kept.model import GLOBAL, Allowance, Event, Memory, Record, Session, Tier
 from kept.ports import Reader, Stamp, Storage, Transaction
 from kept.storage.shared import check_limit
+from kept.writing.pipeline import distrusted
 
 PAGE = 200
 GONE = (None, "archived")
@@ -43,7 +46,8 @@ def undo(context: Context, event: Ref | None) -> Events:
     touched: Storages = []
     for storage in storages:
         with storage.reading() as reader:
-            if reader.events(group=group, limit=1):
+            if events := reader.events(group=group):
+                _check_trust(reader, events)
                 touched.append(storage)
                 plan = _plan(reader, group, at)  # where it touches two spaces: in both of them, or in none
                 if any(step.noun is Allowance and step.record is not None for step in plan):
@@ -145,7 +149,7 @@ def _undo_in(context: Context, storage: Storage, group: str, stamp: Stamp) -> Ev
             if step.is_new and step.record is not None:
                 tx.add(step.record, "undo")
             elif step.record is not None:
-                tx.put(step.record, "undo")
+                tx.put(_as_trusted(context, tx, step.record), "undo")
             elif (record := tx.get(step.noun, step.id)) is not None:
                 _check_removal(tx, record)
                 tx.remove(record, "undo")
@@ -154,6 +158,29 @@ def _undo_in(context: Context, storage: Storage, group: str, stamp: Stamp) -> Ev
     done = context.write(storage, work, stamp=stamp)
     context.tell_write(storage, sum(map(_grown_by, done)))
     return done
+
+
+def _check_trust(reader: Reader, events: Events) -> None:
+    """Raise NotAllowed for a change that lowered the trust of a memory: only a person who accepts it raises that."""
+    for event in events:
+        if event.action == trust.DISTRUST and (memory := by_uid(reader, event.subject)) is not None:
+            raise NotAllowed(
+                f"Event {event.seq} cannot be undone: it found that memory {memory.ref} repeats what a tool said.",
+                hint=f"If the memory is right, accept it: `kept review --apply keep:{memory.ref}`, as a person.",
+            )
+
+
+def _as_trusted(context: Context, tx: Transaction, record: Record) -> Record:
+    """The record to put back. An agent raises no trust by it, and a text that comes back is compared as a new one."""
+    current = tx.get(Memory, record.id) if isinstance(record, Memory) else None
+    if not isinstance(record, Memory) or current is None:
+        return record
+    is_same = record.content == current.content
+    if not is_same:
+        check_not_cited(current, "given an older text")
+    if context.is_person:
+        return record
+    return distrusted(record, current.trust if is_same else trust.of_revised(context, record, None), tx.stamp.at)
 
 
 def _check_removal(reader: Reader, record: Record) -> None:

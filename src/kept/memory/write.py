@@ -126,6 +126,7 @@ def revise(context: Context, ref: Ref, wanted: Mapping[str, Any], *, session: st
     from kept.writing import revise as again
 
     storage, memory = context.find(ref)
+    check_not_cited(memory, "revised")
     rules = context.rules()
     if not wanted:
         raise InvalidInput("There is nothing to revise.", hint="Give a new text, kind, tags, files or importance.")
@@ -133,12 +134,22 @@ def revise(context: Context, ref: Ref, wanted: Mapping[str, Any], *, session: st
     def work(tx: Transaction) -> tuple[Memory, int]:
         current = as_it_is(tx, memory)
         revised = again.revise(current, wanted, rules, tx.stamp.at)
-        trusted = replace(revised, trust=trust.of_revised(context, revised, session))
+        trusted = pipeline.distrusted(revised, trust.of_revised(context, revised, session), tx.stamp.at)
         return again.put_revised(tx, current, trusted)
 
     done, archived = context.write(storage, work)
     context.tell_write(storage, -archived)
     return done
+
+
+def check_not_cited(memory: Memory, done: str) -> None:
+    """Raise InvalidInput for an item of a file: it cites a line, so only extraction writes it."""
+    if memory.is_cited:
+        place = f"{memory.source.file}:{memory.source.line}" if memory.source.line else f"{memory.source.file}"
+        raise InvalidInput(
+            f"Memory {memory.ref} cannot be {done}: it was extracted from {place} and says what stands there.",
+            hint="Edit the file and run `kept extract`. `kept remember` keeps words of your own.",
+        )
 
 
 def pin(context: Context, ref: Ref) -> Memory:

@@ -16,7 +16,7 @@ that people can read and count; a newer statement about the same thing never van
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -65,6 +65,7 @@ from kept.writing.duplicates import (
 from kept.writing.redact import redact_draft
 
 UNTRUSTED_CONFIDENCE = 0.3
+Said = TypeVar("Said", Draft, Memory)
 
 
 class WriteRules(Struct, frozen=True, kw_only=True):
@@ -145,13 +146,20 @@ def _trust_of(draft: Draft) -> Trust:
     return draft.trust if origin == "conversation" else least(draft.trust, TRUST_BY_ORIGIN[origin])
 
 
-def _with_caution(draft: Draft) -> Draft:
+def _with_caution(draft: Said) -> Said:
     """Marked and believed less, if a tool or a website gives orders in it."""
     is_deliberate = draft.source is None or draft.source.origin in DELIBERATE
     if (is_deliberate and draft.trust not in LOW_TRUST) or not is_instruction_like(draft.content):
         return draft
-    confidence = min(draft.confidence, UNTRUSTED_CONFIDENCE)
-    return replace(draft, tags=(*draft.tags, INSTRUCTION_TAG), confidence=confidence)
+    tags = tuple(dict.fromkeys((*draft.tags, INSTRUCTION_TAG)))
+    return replace(draft, tags=tags, confidence=min(draft.confidence, UNTRUSTED_CONFIDENCE))
+
+
+def distrusted(memory: Memory, trust: Trust, at: datetime) -> Memory:
+    """The memory with that trust, if it had more. One of low trust is a candidate, and marked if it gives orders."""
+    if least(memory.trust, trust) == memory.trust:
+        return memory
+    return _with_caution(replace(memory, trust=trust, updated_at=at))
 
 
 # ---- in the transaction ----

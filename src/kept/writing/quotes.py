@@ -8,7 +8,8 @@ was made from. When unsure, a block is a quotation: that costs a memory, while a
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -154,6 +155,9 @@ class Quotes:
         self._trusts: list[Trust] = []
         self.add(messages)
 
+    def __bool__(self) -> bool:
+        return bool(self._ends)
+
     def add(self, messages: Iterable[Message]) -> None:
         """Hear what was said next."""
         texts = [self._text]
@@ -171,11 +175,16 @@ class Quotes:
             self._trusts.append(message.trust if is_low else "unknown")
         self._text = "".join(texts)
 
-    def trust_of(self, text: str, spoken: Trust, *, by: Message | None = None) -> Trust:
+    def runs(self) -> frozenset[int]:
+        """The runs of four words of all quotations, by hash: to sort many texts out that share none of them."""
+        lines = (line.split() for line in self._text.split("\n"))
+        return frozenset(hash(run) for words in lines for run in _runs_of(words))
+
+    def trust_of(self, text: str, spoken: Trust, *, by: Message | None = None, known: str = "") -> Trust:
         """The trust of a text that was said with trust `spoken`: that, or less if a sentence of it is a quotation.
 
         `by` is the message that it was taken from: what came later was not quoted, and a person who writes the same
-        words says them as their own.
+        words says them as their own. So does who repeats `known`, their own earlier text.
         """
         if spoken in LOW_TRUST or not self._ends:
             return spoken
@@ -183,10 +192,11 @@ class Quotes:
         if by is not None:
             after = bisect_right(self._numbers, by.n)
             upto = self._ends[after - 1] if after else 0
-        own = f" {' '.join(words_of(own_words_in(by)))} " if by is not None and spoken == "user" else ""
+        own = words_of(own_words_in(by)) if by is not None and spoken == "user" else words_of(known)
+        own_text = f" {' '.join(own)} "
         found = [spoken]
         for sentence in compiled(_SENTENCE_END).split(text):
-            if (place := self._repeated_at(sentence, upto, own)) is not None:
+            if (place := self._repeated_at(sentence, upto, own_text)) is not None:
                 found.append(self._trusts[bisect_right(self._ends, place)])
         return least(*found)
 
@@ -209,6 +219,33 @@ class Quotes:
         counted = prose if len(prose) >= RUN_WORDS else covered
         is_quoted = longest >= QUOTED_RUN_WORDS or sum(counted) >= QUOTED_SHARE * len(counted)
         return place if is_quoted and longest else None
+
+
+def shares_a_run(text: str, runs: frozenset[int]) -> bool:
+    """Return True if a sentence has four words in a row with a quotation in common: only then can it repeat one."""
+    sentences = (_marked_words(sentence)[0] for sentence in compiled(_SENTENCE_END).split(text))
+    return any(hash(run) in runs for words in sentences for run in _runs_of(words))
+
+
+def _runs_of(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    return zip(*(words[start:] for start in range(RUN_WORDS)), strict=False)
+
+
+def first_said(text: str, messages: Iterable[Message]) -> Message | None:
+    """The first message in which an agent says these words, in its answer or in what it gives to a tool."""
+    wanted = f" {' '.join(words_of(text))} "
+    own = (one for one in messages if one.trust == "agent" and one.role in ("assistant", "tool_call"))
+    told = ((one, words_of(" ".join((one.content, *_strings_in(one.input))))) for one in own)
+    return next((one for one, words in told if wanted in f" {' '.join(words)} "), None)
+
+
+def _strings_in(value: Any) -> Iterator[str]:
+    """The texts in the input of a tool."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    if isinstance(value, str):
+        yield value
+    for one in inner:
+        yield from _strings_in(one)
 
 
 def words_of(text: str) -> list[str]:

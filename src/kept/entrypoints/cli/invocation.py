@@ -86,6 +86,7 @@ class Invocation(Struct, frozen=True, kw_only=True):
             clock=self.clock,
             origin="user" if self.agent is None else "agent",
         )
+        memory.context.is_hosted = self.agent is not None
         if auto_upkeep:
             for done in views.accompany(memory.context):
                 self._tell_synced(done)

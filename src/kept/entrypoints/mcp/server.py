@@ -218,6 +218,7 @@ class _Desk:
             environ=self._environ,
         )
         with self._opener(around, confirm) as memory:
+            memory.context.is_hosted = True
             views.take_edits(memory.context)
             return work(memory, around)
 
