@@ -98,7 +98,7 @@ def _allowed(
                 message = f"{title}: disableAllHooks is true in {path}, so no hook runs."
                 yield LinkCheck(agent=name, level="problem", check="hooks", message=message, hint="Set it to false.")
     if name == "codex" and codex_program:
-        hooks = codex.our_hooks(codex_program, where.project, where.environ)
+        hooks = codex.our_hooks(codex_program, where)
         if hooks is None:
             message = f"{title} did not say which hooks it trusts."
             yield LinkCheck(agent=name, level="note", check="trust", message=message)
@@ -147,7 +147,7 @@ def run_hook(where: MachineFacts) -> str:
     event = next(iter(HOOK_FORMATS["claude-code"].events))
     with tempfile.TemporaryDirectory(prefix="kept-doctor-") as scratch:
         given = {"session_id": "doctor", "cwd": scratch, "hook_event_name": event, "source": "startup"}
-        environ = {**where.environ, "KEPT_HOME": str(Path(scratch) / "home"), "KEPT_PROJECT": "doctor"}
+        environ = {**where.environ, **where.environment, "KEPT_HOME": str(Path(scratch) / "home"), "KEPT_PROJECT": "doctor"}
         try:
             ran = subprocess.run(
                 [where.hook, "claude-code", event],
@@ -176,7 +176,7 @@ def ask_server(where: MachineFacts) -> str:
         {"id": 2, "method": "tools/list", "params": {}},
     ]
     try:
-        reply = rpc.ask([where.kept, "mcp"], requests, seconds=SERVER_SECONDS, environ=where.environ)
+        reply = rpc.ask([where.kept, "mcp"], requests, seconds=SERVER_SECONDS, environ={**where.environ, **where.environment})
     except OSError as error:
         return f"{where.kept}: {(error.strerror or str(error)).lower()}"
     if reply.result is None:
