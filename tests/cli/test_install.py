@@ -1,5 +1,9 @@
 """`kept install` and `kept uninstall` at the command line."""
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -146,3 +150,52 @@ def test_an_agent_that_is_not_on_this_machine_is_set_up_and_said_to_be_missing(s
         assert "The settings take effect once it is installed." in said
         assert "hooks" in said.split("file", 1)[1].splitlines()[0], "what the files of our own are for"
     assert "not found" not in shell("install", "gemini")
+
+
+def test_many_at_once_leave_nothing_behind(shell: Shell, person: Path) -> None:
+    """Each process puts Kept in or takes it out as a whole; after the last uninstall every file is as it was."""
+    for name in (".claude", ".codex", ".qwen", ".cursor"):
+        (person / name).mkdir()
+    before = files_of(person)
+    program = [sys.executable, "-c", "from kept.entrypoints.cli import main; main()", "--home", str(shell.home)]
+    environ = {**os.environ, "HOME": str(person)}
+
+    def together(*lines: str) -> None:
+        running = [
+            subprocess.Popen([*program, *line.split()], env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            for line in lines
+        ]
+        for process in running:
+            _, complaint = process.communicate(timeout=120)
+            assert process.returncode == 0, complaint
+
+    together(*["install --yes --no-import"] * 6)
+    installed = files_of(person)
+    assert installed != before
+    assert sum("kept-hook" in text for text in installed.values()) >= 3
+    together(*["install --yes --no-import", "uninstall", "uninstall gemini", "install gemini --yes --no-import"])
+    together(*["uninstall"] * 2)
+    assert files_of(person) == before
+    assert not (shell.home / "installed.json").exists()
+
+
+def files_of(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_another_programs_entry_is_said_and_left_alone(shell: Shell, person: Path) -> None:
+    file = person / ".gemini" / "settings.json"
+    file.write_text('{"mcpServers": {"kept": {"command": "npx", "args": ["kept"]}}}')
+    before = file.read_text()
+    sentence = "the entry kept in ~/.gemini/settings.json belongs to another program and stays."
+    for _ in range(2):
+        told = shell("install", "gemini")
+        assert sentence in told
+        assert "Kept is called kept-memory there" in told
+    [agent] = shell.json("install", "gemini")["agents"]
+    assert agent["called"] == "kept-memory"
+    servers = json.loads(file.read_text())["mcpServers"]
+    assert servers["kept"] == {"command": "npx", "args": ["kept"]}
+    assert servers["kept-memory"]["args"] == ["mcp", "--agent", "gemini"]
+    shell("uninstall")
+    assert file.read_text() == before

@@ -1,6 +1,9 @@
 """`kept doctor` follows the chain of every agent, finds each broken link, and names the fix."""
 
 import json
+import os
+import re
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -12,9 +15,11 @@ from msgspec.structs import replace
 
 from kept.distribution import install_line
 from kept.entrypoints import install
+from kept.entrypoints.hook import START_LIMIT_MS
 from kept.entrypoints.hook.later import HookFolder
 from kept.entrypoints.install.agents import MachineFacts
 from kept.entrypoints.install.checks import LinkCheck, check_agents
+from kept.entrypoints.install.edits import Item, Whole
 
 NOW = datetime.now(UTC)
 AGENTS = ("claude-code", "codex", "gemini")
@@ -162,3 +167,56 @@ def test_hooks_that_often_run_out_of_time_are_a_problem_with_a_way_out(machine: 
     assert [link.level for link in told] == ["problem"]
     assert "5 hooks ran out of time" in told[0].message
     assert "KEPT_HOOK_LIMIT_MS" in told[0].hint
+
+
+def mark(machine: Machine, number: int, age: timedelta = timedelta()) -> None:
+    token = f"{int((datetime.now(UTC) - age).timestamp() * 1e9)}-{number}"
+    (machine.hooks.started / str(number % 500)).write_text(f"{token}\ncodex\nStop\n{number}\n")
+
+
+def ended() -> int:
+    """The id of a process that has ended."""
+    with subprocess.Popen([sys.executable, "-c", "pass"]) as process:
+        process.wait()
+    return process.pid
+
+
+def test_a_background_process_that_died_is_a_problem_and_one_that_runs_is_not(machine: Machine) -> None:
+    mark(machine, os.getpid())
+    assert [link for link in machine.check() if link.level != "ok"] == []
+    mark(machine, ended())
+    [found] = [link for link in machine.check() if link.level != "ok"]
+    assert found.level == "problem"
+    assert "ended before it was done, 1 times" in found.message
+    assert "Stop of codex" in found.message
+    assert "kept doctor --fix" in found.hint
+
+
+def test_a_number_that_another_process_has_by_now_does_not_hide_a_dead_one(machine: Machine) -> None:
+    mark(machine, os.getpid(), timedelta(days=2))
+    assert [link.check for link in machine.check() if link.level == "problem"] == ["background"]
+
+
+def test_one_that_others_followed_is_noted_and_many_of_them_are_a_problem(machine: Machine) -> None:
+    for count, level in ((1, "note"), (2, "note"), (3, "problem")):
+        mark(machine, ended())
+        machine.hooks.log_died()
+        assert [link.level for link in machine.check() if link.level != "ok"] == [level] * (count if count < 3 else 1)
+
+
+def test_agents_give_every_hook_more_time_than_it_takes(tmp_path: Path, machine: Machine) -> None:
+    """A hook that its agent ends has logged nothing, and its transcript would wait for the next event."""
+    texts = [
+        content if isinstance(edit, Whole) else json.dumps(edit.value)
+        for agent in install.AGENTS.values()
+        for edits in agent.files(machine.where, "user").values()
+        for edit in edits
+        if isinstance(edit, Whole | Item)
+        for content in [getattr(edit, "content", "")]
+    ]
+    found = [int(number) for text in texts for number in re.findall(r'"timeout(?:Sec)?": (\d+)', text)]
+    found += [int(number) for text in texts for number in re.findall(r"LIMIT_MS = (\d+)", text)]
+    assert len(found) > 30
+    for number in found:
+        milliseconds = number if number >= 1_000 else number * 1_000
+        assert milliseconds >= START_LIMIT_MS + 1_000

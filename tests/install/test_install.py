@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kept import errors
 from kept.entrypoints import install
@@ -207,11 +208,50 @@ def test_a_link_stays_a_link(where: MachineFacts, book: install.Ledger, tmp_path
     assert real.read_text() == '{"theme": "dark"}\n'
 
 
+def test_a_link_to_a_file_that_is_missing_is_written_through_and_stays(
+    where: MachineFacts, book: install.Ledger, tmp_path: Path
+) -> None:
+    (tmp_path / "dotfiles").mkdir()
+    (tmp_path / "between").symlink_to(tmp_path / "dotfiles" / "settings.json")
+    (where.user_home / ".gemini").mkdir()
+    link = where.user_home / ".gemini" / "settings.json"
+    link.symlink_to(tmp_path / "between")
+    before = tree(tmp_path)
+    put("gemini", where, book)
+    assert link.is_symlink()
+    assert "kept-hook" in (tmp_path / "dotfiles" / "settings.json").read_text()
+    assert not put("gemini", where, book)
+    take("gemini", where, book)
+    assert link.is_symlink()
+    assert not link.exists()
+    after = tree(tmp_path)
+    after.pop("kept")
+    assert after == before
+
+
+@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("is_folder", [False, True], ids=["file", "folder"])
+def test_a_link_to_nowhere_is_named_and_nothing_is_changed(
+    name: str, is_folder: bool, where: MachineFacts, book: install.Ledger, tmp_path: Path
+) -> None:
+    """A volume that is not mounted, a folder that was moved: nothing is written where the link would lead."""
+    path = next(iter(shared_files(name, where)), None) or where.user_home / ".copilot" / "mcp-config.json"
+    link = path.parent if is_folder else path
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(tmp_path / "gone" / "there" / link.name)
+    before = tree(tmp_path)
+    with pytest.raises(errors.InvalidInput, match=r"is a link to .*, which does not exist") as raised:
+        put(name, where, book)
+    assert str(link) in raised.value.message
+    assert tree(tmp_path) == before
+
+
 def test_traces_that_the_agent_wrote_because_of_us_are_removed(where: MachineFacts, book: install.Ledger) -> None:
     put("claude-code", where, book)
     registry = where.user_home / ".claude" / "plugins" / "known_marketplaces.json"
     registry.parent.mkdir(parents=True)
-    registry.write_text('{"other": {"source": 1}, "kept": {"source": 2}}')
+    market = {"source": {"source": "directory", "path": str(where.plugin)}}
+    registry.write_text(json.dumps({"other": {"source": 1}, "kept": market}))
     take("claude-code", where, book)
     assert json.loads(registry.read_text()) == {"other": {"source": 1}}
 
@@ -223,22 +263,22 @@ def test_entries_have_absolute_paths_and_the_agent_in_them(where: MachineFacts, 
     assert config["mcp_servers"]["kept"]["args"] == ["mcp", "--agent", "codex"]
     hooks = value_at((where.user_home / ".codex" / "hooks.json").read_text(), ("hooks",))
     assert {event: groups[0]["hooks"][0]["command"] for event, groups in hooks.items()} == {
-        event: f"/opt/kept/bin/kept-hook codex {event}" for event in HOOK_FORMATS["codex"].events
+        event: f"/usr/bin/env PYTHONPATH= /opt/kept/bin/kept-hook codex {event}"
+        for event in HOOK_FORMATS["codex"].events
     }
 
 
 def test_a_home_of_ones_own_is_told_to_both_programs(where: MachineFacts) -> None:
-    from msgspec.structs import replace
-
     elsewhere = replace(where, variables={"KEPT_HOME": "/data/my memory"})
     files = plugin_files(elsewhere)
-    assert json.loads(files[".mcp.json"])["mcpServers"]["kept"]["env"] == {"KEPT_HOME": "/data/my memory"}
-    assert "/usr/bin/env 'KEPT_HOME=/data/my memory' /opt/kept/bin/kept-hook" in files["hooks/hooks.json"]
+    assert json.loads(files[".mcp.json"])["mcpServers"]["kept"]["env"] == {
+        "PYTHONPATH": "",
+        "KEPT_HOME": "/data/my memory",
+    }
+    assert "/usr/bin/env PYTHONPATH= 'KEPT_HOME=/data/my memory' /opt/kept/bin/kept-hook" in files["hooks/hooks.json"]
 
 
 def test_without_the_server_only_hooks_are_set_up(where: MachineFacts) -> None:
-    from msgspec.structs import replace
-
     plain = replace(where, with_tools=False)
     assert ".mcp.json" not in plugin_files(plain)
     for agent in AGENTS.values():
@@ -267,8 +307,6 @@ PLACES = [
 def test_places_by_system(
     platform: str, environ: dict[str, str], name: str, expected: str, where: MachineFacts
 ) -> None:
-    from msgspec.structs import replace
-
     machine = replace(where, platform=platform, environ=environ)
     assert any(expected in path.as_posix() for path in AGENTS[name].files(machine, "user"))
 
@@ -304,7 +342,7 @@ def test_trust_of_codex_survives_a_second_installation_and_leaves_with_us(
     assert tree(tmp_path / "home") == before
 
 
-def test_codex_is_asked_for_the_hashes_of_its_hooks(tmp_path: Path) -> None:
+def test_codex_is_asked_for_the_hashes_of_its_hooks(where: MachineFacts, tmp_path: Path) -> None:
     listed = [
         {"key": "k:stop:0:0", "currentHash": "sha256:1", "command": "/x/kept-hook codex Stop"},
         {"key": "k:stop:1:0", "currentHash": "sha256:2", "command": "mine.sh"},
@@ -315,7 +353,8 @@ def test_codex_is_asked_for_the_hashes_of_its_hooks(tmp_path: Path) -> None:
     said = "".join(f"echo '{json.dumps(answer)}'\n" for answer in answers)
     program.write_text(f"#!/bin/sh\n{said}exec sleep 60\n")
     program.chmod(0o755)
-    hooks = codex.our_hooks(str(program), tmp_path, {"PATH": "/usr/bin:/bin"})
+    machine = replace(where, environ={"PATH": "/usr/bin:/bin"})
+    hooks = codex.our_hooks(str(program), machine)
     assert hooks == [codex.CodexHook("k:stop:0:0", "sha256:1", False), codex.CodexHook("k:end:0:0", "sha256:3", True)]
     assert [table.path[-1] for table in codex.trusted(hooks)] == ["k:stop:0:0"]
-    assert codex.our_hooks(str(tmp_path / "none"), tmp_path, {}) is None
+    assert codex.our_hooks(str(tmp_path / "none"), machine) is None

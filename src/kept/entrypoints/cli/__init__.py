@@ -9,7 +9,11 @@ call of the facade and its result into words; it decides nothing.
 def main() -> None:
     """Run `kept` with the arguments of this process, and end the process."""
     import gc
+    import os
 
+    from kept.entrypoints.lookup import use_absolute_path
+
+    use_absolute_path(os.environ)
     gc.set_threshold(50_000)  # what is imported lives until the end; looking through it for garbage takes 3 ms
     from kept.entrypoints.cli.frame import root
 

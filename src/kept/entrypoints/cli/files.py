@@ -129,8 +129,8 @@ def write_brain(invocation: Invocation, *, folder: Path) -> None:
 def merge_driver(invocation: Invocation, *, base: Path, ours: Path, theirs: Path) -> None:
     """Merge two versions of a MEMORY.md for git, line by line; the result replaces OURS.
 
-    Set it up with `git config merge.kept.driver "kept files merge-driver %O %A %B"` and a line `MEMORY.md merge=kept`
-    in .gitattributes. Where both sides changed a line, both stay.
+    Set it up with `git config merge.kept.driver "PYTHONPATH= $(command -v kept) files merge-driver %O %A %B"` and a
+    line `MEMORY.md merge=kept` in .gitattributes. Where both sides changed a line, both stay.
     """
     try:
         texts = [path.read_bytes().decode() for path in (base, ours, theirs)]

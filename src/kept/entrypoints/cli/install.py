@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from kept.distribution import VERSION, install_line
 from kept.entrypoints.cli.frame import command
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import counted
-from kept.entrypoints.install.agents import AGENTS, MachineFacts, Scope
+from kept.entrypoints.install.agents import AGENTS, NAMES, MachineFacts, Scope
 from kept.errors import KeptError, NotFound, SettingsError
 from kept.memory.opening import open_projects
 
@@ -97,32 +98,40 @@ def install_command(
       kept install claude-code codex
       kept install gemini --dry-run
     """
-    where, book = surroundings(invocation), ledger(invocation)
+    where, home = surroundings(invocation), open_projects(invocation.home).home
     chosen = _chosen(agents, where)
     missing = [name for name in chosen if name not in found_here(where)]
-    plans = {name: install.plan(name, scope, where, book) for name in chosen}
-    is_shown = not agents and not dry_run and not yes
-    if is_shown:
+    if not dry_run:
+        home.prepare_root()
+    with nullcontext() if dry_run else install.one_at_a_time(home.root):
+        book = ledger(invocation)
+        plans = {name: install.plan(name, scope, where, book) for name in chosen}
+        is_shown = not agents and not dry_run and not yes
+        if is_shown:
+            for name, changes in plans.items():
+                invocation.tell(
+                    *_told(name, scope, [one for one in changes if not one.is_nothing], where, book, dry_run=True)
+                )
+            if any(not one.is_nothing for changes in plans.values() for one in changes):
+                invocation.agree(f"Put Kept into {titles(chosen)}?")
+        lines: list[Line] = []
+        documents = []
         for name, changes in plans.items():
-            invocation.tell(*_told(name, [one for one in changes if not one.is_nothing], where, dry_run=True))
-        if any(not one.is_nothing for changes in plans.values() for one in changes):
-            invocation.agree(f"Put Kept into {titles(chosen)}?")
-    lines: list[Line] = []
-    documents = []
-    for name, changes in plans.items():
-        done = [one for one in changes if not one.is_nothing] if dry_run else install.apply(name, scope, changes, book)
-        documents.append(
-            {
-                "agent": name,
-                "is_found": name not in missing,
-                "changes": [_document(one) for one in done],
-                "next": AGENTS[name].next_step,
-            }
-        )
-        lines += _told(name, done, where, dry_run=dry_run, in_full=not is_shown)
-    lines += [_not_here(name, where) for name in missing]
-    if "codex" in plans and not dry_run:
-        lines += _trust_codex(invocation, where, scope, book, yes=yes)
+            needed = [one for one in changes if not one.is_nothing]
+            done = needed if dry_run else install.apply(name, scope, changes, book)
+            documents.append(
+                {
+                    "agent": name,
+                    "called": install.name_for(name, scope, where, book),
+                    "is_found": name not in missing,
+                    "changes": [_document(one) for one in done],
+                    "next": AGENTS[name].next_step,
+                }
+            )
+            lines += _told(name, scope, done, where, book, dry_run=dry_run, in_full=not is_shown)
+        lines += [_not_here(name, where) for name in missing]
+        if "codex" in plans and not dry_run:
+            lines += _trust_codex(invocation, where, scope, book, yes=yes)
     if not where.with_tools:
         lines.append(f"The hooks are set up. One line adds the tools: {install_line('agents')} && kept install")
     document: dict[str, Any] = {"dry_run": dry_run, "agents": documents, "tools": where.with_tools}
@@ -142,7 +151,7 @@ def _trust_codex(
     from kept.entrypoints.install import codex
 
     program = shutil.which("codex")
-    hooks = codex.our_hooks(program, where.project, os.environ) if program else None
+    hooks = codex.our_hooks(program, where) if program else None
     tables = codex.trusted(hooks or [])
     if hooks and not tables:
         yield "  Codex trusts the hooks already."
@@ -162,9 +171,22 @@ def titles(names: Sequence[str]) -> str:
 
 
 def _told(
-    name: str, done: Sequence[install.Change], where: MachineFacts, *, dry_run: bool, in_full: bool = True
+    name: str,
+    scope: Scope,
+    done: Sequence[install.Change],
+    where: MachineFacts,
+    book: install.Ledger,
+    *,
+    dry_run: bool,
+    in_full: bool = True,
 ) -> Iterator[Line]:
     agent = AGENTS[name]
+    for path in dict.fromkeys(install.taken_in(NAMES[0], name, scope, where, book)):
+        called = install.name_for(name, scope, where, book)
+        yield (
+            f"{agent.title}: the entry {NAMES[0]} in {_short(path, where)} belongs to another program and stays. "
+            f"Kept is called {called} there."
+        )
     if not done:
         yield f"{agent.title}: installed already, nothing to change."
         return
@@ -245,12 +267,15 @@ def uninstall_command(invocation: Invocation, *, agents: tuple[str, ...], data: 
     """Gives back every file as it was before `kept install`; from a file that changed since, only Kept's own entries
     are removed. Memories stay, unless --data is given.
     """
-    where, book = surroundings(invocation, with_tools=True), ledger(invocation)
+    where = surroundings(invocation, with_tools=True)
     home = open_projects(invocation.home).home.root
-    entries = book.of([install.known(name) for name in agents]) if agents else dict(book.entries)
+    chosen = [install.known(name) for name in agents]
     if data:
         invocation.agree(f"Delete all memories of all projects in {home}? This cannot be undone.", yes=yes)
-    done = install.remove(entries, where, book)
+    with install.one_at_a_time(home):
+        book = ledger(invocation)
+        entries = book.of(chosen) if agents else dict(book.entries)
+        done = install.remove(entries, where, book)
     lines: list[Line] = [f"{'deleted' if change.after is None else 'restored'} {change.path}" for change in done]
     if not entries:
         lines.append(

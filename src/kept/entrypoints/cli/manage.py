@@ -431,6 +431,7 @@ def _agent_checks(invocation: Invocation, *, fix: bool) -> "list[LinkCheck]":
     hooks = HookFolder(invocation.projects().home.root)
     if fix:
         work_off(hooks)
+        hooks.log_died()
     return check_agents(surroundings(invocation), book, hooks, invocation.clock(), shutil.which("codex"))
 
 

@@ -14,9 +14,9 @@ is over the process ends without it. And it never disturbs: on any failure it pr
 import sys
 import time
 
-LIMIT_MS = 300  # at a prompt, with the start of the interpreter
-START_LIMIT_MS = 1_500  # when a session starts: once, and there is more to say; for a nudge, which somebody wants; and
-# for a project in a database, because loading the driver of PostgreSQL takes half of LIMIT_MS alone
+LIMIT_MS = 1_000  # at a prompt or a failure, with the start of the interpreter, on a machine that is busy
+START_LIMIT_MS = 2_000  # when a session starts: once, and there is more to say; for a nudge, which somebody wants; and
+# for a project in a database, because loading the driver of PostgreSQL takes long
 INTERPRETER_MS = 40  # until the first line of `main` runs
 LIMIT_VARIABLE = "KEPT_HOOK_LIMIT_MS"
 USAGE = """Usage: kept-hook AGENT EVENT
@@ -68,6 +68,6 @@ def _in_time(agent: str, event: str, begun: float) -> str:
     if thread.is_alive() and occasion.takes_longer:
         thread.join(max(0.0, START_LIMIT_MS / 1000 - (time.monotonic() - begun)))
     if thread.is_alive():
-        occasion.give_up(f"{LATE} {limit_ms} ms")
+        occasion.run_out_of_time(f"{LATE} {limit_ms} ms")
         return ""
     return occasion.said

@@ -7,6 +7,8 @@ should not wait for it. Rule: a failure is reported to that process, which logs 
 import json
 import os
 import sys
+import time
+from threading import Lock
 
 from kept.entrypoints.hook.agents import AGENTS, MAY_BE_NUDGED, answer_of, field, stop_answer_of
 from kept.entrypoints.hook.lightly import import_lightly
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
 NOT_A_PERSON = ("<task-notification>", "<teammate-message>")  # how prompts begin that a host has written
+LATER = "import sys; sys.path.append(sys.argv.pop(1)); from kept.entrypoints.hook.later import main; main()"
+THIS = f"{os.sep}kept{os.sep}entrypoints{os.sep}hook{os.sep}events.py"
+MOST_MARKS = 500  # files; see _Mark
+STARTED = "/hook/started"  # in the home: a mark for every detached process that has not ended well
 MOST_CHARS = 100_000  # of a prompt: what was pasted into it beyond that is not searched for
 
 
@@ -30,6 +36,7 @@ class Occasion:
         self.said = ""
         self.takes_longer = False  # than usual, with good reason
         self._given: Mapping[str, Any] = {}
+        self._start = Lock()  # taken by the thread that starts the detached process, and never released
 
     def run(self, source: "BinaryIO") -> None:
         """Read the input and work out the answer. Whatever fails is reported, and nothing is said."""
@@ -37,19 +44,33 @@ class Occasion:
             found = json.loads(source.read().decode("utf-8", "surrogateescape") or "{}")
             self._given = found if isinstance(found, dict) else {}
             if self.kind == "stop":
-                start_later(pointer(self.agent, self.event, self._given))
+                self._start_once({})
                 self.said = stop_answer_of(self.agent, self._wish())
                 return
             said = answer_of(self.agent, self.event, self._block())
             if self.kind not in ("prompt", "failure"):
-                start_later(pointer(self.agent, self.event, self._given))
+                self._start_once({})
             self.said = said
         except BaseException as error:  # the boundary of this thread: nothing may reach the agent
             self.give_up(_named(error))
 
     def give_up(self, reason: str) -> None:
         """Leave it to the detached process to log this, and to take the transcript in."""
-        start_later(pointer(self.agent, self.event, self._given) | {"failure": reason})
+        if not self._start_once({"failure": reason}):
+            # The transcript is being taken in already. Only the report is missing, and it has nothing to take in.
+            start_later(pointer(self.agent, self.event, self._given) | {"failure": reason, "transcript": "", "cwd": ""})
+
+    def run_out_of_time(self, reason: str) -> None:
+        """Give up, unless the event had no answer to wait for: at the end of a turn the work is detached by then."""
+        if self.kind != "stop" or self.takes_longer or not self._start.locked():
+            self.give_up(reason)
+
+    def _start_once(self, more: "dict[str, Any]") -> bool:
+        """Start the detached process for this event. Return False if it was started before."""
+        if not self._start.acquire(blocking=False):
+            return False
+        start_later(pointer(self.agent, self.event, self._given) | more)
+        return True
 
     def _wish(self) -> str:
         """What is asked of an agent that is about to stop."""
@@ -127,20 +148,77 @@ def pointer(agent: str, event: str, given: "Mapping[str, Any]") -> "dict[str, An
 
 
 def start_later(pointer: "Mapping[str, Any]") -> None:
-    """Start the detached process. It outlives the agent, and holds none of its pipes."""
-    command = [sys.executable, "-m", "kept.entrypoints.hook.later", json.dumps(pointer)]
+    """Start the detached process. It outlives the agent, and holds none of its pipes.
+
+    -E and -P: it runs in the project's directory, and imports nothing from there, whatever PYTHONPATH says. The folder
+    of this package comes last, for an installation that is found by PYTHONPATH alone.
+    """
+    mark = _Mark(pointer)
+    given = json.dumps({**pointer, "mark": [mark.path, mark.token]})
+    command = [sys.executable, "-E", "-P", "-c", LATER, __file__.removesuffix(THIS), given]
     if sys.platform == "win32":
         import subprocess
 
         flags = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
         quiet = subprocess.DEVNULL
-        subprocess.Popen(command, creationflags=flags, stdin=quiet, stdout=quiet, stderr=quiet)
+        mark.add(subprocess.Popen(command, creationflags=flags, stdin=quiet, stdout=quiet, stderr=quiet).pid)
         return
     null = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
     try:
-        os.posix_spawn(sys.executable, command, os.environ, file_actions=null, setsid=True)
+        mark.add(os.posix_spawn(sys.executable, command, os.environ, file_actions=null, setsid=True))
     except NotImplementedError:  # macOS: a process group of its own has to do
-        os.posix_spawn(sys.executable, command, os.environ, file_actions=null, setpgroup=0)
+        mark.add(os.posix_spawn(sys.executable, command, os.environ, file_actions=null, setpgroup=0))
+
+
+class _Mark:
+    """A small file that says a detached process was started: token, agent, event and process id, one a line.
+
+    The process removes it when it is done, so `kept doctor` finds those that crashed. A mark that cannot be written is
+    left out: it must not keep a transcript from being taken in.
+    """
+
+    def __init__(self, pointer: "Mapping[str, Any]") -> None:
+        folder = started_folder(os.environ)
+        # Where every process crashes, MOST_MARKS files remain. A process removes only a mark that has its token.
+        self.path = f"{folder}/{os.getpid() % MOST_MARKS}"
+        self.token = f"{time.time_ns()}-{os.getpid()}"
+        self._file = -1
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
+        try:
+            if folder and not os.access(folder, os.W_OK):
+                home = folder.removesuffix(STARTED)
+                for part in (home, f"{home}/hook", folder):  # parents of a folder would not be private
+                    os.makedirs(part, 0o700, exist_ok=True)  # noqa: PTH103  (pathlib is not imported for this)
+            if folder:
+                self._file = os.open(self.path, flags, 0o600)
+        except (OSError, ValueError):
+            return
+        self.add(f"{self.token}\n{pointer['agent']}\n{pointer['event']}")
+
+    def add(self, line: object) -> None:
+        if self._file >= 0:
+            try:
+                os.write(self._file, f"{line}\n".encode())
+            except OSError:  # a full disk
+                return
+
+
+def started_folder(environ: "Mapping[str, str]") -> str:
+    """Return the folder of the marks in the home that `default_home` finds, without its imports; "" if unsure."""
+    user = environ.get("USERPROFILE" if sys.platform == "win32" else "HOME", "").rstrip("/")
+    home = environ.get("KEPT_HOME", "")
+    if home.startswith("~/"):
+        home = f"{user}/{home[2:]}"
+    elif not home and sys.platform == "win32":
+        home = f"{environ.get('LOCALAPPDATA') or f'{user}/AppData/Local'}/kept"
+    elif not home and sys.platform == "darwin":
+        home = f"{user}/Library/Application Support/kept"
+    elif not home:
+        named = environ.get("XDG_DATA_HOME", "")
+        home = f"{named if named.startswith('/') else f'{user}/.local/share'}/kept"
+    home = os.path.normpath(home.replace("//", "/"))
+    is_sure = os.path.isabs(user) and os.path.isabs(home) and home not in ("/", os.path.normpath(user))  # noqa: PTH117
+    return home + STARTED if is_sure else ""
 
 
 def _named(error: BaseException) -> str:

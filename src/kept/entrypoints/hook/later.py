@@ -3,6 +3,7 @@
     <home>/hook/spool/*.json    pointers to transcripts that wait
     <home>/hook/failures.jsonl  what has failed, for `kept doctor`
     <home>/hook/seen/AGENT      the agent's last event, and when
+    <home>/hook/started/*       a mark for every process that was started and is not done, written by the hook
     <home>/hook/nudged/*        the sessions whose agent was asked to store something (`nudge`)
 
 Every event that is worth taking in first becomes a pointer in the spool: agent, session, project and path of the
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from kept.entrypoints.hook.agents import AGENTS
+from kept.entrypoints.lookup import use_absolute_path
 from kept.errors import Busy, KeptError, SettingsError, StorageError
 from kept.memory import views
 from kept.memory.opening import open as open_memory
@@ -30,6 +32,8 @@ from kept.memory.sessions import finish_silent
 from kept.model import Actor
 from kept.projects.files import locked, make_private_directory, write_private_file
 
+DIED = "The background process ended before it was done"  # how the failure of such a process begins
+RUNS_SECONDS = 86_400  # a process id that is in use after this time is another process's
 MOST_SECONDS = 600  # of one process, so that none can hang for ever
 WAIT_S = 60  # for another one: it may have looked into the spool before our pointer was there
 MOST_POINTERS = 1_000
@@ -48,10 +52,11 @@ class HookFolder:
         self.seen = self.root / "seen"
         self.log = self.root / "failures.jsonl"
         self.nudged = self.root / "nudged"
+        self.started = self.root / "started"
         self.lock = self.root / "spool.lock"
 
     def prepare(self) -> None:
-        for folder in (self.root, self.spool, self.seen, self.nudged):
+        for folder in (self.root, self.spool, self.seen, self.nudged, self.started):
             make_private_directory(folder)
 
     def pointers(self) -> list[tuple[Path, dict[str, Any]]]:
@@ -80,6 +85,24 @@ class HookFolder:
                 found[path.name] = (event, datetime.fromtimestamp(path.stat().st_mtime, UTC))
         return found
 
+    def died(self) -> list[tuple[Path, dict[str, Any]]]:
+        """Return the marks of detached processes that ended before they were done, with agent, event and time."""
+        found = []
+        for path in sorted(self.started.glob("*")):
+            with suppress(OSError, ValueError):
+                token, agent, event, *number = path.read_text("utf-8", "replace").splitlines()
+                begun_s = int(token.partition("-")[0]) / 1e9
+                if not _is_running(int(number[0]) if number else 0, begun_s):
+                    at = f"{datetime.fromtimestamp(begun_s, UTC):%Y-%m-%dT%H:%M:%SZ}"
+                    found.append((path, {"agent": agent, "event": event, "at": at}))
+        return found
+
+    def log_died(self) -> None:
+        """Move the marks of processes that ended before they were done to the log, once one that came later is done."""
+        for path, about in self.died():
+            path.unlink(missing_ok=True)
+            self.note_failure(about, DIED)
+
     def add(self, pointer: Mapping[str, Any]) -> None:
         name = f"{time.time_ns():020d}-{os.getpid()}.json"
         write_private_file(self.spool / name, json.dumps(pointer).encode())
@@ -106,7 +129,8 @@ class HookFolder:
 
     def note_failure(self, pointer: Mapping[str, Any], what: str) -> None:
         """Add a line to the log; of a long log the older half goes."""
-        entry = {"at": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", "agent": pointer.get("agent")}
+        at = pointer.get("at") or f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        entry = {"at": at, "agent": pointer.get("agent")}
         entry |= {"event": pointer.get("event"), "failure": what[:500]}
         lines = self.log.read_bytes() if self.log.exists() else b""
         if len(lines) > LOG_BYTES:
@@ -123,9 +147,36 @@ def main() -> None:
 
         signal.alarm(MOST_SECONDS)
         os.nice(NICE)
-    pointer = _read(sys.argv[1]) if len(sys.argv) > 1 else None
-    with suppress(Exception):  # the boundary: nobody is there to be told
-        run(pointer if isinstance(pointer, dict) else {})
+    use_absolute_path(os.environ)
+    found = _read(sys.argv[1]) if len(sys.argv) > 1 else None
+    pointer = found if isinstance(found, dict) else {}
+    try:
+        run(pointer)
+    except Exception as error:  # the boundary: only `kept doctor` can say it
+        HookFolder(open_projects().home.root).note_failure(pointer, f"{type(error).__name__} in the background process")
+    _remove_mark(pointer.get("mark"))
+
+
+def _remove_mark(mark: Any) -> None:
+    """Remove the mark of this process: path and token. If another process has written its own there, leave it."""
+    with suppress(OSError, ValueError, TypeError):
+        path, token = Path(mark[0]), str(mark[1])
+        if path.read_text("utf-8").startswith(f"{token}\n"):
+            path.unlink()
+
+
+def _is_running(number: int, begun_s: float) -> bool:
+    """Return True if the detached process may still run. Without a number it is only being started."""
+    age_s = time.time() - begun_s
+    if not number or sys.platform == "win32":  # there, asking for a process by os.kill would end it
+        return age_s < (MOST_SECONDS if number else WAIT_S)
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # another user's process has the number now
+        return False
+    return age_s < RUNS_SECONDS
 
 
 def run(pointer: Mapping[str, Any]) -> None:
@@ -146,6 +197,7 @@ def run(pointer: Mapping[str, Any]) -> None:
     work_off(folder)
     if pointer.get("cwd"):
         _upkeep(str(pointer["agent"]), str(pointer["cwd"]))
+    folder.log_died()
 
 
 def is_worth_taking(pointer: Mapping[str, Any]) -> bool:

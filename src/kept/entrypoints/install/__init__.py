@@ -6,11 +6,13 @@ The ledger, one JSON file in the home of Kept, remembers for each file the bytes
 we wrote. If a file is still as we left it, uninstalling puts back those bytes; if somebody changed it since, only our
 own entries are cut out of it. Nothing is written before every file of an agent could be read and changed.
 
-Rule: `edits` say what belongs into a file, `agents` which file; only this module touches the disk.
+An entry that has our name and runs another program stays as it is; our entries in that agent then have our other name.
+Rule: `edits` say what belongs into a file, `agents` which file, `ours` whose an entry is; only this module writes.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
@@ -18,11 +20,15 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kept.entrypoints.install.agents import AGENTS, MachineFacts, Scope
-from kept.entrypoints.install.edits import ConfigEdit, Table, Trace, says_the_same, table_at
+from kept.entrypoints.install.agents import AGENTS, NAMES, MachineFacts, Scope
+from kept.entrypoints.install.edits import ConfigEdit, IsOurs, Table, Trace, says_the_same, table_at
+from kept.entrypoints.install.ours import is_ours
 from kept.errors import InvalidInput, KeptError, NotFound
+from kept.projects.files import locked
 
 LEDGER = "installed.json"
+LOCK = "installed.lock"
+LOCK_TIMEOUT_S = 120.0  # another `kept install` may ask Codex, or wait for the answer of a person
 MOST_BYTES = 8_000_000  # of a configuration file
 
 
@@ -35,6 +41,7 @@ class LedgerEntry(Struct, frozen=True, kw_only=True):
     written: str
     folders: tuple[str, ...] = ()  # that we made for it
     tables: tuple[tuple[str, ...], ...] = ()  # of a TOML file, added later
+    called: str = NAMES[0]  # the name of our entries in it
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -44,6 +51,7 @@ class Change(Struct, frozen=True, kw_only=True):
     before: str | None
     after: str | None
     base: str | None = None  # what uninstalling gives back
+    called: str = NAMES[0]
 
     @property
     def is_nothing(self) -> bool:
@@ -76,6 +84,19 @@ class Ledger:
             self._file.unlink(missing_ok=True)
 
 
+@contextmanager
+def one_at_a_time(home: Path) -> Iterator[None]:
+    """Hold the lock of installing and uninstalling. Read the ledger inside: another process may have written it.
+
+    Raises Busy if another one holds it for long. Where there is no home, nothing was installed, and none is made.
+    """
+    if not home.is_dir():
+        yield
+        return
+    with locked(home / LOCK, timeout_s=LOCK_TIMEOUT_S):
+        yield
+
+
 def found(where: MachineFacts, programs: Mapping[str, str | None]) -> list[str]:
     """The agents that are on this machine: their program is on the PATH, or their folder is there."""
     return [
@@ -97,32 +118,82 @@ def plan(name: str, scope: Scope, where: MachineFacts, ledger: Ledger) -> list[C
     agent = AGENTS[known(name)]
     if scope not in agent.scopes:
         raise InvalidInput(f"{agent.title} has no settings by project.", hint="Leave out --scope project.")
+    where = replace(where, name=name_for(name, scope, where, ledger))
     changes = []
     for path, edits in agent.files(where, scope).items():
         if not edits:
             continue
+        _check_link(path, agent.title)
         entry = ledger.entries.get(str(path))
         before = _text_of(path, agent.title)
+        base = _base(before, entry, _owned(name, scope, path, where, ledger), path, agent.title)
         if all(isinstance(edit, Trace) for edit in edits):  # the agent writes it; we only clean up after us
-            changes.append(Change(path=path, before=before, after=before, base=entry.base if entry else before))
+            changes.append(Change(path=path, before=before, after=before, base=base, called=where.name))
             continue
-        base = before if entry is None else _base(before, entry, edits, path, agent.title)
         after = base
         for edit in (*edits, *_added_later(before, entry)):
             after = _applied(edit, after, path, agent.title)
         if before is not None and says_the_same(before, after or "", path):  # an agent that rewrote it, say
             after = before
-        changes.append(Change(path=path, before=before, after=after or None, base=base))
+        changes.append(Change(path=path, before=before, after=after or None, base=base, called=where.name))
     return changes
 
 
-def plan_removal(path: str, entry: LedgerEntry, where: MachineFacts) -> Change:
+def name_for(agent: str, scope: Scope, where: MachineFacts, ledger: Ledger) -> str:
+    """Return the name of our entries in an agent: the one they have, else the first that no other program has."""
+    installed = [entry.called for entry in ledger.of([agent]).values() if entry.scope == scope]
+    for name in dict.fromkeys((*installed, *NAMES)):
+        if not taken_in(name, agent, scope, where, ledger):
+            return name
+    [place, *_] = taken_in(NAMES[0], agent, scope, where, ledger)
+    raise InvalidInput(
+        f"{place} of {AGENTS[agent].title} was not changed. The names {' and '.join(NAMES)} belong to other programs.",
+        hint="Rename one of these entries, then run the command again.",
+    )
+
+
+def taken_in(name: str, agent: str, scope: Scope, where: MachineFacts, ledger: Ledger) -> list[Path]:
+    """Return the files of an agent where another program has this name."""
+    other, ours, unclear = list[Path](), list[Path](), list[Path]()
+    for path, edits in AGENTS[agent].files(replace(where, name=name), scope).items():
+        if path.is_relative_to(where.plugin):
+            continue
+        text = _text_of(path, AGENTS[agent].title)
+        for edit in edits if text else ():
+            value = _holder(edit, text or "", path, AGENTS[agent].title)
+            if value is not None:
+                has_command = getattr(edit, "has_command", True)
+                (unclear if not has_command else ours if is_ours(value, where) else other).append(path)
+    is_installed = any(entry.called == name and entry.scope == scope for entry in ledger.of([agent]).values())
+    return other or ([] if ours or is_installed else unclear)
+
+
+OwnedEdit = tuple[ConfigEdit, IsOurs]
+
+
+def _owned(agent: str, scope: Scope, path: Path, where: MachineFacts, ledger: Ledger) -> list[OwnedEdit]:
+    """Our edits of a file under each of our names, with the test whether the value in their place is ours."""
+    found: list[OwnedEdit] = []
+    for name in NAMES:
+        edits = AGENTS[agent].files(replace(where, name=name), scope).get(path, [])
+        is_in_our_folder = path.is_relative_to(where.plugin)
+        is_free = is_in_our_folder or not taken_in(name, agent, scope, where, ledger)
+        for edit in edits:
+            if not is_in_our_folder and getattr(edit, "has_command", True):
+                found.append((edit, lambda value: is_ours(value, where)))
+            elif is_free:
+                found.append((edit, lambda value: True))
+    return found
+
+
+def plan_removal(path: str, entry: LedgerEntry, where: MachineFacts, ledger: Ledger) -> Change:
     """The change that takes Kept out of a file again."""
     file = Path(path)
     agent = AGENTS.get(entry.agent)
-    edits = agent.files(where, entry.scope).get(file, []) if agent else []
-    before = _text_of(file, agent.title if agent else entry.agent)
-    after = _base(before, entry, edits, file, agent.title if agent else entry.agent)
+    title = agent.title if agent else entry.agent
+    edits = _owned(entry.agent, entry.scope, file, where, ledger) if agent else []
+    before = _text_of(file, title)
+    after = _base(before, entry, edits, file, title)
     return Change(path=file, before=before, after=after)
 
 
@@ -135,12 +206,19 @@ def apply(name: str, scope: Scope, changes: Iterable[Change], ledger: Ledger) ->
     for change in changes:
         path, entry = str(change.path), ledger.entries.get(str(change.path))
         written = _digest(change.after)
-        if change.is_nothing and entry is not None and (entry.written == written or entry.base == change.base):
+        is_known = entry is not None and entry.called == change.called
+        if change.is_nothing and entry and is_known and (entry.written == written or entry.base == change.base):
             continue
         folders = tuple(map(str, _missing_folders(change.path))) or (entry.folders if entry else ())
         tables = entry.tables if entry else ()
         ledger.entries[path] = LedgerEntry(
-            agent=name, scope=scope, base=change.base, written=written, folders=folders, tables=tables
+            agent=name,
+            scope=scope,
+            base=change.base,
+            written=written,
+            folders=folders,
+            tables=tables,
+            called=change.called,
         )
         ledger.save()
         if not change.is_nothing:
@@ -172,7 +250,7 @@ def _added_later(text: str | None, entry: LedgerEntry | None) -> list[Table]:
 
 def remove(entries: Mapping[str, LedgerEntry], where: MachineFacts, ledger: Ledger) -> list[Change]:
     """Take Kept out of these files. Returns the changes; the ledger forgets each file once it is done."""
-    changes = [(path, entry, plan_removal(path, entry, where)) for path, entry in entries.items()]
+    changes = [(path, entry, plan_removal(path, entry, where, ledger)) for path, entry in entries.items()]
     for path, _, change in changes:
         if not change.is_nothing:
             _put(change)
@@ -184,14 +262,19 @@ def remove(entries: Mapping[str, LedgerEntry], where: MachineFacts, ledger: Ledg
     return [change for _, _, change in changes if not change.is_nothing]
 
 
-def _base(before: str | None, entry: LedgerEntry, edits: Iterable[ConfigEdit], path: Path, title: str) -> str | None:
+def _base(
+    before: str | None, entry: LedgerEntry | None, edits: Iterable[OwnedEdit], path: Path, title: str
+) -> str | None:
     """The text without us: as it was, if nobody changed it since; else what is left after cutting out our entries."""
-    if before is None or _digest(before) == entry.written:
-        return entry.base if before is not None else None
+    if before is None or (entry and _digest(before) == entry.written):
+        return entry.base if entry and before is not None else None
     text = before
-    for edit in (*(Table(added, {}) for added in entry.tables), *edits):
-        text = _stripped(edit, text, entry.base or "", path, title)
-    return text if text.strip() or entry.base is not None else None
+    added: list[OwnedEdit] = [(Table(table, {}), lambda value: True) for table in (entry.tables if entry else ())]
+    base = (entry.base or "") if entry else before
+    for edit, test in (*added, *edits):
+        text = _stripped(edit, text, base, test, path, title)
+    is_ours_alone = not text.strip() and (entry.base is None if entry else bool(before.strip()))
+    return None if is_ours_alone else text
 
 
 def _applied(edit: ConfigEdit, text: str | None, path: Path, title: str) -> str:
@@ -201,9 +284,16 @@ def _applied(edit: ConfigEdit, text: str | None, path: Path, title: str) -> str:
         raise _cannot_change(path, title, error) from None
 
 
-def _stripped(edit: ConfigEdit, text: str, base: str, path: Path, title: str) -> str:
+def _holder(edit: ConfigEdit, text: str, path: Path, title: str) -> object:
     try:
-        return edit.strip(text, base)
+        return edit.holder(text)
+    except InvalidInput as error:
+        raise _cannot_change(path, title, error) from None
+
+
+def _stripped(edit: ConfigEdit, text: str, base: str, is_ours: IsOurs, path: Path, title: str) -> str:
+    try:
+        return edit.strip(text, base, is_ours)
     except InvalidInput as error:
         raise _cannot_change(path, title, error) from None
 
@@ -239,7 +329,7 @@ def _read(path: Path) -> str | None:
 
 def _put(change: Change) -> None:
     if change.after is None:
-        change.path.unlink(missing_ok=True)
+        change.path.resolve().unlink(missing_ok=True)  # a link that led to nothing before us does so again
     else:
         _write(change.path, change.after)
 
@@ -258,6 +348,19 @@ def _write(path: Path, text: str) -> None:
         raise InvalidInput(
             f"{path} cannot be written: {error.strerror}.", hint="Change its permissions, then run the command again."
         ) from None
+
+
+def _check_link(path: Path, title: str) -> None:
+    """Raise InvalidInput for a link that leads to nothing. If only the file is missing there, it can be written."""
+    for link in (path, *path.parents):
+        if link.is_symlink() and not link.exists():
+            target = Path(os.path.realpath(link))
+            if link == path and target.parent.is_dir():
+                continue
+            raise InvalidInput(
+                f"{link} of {title} is a link to {target}, which does not exist. Nothing was changed.",
+                hint="Restore what it leads to, or delete the link; then run the command again.",
+            )
 
 
 def _check_writable(change: Change) -> None:

@@ -1,7 +1,8 @@
 """Which agents there are, how to tell that one is on this machine, and what each needs in which file.
 
 A table of facts about other programs: their places, the names of their events, the shapes of their entries. Every entry
-of ours is called `kept`, holds absolute paths (agents start with a bare PATH), and runs `kept mcp` or `kept-hook`.
+of ours is called `kept` (`kept-memory` where another program has that name), holds absolute paths (agents start with a
+bare PATH), and runs `kept mcp` or `kept-hook`.
 
 Rule: this module only describes. `kept.entrypoints.install` reads and writes files.
 """
@@ -18,7 +19,9 @@ from kept.entrypoints.hook.agents import AGENTS as HOOK_FORMATS
 from kept.entrypoints.install.edits import ConfigEdit, Item, Member, Needed, Table, Trace, Whole, YamlBlock
 
 Scope = Literal["user", "project"]
-NAME = "kept"
+NAMES = ("kept", "kept-memory")  # the second where another program has the first
+# Both programs are started in a project's directory: an entry such as `.` would let its files be imported as ours.
+SAFE = {"PYTHONPATH": ""}
 
 
 class MachineFacts(Struct, frozen=True, kw_only=True):
@@ -34,6 +37,12 @@ class MachineFacts(Struct, frozen=True, kw_only=True):
     variables: Mapping[str, str] = {}  # that both programs need: a home that is not the usual one
     with_tools: bool = True  # whether the MCP server can run
     version: str = "0"
+    name: str = NAMES[0]  # of our entries
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that every program of ours is started with."""
+        return {**SAFE, **self.variables}
 
     def config(self, name: str) -> Path:
         """The folder of an application's settings on this system."""
@@ -56,15 +65,11 @@ class MachineFacts(Struct, frozen=True, kw_only=True):
         words = [self.hook, agent, event]
         if self.platform == "win32":
             return " ".join(f'"{word}"' if " " in word else word for word in words)
-        named = [f"{name}={value}" for name, value in self.variables.items()]
-        return shlex.join(["/usr/bin/env", *named, *words] if named else words)
+        return shlex.join(["/usr/bin/env", *(f"{name}={value}" for name, value in self.environment.items()), *words])
 
     def server(self, agent: str, **more: Any) -> dict[str, Any]:
         """The MCP server in the shape that most agents share."""
-        entry: dict[str, Any] = {"command": self.kept, "args": ["mcp", "--agent", agent]}
-        if self.variables:
-            entry["env"] = dict(self.variables)
-        return entry | more
+        return {"command": self.kept, "args": ["mcp", "--agent", agent], "env": self.environment} | more
 
 
 Files = dict[Path, list[ConfigEdit]]
@@ -90,7 +95,7 @@ def _events(agent: str) -> tuple[str, ...]:
     return tuple(name for name in names if name[0].islower()) if agent == "copilot" else names
 
 
-SECONDS = 10  # a hook takes 0.3 at most; the rest is for a machine under load
+SECONDS = 10  # a hook takes 1 or 2 at most; the rest is for a limit that somebody has raised
 SESSION_END_SECONDS = 3
 
 
@@ -114,14 +119,15 @@ def _claude_code(where: MachineFacts, scope: Scope) -> Files:
     folder = where.set_by("CLAUDE_CONFIG_DIR", ".claude")
     settings = folder / "settings.json" if scope == "user" else where.project / ".claude" / "settings.local.json"
     market = {"source": {"source": "directory", "path": str(where.plugin)}}
+    plugin = f"{where.name}@{where.name}"
     enabled: list[ConfigEdit] = [
-        Member(("extraKnownMarketplaces", NAME), market),
-        Member(("enabledPlugins", f"{NAME}@{NAME}"), True),
+        Member(("extraKnownMarketplaces", where.name), market),
+        Member(("enabledPlugins", plugin), True, has_command=False),
     ]
     files: Files = {where.plugin / path: [Whole(content)] for path, content in plugin_files(where).items()}
     files[settings] = enabled
-    files[folder / "plugins" / "known_marketplaces.json"] = [Trace((NAME,))]
-    files[folder / "plugins" / "installed_plugins.json"] = [Trace(("plugins", f"{NAME}@{NAME}"))]
+    files[folder / "plugins" / "known_marketplaces.json"] = [Trace((where.name,))]
+    files[folder / "plugins" / "installed_plugins.json"] = [Trace(("plugins", plugin), has_command=False)]
     return files
 
 
@@ -130,11 +136,11 @@ def plugin_files(where: MachineFacts) -> dict[str, str]:
     from kept.entrypoints.install.plugin import COMMANDS, SKILL
 
     description = "Long-term memory for this project, shared by all agents on this machine."
-    about = {"name": NAME, "version": where.version, "description": description}
+    about = {"name": where.name, "version": where.version, "description": description}
     market = {
-        "name": NAME,
+        "name": where.name,
         "owner": {"name": "Kept"},
-        "plugins": [{"name": NAME, "source": "./", "description": description}],
+        "plugins": [{"name": where.name, "source": "./", "description": description}],
     }
     hooks = {event: [_group(where, "claude-code", event)] for event in _events("claude-code")}
     files: dict[str, Any] = {
@@ -143,7 +149,7 @@ def plugin_files(where: MachineFacts) -> dict[str, str]:
         "hooks/hooks.json": {"hooks": hooks},
     }
     if where.with_tools:
-        files[".mcp.json"] = {"mcpServers": {NAME: where.server("claude-code", alwaysLoad=True)}}
+        files[".mcp.json"] = {"mcpServers": {where.name: where.server("claude-code", alwaysLoad=True)}}
     written = {path: json.dumps(content, indent=2, ensure_ascii=False) + "\n" for path, content in files.items()}
     written |= {
         f"commands/{name}.md": text.replace("{kept}", shlex.quote(where.kept)) for name, text in COMMANDS.items()
@@ -154,19 +160,19 @@ def plugin_files(where: MachineFacts) -> dict[str, str]:
 def _codex(where: MachineFacts, scope: Scope) -> Files:
     folder = where.set_by("CODEX_HOME", ".codex") if scope == "user" else where.project / ".codex"
     server = where.server("codex", default_tools_approval_mode="approve")
-    tools: list[ConfigEdit] = [Table(("mcp_servers", NAME), server)] if where.with_tools else []
+    tools: list[ConfigEdit] = [Table(("mcp_servers", where.name), server)] if where.with_tools else []
     return {folder / "config.toml": tools, folder / "hooks.json": _hooks(where, "codex")}
 
 
 def _gemini(where: MachineFacts, scope: Scope) -> Files:
     root = where.user_home if scope == "user" else where.project
-    tools = _tools(where, ("mcpServers", NAME), where.server("gemini", trust=True))
+    tools = _tools(where, ("mcpServers", where.name), where.server("gemini", trust=True))
     return {root / ".gemini" / "settings.json": [*tools, *_hooks(where, "gemini", 1000)]}
 
 
 def _qwen(where: MachineFacts, scope: Scope) -> Files:
     root = where.user_home if scope == "user" else where.project
-    tools = _tools(where, ("mcpServers", NAME), where.server("qwen", trust=True))
+    tools = _tools(where, ("mcpServers", where.name), where.server("qwen", trust=True))
     return {root / ".qwen" / "settings.json": [*tools, *_hooks(where, "qwen", 1000)]}
 
 
@@ -177,8 +183,8 @@ def _copilot(where: MachineFacts, scope: Scope) -> Files:
         for event in _events("copilot")
     }
     own = json.dumps({"version": 1, "hooks": hooks}, indent=2) + "\n"
-    tools = _tools(where, ("mcpServers", NAME), {"type": "local", "tools": ["*"], **where.server("copilot")})
-    return {folder / "hooks" / "kept.json": [Whole(own)], folder / "mcp-config.json": tools}
+    tools = _tools(where, ("mcpServers", where.name), {"type": "local", "tools": ["*"], **where.server("copilot")})
+    return {folder / "hooks" / f"{where.name}.json": [Whole(own)], folder / "mcp-config.json": tools}
 
 
 def _opencode(where: MachineFacts, scope: Scope) -> Files:
@@ -188,13 +194,14 @@ def _opencode(where: MachineFacts, scope: Scope) -> Files:
     plugins = folder / "plugins" if scope == "user" else folder / ".opencode" / "plugins"
     commented = folder / "opencode.jsonc"
     server = {"type": "local", "command": [where.kept, "mcp", "--agent", "opencode"], "enabled": True}
-    if where.variables:
-        server["environment"] = dict(where.variables)
+    server["environment"] = where.environment
     program = json.dumps(where.hook)
-    variables = json.dumps(dict(where.variables))
+    variables = json.dumps(where.environment)
     return {
-        commented if commented.exists() else folder / "opencode.json": _tools(where, ("mcp", NAME), server),
-        plugins / "kept.js": [Whole(OPENCODE.replace('"{hook}"', program).replace('"{variables}"', variables))],
+        commented if commented.exists() else folder / "opencode.json": _tools(where, ("mcp", where.name), server),
+        plugins / f"{where.name}.js": [
+            Whole(OPENCODE.replace('"{hook}"', program).replace('"{variables}"', variables))
+        ],
     }
 
 
@@ -204,33 +211,33 @@ def _cursor(where: MachineFacts, scope: Scope) -> Files:
         Item(("hooks", event), {"command": where.command("cursor", event)}) for event in _events("cursor")
     ]
     return {
-        root / "mcp.json": _tools(where, ("mcpServers", NAME), where.server("cursor")),
+        root / "mcp.json": _tools(where, ("mcpServers", where.name), where.server("cursor")),
         root / "hooks.json": [*hooks, Needed(("version",), 1)],
     }
 
 
 def _vscode(where: MachineFacts, scope: Scope) -> Files:
     file = where.config("Code") / "User" / "mcp.json" if scope == "user" else where.project / ".vscode" / "mcp.json"
-    return {file: _tools(where, ("servers", NAME), {"type": "stdio", **where.server("vscode")})}
+    return {file: _tools(where, ("servers", where.name), {"type": "stdio", **where.server("vscode")})}
 
 
 def _claude_desktop(where: MachineFacts, scope: Scope) -> Files:
     file = where.config("Claude") / "claude_desktop_config.json"
-    return {file: _tools(where, ("mcpServers", NAME), where.server("claude-desktop"))}
+    return {file: _tools(where, ("mcpServers", where.name), where.server("claude-desktop"))}
 
 
 def _goose(where: MachineFacts, scope: Scope) -> Files:
     lines = (
-        f"{NAME}:",
+        f"{where.name}:",
         "  enabled: true",
         "  type: stdio",
-        f"  name: {NAME}",
+        f"  name: {where.name}",
         f"  cmd: {json.dumps(where.kept)}",
         "  args: [mcp, --agent, goose]",
-        f"  envs: {json.dumps(dict(where.variables))}",
+        f"  envs: {json.dumps(where.environment)}",
         "  timeout: 60",
     )
-    tools: list[ConfigEdit] = [YamlBlock("extensions", lines)] if where.with_tools else []
+    tools: list[ConfigEdit] = [YamlBlock("extensions", where.name, lines)] if where.with_tools else []
     return {_goose_config(where) / "config.yaml": tools}
 
 
@@ -243,20 +250,20 @@ def _goose_config(where: MachineFacts) -> Path:
 def _openhands(where: MachineFacts, scope: Scope) -> Files:
     folder = where.user_home / ".openhands"
     return {
-        folder / "mcp.json": _tools(where, ("mcpServers", NAME), where.server("openhands")),
+        folder / "mcp.json": _tools(where, ("mcpServers", where.name), where.server("openhands")),
         folder / "hooks.json": _hooks(where, "openhands"),
     }
 
 
 def _continue(where: MachineFacts, scope: Scope) -> Files:
     lines = (
-        f"- name: {NAME}",
+        f"- name: {where.name}",
         f"  command: {json.dumps(where.kept)}",
         "  args: [mcp, --agent, continue]",
-        *([f"  env: {json.dumps(dict(where.variables))}"] if where.variables else []),
+        f"  env: {json.dumps(where.environment)}",
     )
     head = ("name: Local", "version: 1.0.0", "schema: v1")
-    tools: list[ConfigEdit] = [YamlBlock("mcpServers", lines, head)] if where.with_tools else []
+    tools: list[ConfigEdit] = [YamlBlock("mcpServers", where.name, lines, head)] if where.with_tools else []
     return {where.user_home / ".continue" / "config.yaml": tools}
 
 
@@ -312,7 +319,7 @@ AGENTS: Mapping[str, Agent] = {
         programs=("code",),
         folder=lambda where: where.config("Code"),
         files=_vscode,
-        next_step="Open the chat in agent mode and start the server kept when VS Code asks.",
+        next_step="Open the chat in agent mode and start the server of Kept when VS Code asks.",
     ),
     "claude-desktop": Agent(
         title="Claude Desktop",

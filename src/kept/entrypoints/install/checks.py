@@ -20,7 +20,7 @@ from msgspec import Struct
 from kept.distribution import install_line
 from kept.entrypoints.hook import LATE, LIMIT_VARIABLE
 from kept.entrypoints.hook.agents import AGENTS as HOOK_FORMATS
-from kept.entrypoints.hook.later import HookFolder
+from kept.entrypoints.hook.later import DIED, HookFolder
 from kept.entrypoints.install import Ledger, LedgerEntry, codex, plan, rpc
 from kept.entrypoints.install.agents import AGENTS, MachineFacts
 from kept.entrypoints.install.jsonc import value_at
@@ -32,6 +32,8 @@ WAITS_HOURS = 1  # until a pointer in the spool counts as stuck
 RECENT_DAYS = 7  # failures older than that are history
 SHOWN_FAILURES = 3
 MANY_LATE = 5  # in RECENT_DAYS: fewer happen on every machine that is busy for a moment
+MANY_DIED = 3  # in RECENT_DAYS: fewer happen where a machine is switched off
+ENOUGH_MS = 3_000  # for a hook on a machine that is always busy
 TOOLS = 6
 
 
@@ -99,7 +101,7 @@ def _allowed(
                 message = f"{title}: disableAllHooks is true in {path}, so no hook runs."
                 yield LinkCheck(agent=name, level="problem", check="hooks", message=message, hint="Set it to false.")
     if name == "codex" and codex_program:
-        hooks = codex.our_hooks(codex_program, where.project, where.environ)
+        hooks = codex.our_hooks(codex_program, where)
         if hooks is None:
             message = f"{title} did not say which hooks it trusts."
             yield LinkCheck(agent=name, level="note", check="trust", message=message)
@@ -148,7 +150,12 @@ def run_hook(where: MachineFacts) -> str:
     event = next(iter(HOOK_FORMATS["claude-code"].events))
     with tempfile.TemporaryDirectory(prefix="kept-doctor-") as scratch:
         given = {"session_id": "doctor", "cwd": scratch, "hook_event_name": event, "source": "startup"}
-        environ = {**where.environ, "KEPT_HOME": str(Path(scratch) / "home"), "KEPT_PROJECT": "doctor"}
+        environ = {
+            **where.environ,
+            **where.environment,
+            "KEPT_HOME": str(Path(scratch) / "home"),
+            "KEPT_PROJECT": "doctor",
+        }
         try:
             ran = subprocess.run(
                 [where.hook, "claude-code", event],
@@ -177,7 +184,9 @@ def ask_server(where: MachineFacts) -> str:
         {"id": 2, "method": "tools/list", "params": {}},
     ]
     try:
-        reply = rpc.ask([where.kept, "mcp"], requests, seconds=SERVER_SECONDS, environ=where.environ)
+        reply = rpc.ask(
+            [where.kept, "mcp"], requests, seconds=SERVER_SECONDS, environ={**where.environ, **where.environment}
+        )
     except OSError as error:
         return f"{where.kept}: {(error.strerror or str(error)).lower()}"
     if reply.result is None:
@@ -198,7 +207,23 @@ def _left_behind(hooks: HookFolder, now: datetime) -> Iterator[LinkCheck]:
         yield LinkCheck(agent="", level="problem", check="spool", message=message, hint=hint)
     else:
         yield LinkCheck(agent="", level="ok", check="spool")
+    yield from _died(hooks)
     yield from _failures(hooks.failures(), now)
+
+
+def _died(hooks: HookFolder) -> Iterator[LinkCheck]:
+    """Report detached processes that ended too early, and that no other one followed which was done."""
+    died = [about for _, about in hooks.died()]
+    if not died:
+        yield LinkCheck(agent="", level="ok", check="background")
+        return
+    last = max(died, key=lambda about: str(about["at"]))
+    message = (
+        f"{DIED}, {len(died)} times; the last was at {last['at']}, for {last['event']} of {last['agent']}. "
+        "It stores what a session said."
+    )
+    hint = "Run: kept doctor --fix. If it happens again, look for a crash or a lack of memory in the system's log."
+    yield LinkCheck(agent=str(last["agent"]), level="problem", check="background", message=message, hint=hint)
 
 
 def _failures(entries: Iterable[Mapping[str, object]], now: datetime) -> Iterator[LinkCheck]:
@@ -207,15 +232,21 @@ def _failures(entries: Iterable[Mapping[str, object]], now: datetime) -> Iterato
     late = [entry for entry in recent if str(entry.get("failure")).startswith(LATE)]
     if len(late) >= MANY_LATE:
         message = f"In the last {RECENT_DAYS} days {len(late)} hooks ran out of time and told the agent nothing."
-        hint = f"Give them more time where agents start, in milliseconds: export {LIMIT_VARIABLE}=1000"
+        hint = f"Give them more time where agents start, in milliseconds: export {LIMIT_VARIABLE}={ENOUGH_MS}"
         yield LinkCheck(agent="", level="problem", check="failures", message=message, hint=hint)
         recent = [entry for entry in recent if entry not in late]
+    died = [entry for entry in recent if str(entry.get("failure")).startswith(DIED)]
+    if len(died) >= MANY_DIED:
+        message = f"In the last {RECENT_DAYS} days {len(died)} background processes ended before they were done."
+        hint = "Look for crashes or a lack of memory in the system's log."
+        yield LinkCheck(agent="", level="problem", check="failures", message=message, hint=hint)
+        recent = [entry for entry in recent if entry not in died]
     for entry in recent[-SHOWN_FAILURES:]:
         message = (
             f"A hook failed: {entry.get('agent')} {entry.get('event')} at {entry.get('at')}: {entry.get('failure')}."
         )
         yield LinkCheck(agent=str(entry.get("agent")), level="note", check="failures", message=message)
-    if not recent and len(late) < MANY_LATE:
+    if not recent and len(late) < MANY_LATE and len(died) < MANY_DIED:
         yield LinkCheck(agent="", level="ok", check="failures")
 
 

@@ -11,7 +11,9 @@ from typing import Any
 from msgspec import Struct
 
 from kept.entrypoints.install import rpc
-from kept.entrypoints.install.edits import MARK, Table
+from kept.entrypoints.install.agents import MachineFacts
+from kept.entrypoints.install.edits import Table
+from kept.entrypoints.install.ours import is_ours
 
 SECONDS = 15  # that Codex may take to answer
 
@@ -24,16 +26,16 @@ class CodexHook(Struct, frozen=True):
     is_trusted: bool
 
 
-def our_hooks(program: str, cwd: Path, environ: Mapping[str, str]) -> list[CodexHook] | None:
+def our_hooks(program: str, where: MachineFacts) -> list[CodexHook] | None:
     """The hooks of ours that Codex knows; None if it does not answer."""
-    listed = _ask(program, cwd, environ)
+    listed = _ask(program, where.project, where.environ)
     if listed is None:
         return None
     hooks = [hook for place in listed.get("data", ()) for hook in place.get("hooks", ())]
     return [
         CodexHook(str(hook["key"]), str(hook["currentHash"]), hook.get("trustStatus") == "trusted")
         for hook in hooks
-        if MARK in str(hook.get("command")) and hook.get("key") and hook.get("currentHash")
+        if is_ours({"command": hook.get("command")}, where) and hook.get("key") and hook.get("currentHash")
     ]
 
 

@@ -1,13 +1,12 @@
 """What can be put into a configuration file, and taken out of it again: a member, an item of a list, a table, a block.
 
-Each edit is a value with two pure functions, `apply` and `strip`, from a text to a text. A file that does not exist is
-the empty text. Rule: `strip` removes what is ours and nothing else, also from a file that changed since; `base` is what
-the file held before us.
+Each edit is a value with pure functions: `apply` and `strip` from a text to a text, and `holder`, the value that has
+its place now (None: the place is free). A file that does not exist is the empty text. Rule: `strip` removes an entry
+if `is_ours` says so and nothing else, also from a file that changed since; `base` is the file before us.
 """
 
-import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,7 +15,7 @@ from msgspec import Struct
 from kept.entrypoints.install import jsonc
 from kept.errors import InvalidInput
 
-MARK = "kept-hook"  # every command of ours holds it
+IsOurs = Callable[[Any], bool]
 
 
 def says_the_same(text: str, other: str, path: Path) -> bool:
@@ -34,7 +33,9 @@ class ConfigEdit(Protocol):
 
     def apply(self, text: str) -> str: ...
 
-    def strip(self, text: str, base: str) -> str: ...
+    def strip(self, text: str, base: str, is_ours: IsOurs) -> str: ...
+
+    def holder(self, text: str) -> Any: ...
 
 
 class Member(Struct, frozen=True):
@@ -42,12 +43,18 @@ class Member(Struct, frozen=True):
 
     path: jsonc.Path
     value: Any
+    has_command: bool = True  # False: its value does not say whose it is, so the agent's other entries do
 
     def apply(self, text: str) -> str:
         return jsonc.with_member(text or "{}\n", self.path, self.value)
 
-    def strip(self, text: str, base: str) -> str:
-        return _emptied(jsonc.without_member(text, self.path), self.path[:-1], base) if text.strip() else text
+    def strip(self, text: str, base: str, is_ours: IsOurs) -> str:
+        if (value := self.holder(text)) is None or not is_ours(value):
+            return text
+        return _emptied(jsonc.without_member(text, self.path), self.path[:-1], base)
+
+    def holder(self, text: str) -> Any:
+        return jsonc.value_at(text, self.path) if text.strip() else None
 
 
 class Item(Struct, frozen=True):
@@ -59,11 +66,13 @@ class Item(Struct, frozen=True):
     def apply(self, text: str) -> str:
         return jsonc.with_item(text or "{}\n", self.path, self.value)
 
-    def strip(self, text: str, base: str) -> str:
+    def strip(self, text: str, base: str, is_ours: IsOurs) -> str:
         if not text.strip():
             return text
-        text = jsonc.without_items(text, self.path, lambda value: MARK in json.dumps(value))
-        return _emptied(text, self.path, base)
+        return _emptied(jsonc.without_items(text, self.path, is_ours), self.path, base)
+
+    def holder(self, text: str) -> Any:
+        return None  # a list has room for all
 
 
 class Needed(Struct, frozen=True):
@@ -76,21 +85,29 @@ class Needed(Struct, frozen=True):
         text = text or "{}\n"
         return text if jsonc.value_at(text, self.path) is not None else jsonc.with_member(text, self.path, self.value)
 
-    def strip(self, text: str, base: str) -> str:
+    def strip(self, text: str, base: str, is_ours: IsOurs) -> str:
         alone = text.strip() and jsonc.value_at(text, ()) == {self.path[0]: self.value}
-        return "" if alone else text
+        return "" if alone and not _has(base, self.path) else text
+
+    def holder(self, text: str) -> Any:
+        return None  # any value will do
 
 
 class Trace(Struct, frozen=True):
     """A member that the agent itself wrote because of us: never added, only removed."""
 
     path: jsonc.Path
+    has_command: bool = True
 
     def apply(self, text: str) -> str:
         return text
 
-    def strip(self, text: str, base: str) -> str:
-        return jsonc.without_member(text, self.path) if text.strip() else text
+    def strip(self, text: str, base: str, is_ours: IsOurs) -> str:
+        value = self.holder(text)
+        return jsonc.without_member(text, self.path) if value is not None and is_ours(value) else text
+
+    def holder(self, text: str) -> Any:
+        return jsonc.value_at(text, self.path) if text.strip() else None
 
 
 class Table(Struct, frozen=True):
@@ -113,15 +130,13 @@ class Table(Struct, frozen=True):
         table[self.path[-1]] = inner
         return _toml_text(document, text)
 
-    def strip(self, text: str, base: str) -> str:
+    def strip(self, text: str, base: str, is_ours: IsOurs) -> str:
+        if (value := self.holder(text)) is None or not is_ours(value):
+            return text
         document = _toml(text)
         tables: list[Any] = [document]
         for key in self.path[:-1]:
-            if not isinstance(tables[-1].get(key), dict):
-                return text
             tables.append(tables[-1][key])
-        if self.path[-1] not in tables[-1]:
-            return text
         for key, table in zip(reversed(self.path), reversed(tables), strict=True):
             del table[key]
             if table:
@@ -130,19 +145,35 @@ class Table(Struct, frozen=True):
         left = _toml_text(document, text).rstrip()
         return left + end if left else ""
 
+    def holder(self, text: str) -> Any:
+        return _value_at(text, self.path)
+
 
 def table_at(text: str, path: tuple[str, ...]) -> Mapping[str, Any] | None:
     """The table of a TOML text at a path, or None."""
-    table = _toml(text).unwrap()
-    for key in path:
-        table = table.get(key) if isinstance(table, dict) else None
+    table = _value_at(text, path)
     return table if isinstance(table, dict) else None
+
+
+def _value_at(text: str, path: tuple[str, ...]) -> Any:
+    value = _toml(text).unwrap()
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+_SECTION = r"^{key}[ \t]*:.*\n((?:[ \t#-].*\n|\r?\n)*)"
+_YAML_NAMES = (
+    r"^[ \t]+(['\"]?){name}\1[ \t]*:",  # kept:
+    r"^[ \t]*(?:-[ \t]+)?(['\"]?)name\1[ \t]*:[ \t]*(['\"]?){name}\2[ \t]*(?:#.*)?\r?$",  # - name: kept
+)
 
 
 class YamlBlock(Struct, frozen=True):
     """Lines below a top-level key of a YAML file, between two marks. No line of others is parsed or moved."""
 
     key: str
+    name: str
     lines: tuple[str, ...]
     head: tuple[str, ...] = ()  # of a file that is new
 
@@ -150,7 +181,7 @@ class YamlBlock(Struct, frozen=True):
     END = "# kept: end"
 
     def apply(self, text: str) -> str:
-        text = self.strip(text, text)
+        text = self._without(text)
         end = "\r\n" if "\r\n" in text else "\n"
         heading = re.search(rf"^{re.escape(self.key)}:[ \t]*(#[^\n]*)?\r?$", text, re.MULTILINE)
         if heading:
@@ -166,7 +197,17 @@ class YamlBlock(Struct, frozen=True):
         gap = "" if not text or text.endswith("\n") else end
         return text + gap + end.join(block) + end
 
-    def strip(self, text: str, base: str) -> str:
+    def strip(self, text: str, base: str, is_ours: IsOurs) -> str:
+        return self._without(text)  # the marks say whose it is
+
+    def holder(self, text: str) -> Any:
+        """An entry of this name outside of our marks: a key, or an item of a list."""
+        section = re.search(_SECTION.format(key=re.escape(self.key)), self._without(text) + "\n", re.MULTILINE)
+        name = re.escape(self.name)
+        has_it = section and any(re.search(way.format(name=name), section[1], re.MULTILINE) for way in _YAML_NAMES)
+        return {} if has_it else None
+
+    def _without(self, text: str) -> str:
         begin, end = re.escape(self.BEGIN), re.escape(self.END)
         return re.sub(rf"^[ \t]*{begin}\r?\n(?:.*\r?\n)*?[ \t]*{end}(?:\r?\n|\Z)", "", text, flags=re.MULTILINE)
 
@@ -179,8 +220,11 @@ class Whole(Struct, frozen=True):
     def apply(self, text: str) -> str:
         return self.content
 
-    def strip(self, text: str, base: str) -> str:
-        return ""
+    def strip(self, text: str, base: str, is_ours: IsOurs) -> str:
+        return "" if is_ours(text) else text
+
+    def holder(self, text: str) -> Any:
+        return text if text.strip() else None
 
 
 def _emptied(text: str, path: jsonc.Path, base: str) -> str:

@@ -70,7 +70,7 @@ import { join } from "node:path"
 
 const HOOK = "{hook}"
 const VARIABLES = "{variables}"
-const LIMIT_MS = 2000
+const LIMIT_MS = 10000 // kept-hook ends within 2 s; this is for one that cannot
 const DATA = process.env.XDG_DATA_HOME || join(homedir(), ".local", "share")
 const DATABASE = join(DATA, "opencode", "opencode.db")
 

@@ -1,0 +1,117 @@
+"""Whose an entry of a configuration is. An entry is ours if it runs our program or our module, whatever its name.
+
+Other products are called Kept as well, and have a server or a hook of that name. Rule: what cannot be shown to be ours
+belongs to somebody else, and is neither replaced nor removed.
+"""
+
+import json
+import re
+import shlex
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import Any
+
+from kept.entrypoints.hook.agents import AGENTS as HOOK_FORMATS
+from kept.entrypoints.install import jsonc
+from kept.entrypoints.install.agents import AGENTS, MachineFacts
+from kept.errors import KeptError
+
+MODULES = (b"kept.entrypoints.cli", b"kept.entrypoints.hook")  # a program of ours names one of them
+PROGRAM_BYTES = 4_000_000  # on Windows a program is a launcher with a script behind it
+COMMANDS = ("command", "cmd", "bash", "powershell")  # what agents call the line, or the program, of an entry
+ENV = ("env", "/usr/bin/env")
+
+
+def is_ours(value: Any, where: MachineFacts) -> bool:
+    """Return True if an entry runs our program, is the folder of our plugin, or is a file that does so."""
+    if isinstance(value, str):
+        return _is_our_text(value, where)
+    return any(runs_kept(words, where) for words in _commands(value, where)) or _is_our_market(value, where)
+
+
+def runs_kept(words: Sequence[str], where: MachineFacts) -> bool:
+    """Return True if a command, as a list of words, is one of ours."""
+    words = list(words)
+    while words and (words[0] in ENV or re.match(r"\w+=", words[0])):
+        words.pop(0)
+    if not words:
+        return False
+    program, arguments = words[0], words[1:]
+    if program in (where.kept, where.hook):
+        return True
+    if "-m" in arguments[:-1]:
+        return arguments[arguments.index("-m") + 1].startswith("kept.entrypoints.")
+    found = shutil.which(program, path=where.environ.get("PATH", ""))
+    if found:
+        return _names_our_module(Path(found))
+    # A program that is gone, such as that of an environment that was deleted: the line must be one that we write.
+    path = PurePath(program)
+    if not path.is_absolute() or len(arguments) < 2:
+        return False
+    if path.stem == "kept-hook":
+        return arguments[0] in HOOK_FORMATS
+    return path.stem == "kept" and arguments[:2] == ["mcp", "--agent"] and arguments[2:3] in [[name] for name in AGENTS]
+
+
+def _names_our_module(program: Path) -> bool:
+    try:
+        with program.open("rb") as file:
+            content = file.read(PROGRAM_BYTES)
+    except OSError:
+        return False
+    return any(module in content for module in MODULES)
+
+
+def _commands(value: Any, where: MachineFacts) -> Iterator[list[str]]:
+    """Yield every command inside an entry as a list of words."""
+    if isinstance(value, Mapping):
+        for name in COMMANDS:
+            command, arguments = value.get(name), value.get("args")
+            if isinstance(command, str):
+                # With arguments beside it, it is a program and may hold spaces; alone it is a line for a shell.
+                yield [command, *map(str, arguments)] if isinstance(arguments, list) else _words(command, where)
+            elif isinstance(command, list):
+                yield [str(word) for word in command]
+        value = list(value.values())
+    if isinstance(value, list):
+        for inner in value:
+            yield from _commands(inner, where)
+
+
+def _words(line: str, where: MachineFacts) -> list[str]:
+    if where.platform == "win32":
+        return [word.strip('"') for word in re.findall(r'"[^"]*"|\S+', line)]
+    try:
+        return shlex.split(line)
+    except ValueError:  # a quote without an end
+        return []
+
+
+def _is_our_market(value: Any, where: MachineFacts) -> bool:
+    """Return True for a marketplace of Claude Code that is the folder of our plugin, in this home or another one."""
+    source = value.get("source") if isinstance(value, Mapping) else None
+    path = source.get("path") if isinstance(source, Mapping) else None
+    if not isinstance(path, str):
+        return False
+    folder = Path(path)
+    if folder == where.plugin:
+        return True
+    try:
+        hooks = json.loads((folder / "hooks" / "hooks.json").read_bytes())
+    except (OSError, ValueError):
+        return folder.parts[-2:] == where.plugin.parts[-2:] and not folder.exists()
+    return is_ours(hooks, where)
+
+
+def _is_our_text(text: str, where: MachineFacts) -> bool:
+    """Return True for a file of JSON or JavaScript that runs our hook."""
+    if (hook := re.search(r"^const HOOK = (\".*\")$", text, re.MULTILINE)) is not None:
+        try:
+            return runs_kept([json.loads(hook[1]), "opencode", ""], where)
+        except ValueError:
+            return False
+    try:
+        return not isinstance(value := jsonc.value_at(text, ()), str) and is_ours(value, where)
+    except KeptError:
+        return False
