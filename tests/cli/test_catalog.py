@@ -25,7 +25,10 @@ MAY_IMPORT = (
     "kept.entrypoints.web",
     "kept.memory",
     "kept.projects",
-    *(f"kept.{noun}" for noun in ("access", "errors", "ids", "journal", "model", "settings", "tables", "text")),
+    *(
+        f"kept.{noun}"
+        for noun in ("access", "distribution", "errors", "ids", "journal", "model", "settings", "tables", "text")
+    ),
 )
 NOT_IN_THE_TOUR = {
     "database",
