@@ -149,9 +149,15 @@ def is_code(value: str) -> bool:
     return is_call(value) or is_chain(value)
 
 
+# PowerShell calls without brackets.
+CMDLET = r"(?:ConvertTo|ConvertFrom|Get|Read|New|Import|Unprotect|Select)-[A-Z][A-Za-z]++$"
+
+
 def is_call(value: str) -> bool:
     """A call, an index, a reference, or a piece of code that begins or ends in the middle."""
     if value[0] in ")]}.,;:([{" or compiled(r"[A-Za-z0-9_]\(|=\{|^\w*+[\])][.\[(]").search(value):
+        return True
+    if compiled(CMDLET).match(value):
         return True
     chain = compiled(CHAIN).match(value)
     if not chain:

@@ -469,7 +469,7 @@ FOLLOWERS: dict[str, str] = dict(
         f aefilorstuy
         g aeghilmnorstuy
         h aeilmnortuwy
-        i abcdefgklmnoprstvxz
+        i abcdefgiklmnoprstvxz
         j aeou
         k aeilnorsuy
         l abdefiklmopstuvy

@@ -341,7 +341,9 @@ def _is_prose(found: CuedValue) -> bool:
         return False
     if found.is_delimited:
         return all(map(looks.is_listed, parts)) or (len(parts) == 1 and _is_in_manual(found, parts[0]))
-    return _is_compound(parts) if len(parts) > 1 else _is_prose_word(found, parts[0])
+    if len(parts) == 1:
+        return _is_prose_word(found, parts[0])
+    return _is_compound(parts) and (not compiled("[_.]").search(found.content) or all(map(looks.is_listed, parts)))
 
 
 def _is_in_manual(found: CuedValue, word: str) -> bool:
