@@ -166,10 +166,10 @@ def test_what_is_stored_is_a_memory_that_other_agents_recall_and_a_person_can_un
 
 def test_secrets_do_not_reach_the_store() -> None:
     store = KeptStore(kept.open(":memory:"))
-    store.put(("keys",), "aws", {"key": "AKIAIOSFODNN7EXAMPLE"})
+    store.put(("keys",), "aws", {"key": "AKIAZQ3DMTW7KX5PVN4R"})
     item = store.get(("keys",), "aws")
     assert item is not None
-    assert "AKIAIOSFODNN7EXAMPLE" not in str(item.value)
+    assert "AKIAZQ3DMTW7KX5PVN4R" not in str(item.value)
 
 
 def test_an_item_ends_after_its_time_and_reading_begins_it_again() -> None:

@@ -17,7 +17,7 @@ from kept.model import Draft, Redaction, Source
 from kept.writing import redact as redact_module
 from kept.writing import secrets
 from kept.writing.redact import Redacted, RedactedSpan, redact, redact_draft
-from kept.writing.secrets import cues, disguises, rules, shapes, verdict
+from kept.writing.secrets import cues, disguises, looks, rules, shapes, verdict
 
 GITHUB = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
@@ -39,7 +39,7 @@ def kinds(text: str, **options: Any) -> list[str]:
     ("text", "secret", "kind"),
     [
         (f"use {GITHUB} for now", GITHUB, "github"),
-        ("key id AKIAIOSFODNN7EXAMPLE", "AKIAIOSFODNN7EXAMPLE", "aws"),
+        ("key id AKIAZQ3DMTW7KX5PVN4R", "AKIAZQ3DMTW7KX5PVN4R", "aws"),
         ("OPENAI_API_KEY=abcdef1234567890abcdef", "abcdef1234567890abcdef", "api-key"),
         ("write to alice@example.com", "alice@example.com", "email"),
         (f"here it is:\n{PEM}\nthanks", KEY_LINES[1], "private-key"),
@@ -173,6 +173,71 @@ def test_a_value_behind_a_cue_is_redacted(text: str) -> None:
     ],
 )
 def test_ordinary_text_survives_untouched(text: str) -> None:
+    assert redact(text) == Redacted(text, ())
+
+
+CUED = [
+    "the password is {correct-horse-battery-staple}",
+    "the passphrase is {purple_donkey_wagon_quilt}, keep it",
+    "the wifi password is {SilverFox}",
+    "the deploy token is {qktfUqyBxV}",
+    "password: {x7aB0zRs}",
+    "token: {vyscxgbynr}",
+    "secret: {anhmytutjs}",
+    "api_key: {xusonanlwe}",
+    "the client secret is {piano-glacier-comet}",
+    'SMTP_PASS="{a b c9}"',
+    "deploy --password='{Feather & otter, 42!}' --force",
+    "gpg --passphrase '{my dog ate 9 shoes}' -d x.gpg",
+    "host=db password='{a b c9}' dbname=app",
+    "bot token → {kfxqimmjretf}",
+    "ALTER ROLE app PASSWORD '{HHETJWZPN}';",
+    "smtp:\n  pass: '{ginger-lizard-plywood}'",
+    "пароль {monsoon-flannel-saffron}",
+    "Kennwort = {crayonJasmineMitten}",
+    "la contraseña es {SilverFox}",
+    "a senha é {Moin+Moin}",
+    "I used {1/4888563925284787:5c4ff55a2942843a3aaaa525009cfbff} for the import",
+    "it is {2/4888563925284787/5246187873395439:5c4ff55a2942843a3aaaa525009cfbff}.",
+    "run htpasswd -b .htpasswd bob {letmein99} on the box",
+    "just run `htpasswd -nb bob {letmein99}` and paste it",
+    'curl -u "bob:{a b c9}" https://internal.test',
+    "sshpass -p '{a b c9}' ssh host",
+]
+
+
+@pytest.mark.parametrize("marked", CUED)
+def test_a_value_behind_a_cue_need_not_look_like_a_secret(marked: str) -> None:
+    before, secret, after = re.split("[{}]", marked)
+    redacted = redact(before + secret + after)
+    assert re.fullmatch(re.escape(before) + r"\[redacted:[a-z-]+\]" + re.escape(after), redacted.text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Redis key cache:user:42",
+        "The session key is tenant:user:session",
+        "S3 key: exports/2031-04/users.parquet",
+        "token: color-primary-500",
+        "spacing token is md",
+        "cookie: SameSite=Strict",
+        "AKIAIOSFODNN7EXAMPLE / wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        'if token == "lambda": token = state.push("code_inline", "code", 0)',
+        "def create(cls, markdown: Markdown, token: Token) -> MarkdownElement:",
+        'sp.add_argument("--api-key", help="API key/token (if required)")',
+        "`--token` bypasses any prompt",
+        "private_key: ed25519.Ed25519PrivateKey, f_priv: _FragList",
+        '"password": "Passwort", "token": "Jeton"',
+        "the secret is to keep it small",
+        "passwords: minimum 12 characters",
+        "secret: type Opaque",
+        "the API key is called STRIPE_KEY",
+        "htpasswd -b takes the password on the command line",
+    ],
+)
+def test_names_types_and_talk_behind_a_cue_are_left_alone(text: str) -> None:
     assert redact(text) == Redacted(text, ())
 
 
@@ -344,7 +409,9 @@ HOSTILE = [
     "authorization: bearer x", "4111 1111 1111 1111 ", "4", "a-", "\\n", "\u200b", "密码是", "curl -u ", "mysql -p ",
     "user,password\n", 'password="', "password: [", "$2b$", "\x1b[0m", "[redacted:x]", "seed phrase: a b ",
     "hunter2 as the password ", "name: PASSWORD\nvalue: ", "auth=(", "%20", "&quot;", "a,password\nx\n",
-    "docker login ", "sign in with ", "zip -P ", "secret_", "eyJhbGciOi", "/1", "MIIAAAIBAA",
+    "docker login ", "curl '", "curl -u 'a b' ", "htpasswd -b ", "password: a-b-c-d ", "token = a.b.c ",
+    "secret: AbCd ", "--password x ", "api key - a ", "sign in with ", "zip -P ", "secret_", "eyJhbGciOi", "/1",
+    "MIIAAAIBAA",
     '"a1b2c3d4e5" + ', '"ghp_a1b2c3" ', "ghp_a1b2\n", "stringData:\n a: b\n", "kind: Secret\ndata:\n a: b\n",
     "stringData: {",
     "%41", "%41 ", "QUFB", "QUFBQUFBQUFBQUFBQUFBQUFBQUFB ", "616263646566", "<token>\n", "alpha ", "alpha beta\n",
@@ -389,7 +456,7 @@ def number_of_ways(parsed: Any) -> float:
     return ways
 
 
-MODULES = (cues, disguises, verdict, shapes, secrets)
+MODULES = (cues, disguises, looks, verdict, shapes, secrets)
 
 
 def pattern_sources() -> Iterator[tuple[str, str]]:
@@ -486,7 +553,7 @@ COMMAND_LINES = [
     "client --auth bob:{s}", "http -a bob:{s} host", "https POST host -a bob:{s}", "mysql -u root -p{s} app",
     "mysqldump -p{s}", "mariadb-dump -p{s}", "sshpass -p {s} ssh host", "redis-cli -h host -a {s}",
     "mongosh -u bob -p {s}", "ldapsearch -x -w {s}", "zip -P {s} a.zip a", "7za a -p{s} a.7z a", "openssl enc -k {s}",
-    "smbclient -U bob%{s} //host", "htpasswd -b file bob {s}", "kubectl --from-literal=a={s}",
+    "smbclient -U bob%{s} //host", "htpasswd -b file bob {s}", "htpasswd -nb bob {s}", "kubectl --from-literal=a={s}",
     "kubectl --from-literal a={s}",
     "keytool -storepass {s}", "keytool -keypass {s}", "vault login {s}", "openssl rsa -passin pass:{s}",
     "openssl rsa -passout pass:{s}", "openssl enc -pass pass:{s}", "openssl enc -k pass:{s}",

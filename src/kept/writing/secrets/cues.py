@@ -16,7 +16,8 @@ from itertools import chain, count, pairwise
 
 from kept.text import compiled
 from kept.writing.secrets import MASK, Span, fold, rules
-from kept.writing.secrets.verdict import Cue, Tie, Value, is_opaque, is_passphrase, is_secret
+from kept.writing.secrets.looks import is_opaque, is_passphrase
+from kept.writing.secrets.verdict import Cue, Tie, Value, is_secret
 
 KINDS = {"pass": "password", "key": "api-key"}  # the family of the cue is the kind, but for these
 GAP = 160  # how far a value may be from its cue in a sentence
@@ -132,14 +133,17 @@ def _cue(folded: str, match: re.Match[str], next_start: int) -> Cue | None:
         return None
     if is_bound and len(left) >= 8 and is_opaque(left):
         return None  # two letters of an id
+    if (left + match.group()).lower() in rules.COMMAND_NAMES:
+        return None
     suffix, is_weak = _suffix(folded, end, is_bound)
     if suffix is None:
         return None
-    if family == "token" and any(hump.lower() in rules.OTHER_TOKENS for hump in _humps(left)[-1:]):
+    if family in ("token", "secret") and any(hump.lower() in rules.OTHER_TOKENS for hump in _humps(left)[-1:]):
         return None
     if match.group() in rules.BARE_KEYS:
-        near = [word.lower() for word in _humps(folded[max(0, start - 32) : start])[-3:]]
-        if near and near[-1] in rules.OTHER_KEYS:
+        before_sign = re.split(r"[,;:(){}=|]", folded[max(0, start - 32) : start])[-1]  # `sort(field_data, key=…)`
+        near = [word.lower() for word in _humps(before_sign)[-3:]]
+        if near and (near[-1] in rules.OTHER_KEYS or before_sign.split()[-1].lower() in rules.OTHER_KEYS):
             return None
         is_weak = is_weak or not any(word in rules.KEY_QUALIFIERS for word in near)
     return Cue(family, start - len(left), end + len(suffix), left + folded[start:end] + suffix, is_weak, next_start)
@@ -216,6 +220,9 @@ SIGN = (
 )
 
 
+COMPARISONS = ("==", "===", "!=", "!==", "::")
+
+
 def _assigned(folded: str, small: str, cue: Cue, link: re.Match[str]) -> Value | None:
     """`name = value`, `"name": value`, `name: type = value`, and the value on the next line."""
     position, sign = link.end(), link.group(2)
@@ -229,8 +236,12 @@ def _assigned(folded: str, small: str, cue: Cue, link: re.Match[str]) -> Value |
         value = _read(folded, cue, below.end(), Tie.STATED)
         is_alone = value and compiled(r"[ \t\"'`.,;*)]{0,8}+(?:[\r\n]|$)").match(folded, value.end)
         return _named_elsewhere(folded, small, cue) or (value if is_alone else None)
-    if sign in ("|", "-", ">", "~") or sign.startswith(".."):
+    if sign in ("|", "~") or sign.startswith(".."):
         return _read(folded, cue, position, Tie.LOOSE)
+    if sign in COMPARISONS and cue.family != "password":
+        return _read(folded, cue, position, Tie.LOOSE)  # `if token == "else"`
+    if sign.endswith("->") and ")" in link.group():
+        return None  # the type that a function returns
     if "=" in sign or sign in ("<-", "<<<", "%3d"):
         is_spaced = link.group(1) or link.group(3)
         return _read(folded, cue, position, Tie.ASSIGNED if is_spaced else Tie.LITERAL)
@@ -337,23 +348,25 @@ def _late_links() -> re.Pattern[str]:
     )
 
 
+BEFORE_FLAGS = ("", " ", "\t", "\n", '"', "'", "[", "`")
+
+
 def _beside(folded: str, small: str, cue: Cue) -> Value | None:
     """`password value`, `--password value`, `ENV NAME value`, `PASSWORD 'value'`."""
     gap = compiled(r"(?:[\"'`*]{1,2}+,?)?[ \t]{1,8}+\(?(?!\x00)").match(folded, cue.end)
     if not gap:
         return _read(folded, cue, cue.end + 2, Tie.DISTANT) if folded.startswith(", ", cue.end) else None
-    is_flag = cue.name.startswith("-") and folded[cue.start - 1 : cue.start] in (
-        "",
-        " ",
-        "\t",
-        "\n",
-        '"',
-        "'",
-        "[",
-        "`",
-    )
+    if gap.group().startswith(("`", "*")):  # "`--token` skips the prompt" speaks about the option
+        return _read(folded, cue, gap.end(), Tie.LOOSE) if cue.family != "pass" else None
+    is_flag = cue.name.startswith("-") and folded[cue.start - 1 : cue.start] in BEFORE_FLAGS
+    if is_flag and "," in gap.group() and folded[gap.end() : gap.end() + 1] not in ("'", '"'):
+        return None  # `add_argument("--token", help=…)`
     if is_flag or _is_setter(small, cue):
         return _read(folded, cue, gap.end(), Tie.LITERAL)
+    if not cue.name.isascii() and folded[gap.end() : gap.end() + 1].isascii():
+        return _read(folded, cue, gap.end(), Tie.STATED)  # Russian has no "is", and the alphabet changes
+    if cue.family == "password" and folded[gap.end() : gap.end() + 1] in ("'", '"', "`") and not gap.group().strip():
+        return _read(folded, cue, gap.end(), Tie.STATED)  # `ALTER USER me PASSWORD '…'`
     return _read(folded, cue, gap.end(), Tie.LOOSE) if cue.family != "pass" else None
 
 
@@ -452,6 +465,8 @@ def _read(folded: str, cue: Cue, position: int, tie: Tie) -> Value | None:
     value = _quoted(folded, position) or _unquoted(folded, position, tie)
     if value is None:
         return None
+    if value.quoted and _is_argument(folded, position, value):
+        tie = Tie.ARGUMENT
     scheme = compiled(r"(?i:bearer|basic|token|apikey|bot|ssws)[ \t]{1,3}+").match(folded, value.start)
     if scheme and tie is not Tie.LOOSE:
         inner = (
@@ -461,7 +476,7 @@ def _read(folded: str, cue: Cue, position: int, tie: Tie) -> Value | None:
             return inner
     if cue.family == "credentials" or (cue.family == "pass" and folded[cue.start - 1 : cue.start] == "/"):
         second = _second_of_pair(folded, value)
-        if second:
+        if second and folded[second.end : second.end + 2] not in ('":', "':"):
             cue, value = cue._replace(family="password"), second
     if is_secret(folded, cue, value, tie):
         return value
@@ -470,6 +485,16 @@ def _read(folded: str, cue: Cue, position: int, tie: Tie) -> Value | None:
         if phrase and is_passphrase(phrase.group()):
             return Value(phrase.start(), phrase.end(), True)
     return None
+
+
+def _is_argument(folded: str, position: int, value: Value) -> bool:
+    """Is the string one of a list, or what a call is given that makes no value of it? `("a", "b")`, `push("a")`."""
+    opening = compiled(r"([A-Za-z_][\w.:]{0,40}+)?[(\[]").match(folded, position)
+    if not opening:
+        return False
+    if not opening.group(1):
+        return compiled(r"[\"'`][ \t]{0,4}+,").match(folded, value.end) is not None
+    return re.split("[.:]", opening.group(1).lower())[-1] not in rules.MAKERS
 
 
 def _quoted(folded: str, position: int) -> Value | None:

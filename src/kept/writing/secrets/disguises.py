@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 
 from kept.text import compiled
 from kept.writing.secrets import Span, rules
+from kept.writing.secrets.looks import is_opaque, is_stand_in
 from kept.writing.secrets.shapes import find_shapes, vendor_tails, vendor_token
-from kept.writing.secrets.verdict import is_opaque, is_stand_in
 
 LONGEST_ENCODED = 200_000  # characters; a longer run is an image or an archive
 PIECES = 8  # of one token

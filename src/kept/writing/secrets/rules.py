@@ -184,6 +184,7 @@ AWS_PAIR = (  # an id and its secret side by side, as consoles export them
     r"""A[KS]IA[A-Z0-9]{16}["']?(?:[ \t]{0,4}[,;:|/][ \t]{0,4}+|[ \t]{1,8}+|[ \t]{0,4}\r?\n[ \t]{0,8}+)["']?"""
     r"""([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"""
 )
+ASANA = r"([0-2]/\d{12,20}+(?:/\d{12,20}+)?:[0-9a-f]{32})(?![0-9A-Za-z])"
 SHAPES: tuple[tuple[str, str, str], ...] = (
     ("AKIA", "aws", AWS_PAIR),
     ("ASIA", "aws", AWS_PAIR),
@@ -207,7 +208,9 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
     ("-us", "mailchimp", r"([0-9a-f]{32}-us\d{1,2}+)(?![0-9A-Za-z-])"),
     ("AAAAAAAAAAAAAAAAAAAA", "twitter", r"(A{19,24}+[\w%]{20,60}?%[\w%]{20,120}+)"),
     ("|", "meta", r"(\d{13,17}+\|[A-Za-z0-9_-]{25,30}+)(?![\w-])"),
-    ("/1", "asana", r"(\d/\d{13,20}+(?:/\d{13,20}+)?:[0-9a-f]{32})(?![0-9A-Za-z])"),
+    ("0/", "asana", ASANA),
+    ("1/", "asana", ASANA),
+    ("2/", "asana", ASANA),
     ("b3BlbnNzaC1rZXktdjE", "private-key", r"(b3BlbnNzaC1rZXktdjE[A-Za-z0-9+/=\s]{40,8000}+)"),
     ("IBA", "private-key", r"(MII[A-Z][A-Za-z0-9+/]{2}IBA[AD][A-Za-z0-9+/=]{60,8000}+)"),
     ("$", "password-hash", r"(\$(?:[1567y]|2[abxy]|apr1)\$[\w./,=$+-]{20,200}+)"),
@@ -267,6 +270,9 @@ CUES: dict[str, str] = {
         """,
 }  # fmt: skip
 
+# Commands with a cue in their name: COMMANDS knows what they take.
+COMMAND_NAMES = _words("htpasswd chpasswd vncpasswd smbpasswd kpasswd ldappasswd mosquitto_passwd")
+
 # A bare `key` is not a cue (dictionaries have keys): one of KEY_QUALIFIERS must come before it …
 BARE_KEYS = _words("key schlussel cle chave chiave klucz llave ключ ключа ключом キー 키")
 KEY_QUALIFIERS = _words("""
@@ -287,12 +293,13 @@ KEY_QUALIFIERS = _words("""
 OTHER_KEYS = _words("""
     public primary foreign cache partition sort sorting unique group grouping row object dict map hash index lookup
     idempotency composite natural surrogate shard routing query json yaml each no any which every flag feature
-    experiment toggle translation message locale registry keyboard shortcut arrow
+    experiment toggle translation message locale registry keyboard shortcut arrow redis memcached s3 bucket kafka
+    dynamodb etcd
     first last same missing""")
 
 # Tokens that open nothing, by the word before them: they turn pages, mark the ends of texts, or make calls idempotent.
 OTHER_TOKENS = _words(
-    "next page pagination continuation idempotency cursor eos bos pad unk sep stop start end lookahead"
+    "next page pagination continuation idempotency cursor eos bos pad unk sep stop start end lookahead pull"
 )
 
 # Suffixes of a cue that leave its meaning alone: DB_PASSWORD_PROD, apiKeyValue.
@@ -323,7 +330,7 @@ BENIGN_SUFFIXES = _words("""
 LINKS = _words("""
     is was are were be been being has have had will would should shall must can may might became become becomes
     remains remain stays equals equal reads means now still currently just simply only probably actually literally
-    temporarily set reset changed updated rotated to as follows following the this that here called value string
+    temporarily set reset changed updated rotated to as follows following the this that here value string
     it's its it again always exactly ist war sind waren wird wurde lautet lauten sei heisst heißt jetzt nun noch
     aktuell auf gesetzt geandert und hier est sont etait sera devient maintenant toujours defini sur voici le la es
     son era sigue siendo ahora aqui e sao foi agora continua ainda sono adesso zijn wordt werd nu ar blev er var
@@ -371,30 +378,117 @@ PLAIN_WORDS = _words("""
     vuota options flags arguments parameters values fields setting settings switch manager generator hints rules
     requirements ungultig notwendig vergessen oublie requis requise obligatoire incorrecte invalide obligatoria
     obligatorio requerida necesaria olvidada correcta secreta obrigatoria necessaria richiesta obbligatoria
-    sbagliata verplicht onjuist leeg fel tomt wymagane puste""")
+    sbagliata verplicht onjuist leeg fel tomt wymagane puste hache chiffre stocke genere perime change modifie
+    absent already perhaps later earlier abusable accessible adequate almost along ambient anonymous another atomic automatic awful basic bcrypt
+    became because beyond borrowed cheap clean cleartext common complete completely confidential consistent constant
+    corrupt critical crucial dead difficult digital directly dynamic ephemeral essential explicit extra fake fast few
+    final finally foreign fresh further generic gibberish gitignored hardcoded harmless https huge human identical
+    implicit important inherit initial insecure instead intact internal irrelevant just large less likely limited
+    literal live longer loose lower many meant merely minimal moot mounted naive neither nested noise nowhere often
+    opaque original otherwise outdated outside painful pointless poor possible predictable pretty private probably
+    problem public purely question quite rarely rather recent redundant refused relevant reliable restricted rotten
+    scrypt seldom separate several signed simply single small solid soon special specific specified stale stolen
+    suspicious symmetric technically terrible than too transient transparent trivial truncated typical unclear
+    undocumented unguessable universal unlikely unnecessary unreadable unsafe unsigned usually visible wanted
+    whatever worth wrongly yours lambda show copy hide reveal edit view create generate regenerate refresh submit
+    cancel continue click choose oauth html nginx kubernetes localhost webhook""")
 # Endings that mark an English word as describing the secret rather than being it.
 DESCRIPTIVE_ENDINGS = ("ed", "ing", "ly", "able", "ible", "ive", "ous", "ful", "less", "ment", "tion", "sion", "ity",
                        "ance", "ence", "ical", "ized", "ised", "ist", "isch", "lich")  # fmt: skip
 
-# Words of sentences: a quoted text with one of these is a sentence, not a passphrase.
-SENTENCE_WORDS = _words("""
-    a an the is are was were be been to of in on at by for with from your you my our their this that these those it
-    its not no or and if when must should can cannot will would may please enter type use using used need needs
-    required invalid incorrect wrong missing least most more than characters character password passwords passphrase
-    token tokens secret secrets key keys credentials field value user username account login forgot reset change
-    confirm has have had do does did as via into per only how what which who here there so then""")
+# Endings of participles and adjectives in the other languages: they count behind a cue or a link of one of these.
+FOREIGN_ENDINGS = ("lich", "isch", "iert", "ungen", "bar", "ig", "ado", "ada", "ido", "ida", "ato", "ata", "uto", "uta",
+                   "ivo", "iva", "oso", "osa", "oire", "aire", "ique", "able", "ible", "icht", "aufen", "oren", "open",
+                   "ssen", "eld", "aan")  # fmt: skip
+FOREIGN_LINKS = _words("ist war lautet wird wurde est etait es era e foi sono zijn wordt")
+ENGLISH_CUES = _words("password passwd passphrase passcode pass pwd pw psk secret token key login cred auth jwt pin")
 
-# Placeholders: a value that is one of these, or has one as a word, is not a secret.
+# Words without a meaning of their own, and words that speak about a secret: a quoted text with one of the second, or
+# mostly of the first, is a sentence and not a passphrase.
+FUNCTION_WORDS = _words("""
+    a an the is are was were be been to of in on at by for with from my our their this that these those it its not no
+    or and if when can will would may as via into per so then than has have had do does did here there how what which
+    who until while""")
+DETERMINERS = _words("any all each every both some your")
+ABOUT_WORDS = _words("""
+    your you must should cannot please enter type use using used need needs required invalid incorrect wrong missing
+    least most more characters character password passwords passphrase token tokens secret secrets key keys
+    credentials field value user username account login forgot reset change confirm only optional between""")
+
+# Placeholders: a value that is one of these, or has one as a word, is not a secret …
 PLACEHOLDER_WORDS = _words("""
-    your yours yourself example examples placeholder redacted dummy sample changeme changeit replace replaceme
-    insert here goes todo tbd fixme xxx xxxx xxxxx foobar foo bar baz qux none null nil undefined omitted masked
-    hidden removed censored elided snip""")
+    your yours yourself example examples placeholder redacted dummy changeme changeit replaceme todo tbd fixme xxx
+    xxxx xxxxx foobar foo qux none null nil undefined omitted censored elided""")
+# … and these are placeholders where at least half of the words are.
+VAGUE_PLACEHOLDERS = _words("sample replace insert here goes bar baz masked hidden removed snip")
 FILLER_WORDS = _words("""
     my the a an some this that api key keys token tokens secret secrets password passwd pass pwd pw passphrase
     credential credentials auth access private client app user username db database admin test fake mock value
     string id name code bearer jwt service account prod dev staging env var variable new old real actual super very
     long random type header param field text data generated session cookie csrf xsrf refresh oauth github openai aws
     google""")
+
+# Calls around a string that make a value of it; the string in another call is an argument: `push("code", 1)`.
+MAKERS = _words("from str string bytes new secretstr secret b64decode b64encode fromhex encode text value of")
+
+# Nouns that end the name of a secret: `app-db-credentials`, `X-Auth-Token`.
+SECRET_NOUNS = _words("password passwd token tokens secret secrets credential credentials creds apikey key keys pass")
+
+# The last word of a type's name: `SecretStr`, `AccessToken`, `PasswordField`.
+TYPE_WORDS = _words("""
+    str string strings bytes byte bytearray buffer char chars varchar text blob int integer number float double
+    decimal bool boolean any object dict list array map set tuple optional union literal none null undefined type
+    types model field value values enum unknown never void uuid record struct class interface callable iterable
+    iterator sequence mapping node stream reader writer handler provider factory manager client config settings
+    options option error exception response request context session source ref reference spec info data kind state
+    result builder validator store service holder wrapper input output param params parameter argument arg pair view
+    form widget column token tokens key keys secret secrets password passwords credential credentials auth
+    authenticator principal claims payload header cookie sha hash digest signature""")
+
+# Words of design systems: `color-primary-500` is a design token, and opens nothing.
+DESIGN_WORDS = _words("""
+    color colors colour spacing space gap font text typography heading body radius rounded shadow elevation surface
+    background bg foreground fg border outline brand accent primary secondary tertiary neutral muted subtle motion
+    duration easing opacity index modal overlay size sizing breakpoint layout grid icon button link xs sm md lg xl xxl palette theme ink""")
+
+# Words that may stand before the name of a variable where it is assigned.
+DECLARATORS = _words("let const var val final static readonly mut")
+MORE_DECLARATORS = _words("""
+    public private protected internal auto string str char int bool byte bytes void export global local declare
+    return async await lazy override""")  # prose has these as well, so they count before `=` only
+
+# The letters that may follow each letter in the words of the languages above; random letters have other pairs.
+FOLLOWERS: dict[str, str] = dict(
+    line.split()
+    for line in """
+        a bcdfghijklmnprstuvwxyz
+        b abcdeijlmorstuvy
+        c acehiklorstuy
+        d adegiljmnorsuvwy
+        e abcdefghijklmnopqrstuvwxyz
+        f aefilorstuy
+        g aeghilmnorstuy
+        h aeilmnortuwy
+        i abcdefgiklmnoprstvxz
+        j aeou
+        k aeilnorsuy
+        l abdefiklmopstuvy
+        m abeilmopsuy
+        n abcdefghijklmnoprstuvwyz
+        o abcdefghijklmnoprstuvwxyz
+        p adehiloprstuy
+        q u
+        r abcdefgiklmnoprstuvwy
+        s acefhiklmnopqrstuwy
+        t acdefhiloprstuwyz
+        u abcdefgilmnoprstxz
+        v aeioy
+        w aehiklnors
+        x acehipty
+        y abceilmnoprstw
+        z aeiluyz
+    """.strip().splitlines()
+)
 
 # Things with digits in them that are names, not secrets.
 TERMS = _words("""
@@ -417,11 +511,12 @@ NAME_ENDINGS = _words("""
 # Commands that take a secret by position or flag, grouped by a sign that all of the group contain ("": none). Each: the
 # words that may begin it, in lower case, and the pattern after them, where case counts: -p is not -P. The three dots
 # are `net` itself: ".NET user secrets", "internet user accounts" and "the net user count" are prose.
+HTPASSWD_FLAGS = r"(?:[ \t]{1,4}+-\w{1,8}+(?:[ \t]{1,4}+[0-9]{1,2}+(?=[ \t]))?){1,6}+"
 COMMANDS: dict[str, tuple[tuple[str, str], ...]] = {
     "-": (
-        ("curl", r"""\b[^\n]{0,400}?\s(?:-u|--user|--proxy-user|-U)(?:=|[ \t]{0,4}+)["']?[^\s:"'$]{0,64}+:([^\s"']{3,128}+)"""),
-        ("--auth", r"""(?<=\s--auth)(?:=|[ \t]{1,4}+)["']?[^\s:"'$]{1,64}+:([^\s"']{3,128}+)"""),
-        ("http https", r"""[ \t][^\n]{0,200}?-a\s{1,4}+["']?[^\s:"'$]{1,64}+:([^\s"']{3,128}+)"""),
+        ("curl", r"""\b[^\n]{0,400}?\s(?:-u|--user|--proxy-user|-U)(?:=|[ \t]{0,4}+)["']?[^\s:"'$]{0,64}+:["']?+([^\s"']{3,128}+)"""),
+        ("--auth", r"""(?<=\s--auth)(?:=|[ \t]{1,4}+)["']?[^\s:"'$]{1,64}+:["']?+([^\s"']{3,128}+)"""),
+        ("http https", r"""[ \t][^\n]{0,200}?-a\s{1,4}+["']?[^\s:"'$]{1,64}+:["']?+([^\s"']{3,128}+)"""),
         ("mysql", r"""\w{0,8}+\b[^\n|;]{0,200}?\s-p["']?([^\s"'-][^\s"']{2,128}+)"""),
         ("mariadb", r"""[\w-]{0,8}+\b[^\n|;]{0,200}?\s-p["']?([^\s"'-][^\s"']{2,128}+)"""),
         ("sshpass", r"""\s{1,4}+-p\s{0,4}+["']?([^\s"']{3,128}+)"""),
@@ -437,7 +532,8 @@ COMMANDS: dict[str, tuple[tuple[str, str], ...]] = {
         ("7z", r"""[A-Za-z]{0,2}+\b[^\n|;]{0,80}?\s-p["']?([^\s"']{3,128}+)"""),
         ("openssl", r"""\b[^\n|;]{0,200}?\s-(?:k|password)\s{1,4}+["']?(?!pass:|env:|file:|stdin)([^\s"']{3,128}+)"""),
         ("smbclient", r"""\b[^\n|;]{0,200}?\s-U\s{0,4}+["']?[^\s%"']{1,64}+%([^\s"']{3,128}+)"""),
-        ("htpasswd", r"""\s{1,4}+-\w{1,8}+\s{1,4}+(?:[^\s-][^\s]{0,100}+\s{1,4}+)?\S{1,64}+\s{1,4}+["']?([^\s"'-][^\s"']{2,128}+)[ \t]{0,8}+$"""),
+        ("htpasswd", rf"""(?=[^\n]{{0,80}}?\s-\w{{0,8}}b)(?![^\n]{{0,80}}?\s-\w{{0,8}}n){HTPASSWD_FLAGS}[ \t]{{1,4}}+[^\s-]\S{{0,100}}+[ \t]{{1,4}}+\S{{1,64}}+[ \t]{{1,4}}+["']?([^\s"'`-][^\s"'`]{{2,128}}+)"""),
+        ("htpasswd", rf"""(?=[^\n]{{0,80}}?\s-\w{{0,8}}b)(?=[^\n]{{0,80}}?\s-\w{{0,8}}n){HTPASSWD_FLAGS}[ \t]{{1,4}}+[^\s-]\S{{0,64}}+[ \t]{{1,4}}+["']?([^\s"'`-][^\s"'`]{{2,128}}+)"""),
         ("--from-literal", r"""(?:=|[ \t]{1,4}+)["']?[\w.-]{1,80}+=["']?([^\s"']{3,512}+)"""),
         ("-storepass", r"""(?<=\s-storepass)\s{1,4}+["']?([^\s"']{3,128}+)"""),
         ("-keypass", r"""(?<=\s-keypass)\s{1,4}+["']?([^\s"']{3,128}+)"""),
@@ -461,7 +557,7 @@ COMMANDS: dict[str, tuple[tuple[str, str], ...]] = {
         ("net", r"""[ \t]{1,4}+(?i:use)[ \t]{1,4}+(?:\w:[ \t]{1,4}+|\*[ \t]{1,4}+)?\\\\\S{1,200}+[ \t]{1,4}+["']?([^\s"'/][^\s"']{2,128}+)[ \t]{1,4}+/(?i:user):"""),
     ),
     "/": (
-        ("xfreerdp wfreerdp sdl-freerdp", r"""\b[^\n|;]{0,200}?\s/p:["']?([^\s"']{3,128}+)"""),
+        ("xfreerdp wfreerdp sdl-freerdp", r"""\b[^\n|;]{0,200}?\s/p:["']?+([^\s"']{3,128}+)"""),
         ("schtasks", r"""\b[^\n|;]{0,200}?\s/(?i:rp)[ \t]{1,4}+["']?([^\s"'/][^\s"']{2,128}+)"""),
         ("sqlplus expdp impdp", r"""[ \t]{1,4}+(?:-\w{1,8}+[ \t]{1,4}+){0,3}?["']?[\w$#.-]{1,64}+/(?!/)([^\s"'@/]{3,128}+)(?=@)"""),
         ("mc", r"""(?<![\w.]..)[ \t]{1,4}+(?:alias[ \t]{1,4}+set|config[ \t]{1,4}+host[ \t]{1,4}+add)[ \t]{1,4}+\S{1,64}+[ \t]{1,4}+https?://\S{1,200}+[ \t]{1,4}+\S{1,128}+[ \t]{1,4}+["']?([^\s"']{3,128}+)"""),
@@ -480,6 +576,7 @@ COMMANDS: dict[str, tuple[tuple[str, str], ...]] = {
 }  # fmt: skip
 
 # Names of cookies that open a session, in part: others (theme, lang) count only if their value looks like a secret.
+COOKIE_ATTRIBUTES = _words("samesite path domain expires max-age httponly secure partitioned priority")
 SESSION_COOKIES = ("sess", "sid", "auth", "token", "jwt", "login", "csrf", "xsrf", "remember", "identity")
 
 # What announces a seed phrase (folded), and frequent words that no wallet's list holds.

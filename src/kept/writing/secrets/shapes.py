@@ -15,14 +15,15 @@ from functools import cache
 from itertools import chain, pairwise
 
 from kept.text import compiled
-from kept.writing.secrets import Span, rules
-from kept.writing.secrets.verdict import WORD, grade, is_code, is_name, is_opaque, is_stand_in
+from kept.writing.secrets import OTHER, Span, rules
+from kept.writing.secrets.looks import WORD, grade, is_code, is_documented, is_listed, is_name, is_opaque, is_stand_in
 
 Tail = tuple[str, str, str]  # prefix, kind, pattern of what follows the prefix
 
 LONGEST_KEY = 20_000  # characters between the two ends of a private key; an RSA key of 16,384 bits has 12,700
 RANDOM_STRETCH = 2.0  # characters of one sort in a row, on average; 1.5 in random strings, more than 3 in names
 LETTERS_BY_RARITY = "etaoinsrhldcumfpgwybvkxjqz"
+NEAR_BEFORE, NEAR_AFTER = 16, 240  # characters around the name of a command in which a quoted value is looked for
 OPEN_END = 256  # how far an open-ended token is matched; what follows in the same alphabet belongs to it as well
 CLASSES = {
     "[W]": "[A-Za-z0-9]",
@@ -86,7 +87,7 @@ def vendor_token(folded: str, start: int, is_run_start: bool) -> Span | None:
         if not folded.startswith(prefix, start) or (len(prefix) < 4 and not is_run_start):
             continue
         match = compiled(tail).match(folded, start + len(prefix))
-        if match and _is_random(match.group()):
+        if match and _is_random(match.group()) and not is_documented(match.group()):
             rest = compiled(r"[A-Za-z0-9+/=_%-]{0,8192}+(?:\.[A-Za-z0-9_-]{8,4096}+){0,4}+").match(folded, match.end())
             end = rest.end() if rest and "}+" in tail else match.end()
             return start, start + len(folded[start:end].rstrip(".-")), kind
@@ -137,7 +138,7 @@ def find_shapes(folded: str, small: str) -> Iterator[Span]:
         if sign in folded and literal in folded:
             for match in compiled(source, re.MULTILINE).finditer(folded):
                 secret = match.group(1)
-                if folded[match.start(1) - 1 : match.start(1)].isalnum():
+                if folded[match.start(1) - 1 : match.start(1)].isalnum() or is_documented(secret):
                     continue
                 if _is_random(secret) or (kind == "password" and not is_stand_in(secret)):
                     yield match.start(1), match.end(1), kind
@@ -279,7 +280,8 @@ def _cookies(folded: str, small: str) -> Iterator[Span]:
     for match in request.finditer(small):
         if compiled(r"(?<!--)(?<=[\w-])").match(small, match.start()):
             continue  # set-cookie, or the end of another word
-        values = [pair.partition("=")[2].strip() for pair in folded[match.start(1) : match.end(1)].split(";")]
+        pairs = [pair.partition("=") for pair in folded[match.start(1) : match.end(1)].split(";")]
+        values = [value.strip() for name, _, value in pairs if name.strip().lower() not in rules.COOKIE_ATTRIBUTES]
         if not all(is_stand_in(value) or is_code(value) for value in values if value):
             yield match.start(1), match.end(1), "cookie"
 
@@ -351,12 +353,28 @@ def _taken_by(word: str, source: str, folded: str, small: str) -> Iterator[Span]
         match = compiled(source, re.MULTILINE).match(folded, name_end)
         if match and _is_taken(folded[position:name_end], match.group(1)):
             yield match.start(1), match.end(1), "password"
+        yield from _taken_in_quotes(source, folded, name_end)
         position = small.find(word, match.end() if match else name_end)
+
+
+def _taken_in_quotes(source: str, folded: str, name_end: int) -> Iterator[Span]:
+    """A value with blanks in it: `curl -u "me:a b c"`, `sshpass -p 'a b c'`."""
+    start, end = max(0, name_end - NEAR_BEFORE), name_end + NEAR_AFTER
+    after = folded[name_end:end].partition("\n")[0]
+    if "'" not in after and '"' not in after:
+        return
+    joined = compiled(r"\"[^\"]{1,128}+\"|'[^']{1,128}+'").sub(lambda text: text.group().replace(" ", OTHER), after)
+    if joined != after:
+        match = compiled(source, re.MULTILINE).match(folded[start:name_end] + joined, name_end - start)
+        if match and OTHER in match.group(1) and not is_stand_in(match.group(1).replace(OTHER, " ")):
+            yield start + match.start(1), start + match.end(1), "password"
 
 
 def _is_taken(name: str, value: str) -> bool:
     """Whether it is a secret. `MySQL` in mixed case is a name, not a command, unless the value looks like one."""
-    return not is_stand_in(value) and (name.islower() or name.isupper() or grade(value, quoted=False) > WORD)
+    if is_stand_in(value) or (value.islower() and is_listed(value)):  # "htpasswd -b needs a file first"
+        return False
+    return name.islower() or name.isupper() or grade(value, quoted=False) > WORD
 
 
 # ---- personal data ----

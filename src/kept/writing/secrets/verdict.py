@@ -1,10 +1,14 @@
-"""Is this value a secret, or only something in a place where a secret could be?
+"""Is this value the secret that its cue announces, or only something in a place where a secret could be?
 
-The last word of redaction on a value: how strong is the cue that announces it, how firm is the tie between them, and
-how much does the value look like a secret. Pure judgement of one short string; finding it is the finders' business.
+The last word of redaction on a value behind a cue. Finding the value is the business of `cues`, its look of `looks`.
 
-Rule: the firmer the tie, the less the value must look like a secret. The cue is the evidence and the look only a
-tie-break, so a hash or a UUID counts as opaque here.
+    a stand-in, a number that counts, a path, a call?      no
+    a weak cue, or a loose tie?                            only if the value looks like a secret
+    a type, a variable, prose, the name of something?      no
+    anything else behind an explicit cue                   yes
+
+Rule: the cue is the evidence. Behind a firm tie a value need not look like a secret; it must not look like one of the
+things in SPARED.
 """
 
 import re
@@ -12,29 +16,13 @@ from enum import Enum
 from typing import NamedTuple
 
 from kept.text import compiled
-from kept.writing.secrets import MASK, rules
+from kept.writing.secrets import looks, rules
+from kept.writing.secrets.looks import MIXED, NOTHING, OPAQUE
 
-NOTHING, WORD, MIXED, OPAQUE = range(4)  # how much a value looks like a secret
-
-# Random strings change between lower case, capitals, digits and symbols every one or two characters; names and words
-# keep to one for longer. Below this many characters a stretch, on average, nobody made it up to be read.
-OPAQUE_STRETCH = 3.2
-NAME_STRETCH = 2.5
+SHORTEST = 4  # characters of a secret; below, there are more words than secrets
 LOOK = 64  # how much of a value is looked at to judge it
-
-ROW_OF_X = r"(?<![A-Za-z0-9])[xX]{3,64}+(?![A-Za-z0-9])|[xX]{5}|[*]{3}|[.]{5}|[#]{5}"
-_NAMESPACES = (
-    "var|local|data|module|secrets|vars|steps|env|inputs|params|settings|config|self|this|process|os|import|context"
-    "|args|opts|options|request|req|ctx|state|props|app|kwargs"
-)
-_SCHEMES = "arn|vault|op|ssm|env|file|secretref|sops|keyring|gopass|bw|awskms|gcpkms"
-TEMPLATE = (
-    r"\$[{(]|\{\{|%\(|\{[A-Za-z_][A-Za-z0-9_.]{0,40}+\}|\\[wdsbWDSB](?![A-Za-z0-9])|\[\^|\(\?|\[[a-z-]{1,40}+="
-    r"|^(?:#\{|<|\{[^}]{0,80}+\}$|\[[^\]]{0,80}+\]$|ENC\[|@Microsoft|\$\$?[A-Za-z_][A-Za-z0-9_]*+(?:$|[:./@])"
-    r"|%[A-Za-z_][A-Za-z0-9_]*+%$|@[A-Za-z_.]++@$|!(?:vault|Ref|Sub|secret|env|ENV)$"
-    rf"|(?:{_SCHEMES}):|(?:{_NAMESPACES})\.[A-Za-z_])"
-    r"|(?:^|[^A-Za-z0-9%])%[sdr](?![A-Za-z0-9])"
-)
+NAME_LENGTH = 3  # letters of a word in an identifier, on average; cases mixed at random change sooner
+LINE = 160  # how much of the line before a cue is looked at
 
 
 class Cue(NamedTuple):
@@ -60,6 +48,11 @@ class Tie(Enum):
     LOOSE = "password value, set the password to value, value as password"
 
 
+LOOSE_TIES = (Tie.ARGUMENT, Tie.LOOSE)
+PASSWORDS = ("password", "pass")
+GUESSED = ("credentials", "pin")  # families whose values may be a user's name or a mode: the value must look secret
+
+
 class Value(NamedTuple):
     """The place of a value, and whether quotes or the like delimit it."""
 
@@ -68,245 +61,339 @@ class Value(NamedTuple):
     quoted: bool
 
 
+class CuedValue(NamedTuple):
+    """A value that may be the secret of its cue, with its surroundings."""
+
+    text: str
+    cue: Cue
+    value: Value
+    tie: Tie
+    content: str
+
+    @property
+    def is_password(self) -> bool:
+        return self.cue.family in PASSWORDS
+
+    @property
+    def is_delimited(self) -> bool:
+        return self.value.quoted or self.tie is Tie.LITERAL
+
+    @property
+    def is_option(self) -> bool:
+        """`--password value`, `DB_PASSWORD=value`: no variable and no type can be here."""
+        is_header = self.cue.name.lower().startswith(("-", "x-"))
+        return is_header or (self.tie is Tie.LITERAL and looks.is_constant(self.cue.name))
+
+    @property
+    def link(self) -> str:
+        """The text between the cue and the value."""
+        return self.text[self.cue.end : min(self.value.start, self.cue.end + LINE)].lower()
+
+    @property
+    def is_signed(self) -> bool:
+        return self.link.rstrip(" \t\n\"'`*")[-1:] in (":", "=")
+
+    @property
+    def is_foreign(self) -> bool:
+        """Is the cue a word of another language than English?"""
+        return not any(word in self.cue.name.lower() for word in rules.ENGLISH_CUES)
+
+    @property
+    def line_before(self) -> str:
+        return self.text[max(0, self.cue.start - LINE) : self.cue.start].rpartition("\n")[2]
+
+
 def is_secret(text: str, cue: Cue, value: Value, tie: Tie) -> bool:
     """Is this value of the text the secret that the cue announces?"""
-    content = text[value.start : value.end]
-    if len(content) < 4 or (not value.quoted and content.isalpha() and is_plain(content)):
+    content = text[value.start : value.end].strip("\"'`")
+    if len(content) < SHORTEST or content.lower() == cue.name.lower():
         return False
+    found = CuedValue(text, cue, value, tie, content)
     if " " in content:
-        return cue.family in ("password", "secret") and value.quoted and not cue.is_weak and is_passphrase(content)
-    literal = value.quoted or tie is Tie.LITERAL
-    bare = content.rstrip("!?")  # "is the secret exposed?" ends a sentence, "hunter2!" a password
-    level = grade((bare if bare.isalpha() and not literal else content)[:LOOK], quoted=value.quoted)
-    if level == NOTHING or content.lower() == cue.name.lower():
-        return False
-    if is_name(content) and (not literal or tie is Tie.ARGUMENT):
-        return False
+        return _is_phrase(found)
     if content.isdigit():
-        return _is_secret_number(content, cue, literal, tie)
-    if cue.family == "pin":
-        return level >= MIXED and len(content) >= 6 and tie in (Tie.LITERAL, Tie.ASSIGNED, Tie.STATED)
+        return _is_secret_number(found)
+    if _is_no_value(found):
+        return False
     if cue.is_weak or tie is Tie.DISTANT:
-        may_be_hash = cue.family != "key" and tie is not Tie.DISTANT
-        return level == OPAQUE and len(content) >= 12 and (may_be_hash or not is_hash(content))
-    if cue.family == "pass" and cue.name.isupper() and tie is not Tie.LITERAL and compiled(r"[/\\]|::").search(content):
-        return False  # `PASS: tests/test_login.py::test_2` is the result of a test
-    if cue.family in ("password", "pass"):
-        judge = _is_mixed_password if level == MIXED else _is_word_password
-        return level == OPAQUE or judge(text, cue, value, tie)
+        return _is_random(found)
+    if _is_guess(found):
+        return _looks_secret(found)
+    return not any(is_it(found) for is_it in SPARED)
+
+
+def _is_no_value(found: CuedValue) -> bool:
+    """A stand-in, a measure, a path or a call, or the word for a secret itself."""
+    content, quoted = found.content[:LOOK], found.value.quoted
+    if content.isalpha() and (looks.is_cue(content) or (not quoted and looks.is_plain(content))):
+        return True
+    return looks.is_stand_in(content) or looks.is_something_else(content, quoted=quoted) or _is_named(found)
+
+
+def _is_named(found: CuedValue) -> bool:
+    """The name of a secret (`app-db-credentials`), the key of a cache (`cache:user:42`), or a design token."""
+    content, family = found.content, found.cue.family
+    parts = re.split("[:._-]", content)
+    if len(parts) == 1:
+        return False
+    if all(part.isalpha() for part in parts) and parts[-1].lower() in rules.SECRET_NOUNS:
+        return len(parts) < 5
+    if family in ("key", "token") and compiled(r"[\w*{}<>-]++(?::[\w*{}<>-]++)++$").match(content):
+        return all(len(part) < 6 or part.isdigit() or looks.is_spoken(part) for part in parts)
+    is_design = family == "token" and compiled(r"-{0,2}+[a-z]++(?:[-._][a-z0-9]{1,12}+)++$").match(content) is not None
+    return is_design and not rules.DESIGN_WORDS.isdisjoint(parts)
+
+
+# ---- values that must look like a secret ----
+
+
+def _is_guess(found: CuedValue) -> bool:
+    """A loose tie, or a cue with other meanings: `PASS: test_login`, `auth: basic`."""
+    is_string = found.value.quoted and found.text[found.value.start - 1] in "\"'" and not found.cue.name.isupper()
+    is_ambiguous = found.cue.family == "pass" and not is_string
+    return found.tie in LOOSE_TIES or found.cue.family in GUESSED or (is_ambiguous and found.tie is not Tie.LITERAL)
+
+
+def _is_random(found: CuedValue) -> bool:
+    """Behind a weak cue only a long random value counts, and a hash behind `key` or far away is a hash."""
+    may_be_hash = found.cue.family != "key" and found.tie is not Tie.DISTANT
+    is_long = len(found.content) >= 12 and _grade(found) == OPAQUE
+    return is_long and (may_be_hash or not looks.is_hash(found.content)) and not _is_bare_name(found)
+
+
+def _grade(found: CuedValue) -> int:
+    bare = found.content.rstrip("!?")  # "is the secret exposed?" ends a sentence, "hunter2!" a password
+    content = bare if bare.isalpha() and not found.is_delimited else found.content
+    return looks.grade(content[:LOOK], quoted=found.value.quoted)
+
+
+def _is_bare_name(found: CuedValue) -> bool:
+    return looks.is_name(found.content) and (not found.is_delimited or found.tie is Tie.ARGUMENT)
+
+
+def _looks_secret(found: CuedValue) -> bool:
+    """Judge a value behind a loose tie, or behind a cue that may announce something else."""
+    level = _grade(found)
+    if level == NOTHING or _is_bare_name(found) or _is_test_result(found):
+        return False
+    if found.cue.family == "pin":
+        return level >= MIXED and len(found.content) >= 6 and found.tie not in LOOSE_TIES
+    if found.is_password:
+        return level == OPAQUE or (_is_mixed_password if level == MIXED else _is_worded_password)(found)
     if level == OPAQUE:
-        return len(content) >= (12 if tie is Tie.LOOSE else 8)
-    if tie is Tie.ARGUMENT or (tie is Tie.LOOSE and not value.quoted):
+        return len(found.content) >= (12 if found.tie is Tie.LOOSE else 8)
+    return level == MIXED and _is_mixed_token(found)
+
+
+def _is_mixed_token(found: CuedValue) -> bool:
+    if found.tie is Tie.ARGUMENT or (found.tie is Tie.LOOSE and not found.value.quoted):
         return False
-    if tie is Tie.ASSIGNED and not value.quoted and not content[0].isdigit():
-        return False  # `token = lexer2` is code
-    return level == MIXED and len(content) >= 8 and not is_numbered_name(content)
+    if found.tie is Tie.ASSIGNED and not found.value.quoted and not found.content[0].isdigit():
+        return False  # `auth = lexer2` is code
+    return len(found.content) >= 8 and not looks.is_numbered_name(found.content)
 
 
-def _is_mixed_password(text: str, cue: Cue, value: Value, tie: Tie) -> bool:
-    content = text[value.start : value.end]
-    if value.quoted or tie is Tie.LITERAL or (cue.family != "pass" and tie not in (Tie.ASSIGNED, Tie.LOOSE)):
+def _is_mixed_password(found: CuedValue) -> bool:
+    if found.is_delimited:
         return True
-    if "=" in content or (cue.family == "pass" and (cue.name.isupper() or compiled("[_.]").search(content))):
-        return False  # `PASS: test_login_2` is the result of a test
-    is_variable = is_numbered_name(content) and is_plain(content.rstrip("0123456789"))
-    return not is_variable and len(content) >= (6 if tie is Tie.LOOSE else 4)
+    if found.cue.family == "pass" and compiled("[_.]").search(found.content):
+        return False  # `pass: test_login_2`
+    is_variable = looks.is_numbered_name(found.content) and looks.is_plain(found.content.rstrip("0123456789"))
+    return "=" not in found.content and not is_variable and len(found.content) >= (6 if found.tie is Tie.LOOSE else 4)
 
 
-def _is_word_password(text: str, cue: Cue, value: Value, tie: Tie) -> bool:
-    """A password may be a word, but a word counts only where nothing but a value can be."""
-    content = text[value.start : value.end]
-    parts = [part for part in re.split(r"[-_.]", content) if part]
-    if tie is Tie.LOOSE and value.quoted and is_constant(cue.name):
-        return not any(map(is_plain, parts))  # `#define WIFI_PASSWORD "swordfish"`
-    if tie is Tie.LOOSE or (cue.family == "pass" and tie is not Tie.LITERAL):
+def _is_worded_password(found: CuedValue) -> bool:
+    """`password correct-horse-battery-staple`, `#define WIFI_PASSWORD "swordfish"`, `setPassword("swordfish")`."""
+    parts = looks.word_parts(found.content)
+    if found.content.isalpha() and not found.value.quoted:
+        is_word = looks.is_spoken(found.content) or looks.is_name(found.content) or found.content.isupper()
+        return len(found.content) >= 8 and not is_word
+    is_phrase = len(parts) > 2 and not _is_compound(parts) and "." not in found.content
+    if is_phrase or not found.value.quoted:
+        return is_phrase and (len(parts) > 3 or not any(map(looks.is_plain, parts)))
+    return looks.is_constant(found.cue.name) and not any(map(looks.is_plain, parts))
+
+
+def _is_test_result(found: CuedValue) -> bool:
+    """`PASS: tests/test_login.py::test_2`, `PASS: test_login_2`."""
+    if found.cue.family != "pass" or found.tie is Tie.LITERAL or not found.cue.name.isupper():
         return False
-    if sum(map(is_plain, parts)) > len(parts) // 4:
+    return not found.value.quoted or compiled(r"[/\\]|::").search(found.content) is not None
+
+
+def _is_secret_number(found: CuedValue) -> bool:
+    digits, tie = len(found.content), found.tie
+    if len(set(found.content)) < 3:
         return False
-    if value.quoted:
-        return tie is not Tie.ARGUMENT or len(parts) > 3 or is_constant(cue.name)
-    if tie is Tie.LITERAL:
-        return len(parts) in (1, 4, 5) and not compiled(r"[ \t]{0,2}+[,)]").match(text, value.end)
-    if tie is Tie.ASSIGNED:  # an ini file, not code: nothing else on the line
-        line = text[max(0, cue.start - 80) : cue.start].rpartition("\n")[2]
-        if line.strip() or not compiled(r"[ \t]{0,8}+(?:$|[\r\n])").match(text, value.end):
+    if found.cue.family == "pin":
+        return 4 <= digits <= 8 and tie is not Tie.LOOSE
+    if not found.is_password:
+        return digits >= 16 and found.is_delimited and not found.cue.is_weak
+    if tie in LOOSE_TIES and not looks.is_constant(found.cue.name):
+        return digits >= 8
+    is_told = tie is Tie.STATED and compiled(CLAUSE_END).match(found.text, found.value.end) is not None
+    return digits >= (4 if found.is_delimited or (is_told and not found.cue.name.endswith("s")) else 6)
+
+
+# ---- phrases: quoted, with blanks ----
+
+
+def _is_phrase(found: CuedValue) -> bool:
+    """A passphrase, and not a sentence about one. Only an option or a constant gives its phrase to every family."""
+    if not found.value.quoted or found.cue.is_weak or found.tie is Tie.DISTANT:
+        return False
+    if found.cue.family not in ("password", "secret") and not found.is_option:
+        return False
+    if looks.is_stand_in(found.content[:LOOK]):
+        return False
+    if found.tie in LOOSE_TIES or (not found.is_option and not found.is_password):
+        return looks.is_passphrase(found.content)
+    return not _is_sentence(found)
+
+
+def _is_sentence(found: CuedValue) -> bool:
+    words = [word.strip(".,!?:;'\"()").lower() for word in found.content.split()]
+    if len(words) > 24 or not rules.ABOUT_WORDS.isdisjoint(words) or any(map(looks.is_cue, words)):
+        return True
+    if all(word in rules.FUNCTION_WORDS or (len(word) > 3 and looks.is_plain(word)) for word in words):
+        return True
+    functions = sum(word in rules.FUNCTION_WORDS for word in words)
+    is_code = compiled(r"[(){}<>=%]|[0-9][0-9]:[0-9][0-9]|://").search(found.content)
+    return not found.is_option and (3 * functions >= 2 * len(words) or is_code is not None)
+
+
+# ---- what is spared behind an explicit cue and a firm tie ----
+
+
+def _is_type(found: CuedValue) -> bool:
+    """`password: SecretStr`, `token: AccessToken`, `key: rsa.RSAPrivateKey`."""
+    if found.value.quoted or found.is_option or not compiled(r"[A-Za-z_][\w.]*+$").match(found.content):
+        return False
+    module, _, name = found.content.rpartition(".")
+    words = looks.humps(name)
+    return bool(words) and words[-1] in rules.TYPE_WORDS and (name.isalpha() or module != "")
+
+
+VARIABLE = r"[&*!$]?[A-Za-z_][\w$]*+(?:(?:\.|::|->|\?\.)[A-Za-z_][\w$]*+)*+[;,)]*+$"
+
+
+def _is_variable(found: CuedValue) -> bool:
+    """`token = lexeme`, `login(password=candidate)`, `secret: clientSecret`, `the token is in API_TOKEN`."""
+    content = found.content
+    if found.value.quoted or not compiled(VARIABLE).match(content):
+        return False
+    names = looks.humps(content)
+    if not names or not _are_names(names, found):
+        return False
+    if looks.is_constant(content) or any(_names_secret(name) for name in (names[0], names[-1])):
+        return len(names) > 1
+    if found.is_option:
+        return False
+    is_attribute = "." in content and (len(names) == 2 or compiled("[A-Z_]").search(content) is not None)
+    return is_attribute or compiled("[a-z]++_[a-z]++$").match(content) is not None or _is_in_code(found)
+
+
+def _names_secret(name: str) -> bool:
+    """`clientSecret`, `db_password`: the first or last word of a variable for a secret."""
+    return len(name) > 2 and (name in rules.FILLER_WORDS or looks.is_cue(name))
+
+
+def _are_names(names: list[str], found: CuedValue) -> bool:
+    """Words of an identifier, the last perhaps with a number; `hunter2` behind a password is no variable."""
+    if names[-1].isdigit():
+        if len(names[-1]) > 2 or (found.is_password and not looks.is_plain("".join(names[:-1]))):
             return False
-    # "the password is swordfish": only where the clause ends with it
-    ends = compiled(
-        r"[.,;:!]?(?:\s{0,4}+$|[ \t]{0,4}+[\r\n]|[ \t]{1,2}+(?:\(|-|(?:and|for|on|but|btw|now|as|this|und|et|y|e)\b)"
-        r"|[.,;!][ \t]|[\"')]|[ \t]{0,2}+(?:[^\x00-\x7f]|[:;]-?[()DP]))"
-    )
-    is_one_word = len(parts) in (1, 4, 5) and len(content) > 4 and content[1:].islower()
-    return is_one_word and ends.match(text, value.end) is not None
-
-
-def _is_secret_number(digits: str, cue: Cue, literal: bool, tie: Tie) -> bool:
-    if cue.family == "pin":
-        return 4 <= len(digits) <= 8 and tie is not Tie.LOOSE
-    if cue.family in ("password", "pass"):
-        if tie in (Tie.LOOSE, Tie.ARGUMENT) and not is_constant(cue.name):
-            return len(digits) >= 8
-        return len(digits) >= (4 if literal else 6)
-    return len(digits) >= 16 and literal
-
-
-# ---- the look of a value ----
-
-
-def grade(value: str, *, quoted: bool) -> int:
-    """How much the value looks like a secret: NOTHING, a plain WORD, MIXED (words with digits or symbols), OPAQUE."""
-    if is_stand_in(value) or _is_measure(value):
-        return NOTHING
-    if value.isdigit():
-        return WORD
-    if value.isalnum():
-        if value.isalpha():
-            return OPAQUE if _is_garbled(value) else WORD
-        return NOTHING if value.lower() in rules.TERMS else OPAQUE if _is_choppy(value) else MIXED
-    if _is_location(value) or ((not quoted or value.endswith((")", "]"))) and is_code(value)):
-        return NOTHING
-    words = [word.lower() for word in re.split(r"[-_.\s/+]", value) if word]
-    if all(word in rules.TERMS or word.isalpha() for word in words):
-        if any(word in rules.TERMS for word in words):
-            return NOTHING
-        return OPAQUE if _is_garbled(value) else WORD
-    return OPAQUE if _is_choppy(value) else MIXED
-
-
-def is_opaque(value: str) -> bool:
-    """Not a word, name, path, version or measure: letters and digits in an order that nobody could memorise."""
-    return _is_choppy(value) and not is_stand_in(value) and not _is_location(value) and not _is_measure(value)
-
-
-def _is_choppy(value: str) -> bool:
-    if len(value) < 8 or not compiled("[A-Za-z]").search(value):
+        names = names[:-1]
+    if not names or not all(name.isalpha() for name in names):
         return False
-    has_digit = compiled("[0-9]").search(value) is not None
-    if has_digit and is_numbered_name(value):
-        return False
-    limit = OPAQUE_STRETCH if len(value) < 20 else 2 * OPAQUE_STRETCH  # hex may have long rows of digits
-    return (has_digit and _stretch(value) < limit) or _is_garbled(value)
+    is_readable = sum(map(len, names)) >= NAME_LENGTH * len(names)
+    return all(map(looks.is_listed, names)) or (is_readable and all(len(n) < 4 or looks.is_spoken(n) for n in names))
 
 
-def is_plain(word: str) -> bool:
-    """An ordinary word of prose or code that says something about a secret rather than being one."""
-    small = word.lower()
-    is_listed = small in rules.PLAIN_WORDS or small in rules.FILLER_WORDS or small in rules.TERMS
-    return is_listed or small.endswith(rules.DESCRIPTIVE_ENDINGS)
-
-
-def is_passphrase(value: str) -> bool:
-    """Several words that make no sentence: `correct horse battery staple`, `my dog Rex 2024!`."""
-    words = value.split()
-    if not 2 <= len(words) <= 24 or any(len(word) > 24 for word in words):
-        return False
-    if any(word.strip(".,!?:;'").lower() in rules.SENTENCE_WORDS for word in words):
-        return False
-    if all(word.isalpha() for word in words):
-        return len(words) >= 3 and sum(map(is_plain, words)) <= len(words) // 4
-    has_digit = compiled("[0-9]").search(value) is not None
-    return has_digit and not compiled(r"[(){}<>=%]|[0-9][0-9]:[0-9][0-9]|://").search(value)
-
-
-def is_stand_in(value: str) -> bool:
-    """A mask, a template, a variable or a word that only says that a secret belongs here."""
-    if value.isalnum() and not value.isalpha():
-        return len(set(value[:64])) < 3 or compiled(ROW_OF_X).search(value) is not None
-    if len(set(value[:64])) < 3 or MASK in value or value.endswith(("...", "…")) or compiled(ROW_OF_X).search(value):
+def _is_in_code(found: CuedValue) -> bool:
+    """Is the value where code has a variable: an argument, an item between braces, the right side of `x = y`?"""
+    if compiled(OPEN_CALL).search(found.line_before) or "==" in found.link or "!=" in found.link:
         return True
-    if compiled(r"[^A-Za-z0-9+/=_-]").search(value) and compiled(TEMPLATE).search(value):
+    if found.tie is Tie.LITERAL:
+        return compiled(r"[ \t]{0,2}+[,)]").match(found.text, found.value.end) is not None
+    before = (found.line_before.split() or [""])[-1].lower()
+    if before in rules.DECLARATORS:
         return True
-    parts = [part.lower() for part in compiled("[A-Za-z0-9]++").findall(value)]
-    if not all(part.isalpha() or part.isdigit() for part in parts):
+    if found.tie is not Tie.ASSIGNED or (before.strip("-*#>").isalpha() and before not in rules.MORE_DECLARATORS):
+        return False  # prose: "shared secret = SilverFox"
+    return not found.is_foreign and (before != "" or not _is_setting(found))
+
+
+OPEN_CALL = r"(?:[\[{]|(?<=\w)\()[^()\[\]{}]*+$"
+
+
+def _is_setting(found: CuedValue) -> bool:
+    """`password = swordfish` alone on its line: an ini file."""
+    is_alone = compiled(r"[ \t]{0,8}+(?:$|[\r\n])").match(found.text, found.value.end) is not None
+    is_word = found.is_password and found.content.isalpha() and found.content[1:].islower()
+    return is_alone and (is_word or found.content[0].isupper() or looks.is_constant(found.cue.name))
+
+
+def _is_prose(found: CuedValue) -> bool:
+    """A word that says something about the secret: `required`, `case-sensitive`, `end-to-end`."""
+    parts = looks.word_parts(found.content.strip("()?" if found.is_signed else "()?!"))
+    if not parts or not all(part.isalpha() for part in parts):
         return False
-    words = [part for part in parts if part.isalpha()]
-    if not words:
-        return not parts
-    if any(word in rules.PLACEHOLDER_WORDS for word in words):
+    if found.is_delimited:
+        return all(map(looks.is_listed, parts)) or (len(parts) == 1 and _is_in_manual(found, parts[0]))
+    if len(parts) == 1:
+        return _is_prose_word(found, parts[0])
+    return _is_compound(parts) and (not compiled("[_.]").search(found.content) or all(map(looks.is_listed, parts)))
+
+
+def _is_in_manual(found: CuedValue, word: str) -> bool:
+    """`--token overrides the file`: an option that is spoken about."""
+    if looks.is_plain(word):
         return True
-    return len(words) == len(parts) and all(word in rules.FILLER_WORDS for word in words)
+    after = compiled(r"[ \t]([a-z]{1,8}+)[ \t]").match(found.text, found.value.end)
+    is_object = after is not None and after.group(1) in rules.FUNCTION_WORDS | rules.DETERMINERS
+    return is_object and not found.value.quoted and found.cue.name.startswith("-") and looks.is_spoken(word)
 
 
-def is_code(value: str) -> bool:
-    """Code that fetches or makes a value: `os.environ["X"]`, `get_token()`, `self.password`, `.split(`."""
-    if value[0] in ")]}.,;:([{" or compiled(r"[A-Za-z0-9_]\(|=\{").search(value):
+def _is_compound(parts: list[str]) -> bool:
+    """`read-only`, `short-lived`, `out-of-band`; a passphrase has few words that say something."""
+    listed = sum(map(looks.is_listed, parts))
+    functions = sum(part.lower() in rules.FUNCTION_WORDS for part in parts)
+    if len(parts) == 2:
+        return listed > 0 or looks.is_plain(parts[1])
+    if len(parts) == 3:
+        return listed > 1 or parts[1].lower() in rules.FUNCTION_WORDS
+    return listed == len(parts) or 2 * functions >= len(parts)
+
+
+def _is_prose_word(found: CuedValue, word: str) -> bool:
+    """One word, not delimited. Letters that make no word are a secret; so is the word that ends "the password is"."""
+    if looks.is_plain(word) or _is_foreign_state(found, word) or not word.isascii():
         return True
-    chain = compiled(r"[&*!]?[A-Za-z_$][\w$]*+(?:(?:\.|::|->|\?\.|!\.)[A-Za-z_$][\w$]*+)*+").match(value)
-    if not chain:
-        return False
-    rest = value[chain.end() :]
-    if rest.startswith(("(", "[", "{", "<")) or (value[0] in "&*" and not rest):
+    if not looks.is_spoken(word):
+        return len(word) < 6 and not found.is_password  # an acronym
+    is_told = found.cue.family == "secret" and found.is_signed and found.tie is not Tie.APART
+    if not found.is_password and not is_told:
         return True
-    links = re.split(r"\.|::|->", chain.group())
-    return rest.strip(";,)") == "" and len(links) > 1 and all(_stretch(link) >= NAME_STRETCH for link in links)
+    return len(word) + found.is_signed <= SHORTEST or compiled(CLAUSE_END).match(found.text, found.value.end) is None
 
 
-def is_constant(name: str) -> bool:
-    """The name of an environment variable or a constant: `DB_PASSWORD`."""
-    return name.isupper() and "_" in name
+CLAUSE_END = (
+    r"[.,;:!]?(?:\s{0,4}+$|[ \t]{0,4}+[\r\n]|[ \t]{1,2}+(?:\(|-|(?:and|for|on|but|btw|now|as|this|from|und|et|y|e)\b)"
+    r"|[.,;!][ \t]|[\"')&]|[ \t]{0,2}+(?:[^\x00-\x7f]|[:;]-?[()DP]))"
+)
 
 
-def is_name(value: str) -> bool:
-    """The name of a variable, a constant or a type; only constants may have digits here."""
-    shape = compiled(
-        r"_*+[A-Z][A-Z0-9]*+(?:_[A-Z0-9]++)++$|_*+[a-z]++(?:_[a-z]++)++$|[a-z]++(?:[A-Z][a-z]++)++$|[A-Z][a-z]++(?:[A-Z][a-z]++)++$"
-    )
-    return shape.match(value) is not None and _stretch(value) >= NAME_STRETCH - 0.5
+def _is_foreign_state(found: CuedValue, word: str) -> bool:
+    """`das Passwort ist abgelaufen`, `la password è scaduta`."""
+    is_foreign = found.is_foreign or not rules.FOREIGN_LINKS.isdisjoint(found.link.split())
+    return is_foreign and word.lower().endswith(rules.FOREIGN_ENDINGS) and looks.is_spoken(word)
 
 
-def is_numbered_name(value: str) -> bool:
-    """`user_token_2`, `token1`: words with a small number, as in names of variables."""
-    return compiled(r"_{0,2}+[A-Za-z]++[0-9]{0,2}+(?:[_.-][A-Za-z]*+[0-9]{0,2}+)*+$").match(value) is not None
+def _is_metavariable(found: CuedValue) -> bool:
+    """`--token TEXT`: the name that a manual gives to the value of an option."""
+    is_bare = found.is_option and not found.value.quoted and len(found.content) < 9
+    return is_bare and found.content.isupper() and looks.is_spoken(found.content)
 
 
-def is_hash(value: str) -> bool:
-    return compiled(r"[0-9a-fA-F-]{32,128}+$").match(value) is not None
-
-
-def _is_location(value: str) -> bool:
-    """A URL, a path, a file name, an e-mail address or a host."""
-    if not compiled(r"[/\\.@]").search(value):
-        return False
-    if "://" in value or compiled(r"[\w.+-]++@[\w-]++\.[\w.]++$").match(value):
-        return True
-    if "/" in value or "\\" in value:
-        parts = [part for part in re.split(r"[\\/]", value) if part]
-        if any(compiled(r"[^\w.@~+:$*-]").search(part) for part in parts):
-            return False
-        return _stretch("".join(parts)) >= NAME_STRETCH and all(
-            len(part) < 6 or part.isdigit() or _stretch(part) >= NAME_STRETCH + (len(part) > 16) for part in parts
-        )
-    name = compiled(r"[\w-]{1,60}+(?:\.[\w-]{1,60}+){1,6}+$").match(value)
-    return name is not None and value.rpartition(".")[2] in rules.NAME_ENDINGS
-
-
-def _is_measure(value: str) -> bool:
-    """A version, a date, a time, an amount, an address: digits that count something."""
-    if value[0].islower() and value[0] != "v":
-        return False
-    return bool(
-        compiled(
-            r"[vV]?[0-9]++(?:\.[0-9]++)++(?:[-+.]?(?:alpha|beta|rc|dev|post|a|b)[.-]?[0-9]*+)?$"
-            r"|[<>=~^]"
-            r"|[0-9]{4}-[0-9][0-9](?:-[0-9][0-9])?(?:[T ][0-9:.,+Z-]*+)?$|[0-9]{1,2}[:/][0-9][0-9](?:[:/][0-9]{2,4})?$"
-            r"|[+-]?[0-9][0-9.,_]*+\s?-?(?:[a-zA-Z]{1,2}|secs?|mins?|hours?|days?|weeks?|months?|years?|bytes?|bits?|chars?"
-            r"|characters?|tokens?|%)$"
-            r"|[$€£][0-9]|[A-Z]{2,5}-[0-9]{1,5}$|#[0-9]++$|[0-9]++[-x][0-9]++$|[0-9]{1,3}-[a-z]++$|0x[0-9a-fA-F]{1,4}$"
-        ).match(value)
-    )
-
-
-def _stretch(value: str) -> float:
-    """How long the value stays with one sort of character, on average."""
-    return len(value) / max(1, len(compiled(r"[A-Z]?[a-z]++|[A-Z]++|[0-9]++|[^A-Za-z0-9]").findall(value)))
-
-
-def _is_garbled(value: str) -> bool:
-    """Letters, but not a name: cases mixed at random, or too few vowels to be spoken."""
-    letters = re.sub("[^A-Za-z]", "", value)
-    if letters.lower() != letters != letters.upper() and _stretch(letters) < (2.2 if len(letters) < 16 else 2.8):
-        return len(letters) >= 8
-    return (
-        len(letters) >= 10
-        and compiled(r"[bcdfghjklmnpqrstvwxz]{6}|[BCDFGHJKLMNPQRSTVWXZ]{8}").search(value) is not None
-    )
+SPARED = (_is_type, _is_variable, _is_prose, _is_metavariable)
