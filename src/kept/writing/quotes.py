@@ -45,20 +45,20 @@ _BOILERPLATE = (
     "# agents.md instructions",
 )
 _TAG = (
-    r"<\s?(?P<closes>/)?\s?(?P<name>[^\W\d_][\w:.-]{0,60})"
-    r"(?P<more>\s(?:\"[^\"]{0,300}\"|'[^']{0,300}'|[^<>\"']){0,500}|/)?>"
+    r"(?:<|&lt;|＜)\s?(?P<closes>/)?\s?(?P<name>[^\W\d_][\w:.-]{0,60})"
+    r"(?P<more>\s(?:\"[^\"]{0,300}\"|'[^']{0,300}'|[^<>&＞\"']){0,500}|/)?(?:>|&gt;|＞)"
 )
 _BLOCK_TAGS = frozenset({"private", "analysis", "summary", "thinking", "instructions", "context", "document"})
 _EMPTY_TAGS = frozenset({"br", "hr", "img", "wbr"})  # nothing stands in them, and nothing closes them
 # Within code and in a line that is marked as quoted, a tag is text.
 _CODE_OR_TAG = (
-    r"(?m)^[ \t]{0,3}(?P<fence>```|~~~)|^[ ]{0,3}>[^\n]*|`[^`\n]{1,200}`"
+    r"(?m)^[ \t]{0,3}(?P<fence>```|~~~|'{3}|\"{3})|^[ ]{0,3}>[^\n]*|`[^`\n]{1,200}`"
     rf"|(?P<indent>^[ \t]*)?{_TAG}(?P<ends>(?=[ \t]*$))?"
 )
-_FENCE = r"\s{0,3}(```|~~~)"
-_QUOTED_LINE = r"\s{0,3}>"
+_FENCE = r"\s{0,3}(```|~~~|'{3}|\"{3})"
+_QUOTED_LINE = r"\s{0,3}(?:>|[\w.@-]{1,30}> )"  # also as chats and prompts show it: "tom> …"
 _CODE_LINE = r"(?: {4}|\t)(?!\s*(?:[-*+•]|\d{1,3}[.)])\s)"
-_ANY_MARK = r"(?m)^(?:\s{0,3}(?:```|~~~|>|\$ )| {4}|\t|diff --git |Subject: )|:\s*$"
+_ANY_MARK = r"(?m)^(?:\s{0,3}(?:```|~~~|'{3}|\"{3}|>|[\w.@-]{1,30}> |\$ )| {4}|\t|diff --git |Subject: )|:\s*$"
 _IN_QUOTES = r"(?s)[\"“„«「『](.{40,})[\"”“»」』][.!?]?"
 # "The page says:", "Here is the log:" or "README.md:" at the end of a line, the head of a patch or of a mail, or a
 # command at a prompt: the rest of the message is what it says.
@@ -150,9 +150,9 @@ def _without_blocks(text: str, *, by_user: bool) -> tuple[str, list[str]]:
     takes nothing with it. A tag that closes nothing shows that a text came from elsewhere: then all of it is quoted.
     In the text of an agent, which writes about HTML, only the elements of programs count.
     """
-    if "<" not in text:
-        return text, []
     tags = [*compiled(_TAG).finditer(text)]
+    if not tags:
+        return text, []
     last_end = {tag["name"].lower(): tag.end() for tag in tags if tag["closes"]}
     kept, quoted, at, place = [], [], 0, 0
     while (tag := compiled(_CODE_OR_TAG).search(text, place)) is not None:

@@ -48,7 +48,8 @@ _SPACED_LETTER = rf"[^\W{_CJK}]"  # of a script with spaces: a mark between two 
 _PARAGRAPH_END = r"\n[ \t]*\n|\Z"
 _SENTENCE_END = r"[.!?](?=[\"'”’»)\]]*\s)|[。！？]|\n"
 _CODE_SPAN = r"`[^`\n]{1,200}`"
-_COLON = r":(?=\s|$|[\"“„«»「『‘'*_`])|：|(?<=\s)(?:[–—]|--?)(?=\s)"
+# What stands between an introduction and its text; right after a verb of saying also other signs than a colon.
+_COLON = r"(?P<plain>:(?=\s|$|[\"“„«»「『‘'*_`])|：)|:(?=[^\W\d_])|[;→…]|\.\.\.|[=-]>|(?<=\s)(?:[–—]|--?)(?=\s)|\n\s*"
 
 
 class Span(Struct, frozen=True):
@@ -182,29 +183,31 @@ def _is_prose(code: str) -> bool:
 # Verbs of saying as they are used of others: no first person, no order, no noun ("reports:" is a heading).
 _SAYS = {
     "en": "says said states stated tells told writes wrote reads claimed warns warned advises advised recommends "
-    "recommended suggests suggested announces announced explains explained mentions mentioned shows showed displayed "
-    "printed logged returned replies replied answered responds responded posted quoted asks asked demanded instructs "
-    "instructed insists insisted commented reported complains complained declares declared reminds reminded emailed "
-    "texted is~written was~written it's~written",
-    "de": "sagt sagte sagten schreibt schrieb schrieben steht stand heißt~es hieß~es meint meinte behauptet behauptete "
-    "erklärt erklärte empfiehlt empfahl warnt warnte meldet meldete antwortet antwortete erzählt erzählte besagt "
-    "verlangt fordert verkündet gesagt geschrieben gemeint geantwortet gemeldet mitgeteilt",
+    "recommended suggests suggested announces announced explains explained mentions mentioned shows(?!~up) "
+    "showed displayed printed logged returned replies replied answered responds responded posted quoted asks "
+    "asked demanded instructs instructed insists insisted commented reported complains complained declares "
+    "declared reminds reminded emailed sends sent texted is~written was~written it's~written",
+    "de": "sagt sagte sagten schreibt schrieb schrieben steht stand heißt~es hieß~es meint meinte behauptet "
+    "behauptete erklärt erklärte empfiehlt empfahl warnt warnte meldet meldete antwortet antwortete erzählt "
+    "erzählte besagt verlangt fordert verkündet gesagt geschrieben gemeint geantwortet gemeldet mitgeteilt "
+    "schickt schickte geschickt",
     "fr": "dit disait disent écrit écrivent indique indiquent affirme déclare explique expliquent précise recommande "
-    "recommandent prévient répond répondu annonce annonçait affiche conseille rapporte raconte signale demande",
+    "recommandent prévient répond répondu annonce annonçait affiche conseille rapporte raconte signale demande "
+    "envoie envoyé",
     "es": "dice decía dijo dicen dijeron pone escribe escribió escribieron escrito indica afirma afirmó explica "
-    "explicó recomienda recomiendan advierte responde respondió contestó anuncia anunció muestra comenta comentó avisa "
-    "avisó señala contó informa informó reza",
+    "explicó recomienda recomiendan advierte responde respondió contestó anuncia anunció muestra comenta "
+    "comentó avisa avisó señala contó informa informó reza mandó envió",
     "pt": "diz disse dizia dizem disseram escreve escreveu escreveram indica indicou afirma afirmou explica explicou "
-    "recomenda recomendam avisa avisou responde respondeu anuncia anunciou mostra comenta comentou informa informou "
-    "contou consta",
+    "recomenda recomendam avisa avisou responde respondeu anuncia anunciou mostra comenta comentou informa "
+    "informou contou consta mandou enviou",
     "it": "dice diceva disse detto dicono scrive scritto scrivono scriveva indica afferma spiega consiglia avverte "
-    "risponde risposto annuncia mostra comunica riporta recita raccomanda segnala",
+    "risponde risposto annuncia mostra comunica riporta recita raccomanda segnala mandato inviato",
     "nl": "zegt zei zeiden zeggen schrijft schreef schrijven staat stond meldt meldde beweert waarschuwt adviseert "
     "antwoordt antwoordde vertelt vertelde toont geschreven",
     "sv da nb": "säger sade sa skriver skrev står stod siger sagde sier meddelar svarar svarade svarede svarte hävdar",
     "fi": "sanoo sanoi sanovat kirjoittaa kirjoitti lukee väittää vastasi kertoo kertoi",
-    "pl": "mówi mówił mówiła powiedział powiedziała pisze napisał napisała napisano twierdzi informuje ostrzega zaleca "
-    "odpowiedział odpowiedziała podaje głosi",
+    "pl": "mówi mówił mówiła powiedział powiedziała pisze napisał napisała napisano twierdzi informuje ostrzega "
+    "zaleca odpowiedział odpowiedziała podaje głosi",
     "cs": "říká řekl řekla píše napsal napsala napsáno uvádí tvrdí odpověděl odpověděla",
     "ru": "говорит говорят говорится сказал сказала сказали сказано пишет пишут написал написала написали написано "
     "сообщает утверждает предупреждает рекомендует отвечает ответил ответила гласит указано",
@@ -251,19 +254,35 @@ _RECEIVED = (
     r"\b(?:from|on|in|at|aus|von|vom|auf|im|dans|sur|du|de|del|en|no|na|da|dal|dalla|nel|nella|sul)\b"
     r"|^\W*(?:from|aus|von|vom|du|de l[ae]|del?|d[ao]|dal(?:la)?|uit|из|från|fra)\b"
 )
+# A text of others by its name: "Quote", "I quote"; "reply from support"; "their answer was".
 _LABELS = (
-    r"^\W*(?:quote|quotation|verbatim|zitat|citation|cita|citação|citazione|citaat|citat|cytat|цитата|引用|引文)\W*$"
+    r"(?:quot(?:e|ation)|verbatim|zitat|zitiere|citation|cite|cita|cito|citação|citazione|citaat|citeer|citat|citerar"
+    r"|cytat|cytuję|цитата|цитирую|引用|引文)\W*$|\b(?:excerpt|auszug|extrait|extracto|trecho|estratto)\b"
+)
+_TEXTS = (
+    r"(?:reply|answer|comment|message|e-?mail|mail|response|thread|letter|feedback|announcement|statement|post|antwort"
+    r"|kommentar|nachricht|brief|rückmeldung|mitteilung|aussage|réponse|commentaire|courriel|lettre|annonce|respuesta"
+    r"|comentario|mensaje|correo|carta|resposta|comentário|mensagem|risposta|commento|messaggio|antwoord|bericht|svar"
+    r"|odpowiedź|wiadomość|ответ|комментарий|сообщение|письмо)"
+)
+_TEXT_OF_OTHERS = (
+    rf"\b{_TEXTS} (?:\w+ )?(?:from|by|vom|von|aus|du|de|des|del|da|do|dal|dalla|van|från|fra|od|от)\b"
+    rf"|\b(?:their|his|her|\w+['’]s|ihre|seine|deren|leur|sa|su|sua|hun|их|его) (?:\w+ )?{_TEXTS}\b"
+    rf"|\b{_TEXTS} (?:was|war|lautete|était|era|fue|foi|luidde|var)\s*$"
+    r"|(?:^|\s)@[\w.-]+\s*$"
 )
 # The user speaks: "I told you already:", "wie gesagt:", "that said:".
 _BY_USER = (
-    r"(?:\b(?:i|we|ich|wir|je|nous|yo|nosotros|eu|nós|io|noi|ik|wij|jag|jeg|vi|я|мы|ми|ben|biz)|\b(?:i|we)['’]ve"
+    r"(?:\b(?:i|we|ich|wir|je|nous(?= avons)|yo|nosotros|eu|nós"
+    r"|io|noi|ik|wij|jag|jeg|vi|я|мы|ми|ben|biz)|\b(?:i|we)['’]ve"
     r"|\bj['’]ai|\bho|\babbiamo|\bhe|\bhemos|我|我们|我們|私|私たち|僕|俺|제가|내가|저는|나는)"
     r"(?:[ ]?(?:have|had|did|do|already|just|also|always|only|again|clearly|before|never|really|habe|haben|hab|hatte|es"
     r"|dir|euch|ja|doch|schon|bereits|immer|nur|nie|ai|avons|l['’]ai|te|vous|déjà|toujours|bien|le|lo|ya|já|già|уже|всегда"
     r"|已经|は|が|も|heb|hebben|al|har|redan|allerede))*[ ]?$"
 )
 _ASIDE = (
-    r"\b(?:that|this|having|as|like|wie|comme|como|come|zoals|som|jak|как)"
+    r"\b(?:that|this|having|simply|frankly|kurz|anders|ehrlich|besser|genau|offen|autrement"
+    r"|as|like|wie|comme|como|come|zoals|som|jak|как)"
     r"(?: (?:being|already|before|schon|bereits|déjà|ya|já|già|oben|eben|gerade|уже))* $"
 )
 _NO_PERSON = (
@@ -288,7 +307,7 @@ def _according() -> str:
 def introduces(head: str) -> bool:
     """Say whether a clause before a colon introduces words of others: "The page says", "Laut Handbuch"."""
     said = head[-MAX_HEAD_CHARS:].lower()
-    if compiled(_according()).search(said) or compiled(_LABELS).match(said):
+    if any(compiled(way).search(said) for way in (_according(), _LABELS, _TEXT_OF_OTHERS)):
         return True
     if compiled(_SOURCES).search(said) and compiled(_RECEIVED).search(said):
         return True
@@ -328,21 +347,24 @@ def introductions(text: str) -> Iterator[Introduction]:
     for colon in compiled(_COLON).finditer(_without_code(text)):
         start = _clause_start(text, colon.start())
         head = text[start : colon.start()]
-        if introduces(head) and (colon[0] in ":：" or _ends_with_verb(head)):
+        if (colon["plain"] and introduces(head)) or _ends_with_verb(head):
             yield Introduction(start, colon.end())
 
 
 def _ends_with_verb(head: str) -> bool:
-    """Say whether a verb of saying stands right before a dash: "the bot replied -", but not "it shows 3 - 4"."""
+    """Say whether a verb of saying ends a clause: "the bot replied -", but not "it shows 3 - 4"."""
     said = head[-MAX_HEAD_CHARS:].lower()
     verb = _verb_of_others(said)
     return verb is not None and not said[verb[1] :].strip()
 
 
 def introduces_at_end(line: str) -> bool:
-    """Say whether a line ends with a colon and introduces the lines below it."""
+    """Say whether a line ends with a colon and introduces the lines below it: "Die Seite sagt:", "Review comment:"."""
     clause = line.rstrip(" \t*_")
-    return clause.endswith((":", "：")) and introduces(clause[_clause_start(clause, len(clause) - 1) : -1])
+    if not clause.endswith((":", "：")):
+        return False
+    head = clause[_clause_start(clause, len(clause) - 1) : -1]
+    return introduces(head) or compiled(rf"\b{_TEXTS}$").search(head.lower().rstrip()) is not None
 
 
 def is_introduced(text: str, span: Span) -> bool:
