@@ -25,6 +25,7 @@ from kept.writing.speech import (
     names_reporter,
     paragraph_end,
     quotations,
+    quoted_prose,
     sentence_end,
 )
 
@@ -223,6 +224,8 @@ def _without_speech(text: str) -> tuple[str, str, list[str]]:
     quotation within a sentence of the user's; one of many lines or sentences is left out.
     """
     text, said = text[:OWN_CHARS], [text[OWN_CHARS:]]
+    # A short one stays the user's where it is used, but an agent that says it alone repeats a quotation.
+    said += [text[one.opens : one.closes] for one in quoted_prose(text) if one.words_in(text) >= CLAUSE_WORDS]
     cuts: list[tuple[int, int, bool]] = []  # from, to, and whether it is read
     done = 0
     for start, end, is_read in sorted((*_introduced(text), *_quoted_statements(text))):
@@ -264,7 +267,7 @@ def _introduced(text: str) -> Iterator[tuple[int, int, bool]]:
 
 
 def _quoted_statements(text: str) -> Iterator[tuple[int, int, bool]]:
-    for span in quotations(text):
+    for span in quoted_prose(text):
         words = span.words_in(text)
         if goes_on(text, span) or (words >= CLAUSE_WORDS and is_introduced(text, span)):
             yield span.opens, span.closes, False

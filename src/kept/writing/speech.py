@@ -104,6 +104,12 @@ def quotations(text: str) -> list[Span]:
     return spans
 
 
+def quoted_prose(text: str) -> list[Span]:
+    """Find what stands in quotation marks, and prose that is marked as code."""
+    code = [found.span() for found in compiled(_CODE_SPAN).finditer(text) if _is_prose(found[0])] if "`" in text else []
+    return [*quotations(text), *(Span(start, end, start + 1, end - 1) for start, end in code)]
+
+
 def _without_code(text: str) -> str:
     """The text with the same places, and without the marks in its code."""
     return compiled(_CODE_SPAN).sub(lambda code: f"`{'x' * (len(code[0]) - 2)}`", text) if "`" in text else text
@@ -183,11 +189,11 @@ def _is_prose(code: str) -> bool:
 # Verbs of saying as they are used of others: no first person, no order, no noun ("reports:" is a heading).
 _SAYS = {
     "en": "says said states stated tells told writes wrote reads claimed warns warned advises advised recommends "
-    "recommended suggests suggested announces announced explains explained mentions mentioned shows(?!~up) "
+    "recommended suggests suggested announces announced explains explained mentions mentioned shows "
     "showed displayed printed logged returned replies replied answered responds responded posted quoted asks "
     "asked demanded instructs instructed insists insisted commented reported complains complained declares "
-    "declared reminds reminded emailed sends sent texted is~written was~written it's~written",
-    "de": "sagt sagte sagten schreibt schrieb schrieben steht stand heißt~es hieß~es meint meinte behauptet "
+    "declared reminds reminded emailed sends sent texted",
+    "de": "sagt sagte sagten schreibt schrieb schrieben steht stand meint meinte behauptet "
     "behauptete erklärt erklärte empfiehlt empfahl warnt warnte meldet meldete antwortet antwortete erzählt "
     "erzählte besagt verlangt fordert verkündet gesagt geschrieben gemeint geantwortet gemeldet mitgeteilt "
     "schickt schickte geschickt",
@@ -224,9 +230,8 @@ _SAYS = {
 }
 # Scripts without spaces, or with endings: found anywhere in the clause.
 _SAYS_WITHIN = (
-    "言って 言った 言う 言い 言われ 書いて 書いた 書かれ 書き 述べ 曰く とある 記載 記されて 表示され 説明して "
-    "说 說 写道 寫道 写着 寫著 表示 指出 显示 顯示 回复 回覆 告诉 告訴 提到 "
-    "말했 말한 말합 말하 적혀 쓰여 써~있 적었 썼 답했 บอก กล่าว เขียน"
+    "言って|言った|言う|言い|言われ|書いて|書いた|書かれ|書き|述べ|曰く|とある|記載|記されて|表示され|説明して|说|說|写道|寫道|写着|寫著|表示|指出|显示|顯示|回复"
+    "|回覆|告诉|告訴|提到|말했|말한|말합|말하|적혀|쓰여|써 있|적었|썼|답했|บอก|กล่าว|เขียน"
 )
 _ACCORDING = (
     "according to|as per|per the|laut|gemäß|selon|d['’]après|según|conforme|de acordo com|de acuerdo con"
@@ -234,10 +239,11 @@ _ACCORDING = (
     "|згідно|podle|göre|menurut|theo"
 )
 _ACCORDING_WITHIN = "によると|によれば|根据|根據|据|따르면"
-# What is said by many: the plain form needs such a subject, because alone it is an order.
-_MANY_SAY = (
-    r"(?:they|people|users|customers|folks|docs|documents|guidelines|instructions|logs|notes|rules|terms|manuals|pages)"
-    r" (?:all |also |clearly |only )?(?:say|write|state|warn|recommend|read|show|tell|claim|suggest)"
+# Of more than one word. What many say needs its subject, because the plain form alone is an order.
+_SAYING_PHRASES = (
+    r"\b(?:(?:is|was|it's|it’s) written|(?:heißt|hieß) es"
+    r"|(?:they|people|users|customers|folks|docs|documents|guidelines|instructions|logs|notes|rules|terms|manuals|pages)"
+    r" (?:all |also |clearly |only )?(?:say|write|state|warn|recommend|read|show|tell|claim|suggest))\b"
 )
 _SOURCES = (
     r"\b(?:pages?|websites?|site|wiki|docs?|documentation|readme|article|e-?mails?|message|tickets?|issue|comment|thread"
@@ -293,10 +299,8 @@ _NO_PERSON = (
 
 
 @cache
-def _saying() -> str:
-    words = "|".join(word.replace("~", " ") for words in _SAYS.values() for word in words.split())
-    within = "|".join(_SAYS_WITHIN.replace("~", " ").split(" "))
-    return rf"(?<![\w'’-])(?:{words}|{_MANY_SAY})(?![\w-])|(?:{within})"
+def _words_of_saying() -> frozenset[str]:
+    return frozenset(word for words in _SAYS.values() for word in words.split())
 
 
 @cache
@@ -311,24 +315,32 @@ def introduces(head: str) -> bool:
         return True
     if compiled(_SOURCES).search(said) and compiled(_RECEIVED).search(said):
         return True
-    return _verb_of_others(said) is not None
+    return next(_verbs_of_others(said), None) is not None
 
 
-def _verb_of_others(said: str) -> tuple[int, int] | None:
-    """Find the last verb of saying whose subject is not the user."""
-    for verb in compiled(_saying()).finditer(said):
-        before, after = said[: verb.start()], said[verb.end() :]
+def _verbs_of_others(said: str) -> Iterator[tuple[int, int]]:
+    """Find the verbs of saying whose subject is not the user."""
+    for start, end in _verbs(said):
+        before, after = said[:start], said[end:]
         is_aside = compiled(_ASIDE).search(before) is not None and not after.strip()
         by_user = compiled(_BY_USER).search(before) or compiled(r" (?:i|we|ich|wir|je|nous)\b").match(after)
-        if before.strip(" ,;-*_") and not is_aside and not by_user:
-            return verb.span()
-    return None
+        if before.strip(" ,;-*_") and not is_aside and not by_user and not after.startswith(" up"):
+            yield start, end
+
+
+def _verbs(said: str) -> Iterator[tuple[int, int]]:
+    """Find the verbs of saying. A set of words is looked up: one pattern of them all is slow."""
+    words = _words_of_saying()
+    yield from (word.span() for word in compiled(r"[\w'’-]+").finditer(said) if word[0] in words)
+    yield from (found.span() for found in compiled(_SAYING_PHRASES).finditer(said))
+    if not said.isascii():
+        yield from (found.span() for found in compiled(_SAYS_WITHIN).finditer(said))
 
 
 def names_reporter(head: str) -> bool:
     """Say whether the clause names a person who said something to the user: "Mara says", "Jonas from ops told me"."""
     said = head.lower().strip(" *_-")
-    verb = _verb_of_others(said)
+    verb = next(_verbs_of_others(said), None)
     if verb is None or compiled(_SOURCES).search(said):
         return False
     subject = said[: verb[0]]
@@ -353,9 +365,8 @@ def introductions(text: str) -> Iterator[Introduction]:
 
 def _ends_with_verb(head: str) -> bool:
     """Say whether a verb of saying ends a clause: "the bot replied -", but not "it shows 3 - 4"."""
-    said = head[-MAX_HEAD_CHARS:].lower()
-    verb = _verb_of_others(said)
-    return verb is not None and not said[verb[1] :].strip()
+    said = head[-MAX_HEAD_CHARS:].lower().rstrip()
+    return any(end == len(said) for _, end in _verbs_of_others(said))
 
 
 def introduces_at_end(line: str) -> bool:
@@ -374,8 +385,8 @@ def is_introduced(text: str, span: Span) -> bool:
     if head.endswith((":", "：")):
         rest = compiled(_SENTENCE_END).split(text[span.end : span.end + MAX_HEAD_CHARS], maxsplit=1)[0]
         return not count_words(rest) or introduces(head[:-1])
-    verb = _verb_of_others(head[-MAX_HEAD_CHARS:].lower())
-    return verb is not None and count_words(head[-MAX_HEAD_CHARS:][verb[1] :]) < CLAUSE_WORDS
+    said = head[-MAX_HEAD_CHARS:].lower()
+    return any(count_words(said[end:]) < CLAUSE_WORDS for _, end in _verbs_of_others(said))
 
 
 def _clause_start(text: str, at: int) -> int:
