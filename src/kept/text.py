@@ -19,6 +19,7 @@ import threading
 import unicodedata
 from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
+from itertools import pairwise
 from operator import add
 from typing import Literal, cast
 
@@ -325,7 +326,10 @@ def without_delivered(text: str) -> str:
     if f"<{DELIVERED_TAG}>" not in text:
         return text
     said = compiled(_DELIVERED, re.DOTALL).sub("", text)
-    return compiled(_EMPTY_WRAPPER).sub("", said).strip()
+    empty = [*compiled(_EMPTY_WRAPPER).finditer(said)]
+    # Text between two of them may have closed the first and opened the second: then they still show that it is quoted.
+    is_between = any(said[one.end() : other.start()].strip() for one, other in pairwise(empty))
+    return (said if is_between else compiled(_EMPTY_WRAPPER).sub("", said)).strip()
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -7,6 +7,7 @@ programs put into a conversation in somebody's name is not imported, least of al
 import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any, get_args
 
 import msgspec
@@ -69,9 +70,15 @@ Parser = Callable[[Iterable[bytes], int], Transcript]
 
 
 def without_injected(content: str) -> str:
-    """The text without what hooks, and Kept itself, have put into it."""
+    """The text without what hooks, and Kept itself, have put into it.
+
+    Text between two such blocks may be the user's, or that of the first block, which closed it and opened the next:
+    then all stays, and counts as quoted.
+    """
     if "<" in content or "Additional guidance" in content:
-        content = _INJECTED.sub("", content)
+        found = [*_INJECTED.finditer(content)]
+        if not any(content[one.end() : other.start()].strip() for one, other in pairwise(found)):
+            content = _INJECTED.sub("", content)
     if OUR_MARK in content:
         content = _OUR_BRIEFING.sub("", content)
     return content

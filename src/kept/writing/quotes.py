@@ -7,7 +7,8 @@ of code are not counted, because naming a command is not quoting it. Rule: a sen
 was made from. When unsure, a block is a quotation: that costs a memory, while a miss lets a page speak as the user.
 """
 
-from bisect import bisect_right
+import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -15,10 +16,25 @@ from msgspec import Struct
 
 from kept.model import LOW_TRUST, Message, Trust, least
 from kept.text import compiled
+from kept.writing.speech import (
+    CLAUSE_WORDS,
+    ELISION,
+    goes_on,
+    introduces_at_end,
+    introductions,
+    is_introduced,
+    names_reporter,
+    paragraph_end,
+    quotations,
+    quoted_prose,
+    sentence_end,
+)
 
 RUN_WORDS = 4  # shorter runs are shared by chance
 QUOTED_RUN_WORDS = 8  # so long a run makes any sentence a quotation
 QUOTED_SHARE = 0.6  # of the words of a sentence, in such runs
+OWN_CHARS = 40_000  # of a text that is read for what others said in it; no person writes more
+CODE_INDENT = 4  # columns: a line that begins so far to the right is code
 DOCUMENT_CHARS = 1_800  # a message with more prose than this quotes a document between its first and last paragraph
 
 # Texts that programs put into a conversation in the user's name.
@@ -30,12 +46,21 @@ _BOILERPLATE = (
     "base directory for this skill",
     "# agents.md instructions",
 )
-_TAG = r"<(/?)([a-zA-Z][\w-]{1,40})(?:\s[^<>]{0,500})?>"
+_TAG = (
+    r"(?:<|&lt;|＜)\s?(?P<closes>/)?\s?(?P<name>[^\W\d_][\w:.-]{0,60})"
+    r"(?P<more>\s(?:\"[^\"]{0,300}\"|'[^']{0,300}'|[^<>&＞\"']){0,500}|/)?(?:>|&gt;|＞)"
+)
 _BLOCK_TAGS = frozenset({"private", "analysis", "summary", "thinking", "instructions", "context", "document"})
-_FENCE = r"\s{0,3}(```|~~~)"
-_QUOTED_LINE = r"\s{0,3}>"
+_EMPTY_TAGS = frozenset({"br", "hr", "img", "wbr"})  # nothing stands in them, and nothing closes them
+# Within code and in a line that is marked as quoted, a tag is text.
+_CODE_OR_TAG = (
+    r"(?m)^[ \t]{0,3}(?P<fence>```|~~~|'{3}|\"{3})|^[ ]{0,3}>[^\n]*|`[^`\n]{1,200}`"
+    rf"|(?P<indent>^[ \t]*)?{_TAG}(?P<ends>(?=[ \t]*$))?"
+)
+_FENCE = r"\s{0,3}(```|~~~|'{3}|\"{3})"
+_QUOTED_LINE = r"\s{0,3}(?:>|[\w.@-]{1,30}> )"  # also as chats and prompts show it: "tom> …"
 _CODE_LINE = r"(?: {4}|\t)(?!\s*(?:[-*+•]|\d{1,3}[.)])\s)"
-_ANY_MARK = r"(?m)^(?:\s{0,3}(?:```|~~~|>|\$ )| {4}|\t|diff --git |Subject: )|:\s*$"
+_ANY_MARK = r"(?m)^(?:\s{0,3}(?:```|~~~|'{3}|\"{3}|>|[\w.@-]{1,30}> |\$ )| {4}|\t|diff --git |Subject: )|:\s*$"
 _IN_QUOTES = r"(?s)[\"“„«「『](.{40,})[\"”“»」』][.!?]?"
 # "The page says:", "Here is the log:" or "README.md:" at the end of a line, the head of a patch or of a mail, or a
 # command at a prompt: the rest of the message is what it says.
@@ -59,26 +84,40 @@ _WORD = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30ff\u3400-\u9f
 
 
 class Split(Struct, frozen=True):
-    """A text as its speaker wrote it, and what somebody else wrote in it."""
+    """A text as its speaker wrote it, and what others wrote in it.
+
+    `own` is to be read. It may use a quotation ('the footer says "…"') or name a person who said something ("Mara
+    says: …"); `vouched` is `own` without those words, None if there are none.
+    """
 
     own: str
     quoted: str = ""
+    vouched: str | None = None
 
 
 def own_words_in(message: Message) -> str:
-    """The part of a message that its speaker wrote; nothing of a tool's or a stranger's."""
-    return "" if message.trust in LOW_TRUST else split(message.content, is_long_pasted=message.role == "user").own
+    """The part of a message that its speaker answers for; nothing of a tool's or a stranger's."""
+    if message.trust in LOW_TRUST:
+        return ""
+    parts = split(message.content, is_long_pasted=message.role == "user")
+    return parts.own if parts.vouched is None else parts.vouched
 
 
 def split(text: str, *, is_long_pasted: bool = False) -> Split:
-    """Take the quotations out of a text. `is_long_pasted`: of a very long text, only both ends are the speaker's."""
+    """Take the quotations out of a text.
+
+    `is_long_pasted`: a person wrote it, who pastes; of a very long text, only both ends are that person's.
+    """
     if text.lstrip()[:80].lower().startswith(_BOILERPLATE):
         return Split("", text)
-    own, quoted = _without_blocks(text)
+    own, quoted = _without_blocks(text, by_user=is_long_pasted)
     if compiled(_ANY_MARK).search(own):
         own = _without_marked_lines(own, quoted, is_long_pasted=is_long_pasted)
     own, more = _without_pasted_paragraphs(own, is_long_pasted=is_long_pasted and not hands_over(text))
-    return Split(own, "\n".join((*quoted, *more)))
+    if not is_long_pasted:
+        return Split(own, "\n".join((*quoted, *more)))
+    own, vouched, spoken = _without_speech(own)
+    return Split(own, "\n".join((*quoted, *more, *spoken)), vouched)
 
 
 def hands_over(text: str) -> bool:
@@ -99,34 +138,69 @@ def _without_marked_lines(text: str, quoted: list[str], *, is_long_pasted: bool)
             quoted.append(line)
         else:
             kept.append(line)
-            is_introduced = is_long_pasted and compiled(_INTRODUCTION).search(line[-120:]) is not None
+            is_introduced = is_long_pasted and (
+                compiled(_INTRODUCTION).search(line[-120:]) is not None or introduces_at_end(line)
+            )
     return "\n".join(kept)
 
 
-def _without_blocks(text: str) -> tuple[str, list[str]]:
-    """Without blocks in tags such as <private> or <system-reminder>, and those; an unclosed one runs to the end."""
-    if "<" not in text:
+def _without_blocks(text: str, *, by_user: bool) -> tuple[str, list[str]]:
+    """Take out elements, such as <private>…</private> or <email from="qa">…</email>, with all that is in them.
+
+    An element runs to the last tag that closes its name, because its text may close and open tags itself. One that is
+    never closed runs to the end if it begins a line; within a line it is a placeholder, as in feature/<ticket-id>, and
+    takes nothing with it. A tag that closes nothing shows that a text came from elsewhere: then all of it is quoted.
+    In the text of an agent, which writes about HTML, only the elements of programs count.
+    """
+    tags = [*compiled(_TAG).finditer(text)]
+    if not tags:
         return text, []
-    tags = [tag for tag in compiled(_TAG).finditer(text) if _is_block(tag[2].lower())]
-    ends: dict[str, list[int]] = {}
-    for tag in reversed(tags):
-        if tag[1]:
-            ends.setdefault(tag[2].lower(), []).append(tag.end())  # the last end first, so that pop() gives the next
-    kept, quoted, at = [], [], 0
-    for tag in tags:
-        if tag[1] or tag.start() < at:
+    last_end = {tag["name"].lower(): tag.end() for tag in tags if tag["closes"]}
+    kept, quoted, at, place = [], [], 0, 0
+    while (tag := compiled(_CODE_OR_TAG).search(text, place)) is not None:
+        place = tag.end()
+        name = (tag["name"] or "").lower()
+        if tag["fence"]:
+            place = _fence_end(text, place, tag["fence"])
+        elif not name or not (by_user or _is_program_tag(name)):
             continue
-        kept.append(text[at : tag.start()])
-        closing = ends.get(tag[2].lower(), [])
-        while closing and closing[-1] < tag.end():
-            closing.pop()
-        at = closing.pop() if closing else len(text)
-        quoted.append(text[tag.end() : at])
+        elif tag["closes"]:
+            if by_user and len((tag["indent"] or "").expandtabs(4)) < CODE_INDENT:
+                return "", [text]
+        elif last_end.get(name, 0) > place or _is_unclosed_element(tag):
+            kept.append(text[at : tag.start()])
+            at = place = _element_end(tags, tag, last_end) if last_end.get(name, 0) > place else len(text)
+            quoted.append(text[tag.end() : at])
     return "\n".join((*kept, text[at:])), quoted
 
 
-def _is_block(tag: str) -> bool:
-    return tag in _BLOCK_TAGS or "-" in tag or "_" in tag  # no element of HTML has such a name; those of programs do
+def _element_end(tags: Sequence[re.Match[str]], opening: re.Match[str], last_end: dict[str, int]) -> int:
+    """Where an element ends: with its last tag, or with that of an element which begins in it and ends later."""
+    end = last_end[opening["name"].lower()]
+    for tag in tags[bisect_left(tags, opening.end(), key=lambda tag: tag.start()) :]:
+        if tag.start() >= end:
+            break
+        if not tag["closes"]:
+            end = max(end, last_end.get(tag["name"].lower(), 0))
+    return end
+
+
+def _is_unclosed_element(tag: re.Match[str]) -> bool:
+    """Say whether a tag that nothing closes is an element: it begins a line, or ends one and has attributes."""
+    if (tag["more"] or "").endswith("/") or tag["name"].lower() in _EMPTY_TAGS:
+        return False
+    if tag["indent"] is not None:
+        return len(tag["indent"].expandtabs(4)) < CODE_INDENT
+    return tag["ends"] is not None and "=" in (tag["more"] or "")
+
+
+def _fence_end(text: str, place: int, fence: str) -> int:
+    end = compiled(rf"(?m)^[ \t]{{0,3}}{fence}[^\n]*").search(text, place)
+    return end.end() if end else len(text)
+
+
+def _is_program_tag(name: str) -> bool:
+    return name in _BLOCK_TAGS or "-" in name or "_" in name  # no element of HTML has such a name
 
 
 def _without_pasted_paragraphs(text: str, *, is_long_pasted: bool) -> tuple[str, list[str]]:
@@ -141,6 +215,65 @@ def _without_pasted_paragraphs(text: str, *, is_long_pasted: bool) -> tuple[str,
         return text, []
     own = [part for part, quoted in zip(paragraphs, is_quoted, strict=True) if not quoted]
     return "\n\n".join(own), [part for part, quoted in zip(paragraphs, is_quoted, strict=True) if quoted]
+
+
+def _without_speech(text: str) -> tuple[str, str, list[str]]:
+    """Take out what others said: what "The page says:" introduces, and statements in quotation marks.
+
+    Returns the text to read, the same without the words of others that remain in it, and those words. What a person is
+    named for ("Mara says: …") is read, but not vouched for: the user retells it and may be wrong about it. So is a long
+    quotation within a sentence of the user's; one of many lines or sentences is left out.
+    """
+    text, said = text[:OWN_CHARS], [text[OWN_CHARS:]]
+    # A short one stays the user's where it is used, but an agent that says it alone repeats a quotation.
+    said += [text[one.opens : one.closes] for one in quoted_prose(text) if one.words_in(text) >= CLAUSE_WORDS]
+    cuts: list[tuple[int, int, bool]] = []  # from, to, and whether it is read
+    done = 0
+    for start, end, is_read in sorted((*_introduced(text), *_quoted_statements(text))):
+        if start >= done:
+            cuts.append((start, end, is_read))
+            said.append(text[start:end])
+            done = end
+        elif end > done:  # a quotation that goes on behind a paragraph
+            cuts.append((done, end, is_read))
+            said.append(text[done:end])
+            done = end
+    own = vouched = ""
+    at = 0
+    for start, end, is_read in cuts:
+        own += text[at:start] + (text[start:end] if is_read else ELISION)
+        vouched += text[at:start] + ELISION
+        at = end
+    return own + text[at:], vouched + text[at:], said
+
+
+def _introduced(text: str) -> Iterator[tuple[int, int, bool]]:
+    """Find what is introduced: up to the last quotation of its paragraph if it begins with one, else all of that."""
+    spans = quotations(text)
+    done = 0
+    for head in introductions(text):
+        if head.start < done or any(span.start < head.end <= span.end for span in spans):
+            continue
+        done = paragraph_end(text, head.end)
+        begin = done - len(text[head.end : done].lstrip())
+        if any(span.start == begin for span in spans):
+            done = max(span.end for span in spans if begin <= span.start < done)
+            yield begin, done, False
+        elif names_reporter(text[head.start : head.end - 1]):
+            end = min(done, sentence_end(text, begin))
+            yield head.start, end, True
+            yield end, done, False
+        else:
+            yield head.end, done, False
+
+
+def _quoted_statements(text: str) -> Iterator[tuple[int, int, bool]]:
+    for span in quoted_prose(text):
+        words = span.words_in(text)
+        if goes_on(text, span) or (words >= CLAUSE_WORDS and is_introduced(text, span)):
+            yield span.opens, span.closes, False
+        elif words >= QUOTED_RUN_WORDS:
+            yield span.opens, span.closes, True
 
 
 class Quotes:

@@ -42,6 +42,7 @@ from kept.writing.extraction.statements import (
 )
 from kept.writing.extraction.summaries import summary_of
 from kept.writing.quotes import DOCUMENT_CHARS, hands_over
+from kept.writing.speech import elided
 
 MAX_CHARS = 500
 MAX_PER_TURN = 2  # statements of an agent between two of the user's: the best; the others repeat them
@@ -216,13 +217,13 @@ class _Conversation:
             if rule is None and not is_passing:
                 continue
             content = chosen(sentence, self._question) if rule is not None and rule.name == "decision" else ""
-            content = content or statement(sentence, previous, self._question, by_user=True)
+            content = content or statement(sentence, elided(previous), self._question, by_user=True)
             if not content or len(content) > MAX_CHARS:
                 continue
             if rule is None:
                 yield self._said_in_passing(message, content, sentence)
                 continue
-            following = sentences[number + 1 : number + 2]
+            following = [each for each in sentences[number + 1 : number + 2] if elided(each) == each]
             if following and continues(sentence, following[0]):
                 longer = f"{content} {finished(following[0])}"
                 is_told = len(longer) <= MAX_CHARS
@@ -446,7 +447,7 @@ class _Conversation:
         """The user's last request, if its work was interrupted and nobody came back to it."""
         if self._request is None or not self._is_interrupted:
             return
-        message, asked = self._request
+        message, asked = self._request[0], elided(self._request[1])
         content = dated(f"Not finished: {finished(own_words(asked))}", message.at)
         gist = Gist.of(asked)
         if len(gist.words) < MIN_ASKED_WORDS or len(content) > MAX_CHARS or self._told.has(gist):
@@ -586,7 +587,7 @@ def _extracted(
 
 def _last_question(read: Sequence[Passage]) -> str:
     spoken = [sentence for passage in read for sentence in passage.sentences]
-    return next((each for each in reversed(spoken) if each.endswith("?")), "")
+    return elided(next((each for each in reversed(spoken) if each.endswith("?")), ""))
 
 
 def _tags(content: str) -> tuple[str, ...]:
@@ -610,6 +611,6 @@ def summarize(messages: Sequence[Message], findings: Sequence[Draft] | None = No
             and message.trust == "user"
             and (read := passages(message.content, is_long_pasted=True))
         ):
-            asked = read[0].sentences[0]
+            asked = elided(read[0].sentences[0])
             break
     return summary_of(asked, drafts)

@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from kept.text import compiled
+from kept.writing.speech import elided, masked
 
 LANGUAGES = ("en", "de", "fr", "es")
 # What an agent says in passing: these rules together are the rule `passing`, which is asked of every sentence.
@@ -107,7 +108,11 @@ NOTHING_TO_KEEP = ("quotation", "plan")
 
 
 def rule_for(sentence: str) -> SentenceRule | None:
-    """The rule by which a user's sentence is worth keeping; None for questions, plans, guesses and everything else."""
+    """The rule by which a user's sentence is worth keeping; None for questions, plans, guesses and everything else.
+
+    What the sentence quotes is no reason to keep it.
+    """
+    sentence = masked(sentence)
     said = lowered(sentence).rstrip(".! ")
     known = rules()
     if said.endswith(":"):
@@ -132,6 +137,8 @@ def rule_for(sentence: str) -> SentenceRule | None:
 
 def may_change(sentence: str) -> bool:
     """Whether a user's sentence without a cue may say that something known is otherwise now: no question, no plan."""
+    if elided(sentence) != sentence:  # then it may only ask about what it quotes
+        return False
     said = lowered(sentence).rstrip(".! ")
     known = rules()
     return not said.endswith(("?", ":")) and not any(known[name].fits(said) for name in (*NOTHING_TO_KEEP, "guess"))
