@@ -1,9 +1,9 @@
 """Values behind a cue, and harmless lines that look alike, in four parts: to tune on, held out, fresh, and last.
 
-Generated, with a fixed seed. The parts share no value class, no context and no harmless class, and few cue words: a rule
-that was fitted to the examples of one part fails on another. The second part was written together with the first and
-read once the rules stood; the third was written before the misses of the second were looked at, and the last, whose
-forms are put together at random, before those of the third were judged again. It imports nothing of Kept.
+Generated, with a fixed seed. The parts share no class of values and no class of harmless lines. The first three have few
+contexts and cue words in common; the forms of the last are put together from usual cues and links, so it is easier.
+"held out" was written with the part to tune on and its misses were read when the rules stood; "fresh" was written before
+those misses were read, and "last" when the rules had been mended for "fresh". It imports nothing of Kept.
 """
 
 # ruff: noqa: E501  (tables: one form or class a line)
