@@ -179,7 +179,8 @@ os._exit = told
     assert b"make ship" in done.stdout
     loaded = {*modules, *(name.partition(".")[0] for name in modules)}
     assert loaded & (FORBIDDEN - {"typing_extensions"}) == set()
-    assert len([name for name in modules if name.startswith("kept")]) <= 75
+    # One more than before `secrets.looks` was split from `secrets.verdict`: the same code in two modules.
+    assert len([name for name in modules if name.startswith("kept")]) <= 76
     assert len(modules) <= 190
 
 

@@ -277,7 +277,8 @@ class Walk:
     def do_brief(self) -> None:
         briefing = self._memory.briefing("deploy flag formatter", session=self._rng.choice(self._sessions))
         for section in briefing.sections:
-            if section.name == "always" and any(_CANARY.search(entry.memory.content) for entry in section.entries):
+            told = [entry.memory.content for entry in section.entries]
+            if section.name == "always" and any(_CANARY.search(one) and not self._is_unread(one) for one in told):
                 self.violations.append("a canary is among the pinned memories of a briefing")
 
     def do_review(self) -> None:
@@ -489,13 +490,17 @@ class Walk:
     def _all(self) -> list[Memory]:
         return [*self._memory.store.export(archived=True)]
 
+    def _is_unread(self, told: str) -> bool:
+        """Return True for text of the turn under way: Kept cannot know its source before the end of the turn."""
+        return bool(self._turn) and not self._turn.is_read and any(canary in told for canary in self._turn.heard)
+
     def _look(self, when: str) -> None:
         with self._open("copy") as copy:
             self.held = [one for memory in (self._memory, copy) for one in memory.store.export(archived=True)]
             for one in self.held:
                 told = f"{one.content} {one.title} {one.topic} {one.tags} {one.data}"
-                if self._turn and not self._turn.is_read and any(canary in told for canary in self._turn.heard):
-                    continue  # Kept cannot know it before the end of the turn
+                if self._is_unread(told):
+                    continue
                 if _CANARY.search(told) and (one.trust not in LOW_TRUST or one.status in ("confirmed", "pinned")):
                     self.violations.append(f"{when}: {one.trust}, {one.status}, {one.source}: {one.content[:300]!r}")
 

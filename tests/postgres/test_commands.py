@@ -28,7 +28,7 @@ def test_a_new_database_is_set_up_and_granted(shell: Shell) -> None:
     assert "no tables of Kept" in shell.fails("list", *empty)
     assert shell.json("database", "init", owner)["steps"] == 1
     assert shell.json("database", "migrate", owner)["steps"] == 0
-    shell("database", "grant", "kept_test_ann", owner, "--for", "Web-App")
+    shell("database", "grant", "kept_test_ann", owner, "--for", "web-app")
     ann = as_member(owner, name, "kept_test_ann")
     shell("remember", "Deploys run on Fridays", "--project", "web-app", "--database", ann)
     assert "may not" in shell.fails("remember", "x y z", "--project", "other", "--database", ann)

@@ -99,7 +99,7 @@ def test_without_the_driver_the_one_line_that_is_missing_is_named(
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with (
-        pytest.raises(StorageError, match=r"kept\[postgres\]"),
+        pytest.raises(StorageError, match=r"\[postgres\]"),
         kept.open("postgresql://db/kept", project="web-app", home=tmp_path) as memory,
     ):
         memory.remember("something")

@@ -186,9 +186,10 @@ class _Mark:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
         try:
             if folder and not os.access(folder, os.W_OK):
-                home = folder.removesuffix(STARTED)
-                for part in (home, f"{home}/hook", folder):  # parents of a folder would not be private
-                    os.makedirs(part, 0o700, exist_ok=True)  # noqa: PTH103  (pathlib is not imported for this)
+                # A missing home may be a disk that is not mounted: it is not made here. `kept install` makes one.
+                for part in (folder.removesuffix("/started"), folder):
+                    if not os.access(part, os.W_OK):
+                        os.mkdir(part, 0o700)  # noqa: PTH102  (pathlib is not imported for this)
             if folder:
                 self._file = os.open(self.path, flags, 0o600)
         except (OSError, ValueError):
