@@ -34,7 +34,7 @@ test-long: $(READY)  ## The long versions: storms, power cuts, canaries, byte fl
 	$(BIN)/python -m tests.storage.byte_flips --flips 10000
 	$(BIN)/python -m tests.postgres.chaos
 	$(BIN)/python -m tests.recall.renders
-	KEPT_TEST_LONG=1 $(BIN)/python -m pytest -n 2 -q tests/properties tests/postgres/test_in_step.py
+	KEPT_TEST_LONG=1 $(BIN)/python -m pytest -n 2 -q tests/properties tests/postgres/test_in_step.py tests/memory/test_foreign_text.py
 
 lint: $(READY)  ## Style, types, layers, generated pages
 	$(BIN)/ruff check .
