@@ -69,12 +69,17 @@ def identify(path: Path, no_projects: Mapping[Path, str]) -> Place:
     """
     with explained("read", path, hint="Change to a directory that you may read, or name a project: --project NAME."):
         here = _real_directory(path)
+        found = bare = None
         for folder in (here, *here.parents):
             if folder in no_projects:  # also ends the search: a repository of dot-files does not own all of $HOME
                 break
             if found := _repository_at(folder):
-                too_wide = found.directory in no_projects or found.directory == found.directory.parent
-                return Place(found.git_common_dir, found.git_common_dir) if too_wide and found.git_common_dir else found
+                break
+            bare = bare or _bare_at(folder)
+        # A clone can hold a folder that looks like a bare repository. It is part of the clone.
+        if found := found or bare:
+            too_wide = found.directory in no_projects or found.directory == found.directory.parent
+            return Place(found.git_common_dir, found.git_common_dir) if too_wide and found.git_common_dir else found
     root = "the root of the file system" if here == here.parent else ""
     return Place(here, no_project=no_projects.get(here, root))
 
@@ -100,7 +105,7 @@ def _real_directory(path: Path) -> Path:
 
 
 def _repository_at(folder: Path) -> Place | None:
-    """The repository whose work tree or git directory is exactly `folder`, or None."""
+    """The repository whose work tree is exactly `folder`, or None. A folder that names one not its own is plain."""
     dot_git = folder / ".git"
     mode = _mode(dot_git)
     if stat.S_ISDIR(mode) and is_git_directory(dot_git):
@@ -112,23 +117,19 @@ def _repository_at(folder: Path) -> Place | None:
         if target is None:
             return None
         git_dir = (folder / target).resolve()
-        if not is_git_directory(git_dir):
-            # The repository can't be reached, perhaps it is not mounted. The path in a worktree still names it.
-            is_away = git_dir.parent.name == "worktrees" and not is_git_directory(git_dir.parent.parent)
-            return _linked_worktree(git_dir.parent.parent) if is_away else Place(folder)
-        if not _belongs_to(git_dir, folder):
+        # A repository that can't be reached, perhaps not mounted, can't say either that the folder is its own.
+        if not is_git_directory(git_dir) or not _belongs_to(git_dir, folder):
             return Place(folder)
-    elif is_git_directory(folder):
-        git_dir = folder
-        if _mode(folder / "commondir") == 0:  # a bare repository, or the inside of a `.git`
-            return Place(folder.parent if folder.name == ".git" else folder, folder)
     else:
         return None
-    common = _pointer(git_dir / "commondir")
-    # git keeps the directory of a worktree inside the repository; a `commondir` anywhere else proves nothing.
-    if common is None or git_dir.parent != (git_dir / common).resolve() / "worktrees":
-        return Place(folder, git_dir)
-    return _linked_worktree((git_dir / common).resolve())
+    return _linked_worktree(git_dir) or Place(folder, git_dir)
+
+
+def _bare_at(folder: Path) -> Place | None:
+    """The repository whose git directory is exactly `folder`, or None: a bare one, or the inside of a `.git`."""
+    if not is_git_directory(folder):
+        return None
+    return _linked_worktree(folder) or Place(folder.parent if folder.name == ".git" else folder, folder)
 
 
 def _belongs_to(git_dir: Path, folder: Path) -> bool:
@@ -140,14 +141,27 @@ def _belongs_to(git_dir: Path, folder: Path) -> bool:
         return True
     back = _pointer(git_dir / "gitdir")  # of a worktree: the path of its `.git` file
     if back is None:  # of a submodule: `worktree` in the section [core]
-        config = os.fsdecode(read_regular(git_dir / "config", CONFIG_BYTES))
-        named = re.search(r'(?im)^[ \t]*worktree[ \t]*=[ \t]*"?([^"\r\n\0]+?)"?[ \t]*$', config)
-        back = Path(named[1]) / ".git" if named else None
+        tree = _work_tree_of(git_dir)
+        back = tree / ".git" if tree is not None else None
     return back is not None and is_same(path_text(git_dir / back.parent), path_text(folder))
 
 
-def _linked_worktree(common: Path) -> Place:
-    """The place of a worktree that `git worktree add` made: the repository it was added to."""
+def _work_tree_of(git_dir: Path) -> Path | None:
+    """The work tree that the configuration of a repository names. Scanned by line: a stranger may have written it."""
+    for line in os.fsdecode(read_regular(git_dir / "config", CONFIG_BYTES)).split("\n"):
+        name, _, value = line.partition("=")
+        if name.strip(" \t").casefold() == "worktree" and (value := value.strip(' \t\r"')):
+            return Path(value)
+    return None
+
+
+def _linked_worktree(git_dir: Path) -> Place | None:
+    """The place of a worktree that `git worktree add` made: the repository it was added to. None if it is not one."""
+    named = _pointer(git_dir / "commondir")
+    common = (git_dir / named).resolve() if named is not None else git_dir
+    # git keeps the directory of a worktree inside the repository; a `commondir` anywhere else proves nothing.
+    if git_dir.parent != common / "worktrees" or not is_git_directory(common):
+        return None
     return Place(common.parent if common.name in (".git", ".bare") else common, common)
 
 
