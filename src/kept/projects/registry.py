@@ -269,6 +269,8 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     links: tuple[str, ...] = ()  # further places that belong to it
     into: Id | None = None  # the project that this one was merged into
     team: Team | None = None  # None: its memories are in the home
+    is_named: bool = False  # a person or a program chose its name; else its directory gave it, or an older Kept did
+    is_lost: bool = False  # it had a directory that is not known any more, so a repository may claim it by its id
 
     @property
     def space(self) -> str:
@@ -278,6 +280,11 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     def folder(self) -> str:
         """The name of its directory in the home."""
         return f"{self.slug}-{self.id}"
+
+    @property
+    def has_chosen_name(self) -> bool:
+        """Return True if its name was chosen, also by an older Kept if it never had a directory."""
+        return self.is_named or not (self.places or self.is_lost)
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -311,10 +318,12 @@ class Registry:
     def named(self, name: str) -> Project | None:
         """Return the project with exactly this name, a living one before a merged one.
 
-        Raises InvalidInput if several have it.
+        A name that was chosen comes before one taken from a directory: a clone called like the project of a program
+        does not keep the program out. Raises InvalidInput if several are left.
         """
         for is_living in (True, False):
             same = [p for p in self.projects.values() if p.name == name and (p.into is None) == is_living]
+            same = [p for p in same if p.has_chosen_name] or same
             found = list({project.id: project for p in same if (project := self.get(p.id))}.values())
             if len(found) > 1:
                 listed = ", ".join(f"{p.id} ({p.root or 'no directory'})" for p in found)
@@ -355,14 +364,15 @@ class Registry:
     def claimed_by(self, place: Place, kept_id: str | None) -> Project | None:
         """The project that this place belongs to, with its places brought up to date; None if a new one is needed.
 
-        `kept_id` is the id that the repository itself names.
+        `kept_id` is the id that the repository itself names. It claims no project that never had a directory: anybody
+        can put an id into an archive.
         """
         owner, holder = self.at(place), self.get(kept_id)
         if holder is not None and holder is not owner:
             if any(is_same(text, place.key) for text in holder.places):
                 return holder
             gone = next((text for text in holder.places if not self._is_still_at(text, holder)), None)
-            has_moved = gone is not None or not holder.places
+            has_moved = gone is not None or (holder.is_lost and not holder.places)
             # A registered place that we can write to has our id; so a foreign id there is newer.
             if has_moved and (owner is None or (gone and is_writable(text_path(place.key)))):
                 return moved(holder, gone, place)
@@ -395,14 +405,14 @@ def moved(project: Project, gone: str | None, place: Place) -> Project:
         links = tuple(place.key if text == gone else text for text in project.links)
         return replace(project, links=links)
     git = place.key if place.git_common_dir else None
-    return replace(project, root=path_text(place.directory), git_common_dir=git)
+    return replace(project, root=path_text(place.directory), git_common_dir=git, is_lost=False)
 
 
 def without(project: Project, keys: set[str]) -> Project:
     """The project without these places. It keeps its memory, its name and its id."""
     links = tuple(text for text in project.links if text not in keys)
     if keys & {project.root, project.git_common_dir}:
-        return replace(project, links=links, root=None, git_common_dir=None)
+        return replace(project, links=links, root=None, git_common_dir=None, is_lost=not links)
     return project if links == project.links else replace(project, links=links)
 
 
