@@ -3,6 +3,7 @@
 C16, B9, C26: what holds is there when a session starts, what fits is there at a prompt, a known fix after an error.
 """
 
+import contextlib
 import io
 import json
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from kept.entrypoints.hook import events
 from kept.entrypoints.hook.agents import AGENTS
 from kept.entrypoints.hook.events import Occasion
 from kept.memory import deliver
+from kept.memory.opening import open_projects
 from tests.hook.inputs import FAILURE, INPUTS, PROMPT
 
 DEPLOY = "Deploy the billing service with make ship, because CI has no key"
@@ -167,6 +169,30 @@ def test_what_fails_is_reported_without_a_word_of_the_prompt(desk: Desk) -> None
     occasion.run(io.BytesIO(b'{"prompt": "secret words"'))
     assert occasion.said == ""
     assert desk.pointers[-1]["failure"] == "JSONDecodeError"
+
+
+@pytest.mark.parametrize("form", ["project/{id}", "{id}", "{name}", "project\\{id}", "~/project", "~"])
+@pytest.mark.parametrize("agent", ["claude-code", "codex", "qwen"])
+def test_the_cwd_of_an_event_is_a_directory_and_never_names_a_project(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, agent: str, form: str
+) -> None:
+    [known] = open_projects(desk.folder / "home").list_projects()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    given = form.format(id=known.id, name=known.name)
+    assert DEPLOY not in desk.fire(agent, "UserPromptSubmit", cwd=given)
+    desk.fire(agent, "Stop", cwd=given)
+    for pointer in desk.pointers:
+        found = None
+        with contextlib.suppress(kept.errors.KeptError):
+            found = open_projects(desk.folder / "home").find(pointer["cwd"] or str(tmp_path / "elsewhere"))
+        assert found is None
+    if "/" in given and "~" not in given:  # a directory of that name is one like any other
+        (tmp_path / "elsewhere" / given).mkdir(parents=True)
+        with kept.open(project=tmp_path / "elsewhere" / given, home=desk.folder / "home") as memory:
+            memory.remember("Deploy the billing service from the folder itself", kind="decision")
+        assert "from the folder itself" in desk.fire(agent, "UserPromptSubmit", cwd=given)
 
 
 def test_the_project_is_that_of_the_variables_or_of_the_input(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

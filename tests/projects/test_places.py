@@ -1,6 +1,7 @@
 """What a directory is: a repository, a plain directory, or no place for a project."""
 
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -41,12 +42,14 @@ def test_a_worktree_is_the_place_of_its_repository(here: Path) -> None:
     assert place(main / ".git/worktrees/fix") == place(main)
 
 
-def test_a_worktree_is_known_even_while_its_repository_is_out_of_reach(here: Path) -> None:
+def test_a_worktree_whose_repository_is_out_of_reach_is_a_plain_place(here: Path) -> None:
+    """Only the repository can say that a worktree is its own; a `.git` file alone may come with an archive."""
     main = make_repository(here / "web")
     tree = make_worktree(main / ".git", here / "fix")
-    expected = place(tree)
     main.rename(here / "unmounted")
-    assert place(tree) == expected
+    assert place(tree) == Place(tree)
+    (here / "unmounted").rename(main)
+    assert place(tree) == place(main)
 
 
 def test_a_nested_repository_is_a_place_of_its_own(here: Path) -> None:
@@ -138,6 +141,89 @@ def test_a_folder_does_not_become_a_repository_that_does_not_link_back(
     found = place(stranger)
     assert found.directory == stranger
     assert found.git_common_dir in (None, stranger / ".git")
+
+
+def _gone(victim: Path) -> None:
+    shutil.rmtree(victim)
+
+
+def _plain(victim: Path) -> None:
+    shutil.rmtree(victim / ".git")
+
+
+def _damaged(victim: Path) -> None:
+    shutil.rmtree(victim / ".git/objects")
+
+
+@posix_only
+@pytest.mark.parametrize("left", [_gone, _plain, _damaged])
+@pytest.mark.parametrize("path", [".git/worktrees/x", "worktrees/x", ".bare/worktrees/x", ".git", ".git/modules/x"])
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_git_file_never_names_a_place_that_is_not_a_repository(
+    here: Path, left: Callable[[Path], None], path: str, is_link: bool
+) -> None:
+    """A plain directory, or a repository that is deleted or not mounted: its memory is not for an archive."""
+    victim, stranger = make_repository(here / "web"), directory(here / "stranger")
+    make_worktree(victim / ".git", here / "fix")
+    left(victim)
+    if is_link:
+        (stranger / ".git").symlink_to(victim / path)
+    else:
+        (stranger / ".git").write_text(f"gitdir: ../web/{path}\n")
+    assert place(stranger) == Place(stranger)
+
+
+def test_a_worktree_inside_a_folder_does_not_make_that_folder_a_repository(here: Path) -> None:
+    """Else Kept would write its id into it."""
+    inside = directory(here / "app/worktrees/x")
+    (inside / "HEAD").write_text("ref: refs/heads/main\n")
+    (inside / "commondir").write_text("../..\n")
+    (inside / "gitdir").write_text(f"{here / 'stranger/.git'}\n")
+    (directory(here / "stranger") / ".git").write_text(f"gitdir: {inside}\n")
+    for path in (inside, here / "stranger"):
+        assert here / "app" not in (place(path).git_common_dir, place(path).directory)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"worktree=" + b" " * 60_000 + b"\0",
+        b" " * 60_000 + b"worktree",
+        b"worktree" + b"\t" * 30_000 + b"=" + b" " * 30_000 + b"\0",
+        b"worktree=" + b'"' * 60_000 + b"\0",
+        b'worktree="' + b' "' * 30_000,
+        b"worktree=" * 7_000,
+        b"\n worktree \0=" * 5_000,
+        b"worktree=\n" * 6_000,
+        b"worktree=" + b"../" * 20_000,
+    ],
+    ids=range(9),
+)
+def test_a_git_configuration_never_takes_long_to_read(here: Path, line: bytes) -> None:
+    make_repository(here / "store")
+    (here / "store/.git/config").write_bytes(b"[core]\n" + line + b"\n")
+    (directory(here / "stranger") / ".git").write_text("gitdir: ../store/.git\n")
+    start = time.perf_counter()
+    assert place(here / "stranger") == Place(here / "stranger")
+    assert time.perf_counter() - start < 1
+
+
+@pytest.mark.parametrize("line", ["worktree = {}", "\tworkTree={}", ' worktree = "{}" ', "worktree\t=\t{}\r"])
+def test_a_git_directory_elsewhere_may_name_its_work_tree_as_git_allows(here: Path, line: str) -> None:
+    make_repository(here / "scratch").joinpath(".git").rename(here / "store")
+    tree = directory(here / "split")
+    (tree / ".git").write_text("gitdir: ../store\n")
+    (here / "store/config").write_text(f"[core]\n\tbare = false\n{line.format(tree)}\n")
+    assert place(tree) == Place(tree, here / "store")
+
+
+def test_a_folder_of_a_repository_that_looks_like_a_bare_one_is_part_of_the_repository(here: Path) -> None:
+    """A clone can hold such a folder, with the id of another project in it."""
+    clone = make_repository(here / "clone")
+    shutil.copytree(clone / ".git", clone / "docs")
+    (clone / "docs/kept-id").write_text("0123abcd\n")
+    for inside in ("docs", "docs/refs"):
+        assert place(clone / inside) == place(clone)
 
 
 @needs_git

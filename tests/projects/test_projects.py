@@ -287,6 +287,71 @@ def test_a_repository_moved_onto_anothers_path_brings_its_own_memory(projects: P
     assert (left.root, left.git_common_dir) == (None, None), "the other one lost its directory, not its memory"
 
 
+def test_a_repository_put_aside_finds_its_memory_also_after_another_took_its_path(
+    projects: Projects, here: Path
+) -> None:
+    one, two = (projects.ensure(make_repository(here / name)) for name in ("one", "two"))
+    (here / "two").rename(here / "aside")
+    (here / "one").rename(here / "two")
+    assert projects.ensure(here / "two").id == one.id
+    assert projects.ensure(here / "aside").id == two.id
+
+
+@pytest.mark.parametrize("is_older", [False, True])
+@pytest.mark.parametrize("door", ["ensure", "find"])
+def test_a_project_without_a_directory_is_claimed_by_no_repository(
+    projects: Projects, here: Path, door: str, is_older: bool
+) -> None:
+    """An archive can hold a `.git/kept-id`, and ids stand in every export."""
+    named, added = projects.ensure("ada-bot"), projects.add("eve-bot")
+    if is_older:  # a registry without the newer fields
+        stored = json.loads(projects.home.registry.read_bytes())
+        for project in stored["projects"]:
+            project.pop("is_lost", None)
+        projects.home.registry.write_text(json.dumps(stored))
+    for number, project in enumerate((named, added)):
+        stranger = make_repository(here / f"stranger{number}")
+        (stranger / ".git/kept-id").write_text(f"{project.id}\n")
+        found = getattr(projects, door)(stranger)
+        assert found is None or found.id != project.id
+        assert projects.get(project.id).places == ()
+    assert projects.find("ada-bot") == named
+
+
+def _named_by_a_program(projects: Projects, here: Path) -> Project:
+    return projects.ensure("ada-bot")
+
+
+def _added_with_a_directory(projects: Projects, here: Path) -> Project:
+    return projects.add("ada-bot", directory(here / "bots"))
+
+
+def _linked_later(projects: Projects, here: Path) -> Project:
+    return projects.link(projects.ensure("ada-bot").id, directory(here / "bots"))
+
+
+def _renamed(projects: Projects, here: Path) -> Project:
+    return projects.rename(projects.ensure(make_repository(here / "bots")).id, "ada-bot")
+
+
+@pytest.mark.parametrize("make", [make_repository, directory])
+@pytest.mark.parametrize("name", [_named_by_a_program, _added_with_a_directory, _linked_later, _renamed])
+def test_a_clone_called_like_the_project_of_a_program_does_not_keep_the_program_out(
+    projects: Projects,
+    here: Path,
+    name: Callable[[Projects, Path], Project],
+    make: Callable[[Path], Path],
+) -> None:
+    own = name(projects, here)
+    clones = [projects.ensure(make(here / parent / "ada-bot")) for parent in "bcd"]
+    again = open_projects(projects.home.root, here)
+    for door in (again.find, again.ensure, again.get):
+        assert door("ada-bot") == own
+    assert len({own.id, *(clone.id for clone in clones)}) == 4
+    for clone, parent in zip(clones, "bcd", strict=True):
+        assert again.find(here / parent / "ada-bot") == clone
+
+
 def test_another_home_takes_over_the_id_that_it_finds(projects: Projects, here: Path) -> None:
     made = projects.ensure(make_repository(here / "web"))
     other = open_projects(here / "other-home", here)

@@ -195,7 +195,8 @@ class Projects:
             located = _allowed(self._locate_path(registry, self._path(path)))
             project = registry.named(name)
             if project is None and located.project is not None:
-                project = replace(located.project, name=self._free_name(registry, name, besides=located.project))
+                free = self._free_name(registry, name, besides=located.project)
+                project = replace(located.project, name=free, is_named=True)
             project = project or self._draft(registry, replace(located, name=self._free_name(registry, name)))
             if located.place is not None and located.place.key not in project.places:
                 project = with_place(project, located.place)
@@ -219,7 +220,7 @@ class Projects:
         """Change the name. The folder in the home keeps its name, so that programs that have it open keep working."""
         with self._changing() as registry:
             project = self._get(registry, name_or_id)
-            project = replace(project, name=self._free_name(registry, new_name, besides=project))
+            project = replace(project, name=self._free_name(registry, new_name, besides=project), is_named=True)
             self._save(registry, project)
             return project
 
@@ -314,7 +315,8 @@ class Projects:
         project_id = located.kept_id or self._new_id()
         while project_id in taken:
             project_id = self._new_id()
-        project = Project(id=project_id, name=name, slug=slug(name), created_at=self._now().astimezone(UTC))
+        at, is_named = self._now().astimezone(UTC), bool(located.name)
+        project = Project(id=project_id, name=name, slug=slug(name), created_at=at, is_named=is_named)
         return with_place(project, place) if place else project
 
     def _note_id(self, registry: Registry, located: Located, project: Project) -> None:
@@ -440,7 +442,7 @@ def _from_card(folder: Path) -> Project:
     name, project_id = folder.name[:-9], folder.name[-8:]
     with explained("read", folder):
         made = datetime.fromtimestamp(folder.stat().st_mtime, UTC)
-    return Project(id=project_id, name=name, slug=name, created_at=made)
+    return Project(id=project_id, name=name, slug=name, created_at=made, is_lost=True)
 
 
 def typed(text: str) -> str:

@@ -69,12 +69,17 @@ def identify(path: Path, no_projects: Mapping[Path, str]) -> Place:
     """
     with explained("read", path, hint="Change to a directory that you may read, or name a project: --project NAME."):
         here = _real_directory(path)
+        found = bare = None
         for folder in (here, *here.parents):
             if folder in no_projects:  # also ends the search: a repository of dot-files does not own all of $HOME
                 break
             if found := _repository_at(folder):
-                too_wide = found.directory in no_projects or found.directory == found.directory.parent
-                return Place(found.git_common_dir, found.git_common_dir) if too_wide and found.git_common_dir else found
+                break
+            bare = bare or _bare_at(folder)
+        # A clone can hold a folder that looks like a bare repository. It is part of the clone.
+        if found := found or bare:
+            too_wide = found.directory in no_projects or found.directory == found.directory.parent
+            return Place(found.git_common_dir, found.git_common_dir) if too_wide and found.git_common_dir else found
     root = "the root of the file system" if here == here.parent else ""
     return Place(here, no_project=no_projects.get(here, root))
 
@@ -100,7 +105,7 @@ def _real_directory(path: Path) -> Path:
 
 
 def _repository_at(folder: Path) -> Place | None:
-    """The repository whose work tree or git directory is exactly `folder`, or None."""
+    """The repository whose work tree is exactly `folder`, or None. A folder that names one not its own is plain."""
     dot_git = folder / ".git"
     mode = _mode(dot_git)
     if stat.S_ISDIR(mode) and is_git_directory(dot_git):
@@ -112,23 +117,19 @@ def _repository_at(folder: Path) -> Place | None:
         if target is None:
             return None
         git_dir = (folder / target).resolve()
-        if not is_git_directory(git_dir):
-            # The repository can't be reached, perhaps it is not mounted. The path in a worktree still names it.
-            is_away = git_dir.parent.name == "worktrees" and not is_git_directory(git_dir.parent.parent)
-            return _linked_worktree(git_dir.parent.parent) if is_away else Place(folder)
-        if not _belongs_to(git_dir, folder):
+        # A repository that can't be reached, perhaps not mounted, can't say either that the folder is its own.
+        if not is_git_directory(git_dir) or not _belongs_to(git_dir, folder):
             return Place(folder)
-    elif is_git_directory(folder):
-        git_dir = folder
-        if _mode(folder / "commondir") == 0:  # a bare repository, or the inside of a `.git`
-            return Place(folder.parent if folder.name == ".git" else folder, folder)
     else:
         return None
-    common = _pointer(git_dir / "commondir")
-    # git keeps the directory of a worktree inside the repository; a `commondir` anywhere else proves nothing.
-    if common is None or git_dir.parent != (git_dir / common).resolve() / "worktrees":
-        return Place(folder, git_dir)
-    return _linked_worktree((git_dir / common).resolve())
+    return _linked_worktree(git_dir) or Place(folder, git_dir)
+
+
+def _bare_at(folder: Path) -> Place | None:
+    """The repository whose git directory is exactly `folder`, or None: a bare one, or the inside of a `.git`."""
+    if not is_git_directory(folder):
+        return None
+    return _linked_worktree(folder) or Place(folder.parent if folder.name == ".git" else folder, folder)
 
 
 def _belongs_to(git_dir: Path, folder: Path) -> bool:
@@ -140,14 +141,27 @@ def _belongs_to(git_dir: Path, folder: Path) -> bool:
         return True
     back = _pointer(git_dir / "gitdir")  # of a worktree: the path of its `.git` file
     if back is None:  # of a submodule: `worktree` in the section [core]
-        config = os.fsdecode(read_regular(git_dir / "config", CONFIG_BYTES))
-        named = re.search(r'(?im)^[ \t]*worktree[ \t]*=[ \t]*"?([^"\r\n\0]+?)"?[ \t]*$', config)
-        back = Path(named[1]) / ".git" if named else None
+        tree = _work_tree_of(git_dir)
+        back = tree / ".git" if tree is not None else None
     return back is not None and is_same(path_text(git_dir / back.parent), path_text(folder))
 
 
-def _linked_worktree(common: Path) -> Place:
-    """The place of a worktree that `git worktree add` made: the repository it was added to."""
+def _work_tree_of(git_dir: Path) -> Path | None:
+    """The work tree that the configuration of a repository names. Scanned by line: a stranger may have written it."""
+    for line in os.fsdecode(read_regular(git_dir / "config", CONFIG_BYTES)).split("\n"):
+        name, _, value = line.partition("=")
+        if name.strip(" \t").casefold() == "worktree" and (value := value.strip(' \t\r"')):
+            return Path(value)
+    return None
+
+
+def _linked_worktree(git_dir: Path) -> Place | None:
+    """The place of a worktree that `git worktree add` made: the repository it was added to. None if it is not one."""
+    named = _pointer(git_dir / "commondir")
+    common = (git_dir / named).resolve() if named is not None else git_dir
+    # git keeps the directory of a worktree inside the repository; a `commondir` anywhere else proves nothing.
+    if git_dir.parent != common / "worktrees" or not is_git_directory(common):
+        return None
     return Place(common.parent if common.name in (".git", ".bare") else common, common)
 
 
@@ -255,6 +269,8 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     links: tuple[str, ...] = ()  # further places that belong to it
     into: Id | None = None  # the project that this one was merged into
     team: Team | None = None  # None: its memories are in the home
+    is_named: bool = False  # a person or a program chose its name; else its directory gave it, or an older Kept did
+    is_lost: bool = False  # it had a directory that is not known any more, so a repository may claim it by its id
 
     @property
     def space(self) -> str:
@@ -264,6 +280,11 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     def folder(self) -> str:
         """The name of its directory in the home."""
         return f"{self.slug}-{self.id}"
+
+    @property
+    def has_chosen_name(self) -> bool:
+        """Return True if its name was chosen, also by an older Kept if it never had a directory."""
+        return self.is_named or not (self.places or self.is_lost)
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -297,10 +318,12 @@ class Registry:
     def named(self, name: str) -> Project | None:
         """Return the project with exactly this name, a living one before a merged one.
 
-        Raises InvalidInput if several have it.
+        A name that was chosen comes before one taken from a directory: a clone called like the project of a program
+        does not keep the program out. Raises InvalidInput if several are left.
         """
         for is_living in (True, False):
             same = [p for p in self.projects.values() if p.name == name and (p.into is None) == is_living]
+            same = [p for p in same if p.has_chosen_name] or same
             found = list({project.id: project for p in same if (project := self.get(p.id))}.values())
             if len(found) > 1:
                 listed = ", ".join(f"{p.id} ({p.root or 'no directory'})" for p in found)
@@ -341,14 +364,15 @@ class Registry:
     def claimed_by(self, place: Place, kept_id: str | None) -> Project | None:
         """The project that this place belongs to, with its places brought up to date; None if a new one is needed.
 
-        `kept_id` is the id that the repository itself names.
+        `kept_id` is the id that the repository itself names. It claims no project that never had a directory: anybody
+        can put an id into an archive.
         """
         owner, holder = self.at(place), self.get(kept_id)
         if holder is not None and holder is not owner:
             if any(is_same(text, place.key) for text in holder.places):
                 return holder
             gone = next((text for text in holder.places if not self._is_still_at(text, holder)), None)
-            has_moved = gone is not None or not holder.places
+            has_moved = gone is not None or (holder.is_lost and not holder.places)
             # A registered place that we can write to has our id; so a foreign id there is newer.
             if has_moved and (owner is None or (gone and is_writable(text_path(place.key)))):
                 return moved(holder, gone, place)
@@ -381,14 +405,14 @@ def moved(project: Project, gone: str | None, place: Place) -> Project:
         links = tuple(place.key if text == gone else text for text in project.links)
         return replace(project, links=links)
     git = place.key if place.git_common_dir else None
-    return replace(project, root=path_text(place.directory), git_common_dir=git)
+    return replace(project, root=path_text(place.directory), git_common_dir=git, is_lost=False)
 
 
 def without(project: Project, keys: set[str]) -> Project:
     """The project without these places. It keeps its memory, its name and its id."""
     links = tuple(text for text in project.links if text not in keys)
     if keys & {project.root, project.git_common_dir}:
-        return replace(project, links=links, root=None, git_common_dir=None)
+        return replace(project, links=links, root=None, git_common_dir=None, is_lost=not links)
     return project if links == project.links else replace(project, links=links)
 
 

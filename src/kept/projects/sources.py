@@ -1,7 +1,8 @@
 """The source files of a project: which there are, without those that git ignores.
 
 git itself is asked where it is at hand; elsewhere the .gitignore files are read here, which covers their usual lines.
-Rule: no symbolic link is followed, so nothing outside of the folder is read.
+Rule: a folder may be a stranger's archive, with its own `.git`. No program that it names is started, no symbolic link
+in any part of a path is followed, so nothing outside of the folder is read, and no pattern takes long.
 """
 
 import os
@@ -10,95 +11,146 @@ import shutil
 import stat
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
+from fnmatch import translate
+from pathlib import Path, PurePosixPath
+
+from kept.projects.files import read_regular
 
 GIT_TIMEOUT_S = 60
 NEVER = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache"})
+IGNORE_BYTES = 256 * 1024  # of a .gitignore; the largest of public repositories have a tenth of it
+IGNORE_RULES = 2000  # for one file: it is compared with each
+IGNORE_CHARS = 1000  # of a line; a longer one is not a path
+
+# A repository's configuration can name programs for git to start. These settings come later than the configuration,
+# and the environment comes before both. An empty GIT_ALLOW_PROTOCOL would count as unset, and no protocol is "none".
+GIT_OPTIONS = {
+    "core.fsmonitor": "false",
+    "core.hooksPath": os.devnull,
+    "core.pager": "cat",
+    "core.sshCommand": "false",
+    "core.gitProxy": "false",
+    "credential.helper": "",
+    "diff.external": "",
+    "protocol.allow": "never",
+}
+GIT_ENVIRONMENT = {
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "",
+    "GIT_SSH_COMMAND": "false",
+    "GIT_PAGER": "cat",
+}
 
 
 def files_below(folder: Path) -> list[str]:
     """The regular files of a folder that are not ignored: paths relative to it, in order."""
     named = _asked_of_git(folder)
-    return sorted(set(_walked(folder, folder, []) if named is None else named))
+    return sorted(set(_walked(folder) if named is None else named))
+
+
+def run_git(folder: Path, *arguments: str) -> bytes | None:
+    """Run git in a folder, without any program that its configuration names. None if there is no git, or it fails.
+
+    Every git that Kept starts is started here. `arguments` must be a command that compares and writes no file: the
+    filters of a repository have names of their own, and cannot be switched off.
+    """
+    git = shutil.which("git")
+    if git is None:
+        return None
+    options = [part for name, value in GIT_OPTIONS.items() for part in ("-c", f"{name}={value}")]
+    command = [git, "--no-pager", *options, "-C", str(folder), *arguments]
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=GIT_TIMEOUT_S,
+            check=False,
+            env={**os.environ, **GIT_ENVIRONMENT},
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None
 
 
 def _asked_of_git(folder: Path) -> list[str] | None:
     """What git tracks, or would track; None where there is no git, or no repository."""
-    git = shutil.which("git")
-    if git is None:
+    listed = run_git(folder, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    if listed is None:
         return None
-    # A repository's own settings could name a program to run here; that one is switched off.
-    command = [git, "-c", "core.fsmonitor=", "-C", str(folder), "ls-files", "-z", "--cached", "--others"]
-    try:
-        done = subprocess.run(
-            [*command, "--exclude-standard"],
-            capture_output=True,
-            timeout=GIT_TIMEOUT_S,
-            check=False,
-            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    if done.returncode != 0:
-        return None
-    named = [os.fsdecode(name) for name in done.stdout.split(b"\0") if name]
+    folders: dict[PurePosixPath, bool] = {}
+    named = [os.fsdecode(name) for name in listed.split(b"\0") if name]
     # A folder that is ignored as a whole, such as an installed package, was still asked for.
-    return [name for name in named if _is_regular(folder / name)] or None
+    return [name for name in named if _is_regular(folder, PurePosixPath(name), folders)] or None
 
 
-def _walked(folder: Path, root: Path, rules: list["IgnoreRule"]) -> Iterator[str]:
-    own = [*rules, *_rules_in(folder)]
-    try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError:
-        return
-    for entry in entries:
-        path = Path(entry.path)
-        is_folder = entry.is_dir(follow_symlinks=False)
-        if entry.name in NEVER or _is_ignored(path, own, is_folder=is_folder):
+def _walked(root: Path) -> Iterator[str]:
+    waiting: list[tuple[Path, list[IgnoreRule]]] = [(root, [])]
+    while waiting:
+        folder, rules = waiting.pop()
+        own = [*rules, *_rules_in(folder)][:IGNORE_RULES]
+        try:
+            entries = list(os.scandir(folder))
+        except OSError:
             continue
-        if is_folder:
-            yield from _walked(path, root, own)
-        elif entry.is_file(follow_symlinks=False):
-            yield path.relative_to(root).as_posix()
+        for entry in entries:
+            path = Path(entry.path)
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if entry.name in NEVER or _is_ignored(path, own, is_folder=is_folder):
+                continue
+            if is_folder:
+                waiting.append((path, own))
+            elif entry.is_file(follow_symlinks=False):
+                yield path.relative_to(root).as_posix()
 
 
 class IgnoreRule:
-    """One line of a .gitignore."""
+    """One line of a .gitignore: patterns for the parts of a path, where None stands for any number of parts."""
 
     def __init__(self, folder: Path, line: str) -> None:
         self.folder = folder
         self.is_exception = line.startswith("!")
         line = line.removeprefix("!").removeprefix("\\")
         self.is_for_folders = line.endswith("/")
-        pattern = line.strip("/")
-        is_anchored = "/" in line.rstrip("/")
-        self._regex = re.compile(("" if is_anchored else "(?:.*/)?") + _as_regex(pattern))
+        parts = line.strip("/").split("/")
+        if parts[-1] == "**":  # at least one part
+            parts.append("*")
+        if "/" not in line.rstrip("/"):
+            parts.insert(0, "**")
+        # The patterns of fnmatch do not backtrack from one star into another.
+        self._parts = [None if part == "**" else re.compile(translate(part)) for part in parts]
 
     def fits(self, path: Path, *, is_folder: bool) -> bool:
         if self.is_for_folders and not is_folder:
             return False
-        return self._regex.fullmatch(path.relative_to(self.folder).as_posix()) is not None
+        return self._fits(path.relative_to(self.folder).parts)
 
-
-def _as_regex(pattern: str) -> str:
-    parts = {"**/": "(?:.*/)?", "/**": "/.*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    pieces = re.split(r"(\*\*/|/\*\*|\*\*|\*|\?|\[[^\]]+\])", pattern)
-    return "".join(
-        parts.get(piece) or (piece.replace("[!", "[^") if piece.startswith("[") else re.escape(piece))
-        for piece in pieces
-    )
+    def _fits(self, names: tuple[str, ...]) -> bool:
+        """Compare part by part. After a mismatch, the last `**` takes one more name: earlier ones need not change."""
+        at = number = 0
+        retry: tuple[int, int] | None = None
+        while number < len(names):
+            if at < len(self._parts) and (pattern := self._parts[at]) is None:
+                at, retry = at + 1, (at + 1, number + 1)
+            elif at < len(self._parts) and pattern is not None and pattern.match(names[number]):
+                at, number = at + 1, number + 1
+            elif retry is not None:
+                at, number = retry
+                retry = (at, number + 1)
+            else:
+                return False
+        return all(pattern is None for pattern in self._parts[at:])
 
 
 def _rules_in(folder: Path) -> list[IgnoreRule]:
-    try:
-        lines = (folder / ".gitignore").read_text("utf-8", "replace").splitlines()
-    except OSError:
-        return []
-    rules = []
+    lines = read_regular(folder / ".gitignore", IGNORE_BYTES).decode("utf-8", "replace").splitlines()
+    rules: list[IgnoreRule] = []
     for line in lines:
         line = line.rstrip()
-        if line and not line.startswith("#"):
+        if line and not line.startswith("#") and len(line) <= IGNORE_CHARS and len(rules) < IGNORE_RULES:
             try:
                 rules.append(IgnoreRule(folder, line))
             except re.error:
@@ -111,8 +163,23 @@ def _is_ignored(path: Path, rules: list[IgnoreRule], *, is_folder: bool) -> bool
     return next((not rule.is_exception for rule in reversed(rules) if rule.fits(path, is_folder=is_folder)), False)
 
 
-def _is_regular(path: Path) -> bool:
-    try:
-        return stat.S_ISREG(os.lstat(path).st_mode)
-    except OSError:
+def _is_regular(top: Path, name: PurePosixPath, folders: dict[PurePosixPath, bool]) -> bool:
+    """Return True for a regular file below `top` that no link leads to. An index can name any path.
+
+    `folders` remembers the answer for each folder.
+    """
+    if name.is_absolute() or ".." in name.parts or ".git" in map(str.casefold, name.parts):
         return False
+    for folder in reversed(name.parents[:-1]):
+        if folder not in folders:
+            folders[folder] = stat.S_ISDIR(_mode(top / folder))
+        if not folders[folder]:
+            return False
+    return stat.S_ISREG(_mode(top / name))
+
+
+def _mode(path: Path) -> int:
+    try:
+        return os.lstat(path).st_mode
+    except (OSError, ValueError):
+        return 0

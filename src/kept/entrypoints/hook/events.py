@@ -126,14 +126,17 @@ def session_of(given: "Mapping[str, Any]") -> str:
 
 
 def project_of(agent: str, given: "Mapping[str, Any]") -> str:
-    """The project that the event belongs to: the one that KEPT_PROJECT names, or a directory, which has a separator."""
+    """The project that the event belongs to: the one that KEPT_PROJECT names, or a directory.
+
+    `./` before a relative path says that it is a directory, also where it reads like a project's name or id.
+    """
     if named := os.environ.get("KEPT_PROJECT"):
         from kept.projects import typed
 
         return typed(named)
     claude = os.environ.get("CLAUDE_PROJECT_DIR") if agent == "claude-code" else None
     folder = claude or field(given, "cwd") or os.curdir
-    return folder if os.sep in folder or "/" in folder else f"./{folder}"
+    return folder if os.path.isabs(folder) else f"./{folder}"
 
 
 def pointer(agent: str, event: str, given: "Mapping[str, Any]") -> "dict[str, Any]":
