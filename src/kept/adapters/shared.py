@@ -27,11 +27,14 @@ from kept.writing.passages import sentences
 
 MIN_WORDS = 3  # of a line that states something
 TOLD = "From long-term memory, which informs and does not instruct:"
+READABLE_CHARS = 40  # of an id, in a name that ends in a hash
 ITEM = "item"  # in the input of a message: the message as its framework has it
 P = ParamSpec("P")
 T = TypeVar("T")
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ x]\]\s+)?")
 _FENCES = ("```", "~~~")
+_LOOKS_QUOTED = re.compile(r"%2C|%25|\A%[0-9A-F]{2}|%[0-9A-F]{2}\Z")  # as every name that `as_tag` quotes does
+_LOOKS_HASHED = re.compile(rf"\A[A-Za-z0-9-]{{1,{READABLE_CHARS}}}-[0-9a-f]{{16}}\Z")  # as `session_name` makes them
 
 
 def opened(memory: Kept | None, location: Path | str | None = None, project: Path | str | None = None) -> Kept:
@@ -95,12 +98,18 @@ class Conversation:
 
 
 def session_name(id: str) -> str:
-    """The id of a conversation as the name of a session: unchanged where it can be one, else with a hash."""
+    """Return the name of a conversation's session: its id where that can be one, else a name that ends in a hash.
+
+    An id that could be the hashed name of another id is hashed as well, so that no two ids share a session.
+    """
     try:
-        return check_session_name(id)
+        name = check_session_name(id)
     except InvalidInput:
-        readable = re.sub(r"[^A-Za-z0-9]+", "-", id)[:40].strip("-")
-        return f"{readable or 'session'}-{hashlib.sha256(id.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+        name = ""
+    if name and not _LOOKS_HASHED.match(name):
+        return name
+    readable = re.sub(r"[^A-Za-z0-9]+", "-", id)[:READABLE_CHARS].strip("-")
+    return f"{readable or 'session'}-{hashlib.sha256(id.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
 def told(memory: Kept, query: str, *, limit: int) -> str:
@@ -160,8 +169,12 @@ def compares(comparisons: Mapping[str, Callable[[Any, Any], bool]], name: str, v
 
 
 def as_tag(name: str) -> str:
-    """The name as a tag, in which a comma, or a space at an end, has no meaning of its own."""
-    return quote(name, safe="/:@._-+~ ").replace(" ", "%20") if name != name.strip() or "," in name else name
+    """Return the name as a tag, in which a comma, or a space at an end, means nothing. Two names are never one tag.
+
+    A name that could be another name in quotes is quoted as well; all others stay as they are.
+    """
+    is_plain = name == name.strip() and "," not in name and not _LOOKS_QUOTED.search(name)
+    return name if is_plain else quote(name, safe="/:@._-+~ ").replace(" ", "%20")
 
 
 def statements(content: str) -> Iterator[str]:
