@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given, settings
@@ -18,11 +19,12 @@ from langgraph.store.base import GetOp, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
 
 import kept
-from kept.adapters.langgraph import KeptStore
+from kept.adapters.langgraph import COLLECTION, KeptStore
+from kept.memory.documents import Document, Documents
 from tests.adapters.page import run_page
 from tests.builders import FakeClock
 
-LABELS = st.sampled_from(["users", "anna", "ben", "a,b", " spaced ", "Ünïcode", "100%"])
+LABELS = st.sampled_from(["users", "anna", "ben", "a,b", " spaced ", "Ünïcode", "100%", "a/b", "a%2Fb"])
 NAMESPACES = st.lists(LABELS, min_size=1, max_size=3).map(tuple)
 KEYS = st.sampled_from(["k1", "k2", "with/slash", "with.dot", ""])
 SCALARS = st.one_of(st.integers(-3, 3), st.booleans(), st.none(), st.sampled_from(["red", "green", "x"]))
@@ -283,3 +285,69 @@ def test_an_agent_stores_in_one_process_and_recalls_in_the_next(tmp_path: Path) 
 
 def test_its_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_page("langgraph", tmp_path, monkeypatch)
+
+
+TRICKY = st.lists(
+    st.sampled_from(["a", "b", "/", ".", "%", "%2F", "%2E", "%25", "%2C", "%20", ",", " ", "langgraph"]), max_size=3
+).map("".join)
+TRICKY_NAMES = st.tuples(st.lists(TRICKY, min_size=1, max_size=3).map(tuple), TRICKY)
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(TRICKY_NAMES, min_size=1, max_size=6, unique=True), TRICKY_NAMES)
+def test_no_namespace_or_key_is_another_one(names: list[tuple[tuple[str, ...], str]], foreign: Any) -> None:
+    """Asked by operations: LangGraph's `get` and `search` check no labels."""
+    with kept.open(":memory:") as memory:
+        store = KeptStore(memory)
+        for number, (namespace, key) in enumerate(names):
+            store.batch([PutOp(namespace, key, {"text": f"zebra {number}"})])
+        for number, (namespace, key) in enumerate(names):
+            [found] = store.batch([GetOp(namespace, key)])
+            assert (found.namespace, found.key, found.value) == (namespace, key, {"text": f"zebra {number}"})
+        for prefix in {foreign[0], *(one[0] for one in names), *(one[0][:1] for one in names)}:
+            wanted = {one for one in names if one[0][: len(prefix)] == prefix}
+            for query in (None, "zebra"):
+                [items] = store.batch([SearchOp(prefix, query=query, limit=100)])
+                assert {(one.namespace, one.key) for one in items} == wanted
+        [found] = store.batch([GetOp(*foreign)])
+        assert (found is not None) == (foreign in names)
+        store.batch([PutOp(*names[0], None)])
+        assert [store.batch([GetOp(*one)])[0] is None for one in names] == [True] + [False] * (len(names) - 1)
+
+
+LABELS_OF_0_2 = st.sampled_from(["users", "alice", "alice/prefs", "a/b/c", "100%", "x,y/z", "50%25", " a"])
+NAMES_OF_0_2 = st.tuples(st.lists(LABELS_OF_0_2, min_size=1, max_size=3).map(tuple), st.sampled_from(["k", "b/k"]))
+
+
+@settings(deadline=None, max_examples=100)
+@given(NAMES_OF_0_2, NAMES_OF_0_2, st.booleans())
+def test_items_of_kept_0_2_are_found_under_their_own_name_and_no_other(old: Any, other: Any, is_put: bool) -> None:
+    """Kept 0.2 joined labels and key with periods and a slash, and left percent signs in tags alone."""
+
+    def tag(labels: tuple[str, ...]) -> str:
+        name = ".".join(labels)
+        is_quoted = name != name.strip() or "," in name
+        return quote(name, safe="/:@._-+~ ").replace(" ", "%20") if is_quoted else name
+
+    namespace, key = old
+    with kept.open(":memory:") as memory:
+        tags = tuple(tag(namespace[:depth]) for depth in range(1, len(namespace) + 1))
+        value = {"text": "old zebra"}
+        stored = Document(key=f"{'.'.join(namespace)}/{key}", value=value, content="old zebra", tags=tags)
+        Documents(memory.context, COLLECTION).apply([stored])
+        store = KeptStore(memory)
+        if is_put and other != old:
+            store.batch([PutOp(*other, {"text": "new zebra"})])
+        for query in (None, "zebra"):
+            [items] = store.batch([SearchOp(namespace, query=query, limit=100)])
+            assert [one.value for one in items if (one.namespace, one.key) == old] == [value]
+            assert all(one.namespace[: len(namespace)] == namespace for one in items)
+        [found, foreign] = store.batch([GetOp(*old), GetOp(*other)])
+        assert found.value == value
+        assert (found.namespace, found.key) == old
+        expected = value if other == old else {"text": "new zebra"} if is_put else None
+        assert (foreign and foreign.value) == expected
+        store.batch([PutOp(*old, {"text": "newer"})])
+        assert store.batch([GetOp(*old)])[0].value == {"text": "newer"}
+        store.batch([PutOp(*old, None)])
+        assert store.batch([GetOp(*old)]) == [None]

@@ -9,10 +9,13 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import kept.adapters
-from kept.adapters.shared import session_name
+from kept.adapters.shared import as_tag, session_name
 from kept.projects.files import check_session_name
+from kept.writing.check import clean_tags
 
 HOME = Path(kept.adapters.__file__).parent
 MODULES = {
@@ -93,3 +96,32 @@ def test_any_id_can_name_a_conversation(id: str) -> None:
 def test_an_id_that_can_be_a_name_stays() -> None:
     assert session_name("Conversation-1.a_b") == "Conversation-1.a_b"
     assert session_name("user 1") != session_name("User 1") != session_name("user/1")
+
+
+NAMES = st.one_of(
+    st.text(st.sampled_from("ab,%25C0 \t/."), max_size=8),
+    st.text(max_size=6),
+    st.lists(st.sampled_from(["a", ",", "%", "%2C", "%25", "%20", " ", "%40"]), max_size=5).map("".join),
+).filter(lambda name: not re.search("[\ud800-\udfff]", name))
+
+
+@given(NAMES, NAMES, st.integers(0, 2))
+def test_two_names_are_never_one_tag(one: str, other: str, times: int) -> None:
+    """Also where one name is the tag of the other; and a tag keeps its text when it is stored."""
+    for _ in range(times):
+        other = as_tag(one)
+        one, other = other, one
+    assert (as_tag(one) == as_tag(other)) == (one == other)
+    assert not as_tag(one) or clean_tags([as_tag(one)]) == (as_tag(one),)
+
+
+@pytest.mark.parametrize("name", ["anna", "100%", "alice%40example.com", "a b", "a/b.c", "%", "a%2cb"])
+def test_a_plain_name_is_its_own_tag(name: str) -> None:
+    assert as_tag(name) == name
+
+
+@given(st.lists(st.one_of(st.text(max_size=50), st.sampled_from(["alice@example.com", "a b", "a-b"])), min_size=2))
+def test_two_ids_are_never_one_conversation(ids: list[str]) -> None:
+    """Also an id that is the name that another one has got, or the name of that."""
+    every = {name for id in ids for name in (id, session_name(id), session_name(session_name(id)))}
+    assert len({session_name(id) for id in every}) == len(every)

@@ -1,5 +1,8 @@
 """A project in a database behind `kept serve`: every holder of a token signs with a name of their own."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -64,3 +67,57 @@ def test_a_token_follows_no_name_of_the_database_to_another_project(
     finally:
         doors.close()
         drop_database(url)
+
+
+def test_a_token_opens_nothing_after_its_project_was_linked_elsewhere(tmp_path: Path) -> None:
+    """To another project of the database, to another database, out of the home, and into it; in every order."""
+    home, clone, local = tmp_path / "home", tmp_path / "clone", tmp_path / "local"
+    urls = new_database(), new_database()
+    for folder in (clone, local):
+        (folder / ".git").mkdir(parents=True)
+        with kept.open(project=folder, home=home) as memory:
+            memory.remember(f"The canary {folder.name} of the home sings on Fridays.")
+    for url in urls:
+        for name in ("web", "payroll"):
+            with kept.open(url, project=name, home=tmp_path / "other-home") as memory:
+                memory.remember(f"The canary {url} {name} sings on Fridays.")
+    projects, keys = open_projects(home), Keys(home)
+    doors, owner = Doors(str(home), None), Key(name="user", is_owner=True)
+    places = [None, *((name, url) for url in urls for name in ("web", "payroll"))]
+    steps = [places[number] for number in (0, 1, 2, 1, 3, 4, 2, 0, 3, 1, 0, 4)]
+    made: dict[tuple[str, str] | None, Key] = {}
+    try:
+        for step, place in enumerate(steps):
+            if place is not None:
+                mine = projects.join(place[0], clone, place[1])
+            else:
+                mine = projects.find(clone)
+                assert mine is not None
+                mine = projects.leave(mine.id) if mine.team else mine
+            canary = "canary clone of the home" if place is None else f"canary {place[1]} {place[0]} "
+            if place not in made:
+                key = keys.find(keys.create(f"token {step}", role="project", projects=[mine.id]))
+                assert key is not None
+                made[place] = key
+            assert canary in doors.memory(mine.id, owner).list()[0].content, "the owner reads where it is linked to"
+            for other, key in made.items():
+                if other == place:
+                    assert canary in doors.memory(mine.id, key).list()[0].content
+                    continue
+                assert doors.projects(key) == []
+                for word in (mine.id, mine.name, "web", "payroll"):
+                    with pytest.raises(kept.NotFound):
+                        doors.memory(word, key)
+        listed = subprocess.run(
+            [sys.executable, "-m", "kept", "token", "list"],
+            env=os.environ | {"KEPT_HOME": str(home), "COLUMNS": "200"},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert listed.stdout.count("linked elsewhere since") == len(made) - 1
+    finally:
+        doors.close()
+        for url in urls:
+            drop_database(url)

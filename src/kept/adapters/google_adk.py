@@ -18,7 +18,7 @@ from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemor
 from google.adk.memory.memory_entry import MemoryEntry
 from google.adk.sessions.session import Session
 
-from kept.adapters.shared import as_tag, in_thread, opened
+from kept.adapters.shared import as_tag, in_thread, opened, trust_of
 from kept.memory import Kept
 from kept.memory.documents import Document, Documents, Get
 
@@ -117,7 +117,9 @@ def _entries(events: Sequence[Event], about: Mapping[str, object] | None = None)
 
 def _document(key: str, tag: str, entry: MemoryEntry) -> Document:
     value = {_ENTRY: entry.model_dump(mode="json", exclude_none=True)}
-    return Document(key=key, value=value, content=_words(entry.content), tags=(tag,))
+    words = _words(entry.content)
+    trust = trust_of("user", words) if "user" in (entry.author, entry.content.role) else None
+    return Document(key=key, value=value, content=words, tags=(tag,), trust=trust)
 
 
 def _words(content: Any) -> str:

@@ -4,10 +4,12 @@
     graph = builder.compile(store=KeptStore(project="web-app"))
 
 Each item is a document of the project: its namespace is its tags, its value can be found by its words, and other agents
-of the project recall it. Rule: get, put, delete and filters mean what they mean in LangGraph's own stores; only a
-search with a query differs, which needs no embeddings and returns what shares words with it.
+of the project recall it. Rules: get, put, delete and filters mean what they mean in LangGraph's own stores; only a
+search with a query differs, which needs no embeddings and returns what shares words with it. Every namespace and key
+has a document of its own; tags only narrow a search down, and the labels of what was found are compared.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
@@ -32,10 +34,14 @@ from langgraph.store.base import (
 from kept.adapters.shared import as_tag, compares, in_thread, opened, words_of
 from kept.errors import InvalidInput
 from kept.memory import Kept
-from kept.memory.documents import MOST_FOUND, Document, Documents
+from kept.memory.documents import MOST_FOUND, Document, Documents, Get
+from kept.model import replace
 
 COLLECTION = "langgraph"
-_BETWEEN, _BEFORE_KEY = ".", "/"  # labels have no periods, so that a joined namespace can be taken apart again
+_BETWEEN, _BEFORE_KEY = ".", "/"
+_QUOTED_CHAR = re.compile(r"[%./]")
+_ESCAPE = re.compile(r"%(25|2E|2F)")
+_TO_QUOTE = re.compile(rf"[./]|{_ESCAPE.pattern}|\A%?\Z")
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "$eq": lambda value, wanted: value == wanted,
     "$ne": lambda value, wanted: value != wanted,
@@ -68,7 +74,9 @@ class KeptStore(BaseStore):
         ops = list(ops)
         results = [self._read(op) for op in ops]
         changes = {_key(op.namespace, op.key): _change(op) for op in ops if isinstance(op, PutOp)}
-        self._documents.apply(changes.values())
+        if changes:
+            names = {(op.namespace, op.key) for op in ops if isinstance(op, PutOp)}
+            self._documents.edit(lambda get: (_made_room(names, get) | changes).values())
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
@@ -78,7 +86,7 @@ class KeptStore(BaseStore):
     def _read(self, op: Op) -> Result:
         match op:
             case GetOp():
-                found = self._documents.get(_key(op.namespace, op.key))
+                found = _at(self._documents.get, op.namespace, op.key)
                 self._touch([found] if found is not None and op.refresh_ttl else [])
                 return None if found is None else Item(**_fields(found))
             case SearchOp():
@@ -92,17 +100,21 @@ class KeptStore(BaseStore):
         raise InvalidInput(f"{type(op).__name__} is not an operation of a store.")
 
     def _search(self, op: SearchOp) -> list[Document]:
-        tag = _tag(op.namespace_prefix) if op.namespace_prefix else None
+        prefix = tuple(op.namespace_prefix)
+        tags = dict.fromkeys((_tag(prefix), *_tags_of_0_2(_BETWEEN.join(prefix)))) if prefix else (None,)
         if op.query:
-            limit = MOST_FOUND if op.filter else op.offset + op.limit
-            found: Iterable[Document] = self._documents.search(op.query, tag=tag, limit=limit)
+            # Where others have the tag, any number of their items may come first and is left out again.
+            is_exact = not op.filter and len(tags) == 1 and COLLECTION not in tags
+            limit = op.offset + op.limit if is_exact else MOST_FOUND
+            found = [one for tag in tags for one in self._documents.search(op.query, tag=tag, limit=limit)]
+            found.sort(key=lambda one: one.score or 0, reverse=True)
         else:
-            found = self._documents.list(tag=tag)
-        fitting = (one for one in found if _fits(one.value, op.filter or {}))
+            found = [one for tag in tags for one in self._documents.list(tag=tag)]
+        fitting = (one for one in found if _is_in(prefix, one) and _fits(one.value, op.filter or {}))
         return list(islice(fitting, op.offset, op.offset + op.limit))
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
-        found = {_parts(document.key)[0] for document in self._documents.list()}
+        found = {_name(document)[0] for document in self._documents.list()}
         fitting = (one for one in found if all(_matches(condition, one) for condition in op.match_conditions or ()))
         namespaces = sorted({one[: op.max_depth] for one in fitting})
         return namespaces[op.offset : op.offset + op.limit]
@@ -116,8 +128,24 @@ def _change(op: PutOp) -> Document | str:
     key = _key(op.namespace, op.key)
     if op.value is None:
         return key
-    tags = tuple(_tag(op.namespace[:depth]) for depth in range(1, len(op.namespace) + 1))
-    return Document(key=key, value=dict(op.value), content=_words(op), tags=tags, lasts_minutes=op.ttl)
+    return Document(key=key, value=dict(op.value), content=_words(op), tags=_tags(op.namespace), lasts_minutes=op.ttl)
+
+
+def _made_room(names: Iterable[tuple[Sequence[str], str]], get: Get) -> dict[str, Document | str]:
+    """Move the items of Kept 0.2 that are in the way: its keys did not tell a slash in a label from that before a key.
+
+    An item that is put again gets its new key; one of another namespace under the same key moves to its own.
+    """
+    changes: dict[str, Document | str] = {}
+    for namespace, key in names:
+        before = _at(get, namespace, key)
+        if before is not None and before.key != _key(namespace, key):
+            changes[before.key] = before.key
+        other = get(_key(namespace, key))
+        if other is not None and _name(other) != (tuple(namespace), key):
+            own = _name(other)
+            changes[_key(*own)] = replace(other, key=_key(*own), tags=_tags(own[0]))
+    return changes
 
 
 def _words(op: PutOp) -> str:
@@ -130,22 +158,66 @@ def _words(op: PutOp) -> str:
 
 
 def _fields(document: Document) -> dict[str, Any]:
-    namespace, key = _parts(document.key)
+    namespace, key = _name(document)
     times = {"created_at": document.created_at, "updated_at": document.updated_at}
     return {"namespace": namespace, "key": key, "value": document.value, **times}
 
 
+def _tags(namespace: Sequence[str]) -> tuple[str, ...]:
+    return tuple(_tag(namespace[:depth]) for depth in range(1, len(namespace) + 1))
+
+
 def _tag(namespace: Sequence[str]) -> str:
-    return as_tag(_BETWEEN.join(namespace))
+    return as_tag(_joined(namespace))
+
+
+def _tags_of_0_2(joined: str) -> set[str]:
+    """Return the tags that Kept 0.2 may have given a joined namespace. It quoted none but those with a comma."""
+    return {as_tag(joined), joined} if "," not in joined else {as_tag(joined)}
 
 
 def _key(namespace: Sequence[str], key: str) -> str:
-    return f"{_BETWEEN.join(namespace)}{_BEFORE_KEY}{key}"
+    return f"{_joined(namespace)}{_BEFORE_KEY}{key}"
 
 
-def _parts(key: str) -> tuple[tuple[str, ...], str]:
-    namespace, _, own = key.partition(_BEFORE_KEY)
-    return tuple(namespace.split(_BETWEEN)), own
+def _joined(namespace: Sequence[str]) -> str:
+    return _BETWEEN.join(map(_quoted, namespace))
+
+
+def _quoted(label: str) -> str:
+    """Return the label without periods and slashes. Most labels stay as they are, as Kept 0.2 stored them."""
+    if not _TO_QUOTE.search(label):
+        return label
+    return _QUOTED_CHAR.sub(lambda found: f"%{ord(found[0]):02X}", label) or "%"
+
+
+def _unquoted(label: str) -> str:
+    return "" if label == "%" else _ESCAPE.sub(lambda found: chr(int(found[1], 16)), label)
+
+
+def _at(get: Get, namespace: Sequence[str], key: str) -> Document | None:
+    """Return the item of that name: under its key, or under the key that Kept 0.2 gave it."""
+    for at in dict.fromkeys((_key(namespace, key), f"{_BETWEEN.join(namespace)}{_BEFORE_KEY}{key}")):
+        if (found := get(at)) is not None and _name(found) == (tuple(namespace), key):
+            return found
+    return None
+
+
+def _name(document: Document) -> tuple[tuple[str, ...], str]:
+    """Return the namespace and the key of an item. The tags of one that Kept 0.2 stored say where its key begins."""
+    joined, _, own = document.key.partition(_BEFORE_KEY)
+    namespace = tuple(map(_unquoted, joined.split(_BETWEEN))) if joined else ()
+    if _tag(namespace) in document.tags:
+        return namespace, own
+    for end in [at.start() for at in re.finditer(_BEFORE_KEY, document.key)][::-1]:
+        older = document.key[:end]
+        if not _tags_of_0_2(older).isdisjoint(document.tags):
+            return tuple(older.split(_BETWEEN)), document.key[end + 1 :]
+    return namespace, own
+
+
+def _is_in(prefix: tuple[str, ...], document: Document) -> bool:
+    return _name(document)[0][: len(prefix)] == prefix
 
 
 def _matches(condition: MatchCondition, namespace: Sequence[str]) -> bool:

@@ -12,16 +12,17 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Any, Self
 
-from kept.adapters.shared import as_tag, compares, in_thread, opened, said
+from kept.adapters.shared import as_tag, compares, in_thread, opened, said, trust_of
 from kept.memory import Kept
 from kept.memory.documents import MOST_FOUND, Document, Documents
+from kept.model import LOW_TRUST, Trust
 from kept.text import fingerprint
 
 COLLECTION = "mem0"
 SCOPES = ("user_id", "agent_id", "run_id")
-OF_MESSAGES = ("role", "actor_id")
-OTHER = ("limit", "rerank", "explain", "reference_date")  # `top_k` in older versions, and what is taken and ignored
 EXPIRES = "expiration_date"
+PROMOTED = (*SCOPES, "role", "actor_id", EXPIRES)  # beside the text of a memory; the rest is metadata
+OTHER = ("limit", "rerank", "explain", "reference_date")  # `top_k` in older versions, and what is taken and ignored
 _EVENTS = {"remember": "ADD", "revise": "UPDATE", "forget": "DELETE", "undo": "UPDATE"}
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     **{name: getattr(operator, name.replace("te", "e")) for name in ("eq", "ne", "gt", "gte", "lt", "lte")},
@@ -34,10 +35,7 @@ _UNSET: Any = object()
 
 
 class Memory:
-    """mem0's `Memory`, in the given Kept memory, or the one that `location` and `project` name.
-
-    A configuration is taken and not needed: there is no model and no vector store to configure.
-    """
+    """mem0's `Memory`, in the given memory, or the one that `location` and `project` name. It ignores `config`."""
 
     def __init__(self, config: Any = None, *, memory: Kept | None = None, **where: Any) -> None:
         self.config = config
@@ -65,11 +63,11 @@ class Memory:
         scope = _scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
         about = _about(metadata, _UNSET if expiration_date is None else expiration_date)
         known = {fingerprint(one.content) for one in self._of(scope)}
-        new = [(text, by) for text, by in said(messages, infer=infer) if fingerprint(text) not in known]
-        documents = [_document(str(uuid.uuid4()), text, {**about, **by, **scope}) for text, by in new]
+        new = [one for one in said(messages, infer=infer) if fingerprint(one.text) not in known]
+        documents = [_document(str(uuid.uuid4()), one.text, {**about, **one.about, **scope}, one.trust) for one in new]
         self._documents.apply(documents)
-        added = [{"id": one.key, "memory": one.content, "event": "ADD"} for one in documents]
-        return {"results": [one | by for one, (_, by) in zip(added, new, strict=True)]}
+        added = zip(documents, new, strict=True)
+        return {"results": [{"id": doc.key, "memory": doc.content, "event": "ADD", **one.about} for doc, one in added]}
 
     def get(self, memory_id: str) -> dict[str, Any] | None:
         """The memory with that id, or None."""
@@ -111,7 +109,7 @@ class Memory:
         expiration_date: Any = _UNSET,
         data: str | None = None,
     ) -> dict[str, str]:
-        """Give a memory another text, more metadata, or another day on which it ends."""
+        """Give a memory another text, more metadata, or another day on which it ends. No trust grows by it."""
         text, more = data if text is None else text, _about(metadata, expiration_date)
         more.pop("actor_id", None)  # who said it stays, as the ids do
         if text is None and metadata is None and expiration_date is _UNSET:
@@ -119,7 +117,10 @@ class Memory:
 
         def change(get: Callable[[str], Document | None]) -> list[Document]:
             found = _found(get(memory_id), memory_id)
-            return [_document(memory_id, found.content if text is None else text, {**found.value, **more})]
+            if text is None:
+                return [_document(memory_id, found.content, {**found.value, **more}, found.trust)]
+            trust = found.trust if found.trust in LOW_TRUST else trust_of("user", text)
+            return [_document(memory_id, text, {**found.value, **more}, trust)]
 
         self._documents.edit(change)
         return {"message": "Memory updated successfully!"}
@@ -187,9 +188,9 @@ class AsyncMemory:
     delete, delete_all, history, reset = map(_async, ("delete", "delete_all", "history", "reset"))
 
 
-def _document(key: str, text: str, value: Mapping[str, Any]) -> Document:
-    tags = [f"{name}:{as_tag(str(value[name]))}" for name in SCOPES if value.get(name)]
-    return Document(key=key, value=dict(value), content=text, tags=tuple(tags))
+def _document(key: str, text: str, value: Mapping[str, Any], trust: Trust | None) -> Document:
+    tags = tuple(f"{name}:{as_tag(str(value[name]))}" for name in SCOPES if value.get(name))
+    return Document(key=key, value=dict(value), content=text, tags=tags, trust=trust)
 
 
 def _about(metadata: Mapping[str, Any] | None, expiration_date: Any) -> dict[str, Any]:
@@ -202,8 +203,8 @@ def _about(metadata: Mapping[str, Any] | None, expiration_date: Any) -> dict[str
 
 
 def _shown(document: Document) -> dict[str, Any]:
-    promoted = {name: document.value[name] for name in (*SCOPES, *OF_MESSAGES, EXPIRES) if document.value.get(name)}
-    rest = {name: value for name, value in document.value.items() if name not in (*SCOPES, *OF_MESSAGES, EXPIRES)}
+    promoted = {name: document.value[name] for name in PROMOTED if document.value.get(name)}
+    rest = {name: value for name, value in document.value.items() if name not in PROMOTED}
     times = {name: getattr(document, name).isoformat() for name in ("created_at", "updated_at")}
     shown = {"id": document.key, "memory": document.content, "hash": fingerprint(document.content), **times}
     return {**shown, **promoted, "metadata": rest or None}
@@ -245,6 +246,4 @@ def _fits_one(value: Mapping[str, Any], name: str, target: Any) -> bool:
     own = value.get(name)
     if isinstance(target, Mapping):
         return all(compares(_COMPARISONS, word, own, inner) for word, inner in target.items())
-    if target == "*":
-        return own is not None
-    return own in target if isinstance(target, list) else own == target
+    return own is not None if target == "*" else own in target if isinstance(target, list) else own == target

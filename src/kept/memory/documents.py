@@ -182,6 +182,7 @@ class Documents:
             tags=memory.tags,
             kind=memory.kind,
             scope=memory.scope,
+            trust=memory.trust,
             lasts_minutes=data.get(LASTS),
             created_at=memory.created_at,
             updated_at=memory.updated_at,

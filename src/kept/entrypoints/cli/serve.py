@@ -18,6 +18,7 @@ from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import local
 from kept.entrypoints.http.keys import Keys, Token
 from kept.errors import NotAllowed, SettingsError
+from kept.projects.registry import Project
 
 PORT = 7333
 PACKAGES = ("fastapi", "starlette", "uvicorn", "jinja2", "pydantic", "cronsim", "prometheus_client")
@@ -114,10 +115,19 @@ def _has_anything(invocation: Invocation) -> bool:
     return False
 
 
-def _opens(token: Token, names: Mapping[str, str]) -> str:
+def _opens(token: Token, known: Mapping[str, Project]) -> str:
     if token.lost:
         return f"nothing: no single project is named {', '.join(token.lost)}; revoke it and create it again"
-    return ", ".join(names.get(id, f"{id} (gone)") for id in token.projects) or "every project"
+    names = dict(zip(token.projects, token.names, strict=False))
+    closed = {id: f"{names.get(id, id)} (linked elsewhere since; create the token again)" for id in known}
+    opened = _opened(token, known)
+    shown = [opened.get(id) or closed.get(id) or f"{id} (gone)" for id in token.projects]
+    return ", ".join(shown) or "every project"
+
+
+def _opened(token: Token, known: Mapping[str, Project]) -> dict[str, str]:
+    """The names of the projects that a token opens today, by id."""
+    return {} if token.lost else {id: one.name for id, one in known.items() if token.key().opens(one)}
 
 
 def _keys(invocation: Invocation) -> Keys:
@@ -147,12 +157,12 @@ def create_token(invocation: Invocation, *, name: str, admin: bool, projects: tu
 def list_tokens(invocation: Invocation) -> None:
     """List the tokens: whose, since when, for what."""
     tokens = _keys(invocation).tokens()
-    names = {project.id: project.name for project in invocation.projects().list_projects()}
+    known = {project.id: project for project in invocation.projects().list_projects()}
     shown = [
         {
             "name": token.name,
             "role": token.role,
-            "projects": [names.get(id, id) for id in token.projects],
+            "projects": [_opened(token, known).get(id, id) for id in token.projects],
             "lost": token.lost,
             "created_at": token.created_at,
         }
@@ -161,7 +171,7 @@ def list_tokens(invocation: Invocation) -> None:
     lines: list[Line] = [
         (
             Strong(f"{token.name:<20}"),
-            f" {token.role:<8} {_opens(token, names)}",
+            f" {token.role:<8} {_opens(token, known)}",
             Dim(f"  since {local(token.created_at, invocation.zone)}"),
         )
         for token in tokens

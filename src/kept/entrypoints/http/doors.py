@@ -6,7 +6,6 @@ end here and everything below has ids, because a name can be given to another pr
 in this home is that of the person who runs the server, so only an admin sees it.
 """
 
-import os
 import re
 import threading
 import time
@@ -19,7 +18,7 @@ from fastapi import Depends, Path, Request
 
 from kept import access
 from kept.entrypoints.http.keys import OWNER, Key
-from kept.errors import InvalidInput, NotAllowed, NotFound
+from kept.errors import Busy, InvalidInput, NotAllowed, NotFound
 from kept.memory import Kept
 from kept.memory.opening import open as open_memory
 from kept.memory.opening import open_projects
@@ -67,24 +66,27 @@ class Doors:
         self._home = home
         self._here = here
         self._opener = opener
-        self._open: OrderedDict[tuple[str, Key], Kept] = OrderedDict()
+        self._open: OrderedDict[tuple[Project, Key], Kept] = OrderedDict()
         self._found: dict[tuple[str, Key], tuple[Project, object]] = {}
         self._guard = threading.Lock()
 
     def projects(self, key: Key) -> list[Project]:
         """The projects that the key opens. Raises NotAllowed for the key of a skill, before anything is opened."""
         access.check_home(key.actor())
-        return [one for one in open_projects(self._home).list_projects() if _opens(key, one)]
+        return [one for one in open_projects(self._home).list_projects() if key.opens(one)]
 
     def memory(self, project: str, key: Key) -> Kept:
         """The project, opened for that key. Raises NotFound."""
-        space = self.find(project, key).space
+        found = self.find(project, key)  # after a rename or a link it is another key of the cache, and opened again
         with self._guard:
-            memory = self._open.get((space, key))
+            memory = self._open.get((found, key))
             if memory is None:
-                memory = self._opener(project=space, home=self._home, actor=key.actor(), origin=key.origin)
-                self._open[space, key] = _enclosed(memory, key)
-            self._open.move_to_end((space, key))
+                memory = self._opener(project=found.space, home=self._home, actor=key.actor(), origin=key.origin)
+                if self.find(project, key) != found:  # linked to another one while it was opened
+                    memory.close()
+                    raise Busy(f"The project {project!r} was changed just now.", hint="Try again.")
+                self._open[found, key] = _enclosed(memory, key)
+            self._open.move_to_end((found, key))
             gone = self._open.popitem(last=False)[1] if len(self._open) > MOST_OPEN else None
         if gone is not None:
             gone.close()
@@ -134,18 +136,6 @@ class Doors:
             ids = ", ".join(one.id for one in found)
             raise InvalidInput(f"{len(found)} projects have the name {project!r}: {ids}.", hint="Give the id instead.")
         return found[0]
-
-
-def _opens(key: Key, project: Project) -> bool:
-    """Whether the key opens the project.
-
-    In the database that KEPT_DATABASE_URL names, a project is its name: after a rename the id leads to other memories,
-    so it opens nothing until a new token is made.
-    """
-    if not key.projects or not key.may_open(project.id):
-        return not key.projects
-    in_database = project.team is None and bool(os.environ.get("KEPT_DATABASE_URL"))
-    return not in_database or key.first_name(project.id) == project.name
 
 
 def _state_of(file: FilePath) -> tuple[int, int] | None:

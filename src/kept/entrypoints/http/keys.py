@@ -2,14 +2,15 @@
 
 The key of the person is made at each start and lives only in the process. Tokens are made by `kept token create`; the
 file in the home has their hashes, never the tokens. Rules: secrets are compared by their digests, in constant time; a
-key says everything that `access` needs (role, name and projects); and a token holds the ids of its projects, because a
-name can be given to another project.
+key says everything that `access` needs (role, name and projects); and a token holds the ids of its projects and where
+their memories were, because a name can be given to another project, and a project can be linked to another database.
 """
 
 import hashlib
 import hmac
+import os
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +23,7 @@ from msgspec.structs import replace
 from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound, SchemaTooNew
 from kept.model import Actor, Origin, Role
 from kept.projects.files import explained, locked, make_private_directory, shown, write_private_file
+from kept.projects.registry import Project
 
 if TYPE_CHECKING:
     from kept.projects import Projects
@@ -39,6 +41,7 @@ class Key(Struct, frozen=True, kw_only=True):
     """Someone who may ask. `projects` are ids of projects; none: every project of the home.
 
     `names` are the names that these projects had when the token was made: in a database a project is its name.
+    `places` are where their memories were then, as `place_of` says.
     """
 
     name: str
@@ -46,19 +49,27 @@ class Key(Struct, frozen=True, kw_only=True):
     origin: Origin = "user"
     projects: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
     is_owner: bool = False  # the person who started the server, in whose home it reads
 
     def actor(self) -> Actor:
         """The actor for which a project is opened."""
         return Actor(role=self.role, name=self.name)
 
-    def may_open(self, project_id: str) -> bool:
-        """Whether this key opens the project of that id at all."""
-        return not self.projects or project_id in self.projects
+    def opens(self, project: Project) -> bool:
+        """Return True if this key opens the project: the same id, with its memories where they were.
 
-    def first_name(self, project_id: str) -> str | None:
-        """The name that a project had when the token was made."""
-        return dict(zip(self.projects, self.names, strict=False)).get(project_id)
+        Linked to a team's database, or to another project there, the id leads to other memories. In the database that
+        KEPT_DATABASE_URL names, a project is its name. In both cases it opens nothing until a new token is made.
+        """
+        if not self.projects:
+            return True
+        if project.id not in self.projects:
+            return False
+        at = self.projects.index(project.id)
+        name, place = (dict(enumerate(one)).get(at, "") for one in (self.names, self.places))
+        in_database = project.team is None and bool(os.environ.get("KEPT_DATABASE_URL"))
+        return place == place_of(project) and (not in_database or name == project.name)
 
 
 class Token(Struct, frozen=True, kw_only=True):
@@ -69,6 +80,7 @@ class Token(Struct, frozen=True, kw_only=True):
     role: Role = "project"
     projects: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
     created_at: datetime
     lost: tuple[str, ...] = ()
 
@@ -80,7 +92,7 @@ class Token(Struct, frozen=True, kw_only=True):
                 f"name today. The token opens nothing.",
                 hint=f"Ask for a new one: `kept token revoke {self.name}`, then `kept token create {self.name}`.",
             )
-        return Key(name=self.name, role=self.role, projects=self.projects, names=self.names)
+        return Key(name=self.name, role=self.role, projects=self.projects, names=self.names, places=self.places)
 
 
 class _File(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -146,11 +158,11 @@ class Keys:
             )
         if name in RESERVED:
             raise InvalidInput(f"A token cannot be named {name!r}.", hint="Use the name of its holder.")
-        chosen = {(found := self._projects().get(project)).id: found.name for project in projects}
+        chosen = {(found := self._projects().get(project)).id: found for project in projects}
         secret = PREFIX + secrets.token_urlsafe(BYTES)
         now = datetime.now(UTC)
         made = Token(name=name, digest=digest_of(secret), role=role, created_at=now)
-        made = replace(made, projects=tuple(chosen), names=tuple(chosen.values()))
+        made = _for_projects(made, chosen.values())
         with self._changing() as known:
             if any(token.name == name for token in known):
                 raise InvalidInput(f"There is a token {name!r} already.", hint=f"`kept token revoke {name}` ends it.")
@@ -181,9 +193,9 @@ class Keys:
         with locked(self._home / LOCK):
             old = self._decoded_old(self._file.read_bytes())
             if old is not None:  # None: another process was here first
-                by_name: dict[str, list[str]] = {}
+                by_name: dict[str, list[Project]] = {}
                 for project in self._projects().list_projects():
-                    by_name.setdefault(project.name, []).append(project.id)
+                    by_name.setdefault(project.name, []).append(project)
                 self._write(tuple(_with_ids(token, by_name) for token in old))
         return self.tokens()
 
@@ -229,8 +241,18 @@ def digest_of(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _with_ids(token: Token, by_name: Mapping[str, Sequence[str]]) -> Token:
+def place_of(project: Project) -> str:
+    """Return where the memories of a project are: the database of its team and its name there; "" for the home."""
+    return "" if project.team is None else f"{project.team.database} {project.team.name}"
+
+
+def _for_projects(token: Token, projects: Iterable[Project]) -> Token:
+    named = [(one.id, one.name, place_of(one)) for one in projects]
+    ids, names, places = (tuple(part) for part in zip(*named, strict=True)) if named else ((), (), ())
+    return replace(token, projects=ids, names=names, places=places)
+
+
+def _with_ids(token: Token, by_name: Mapping[str, Sequence[Project]]) -> Token:
     found = {name: by_name.get(name, ()) for name in token.projects}
-    lost = tuple(name for name, ids in found.items() if len(ids) != 1)
-    by_id = {ids[0]: name for name, ids in found.items() if len(ids) == 1}
-    return replace(token, projects=tuple(by_id), names=tuple(by_id.values()), lost=lost)
+    lost = tuple(name for name, same in found.items() if len(same) != 1)
+    return replace(_for_projects(token, [same[0] for same in found.values() if len(same) == 1]), lost=lost)
