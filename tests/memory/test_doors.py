@@ -7,10 +7,19 @@ from pathlib import Path
 import pytest
 
 import kept
-from kept.memory import Kept
+from kept.memory import Kept, deliver
+from kept.memory.deliver import Listener
 from kept.model import Actor, Draft
 
 KEY = "ghp_" + "Zq7Wn2Lk9Xb4Vt8Rm3Ys" * 2
+
+LISTENER = Listener(session=KEY, event="UserPromptSubmit")
+
+
+def _meet_a_known_error(memory: Kept) -> str:
+    memory.knowledge.add_failure("GateError: hinge 4 is stuck in the frost", "Oil the hinge before winter")
+    return deliver.for_error(memory, "GateError: hinge 4 is stuck in the frost", LISTENER)
+
 
 DOORS: dict[str, Callable[[Kept], object]] = {
     "kind": lambda memory: memory.remember("The gate opens at nine in summer", kind=KEY),
@@ -24,7 +33,11 @@ DOORS: dict[str, Callable[[Kept], object]] = {
     "id of a message": lambda memory: memory.session("s1").append("user", "hello there", id=KEY),
     "recall": lambda memory: memory.recall(f"gate {KEY}"),
     "task": lambda memory: memory.task(KEY),
-    "narrative": lambda memory: memory.narrative(KEY),
+    "narrative": lambda memory: memory.narrative(KEY).begin(),
+    "session of a delivery": lambda memory: deliver.at_start(memory, Listener(session=KEY, event="SessionStart")),
+    "session of a prompt": lambda memory: deliver.for_prompt(memory, "when does the gate open?", LISTENER),
+    "session of an error": lambda memory: _meet_a_known_error(memory),
+    "session of a briefing": lambda memory: memory.briefing("when does the gate open?", session=KEY),
     "alias": lambda memory: memory.aliases.add("gate", KEY),
     "grouping of a recall": lambda memory: memory.recall("gate", by=KEY),  # type: ignore[arg-type]
     "flag of a recall": lambda memory: memory.recall("gate", follow=KEY, packed=KEY),  # type: ignore[arg-type]
@@ -67,6 +80,34 @@ def test_a_session_id_that_is_a_secret_is_refused(tmp_path: Path) -> None:
             memory.session(KEY)
         assert not memory.sessions()
     assert KEY.encode() not in stored_bytes(tmp_path)
+
+
+def test_the_name_of_a_narrative_that_is_a_secret_is_refused(tmp_path: Path) -> None:
+    with kept.open(project="yard", home=tmp_path) as memory:
+        with pytest.raises(kept.InvalidInput, match="must not contain a secret") as refused:
+            memory.narrative(KEY).begin()
+        assert KEY not in str(refused.value)
+        assert memory.context.narrative is None
+
+
+def test_receipts_of_a_session_with_a_secret_in_its_id_are_found_by_that_id(tmp_path: Path) -> None:
+    with kept.open(project="yard", home=tmp_path) as memory:
+        memory.remember("The gate opens at nine in summer", kind="decision")
+        deliver.for_prompt(memory, "when does the gate open?", LISTENER)
+        [receipt] = deliver.receipts(memory, KEY)
+        assert receipt.session == "[redacted:github]"
+
+
+def test_a_file_whose_name_is_a_secret_is_not_extracted(tmp_path: Path) -> None:
+    folder = tmp_path / "yard"
+    folder.mkdir()
+    for name in ("notes.md", f"{KEY}.md", "anna@example.com.md"):
+        (folder / name).write_text(f"# Gate\n\n- [ ] oil the hinge of {name[:5]}\n")
+    with kept.open(project=folder, home=tmp_path / "home") as memory:
+        done = memory.files.extract()
+        assert [(one.file, one.reason) for one in done.skipped] == [("[redacted:github]", "its name contains a secret")]
+        assert {one.source.file for one in memory.files.items()} == {"notes.md", "anna@example.com.md"}
+    assert KEY.encode() not in stored_bytes(tmp_path / "home")
 
 
 def test_a_receipt_holds_no_word_of_the_password_that_was_asked_for(tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
-"""Values behind a cue, and harmless lines that look alike, in four parts: to tune on, held out, fresh, and last.
+"""Values behind a cue, and harmless lines that look alike, in six parts: to tune on, held out, fresh, last, and two more.
 
 Generated, with a fixed seed. The parts share no class of values and no class of harmless lines. The first three have few
 contexts and cue words in common; the forms of the last are put together from usual cues and links, so it is easier.
 "held out" was written with the part to tune on and its misses were read when the rules stood; "fresh" was written before
-those misses were read, and "last" when the rules had been mended for "fresh". It imports nothing of Kept.
+those misses were read, and "last" when the rules had been mended for "fresh". "told" and "told, held out" have words
+between the cue and its verb; their values look like secrets. They were written together, before the rules for them,
+and the misses of the second were read when those rules stood. It imports nothing of Kept.
 """
 
 # ruff: noqa: E501  (tables: one form or class a line)
@@ -17,6 +19,7 @@ Random = random.Random
 Maker = Callable[[Random], str]
 
 TUNED, HELD_OUT, FRESH, LAST = "tuned", "held out", "fresh", "last"
+TOLD, TOLD_HELD_OUT = "told", "told, held out"
 
 
 class Sample(NamedTuple):
@@ -426,7 +429,99 @@ LAST_PART = Part(
     },
 )  # fmt: skip
 
-PARTS = {TUNED: TUNED_PART, HELD_OUT: HELD_OUT_PART, FRESH: FRESH_PART, LAST: LAST_PART}
+# ---- words between the cue and its verb ----
+
+HUMAN_E = (
+    """Gr4nite!7 Tr0wel&33 Oktober2031! p1ckle#jar W1nd0w$eat Lisb0a_88 Quartz!2032 h0tCh0c99 B1rne?Apfel""".split()
+)
+HUMAN_F = (
+    """Kn0blauch!5 T3apot&92 Januar2034? m0ss#stone C4st1e$hill Porto_1893 Feather!77 g1ngerBr3ad Pf1ff!Karte""".split()
+)
+
+
+def _crossed(seed: int, cues: str, gaps: str, links: str) -> tuple[str, ...]:
+    """Every cue with three gaps, each with another link."""
+    rng = Random(seed)
+    return tuple(
+        f"{cue} {gap}{rng.choice(links.splitlines())}"
+        for cue in cues.split("; ")
+        for gap in rng.sample(gaps.split("; "), 3)
+    )
+
+
+TOLD_PART = Part(
+    forms={
+        "any": (
+            *_crossed(
+                61,
+                "the password; our shared secret; the API key; the access token; The passphrase; the client secret; "
+                "the staging password; the wifi key; the refresh token; the encryption key",
+                "between the two services; Mara gave me; everyone here shares; since Monday; until the migration; "
+                "both teams know; Jonas wrote down; after yesterday's rotation; before Kim left; nobody changed",
+                " is {s}\n was {s}.\n is now {s}\n: {s}\n is `{s}`\n is {s}, keep it safe\n was still {s} on Friday",
+            ),
+            "the password changed from {s} to something else",
+            "We rotated the API key from {s} to another one.",
+            "the secret was changed from {s} to a longer one",
+            "switched the passphrase from {s} to a new one",
+            "das Passwort zwischen den Diensten ist {s}",
+            "das Passwort seit Montag: {s}",
+            "das Kennwort, das Mara mir gab, lautet {s}",
+            "le mot de passe entre les deux services est {s}",
+            "la contraseña entre los dos servicios es {s}",
+            "пароль между сервисами: {s}",
+            "Passwort geändert von {s} auf ein anderes",
+        ),
+    },
+    values={
+        "told human": ("any", lambda rng: rng.choice(HUMAN_E)),
+        "told 12 letters and digits": ("any", lambda rng: _with_digit(rng, LETTERS_AND_DIGITS, 12, 12)),
+        "told 15 with signs": ("any", lambda rng: _with_digit(rng, LETTERS_AND_DIGITS + "-_+", 15, 15)),
+        "told 32 hex": ("any", lambda rng: _with_digit(rng, "0123456789abcdef", 32, 32)),
+        "told 24 letters of both cases": ("any", lambda rng: _pick(rng, string.ascii_letters, 24, 24)),
+    },
+)
+TOLD_HELD_OUT_PART = Part(
+    forms={
+        "any": (
+            *_crossed(
+                67,
+                "the admin passcode; my signing key; the deploy token; the webhook secret; Our root password; "
+                "the master key; the router password; the bot token; the pre-shared key; the database credentials password",
+                "shared among all interns; Priya mailed around; under the old contract; people type downstairs; "
+                "across both regions; as of last Friday; beneath the keyboard; Tom's script expects; over there; "
+                "Ops handed out",
+                " is {s}\n was {s}, sadly\n equals {s}\n: '{s}'\n is still {s}!\n is \"{s}\".\n is {s} for now\n = {s}",
+            ),
+            "the token has moved from {s} to a fresh one",
+            "Password rotated from {s} to something longer",
+            "they switched the master password from {s} to another one",
+            "das Token seit der Umstellung lautet {s}",
+            "das Passwort unter der Tastatur war {s}",
+            "le mot de passe depuis lundi est {s}",
+            "la contraseña desde ayer es {s}",
+            "la password tra i due servizi è {s}",
+            "пароль от базы данных {s}",
+            "пароль от роутера {s}",
+        ),
+    },
+    values={
+        "unheard human": ("any", lambda rng: rng.choice(HUMAN_F)),
+        "unheard 10 letters and digits": ("any", lambda rng: _with_digit(rng, LETTERS_AND_DIGITS, 10, 10)),
+        "unheard 18 with signs": ("any", lambda rng: _with_digit(rng, LETTERS_AND_DIGITS + "#%+-_", 18, 18)),
+        "unheard 40 hex": ("any", lambda rng: _with_digit(rng, "0123456789abcdef", 40, 40)),
+        "unheard 20 capitals and digits": ("any", lambda rng: _with_digit(rng, string.ascii_uppercase + string.digits, 20, 20)),
+    },
+)  # fmt: skip
+
+PARTS = {
+    TUNED: TUNED_PART,
+    HELD_OUT: HELD_OUT_PART,
+    FRESH: FRESH_PART,
+    LAST: LAST_PART,
+    TOLD: TOLD_PART,
+    TOLD_HELD_OUT: TOLD_HELD_OUT_PART,
+}
 
 
 def cued(part: str, seed: int, per_form: int = 3) -> Iterator[Sample]:
@@ -985,6 +1080,88 @@ HARMLESS: dict[str, dict[str, str]] = {
             token: z-index-modal
             token: colors.gray.900
             the token is --shadow-lg
+            """,
+    },
+    TOLD: {
+        "told about": """
+            the token between the gateway and the service is a JWT
+            the shared secret between both services is rotated weekly by cron2
+            the password Mara forgot is being reset
+            the password since version 2.3: optional
+            the API key everyone shares is gone
+            the token the server returns is base64url
+            the secret between the lines is that it works
+            the password users choose is hashed with argon2id
+            the token after the third retry is revoked
+            the key people forget is that locks are per tenant
+            the password changed from optional to required
+            we moved the secret from Vault to 1Password
+            the token format changed from opaque to JWT
+            the password policy changed from 8 to 12 characters
+            we rotated the token from a cron job to a lambda
+            the access token moved from the header to a cookie in v2.1.0
+            """,
+        "told ids": """
+            the token was rejected, request id: 4bf92f3577b34da6a3ce929d0e0e4736
+            the password check broke and the commit is 3f2a9c1d8e7b6a5f4c3d2e1f0a9b8c7d6e5f4a3b
+            the secret was leaked in commit: 3f2a9c1d8e7b
+            the token test runs against build 2031-07-04
+            the password reset ticket is OPS-4711
+            the secret lives next door, its version is 1a2b3c4d5e
+            the token bug since Monday: see JIRA-1234
+            the password page loads slowly; the trace id is 4bf92f3577b34da6a3ce929d0e0e4736
+            the API key Mara uses was created 2031-07-04T10:00:00Z
+            the secret everyone mounts has the digest sha256:9f86d081884c7d65
+            """,
+        "places": """
+            the wifi password is on the whiteboard
+            The admin password is on the fridge.
+            the password is with Anna
+            the passphrase was on Jonas' desk
+            Secret: web-tls
+            Credential helper: osxkeychain
+            credential helper: manager-core
+            """,
+    },
+    TOLD_HELD_OUT: {
+        "unheard about": """
+            the token beneath the header is parsed as UTF-8
+            the secret among all of these is patience
+            the password Tom expects is at least 14 characters long
+            the signing key across both regions is managed by KMS
+            the deploy token under the old contract was read-only
+            my password as of last Friday is expired
+            the master key over there is stored in an HSM
+            the webhook secret Ops handed out was revoked on 2031-02-03
+            the token has moved from localStorage to an HttpOnly cookie
+            the passphrase prompt went from stderr to stdout in 3.11
+            the key moved from us-east-1 to eu-west-1
+            the password length went from 12 to 16
+            the credentials switched from basic to OAuth2
+            das Passwort unter der Tastatur ist ein Witz
+            le mot de passe depuis lundi est obligatoire
+            the API key without quotes is parsed as int32
+            """,
+        "unheard ids": """
+            the token service crashed, pod name: web-7d4b9c6f5-x2x9z
+            the secret broke the build; revision is 8e7b6a5f4c3d
+            the password migration ran as job: 20310704_add_users
+            the token parser regressed and the fix is in PR #4711
+            the key rotation finished, run id is 550e8400-e29b-41d4-a716-446655440000
+            the password column since migration 0042: nullable
+            the token cache hit ratio yesterday was 97.4%
+            the API key page at docs is https://docs.example.com/v2/keys
+            the secret volume under the pod is /run/secrets/app2
+            the password form across all locales uses i18n key auth.v2.title
+            """,
+        "unheard places": """
+            the router password is on the sticker
+            the passcode was on the door
+            the token is with Priya
+            Secret: ingress-tls
+            Secret: registry-ssl
+            Token helper: libsecret
+            Password helper: pinentry
             """,
     },
 }

@@ -123,6 +123,31 @@ ENCODED_PLACES = (
     "GET /x?y={e}&page=2",
 )
 
+# ---- characters that are escaped one by one ----
+
+ESCAPES: dict[str, Callable[[str], str]] = {
+    "signs: Markdown": lambda sign: f"\\{sign}",
+    "signs: Markdown in JSON": lambda sign: f"\\\\{sign}",
+    "signs: JSON": lambda sign: f"\\u{ord(sign):04x}",
+    "signs: JSON in JSON": lambda sign: f"\\\\u{ord(sign):04X}",
+    "signs: byte": lambda sign: f"\\x{ord(sign):02x}",
+    "signs: entity": lambda sign: f"&#{ord(sign)};",
+    "signs: hexadecimal entity": lambda sign: f"&#x{ord(sign):X};",
+    "all: JSON": lambda character: f"\\u{ord(character):04x}",
+    "all: bytes": lambda character: f"\\x{ord(character):02X}",
+    "all: entities": lambda character: f"&#{ord(character):03};",
+    "all: hexadecimal entities": lambda character: f"&#x{ord(character):x};",
+}
+ESCAPED_PLACES = (
+    "We push with {e} from CI.",
+    "- token: {e}",
+    '{{"text": "see {e}"}}',
+    "<td>{e}</td>",
+    "{e}",
+    "| key | {e} |",
+    "the value was `{e}` then",
+)
+
 # ---- a token in two or three pieces ----
 
 SPLITS: dict[str, Split] = {
@@ -339,6 +364,16 @@ def encoded(rng: Random) -> Disguise:
     return Disguise(rng.choice(ENCODED_PLACES).format(e=secret), (secret[-24:],), name)
 
 
+def escaped(rng: Random) -> Disguise:
+    token = _token(rng)
+    name, escape = rng.choice(list(ESCAPES.items()))
+    if name.startswith("signs"):
+        written = "".join(c if c.isalnum() else escape(c) for c in token)
+    else:
+        written = "".join(map(escape, token))
+    return Disguise(rng.choice(ESCAPED_PLACES).format(e=written), (written[-12:],), name)
+
+
 def split(rng: Random) -> Disguise:
     token = _token(rng)
     name, put = rng.choice(list(SPLITS.items()))
@@ -369,7 +404,7 @@ def foreign(rng: Random) -> Disguise:
 
 
 FORMS: dict[str, Callable[[Random], Disguise]] = {
-    form.__name__: form for form in (columns, manifests, encoded, split, elements, commands, seeds, foreign)
+    form.__name__: form for form in (columns, manifests, encoded, escaped, split, elements, commands, seeds, foreign)
 }
 
 

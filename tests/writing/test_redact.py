@@ -637,6 +637,38 @@ def test_a_text_in_which_anything_is_escaped_or_masked_is_not_plain() -> None:
         assert not secrets._is_plain(f"a {sign} b")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"pass\u0077ord: hunter2hunter",
+        "password&#61;hunter2hunter",
+        "password&#x3a; hunter2hunter",
+        r"DB\_PASSWORD=hunter2hunter",
+        r"DB\\_PASSWORD=hunter2hunter",
+        r'"Schl\u00fcssel der API, Passw\u00f6rter": "x", "kennwort": "hunter2hunter"',
+        r'"\u5bc6\u7801\uff1ahunter2hunter"',
+        r"https:\/\/me:hunter2hunter@host.test\/x",
+        r"pass\u200bword: hunter2hunter",
+    ],
+)
+def test_an_escaped_cue_or_sign_announces_a_secret_as_well(text: str) -> None:
+    once = redact(text).text
+    assert "hunter2hunter" not in once
+    assert redact(once).text == once
+
+
+def test_an_escape_is_redacted_as_a_whole_and_nothing_around_it() -> None:
+    token = "ghp" + r"\_" + "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zA0cD3fG6"
+    assert redact(rf"snake\_case, {token}, snake\_case").text == r"snake\_case, [redacted:github], snake\_case"
+
+
+@pytest.mark.parametrize(
+    "text", [r"a\_b and \u0000 and &#0; and \x7f", r"^\w+\.\d{2}\-\/$", "&#99999999; &#x110000;", "\\" * 9]
+)
+def test_escapes_that_hide_nothing_are_left_alone(text: str) -> None:
+    assert redact(text) == Redacted(text, ())
+
+
 def test_importing_compiles_nothing() -> None:
     """The rules cost nothing until a text needs them; the hook starts with this module loaded."""
     program = (

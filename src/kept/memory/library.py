@@ -206,6 +206,8 @@ class _Run:
             known = self._notes.get(name)
             if known is not None and (known.mtime, known.size) == (status.st_mtime_ns, status.st_size):
                 self._hashes[name] = (known.mtime, known.size, known.hash)
+            elif (safe := redact(name, email=False).text) != name:
+                self.done.skipped.append(Skipped(safe, "its name contains a secret"))
             elif status.st_size > MAX_FILE_BYTES:
                 self.done.skipped.append(Skipped(name, "larger than 1 MB"))
             else:

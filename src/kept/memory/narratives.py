@@ -16,6 +16,7 @@ from kept.model import Draft, Receipt, replace
 from kept.ports import Reader, Where
 from kept.projects.files import check_session_name
 from kept.storage.shared import every
+from kept.writing.redact import check_name
 
 TURN = f"{NARRATIVE}:turn"  # the note of the last begin or end, which `kept undo` must not pass over
 MOST_TOLD = 10_000  # memories of one narrative
@@ -77,7 +78,7 @@ def narrative(context: Context, id: str | None, of: Ref | None) -> Narrative:
         if memory.source.narrative is None:
             raise NotFound(f"Memory {memory.ref} is not part of a narrative.")
         return Narrative(context, memory.source.narrative)
-    return Narrative(context, check_session_name(id or ""))
+    return Narrative(context, check_name(check_session_name(id or ""), "The name of a narrative"))
 
 
 def list_narratives(context: Context) -> list[ListedNarrative]:

@@ -35,7 +35,7 @@ from kept.writing.check import MAX_NAME_CHARS, MAX_TEXT_BYTES, check_json, check
 from kept.writing.extraction import Summarizer
 from kept.writing.pipeline import WriteRules
 from kept.writing.quotes import Quotes
-from kept.writing.redact import marks, redact, redact_message
+from kept.writing.redact import check_name, marks, redact, redact_message
 
 ROLES: tuple[str, ...] = get_args(MessageRole)
 RECORD_VERSION = 1  # of the form in which a finished session is shown
@@ -77,8 +77,7 @@ def open_session(
     for value in (agent, parent, cwd):
         if value is not None:
             check_text(value, "The name", MAX_NAME_CHARS)
-    if redact(name).found:
-        raise InvalidInput("A session id must not contain a secret.", hint="Give another id, or none.")
+    check_name(name, "A session id")
     agent, parent, cwd = (None if value is None else redact(value).text for value in (agent, parent, cwd))
     storage = context.owned()
     with storage.reading() as reader:

@@ -467,10 +467,9 @@ def _is_path(text: str) -> bool:
 
 def _checked_name(name: str) -> str:
     """Return the name as it is; raises InvalidInput if it can't be a project's name."""
-    from kept.writing.redact import redact
+    from kept.writing.redact import check_name
 
-    if redact(name).found:
-        raise InvalidInput("A project's name must not contain a secret.", hint=HOW_TO_NAME_ONE)
+    check_name(name, "A project's name")
     quoted = repr(shown(name[:60]))
     if not name.strip():
         raise InvalidInput("A project's name must not be empty.", hint=HOW_TO_NAME_ONE)

@@ -21,6 +21,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kept.errors import InvalidInput
 from kept.model import Draft, Message, Redaction, Source
 from kept.writing.check import SOURCE_NAMES
 from kept.writing.secrets import MASK, FoldedText, Span, cues, disguises, shapes
@@ -242,6 +243,13 @@ def redact_message(message: Message, *, email: bool, allow: Collection[str] = ()
 def is_only_redacted(text: str) -> bool:
     """Whether a text has nothing readable left."""
     return not any(character.isalnum() for character in _MARK.sub("", text))
+
+
+def check_name(name: str, what: str) -> str:
+    """Return a name that is stored as it is. Raises InvalidInput if it holds a secret; `what` says whose name it is."""
+    if redact(name).found:
+        raise InvalidInput(f"{what} must not contain a secret.", hint="Choose another name.")
+    return name
 
 
 def marks(text: str) -> list[str]:

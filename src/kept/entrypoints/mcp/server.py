@@ -132,7 +132,7 @@ class _Desk:
     ) -> CallToolResult | InputRequiredResult:
         tool = self._tools.get(params.name)
         if tool is None:
-            raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:60]!r}.")
+            raise MCPError(INVALID_PARAMS, f"There is no tool {redact(params.name).text[:60]!r}.")
         asking = _Asking(request, params.input_responses or {})
 
         def work() -> str | ToolAnswer:

@@ -10,6 +10,7 @@ Rule: a view knows where each of its characters came from, and folding looks at 
 A redacted text therefore has the same view as the text whose spans were masked, which makes redaction idempotent.
 """
 
+import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,12 +33,18 @@ NOISE = (
 # Escapes of JSON, HTML, URLs and shells, by what they begin with. Each is replaced by its character and spaces, so that
 # no position moves.
 ESCAPES = {
-    "\\": {'\\\\\\"': '"', "\\\\n": "\n", '\\"': '"', "\\'": "'", "\\n": "\n", "\\r": "\r", "\\t": "\t", "\\/": "/",
+    "\\": {'\\\\\\"': '"', "\\\\n": "\n", '\\"': '"', "\\'": "'", "\\n": "\n", "\\r": "\r", "\\t": "\t",
            "\\\r\n": " ", "\\\n": " "},
     "\\u00": {"\\u0022": '"', "\\u0026": "&", "\\u0027": "'", "\\u003c": "<", "\\u003e": ">", "\\u003d": "="},
     "&": {"&quot;": '"', "&#34;": '"', "&#39;": "'", "&apos;": "'", "&lt;": "<", "&gt;": ">", "&amp;": "&"},
     "%": {"%22": '"', "%0A": "\n", "%0a": "\n", "%20": " "},
 }  # fmt: skip
+# Escapes inside a word, which are one character in the view: a backslash of Markdown or a shell before a sign
+# (`ghp\_…`, in JSON `ghp\\_…`), a code point (`\u005f`, `\x5f`), a numbered entity of HTML.
+SPELLED = (
+    r"\\{1,4}+(?:([-_.=:+/~#$%&@!*^?,])|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))"
+    r"|&#(?:([0-9]{1,7}+)|[xX]([0-9a-fA-F]{1,6}+));"
+)
 ALTERED = (MASK, "\\", "&", "%", "\x1b[", "[redacted:")  # a view of ASCII text without any of these is the text itself
 
 
@@ -130,13 +137,36 @@ def _folded_piece(piece: str, start: int) -> Iterator[tuple[int, int, str, bool]
         if sign in piece:
             for escape, plain in escapes.items():
                 piece = piece.replace(escape, plain.ljust(len(escape)))
-    if piece.isascii():
-        if piece:
-            yield start, start + len(piece), piece, True
-    elif all(len(_fold_character(character)) == 1 for character in set(piece)):
-        yield start, start + len(piece), fold(piece), True
+    position = 0
+    if "\\" in piece or "&#" in piece:
+        for match in compiled(SPELLED).finditer(piece):
+            character = _spelled(match)
+            if character is not None:
+                yield from _folded_run(piece[position : match.start()], start + position)
+                if character:
+                    yield start + match.start(), start + match.end(), character, False
+                position = match.end()
+    yield from _folded_run(piece[position:], start + position)
+
+
+def _spelled(escape: re.Match[str]) -> str | None:
+    """Return the folded character that an escape stands for, or None for a control character or no character at all."""
+    sign, code, byte, decimal, hexadecimal = escape.groups()
+    if sign:
+        return str(sign)
+    number = int(decimal) if decimal else int(code or byte or hexadecimal, 16)
+    is_text = number in (9, 10, 13) or (0x20 <= number < 0x110000 and number != 0x7F)
+    return _fold_character(chr(number)) if is_text else None
+
+
+def _folded_run(run: str, start: int) -> Iterator[tuple[int, int, str, bool]]:
+    if run.isascii():
+        if run:
+            yield start, start + len(run), run, True
+    elif all(len(_fold_character(character)) == 1 for character in set(run)):
+        yield start, start + len(run), fold(run), True
     else:
-        for position, character in enumerate(piece, start):
+        for position, character in enumerate(run, start):
             folded = _fold_character(character)
             if folded:
                 yield position, position + 1, folded, len(folded) == 1

@@ -17,7 +17,7 @@ from itertools import chain, count, pairwise
 from kept.text import compiled
 from kept.writing.secrets import MASK, Span, fold, rules
 from kept.writing.secrets.looks import is_opaque, is_passphrase
-from kept.writing.secrets.verdict import Cue, Tie, Value, is_secret
+from kept.writing.secrets.verdict import CLAUSE_END, Cue, Tie, Value, is_secret
 
 KINDS = {"pass": "password", "key": "api-key"}  # the family of the cue is the kind, but for these
 GAP = 160  # how far a value may be from its cue in a sentence
@@ -73,6 +73,7 @@ def _value(folded: str, small: str, cue: Cue) -> Value | None:
             or _named_elsewhere(folded, small, cue)
             or (_argument(folded, cue) if after in "(\"'" else None)
             or _linked(folded, small, cue)
+            or _replaced(folded, small, cue)
             or _apart(folded, small, cue)
             or _beside(folded, small, cue)
             or _printed(folded, small, cue)
@@ -282,6 +283,9 @@ def _argument(folded: str, cue: Cue) -> Value | None:
     return _read(folded, cue, link.end(), Tie.ARGUMENT) if link else None
 
 
+PLACE = r"\b(?:is|are|was|were)\s(?:\w{1,12}+\s)?(?:on|with|into)\b"
+
+
 def _linked(folded: str, small: str, cue: Cue) -> Value | None:
     """`password is value`, `password should now be set to value`."""
     run = _links().match(small, cue.end)
@@ -290,6 +294,8 @@ def _linked(folded: str, small: str, cue: Cue) -> Value | None:
     words = (run.group(1) or "is").split()
     is_set = "to" in words and _is_being_set(small, cue)
     is_firm = is_set or any(word in rules.VERBS and word != "to" for word in words)
+    if compiled(PLACE).search(run.group()):
+        is_firm = False  # "is on the whiteboard"
     if cue.family == "pass" and not is_firm:
         return None  # "pass it to the parser"
     return _read(folded, cue, run.end(), Tie.STATED if is_firm else Tie.LOOSE)
@@ -304,17 +310,47 @@ def _apart(folded: str, small: str, cue: Cue) -> Value | None:
     if word in rules.BENIGN_SUFFIXES and word not in rules.GAP_OPENERS | rules.LINKS:
         return None  # "password policy is …"
     is_near = word in rules.GAP_OPENERS or word in ("(", "[")
+    if is_near or cue.is_weak:
+        tie, reach = (Tie.APART, GAP) if is_near else (Tie.DISTANT, GAP // 3)
+    else:
+        tie, reach = Tie.TOLD, GAP // 2  # "the password Mara gave me is value"
     line_end = small.find("\n", cue.end, cue.end + GAP)
-    limit = min(line_end + 3 if line_end >= 0 else cue.end + GAP, cue.end + (GAP if is_near else GAP // 3))
-    if not is_near and not compiled("[0-9]").search(small, cue.end, limit + GAP):
+    limit = min(line_end + 3 if line_end >= 0 else cue.end + GAP, cue.end + reach)
+    if tie is Tie.DISTANT and not compiled("[0-9]").search(small, cue.end, limit + GAP):
         return None
     for tries, link in enumerate(_late_links().finditer(small, opener.end(), limit)):
         if link.group(1) or tries == TRIES or (link.start() > cue.next_start and tries):
             return None  # the sentence ends, or the value belongs to the next cue
-        value = _read(folded, cue, link.end(), Tie.APART if is_near else Tie.DISTANT)
+        value = _told(folded, small, cue, link) if tie is Tie.TOLD else _read(folded, cue, link.end(), tie)
         if value:
             return value
     return None
+
+
+def _told(folded: str, small: str, cue: Cue, link: re.Match[str]) -> Value | None:
+    """The value after a late link if it ends the clause and is not that of another noun: "…, its version is 1a2b3c4d"."""
+    if not rules.ATTRIBUTES.isdisjoint(small[max(cue.end, link.start() - 24) : link.start()].split()[-1:]):
+        return None
+    value = _read(folded, cue, link.end(), Tie.TOLD)
+    is_last = value and (value.quoted or compiled(CLAUSE_END).match(folded, value.end))
+    return value if is_last else None
+
+
+def _replaced(folded: str, small: str, cue: Cue) -> Value | None:
+    """`the password changed from value to value`: the first, and once that is masked, the second."""
+    link = compiled(r"([^.;!?\n]{0,60}?)[ \t](?:from|von|vom)[ \t]{1,3}+").match(small, cue.end)
+    if not link or not (_is_changed(link.group(1)) or _is_changed(small[max(0, cue.start - 48) : cue.start])):
+        return None
+    second = compiled(r"[\"'`]?\x00[\"'`]?[ \t]{1,3}+(?:to|into|auf|zu|nach)[ \t]{1,3}+").match(folded, link.end())
+    if second:
+        return _read(folded, cue, second.end(), Tie.STATED)
+    value = _read(folded, cue, link.end(), Tie.TOLD)
+    is_first = value and compiled(r"[\"'`]?[ \t]{1,3}+(?:to|into|auf|zu|nach)[ \t]").match(folded, value.end)
+    return value if is_first else None
+
+
+def _is_changed(words: str) -> bool:
+    return any(word.startswith(rules.CHANGES) for word in words.split())
 
 
 def _is_being_set(small: str, cue: Cue) -> bool:
@@ -363,8 +399,11 @@ def _beside(folded: str, small: str, cue: Cue) -> Value | None:
         return None  # `add_argument("--token", help=…)`
     if is_flag or _is_setter(small, cue):
         return _read(folded, cue, gap.end(), Tie.LITERAL)
-    if not cue.name.isascii() and folded[gap.end() : gap.end() + 1].isascii():
-        return _read(folded, cue, gap.end(), Tie.STATED)  # Russian has no "is", and the alphabet changes
+    if not cue.name.isascii():  # Russian has no "is", and the alphabet changes at the value
+        if folded[gap.end() : gap.end() + 1].isascii():
+            return _read(folded, cue, gap.end(), Tie.STATED)
+        words = compiled(r"(?:[^\x00-\x7f\s]{1,20}+[ \t]{1,2}+){1,4}+(?=[!-~])").match(folded, gap.end())
+        return _read(folded, cue, words.end(), Tie.TOLD) if words else None
     if cue.family == "password" and folded[gap.end() : gap.end() + 1] in ("'", '"', "`") and not gap.group().strip():
         return _read(folded, cue, gap.end(), Tie.STATED)  # `ALTER USER me PASSWORD '…'`
     return _read(folded, cue, gap.end(), Tie.LOOSE) if cue.family != "pass" else None

@@ -281,7 +281,7 @@ KEY_QUALIFIERS = _words("""
     shared preshared pre session webhook integration ingest ingestion write read server consumer subscription host
     vault unseal root crypto cipher aes hmac jwt ssh gpg pgp wireguard data rsa live prod production staging sandbox
     dev test my our your new old user project team org workspace personal bot billing payment backup recovery
-    symmetric aws amazon gcp google azure openai anthropic claude gemini stripe twilio sendgrid mailgun mailchimp
+    symmetric wifi wlan hotspot guest router vpn aws amazon gcp google azure openai anthropic claude gemini stripe twilio sendgrid mailgun mailchimp
     github gitlab slack discord telegram datadog newrelic sentry grafana cloudflare fastly heroku netlify vercel
     supabase firebase algolia mapbox maps airtable notion linear figma okta auth0 shopify square paypal braintree
     plaid mistral cohere groq deepseek replicate perplexity huggingface pinecone langsmith openrouter together
@@ -347,6 +347,15 @@ GAP_OPENERS = _words("""
     von vom zum zur im am auf bei aus de del du d'acces para pour por no na do da dos das di della dello per sul van
     voor op til till pa av dla z для от к на из у new old current nueva nuevo nova novo nouveau nouvelle nuova nuovo
     neue neues moi baru""")
+
+# Nouns between a cue and a late link that take the value for themselves: "the secret leaked, the commit is …".
+ATTRIBUTES = _words("""
+    id ids name names uid uuid commit revision rev sha hash digest checksum fingerprint branch tag build release version
+    length size count ratio limit ttl expiry age timeout type format prefix suffix url uri endpoint path index header
+    algorithm arn region port date time ticket issue error code status reason job run pod trace row line page""")
+
+# How the verbs begin that replace one secret by another: "the password changed from … to …".
+CHANGES = ("chang", "rotat", "updat", "switch", "mov", "replac", "reset", "went", "geander", "gewechsel", "ersetz")
 
 # Plain words that follow "password is" or "password:" in ordinary text and code and are not passwords.
 PLAIN_WORDS = _words("""
@@ -432,7 +441,9 @@ FILLER_WORDS = _words("""
 MAKERS = _words("from str string bytes new secretstr secret b64decode b64encode fromhex encode text value of")
 
 # Nouns that end the name of a secret: `app-db-credentials`, `X-Auth-Token`.
-SECRET_NOUNS = _words("password passwd token tokens secret secrets credential credentials creds apikey key keys pass")
+SECRET_NOUNS = _words(
+    "password passwd token tokens secret secrets credential credentials creds apikey key keys pass tls ssl"
+)
 
 # The last word of a type's name: `SecretStr`, `AccessToken`, `PasswordField`.
 TYPE_WORDS = _words("""

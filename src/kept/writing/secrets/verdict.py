@@ -44,11 +44,12 @@ class Tie(Enum):
     STATED = "password is value, password: value"
     APART = "password for the staging box is value"
     ARGUMENT = 'setPassword("value")'
-    DISTANT = "the password was leaked: value"
+    TOLD = "the password Mara gave me is value, the password changed from value to value"
+    DISTANT = "the key in the notes: value, behind a weak cue"
     LOOSE = "password value, set the password to value, value as password"
 
 
-LOOSE_TIES = (Tie.ARGUMENT, Tie.LOOSE)
+LOOSE_TIES = (Tie.ARGUMENT, Tie.LOOSE, Tie.TOLD)
 PASSWORDS = ("password", "pass")
 GUESSED = ("credentials", "pin")  # families whose values may be a user's name or a mode: the value must look secret
 
@@ -199,7 +200,11 @@ def _is_mixed_password(found: CuedValue) -> bool:
     if found.cue.family == "pass" and compiled("[_.]").search(found.content):
         return False  # `pass: test_login_2`
     is_variable = looks.is_numbered_name(found.content) and looks.is_plain(found.content.rstrip("0123456789"))
-    return "=" not in found.content and not is_variable and len(found.content) >= (6 if found.tie is Tie.LOOSE else 4)
+    return (
+        "=" not in found.content
+        and not is_variable
+        and len(found.content) >= (6 if found.tie in (Tie.LOOSE, Tie.TOLD) else 4)
+    )
 
 
 def _is_worded_password(found: CuedValue) -> bool:
