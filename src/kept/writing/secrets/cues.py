@@ -328,7 +328,7 @@ def _apart(folded: str, small: str, cue: Cue) -> Value | None:
 
 
 def _told(folded: str, small: str, cue: Cue, link: re.Match[str]) -> Value | None:
-    """The value after a late link if it ends the clause and is not that of another noun: "…, its version is 1a2b3c4d"."""
+    """Find the value after a late link if it ends the clause and has no noun of its own ("…, its version is 1a2b")."""
     if not rules.ATTRIBUTES.isdisjoint(small[max(cue.end, link.start() - 24) : link.start()].split()[-1:]):
         return None
     value = _read(folded, cue, link.end(), Tie.TOLD)
