@@ -372,6 +372,9 @@ class Receipt(Struct, frozen=True, kw_only=True):
     found: dict[str, int] = {}  # of an erasure: in which places, and how often in each, the text was found
 
 
+CONTEXT = "(context)"  # the name of a tool result that answers no call: text that a program put into a conversation
+
+
 class Message(Struct, frozen=True, kw_only=True):
     """One message of a conversation, as it was said. A tool call has a name and an input, a tool result a content.
 

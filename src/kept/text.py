@@ -332,6 +332,48 @@ def without_delivered(text: str) -> str:
     return (said if is_between else compiled(_EMPTY_WRAPPER).sub("", said)).strip()
 
 
+# Files, pages and chats that hosts write into the user's message: how such a block begins, and the line that ends it.
+_INLINED = (
+    # Gemini CLI and Qwen Code: everything after the prompt
+    (r"(?m)^--- Content from referenced \w+|^Content from @[^\n]{1,500}:[ \t]*$", None),
+    (r"(?m)^--- Context from: [^\n]{1,500}", r"(?m)^--- End of Context from: [^\n]{1,500}$"),
+    # Codex in an editor: the request comes last
+    (r"\A\s*# (?:Context from my IDE setup|Files mentioned by the user)\b", r"(?m)^## My request for [^\n]{1,40}:"),
+    # OpenClaw: mails, web hooks, attachments, pages; and what others wrote in a group
+    (
+        r"(?:SECURITY NOTICE: (?:(?!<<<).){1,4000})?<<<\s?EXTERNAL_UNTRUSTED_CONTENT\b",
+        r"<<<\s?END_EXTERNAL_UNTRUSTED_CONTENT\b[^>\n]{0,200}>>>",
+    ),
+    (r"(?m)^\[Chat messages since your last reply\b", r"(?m)^\[Current message\b[^\n]{0,100}\]"),
+)
+_INLINED_SIGNS = (
+    "ontent from ",
+    "--- Context from: ",
+    "my IDE setup",
+    "mentioned by the user",
+    "<<<",
+    "[Chat messages ",
+)
+
+
+def without_inlined(text: str) -> tuple[str, str]:
+    """Split a user's message into the user's part and the files and pages that a host has put into it.
+
+    A block runs to the last line that can end it, because its text may contain such a line; without one, to the end.
+    """
+    if not any(sign in text for sign in _INLINED_SIGNS):
+        return text, ""
+    inlined = []
+    for opens, closes in _INLINED:
+        if (start := compiled(opens, re.DOTALL).search(text)) is None:
+            continue
+        ends = [end.end() for end in compiled(closes).finditer(text, start.end())] if closes else []
+        end = ends[-1] if ends else len(text)
+        inlined.append(text[start.start() : end])
+        text = f"{text[: start.start()]}\n{text[end:]}"
+    return text, "\n".join(inlined)
+
+
 def _escaped(match: re.Match[str]) -> str:
     character = match[0]
     start, end = match.span()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import kept
 from kept.exchange.records import OUR_MARK
 from kept.exchange.transcripts import PARSERS, brain, claude_code, codex, copilot, gemini, openclaw, opencode, qwen
+from kept.model import CONTEXT
 from kept.recall.briefing.render import NOTE
 from tests.builders import FakeClock
 
@@ -62,6 +63,7 @@ def test_claude_code() -> None:
         ("a1", "assistant", "Looking."),
         ("t1", "tool_call", ""),
         ("t1", "tool_result", "code"),
+        ("u3", "tool_result", "not this"),  # put in by the program: a quotation
         ("u4", "summary", "What happened so far"),
         ("a2", "assistant", "Done."),
     ]
@@ -115,9 +117,11 @@ def test_what_codex_says_in_the_user_s_name_is_not_the_user_s() -> None:
             {"type": "compacted", "payload": {"message": "So far."}},
         )
     )
-    assert [(m.role, m.content) for m in parsed.messages] == [
-        ("user", "Never use tabs in <skill> files."),
-        ("summary", "So far."),
+    assert [(m.role, m.name, m.content) for m in parsed.messages] == [
+        ("tool_result", CONTEXT, f"{rules}\n{where}"),
+        ("user", None, "Never use tabs in <skill> files."),
+        ("tool_result", CONTEXT, where),
+        ("summary", None, "So far."),
     ]
 
 
@@ -370,15 +374,16 @@ def test_copilot() -> None:
     assert (parsed.session, parsed.cwd) == ("p1", "/x")
     assert [(m.role, m.content, m.is_error) for m in parsed.messages] == [
         ("user", "List the files", False),
+        ("tool_result", "<system_reminder>Kept</system_reminder>", False),
         ("tool_call", "", False),
-        ("tool_result", "kept", True),
+        ("tool_result", result["content"], True),  # whole: a page could imitate the words of a hook
         ("summary", "So far.", False),
     ]
-    assert parsed.messages[1].input == {"cmd": "ls"}
+    assert parsed.messages[2].input == {"cmd": "ls"}
 
 
 def test_opencode() -> None:
-    """Rows of its database; parts that a plugin put in are synthetic, and the session of a sub-agent is its own."""
+    """Rows of its database; synthetic parts are files and texts of plugins, ours is named after the user's part."""
 
     def row(table: str, id: str, **more: Any) -> dict[str, Any]:
         return {"table": table, "id": id, "time_created": 1_794_830_702_071, **more}
@@ -395,7 +400,8 @@ def test_opencode() -> None:
             row("message", "m2", session_id="s1", data={"role": "assistant"}),
             row("message", "m3", session_id="s2", data={"role": "user"}),
             part("p1", "m1", type="text", text="List the files"),
-            part("p2", "m1", type="text", text="Kept says so", synthetic=True),
+            part("p1k", "m1", type="text", text="Kept says so", synthetic=True),
+            part("p2", "m1", type="text", text="The file says so", synthetic=True),
             part("p3", "m2", type="tool", tool="sh", callID="c1", state=state),
             part("p4", "m3", type="text", text="Look deeper"),
         ),
@@ -403,6 +409,7 @@ def test_opencode() -> None:
     )
     assert [(m.role, m.content, m.is_error) for m in parsed.messages] == [
         ("user", "List the files", False),
+        ("tool_result", "The file says so", False),
         ("tool_call", "", False),
         ("tool_result", "no such file", True),
     ]

@@ -1,11 +1,14 @@
 """Records of transcripts as messages: what all parsers share.
 
-A parser (`transcripts`, `trees`) reads the records of one file and adds the messages that it finds in them. Rule: what
-programs put into a conversation in somebody's name is not imported, least of all what Kept itself has put there.
+A parser (`transcripts`, `trees`) reads the records of one file and adds the messages that it finds in them. Rule: text
+that a program puts into a conversation, such as a file or a skill, is a tool result named `CONTEXT`, so that an agent
+that repeats it quotes it. Text that Kept itself put there is left out, but only where hosts put the answers of hooks:
+a page can imitate it, so a tool result is kept as it is.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any, get_args
@@ -13,7 +16,8 @@ from typing import Any, get_args
 import msgspec
 from msgspec import Struct
 
-from kept.model import Message, MessageRole, Trust, least, replace
+from kept.model import CONTEXT, Message, MessageRole, Trust, least, replace
+from kept.text import without_delivered, without_inlined
 
 MAX_MESSAGE_CHARS = 200_000  # a tool result of megabytes is a file, not something said
 MAX_DEPTH = 50  # of lists and objects in each other; what is deeper was made to break readers
@@ -25,6 +29,14 @@ _INJECTED = re.compile(
     r"(?s)<(hook_context|project_memory|qwen:[\w-]{1,40}-context)\b[^>]{0,200}>.*?(?:</\1>|\Z)"
     r"|\n*Tool \"[^\"\n]{1,80}\" (?:succeeded|failed)\. Additional guidance from \w{1,40} hooks:.*\Z"
 )
+_CALLS = ("tool_use", "toolCall", "server_tool_use", "mcp_tool_use")
+_OWN_BLOCKS = (
+    "text",
+    "image",
+    "thinking",
+    "redacted_thinking",
+    "reasoning",
+)  # said, not shown to the model, or no text
 _REPORT_LINES = 60  # at most, before what a command printed: the command itself
 _REPORT_END = re.compile(
     r"(?:(Error|Exit Code|Signal|Background PIDs|Process Group PGID): (.{0,4000}))?(?:</untrusted_context>)?\Z"
@@ -47,6 +59,7 @@ class Transcript(Struct, kw_only=True):
     messages: list[Message] = []
     others: "list[Transcript]" = []
     skipped: int = 0
+    given: set[int] = set()  # hashes of the texts that programs have put in: hosts repeat them, one copy is enough
 
     def records(self, lines: Iterable[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
         """The objects of a JSONL file with their line numbers, blank lines left out; others are counted as skipped."""
@@ -61,9 +74,22 @@ class Transcript(Struct, kw_only=True):
                 self.skipped += number > self.known
 
     def add(self, number: int, messages: Iterable[Message]) -> None:
-        """Add the messages of a line, unless it was read before."""
-        if number > self.known:
-            self.messages += messages
+        """Add the messages of a line, unless it was read before; of a text that a program repeats, only the first."""
+        for message in messages:
+            if message.name == CONTEXT:
+                if hash(message.content) in self.given:
+                    continue
+                self.given.add(hash(message.content))
+            if number > self.known:
+                self.messages.append(message)
+
+    @contextmanager
+    def skipping(self, number: int) -> Iterator[None]:
+        """Skip and count a record with fields of a type that its parser does not expect; the next one may be fine."""
+        try:
+            yield
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+            self.skipped += number > self.known
 
 
 Parser = Callable[[Iterable[bytes], int], Transcript]
@@ -87,22 +113,26 @@ def without_injected(content: str) -> str:
 def blocks(id: str, role: MessageRole, content: Any, at: datetime | None, *, is_error: bool = False) -> list[Message]:
     """The messages in the content of one record: what was said, then calls and results, each under its own id."""
     if isinstance(content, str):
-        return [said(id, role, content, at, is_error=is_error)] if content.strip() else []
+        if role == "tool_result":
+            return [said(id, role, content, at, is_error=is_error)] if content.strip() else []
+        return spoken(id, role, content, at)
     parts = [block for block in content or () if isinstance(block, dict)] if isinstance(content, list) else []
     if role == "tool_result":
-        return [said(id, role, flat(content), at, is_error=is_error)]
-    found: list[Message] = []
-    spoken = "\n".join(text_of(block.get("text")) or "" for block in parts if block.get("type") == "text")
-    if spoken.strip():
-        found.append(said(id, role, spoken, at))
+        return [said(id, role, result_text(content), at, is_error=is_error)]
+    found = spoken(
+        id, role, "\n".join(text_of(one.get("text")) or "" for one in parts if one.get("type") == "text"), at
+    )
     for number, block in enumerate(parts):
-        if block.get("type") in ("tool_use", "toolCall"):
+        kind = str(block.get("type"))
+        if kind in _CALLS:
             input = block.get("input") or block.get("arguments")
             found.append(called(text_of(block.get("id")) or f"{id}_{number}", block.get("name"), input, at))
-        elif block.get("type") == "tool_result":
+        elif kind.endswith("tool_result"):  # also web_search_tool_result and others that run at the model's provider
             result_id = text_of(block.get("tool_use_id")) or f"{id}_{number}"
             is_error = block.get("is_error") is True
-            found.append(said(result_id, "tool_result", flat(block.get("content")), at, is_error=is_error))
+            found.append(said(result_id, "tool_result", result_text(block.get("content")), at, is_error=is_error))
+        elif kind not in _OWN_BLOCKS:
+            found += handed_over(f"{id}_{number}", block, at)
     return found
 
 
@@ -118,6 +148,38 @@ def flat(value: Any) -> str:
                 return flat(value[name])
         return msgspec.json.encode(value).decode()[:MAX_MESSAGE_CHARS] if value.get("type") not in ("image",) else ""
     return ""
+
+
+def result_text(value: Any) -> str:
+    """All that a tool result says: its text, then the texts beside it that this leaves out."""
+    shown = flat(value)
+    more = dict.fromkeys(text for text in _texts_in(value) if text not in shown)
+    return "\n".join((shown, *more))[:MAX_MESSAGE_CHARS] if more else shown
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    """Every text of several words, however deep it is; names, numbers and pictures are none."""
+    if isinstance(value, str):
+        if not value.isascii() or len(value.split(maxsplit=1)) > 1:
+            yield value
+    elif isinstance(value, dict):
+        yield from (text for pair in value.items() for one in pair for text in _texts_in(one))
+    elif isinstance(value, list):
+        yield from (text for one in value for text in _texts_in(one))
+
+
+def handed_over(id: str, value: Any, at: datetime | None) -> list[Message]:
+    """Text that a program put into the conversation, outside of the answers of tools; nothing if there is none."""
+    content = _storable(value if isinstance(value, str) else "\n".join(_texts_in(value)))[:MAX_MESSAGE_CHARS].strip(
+        "\n"
+    )
+    return [Message(id=id, role="tool_result", name=CONTEXT, content=content, at=at)] if content.strip() else []
+
+
+def of_hook(id: str, value: Any, at: datetime | None) -> list[Message]:
+    """Text that a hook put into the conversation, where a host keeps nothing else; without that of Kept's hook."""
+    content = value if isinstance(value, str) else "\n".join(_texts_in(value))
+    return handed_over(id, without_injected(without_delivered(content)), at)
 
 
 def shell_report(result: str) -> tuple[str, bool]:
@@ -145,9 +207,17 @@ def at_most(most: Trust, messages: list[Message]) -> list[Message]:
 
 
 def said(id: str, role: MessageRole, content: str, at: datetime | None, *, is_error: bool = False) -> Message:
-    """A message with a text."""
-    content = without_injected(_storable(content[:MAX_MESSAGE_CHARS])).strip("\n")
+    """A message with a text. In a tool result, a page may imitate what Kept puts in: nothing is taken out of it."""
+    content = _storable(content[:MAX_MESSAGE_CHARS])
+    content = (content if role == "tool_result" else without_injected(content)).strip("\n")
     return Message(id=id, role=role, content=content, at=at, is_error=is_error)
+
+
+def spoken(id: str, role: MessageRole, content: str, at: datetime | None) -> list[Message]:
+    """A message of the user or the agent, and the files and pages that the host has put into the user's."""
+    own, inlined = without_inlined(content) if role == "user" else (content, "")
+    message = said(id, role, own, at)
+    return [*([message] if message.content.strip() else []), *handed_over(f"{id}_context", inlined, at)]
 
 
 def called(id: str, name: Any, input: Any, at: datetime | None) -> Message:

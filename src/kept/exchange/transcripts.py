@@ -22,9 +22,12 @@ from kept.exchange.records import (
     blocks,
     called,
     flat,
+    handed_over,
     moment_of,
+    result_text,
     said,
     shell_report,
+    spoken,
     text_of,
     without_injected,
 )
@@ -40,6 +43,12 @@ _CODEX_OWN = re.compile(
     r"\s*(?:# AGENTS\.md instructions\b|<(?:INSTRUCTIONS|user_instructions|environment_context|turn_aborted"
     r"|user_shell_command|subagent_notification|skill)>)"
 )
+# What Copilot puts before and after a prompt: the time, and the text of Kept's hook.
+_COPILOT_OWN = re.compile(
+    r"(?s)<current_datetime>[^<]{0,80}</current_datetime>"
+    r"|\A\s*(?:<current_datetime>[^<]{0,80}</current_datetime>\s*)?(?:<(?:system[_-]reminder|hook_context)>\s*)?"
+    r"<kept-memory>.*?</kept-memory>"
+)
 _EXIT_CODE = re.compile(r"(?mi)^(?:process exited with code|exit code:?) (-?\d{1,5})\b|\"exit_code\": ?(-?\d{1,5})\b")
 
 
@@ -49,21 +58,22 @@ def codex(lines: Iterable[bytes], known: int = 0) -> Transcript:
     most: Trust = "user"
     own = "line"  # a fork shares messages with its parent, so what it names itself has names of its own
     for number, record in read.records(lines):
-        payload, kind, at = record.get("payload"), record.get("type"), moment_of(record.get("timestamp"))
-        if not isinstance(payload, dict):
-            continue
-        if kind == "session_meta" and read.session is None:  # a fork repeats that of its parent
-            read.session = text_of(payload.get("id"))
-            read.cwd = text_of(payload.get("cwd"))
-            read.parent = text_of(payload.get("forked_from_id")) or text_of(payload.get("parent_thread_id"))
-            if payload.get("parent_thread_id"):  # a sub-agent: the agent that started it wrote its prompts
-                most = "agent"
-            if read.session is not None and payload.get("forked_from_id"):
-                own = f"{read.session[-12:]}_line"
-        elif kind == "compacted":
-            read.add(number, [said(f"{own}_{number}", "summary", text_of(payload.get("message")) or "", at)])
-        elif kind == "response_item" and not _is_compaction(record.get("metadata")):
-            read.add(number, at_most(most, _codex_item(payload, f"{own}_{number}", at)))
+        with read.skipping(number):
+            payload, kind, at = record.get("payload"), record.get("type"), moment_of(record.get("timestamp"))
+            if not isinstance(payload, dict):
+                continue
+            if kind == "session_meta" and read.session is None:  # a fork repeats that of its parent
+                read.session = text_of(payload.get("id"))
+                read.cwd = text_of(payload.get("cwd"))
+                read.parent = text_of(payload.get("forked_from_id")) or text_of(payload.get("parent_thread_id"))
+                if payload.get("parent_thread_id"):  # a sub-agent: the agent that started it wrote its prompts
+                    most = "agent"
+                if read.session is not None and payload.get("forked_from_id"):
+                    own = f"{read.session[-12:]}_line"
+            elif kind == "compacted":
+                read.add(number, [said(f"{own}_{number}", "summary", text_of(payload.get("message")) or "", at)])
+            elif kind == "response_item" and not _is_compaction(record.get("metadata")):
+                read.add(number, at_most(most, _codex_item(payload, f"{own}_{number}", at)))
     return read
 
 
@@ -75,22 +85,21 @@ def gemini(lines: Iterable[bytes], known: int = 0) -> Transcript:
     read = Transcript(known=known)
     roles: dict[str, MessageRole] = {"user": "user", "gemini": "assistant"}
     for number, record in read.records(lines):
-        read.session = read.session or text_of(record.get("sessionId"))
-        if read.cwd is None and (where := _GEMINI_FOLDER.search(flat(record.get("$set")))):
-            read.cwd = where[1].strip()
-        if target := text_of(record.get("$rewindTo")):
-            kept = [index for index, message in enumerate(read.messages) if message.id == target]
-            read.messages = read.messages[: kept[0] + 1] if kept else read.messages
-        role = roles.get(str(record.get("type")))
-        if role is None:
-            continue
-        id, at = text_of(record.get("id")) or f"line_{number}", moment_of(record.get("timestamp"))
-        spoken = said(id, role, _gemini_text(record.get("content")), at)
-        if spoken.content.strip():
-            read.add(number, [spoken])
-        for place, call in enumerate(record.get("toolCalls") or ()):
-            if isinstance(call, dict):
-                read.add(number, _call_and_result(call, f"{id}_{place}", at))
+        with read.skipping(number):
+            read.session = read.session or text_of(record.get("sessionId"))
+            if read.cwd is None and (where := _GEMINI_FOLDER.search(flat(record.get("$set")))):
+                read.cwd = where[1].strip()
+            if target := text_of(record.get("$rewindTo")):
+                kept = [index for index, message in enumerate(read.messages) if message.id == target]
+                read.messages = read.messages[: kept[0] + 1] if kept else read.messages
+            role = roles.get(str(record.get("type")))
+            if role is None:
+                continue
+            id, at = text_of(record.get("id")) or f"line_{number}", moment_of(record.get("timestamp"))
+            read.add(number, spoken(id, role, _gemini_text(record.get("content")), at))
+            for place, call in enumerate(record.get("toolCalls") or ()):
+                if isinstance(call, dict):
+                    read.add(number, _call_and_result(call, f"{id}_{place}", at))
     return read
 
 
@@ -104,20 +113,21 @@ def openclaw(lines: Iterable[bytes], known: int = 0) -> Transcript:
         "tool": "tool_result",
     }
     for number, record in read.records(lines):
-        kind, id = record.get("type"), text_of(record.get("id")) or f"line_{number}"
-        at = moment_of(record.get("timestamp"))
-        if kind == "session":
-            read.session, read.cwd = text_of(record.get("id")), text_of(record.get("cwd"))
-            read.parent = text_of(record.get("parentSession"))
-        elif kind in ("compaction", "branch_summary"):
-            read.add(number, [said(id, "summary", flat(record.get("summary")), at)])
-        elif kind in ("message", "custom_message"):
-            inner = record.get("message")
-            body = inner if isinstance(inner, dict) else record
-            role = roles.get(str(body.get("role")))
-            is_error = body.get("isError") is True
-            found = blocks(id, role or "assistant", body.get("content"), at, is_error=is_error)
-            read.add(number, at_most("user" if role and kind == "message" else "unknown", found))
+        with read.skipping(number):
+            kind, id = record.get("type"), text_of(record.get("id")) or f"line_{number}"
+            at = moment_of(record.get("timestamp"))
+            if kind == "session":
+                read.session, read.cwd = text_of(record.get("id")), text_of(record.get("cwd"))
+                read.parent = text_of(record.get("parentSession"))
+            elif kind in ("compaction", "branch_summary"):
+                read.add(number, [said(id, "summary", flat(record.get("summary")), at)])
+            elif kind in ("message", "custom_message"):
+                inner = record.get("message")
+                body = inner if isinstance(inner, dict) else record
+                role = roles.get(str(body.get("role")))
+                is_error = body.get("isError") is True
+                found = blocks(id, role or "assistant", body.get("content"), at, is_error=is_error)
+                read.add(number, at_most("user" if role and kind == "message" else "unknown", found))
     return read
 
 
@@ -125,21 +135,22 @@ def copilot(lines: Iterable[bytes], known: int = 0) -> Transcript:
     """Copilot CLI: events {type, data, id, timestamp}; `content` of a user's message is without what hooks added."""
     read = Transcript(known=known)
     for number, record in read.records(lines):
-        kind, data = record.get("type"), record.get("data")
-        if not isinstance(data, dict):
-            continue
-        id, at = text_of(record.get("id")) or f"line_{number}", moment_of(record.get("timestamp"))
-        if kind == "session.start":
-            read.session = read.session or text_of(data.get("sessionId"))
-            surroundings = data.get("context")
-            if isinstance(surroundings, dict):
-                read.cwd = read.cwd or text_of(surroundings.get("cwd"))
-        elif kind == "session.compaction_complete":
-            read.add(number, [said(id, "summary", flat(data.get("summaryContent")), at)])
-        else:
-            # A sub-agent's messages name the call that started it.
-            most: Trust = "agent" if data.get("parentToolCallId") or record.get("agentId") else "user"
-            read.add(number, at_most(most, _copilot_event(str(kind), data, id, at)))
+        with read.skipping(number):
+            kind, data = record.get("type"), record.get("data")
+            if not isinstance(data, dict):
+                continue
+            id, at = text_of(record.get("id")) or f"line_{number}", moment_of(record.get("timestamp"))
+            if kind == "session.start":
+                read.session = read.session or text_of(data.get("sessionId"))
+                surroundings = data.get("context")
+                if isinstance(surroundings, dict):
+                    read.cwd = read.cwd or text_of(surroundings.get("cwd"))
+            elif kind == "session.compaction_complete":
+                read.add(number, [said(id, "summary", flat(data.get("summaryContent")), at)])
+            else:
+                # A sub-agent's messages name the call that started it.
+                most: Trust = "agent" if data.get("parentToolCallId") or record.get("agentId") else "user"
+                read.add(number, at_most(most, _copilot_event(str(kind), data, id, at)))
     return read
 
 
@@ -151,9 +162,10 @@ def opencode(lines: Iterable[bytes], known: int = 0) -> Transcript:
     rows: dict[str, dict[str, dict[str, Any]]] = {"session": {}, "message": {}, "part": {}}
     read = Transcript(known=known)
     for number, record in read.records(lines):
-        table, id = str(record.get("table")), text_of(record.get("id"))
-        if table in rows and id is not None:
-            rows[table][id] = record | {"line": number}
+        with read.skipping(number):
+            table, id = str(record.get("table")), text_of(record.get("id"))
+            if table in rows and id is not None:
+                rows[table][id] = record | {"line": number}
     transcripts = {
         id: Transcript(session=id, parent=text_of(row.get("parent_id")), cwd=text_of(row.get("directory")), known=known)
         for id, row in rows["session"].items()
@@ -164,7 +176,8 @@ def opencode(lines: Iterable[bytes], known: int = 0) -> Transcript:
     for id, row in rows["message"].items():
         to = transcripts.setdefault(str(row.get("session_id")), Transcript(known=known))
         line = max(part["line"] for part in (row, *parts.get(id, ())))
-        to.add(line, at_most("agent" if to.parent else "user", _opencode_message(id, row, parts.get(id, ()))))
+        with read.skipping(line):
+            to.add(line, at_most("agent" if to.parent else "user", _opencode_message(id, row, parts.get(id, ()))))
     first, *others = transcripts.values() or [read]
     first.others, first.skipped = others, read.skipped
     return first
@@ -183,23 +196,25 @@ def brain(lines: Iterable[bytes], known: int = 0) -> Transcript:
     """Brain's own form, which is also ours: {id, role, content, timestamp}, or name and input for a tool call."""
     read = Transcript(known=known)
     for number, record in read.records(lines):
-        input = record.get("input")
-        role = next((known_role for known_role in ROLES if known_role == record.get("role")), None)
-        if role is None:
-            read.skipped += number > known
-            continue
-        message = Message(
-            id=text_of(record.get("id")) or f"line_{number}",
-            role=role,
-            content=without_injected(flat(record.get("content"))),
-            name=text_of(record.get("name")),
-            input=input if isinstance(input, dict) else None,
-            at=moment_of(record.get("timestamp")),
-            speaker=text_of(record.get("speaker")),
-            is_error=record.get("is_error") is True,
-            trust=next((trust for trust in TRUSTS if trust == record.get("trust")), "user"),
-        )
-        read.add(number, [message])
+        with read.skipping(number):
+            input = record.get("input")
+            role = next((known_role for known_role in ROLES if known_role == record.get("role")), None)
+            if role is None:
+                read.skipped += number > known
+                continue
+            content = flat(record.get("content"))
+            message = Message(
+                id=text_of(record.get("id")) or f"line_{number}",
+                role=role,
+                content=content if role == "tool_result" else without_injected(content),
+                name=text_of(record.get("name")),
+                input=input if isinstance(input, dict) else None,
+                at=moment_of(record.get("timestamp")),
+                speaker=text_of(record.get("speaker")),
+                is_error=record.get("is_error") is True,
+                trust=next((trust for trust in TRUSTS if trust == record.get("trust")), "user"),
+            )
+            read.add(number, [message])
     return read
 
 
@@ -236,11 +251,13 @@ def _gemini_text(content: Any) -> str:
 
 def _copilot_event(kind: str, data: dict[str, Any], id: str, at: datetime | None) -> list[Message]:
     if kind == "user.message":
-        spoken = flat(data.get("content"))
-        return [said(id, "user", spoken, at)] if spoken.strip() else []
+        own = flat(data.get("content"))
+        around = _COPILOT_OWN.sub("", flat(data.get("transformedContent")).replace(own, "\n"))
+        return [*spoken(id, "user", own, at), *handed_over(f"{id}_around", around, at)]
+    if kind == "skill.invoked":
+        return handed_over(id, data.get("content"), at)
     if kind == "assistant.message":
-        spoken = flat(data.get("content"))
-        found = [said(id, "assistant", spoken, at)] if spoken.strip() else []
+        found = spoken(id, "assistant", flat(data.get("content")), at)
         for place, call in enumerate(data.get("toolRequests") or ()):
             if isinstance(call, dict):
                 own = text_of(call.get("toolCallId")) or f"{id}_{place}"
@@ -249,7 +266,7 @@ def _copilot_event(kind: str, data: dict[str, Any], id: str, at: datetime | None
     if kind == "tool.execution_complete":
         own, is_error = text_of(data.get("toolCallId")) or id, data.get("success") is False
         outcome = data.get("result") if data.get("result") is not None else data.get("error")
-        return [said(own, "tool_result", flat(outcome), at, is_error=is_error)]
+        return [said(own, "tool_result", result_text(outcome), at, is_error=is_error)]
     return []
 
 
@@ -260,9 +277,15 @@ def _opencode_message(id: str, row: dict[str, Any], parts: Iterable[dict[str, An
     role: MessageRole = "user" if by_user else "summary" if about.get("summary") is True else "assistant"
     texts: list[str] = []
     calls: list[Message] = []
+    parts = list(parts)
+    ours = {f"{part.get('id')}k" for part in parts}  # the plugin names its part after the user's
     for place, part in enumerate(parts):
         data = part.get("data")
-        if not isinstance(data, dict) or data.get("synthetic"):  # put in by a plugin or by the program
+        if not isinstance(data, dict):
+            continue
+        if data.get("synthetic"):  # put in by the program, such as a file, or by a plugin
+            if part.get("id") not in ours:
+                calls += handed_over(f"{id}_{place}_context", data.get("text"), at)
             continue
         state = data.get("state")
         if data.get("type") == "text":
@@ -271,26 +294,25 @@ def _opencode_message(id: str, row: dict[str, Any], parts: Iterable[dict[str, An
             own = text_of(data.get("callID")) or f"{id}_{place}"
             calls.append(called(own, data.get("tool"), state.get("input"), at))
             if (status := state.get("status")) in ("completed", "error"):
-                outcome = flat(state.get("output" if status == "completed" else "error"))
+                outcome = result_text(state.get("output" if status == "completed" else "error"))
                 calls.append(said(own, "tool_result", outcome, at, is_error=status == "error"))
-    spoken = "\n".join(filter(None, texts))
-    return [*([said(id, role, spoken, at)] if spoken.strip() else []), *calls]
+    return [*spoken(id, role, "\n".join(filter(None, texts)), at), *calls]
 
 
 def _codex_item(payload: dict[str, Any], id: str, at: datetime | None) -> list[Message]:
     kind = payload.get("type")
     if kind == "message" and payload.get("role") in ("user", "assistant"):
-        parts = payload.get("content")
-        if payload["role"] == "user" and isinstance(parts, list):
-            parts = [part for part in parts if not _CODEX_OWN.match(flat(part))]
-        spoken = said(text_of(payload.get("id")) or id, payload["role"], flat(parts), at)
-        return [spoken] if spoken.content else []
+        parts, id = payload.get("content"), text_of(payload.get("id")) or id
+        parts = parts if isinstance(parts, list) else [parts]
+        theirs = [part for part in parts if payload["role"] == "user" and _CODEX_OWN.match(flat(part))]
+        found = spoken(id, payload["role"], flat([part for part in parts if part not in theirs]), at)
+        return found + handed_over(f"{id}_instructions", theirs, at)
     call = text_of(payload.get("call_id")) or id
     if kind in ("function_call", "custom_tool_call", "local_shell_call"):
         return [called(call, payload.get("name"), _arguments(payload), at)]
     if kind in ("function_call_output", "custom_tool_call_output"):
         output = payload.get("output")
-        return [said(call, "tool_result", flat(output), at, is_error=_has_failed(output))]
+        return [said(call, "tool_result", result_text(output), at, is_error=_has_failed(output))]
     return []
 
 
@@ -314,7 +336,7 @@ def _call_and_result(call: dict[str, Any], id: str, at: datetime | None) -> list
     own = text_of(call.get("id")) or id
     found = [called(own, call.get("name"), call.get("args"), at)]
     if call.get("result") is not None:
-        output, has_failed = shell_report(flat(call.get("result")))
+        output, has_failed = shell_report(result_text(call.get("result")))
         is_error = has_failed or call.get("status") == "error"
         found.append(said(own, "tool_result", output, at, is_error=is_error))
     return found
@@ -328,7 +350,7 @@ def _arguments(payload: dict[str, Any]) -> dict[str, Any]:
         if isinstance(value, str):
             try:
                 decoded = msgspec.json.decode(value)
-            except msgspec.MsgspecError:
+            except (msgspec.MsgspecError, RecursionError):
                 return {name: value}
             return decoded if isinstance(decoded, dict) else {name: value}
     return {}

@@ -6,18 +6,40 @@ sessions as importing it whole. Tool results that come back in parallel are no b
 """
 
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
 
-from kept.exchange.records import Transcript, at_most, blocks, called, flat, moment_of, said, shell_report, text_of
+from kept.exchange.records import (
+    Transcript,
+    at_most,
+    blocks,
+    called,
+    flat,
+    handed_over,
+    moment_of,
+    of_hook,
+    result_text,
+    said,
+    shell_report,
+    spoken,
+    text_of,
+)
 from kept.model import Message, MessageRole, Trust
 
 Reader = Callable[[dict[str, Any]], list[Message]]
 
 
+# What Claude Code says about itself. Attachments of any other kind may hold text of files, programs or servers.
+_CLAUDE_OWN = frozenset(
+    "agent_listing_delta date deferred_tools_delta deferred_tools_record environment model prompt_snapshot "
+    "remote_session_change".split()
+)
+
+
 def claude_code(lines: Iterable[bytes], known: int = 0) -> Transcript:
-    """Claude Code: sub-agents have files of their own (isSidechain), and hooks write attachments, not messages."""
+    """Claude Code: sub-agents have separate files (isSidechain); files and hooks become attachments, not messages."""
     return _read(lines, known, _claude_messages)
 
 
@@ -47,23 +69,24 @@ def _read(lines: Iterable[bytes], known: int, messages_of: Reader) -> Transcript
     read = main.read
     places: dict[str, _Place] = {}
     for number, record in read.records(lines):
-        read.session = read.session or text_of(record.get("sessionId"))
-        read.cwd = read.cwd or text_of(record.get("cwd"))
-        read.parent = read.parent or _forked_from(record)
-        uuid, above = text_of(record.get("uuid")) or "", places.get(text_of(record.get("parentUuid")) or "")
-        found = messages_of(record)
-        thread, prompt = (above.thread, above.prompt) if above is not None else (main, main.prompt)
-        before = above.message if above is not None else main.last
-        if any(message.role == "user" for message in found) and not record.get("isSidechain"):
-            if above is not None and prompt != thread.prompt:  # something else was asked after that before
-                thread = _branch(thread, uuid, before, known)
-                read.others.append(thread.read)
-            prompt = thread.prompt = uuid
-        thread.read.add(number, found)
-        last = (found[-1].id, found[-1].role) if found else before
-        thread.last = last if found else thread.last
-        if uuid:
-            places[uuid] = _Place(thread, prompt, last)
+        with read.skipping(number):
+            read.session = read.session or text_of(record.get("sessionId"))
+            read.cwd = read.cwd or text_of(record.get("cwd"))
+            read.parent = read.parent or _forked_from(record)
+            uuid, above = text_of(record.get("uuid")) or "", places.get(text_of(record.get("parentUuid")) or "")
+            found = messages_of(record)
+            thread, prompt = (above.thread, above.prompt) if above is not None else (main, main.prompt)
+            before = above.message if above is not None else main.last
+            if any(message.role == "user" for message in found) and not record.get("isSidechain"):
+                if above is not None and prompt != thread.prompt:  # something else was asked after that before
+                    thread = _branch(thread, uuid, before, known)
+                    read.others.append(thread.read)
+                prompt = thread.prompt = uuid
+            thread.read.add(number, found)
+            last = (found[-1].id, found[-1].role) if found else before
+            thread.last = last if found else thread.last
+            if uuid:
+                places[uuid] = _Place(thread, prompt, last)
     return read
 
 
@@ -79,14 +102,29 @@ def _forked_from(record: dict[str, Any]) -> str | None:
 
 
 def _claude_messages(record: dict[str, Any]) -> list[Message]:
-    body = record.get("message")
-    if record.get("type") not in ("user", "assistant") or record.get("isMeta") or not isinstance(body, dict):
+    body, kind = record.get("message"), record.get("type")
+    uuid, at = text_of(record.get("uuid")) or "", moment_of(record.get("timestamp"))
+    if kind == "attachment":
+        return _claude_attachment(record.get("attachment"), uuid, at)
+    if kind == "system" and record.get("subtype") == "local_command":
+        return handed_over(uuid, record.get("content"), at)
+    if kind not in ("user", "assistant") or not isinstance(body, dict):
         return []
-    role: MessageRole = "summary" if record.get("isCompactSummary") else record["type"]
+    if record.get("isMeta"):  # a skill, a command's text, a hook's feedback: in the user's name, but not the user's
+        return handed_over(uuid, body.get("content"), at)
+    role: MessageRole = "summary" if record.get("isCompactSummary") else "user" if kind == "user" else "assistant"
     # What a sidechain is asked, another agent wrote.
     most: Trust = "agent" if record.get("isSidechain") else "user"
-    uuid, at = text_of(record.get("uuid")) or "", moment_of(record.get("timestamp"))
     return at_most(most, blocks(uuid, role, body.get("content"), at))
+
+
+def _claude_attachment(attached: Any, uuid: str, at: datetime | None) -> list[Message]:
+    kind = attached.get("type") if isinstance(attached, dict) else None
+    if not isinstance(kind, str) or kind in _CLAUDE_OWN:
+        return []
+    if kind.startswith("hook_"):  # what reaches the model; beside it is how the hook ran
+        return of_hook(uuid, attached.get("content"), at)
+    return handed_over(uuid, attached, at)
 
 
 def _qwen_messages(record: dict[str, Any]) -> list[Message]:
@@ -99,9 +137,8 @@ def _qwen_messages(record: dict[str, Any]) -> list[Message]:
         return []
     parts = [part for part in body.get("parts") or () if isinstance(part, dict)]
     found: list[Message] = []
-    spoken = said(uuid, kind if kind != "tool_result" else "user", _spoken(parts), at)
-    if kind != "tool_result" and spoken.content.strip():
-        found.append(spoken)
+    if kind != "tool_result":
+        found += spoken(uuid, "user" if kind == "user" else "assistant", _texts(parts), at)
     outcome = record.get("toolCallResult")
     is_error = isinstance(outcome, dict) and outcome.get("status") == "error"
     for number, part in enumerate(parts):
@@ -110,7 +147,7 @@ def _qwen_messages(record: dict[str, Any]) -> list[Message]:
             found.append(called(text_of(call.get("id")) or f"{uuid}_{number}", call.get("name"), call.get("args"), at))
         elif isinstance(answer, dict):
             id = text_of(answer.get("id")) or f"{uuid}_{number}"
-            output, has_failed = shell_report(flat(answer.get("response")))
+            output, has_failed = shell_report(result_text(answer.get("response")))
             found.append(said(id, "tool_result", output, at, is_error=is_error or has_failed))
     is_person = record.get("provenance") in (None, "real_user")
     return at_most("user" if is_person and not record.get("isSidechain") else "agent", found)
@@ -123,5 +160,5 @@ def _compressed(payload: Any) -> str:
     return flat(first.get("parts")) if isinstance(first, dict) else ""
 
 
-def _spoken(parts: Iterable[dict[str, Any]]) -> str:
+def _texts(parts: Iterable[dict[str, Any]]) -> str:
     return "\n".join(text_of(part.get("text")) or "" for part in parts if not part.get("thought"))

@@ -378,7 +378,7 @@ def _names(file: Path, parsed: Transcript) -> tuple[str, str | None]:
     session, parent = _valid(parsed.session), _valid(parsed.parent)
     if session is None:
         return own, parent
-    if file.parent.name == "subagents":
+    if "subagents" in file.parts[-4:-1]:  # some stand in a folder for their workflow
         return f"{session[: 127 - len(own)].rstrip('.')}.{own}", session
     return session, parent
 

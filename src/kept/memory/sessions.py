@@ -24,7 +24,7 @@ from kept.memory.findings import Taken, findings_of, promote, summarized, summar
 from kept.memory.signals import warn
 from kept.memory.uses import note_cited
 from kept.memory.window import UPTO, Exchange, TurnContext, Window, message_tokens, stands_for, turn_context, window
-from kept.model import TRUSTS, Draft, Memory, Message, MessageRole, Pause, Receipt, Session, replace, several
+from kept.model import LOW_TRUST, TRUSTS, Draft, Memory, Message, MessageRole, Pause, Receipt, Session, replace, several
 from kept.ports import ALWAYS, Period, Reader, Stamp, Storage, Transaction
 from kept.projects.files import Mirrored, check_session_name, mirror_session, write_session_index
 from kept.storage.shared import random_hex
@@ -660,11 +660,16 @@ def _write_views(context: Context) -> None:
 
 
 def _without_delivered(message: Message) -> Message | None:
-    """The message without what Kept gave to the agent; None when that was all of it."""
+    """The message without what Kept gave to the agent; None when that was all of it.
+
+    Hosts put that into messages. A tool result, or another text of low trust, may imitate it to go unheard.
+    """
+    if message.role == "tool_result" or message.trust in LOW_TRUST:
+        return message
     said = without_delivered(message.content)
     if said == message.content:
         return message
-    return replace(message, content=said) if said or message.role in ("tool_call", "tool_result") else None
+    return replace(message, content=said) if said or message.role == "tool_call" else None
 
 
 def _checked(message: Message | Mapping[str, Any]) -> Message:

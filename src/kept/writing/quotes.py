@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from kept.model import LOW_TRUST, Message, Trust, least
-from kept.text import compiled
+from kept.text import compiled, without_inlined
 from kept.writing.speech import (
     CLAUSE_WORDS,
     ELISION,
@@ -110,7 +110,9 @@ def split(text: str, *, is_long_pasted: bool = False) -> Split:
     """
     if text.lstrip()[:80].lower().startswith(_BOILERPLATE):
         return Split("", text)
-    own, quoted = _without_blocks(text, by_user=is_long_pasted)
+    own, inlined = without_inlined(text) if is_long_pasted else (text, "")
+    own, quoted = _without_blocks(own, by_user=is_long_pasted)
+    quoted += [inlined] if inlined else []
     if compiled(_ANY_MARK).search(own):
         own = _without_marked_lines(own, quoted, is_long_pasted=is_long_pasted)
     own, more = _without_pasted_paragraphs(own, is_long_pasted=is_long_pasted and not hands_over(text))

@@ -26,6 +26,7 @@ from kept.entrypoints.hook.agents import AGENTS
 from kept.entrypoints.lookup import use_absolute_path
 from kept.errors import Busy, KeptError, SettingsError, StorageError
 from kept.memory import views
+from kept.memory.imports import ImportedTranscript
 from kept.memory.opening import open as open_memory
 from kept.memory.opening import open_projects, role_in
 from kept.memory.sessions import finish_silent
@@ -235,7 +236,13 @@ def _take_in(folder: HookFolder, group: list[tuple[Path, dict[str, Any]]]) -> No
         actor, settings = Actor(role=role_in(os.environ), name=last["agent"]), {"auto_upkeep": False}
         with open_memory(project=last["cwd"], actor=actor, settings=settings) as memory:
             if not memory.pauses.status() and Path(last["transcript"]).is_file():
-                memory.import_transcripts(known.program, last["transcript"], here=last["agent"] in MANY_IN_A_FILE)
+                here = last["agent"] in MANY_IN_A_FILE
+                done = [
+                    result
+                    for file in _with_sub_agents(Path(last["transcript"]))
+                    for result in memory.import_transcripts(known.program, file, here=here)
+                ]
+                _note_unread(folder, last, done)
                 kinds = {known.events.get(pointer.get("event")) for _, pointer in group}
                 if "end" in kinds:
                     memory.session(last["session"]).finish()
@@ -249,6 +256,21 @@ def _take_in(folder: HookFolder, group: list[tuple[Path, dict[str, Any]]]) -> No
         folder.note_failure(last, f"{type(error).__name__}: {error.message}")
     for path, _ in group:
         path.unlink(missing_ok=True)
+
+
+def _with_sub_agents(transcript: Path) -> list[Path]:
+    """The transcript and, where a host writes them beside it, those of the session's sub-agents."""
+    return [transcript, *sorted(transcript.with_suffix("").glob("subagents/**/*.jsonl"))]
+
+
+def _note_unread(folder: HookFolder, pointer: Mapping[str, Any], done: list[ImportedTranscript]) -> None:
+    """Log what could not be read: the session goes on without it."""
+    for one in done:
+        name = Path(one.path).name[:100]
+        if one.failed:
+            folder.note_failure(pointer, f"Transcript {name}: {one.failed}")
+        elif one.skipped and pointer["agent"] not in MANY_IN_A_FILE:  # a database is read whole each time
+            folder.note_failure(pointer, f"Transcript {name}: {one.skipped} unreadable records were left out")
 
 
 def _drop_old(group: list[tuple[Path, dict[str, Any]]], folder: HookFolder) -> None:

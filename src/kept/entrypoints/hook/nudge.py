@@ -18,7 +18,7 @@ from kept.entrypoints.hook.later import HookFolder
 from kept.exchange.transcripts import PARSERS
 from kept.memory import Kept
 from kept.memory.opening import open_projects
-from kept.model import Message
+from kept.model import CONTEXT, Message
 from kept.writing.extraction import extract
 from kept.writing.extraction.passages import passages
 from kept.writing.extraction.rules import lowered, rules
@@ -61,7 +61,7 @@ def worth_asking(turn: Sequence[Message]) -> str:
     found = extract(turn)
     if _objects(turn[0].content) and not any(one.message_id == turn[0].id for one in found):
         return OBJECTION
-    results = [one for one in turn if one.role == "tool_result"]
+    results = [one for one in turn if one.role == "tool_result" and one.name != CONTEXT]
     failed = [one for one in results if one.is_error]
     if len(failed) >= MANY_FAILURES and not results[-1].is_error:
         return "" if any(one.draft.kind == "error" for one in found) else HUNT

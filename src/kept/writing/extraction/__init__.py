@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from kept import text
-from kept.model import Draft, Message, Origin, Source, Trust, replace
+from kept.model import CONTEXT, Draft, Message, Origin, Source, Trust, replace
 from kept.tables import IMPORTANCE_BY_KIND, by_kind
 from kept.writing.clauses import Clause, clauses_of, tells_of_change
 from kept.writing.conflicts import CORRECTION
@@ -467,11 +467,13 @@ class _Conversation:
             self._work_until = len(self._found)
 
     def _read_result(self, message: Message) -> None:
+        if message.name == CONTEXT:  # it answers no call
+            return
         command = command_in(self._calls.popleft()) if self._calls else None
         if command is None:
             return
         is_error = message.is_error
-        for failure in self._failures.ran(command, message.content, is_error=is_error):
+        for failure in self._failures.ran(command, text.without_delivered(message.content), is_error=is_error):
             self._work_until = len(self._found)
             if drafts := tuple(self._resolved(failure, message)):
                 self._fixes.append(_Fixed.of(drafts, failure, self._turn))
