@@ -27,7 +27,8 @@ TABLES = """
 OF_NO_SPACE = re.compile(
     r"begin isolation|set local|savepoint|rollback|commit|pg_(try_|{})?advisory_xact_lock|vacuum|statement_timeout|"
     r"pg_roles|pg_policies|pg_tables|pg_class|to_regclass|create schema|create role|create policy|drop policy|"
-    r"alter table|grant |migrations|pg_backend_pid|pg_type|^select count\(\*\) from heads$"
+    r"alter table|grant |migrations|pg_backend_pid|pg_type|"
+    r"pg_clear_attribute_stats|pg_attribute|pg_auth_members|^select count\(\*\) from heads$"
 )
 
 
