@@ -773,7 +773,19 @@ def test_after_any_sequence_of_grants_and_migrations_each_role_reaches_exactly_i
     members: set[str] = set()
     for _ in range(12):
         role = walk.choice(names)
-        move = walk.choice(["tie", "tie", "tie", "let in", "revoke", "add a table", "migrate"])
+        moves = [
+            "tie",
+            "tie",
+            "tie",
+            "let in",
+            "revoke",
+            "add a table",
+            "migrate",
+            "plant",
+            "rights of before",
+            "group",
+        ]
+        move = walk.choice(moves)
         if move == "tie":
             projects = walk.sample(PROJECTS, walk.choice([1, 1, 2]))
             grant(owner, role, projects)
@@ -795,6 +807,25 @@ def test_after_any_sequence_of_grants_and_migrations_each_role_reaches_exactly_i
             fill(owner)
         elif move == "migrate":
             assert schema.initialise(owner) == 0
+        elif move == "plant" and role in members:
+            with connected(owner, role) as raw:
+                raw.execute("create domain pg_temp.halfvec as text check (current_user = session_user)")
+                assert schema.initialise(owner) == 0
+        elif move == "rights of before":
+            with psycopg.connect(owner, autocommit=True) as connection:
+                connection.execute("grant select, insert, update, delete on all tables in schema kept to kept_members")
+            assert schema.initialise(owner) == 0
+        elif move == "group" and role in ties:
+            with psycopg.connect(owner, autocommit=True) as connection:
+                group = sql.Identifier("tied group of all")
+                with suppress(errors.DuplicateObject):
+                    connection.execute(sql.SQL("create role {}").format(group))
+                connection.execute(sql.SQL("grant {} to {}").format(group, sql.Identifier(role)))
+            with pytest.raises(NotAllowed, match="tied group of all"):
+                grant(owner, "tied group of all", ())
+        with psycopg.connect(owner) as connection:
+            near = "select 1 from pg_attribute where attrelid = 'kept.vectors'::regclass and attname = 'near'"
+            assert connection.execute(near).fetchall() == []
         check(owner, {name: ties.get(name, set(PROJECTS)) if name in members else set() for name in members | {*ties}})
 
 

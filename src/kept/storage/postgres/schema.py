@@ -433,7 +433,7 @@ def _names_of(connection: Connection, numbers: Iterable[int], known: Mapping[int
     for number in numbers:
         connection.execute(f"set local kept.space = '{number:d}'")
         found = connection.execute("select name from heads where space = %(space)s", {"space": number}).fetchone()
-        names.append(known.get(number) or (found[0] if found else str(number)))
+        names.append(known.get(number) or (found[0] if found else f"number {number:d}"))
     return sorted(names)
 
 
