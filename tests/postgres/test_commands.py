@@ -30,12 +30,21 @@ def test_a_new_database_is_set_up_and_granted(shell: Shell) -> None:
     assert shell.json("database", "migrate", owner)["steps"] == 0
     shell("database", "grant", "kept_test_ann", owner, "--for", "web-app")
     ann = as_member(owner, name, "kept_test_ann")
+    told = shell("database", "grant", "kept_test_ann", owner)
+    assert "number 1874618340111807925" in told  # there are no rows yet that name it
+    assert "stays tied" in told
+    assert "every project" not in told
+    tied = shell.json("database", "grant", "kept_test_ann", owner, "--for", "billing")["projects"]
+    assert tied == ["billing", "number 1874618340111807925"]
+    assert "every project" in shell("database", "grant", "kept_test_bob", owner)
     shell("remember", "Deploys run on Fridays", "--project", "web-app", "--database", ann)
     assert "may not" in shell.fails("remember", "x y z", "--project", "other", "--database", ann)
     told = shell("database", "status", ann)
     assert "walled off" in told
     assert "yes" in told
     assert shell.json("database", "status", owner)["spaces"] == 1
+    tied = shell.json("database", "grant", "kept_test_ann", owner)["projects"]
+    assert tied[-1] == "web-app"
     drop_database(owner)
 
 

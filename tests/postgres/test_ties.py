@@ -10,13 +10,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import psycopg
 import pytest
 from psycopg import errors, sql
 
-from kept.errors import InvalidInput, NotAllowed
+from kept.errors import Busy, InvalidInput, NotAllowed
 from kept.storage.postgres import PostgresStorage, schema
+from kept.storage.postgres.reader import pgvector
 from kept.storage.postgres.storage import number_of
 from tests.builders import memory, stamp
 from tests.postgres.server import as_member, initialised, superuser_url, superuser_url_of
@@ -95,7 +97,13 @@ def grant_carelessly(owner: str, role: str, projects: Sequence[str]) -> None:
     with psycopg.connect(owner, autocommit=True) as connection:
         how = "with inherit true, set true" if connection.info.server_version >= 160000 else ""
         connection.execute(sql.SQL(f"grant kept_members to {{}} {how}").format(sql.Identifier(role)))
-        connection.execute("grant usage on schema kept to kept_members")
+        give_rights_to_members(connection)
+
+
+def give_rights_to_members(connection: Raw) -> None:
+    """Give the role of members the rights that it had until Kept 0.3."""
+    connection.execute("grant usage on schema kept to kept_members")
+    connection.execute("grant select, insert, update, delete on all tables in schema kept to kept_members")
 
 
 def tables(connection: Raw) -> list[str]:
@@ -381,6 +389,253 @@ def test_roles_that_could_remove_a_tie_are_refused(owner: str) -> None:
         grant(owner, "tied " + "x" * 60, PROJECTS[:1])
 
 
+def test_roles_that_postgres_itself_defines_make_a_tie_impossible(owner: str) -> None:
+    with psycopg.connect(owner, autocommit=True) as connection:
+        connection.execute('create role "tied group" nologin')
+        asked = "select rolname from pg_roles where starts_with(rolname, 'pg_') and rolname <> 'pg_database_owner'"
+        predefined = [name for (name,) in connection.execute(asked).fetchall()]
+        assert "pg_execute_server_program" in predefined
+        for name in predefined:
+            for member in (f"tied {name}", f"tied by group {name}"):
+                connection.execute(sql.SQL("create role {} login").format(sql.Identifier(member)))
+            connection.execute(sql.SQL("grant {} to {}").format(sql.Identifier(name), sql.Identifier(f"tied {name}")))
+            group, member = sql.Identifier(f"tied {name}"), sql.Identifier(f"tied by group {name}")
+            connection.execute(sql.SQL("grant {} to {}").format(group, member))
+    for name in predefined:
+        for member in (f"tied {name}", f"tied by group {name}"):
+            with pytest.raises(NotAllowed, match=name):
+                grant(owner, member, PROJECTS[:1])
+    grant(owner, "tied pg_monitor", ())  # every project: nothing is promised
+    grant(owner, "tied one", PROJECTS[:1])
+    with psycopg.connect(owner, autocommit=True) as connection:
+        connection.execute('grant pg_read_server_files to "tied one"')
+    with pytest.raises(NotAllowed, match="pg_read_server_files"):
+        grant(owner, "tied one", ())
+
+
+def test_a_tied_role_and_a_role_that_it_can_act_as_are_not_both_let_in(owner: str) -> None:
+    with psycopg.connect(owner, autocommit=True) as connection:
+        for name in ("tied staff", "tied team", "tied one", "tied two"):
+            connection.execute(sql.SQL("create role {} login").format(sql.Identifier(name)))
+        connection.execute('grant "tied staff" to "tied team"')
+        connection.execute('grant "tied team" to "tied one"')
+        connection.execute('grant "tied team" to "tied two"')
+    grant(owner, "tied staff", ())
+    for _ in range(2):
+        with pytest.raises(NotAllowed, match=r"tied one.*tied staff"):
+            grant(owner, "tied one", PROJECTS[:1])
+    with connected(owner, "tied one") as raw:
+        assert raw.execute("select 1 from pg_policies where policyname like 'tied%'").fetchall() == []
+    with psycopg.connect(owner, autocommit=True) as connection:
+        connection.execute('revoke "tied staff" from "tied team"')
+    grant(owner, "tied one", PROJECTS[:1])
+    grant(owner, "tied two", ())
+    with pytest.raises(NotAllowed, match=r"tied one.*tied team"):
+        grant(owner, "tied team", ())
+    with pytest.raises(NotAllowed, match=r"tied one.*tied team"):
+        grant(owner, "tied team", PROJECTS[:1])
+    grant(owner, "tied two", ())  # others are not in the way
+
+
+PLANT_PLACES = ("pg_temp", "public", '"tied one"')
+PLANTED_TYPES = {
+    "domain": "create domain {place}.halfvec as text default 'x' check ({place}.note(value))",
+    "range": "create type {place}.halfvec as range (subtype = text)",
+    "composite": "create type {place}.halfvec as (x text)",
+    "table": "create table {place}.halfvec (x text)",
+    "enum": "create type {place}.halfvec as enum ('x')",
+}
+# The names of PostgreSQL that the owner's statements use, for a search path that finds others first.
+PLANTED_NAMES = """
+    create function {place}.starts_with(name, text) returns boolean language sql as 'select {place}.note($1::text)';
+    create function {place}.current_setting(text, boolean) returns text language sql
+      as 'select case when {place}.note($1) then ''1'' end';
+    create function {place}.pg_has_role(oid, oid, text) returns boolean language sql as 'select {place}.note($3)';
+    create function {place}.same(name, text) returns boolean language sql as 'select {place}.note($2)';
+    create operator {place}.= (leftarg = name, rightarg = text, procedure = {place}.same);
+    create table {place}.pg_roles (rolname text);
+    create table {place}.heads (space bigint, name text);
+    create table {place}.vectors (space bigint)"""
+NOTE = """
+    create function {place}.note(value text) returns boolean language plpgsql as $f$
+    begin
+      if current_user <> 'tied one' or session_user <> 'tied one' then
+        insert into public.noted values (current_user, session_user);
+        execute 'alter role "tied one" superuser';
+      end if;
+      return true;
+    end $f$"""
+
+
+def plant(raw: Raw, place: str, *statements: str) -> None:
+    own = number_of(PROJECTS[0])
+    raw.execute(f"set kept.space = '{own}'")
+    for statement in (NOTE, *statements):
+        raw.execute(statement.replace("{place}", place))
+
+
+@pytest.mark.parametrize("place", PLANT_PLACES)
+@pytest.mark.parametrize("kind", PLANTED_TYPES)
+def test_a_planted_type_is_not_taken_for_that_of_pgvector(kind: str, place: str, owner: str) -> None:
+    grant(owner, "tied one", PROJECTS[:1])
+    with psycopg.connect(owner, autocommit=True) as connection:
+        connection.execute("create table public.noted (who text, session text); grant all on public.noted to public")
+        connection.execute("grant create on schema public to public")
+        connection.execute('create schema "tied one" authorization "tied one"')
+        database = connection.info.dbname
+    careless = f"{owner}&options={quote(f'-csearch_path={place},public'.replace(' ', chr(92) + ' '))}"
+    with connected(owner, "tied one") as raw:
+        plant(raw, place, PLANTED_TYPES[kind], PLANTED_NAMES)
+        for _ in range(2):
+            schema.initialise(careless)
+            grant(careless, "tied one", PROJECTS[:1])
+            schema.status(careless)
+            check_nothing_was_planted(owner)
+            if place != "pg_temp":  # as Kept did until 0.3
+                with psycopg.connect(owner, autocommit=True) as connection:
+                    connection.execute("delete from kept.vectors")
+                    connection.execute(f"alter table kept.vectors add column near {place}.halfvec")
+                storage = PostgresStorage(as_member(owner, database), PROJECTS[0])
+                with storage.reading() as reader:
+                    assert pgvector(reader.view) is None
+                storage.close()
+
+
+def check_nothing_was_planted(owner: str) -> None:
+    with psycopg.connect(owner, autocommit=True) as connection:
+        connection.execute("set search_path = pg_catalog, pg_temp")
+        assert connection.execute("select * from public.noted").fetchall() == []
+        asked = "select rolname from pg_roles where rolsuper and starts_with(rolname, 'tied')"
+        assert connection.execute(asked).fetchall() == []
+        near = "select 1 from information_schema.columns where table_schema = 'kept' and column_name = 'near'"
+        assert connection.execute(near).fetchall() == []
+
+
+@pytest.mark.parametrize("whose", ["kept_members", "tied staff"])
+@pytest.mark.parametrize("is_careless", [False, True])
+def test_a_function_that_autovacuum_runs_reads_no_other_project(whose: str, is_careless: bool, owner: str) -> None:
+    """A session of a superuser that analyses a table of the tied role, as autovacuum does."""
+    grant_carelessly(owner, "tied one", PROJECTS[:1])
+    grant(owner, "tied staff", ())
+    other = number_of(PROJECTS[1])
+    with psycopg.connect(owner, autocommit=True) as connection:
+        connection.execute("grant create on schema public to public")
+        connection.execute('grant "tied staff" to "tied one"')  # PostgreSQL lets an operator do this after the tie
+        if not is_careless:
+            schema.initialise(owner)
+    with connected(owner, "tied one") as raw:
+        for statement in (
+            "create table public.loot (n bigint)",
+            "grant all on public.loot to public",
+            "create table public.bait (i int)",
+            "create view public.peek as select * from kept.memories",
+            f'alter view public.peek owner to "{whose}"',
+            "create function public.draw(i int) returns int language sql immutable as 'select i'",
+            "create index on public.bait (public.draw(i))",
+            "insert into public.bait select generate_series(1, 10)",
+            f"""create function public.take(source text) returns void language plpgsql security definer as $f$
+              declare n bigint;
+              begin
+                perform set_config('kept.space', '{other}', true);
+                execute 'select count(*) from ' || source into n;
+                insert into public.loot values (n);
+              exception when others then insert into public.loot values (0);
+              end $f$""",
+            f'alter function public.take(text) owner to "{whose}"',
+            """create or replace function public.draw(i int) returns int language plpgsql immutable as $f$
+              begin
+                if session_user <> 'tied one' then
+                  perform public.take('public.peek'); perform public.take('kept.memories');
+                end if;
+                return i;
+              end $f$""",
+        ):
+            raw.execute(statement)
+        with psycopg.connect(owner, autocommit=True) as connection:
+            connection.execute("analyze public.bait")
+        assert set(raw.execute("select n from public.loot").fetchall()) == {(0,)}
+
+
+NAMED = """
+    select c.table_name, c.column_name
+    from information_schema.columns c
+    where c.table_schema = 'kept' and c.table_name <> 'migrations' and c.data_type in ('text', 'bytea')
+      and c.column_name not in ('tier', 'scope', 'status', 'trust')"""
+
+
+def fill_much(owner: str, project: str, text: str) -> None:
+    """Put 400 rows of the project into every table but heads, with this in each text and at its beginning in keys."""
+    with psycopg.connect(owner, autocommit=True) as connection:
+        for table in tables(connection):
+            columns = connection.execute(COLUMNS, (table,)).fetchall()
+            values = VALUES | {"bigint": "g", "integer": "g", "text": f"'{text}'", "bytea": f"'{text}'"}
+            own = {"space": str(number_of(project)), "shelf": "0"}
+            own |= dict.fromkeys(("uid", "mark", "name", "session", "message_id"), f"'{text}' || g")
+            chosen = ", ".join(own.get(name, values[kind]) for name, kind in columns)
+            names = ", ".join(f'"{name}"' for name, _ in columns)
+            count = 400 if table != "heads" else 1
+            connection.execute(
+                f"insert into kept.{table} ({names}) select {chosen} from generate_series(2, {count + 1}) g "
+                "on conflict do nothing"
+            )
+
+
+def expected_rows(raw: Raw, table: str, column: str, text: str) -> list[int]:
+    """How many rows the planner expects with this text, and with texts that begin with it."""
+    found = []
+    for condition in (f"= '{text}'", f"between '{text}' and '{text}zzz'", f"in ('{text}', '{text}1')"):
+        plan: Any = raw.execute(
+            f'explain (format json) select 1 from kept.{table} where "{column}" {condition}'
+        ).fetchone()
+        found.append(plan[0][0]["Plan"]["Plan Rows"])
+    return found
+
+
+def test_the_planner_tells_a_tied_role_nothing_about_texts_of_other_projects(owner: str) -> None:
+    fill_much(owner, PROJECTS[0], "mine")
+    fill_much(owner, PROJECTS[1], "severance")
+    grant(owner, "tied one", PROJECTS[:1])
+    status = as_member(owner, str(psycopg.conninfo.conninfo_to_dict(owner)["dbname"]), "tied%20one")
+    for state in ("new", "as before", "migrated"):
+        with psycopg.connect(owner, autocommit=True) as connection:
+            if state == "as before":
+                for table, column in connection.execute(NAMED).fetchall():
+                    connection.execute(f'alter table kept.{table} alter column "{column}" set statistics -1')
+                storages = "select attrelid::regclass::text, attname, attstorage, attcollation from pg_attribute"
+                storages += " where attrelid::regclass::text like 'kept.%' and attnum > 0 order by 1, 2"
+                before = connection.execute(storages).fetchall()
+            if state == "migrated":
+                schema.initialise(owner)
+                assert connection.execute(storages).fetchall() == before
+            columns = connection.execute(NAMED).fetchall()
+            connection.execute("analyze")
+        assert schema.status(status).is_walled == (state != "as before")
+        with connected(owner, "tied one") as raw:
+            raw.execute(f"set kept.space = '{number_of(PROJECTS[0])}'")
+            told = [
+                (table, column)
+                for table, column in columns
+                if expected_rows(raw, table, column, "severance") != expected_rows(raw, table, column, "nonsense!")
+            ]
+        assert bool(told) == (state == "as before"), (state, told)
+    assert len(columns) > 60
+
+
+def test_a_session_that_holds_a_lock_makes_the_owner_wait_for_a_while_only(
+    owner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "CHANGE_WAIT_S", 1)
+    grant(owner, "tied one", PROJECTS[:1])
+    with connected(owner, "tied one") as raw:
+        raw.execute("begin")
+        for statement in (f"select pg_advisory_xact_lock({schema._LOCK})", "lock table kept.memories"):
+            raw.execute(statement)
+            with pytest.raises(Busy, match="more than 1 s"):
+                schema.initialise(owner)
+            raw.execute("rollback")
+            raw.execute("begin")
+
+
 def test_a_renamed_role_stays_tied_and_migrating_renews_its_tie(owner: str) -> None:
     grant(owner, "tied one", PROJECTS[:1])
     with psycopg.connect(owner, autocommit=True) as connection:
@@ -431,7 +686,7 @@ def tie_as_before(owner: str, role: str, project: str) -> None:
     with psycopg.connect(owner, autocommit=True) as connection:
         connection.execute(sql.SQL("create role {} login").format(sql.Identifier(role)))
         connection.execute(sql.SQL("grant kept_members to {}").format(sql.Identifier(role)))
-        connection.execute("grant usage on schema kept to kept_members")
+        give_rights_to_members(connection)
         for table in tables(connection):
             if connection.info.server_version >= 170000:
                 connection.execute(f"grant maintain on kept.{table} to kept_members")
@@ -490,7 +745,7 @@ def test_an_untied_role_that_was_granted_before_keeps_its_access(owner: str) -> 
     with psycopg.connect(owner, autocommit=True) as connection:
         connection.execute('create role "tied not" login')
         connection.execute('grant kept_members to "tied not"')
-        connection.execute("grant usage on schema kept to kept_members")
+        give_rights_to_members(connection)
     schema.initialise(owner)
     with connected(owner, "tied not") as raw:
         assert [rows(raw, "memories", project) for project in PROJECTS] == [1, 1, 1]
@@ -518,7 +773,19 @@ def test_after_any_sequence_of_grants_and_migrations_each_role_reaches_exactly_i
     members: set[str] = set()
     for _ in range(12):
         role = walk.choice(names)
-        move = walk.choice(["tie", "tie", "tie", "let in", "revoke", "add a table", "migrate"])
+        moves = [
+            "tie",
+            "tie",
+            "tie",
+            "let in",
+            "revoke",
+            "add a table",
+            "migrate",
+            "plant",
+            "rights of before",
+            "group",
+        ]
+        move = walk.choice(moves)
         if move == "tie":
             projects = walk.sample(PROJECTS, walk.choice([1, 1, 2]))
             grant(owner, role, projects)
@@ -540,6 +807,25 @@ def test_after_any_sequence_of_grants_and_migrations_each_role_reaches_exactly_i
             fill(owner)
         elif move == "migrate":
             assert schema.initialise(owner) == 0
+        elif move == "plant" and role in members:
+            with connected(owner, role) as raw:
+                raw.execute("create domain pg_temp.halfvec as text check (current_user = session_user)")
+                assert schema.initialise(owner) == 0
+        elif move == "rights of before":
+            with psycopg.connect(owner, autocommit=True) as connection:
+                connection.execute("grant select, insert, update, delete on all tables in schema kept to kept_members")
+            assert schema.initialise(owner) == 0
+        elif move == "group" and role in ties:
+            with psycopg.connect(owner, autocommit=True) as connection:
+                group = sql.Identifier("tied group of all")
+                with suppress(errors.DuplicateObject):
+                    connection.execute(sql.SQL("create role {}").format(group))
+                connection.execute(sql.SQL("grant {} to {}").format(group, sql.Identifier(role)))
+            with pytest.raises(NotAllowed, match="tied group of all"):
+                grant(owner, "tied group of all", ())
+        with psycopg.connect(owner) as connection:
+            near = "select 1 from pg_attribute where attrelid = 'kept.vectors'::regclass and attname = 'near'"
+            assert connection.execute(near).fetchall() == []
         check(owner, {name: ties.get(name, set(PROJECTS)) if name in members else set() for name in members | {*ties}})
 
 

@@ -24,6 +24,10 @@ def status(url: str) -> "DatabaseStatus":
     return database.status(url)
 
 
-def grant(url: str, role: str, projects: Sequence[str] = ()) -> None:
-    """Let a role in. With `projects` it reaches these, and those granted before, and no others."""
-    database.grant(url, role, [team_space(project) for project in projects])
+def grant(url: str, role: str, projects: Sequence[str] = ()) -> list[str]:
+    """Let a role in. With `projects` it reaches these, and those granted before, and no others.
+
+    Return the projects that it is tied to; an empty list if it reaches all.
+    """
+    tied = database.grant(url, role, [team_space(project) for project in projects])
+    return [space.removeprefix(team_space("")) for space in tied]

@@ -30,12 +30,16 @@ def status(url: str) -> "DatabaseStatus":
     return found
 
 
-def grant(url: str, role: str, spaces: Sequence[str] = ()) -> None:
-    """Let a role in; with `spaces`, to these and to those it was tied to before, and to no others."""
+def grant(url: str, role: str, spaces: Sequence[str] = ()) -> list[str]:
+    """Let a role in; with `spaces`, to these and to those it was tied to before, and to no others.
+
+    Return all that it is tied to; an empty list if it is not tied.
+    """
     schema = _schema()  # which says what to install, if it is not
     from kept.storage.postgres.storage import number_of
 
-    schema.grant(url, role, [(number_of(space), space) for space in spaces])
+    tied: list[str] = schema.grant(url, role, [(number_of(space), space) for space in spaces])
+    return tied
 
 
 def examine(storage: Storage) -> "list[Finding]":

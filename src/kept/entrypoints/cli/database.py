@@ -73,11 +73,15 @@ def grant_role(invocation: Invocation, *, name: str, url: str | None, projects: 
     """Let a role of the database use Kept; it is made if there is none. Set its password in PostgreSQL.
 
     With --for, it reaches these projects, and those granted before, and no others: PostgreSQL sees to that. Without,
-    whoever has its password can reach every project.
+    a role that is not tied can reach every project, and a tied one stays tied.
     """
-    database.grant(_url(invocation, url), name, projects)
-    reach = ", ".join(projects) or "every project"
-    invocation.answer({"role": name, "projects": list(projects)}, [(Strong(name), f" may use Kept: {reach}.")])
+    tied = database.grant(_url(invocation, url), name, projects)
+    lines: list[Line] = [(Strong(name), f" may use Kept: {', '.join(tied) or 'every project'}.")]
+    if tied and not projects:
+        lines.append(Dim("It was tied to these before, and stays tied. For every project, grant another role."))
+    if any(project.startswith("number ") for project in tied):
+        lines.append(Dim("A project that has no memories yet is shown by its number."))
+    invocation.answer({"role": name, "projects": tied}, lines)
 
 
 @command

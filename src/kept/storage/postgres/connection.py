@@ -31,6 +31,7 @@ from kept.storage.ranking import EXACT_UP_TO_ROWS
 from kept.storage.shared import block
 
 SCHEMA = "kept"
+SEARCH_PATH = f"{SCHEMA}, pg_temp"  # unless it is named, pg_temp is searched first, before PostgreSQL's own names
 READ_LIMIT_MS = 30_000  # for one statement of a reader; recall has a deadline of its own
 WRITE_LIMIT_MS = 60_000  # for one statement of a writer, waiting for a standby included
 CONNECT_WAIT_S = 10  # for one attempt to connect
@@ -42,6 +43,16 @@ FEWEST_S = 1.0
 FEW = 1_000  # rows that are remembered
 AT_ONCE = 32  # rows of a statement, unless they are small
 
+# pgvector's type halfvec, if it is there: numbers of two bytes, as in our vectors. No other type of that name will do.
+# Every role may make one in pg_temp, and code of that role would then run as the owner.
+HALFVEC = f"""
+    select t.oid, t.typnamespace::regnamespace::text as place
+    from pg_type t
+    join pg_roles o on o.oid = t.typowner
+    join pg_depend d on d.classid = 'pg_type'::regclass and d.objid = t.oid and d.deptype = 'e'
+    join pg_extension e on d.refclassid = 'pg_extension'::regclass and d.refobjid = e.oid
+    where t.typname = 'halfvec' and e.extname = 'vector'
+      and (o.rolsuper or o.oid = (select nspowner from pg_namespace where nspname = '{SCHEMA}'))"""
 NUL, ESCAPE = "\0", "\ue000"  # PostgreSQL's text cannot hold the first, so the second, of private use, stands in for it
 Connection = psycopg.Connection[tuple[Any, ...]]
 Known = dict[tuple[Any, ...], list[tuple[Any, ...]]]  # statement and values → rows, as of one state of a space
@@ -292,7 +303,7 @@ class SpaceView:
 def begin(connection: Connection, number: int, *, reads: bool, limits: Mapping[str, str], also: str = "") -> Any:
     """Begin a transaction in a space; `also` is run at once with it, and its last row is returned."""
     level = "repeatable read read only" if reads else "read committed"
-    settings = {"search_path": SCHEMA, "kept.space": f"'{number:d}'", **limits}
+    settings = {"search_path": SEARCH_PATH, "kept.space": f"'{number:d}'", **limits}
     assignments = "; ".join(f"set local {name} = {value}" for name, value in settings.items())
     cursor = connection.execute(f"begin isolation level {level}; {assignments}; {also}")
     while cursor.nextset():

@@ -67,11 +67,15 @@ class PostgresIndex:
         asked = replace(where, shelf="any", scope=None if shelf == "live" else where.scope)
         condition, values = rows.conditions(asked)
         is_filtered = asked != ANYWHERE
-        # An array for each word costs a third less than to group the rows by their words.
+        # An array for each word costs a third less than to group the rows by their words. `offset 0` keeps the planner
+        # from reading all memories of the space instead: it has no statistics of words (schema.py).
+        of_memories = (
+            "join lateral (select * from memories m where m.space = p.space and m.id = p.id offset 0) m on true"
+        )
         sql = f"""
             select w.word, array(
                 select p.id
-                from postings p {"join memories m on m.space = p.space and m.id = p.id" if is_filtered else ""}
+                from postings p {of_memories if is_filtered else ""}
                 where p.space = %(space)s and p.shelf = %(on)s and p.word = w.word
                   {f"and {condition}" if is_filtered else ""} {"" if near is None else "and p.id = any(%(near)s)"}
                 {"" if newest is None else "order by p.id desc limit %(newest)s"}

@@ -92,10 +92,13 @@ class PostgresMessages:
             "m.at < %(until)s": period.until,
         }
         given = [condition for condition, value in asked.items() if value is not None]
+        of_messages = (
+            "join lateral (select * from messages m where m.space = p.space and m.id = p.id offset 0) m on true"
+        )
         sql = f"""
             select w.word, array(
                 select p.id
-                from postings p {"join messages m on m.space = p.space and m.id = p.id" if given else ""}
+                from postings p {of_messages if given else ""}
                 where p.space = %(space)s and p.shelf = %(on)s and p.word = w.word
                   {"".join(f" and {condition}" for condition in given)}
               )

@@ -13,7 +13,7 @@ from kept.model import Event, Memory
 from kept.ports import LIVE, Found, Foundation, R, SavedNote, VectorState, Where
 from kept.storage.messages import MessageReader
 from kept.storage.postgres import rows
-from kept.storage.postgres.connection import Array, SpaceView, plain
+from kept.storage.postgres.connection import HALFVEC, SCHEMA, Array, SpaceView, plain
 from kept.storage.postgres.index import PostgresIndex
 from kept.storage.postgres.messages import PostgresMessages
 from kept.storage.ranking import IndexReader
@@ -31,11 +31,11 @@ _WITH_VECTORS = f"""
 
 def pgvector(view: SpaceView) -> str | None:
     """The schema of pgvector's types and operators; None where vectors are not kept for it as well."""
-    sql = """
-        select t.typnamespace::regnamespace::text, %(space)s
-        from pg_attribute a
-        join pg_type t on t.oid = a.atttypid
-        where a.attrelid = to_regclass('vectors') and a.attname = 'near'"""
+    sql = f"""
+        select t.place, %(space)s
+        from ({HALFVEC}) t
+        join pg_attribute a on a.atttypid = t.oid
+        where a.attrelid = to_regclass('{SCHEMA}.vectors') and a.attname = 'near' and not a.attisdropped"""
     found = view.once(sql)
     return found[0][0] if found else None
 
@@ -96,7 +96,9 @@ class PostgresReader(IndexReader, MessageReader):
         sql = f"""
             select {rows.EVENT_SELECT}, p.salt, p.changed
             from events e
-            left join event_payloads p on p.space = e.space and p.seq = e.seq
+            left join lateral (
+              select p.salt, p.changed from event_payloads p where p.space = e.space and p.seq = e.seq offset 0
+            ) p on true
             where e.space = %(space)s and e.seq > %(after)s
               {"" if subject is None else "and e.subject = %(subject)s"}
               {"" if group is None else 'and e."group" = %(group)s'}

@@ -15,14 +15,29 @@ import psycopg
 from msgspec import Struct
 from psycopg import errors, sql
 
-from kept.errors import InvalidInput, NotAllowed, SchemaTooNew
-from kept.storage.postgres.connection import SCHEMA, Connection, SpaceView, place_of, translated, translation
+from kept.errors import Busy, InvalidInput, NotAllowed, SchemaTooNew
+from kept.storage.postgres.connection import (
+    HALFVEC,
+    SCHEMA,
+    SEARCH_PATH,
+    Connection,
+    SpaceView,
+    place_of,
+    translated,
+    translation,
+)
 
 LATEST = 1
-MEMBERS = "kept_members"  # the role that may read and write rows, and owns nothing; people's roles are members of it
+# People's roles are members of it, and own_space lets members alone see rows. It has no rights on tables: a role could
+# give it a view or a function, which autovacuum would run as this role, in a session that no tie holds for.
+MEMBERS = "kept_members"
+CHANGE_WAIT_S = 30  # for a lock while the schema is changed or a role is let in
 LONGEST_NAME = 63  # bytes; PostgreSQL cuts longer names, so that two of them could become one
 _LOCK = 0x6B657074  # of whoever changes the schema
 _LOGINS = "tied_logins"  # the policy for all sessions of tied roles
+_LENT = sql.SQL(
+    "case when current_user <> session_user and pg_has_role(session_user, 10::oid, 'member') then '{}'::bigint[] end"
+)
 _OWN_SPACE = "space = nullif(current_setting('kept.space', true), '')::bigint"
 
 
@@ -76,13 +91,13 @@ def initialise(url: str) -> int:
                 (step.version, step.checksum),
             )
         _wall_off(connection)
-        for (place,) in connection.execute(_HALFVEC).fetchall():
-            connection.execute(f"alter table vectors add column if not exists near {place}.halfvec")
+        _add_halfvec(connection)
+        _forget_values(connection)
         return len(steps)
 
 
-def grant(url: str, role: str, spaces: Sequence[tuple[int, str]] = ()) -> None:
-    """Let a role use the database; it is made, without a password, if there is none.
+def grant(url: str, role: str, spaces: Sequence[tuple[int, str]] = ()) -> list[str]:
+    """Let a role use the database; it is made, without a password, if there is none. Return what it is tied to.
 
     `spaces`, numbers and names: tie the role to these and to those it was tied to before. A role that is tied to none
     can reach all. Call it as the owner of the database.
@@ -96,18 +111,21 @@ def grant(url: str, role: str, spaces: Sequence[tuple[int, str]] = ()) -> None:
         name = sql.Identifier(role)
         if connection.execute("select 1 from pg_roles where rolname = %s", (role,)).fetchone() is None:
             connection.execute(sql.SQL("create role {} login").format(name))
-        _check_can_be_walled(connection, role, is_tied=bool(spaces))
+        ties = _ties(connection)
+        _check_can_be_walled(connection, role, is_tied=bool(spaces) or role in ties)
         # Without SET, a role cannot become the role of members. Before 16 it can, and the policy for logins holds.
         is_old = connection.info.server_version < 160000
         admit = "grant {} to {}" if is_old else "grant {} to {} with inherit true, set false"
         connection.execute(sql.SQL(admit).format(sql.Identifier(MEMBERS), name))
         # Membership holds in all databases of a server, and so would a role tied in one reach all projects of the next.
         connection.execute(sql.SQL(f"grant usage on schema {SCHEMA} to {{}}").format(name))
-        ties = _ties(connection)
+        _let_use_tables(connection, [role])
         if spaces:
             ties[role] = ties.get(role, set()) | {number for number, _ in spaces}
             _tie(connection, {role: ties[role]}, ties)
+        _check_acts_for_no_other(connection, role, ties)
         _let_vacuum(connection, [role], ties)
+        return _names_of(connection, ties.get(role, set()), dict(spaces))
 
 
 def _check_can_be_walled(connection: Connection, role: str, *, is_tied: bool) -> None:
@@ -115,8 +133,21 @@ def _check_can_be_walled(connection: Connection, role: str, *, is_tied: bool) ->
     found = connection.execute(_STRONGER, {"schema": SCHEMA, "role": role, "is_tied": is_tied}).fetchone()
     if found is not None:
         as_whom = f"The role {role}" if found[0] == role else f"The role {role} can act as {found[0]}, which"
-        does = "owns the tables, makes roles or replicates" if found[1] else "bypasses row-level security"
-        raise NotAllowed(f"{as_whom} {does}, so nothing would wall it off.", hint="Name another role.")
+        raise NotAllowed(f"{as_whom} {found[1]}, so nothing would wall it off.", hint="Name another role.")
+
+
+def _check_acts_for_no_other(connection: Connection, role: str, ties: Mapping[str, set[int]]) -> None:
+    """Raise NotAllowed when a tied role can act as another role that was let in, and this role is one of the two.
+
+    It could give that role a view. PostgreSQL checks the rights of the owner of a view, not those of its reader.
+    """
+    found = connection.execute(_ACTS_FOR, {"schema": SCHEMA, "role": role, "tied": [*ties]}).fetchone()
+    if found is not None:
+        tied, other = found
+        raise NotAllowed(
+            f"The role {tied}, which is tied to projects, can act as {other}, which was let in for itself.",
+            hint=f'Run `revoke "{other}" from "{tied}"` in PostgreSQL, or name another role.',
+        )
 
 
 @contextmanager
@@ -126,9 +157,14 @@ def _changing(url: str) -> Iterator[Connection]:
     try:
         with psycopg.connect(url) as connection, connection.transaction():
             # Not a schema that others may create in: their functions and operators could stand in for PostgreSQL's.
-            connection.execute(f"set local search_path = {SCHEMA}")
+            connection.execute(f"set local search_path = {SEARCH_PATH}")
+            connection.execute(f"set local lock_timeout = '{CHANGE_WAIT_S}s'")
             connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK,))
             yield connection
+    except errors.LockNotAvailable as error:
+        why = f"Another session has locked the schema or a table of Kept in {place} for more than {CHANGE_WAIT_S} s."
+        hint = "Nothing was changed. Try again; the view pg_locks shows which session it is."
+        raise Busy(why, hint=hint) from error
     except errors.InsufficientPrivilege as error:
         why = f"The role of this connection may not make tables and roles in {place}."
         hint = "Connect as the owner of the database. To make roles it needs CREATEROLE."
@@ -141,13 +177,14 @@ def status(url: str) -> DatabaseStatus:
     """How the database is. Changes nothing."""
     place = place_of(url)
     with translated(place), psycopg.connect(url) as connection:
-        connection.execute(f"set search_path = {SCHEMA}")
+        connection.execute(f"set search_path = {SEARCH_PATH}")
         facts: Any = connection.execute(
             "select current_setting('server_version'), current_user, pg_is_in_recovery(), rolsuper or rolbypassrls "
             "from pg_roles where rolname = current_user"
         ).fetchone()
         version = _version(connection)
-        open_tables = connection.execute(_TABLES_WITHOUT_A_WALL, {"schema": SCHEMA, "logins": _LOGINS}).fetchall()
+        asked = {"schema": SCHEMA, "logins": _LOGINS, "members": MEMBERS, "counted": [*_COUNTED]}
+        open_tables = connection.execute(_TABLES_WITHOUT_A_WALL, asked).fetchall()
         bypasses = bool(facts[3])
         spaces: Any = connection.execute("select count(*) from heads").fetchone() if bypasses and version else None
         is_walled = bool(version) and not open_tables and not bypasses
@@ -192,9 +229,27 @@ def _check_known(version: int, place: str) -> None:
         )
 
 
-# The schema of pgvector, if it is there. Its halfvec has numbers of two bytes, as our vectors do.
-_HALFVEC = "select t.typnamespace::regnamespace::text from pg_type t where t.typname = 'halfvec'"
-# Without forced row-level security, or, where roles are tied, without the policy for their logins.
+_NEAR = """
+    select a.atttypid
+    from pg_attribute a
+    where a.attrelid = to_regclass(%s) and a.attname = 'near' and not a.attisdropped"""
+# Columns of numbers and of words of this program, which tell a tied role how much there is and not what. Without
+# statistics of them the planner reads whole tables; of other columns it needs none (tests/postgres/test_schema.py).
+_COUNTED = ("space", "id", "seq", "shelf", "chunk", "n", "tier", "scope", "status", "trust")
+_WITH_VALUES = """
+    select c.relname, a.attname, format_type(a.atttypid, a.atttypmod), l.collname, n2.nspname, a.attstorage::text
+    from pg_attribute a
+    join pg_class c on c.oid = a.attrelid
+    join pg_namespace n on n.oid = c.relnamespace
+    left join pg_collation l on l.oid = a.attcollation and l.collname <> 'default'
+    left join pg_namespace n2 on n2.oid = l.collnamespace
+    where n.nspname = %(schema)s and c.relkind in ('r', 'p') and c.relname <> 'migrations'
+      and a.attnum > 0 and not a.attisdropped
+      and a.attname <> all (%(counted)s) and coalesce(a.attstattarget, -1) <> 0
+    order by c.relname, a.attnum"""
+_STORAGE = {"p": "plain", "e": "external", "m": "main", "x": "extended"}
+# Without forced row-level security, or, where roles are tied, without the policy for their logins, with rights of the
+# role of members, or with statistics of words.
 _TABLES_WITHOUT_A_WALL = """
     select c.relname
     from pg_class c
@@ -205,19 +260,40 @@ _TABLES_WITHOUT_A_WALL = """
         and (
           c.relname = 'migrations'
           or not exists (select from pg_policies where schemaname = %(schema)s and starts_with(policyname, 'tied_'))
-          or exists (select from pg_policy where polrelid = c.oid and polname = %(logins)s)))"""
-# The roles that no policy holds, among those that a role is or can become; the first are the worst.
+          or exists (select from pg_policy where polrelid = c.oid and polname = %(logins)s)
+            and not exists (
+              select from aclexplode(c.relacl) l join pg_roles r on r.oid = l.grantee where r.rolname = %(members)s)
+            and not exists (
+              select
+              from pg_attribute a
+              where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+                and a.attname <> all (%(counted)s) and coalesce(a.attstattarget, -1) <> 0)))"""
+# The roles that no policy holds, among those that a role is or can become; the first are the worst. PostgreSQL's own
+# roles, such as pg_execute_server_program, are all refused for a tie: each reaches past the tables of a database.
 _STRONGER = """
-    select s.rolname, not (s.rolsuper or s.rolbypassrls)
+    select s.rolname,
+      case
+        when s.rolsuper or s.rolbypassrls then 'bypasses row-level security'
+        when starts_with(s.rolname, 'pg_') then 'reaches further than its own rows'
+        else 'owns the tables, makes roles or replicates'
+      end
     from pg_roles r
     join pg_roles s on pg_has_role(r.oid, s.oid, 'member')
     where r.rolname = %(role)s
       and case
         when s.rolsuper or s.rolbypassrls then s.oid = r.oid or %(is_tied)s
-        when s.rolcreaterole or s.rolreplication then %(is_tied)s
+        when s.rolcreaterole or s.rolreplication or starts_with(s.rolname, 'pg_') then %(is_tied)s
         else %(is_tied)s and s.oid = (select nspowner from pg_namespace where nspname = %(schema)s)
       end
-    order by s.oid <> r.oid, 2
+    order by s.oid <> r.oid, not (s.rolsuper or s.rolbypassrls)
+    limit 1"""
+_ACTS_FOR = """
+    select t.rolname, s.rolname
+    from pg_roles t
+    join pg_roles s on s.oid <> t.oid and pg_has_role(t.oid, s.oid, 'member')
+    join pg_namespace n on n.nspname = %(schema)s
+    where t.rolname = any (%(tied)s) and %(role)s in (t.rolname, s.rolname)
+      and exists (select from aclexplode(n.nspacl) a where a.grantee = s.oid and a.privilege_type = 'USAGE')
     limit 1"""
 _LET_IN = """
     select r.rolname
@@ -225,12 +301,19 @@ _LET_IN = """
     cross join aclexplode(n.nspacl) a
     join pg_roles r on r.oid = a.grantee
     where n.nspname = %s and a.privilege_type = 'USAGE' and a.grantee <> n.nspowner"""
+_USERS = f"""
+    select r.rolname
+    from pg_auth_members m
+    join pg_roles r on r.oid = m.member
+    join pg_roles g on g.oid = m.roleid
+    where g.rolname = %s and not r.rolsuper and has_schema_privilege(r.oid, '{SCHEMA}', 'usage')"""
 _MEMBERS_OF = """
     select r.rolname
     from pg_auth_members m
     join pg_roles r on r.oid = m.member
     join pg_roles g on g.oid = m.roleid
     where g.rolname = %s"""
+_OWNERS = "select tablename, quote_ident(tableowner) from pg_tables where schemaname = %s order by tablename"
 _TIE_POLICIES = """
     select policyname, roles[1]
     from pg_policies
@@ -265,14 +348,16 @@ def _wall_off(connection: Connection) -> None:
         except errors.DuplicateObject:
             pass  # another database of this server has just made it
     _let_in_one_by_one(connection)
-    for table in _tables(connection):
+    owners: Any = connection.execute(_OWNERS, (SCHEMA,)).fetchall()
+    for table, owner in owners:
         condition = "true" if table == "migrations" else _OWN_SPACE
-        allowed = "select" if table == "migrations" else "select, insert, update, delete"
         connection.execute(f"alter table {table} enable row level security")
         connection.execute(f"alter table {table} force row level security")
         connection.execute(f"drop policy if exists own_space on {table}")
-        connection.execute(f"create policy own_space on {table} using ({condition}) with check ({condition})")
-        connection.execute(f"grant {allowed} on {table} to {MEMBERS}")
+        whom = "public" if table == "migrations" else f"{MEMBERS}, {owner}"
+        connection.execute(f"create policy own_space on {table} to {whom} using ({condition}) with check ({condition})")
+        connection.execute(f"revoke all on {table} from {MEMBERS}")
+    _let_use_tables(connection, _names(connection, _USERS, MEMBERS))
     ties = _ties(connection)
     _tie(connection, ties, ties)
     _let_vacuum(connection, _names(connection, _LET_IN, SCHEMA), ties)
@@ -288,6 +373,68 @@ def _let_in_one_by_one(connection: Connection) -> None:
         for role in _names(connection, _MEMBERS_OF, MEMBERS):
             connection.execute(sql.SQL(f"grant usage on schema {SCHEMA} to {{}}").format(sql.Identifier(role)))
         connection.execute(f"revoke usage on schema {SCHEMA} from {MEMBERS}")
+
+
+def _let_use_tables(connection: Connection, roles: Iterable[str]) -> None:
+    """Give roles the rights on the tables. Policies then choose the rows, for members alone."""
+    for table in _tables(connection):
+        allowed = "select" if table == "migrations" else "select, insert, update, delete"
+        for role in roles:
+            where = sql.Identifier(SCHEMA, table)
+            connection.execute(sql.SQL(f"grant {allowed} on {{}} to {{}}").format(where, sql.Identifier(role)))
+
+
+def _add_halfvec(connection: Connection) -> None:
+    """Keep vectors for pgvector as well, where it is installed. A column of a type that only has its name goes."""
+    known: dict[int, str] = dict(connection.execute(HALFVEC).fetchall())
+    for (kind,) in connection.execute(_NEAR, (f"{SCHEMA}.vectors",)).fetchall():
+        if kind not in known:
+            connection.execute("alter table vectors drop column near cascade")
+    for place in known.values():
+        connection.execute(f"alter table vectors add column if not exists near {place}.halfvec")
+
+
+def _forget_values(connection: Connection) -> None:
+    """Let PostgreSQL gather no statistics of texts, and remove those that it has.
+
+    They are of the rows of all projects, and EXPLAIN tells every role how many rows the planner expects for a word.
+    """
+    found: Any = connection.execute(_WITH_VALUES, {"schema": SCHEMA, "counted": [*_COUNTED]}).fetchall()
+    for table, column, kind, collation, place, storage in found:
+        where, name = sql.Identifier(SCHEMA, table), sql.Identifier(column)
+        connection.execute(sql.SQL("alter table {} alter column {} set statistics 0").format(where, name))
+        if connection.info.server_version >= 180000:
+            clear = "select pg_clear_attribute_stats(%s, %s, %s, false)"
+            connection.execute(clear, (SCHEMA, table, column))
+            continue
+        # Before 18, to set the type that a column has is the way to this that needs no superuser. No row is rewritten.
+        same = sql.SQL("alter table {} alter column {} type {} {}, alter column {} set storage {}").format(
+            where,
+            name,
+            sql.SQL(kind),
+            sql.SQL("collate {}").format(sql.Identifier(place, collation)) if collation else sql.SQL(""),
+            name,
+            sql.SQL(_STORAGE[storage]),
+        )
+        try:
+            with connection.transaction():
+                connection.execute(same)
+        except errors.FeatureNotSupported as error:
+            raise InvalidInput(
+                f"A view or rule uses {SCHEMA}.{table}.{column}, so the statistics of that column cannot be removed. "
+                f"With them, tied roles could find out words of other projects.",
+                hint="Drop the view, run this again, and then create the view again.",
+            ) from error
+
+
+def _names_of(connection: Connection, numbers: Iterable[int], known: Mapping[int, str]) -> list[str]:
+    """The names of spaces; the number of a space that has no rows yet and was not named."""
+    names = []
+    for number in numbers:
+        connection.execute(f"set local kept.space = '{number:d}'")
+        found = connection.execute("select name from heads where space = %(space)s", {"space": number}).fetchone()
+        names.append(known.get(number) or (found[0] if found else f"number {number:d}"))
+    return sorted(names)
 
 
 def _let_vacuum(connection: Connection, roles: Iterable[str], ties: Mapping[str, set[int]]) -> None:
@@ -313,6 +460,8 @@ def _tie(connection: Connection, changed: Mapping[str, set[int]], ties: Mapping[
     """Make the policies of the changed ties on every table, and those for the logins of all ties.
 
     The policy for logins asks for the session's user, which no role can change, and reads the list once a statement.
+    It also shows no rows to a session of a superuser that acts as another role: autovacuum runs functions of tied
+    roles in such a session. (10 is the superuser that every server begins with; each superuser is a member of it.)
     """
     import hashlib
 
@@ -332,7 +481,7 @@ def _tie(connection: Connection, changed: Mapping[str, set[int]], ties: Mapping[
             condition = sql.SQL("space = any ({}::bigint[])").format(_numbers(numbers))
             _restrict(connection, table, policy, sql.Identifier(role), condition)
         if logins:
-            mine = sql.SQL("(select case session_user {} end)").format(sql.SQL(" ").join(logins))
+            mine = sql.SQL("(select case session_user {} else {} end)").format(sql.SQL(" ").join(logins), _LENT)
             condition = sql.SQL("(space = any ({}::bigint[])) is not false").format(mine)  # null: of no tied role
             _restrict(connection, table, _LOGINS, sql.SQL("public"), condition)
 
