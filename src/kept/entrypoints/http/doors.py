@@ -47,6 +47,10 @@ class ProjectOnly:
     def shared(self) -> None:
         """There is none."""
 
+    def hidden(self) -> Storage | None:
+        """The global space."""
+        return self._spaces.shared()
+
     def ensure_shared(self) -> Storage:
         """Raises NotAllowed."""
         raise NotAllowed(
