@@ -9,13 +9,13 @@ import pytest
 
 import kept
 from kept.entrypoints.http.doors import Doors
-from kept.entrypoints.http.keys import Keys
+from kept.entrypoints.http.keys import Key, Keys
 from kept.entrypoints.http.schedule import Schedule
 from kept.entrypoints.http.server import ServeOptions, make_app, run
 from kept.entrypoints.web import demo
 from kept.memory.receipts import explain_session
 from kept.settings import Settings
-from tests.http.conftest import KEY, Server
+from tests.http.conftest import KEY, Server, serving
 
 GOLDEN = Path(__file__).parent / "openapi.json"
 
@@ -115,3 +115,44 @@ if __name__ == "__main__":
 
     with tempfile.TemporaryDirectory() as home:
         GOLDEN.write_text(json.dumps(document(Path(home)), indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+@pytest.mark.parametrize(
+    "view", ["timeline?before=", "knowledge?after=", "sessions?session=x&after=", "sessions?page="]
+)
+@pytest.mark.parametrize("number", [2**53, 2**63 - 1, 2**63, 10**20, 10**300])
+def test_no_number_in_an_address_is_too_large_for_an_answer(server: Server, view: str, number: int) -> None:
+    assert server.ask("GET", f"/p/here/{view}{number}").status < 500
+
+
+def test_figures_of_many_projects_close_none_and_pass_over_a_damaged_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one", "two", "three", "four"):
+        (tmp_path / name / ".git").mkdir(parents=True)
+        with kept.open(project=tmp_path / name, home=tmp_path / "home") as memory:
+            memory.remember(f"The project {name} deploys on Fridays.")
+    monkeypatch.setattr("kept.entrypoints.http.doors.MOST_OPEN", 2)
+    doors, owner, other = Doors(str(tmp_path / "home"), None), Key(name="user", is_owner=True), Key(name="ben")
+    used = doors.memory("one", owner)
+    projects = {one.name: one for one in doors.projects(other)}
+    for file in (tmp_path / "home" / "projects" / projects["two"].folder).glob("kept.db*"):
+        file.write_bytes(b"damaged" * 1000)
+    found = {name: doors.glance(one, other) for name, one in projects.items()}
+    assert [name for name, status in found.items() if status is None] == ["two"]
+    assert "Fridays" in used.list()[0].content, "still open"
+    doors.close()
+
+
+def test_a_token_learns_no_path_of_the_home(tmp_path: Path) -> None:
+    """Neither in the status nor on the page of its health, nor in the error of a damaged store."""
+    with serving(tmp_path) as server:
+        secret = Keys(server.home).create("anna", role="project", projects=["web-app"])
+        paths = ("/api/v1/projects/here/status", "/p/here/health?doctor=1", "/api/v1/projects/here/memories")
+        assert str(server.home).encode() in server.ask("GET", paths[0]).body, "the owner sees it"
+        assert str(server.home).encode() not in b"".join(server.ask("GET", one, key=secret).body for one in paths)
+        for file in (server.home / "projects").glob("*/kept.db*"):
+            file.write_bytes(b"damaged" * 1000)
+        answers = [server.ask("GET", one, key=secret) for one in paths]
+        assert max(one.status for one in answers) >= 500
+        assert str(server.home).encode() not in b"".join(one.body for one in answers)

@@ -272,3 +272,29 @@ def test_half_a_character_in_a_body_is_a_clear_answer(server: Server, body: byte
     accepts = {"Accept": "application/json, text/event-stream"}
     assert server.ask("POST", "/mcp/", request, headers=accepts).status in (200, 400)
     assert server.ask("GET", f"{HERE}/memories").status == 200
+
+
+def test_a_token_undoes_no_half_of_a_change_of_global_memory(server: Server) -> None:
+    """Neither of a promotion nor of its undo."""
+    secret = Keys(server.home).create("undoing", role="project", projects=["web-app"])
+    with kept.open(
+        project=server.project, home=server.home, actor=Actor(role="admin", name="user"), confirm=lambda _: True
+    ) as memory:
+        ref = memory.remember("The marmot release train leaves on Mondays.", kind="pattern").ref
+        assert ref is not None
+        promoted = memory.promote(ref, "global")
+        first = memory.history()[-1].seq
+        for is_undone in (False, True):
+            if is_undone:
+                memory.undo(str(first))
+            before = memory.get(ref).status
+            seq = memory.history()[-1].seq
+            answer = server.ask("POST", "/api/v1/projects/here/undo", {"event": str(seq)}, key=secret)
+            assert answer.status == 403, answer
+            assert "global memory" in answer.json["detail"]
+            assert memory.history()[-1].seq == seq
+            assert memory.get(ref).status == before
+        assert promoted.ref is not None
+    own = server.ask("POST", "/api/v1/projects/here/memories", {"content": "The heron is grey today."}, key=secret)
+    assert own.status == 201
+    assert server.ask("POST", "/api/v1/projects/here/undo", {}, key=secret).status == 200

@@ -2,6 +2,7 @@
 
 import os
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -16,9 +17,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kept.entrypoints.http.guard import MOST_FAILURES
-from kept.entrypoints.http.keys import Keys, digest_of
-from kept.entrypoints.http.visits import CODE_LIFE_S, NOTICE_LIFE_S, VISIT_LIFE_S, Visits
+from kept.entrypoints.http.guard import MOST_FAILURES, MOST_FORMS_OF_A_CLIENT
+from kept.entrypoints.http.keys import FILE, Keys, digest_of
+from kept.entrypoints.http.visits import CODE_LIFE_S, MOST_VISITS, NOTICE_LIFE_S, VISIT_LIFE_S, Visits
 from tests.http.conftest import KEY, Answer, Server, free_port, serving
 from tests.http.test_guard import raw
 
@@ -281,3 +282,47 @@ def test_the_browser_is_started_with_an_address_that_has_no_key(tmp_path: Path) 
         process.terminate()
         process.wait(20)
         process.stdout.close()
+
+
+@pytest.mark.parametrize("n_tokens", [1, 3, 20])
+def test_no_token_ends_the_visits_of_other_keys(n_tokens: int) -> None:
+    visits = Visits(1)
+    own = [visits.begin("owner") for _ in range(3)]
+    for number in range(2 * MOST_VISITS):
+        last = visits.begin(f"token {number % n_tokens}")
+    for value in (*own, last):
+        assert visits.find(f"{visits.cookie}={value}") is not None
+
+
+def test_half_forms_do_not_keep_the_owner_from_signing_in(server: Server) -> None:
+    half = (
+        f"POST /sign-in HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nOrigin: {server.address}\r\n"
+        "Content-Length: 100\r\n\r\nk"
+    )
+    waiting = []
+    try:
+        for _ in range(3 * MOST_FORMS_OF_A_CLIENT):
+            waiting.append(socket.create_connection(("127.0.0.1", server.port)))
+            waiting[-1].sendall(half.encode())
+        for _ in range(5):
+            assert server.sign_in()
+        waiting[0].settimeout(5)
+        assert b" 503 " in waiting[0].recv(4_000), "the oldest was closed"
+    finally:
+        for one in waiting:
+            one.close()
+
+
+def test_the_cookie_of_an_ended_or_unreadable_token_keeps_nobody_out(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        keys = Keys(server.home)
+        cookies = [server.sign_in(keys.create(name, role="project", projects=["web-app"])) for name in ("anna", "ben")]
+        keys.revoke("anna")
+        code = server.printed[0].rpartition("=")[2].strip()
+        entered = server.ask("GET", f"/enter?code={code}", key=None, headers={"Cookie": cookies[0]})
+        assert entered.status == 303
+        (server.home / FILE).write_bytes(b"{damaged")
+        form = {"Content-Type": "application/x-www-form-urlencoded", "Origin": server.address, "Cookie": cookies[1]}
+        signed_in = server.ask("POST", "/sign-in", urlencode({"key": KEY}).encode(), key=None, headers=form)
+        assert signed_in.status == 303
+        assert server.ask("GET", "/api/v1/projects", key=None, headers={"Cookie": cookies[1]}).status == 503

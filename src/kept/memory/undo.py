@@ -42,6 +42,7 @@ def undo(context: Context, event: Ref | None) -> Events:
     """Undo one call: the actor's newest that is not undone, or the one that `event` belongs to."""
     storages = context.readable()
     group = _newest_group(context, storages) if event is None else _group_of(context, storages, event)
+    _check_whole(context, group)
     at = context.now()
     touched: Storages = []
     for storage in storages:
@@ -158,6 +159,18 @@ def _undo_in(context: Context, storage: Storage, group: str, stamp: Stamp) -> Ev
     done = context.write(storage, work, stamp=stamp)
     context.tell_write(storage, sum(map(_grown_by, done)))
     return done
+
+
+def _check_whole(context: Context, group: str) -> None:
+    """Raise NotAllowed for a change that has a part in global memory which this actor may not see."""
+    hidden = context.spaces.hidden()
+    if hidden is not None:
+        with hidden.reading() as reader:
+            if reader.events(group=group, limit=1):
+                raise NotAllowed(
+                    "This change also changed global memory, which you may not change, so it cannot be undone here.",
+                    hint="Ask the person who runs the server to undo it.",
+                )
 
 
 def _check_trust(reader: Reader, events: Events) -> None:

@@ -37,6 +37,10 @@ class Spaces(Protocol):
     def ensure_shared(self) -> Storage:
         """The global storage, made if missing. Raises NotAllowed for a portable file, which has none."""
 
+    def hidden(self) -> Storage | None:
+        """The global storage, if the actor may not see it: undo takes back no half of a change."""
+        return None
+
     def replace_damaged(self, source: Path, *, shared: bool) -> Restored:
         """Replace a store that can't be opened by a backup, and keep the damaged file beside it."""
 

@@ -6,6 +6,7 @@ end here and everything below has ids, because a name can be given to another pr
 in this home is that of the person who runs the server, so only an admin sees it.
 """
 
+import logging
 import re
 import threading
 import time
@@ -18,7 +19,7 @@ from fastapi import Depends, Path, Request
 
 from kept import access
 from kept.entrypoints.http.keys import OWNER, Key
-from kept.errors import Busy, InvalidInput, NotAllowed, NotFound
+from kept.errors import Busy, InvalidInput, KeptError, NotAllowed, NotFound
 from kept.memory import Kept
 from kept.memory.opening import open as open_memory
 from kept.memory.opening import open_projects
@@ -31,6 +32,7 @@ from kept.projects.spaces import Spaces
 MOST_OPEN = 32
 REMEMBERED_S = 2.0  # how long a found project is not looked up again, unless the registry changes
 HERE = "here"
+log = logging.getLogger("kept.http")
 _GLOBAL = re.compile(r"\bg\d+\b")  # the ref of a global memory
 _GLOBAL_MARK = re.compile(r"\[id:\s*g\d+\]")  # as a text for an agent names it
 
@@ -46,6 +48,10 @@ class ProjectOnly:
 
     def shared(self) -> None:
         """There is none."""
+
+    def hidden(self) -> Storage | None:
+        """The global space."""
+        return self._spaces.shared()
 
     def ensure_shared(self) -> Storage:
         """Raises NotAllowed."""
@@ -92,6 +98,22 @@ class Doors:
             gone.close()
         return memory
 
+    def glance(self, project: Project, key: Key) -> dict[str, Any] | None:
+        """Return the status of a project; None if it is gone or cannot be opened. A project that is not open is closed
+        again: a look at all projects must not close those that other keys use.
+        """
+        try:
+            with self._guard:
+                is_open = (project, key) in self._open
+            if is_open:
+                return self.memory(project.id, key).status()
+            actor = key.actor()
+            with self._opener(project=project.space, home=self._home, actor=actor, origin=key.origin) as memory:
+                return _enclosed(memory, key).status()
+        except KeptError as error:
+            log.warning("The status of project %s cannot be read: %s", project.id, type(error).__name__)
+            return None
+
     def for_agent(self, key: Key, agent: str, confirm: Callable[[str], bool] | None) -> Kept:
         """The project in which the server was started, opened for an agent with this key. Raises NotFound.
 
@@ -125,6 +147,16 @@ class Doors:
         """The word for a project in an address: its name, or its id where the name could mean another one."""
         same = [one for one in self.projects(key) if one.name == project.name]
         return project.id if len(same) > 1 or project.name == HERE else project.name
+
+    def without_paths(self, key: Key, value: Any) -> Any:
+        """Return the text, or the value with its texts, without the path of the home unless the owner asks."""
+        if key.is_owner:
+            return value
+        if isinstance(value, str):
+            return value.replace(str(open_projects(self._home).home.root), "$KEPT_HOME")
+        if isinstance(value, Mapping):
+            return {name: self.without_paths(key, one) for name, one in value.items()}
+        return [self.without_paths(key, one) for one in value] if isinstance(value, list | tuple) else value
 
     def _find(self, project: str, key: Key, here: Project | None) -> Project:
         opened = self.projects(key)

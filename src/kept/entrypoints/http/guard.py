@@ -8,7 +8,7 @@ sees every request first, and its answers say nothing about what is stored.
 import asyncio
 import logging
 import time
-from collections import Counter, OrderedDict, deque
+from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 from urllib.parse import parse_qsl, quote
@@ -68,7 +68,7 @@ class Guard:
         self._visits = visits
         self._hosts = hosts
         self._failures: OrderedDict[str, deque[float]] = OrderedDict()
-        self._signing_in: Counter[str] = Counter()
+        self._forms: dict[asyncio.Future[bytes], str] = {}  # the sign-in forms that are being read, oldest first
         self._reported = ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -120,13 +120,14 @@ class Guard:
     async def _answer_key(self, scope: Scope, headers: Mapping[bytes, str], receive: Receive, send: Send) -> None:
         address = (scope.get("client") or ("",))[0]
         try:
-            key, digest, visit = self._find_key(headers)
-            if visit is None and scope["path"] == ENTER and scope["method"] == "GET":
-                await self._enter(scope, address, send)
-                return
             if scope["path"] == SIGN_IN and scope["method"] == "POST":
                 await self._sign_in(scope, headers, address, receive, send)
                 return
+            # A code is worth as much in a browser that has the cookie of an ended or unreadable token.
+            if scope["path"] == ENTER and scope["method"] == "GET" and not self._is_visit(headers):
+                await self._enter(scope, address, send)
+                return
+            key, digest, visit = self._find_key(headers)
         except NotAllowed as error:
             await answer_problem(send, 403, error.message, hint=error.hint)
             return
@@ -164,6 +165,14 @@ class Guard:
             return None, "", None
         return self._keys.of_digest(visit.key_digest), visit.key_digest, visit
 
+    def _is_visit(self, headers: Mapping[bytes, str]) -> bool:
+        """Return True if the cookie names a visit whose key still opens something."""
+        try:
+            key, _, visit = self._find_key(headers)
+        except KeptError:
+            return False
+        return visit is not None and key is not None
+
     async def _enter(self, scope: Scope, address: str, send: Send) -> None:
         """Begin a visit with the code in the address, and go to the start page: the address stays in no history."""
         query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
@@ -180,19 +189,31 @@ class Guard:
         if b"origin" not in headers:
             await answer_problem(send, 403, FOREIGN_PAGE)
             return
-        if self._signing_in[address] >= MOST_FORMS_OF_A_CLIENT or self._signing_in.total() >= MOST_FORMS:
+        reading = asyncio.ensure_future(_read_form(receive))
+        self._close_oldest_form(address)
+        self._forms[reading] = address
+        try:
+            await asyncio.wait((reading,))
+        finally:
+            del self._forms[reading]
+            reading.cancel()
+        if reading.cancelled():
             await answer_problem(send, 503, "Too many browsers are signing in.", hint="Try again in a moment.")
             return
-        self._signing_in[address] += 1
-        try:
-            form = await _read_form(receive)
-        finally:
-            self._signing_in -= Counter((address,))  # drops names whose count is 0
-        given = dict(parse_qsl(form.decode("latin-1"))).get("key", "").strip()
+        given = dict(parse_qsl(reading.result().decode("latin-1"))).get("key", "").strip()
         if given and self._keys.find(given) is not None:
             await _redirect(send, self._cookie(scope, self._visits.begin(digest_of(given))))
         else:
             await self._refuse(address, send, is_wrong=True, detail="That key opens nothing here.")
+
+    def _close_oldest_form(self, address: str) -> None:
+        """Make room for one more form. A browser sends its form at once, so only half forms ever wait here."""
+        waiting = [form for form in self._forms if not form.done()]
+        of_client = [form for form in waiting if self._forms[form] == address]
+        if len(of_client) >= MOST_FORMS_OF_A_CLIENT:
+            of_client[0].cancel()
+        elif len(waiting) >= MOST_FORMS:
+            waiting[0].cancel()
 
     def _cookie(self, scope: Scope, value: str) -> str:
         secure = "; Secure" if scope["scheme"] == "https" else ""

@@ -47,5 +47,5 @@ def metrics(request: Request, key: Asking) -> Response:
     """The figures, for the projects that the key opens."""
     doors: Doors = request.app.state.doors
     figures: Figures = request.app.state.figures
-    statuses = ((one.name, doors.memory(one.id, key).status()) for one in doors.projects(key))
+    statuses = ((one.name, status) for one in doors.projects(key) if (status := doors.glance(one, key)) is not None)
     return Response(figures.look(statuses), media_type=CONTENT_TYPE_LATEST)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import msgspec
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response, StreamingResponse
 from pydantic import Field
 
@@ -101,9 +101,9 @@ def knowledge(memory: Opened, type: ItemType | None = None) -> Response:
 
 
 @router.get("/status", responses=returns(None, "Counts and sizes of each readable space."))
-def status(memory: Opened) -> Response:
+def status(request: Request, memory: Opened, key: Asking) -> Response:
     """How much is stored, and what was refused."""
-    return answer(memory.status())
+    return answer(request.app.state.doors.without_paths(key, memory.status()))
 
 
 @router.get(

@@ -246,7 +246,8 @@ async def _on_kept_error(request: Request, error: Exception) -> Response:
     status = status_of(error)
     if status == 500:
         log.error("The store failed: %s", type(error).__name__)
-    return _problem(status, error.message, hint=error.hint)
+    said, hint = request.app.state.doors.without_paths(request.state.key, [error.message, error.hint])
+    return _problem(status, said, hint=hint)
 
 
 async def _on_invalid(request: Request, error: Exception) -> Response:

@@ -7,7 +7,7 @@ key; a visit is worth as much as its key is at each request, so a revoked token 
 
 import secrets
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 
 from msgspec import Struct
@@ -84,8 +84,10 @@ class Visits:
         value = secrets.token_urlsafe(BYTES)
         visit = Visit(id=digest_of(value), key_digest=key_digest)
         self._visits[visit.id] = (visit, self._now())
-        if len(self._visits) > MOST_VISITS:
-            self._visits.popitem(last=False)
+        if len(self._visits) > MOST_VISITS:  # the oldest of the key that has most: no key ends the visits of others
+            keys = Counter(one.key_digest for one, _ in self._visits.values())
+            greedy = max(keys, key=keys.__getitem__)
+            self.end(next(one.id for one, _ in self._visits.values() if one.key_digest == greedy))
         return value
 
     def find(self, header: str) -> Visit | None:

@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
-from kept.entrypoints.http.doors import Asking, Opened
+from kept.entrypoints.http.doors import Asking, Doors, Opened
 from kept.entrypoints.http.schedule import Schedule
 from kept.entrypoints.web import draw, words
 from kept.entrypoints.web.activity import noted_days, within
@@ -32,6 +32,7 @@ def health(request: Request, project: str, memory: Opened, key: Asking, doctor: 
     examined = memory.store.doctor() if doctor or is_small else None
     days = noted_days(memory)
     schedule: Schedule = request.app.state.schedule
+    doors: Doors = request.app.state.doors
     return draw_page(
         request,
         "health",
@@ -39,9 +40,9 @@ def health(request: Request, project: str, memory: Opened, key: Asking, doctor: 
         memory,
         key,
         verdict=_verdict(status, examined),
-        checks=_checks(examined or ()),
+        checks=doors.without_paths(key, _checks(examined or ())),
         is_examined=examined is not None,
-        spaces=[_space(one) for one in status["spaces"]],
+        spaces=[_space(one) for one in doors.without_paths(key, status["spaces"])],
         size=_size(memory, status["spaces"]),
         recalls=_recalls(memory),
         tallies=[

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
 from kept.entrypoints.http.doors import Asking, Opened
-from kept.entrypoints.web.shell import PAGE, address, draw_page, root_of, search
+from kept.entrypoints.web.shell import LAST, PAGE, address, draw_page, root_of, search
 from kept.memory import Kept
 from kept.model import Memory
 from kept.ports import Where
@@ -27,7 +27,7 @@ def knowledge(
     q: Annotated[str, Query(max_length=2_000)] = "",
     type: ItemTypeName = "",
     file: Annotated[str, Query(max_length=500)] = "",
-    after: Annotated[int, Query(ge=0)] = 0,
+    after: Annotated[int, Query(ge=0, le=LAST)] = 0,
     ended: bool = False,
 ) -> Response:
     """Tasks, what the project's files state, and its sources."""

@@ -10,7 +10,7 @@ from kept.entrypoints.http.doors import Asking, Opened, told
 from kept.entrypoints.http.keys import Key
 from kept.entrypoints.web import words
 from kept.entrypoints.web.rows import marked, message_of, quoted
-from kept.entrypoints.web.shell import PAGE, address, draw_page, now_of, root_of, search
+from kept.entrypoints.web.shell import LAST, PAGE, address, draw_page, now_of, root_of, search
 from kept.memory import Kept
 from kept.memory.findings import findings_of
 from kept.memory.receipts import Explained
@@ -30,7 +30,7 @@ def sessions(
     key: Asking,
     session: Annotated[str, Query(max_length=200)] = "",
     q: Annotated[str, Query(max_length=2_000)] = "",
-    after: Annotated[int, Query(ge=0)] = 0,
+    after: Annotated[int, Query(ge=0, le=LAST)] = 0,
     page: Annotated[int, Query(ge=0, le=10_000)] = 0,
 ) -> Response:
     """A conversation with its findings where they were said, or a search in all of them."""

@@ -43,6 +43,7 @@ ASKS = {
     "health": "Is everything in order, fast and within its limits?",
 }
 PAGE = 50
+LAST = 2**53  # no event, memory or message has a larger number; a database refuses those beyond 64 bits
 WENT_WRONG = {
     401: "This page needs a key",
     403: "Not allowed",

@@ -11,7 +11,7 @@ from kept.entrypoints.http.doors import Asking, Opened
 from kept.entrypoints.web import draw, words
 from kept.entrypoints.web.activity import Counts, by_local_day, noted_days
 from kept.entrypoints.web.rows import find
-from kept.entrypoints.web.shell import PAGE, address, draw_page, now_of, root_of
+from kept.entrypoints.web.shell import LAST, PAGE, address, draw_page, now_of, root_of
 from kept.memory import Kept
 from kept.model import Event, Session
 
@@ -25,7 +25,7 @@ YEAR, SPAN, LANES = 364, 14, 8
 
 @router.get("/p/{project}/timeline")
 def timeline(
-    request: Request, project: str, memory: Opened, key: Asking, before: Annotated[int, Query(ge=0)] = 0
+    request: Request, project: str, memory: Opened, key: Asking, before: Annotated[int, Query(ge=0, le=LAST)] = 0
 ) -> Response:
     """What changed, by day, by agent and one by one."""
     now, root = now_of(memory), root_of(project)
