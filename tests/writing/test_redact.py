@@ -676,7 +676,7 @@ def test_escapes_that_hide_nothing_are_left_alone(text: str) -> None:
         ("db:\n  password: &pw Vk8-tQ2m\n", ["Vk8-tQ2m"]),
         ("secret: !unsafe 'Vk8-tQ2mW'", ["Vk8-tQ2mW"]),
         ("passwords:\n  - Vk8-tQ2m\n  - Zr5_pL9x\n  - 'Hn3+wB7c'\nport: 1", ["Vk8-tQ2m", "Zr5_pL9x", "Hn3+wB7c"]),
-        ("tokens:\n" + "".join(f"- Vk8tQ2mR{n:02}xW\n" for n in range(40)), [f"Vk8tQ2mR{n:02}xW" for n in range(40)]),
+        ("tokens:\n" + "".join(f"- Vk8tQ2mR{n:03}xW\n" for n in range(600)), [f"Vk8tQ2mR{n:03}xW" for n in range(600)]),
         ("ssh root:Vk8-tQ2m@10.0.0.5", ["Vk8-tQ2m"]),
         ("recovery code 8f3k-2m9q-x7w1", ["8f3k-2m9q-x7w1"]),
         ("access code: Vk8-tQ2m", ["Vk8-tQ2m"]),

@@ -99,14 +99,12 @@ def _more_items(folded: str, cue: Cue, value: Value) -> Iterator[Value]:
     """The other secrets of a list whose first item is one: `passwords:` with a line `- value` for each."""
     if not compiled(r"\n[ \t]{0,24}+[-*+][ \t]{1,3}+[\"'`]?$").search(folded, max(0, value.start - 32), value.start):
         return
-    position = value.end
-    for _ in range(ROWS):
-        bullet = compiled(r"[\"'`]?[ \t]{0,8}+\r?\n[ \t]{0,24}+[-*+][ \t]{1,3}+").match(folded, position)
-        item = _read(folded, cue, bullet.end(), Tie.STATED) if bullet else None
-        if item is None:
-            return
-        yield item
-        position = item.end
+    bullet = compiled(r"[\"'`]?[ \t]{0,8}+\r?\n[ \t]{0,24}+[-*+][ \t]{1,3}+")
+    item: Value | None = value
+    while item and (before := bullet.match(folded, item.end)):
+        item = _read(folded, cue, before.end(), Tie.STATED)
+        if item:
+            yield item
 
 
 # ---- cues ----
