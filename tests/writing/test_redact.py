@@ -669,6 +669,49 @@ def test_escapes_that_hide_nothing_are_left_alone(text: str) -> None:
     assert redact(text) == Redacted(text, ())
 
 
+@pytest.mark.parametrize(
+    ("text", "secrets"),
+    [
+        ("password: !!str Vk8-tQ2m", ["Vk8-tQ2m"]),
+        ("db:\n  password: &pw Vk8-tQ2m\n", ["Vk8-tQ2m"]),
+        ("secret: !unsafe 'Vk8-tQ2mW'", ["Vk8-tQ2mW"]),
+        ("passwords:\n  - Vk8-tQ2m\n  - Zr5_pL9x\n  - 'Hn3+wB7c'\nport: 1", ["Vk8-tQ2m", "Zr5_pL9x", "Hn3+wB7c"]),
+        ("tokens:\n" + "".join(f"- Vk8tQ2mR{n:03}xW\n" for n in range(600)), [f"Vk8tQ2mR{n:03}xW" for n in range(600)]),
+        ("ssh root:Vk8-tQ2m@10.0.0.5", ["Vk8-tQ2m"]),
+        ("recovery code 8f3k-2m9q-x7w1", ["8f3k-2m9q-x7w1"]),
+        ("access code: Vk8-tQ2m", ["Vk8-tQ2m"]),
+        ("PIN/PUK: 48151623", ["48151623"]),
+        ("2FA seed: JBSWY3DPEHPK3PXP", ["JBSWY3DPEHPK3PXP"]),
+        ("security answer: Flumbolt", ["Flumbolt"]),
+        ("пароль от базы Vk8-tQ2m", ["Vk8-tQ2m"]),
+        ("the password changed from Vk8-tQ2m to Zr5_pL9x", ["Vk8-tQ2m", "Zr5_pL9x"]),
+    ],
+)
+def test_tagged_listed_and_replaced_values_are_redacted(text: str, secrets: list[str]) -> None:
+    once = redact(text).text
+    assert [secret for secret in secrets if secret in once] == []
+    assert redact(once).text == once
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "fn check(token: &str, password: &mut String) -> bool",
+        "secrets:\n  - db_password\n  - api_key\n",
+        "password: !secret wifi_password",
+        "password: !Ref DatabasePassword",
+        "image app:1.2.3@10.0.0.5",
+        "forward 10.0.0.4:8080@10.0.0.5",
+        "the access code is in auth/access2.py",
+        "a recovery code is sent by mail",
+        "Credential manager: osxkeychain",
+        "the unlock code path has two branches",
+    ],
+)
+def test_references_names_and_ports_beside_a_cue_are_left_alone(text: str) -> None:
+    assert redact(text) == Redacted(text, ())
+
+
 def test_importing_compiles_nothing() -> None:
     """The rules cost nothing until a text needs them; the hook starts with this module loaded."""
     program = (

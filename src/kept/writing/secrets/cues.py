@@ -48,6 +48,9 @@ def find_cued_secrets(folded: str, small: str) -> Iterator[Span]:
         if value:
             end = _end_of_pieces(folded, value)
             yield value.start, end, kind
+            for item in _more_items(folded, cue, value):
+                yield item.start, item.end, kind
+                end = item.end
             resume = end
             allowance += 1
         elif cue.start >= table_end:
@@ -90,6 +93,18 @@ def _end_of_pieces(folded: str, value: Value) -> int:
         return value.end
     pieces = compiled(MORE_PIECES).match(folded, value.end)
     return pieces.end() if pieces else value.end
+
+
+def _more_items(folded: str, cue: Cue, value: Value) -> Iterator[Value]:
+    """The other secrets of a list whose first item is one: `passwords:` with a line `- value` for each."""
+    if not compiled(r"\n[ \t]{0,24}+[-*+][ \t]{1,3}+[\"'`]?$").search(folded, max(0, value.start - 32), value.start):
+        return
+    bullet = compiled(r"[\"'`]?[ \t]{0,8}+\r?\n[ \t]{0,24}+[-*+][ \t]{1,3}+")
+    item: Value | None = value
+    while item and (before := bullet.match(folded, item.end)):
+        item = _read(folded, cue, before.end(), Tie.STATED)
+        if item:
+            yield item
 
 
 # ---- cues ----
@@ -221,12 +236,16 @@ SIGN = (
 )
 
 
+# What YAML may have before a value: a type, or an anchor (but not a reference of Rust).
+YAML_TAG = r"(?:!!\w{1,40}+|!unsafe|&(?!(?:mut|dyn|impl|str|self)\b)[\w-]{1,40}+)[ \t]{1,8}+(?![ \t=])"
 COMPARISONS = ("==", "===", "!=", "!==", "::")
 
 
 def _assigned(folded: str, small: str, cue: Cue, link: re.Match[str]) -> Value | None:
     """`name = value`, `"name": value`, `name: type = value`, and the value on the next line."""
-    position, sign = link.end(), link.group(2)
+    sign = link.group(2)
+    tag = compiled(YAML_TAG).match(folded, link.end())
+    position = tag.end() if tag else link.end()
     nested = compiled(r"\{\s{0,40}+[\"']?\s{0,4}+(?:value|key|secret|token|data|string)[\"']?\s{0,8}+[:=]\s{0,8}+")
     inner = nested.match(small, position)
     if inner:  # "token": {"value": …
@@ -328,7 +347,7 @@ def _apart(folded: str, small: str, cue: Cue) -> Value | None:
 
 
 def _told(folded: str, small: str, cue: Cue, link: re.Match[str]) -> Value | None:
-    """Find the value after a late link if it ends the clause and has no noun of its own ("…, its version is 1a2b")."""
+    """The value after a late link if it ends the clause and no other noun takes it: "…, its version is 1a2b3c4d"."""
     if not rules.ATTRIBUTES.isdisjoint(small[max(cue.end, link.start() - 24) : link.start()].split()[-1:]):
         return None
     value = _read(folded, cue, link.end(), Tie.TOLD)
@@ -515,7 +534,8 @@ def _read(folded: str, cue: Cue, position: int, tie: Tie) -> Value | None:
             return inner
     if cue.family == "credentials" or (cue.family == "pass" and folded[cue.start - 1 : cue.start] == "/"):
         second = _second_of_pair(folded, value)
-        if second and folded[second.end : second.end + 2] not in ('":', "':"):
+        is_label = folded[value.start : value.end].lower() in rules.BENIGN_SUFFIXES  # "Credential helper: osxkeychain"
+        if second and not is_label and folded[second.end : second.end + 2] not in ('":', "':"):
             cue, value = cue._replace(family="password"), second
     if is_secret(folded, cue, value, tie):
         return value

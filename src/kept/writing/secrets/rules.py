@@ -223,6 +223,7 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
     ("hmac.new(", "secret", r"""hmac\.new\(\s{0,4}+b?["']([^"'\s]{8,400}+)["']"""),
     ("untrusted", "private-key", r"untrusted comment: [^\n]{0,80}?secret key[^\n]{0,80}+\n([A-Za-z0-9+/=]{40,400}+)"),
     ("kty", "private-key", r"""["']\s{0,4}+(?:d|p|q|dp|dq|qi|k)["']\s{0,4}+:\s{0,4}+["']\s{0,4}+([\w-]{20,2000}+)"""),
+    ("@", "password", r"""(?<=\w):(?![0-9]{1,8}+@)([^\s:@/"'`]{6,128}+)@(?:[0-9]{1,3}+\.){3}[0-9]{1,3}+(?![\w.])"""),
     (":54", "password", PGPASS),
     (":*:", "password", PGPASS),
 )  # fmt: skip
@@ -246,12 +247,12 @@ CUES: dict[str, str] = {
         ^parola$ jelszó ^şifre$ ^şifresi$ ^sifre$ lozinka ^geslo$ kata~sandi kata~sandinya mật~khẩu slaptažodis
         пароль пароля паролю паролем пароли 密码 密碼 口令 パスワード 비밀번호 패스워드 암호 كلمة~المرور كلمة~مرور كلمة~السر
         סיסמה סיסמא סיסמת รหัสผ่าน पासवर्ड कूटशब्द κωδικός code~secret código~de~acceso código~secreto код~доступа
-        passe~partout 合言葉 暗証番号 الرمز~السري
+        passe~partout security~answer 合言葉 暗証番号 الرمز~السري
         """,
     "pass": "^pass$ ^clave$",
     "secret": """
         client~secret clientsecret secretstr secret$ secrets$ secret_ secret- secret. secretkey secretaccess geheimnis ^secreto$ ^segredo$
-        секрет シークレット 秘密 秘密鍵 الرقم~السري गुप्त client~key~data$
+        ^2fa~seed$ ^mfa~seed$ ^otp~seed$ ^totp~seed$ секрет シークレット 秘密 秘密鍵 الرقم~السري गुप्त client~key~data$
         """,
     "token": """
         token authtoken _auth$ jeton$ токен токена токеном 令牌 トークン 토큰 टोकन توكن رمز~الوصول رمز~الدخول ^jwt$ ^bearer$ ^sas$ phpsessid jsessionid
@@ -266,7 +267,8 @@ CUES: dict[str, str] = {
         ^login$ ^auth$ ^log~in$ ^logged~in$ ^logging~in$ ^sign~in$ ^signed~in$ ^signing~in$
         """,
     "pin": """
-        ^pin$ ^pin~code$ ^otp$ ^2fa~code ^mfa~code verification~code security~code recovery~code backup~code ^cvv$ ^cvc$
+        ^pin$ ^pin~code$ ^otp$ ^2fa~code ^mfa~code verification~code security~code recovery~code backup~code ^cvv$ ^cvc$ ^puk$
+        access~code door~code entry~code unlock~code activation~code
         """,
 }  # fmt: skip
 

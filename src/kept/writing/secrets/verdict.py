@@ -22,6 +22,7 @@ from kept.writing.secrets.looks import MIXED, NOTHING, OPAQUE
 SHORTEST = 4  # characters of a secret; below, there are more words than secrets
 LOOK = 64  # how much of a value is looked at to judge it
 NAME_LENGTH = 3  # letters of a word in an identifier, on average; cases mixed at random change sooner
+LONG = 16  # letters; a name of mixed case (`PostgreSQL`) is shorter
 LINE = 160  # how much of the line before a cue is looked at
 
 
@@ -178,12 +179,19 @@ def _looks_secret(found: CuedValue) -> bool:
     if level == NOTHING or _is_bare_name(found) or _is_test_result(found):
         return False
     if found.cue.family == "pin":
-        return level >= MIXED and len(found.content) >= 6 and found.tie not in LOOSE_TIES
+        is_firm = found.tie not in LOOSE_TIES
+        return level >= (MIXED if is_firm else OPAQUE) and len(found.content) >= (6 if is_firm else 8)
     if found.is_password:
         return level == OPAQUE or (_is_mixed_password if level == MIXED else _is_worded_password)(found)
     if level == OPAQUE:
         return len(found.content) >= (12 if found.tie is Tie.LOOSE else 8)
-    return level == MIXED and _is_mixed_token(found)
+    return _is_mixed_token(found) if level == MIXED else _is_long_jumble(found)
+
+
+def _is_long_jumble(found: CuedValue) -> bool:
+    """Letters of both cases that make no words, told in a sentence."""
+    is_jumble = found.content.isalpha() and not looks.is_spoken(found.content)
+    return found.tie is Tie.TOLD and len(found.content) >= LONG and is_jumble
 
 
 def _is_mixed_token(found: CuedValue) -> bool:
