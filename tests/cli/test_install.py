@@ -199,3 +199,66 @@ def test_another_programs_entry_is_said_and_left_alone(shell: Shell, person: Pat
     assert servers["kept-memory"]["args"] == ["mcp", "--agent", "gemini"]
     shell("uninstall")
     assert file.read_text() == before
+
+
+def test_data_is_deleted_from_a_home_of_kept_only(shell: Shell, person: Path, tmp_path: Path) -> None:
+    """A folder that a typo names keeps everything, also one whose names look like ours."""
+    work = tmp_path / "work"
+    for name in ("thesis/thesis.tex", "projects/thesis-20261117/thesis.tex", "config.toml", "agents/me.md"):
+        (work / name).parent.mkdir(parents=True, exist_ok=True)
+        (work / name).write_text("ten years of work")
+    (work / "projects.json").write_text('["mine"]')
+    before = files_of(work)
+    for home in (work, work / "projects", work / "thesis"):
+        told = shell.fails(f"--home={home}", "uninstall", "--data", "--yes")
+        assert "is not a home of Kept" in told
+        assert "Nothing was deleted" in told
+        assert files_of(work) == before
+
+
+def test_files_of_others_in_the_home_stay(shell: Shell, person: Path) -> None:
+    shell("remember", "The gate opens at nine")
+    shell("install", "gemini", "claude-code", "--yes", "--no-import")
+    for name in ("notes.txt", "projects/mine.txt", "projects/thesis-20261117/thesis.tex", "agents/me.md"):
+        (shell.home / name).parent.mkdir(parents=True, exist_ok=True)
+        (shell.home / name).write_text("mine")
+    told = shell("uninstall", "--data", "--yes")
+    assert f"Deleted the memories in {shell.home}. Not Kept's: agents, notes.txt, projects." in told
+    left = {str(path.relative_to(shell.home)) for path in shell.home.rglob("*") if path.is_file()}
+    assert left == {"notes.txt", "projects/mine.txt", "projects/thesis-20261117/thesis.tex", "agents/me.md"}
+
+
+def test_a_home_without_any_memory_can_be_deleted(shell: Shell, person: Path) -> None:
+    shell("install", "gemini", "--yes", "--no-import")
+    shell("uninstall")
+    assert f"Deleted {shell.home}" in shell("uninstall", "--data", "--yes")
+    assert not shell.home.exists()
+
+
+def test_what_an_agent_writes_while_the_question_waits_is_not_lost(shell: Shell, person: Path) -> None:
+    file = person / ".gemini" / "settings.json"
+
+    def ask(question: str) -> bool:
+        file.write_text('{"theme": "light", "allowed": ["written in between"]}\n')
+        return True
+
+    result = CliRunner(env=shell.environment).invoke(root, ["install"], obj=Invocation(clock=shell.clock, ask=ask))
+    assert result.exit_code == 1
+    assert "was changed by another program in the meantime" in result.stderr
+    assert "Run the command again" in result.stderr
+    assert file.read_text() == '{"theme": "light", "allowed": ["written in between"]}\n'
+
+
+def test_uninstall_names_a_broken_file_and_cleans_the_others(shell: Shell, person: Path) -> None:
+    (person / ".qwen").mkdir()
+    before = (person / ".gemini" / "settings.json").read_text()
+    shell("install", "gemini", "qwen", "--yes", "--no-import")
+    (person / ".qwen" / "settings.json").write_text("{ broken")
+    shell("remember", "The gate opens at nine")
+    told = shell.fails("uninstall", "--data", "--yes")
+    assert str(person / ".qwen" / "settings.json") in told
+    assert "Kept was taken out of all other files. The memories stay" in told
+    assert (person / ".gemini" / "settings.json").read_text() == before
+    assert "nine" in shell("recall", "gate")
+    (person / ".qwen" / "settings.json").unlink()
+    assert f"Deleted {shell.home}" in shell("uninstall", "--data", "--yes")

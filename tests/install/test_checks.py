@@ -45,7 +45,7 @@ import json, sys
 for line in sys.stdin:
     if json.loads(line).get("id") == 2:
         break
-hooks = [{"key": "k", "currentHash": "h", "command": "/x/kept-hook codex Stop", "trustStatus": %r}]
+hooks = [{"key": %r, "currentHash": "h", "command": %r, "trustStatus": %r}]
 print(json.dumps({"id": 2, "result": {"data": [{"hooks": hooks}]}}), flush=True)
 """
 
@@ -64,13 +64,18 @@ class Machine:
             kept=program(root / "bin" / "kept", SERVER),
             hook=program(root / "bin" / "kept-hook", "import sys; sys.stdin.read()"),
         )
-        self.codex: str | None = program(root / "bin" / "codex", CODEX % "trusted")
+        self.codex: str | None = self.codex_that("trusted")
         self.hooks = HookFolder(root / "kept")
         self.hooks.prepare()
         for name in AGENTS:
             book = install.Ledger(root / "kept")
             install.apply(name, "user", install.plan(name, "user", self.where, book), book)
             self.hooks.note_event(name, "SessionStart")
+
+    def codex_that(self, trust: str) -> str:
+        """A Codex that lists our hook and says this about it."""
+        key = f"{self.where.user_home / '.codex' / 'hooks.json'}:stop:0:0"
+        return program(self.root / "bin" / "codex", CODEX % (key, self.where.command("codex", "Stop"), trust))
 
     def check(self) -> list[LinkCheck]:
         return check_agents(self.where, install.Ledger(self.root / "kept"), self.hooks, NOW, self.codex)
@@ -110,7 +115,7 @@ def other_server(machine: Machine, body: str) -> None:
 
 
 def untrusted(machine: Machine) -> None:
-    machine.codex = program(machine.root / "bin" / "codex", CODEX % "untrusted")
+    machine.codex = machine.codex_that("untrusted")
 
 
 FAULTS: dict[str, tuple[Callable[[Machine], object], str, str]] = {

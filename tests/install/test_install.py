@@ -344,9 +344,14 @@ def test_trust_of_codex_survives_a_second_installation_and_leaves_with_us(
 
 def test_codex_is_asked_for_the_hashes_of_its_hooks(where: MachineFacts, tmp_path: Path) -> None:
     listed = [
-        {"key": "k:stop:0:0", "currentHash": "sha256:1", "command": "/x/kept-hook codex Stop"},
-        {"key": "k:stop:1:0", "currentHash": "sha256:2", "command": "mine.sh"},
-        {"key": "k:end:0:0", "currentHash": "sha256:3", "command": "/x/kept-hook codex End", "trustStatus": "trusted"},
+        {"key": "/k:stop:0:0", "currentHash": "sha256:1", "command": where.command("codex", "Stop")},
+        {"key": "/k:stop:1:0", "currentHash": "sha256:2", "command": "mine.sh"},
+        {
+            "key": "/k:end:0:0",
+            "currentHash": "sha256:3",
+            "command": where.command("codex", "SessionEnd"),
+            "trustStatus": "trusted",
+        },
     ]
     program = tmp_path / "codex"
     answers = [{"id": 1, "result": {}}, {"method": "note"}, {"id": 2, "result": {"data": [{"hooks": listed}]}}]
@@ -354,7 +359,7 @@ def test_codex_is_asked_for_the_hashes_of_its_hooks(where: MachineFacts, tmp_pat
     program.write_text(f"#!/bin/sh\n{said}exec sleep 60\n")
     program.chmod(0o755)
     machine = replace(where, environ={"PATH": "/usr/bin:/bin"})
-    hooks = codex.our_hooks(str(program), machine)
-    assert hooks == [codex.CodexHook("k:stop:0:0", "sha256:1", False), codex.CodexHook("k:end:0:0", "sha256:3", True)]
-    assert [table.path[-1] for table in codex.trusted(hooks)] == ["k:stop:0:0"]
-    assert codex.our_hooks(str(tmp_path / "none"), machine) is None
+    hooks = codex.our_hooks(str(program), machine, [Path("/k")])
+    assert hooks == [codex.CodexHook("/k:stop:0:0", "sha256:1", False), codex.CodexHook("/k:end:0:0", "sha256:3", True)]
+    assert [table.path[-1] for table in codex.trusted(hooks)] == ["/k:stop:0:0"]
+    assert codex.our_hooks(str(tmp_path / "none"), machine, [Path("/k")]) is None

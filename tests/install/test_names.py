@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from kept import errors
 from kept.entrypoints import install
-from kept.entrypoints.install import codex
 from kept.entrypoints.install.agents import AGENTS, NAMES, MachineFacts
 from kept.entrypoints.install.edits import Item, Member, Needed, Table, Trace, Whole, YamlBlock
 from kept.entrypoints.install.ours import is_ours
@@ -35,6 +34,15 @@ OTHER_COMMANDS: list[dict[str, Any]] = [
     {"type": "local", "command": ["OTHER", "mcp"]},
     {"command": "bash", "args": ["-c", "/opt/kept/bin/kept mcp"]},
     {"command": "kept-hook codex Stop"},
+    {"command": "sh -c 'my-program' -m kept.entrypoints.hook"},
+    {"command": "python3 my-program.py -m kept.entrypoints.hook"},
+    {"command": "python3", "args": ["-c", "my_program()", "-m", "kept.entrypoints.hook"]},
+    {"command": "./tools/kept-hook codex Stop"},
+    *(
+        {"command": f"/usr/bin/env PYTHONPATH= /opt/kept/bin/kept-hook codex Stop{more}"}
+        for more in ("; my-program", " && my-program", " | my-program", " > out", " `my-program`", ' "$(my-program)"')
+    ),
+    {"command": "my-program\n/opt/kept/bin/kept-hook codex Stop"},
     {},
 ]
 YAML = ("goose", "continue")  # a block of lines between marks
@@ -220,23 +228,12 @@ def test_our_entries_are_removed_from_a_changed_file_under_either_name(
     assert ('"npx"' in path.read_text()) == (name != NAMES[0])
 
 
-def test_codex_is_not_told_to_trust_the_hooks_of_another_program(machine: MachineFacts, tmp_path: Path) -> None:
-    listed = [
-        {"key": "theirs", "currentHash": "1", "command": f"{tmp_path}/other/kept-hook codex Stop"},
-        {"key": "ours", "currentHash": "2", "command": "/usr/bin/env PYTHONPATH= /opt/kept/bin/kept-hook codex Stop"},
-    ]
-    program = tmp_path / "codex"
-    program.write_text(
-        f"#!/bin/sh\necho '{json.dumps({'id': 2, 'result': {'data': [{'hooks': listed}]}})}'\nexec sleep 60\n"
-    )
-    program.chmod(0o755)
-    assert [hook.key for hook in codex.our_hooks(str(program), machine) or []] == ["ours"]
-
-
 OURS = [
     {"command": "/opt/kept/bin/kept", "args": ["mcp"]},
     {"command": "/gone/bin/kept", "args": ["mcp", "--agent", "gemini"]},
     {"command": "/usr/bin/python3", "args": ["-m", "kept.entrypoints.hook"]},
+    {"command": "python3.11 -IP -m kept.entrypoints.hook codex Stop"},
+    {"command": "/usr/bin/env PYTHONPATH= 'KEPT_HOME=/a;b $(c)' /opt/kept/bin/kept-hook codex Stop"},
     {"hooks": [{"type": "command", "command": "/opt/kept/bin/kept-hook codex Stop", "timeout": 10}]},
     {"bash": "/usr/bin/env PYTHONPATH= 'KEPT_HOME=/my memory' /gone/kept-hook codex Stop"},
 ]

@@ -18,7 +18,7 @@ from kept.entrypoints.cli.frame import command
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import counted
 from kept.entrypoints.install.agents import AGENTS, NAMES, MachineFacts, Scope
-from kept.errors import KeptError, NotFound, SettingsError
+from kept.errors import InvalidInput, KeptError, NotFound, SettingsError
 from kept.memory.opening import open_projects
 
 IMPORTABLE = ("claude-code", "codex", "gemini", "qwen", "copilot", "opencode")  # `kept import` reads their transcripts
@@ -151,7 +151,7 @@ def _trust_codex(
     from kept.entrypoints.install import codex
 
     program = shutil.which("codex")
-    hooks = codex.our_hooks(program, where) if program else None
+    hooks = codex.our_hooks(program, where, AGENTS["codex"].files(where, scope)) if program else None
     tables = codex.trusted(hooks or [])
     if hooks and not tables:
         yield "  Codex trusts the hooks already."
@@ -265,26 +265,43 @@ def _import_past(invocation: Invocation, names: Sequence[str], wanted: bool | No
 @_yes
 def uninstall_command(invocation: Invocation, *, agents: tuple[str, ...], data: bool, yes: bool) -> None:
     """Gives back every file as it was before `kept install`; from a file that changed since, only Kept's own entries
-    are removed. Memories stay, unless --data is given.
+    are removed. A file that cannot be changed is named, and the others are cleaned. Memories stay, unless --data is
+    given.
     """
+    from kept.entrypoints.install.data import check_home, delete_home
+
     where = surroundings(invocation, with_tools=True)
-    home = open_projects(invocation.home).home.root
+    place = open_projects(invocation.home).home
+    home = place.root
     chosen = [install.known(name) for name in agents]
     if data:
+        check_home(place)
         invocation.agree(f"Delete all memories of all projects in {home}? This cannot be undone.", yes=yes)
     with install.one_at_a_time(home):
         book = ledger(invocation)
         entries = book.of(chosen) if agents else dict(book.entries)
-        done = install.remove(entries, where, book)
+        removal = install.remove(entries, where, book)
+    done = removal.done
     lines: list[Line] = [f"{'deleted' if change.after is None else 'restored'} {change.path}" for change in done]
+    if removal.refused:
+        invocation.tell(*lines)
+        raise _refused(removal.refused, data=data)
     if not entries:
         lines.append(
             "Kept is not installed in any agent." if not agents else f"Kept is not installed in {titles(agents)}."
         )
     if data:
-        shutil.rmtree(home)
-        lines.append(f"Deleted {home}.")
+        left = delete_home(place)
+        lines.append(f"Deleted the memories in {home}. Not Kept's: {', '.join(left)}." if left else f"Deleted {home}.")
     else:
         lines.append(f"Memories stay in {home}. `kept uninstall --data` deletes them.")
     document = {"changes": [_document(change) for change in done], "home": str(home), "data_deleted": data}
     invocation.answer(document, lines)
+
+
+def _refused(errors: Sequence[KeptError], *, data: bool) -> InvalidInput:
+    """One error about all files that Kept could not be taken out of."""
+    rest = "Kept was taken out of all other files."
+    stays = " The memories stay until it is taken out of these." if data else ""
+    hints = " ".join(dict.fromkeys(error.hint for error in errors if error.hint))
+    return InvalidInput(f"{' '.join(error.message for error in errors)} {rest}{stays}", hint=hints)

@@ -4,12 +4,16 @@
 
 The ledger, one JSON file in the home of Kept, remembers for each file the bytes it had before us and a digest of what
 we wrote. If a file is still as we left it, uninstalling puts back those bytes; if somebody changed it since, only our
-own entries are cut out of it. Nothing is written before every file of an agent could be read and changed.
+own entries are cut out of it. Nothing is written before every file of an agent could be read and changed. Uninstalling
+goes file by file: one that cannot be changed is named, and the others are cleaned all the same.
+
+Files of a project may come from a stranger. In scope project nothing outside of the project is written, by no link.
 
 An entry that has our name and runs another program stays as it is; our entries in that agent then have our other name.
 Rule: `edits` say what belongs into a file, `agents` which file, `ours` whose an entry is; only this module writes.
 """
 
+import errno
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,7 +28,7 @@ from kept.entrypoints.install.agents import AGENTS, NAMES, MachineFacts, Scope
 from kept.entrypoints.install.edits import ConfigEdit, IsOurs, Table, Trace, says_the_same, table_at
 from kept.entrypoints.install.ours import is_ours
 from kept.errors import InvalidInput, KeptError, NotFound
-from kept.projects.files import locked
+from kept.projects.files import locked, replace_file
 
 LEDGER = "installed.json"
 LOCK = "installed.lock"
@@ -42,6 +46,7 @@ class LedgerEntry(Struct, frozen=True, kw_only=True):
     folders: tuple[str, ...] = ()  # that we made for it
     tables: tuple[tuple[str, ...], ...] = ()  # of a TOML file, added later
     called: str = NAMES[0]  # the name of our entries in it
+    inside: str | None = None  # the project that a file of scope project must stay in
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -52,10 +57,18 @@ class Change(Struct, frozen=True, kw_only=True):
     after: str | None
     base: str | None = None  # what uninstalling gives back
     called: str = NAMES[0]
+    inside: Path | None = None  # the folder that it must not lead out of
 
     @property
     def is_nothing(self) -> bool:
         return self.before == self.after
+
+
+class Removal(Struct, frozen=True, kw_only=True):
+    """The changes that took Kept out of files, and the errors of those files that could not be changed."""
+
+    done: list[Change]
+    refused: list[KeptError]
 
 
 class Ledger:
@@ -118,24 +131,29 @@ def plan(name: str, scope: Scope, where: MachineFacts, ledger: Ledger) -> list[C
     agent = AGENTS[known(name)]
     if scope not in agent.scopes:
         raise InvalidInput(f"{agent.title} has no settings by project.", hint="Leave out --scope project.")
+    for path in agent.files(where, scope):
+        _check_inside(path, _project_of(path, scope, where))
     where = replace(where, name=name_for(name, scope, where, ledger))
     changes = []
     for path, edits in agent.files(where, scope).items():
         if not edits:
             continue
+        project = _project_of(path, scope, where)
         _check_link(path, agent.title)
         entry = ledger.entries.get(str(path))
         before = _text_of(path, agent.title)
         base = _base(before, entry, _owned(name, scope, path, where, ledger), path, agent.title)
         if all(isinstance(edit, Trace) for edit in edits):  # the agent writes it; we only clean up after us
-            changes.append(Change(path=path, before=before, after=before, base=base, called=where.name))
+            changes.append(Change(path=path, before=before, after=before, base=base, called=where.name, inside=project))
             continue
         after = base
         for edit in (*edits, *_added_later(before, entry)):
             after = _applied(edit, after, path, agent.title)
         if before is not None and says_the_same(before, after or "", path):  # an agent that rewrote it, say
             after = before
-        changes.append(Change(path=path, before=before, after=after or None, base=base, called=where.name))
+        changes.append(
+            Change(path=path, before=before, after=after or None, base=base, called=where.name, inside=project)
+        )
     return changes
 
 
@@ -177,13 +195,20 @@ def _owned(agent: str, scope: Scope, path: Path, where: MachineFacts, ledger: Le
     for name in NAMES:
         edits = AGENTS[agent].files(replace(where, name=name), scope).get(path, [])
         is_in_our_folder = path.is_relative_to(where.plugin)
-        is_free = is_in_our_folder or not taken_in(name, agent, scope, where, ledger)
         for edit in edits:
             if not is_in_our_folder and getattr(edit, "has_command", True):
                 found.append((edit, lambda value: is_ours(value, where)))
-            elif is_free:
+            elif is_in_our_folder or _is_free(name, agent, scope, where, ledger):
                 found.append((edit, lambda value: True))
     return found
+
+
+def _is_free(name: str, agent: str, scope: Scope, where: MachineFacts, ledger: Ledger) -> bool:
+    """Return True if no other program has this name in an agent. If a file of it is broken, the ledger decides."""
+    try:
+        return not taken_in(name, agent, scope, where, ledger)
+    except InvalidInput:
+        return any(entry.called == name and entry.scope == scope for entry in ledger.of([agent]).values())
 
 
 def plan_removal(path: str, entry: LedgerEntry, where: MachineFacts, ledger: Ledger) -> Change:
@@ -191,16 +216,22 @@ def plan_removal(path: str, entry: LedgerEntry, where: MachineFacts, ledger: Led
     file = Path(path)
     agent = AGENTS.get(entry.agent)
     title = agent.title if agent else entry.agent
+    inside = Path(entry.inside) if entry.inside else None
+    _check_inside(file, inside)
     edits = _owned(entry.agent, entry.scope, file, where, ledger) if agent else []
     before = _text_of(file, title)
     after = _base(before, entry, edits, file, title)
-    return Change(path=file, before=before, after=after)
+    return Change(path=file, before=before, after=after, inside=inside)
 
 
 def apply(name: str, scope: Scope, changes: Iterable[Change], ledger: Ledger) -> list[Change]:
-    """Write the changes and remember what was there. Returns those that were needed."""
+    """Write the changes and remember what was there. Returns those that were needed.
+
+    Raises InvalidInput if a file has changed since it was planned, while a person was asked, say.
+    """
     changes = list(changes)
     for change in changes:
+        _check_unchanged(change)
         _check_writable(change)
     done = []
     for change in changes:
@@ -219,6 +250,7 @@ def apply(name: str, scope: Scope, changes: Iterable[Change], ledger: Ledger) ->
             folders=folders,
             tables=tables,
             called=change.called,
+            inside=str(change.inside) if change.inside else None,
         )
         ledger.save()
         if not change.is_nothing:
@@ -248,18 +280,31 @@ def _added_later(text: str | None, entry: LedgerEntry | None) -> list[Table]:
     return [Table(path, value) for path, value in now.items() if value is not None]
 
 
-def remove(entries: Mapping[str, LedgerEntry], where: MachineFacts, ledger: Ledger) -> list[Change]:
-    """Take Kept out of these files. Returns the changes; the ledger forgets each file once it is done."""
-    changes = [(path, entry, plan_removal(path, entry, where, ledger)) for path, entry in entries.items()]
-    for path, _, change in changes:
-        if not change.is_nothing:
-            _put(change)
+def remove(entries: Mapping[str, LedgerEntry], where: MachineFacts, ledger: Ledger) -> Removal:
+    """Take Kept out of these files. The ledger forgets each file once it is done; one that is refused stays in it."""
+    planned, refused = list[tuple[str, Change]](), list[KeptError]()
+    for path, entry in entries.items():  # all before the first is written: whose a name is, several files say
+        try:
+            planned.append((path, plan_removal(path, entry, where, ledger)))
+        except KeptError as error:
+            refused.append(error)
+    done = []
+    for path, change in planned:
+        try:
+            if not change.is_nothing:
+                _put(change)
+                done.append(change)
+        except KeptError as error:
+            refused.append(error)
+            continue
         del ledger.entries[path]
         ledger.save()
-    folders = {Path(folder) for _, entry, _ in changes for folder in entry.folders}
+    folders = {
+        Path(folder) for path, entry in entries.items() if path not in ledger.entries for folder in entry.folders
+    }
     for folder in sorted(folders, key=lambda folder: -len(folder.parts)):
         _remove_if_empty(folder)
-    return [change for _, _, change in changes if not change.is_nothing]
+    return Removal(done=done, refused=refused)
 
 
 def _base(
@@ -316,6 +361,8 @@ def _text_of(path: Path, title: str) -> str | None:
 
 def _read(path: Path) -> str | None:
     try:
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise InvalidInput(f"{path} is not a regular file. Nothing was changed.")
         with path.open("rb") as file:
             raw = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
@@ -328,6 +375,8 @@ def _read(path: Path) -> str | None:
 
 
 def _put(change: Change) -> None:
+    _check_inside(change.path, change.inside)
+    _check_unchanged(change)
     if change.after is None:
         change.path.resolve().unlink(missing_ok=True)  # a link that led to nothing before us does so again
     else:
@@ -340,14 +389,40 @@ def _write(path: Path, text: str) -> None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
-        fresh = target.with_name(f".{target.name}.{os.getpid()}.kept")
-        fresh.write_bytes(text.encode("utf-8", "surrogateescape"))
-        fresh.chmod(mode)
-        fresh.replace(target)
+        replace_file(target, text.encode("utf-8", "surrogateescape"))
+        target.chmod(mode)
     except OSError as error:
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        cure = "Free some space" if is_full else "Change its permissions"
         raise InvalidInput(
-            f"{path} cannot be written: {error.strerror}.", hint="Change its permissions, then run the command again."
+            f"{path} cannot be written: {error.strerror}.", hint=f"{cure}, then run the command again."
         ) from None
+
+
+def _project_of(path: Path, scope: Scope, where: MachineFacts) -> Path | None:
+    """The project that a file belongs to; None for a file of the user or of Kept."""
+    is_of_project = scope == "project" and path.is_relative_to(where.project)
+    return where.project if is_of_project and not path.is_relative_to(where.plugin) else None
+
+
+def _check_inside(path: Path, project: Path | None) -> None:
+    """Raise InvalidInput for a file of a project that a link leads out of it."""
+    if project is None:
+        return
+    target = os.path.realpath(path)
+    if not Path(target).is_relative_to(os.path.realpath(project)):
+        raise InvalidInput(
+            f"{path} leads out of the project, to {target}. It was not changed.",
+            hint="Replace the link by a file or a folder of the project, then run the command again.",
+        )
+
+
+def _check_unchanged(change: Change) -> None:
+    if not change.is_nothing and _read(change.path) != change.before:
+        raise InvalidInput(
+            f"{change.path} was changed by another program in the meantime. It was left as it is.",
+            hint="Run the command again.",
+        )
 
 
 def _check_link(path: Path, title: str) -> None:

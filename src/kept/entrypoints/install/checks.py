@@ -101,7 +101,7 @@ def _allowed(
                 message = f"{title}: disableAllHooks is true in {path}, so no hook runs."
                 yield LinkCheck(agent=name, level="problem", check="hooks", message=message, hint="Set it to false.")
     if name == "codex" and codex_program:
-        hooks = codex.our_hooks(codex_program, where)
+        hooks = codex.our_hooks(codex_program, where, [*map(Path, entries)])
         if hooks is None:
             message = f"{title} did not say which hooks it trusts."
             yield LinkCheck(agent=name, level="note", check="trust", message=message)

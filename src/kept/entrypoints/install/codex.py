@@ -2,18 +2,21 @@
 
 `codex app-server` speaks JSON-RPC, one message a line; `hooks/list` names every hook with its key, its hash and whether
 it is trusted. Writing the hash of a hook into `config.toml` is what its own screen does when somebody agrees.
+Rule: a hook is ours to trust only if it is in the file that we wrote and its command is exactly a line that we write.
+Codex also lists the hooks of the repository it runs in, and those may look like ours.
 """
 
-from collections.abc import Mapping
+import os
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
+from kept.entrypoints.hook.agents import AGENTS as HOOK_FORMATS
 from kept.entrypoints.install import rpc
 from kept.entrypoints.install.agents import MachineFacts
 from kept.entrypoints.install.edits import Table
-from kept.entrypoints.install.ours import is_ours
 
 SECONDS = 15  # that Codex may take to answer
 
@@ -26,17 +29,24 @@ class CodexHook(Struct, frozen=True):
     is_trusted: bool
 
 
-def our_hooks(program: str, where: MachineFacts) -> list[CodexHook] | None:
-    """The hooks of ours that Codex knows; None if it does not answer."""
+def our_hooks(program: str, where: MachineFacts, files: Collection[Path]) -> list[CodexHook] | None:
+    """Return our hooks in these files, as Codex lists them; None if it does not answer."""
     listed = _ask(program, where.project, where.environ)
     if listed is None:
         return None
+    lines = {where.command("codex", event) for event in HOOK_FORMATS["codex"].events}
+    places = {str(file) for file in files} | {os.path.realpath(file) for file in files}
     hooks = [hook for place in listed.get("data", ()) for hook in place.get("hooks", ())]
     return [
         CodexHook(str(hook["key"]), str(hook["currentHash"]), hook.get("trustStatus") == "trusted")
         for hook in hooks
-        if is_ours({"command": hook.get("command")}, where) and hook.get("key") and hook.get("currentHash")
+        if hook.get("command") in lines and hook.get("currentHash") and _file_of(hook) in places
     ]
+
+
+def _file_of(hook: Mapping[str, Any]) -> str:
+    """The file that a hook is in. Its key is `FILE:EVENT:GROUP:NUMBER`."""
+    return str(hook.get("key", "")).rsplit(":", 3)[0]
 
 
 def trusted(hooks: list[CodexHook]) -> list[Table]:

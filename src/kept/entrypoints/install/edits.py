@@ -120,12 +120,12 @@ class Table(Struct, frozen=True):
         document = _toml(text)
         table = document
         for key in self.path[:-1]:
-            table = table.setdefault(key, _toml_table())
+            table = table.setdefault(key, _toml_table(table))
             if not isinstance(table, dict):
                 raise InvalidInput(f"`{key}` is not a table, so nothing can be added to it.")
         if table.get(self.path[-1]) == dict(self.value):
             return text
-        inner = _toml_table()
+        inner = _toml_table(table)
         inner.update(self.value)
         table[self.path[-1]] = inner
         return _toml_text(document, text)
@@ -221,10 +221,29 @@ class Whole(Struct, frozen=True):
         return self.content
 
     def strip(self, text: str, base: str, is_ours: IsOurs) -> str:
-        return "" if is_ours(text) else text
+        if not is_ours(text):
+            return text
+        others = _without_hooks(text, is_ours)
+        return others if any(_hooks_of(others).values()) else ""
 
     def holder(self, text: str) -> Any:
         return text if text.strip() else None
+
+
+def _hooks_of(text: str) -> Mapping[str, Any]:
+    """The hooks of a JSON file by event; none for another file."""
+    try:
+        hooks = jsonc.value_at(text, ("hooks",))
+    except InvalidInput:
+        return {}
+    return hooks if isinstance(hooks, dict) else {}
+
+
+def _without_hooks(text: str, is_ours: IsOurs) -> str:
+    """The text of a JSON file without our hooks: others may have added theirs to our file."""
+    for event in _hooks_of(text):
+        text = jsonc.without_items(text, ("hooks", event), is_ours)
+    return text
 
 
 def _emptied(text: str, path: jsonc.Path, base: str) -> str:
@@ -249,10 +268,12 @@ def _toml(text: str) -> Any:
         raise InvalidInput(f"The file is not valid TOML: {error}.") from None
 
 
-def _toml_table() -> Any:
+def _toml_table(parent: Any) -> Any:
+    """A new table for this one. A table that is written on one line, `{ }`, can hold only tables of that form."""
     import tomlkit
+    from tomlkit.items import InlineTable
 
-    return tomlkit.table()
+    return tomlkit.inline_table() if isinstance(parent, InlineTable) else tomlkit.table()
 
 
 def _toml_text(document: Any, before: str) -> str:

@@ -71,15 +71,31 @@ def without_member(text: str, path: Path) -> str:
 
 
 def without_items(text: str, path: Path, is_ours: Callable[[Any], bool]) -> str:
-    """The text without those items of the list at the path."""
+    """The text without those items of the list at the path.
+
+    An item may be a group, with a list `hooks` of its parts. From a group only the parts are removed that are ours;
+    if all of them are, the whole group.
+    """
     while True:
         node = _find(_parse(text), path)
         if node is None or node.sign != "[":
             return text
-        places = [place for place, (_, _, item) in enumerate(node.parts) if is_ours(_plain(text, item))]
-        if not places:
+        cut = next((cut for place in range(len(node.parts)) if (cut := _ours_in(text, node, place, is_ours))), None)
+        if cut is None:
             return text
-        text = _cut(text, node, places[-1])
+        text = _cut(text, *cut)
+
+
+def _ours_in(text: str, node: Node, place: int, is_ours: Callable[[Any], bool]) -> tuple[Node, int] | None:
+    """Return the list and the place to cut at, if the item at this place is ours or has a part that is."""
+    item = node.parts[place][2]
+    group = _find(item, ("hooks",))
+    if group is None or group.sign != "[" or not group.parts:
+        return (node, place) if is_ours(_plain(text, item)) else None
+    ours = [number for number, (_, _, part) in enumerate(group.parts) if is_ours(_plain(text, part))]
+    if len(ours) == len(group.parts):
+        return node, place
+    return (group, ours[-1]) if ours else None
 
 
 # ---- reading ----
@@ -189,7 +205,7 @@ def _append(text: str, parent: Node, value: Any, key: str | None) -> str:
     place = close - len(before) + len(kept)
     first_start = parent.parts[0][0]
     line_start = text.rfind("\n", 0, first_start) + 1
-    if line_start > parent.start:
+    if line_start > parent.start or _is_open(kept):
         inner = text[line_start:first_start]
         inner = inner if not inner.strip() else _margin(text, parent.start) + _unit(text)
         added = f"{_line_end(text)}{inner}{named}{_written(text, value, inner)}"
@@ -208,13 +224,26 @@ def _cut(text: str, parent: Node, place: int) -> str:
         following = parent.parts[place + 1][0]
         return text[:start] + text[following:]
     if not place:
-        inside = text[parent.start + 1 : start].rstrip() + text[value.end : parent.end - 1].lstrip(", \t\r\n")
+        comment = text[parent.start + 1 : start].rstrip()
+        if _is_open(comment):
+            comment += _line_end(text) + _margin(text, parent.start)
+        inside = comment + text[value.end : parent.end - 1].lstrip(", \t\r\n")
         return text[: parent.start + 1] + inside + text[parent.end - 1 :]
     end = after + 1 if text[after] == "," else value.end
     before = parent.parts[place - 1][2].end
     comma = _skip(text, before)
     gap = text[comma + 1 : start].rstrip()  # comments of the one before
+    if _is_open(gap) and not re.match(r"[ \t]*\r?\n", text[end:]):
+        gap += _line_end(text)
     return text[:before] + text[before:comma] + gap + text[end:]
+
+
+_CLOSED_COMMENT = re.compile(r"//[^\n]*+\n|/\*(?:[^*]|\*(?!/))*+\*/")
+
+
+def _is_open(gap: str) -> bool:
+    """Return True if the text between two values ends inside a `//` comment, which would swallow the next value."""
+    return "//" in _CLOSED_COMMENT.sub("", gap)
 
 
 def _written(text: str, value: Any, margin: str) -> str:

@@ -21,13 +21,19 @@ MODULES = (b"kept.entrypoints.cli", b"kept.entrypoints.hook")  # a program of ou
 PROGRAM_BYTES = 4_000_000  # on Windows a program is a launcher with a script behind it
 COMMANDS = ("command", "cmd", "bash", "powershell")  # what agents call the line, or the program, of an entry
 ENV = ("env", "/usr/bin/env")
+PROGRAMS = ("kept", "kept-hook")
+_PYTHON = re.compile(r"(?:python|pypy)[\d.]*w?|py", re.IGNORECASE)
+_QUOTED = re.compile(r"""'[^']*'|"[^"`$\\]*"|\\.""")  # a shell does nothing with these
+_OPERATORS = re.compile(r"[;&|<>()`$\n]")
+_WINDOWS_OPERATORS = re.compile(r"[;&|<>\n]")  # a folder may have brackets in its name
 
 
 def is_ours(value: Any, where: MachineFacts) -> bool:
-    """Return True if an entry runs our program, is the folder of our plugin, or is a file that does so."""
+    """Return True if an entry runs our program and no other, is our plugin's folder, or is a file with our hook."""
     if isinstance(value, str):
         return _is_our_text(value, where)
-    return any(runs_kept(words, where) for words in _commands(value, where)) or _is_our_market(value, where)
+    found = [runs_kept(words, where) for words in _commands(value, where)]
+    return (bool(found) and all(found)) or _is_our_market(value, where)
 
 
 def runs_kept(words: Sequence[str], where: MachineFacts) -> bool:
@@ -40,18 +46,28 @@ def runs_kept(words: Sequence[str], where: MachineFacts) -> bool:
     program, arguments = words[0], words[1:]
     if program in (where.kept, where.hook):
         return True
-    if "-m" in arguments[:-1]:
-        return arguments[arguments.index("-m") + 1].startswith("kept.entrypoints.")
+    path = PurePath(program)
+    if _PYTHON.fullmatch(path.stem if path.suffix == ".exe" else path.name):
+        return _module_of(arguments).startswith("kept.entrypoints.")
+    # A relative path is a file of the directory that we happen to run in.
+    if path.stem not in PROGRAMS or not (path.is_absolute() or path.name == program):
+        return False
     found = shutil.which(program, path=where.environ.get("PATH", ""))
     if found:
         return _names_our_module(Path(found))
     # A program that is gone, such as that of an environment that was deleted: the line must be one that we write.
-    path = PurePath(program)
     if not path.is_absolute() or len(arguments) < 2:
         return False
     if path.stem == "kept-hook":
         return arguments[0] in HOOK_FORMATS
     return path.stem == "kept" and arguments[:2] == ["mcp", "--agent"] and arguments[2:3] in [[name] for name in AGENTS]
+
+
+def _module_of(arguments: Sequence[str]) -> str:
+    """Return the module that Python runs with these arguments, if only options without a value come before it."""
+    while arguments and re.fullmatch(r"-[bBdEiIOPqsSuvx]+", arguments[0]):
+        arguments = arguments[1:]
+    return arguments[1] if arguments[:1] == ["-m"] and len(arguments) > 1 else ""
 
 
 def _names_our_module(program: Path) -> bool:
@@ -80,8 +96,13 @@ def _commands(value: Any, where: MachineFacts) -> Iterator[list[str]]:
 
 
 def _words(line: str, where: MachineFacts) -> list[str]:
+    """Return the words of a line that runs one program; [] for a line that does more, or is broken."""
     if where.platform == "win32":
+        if _WINDOWS_OPERATORS.search(re.sub(r'"[^"]*"', "", line)):
+            return []
         return [word.strip('"') for word in re.findall(r'"[^"]*"|\S+', line)]
+    if _OPERATORS.search(_QUOTED.sub("", line)):
+        return []
     try:
         return shlex.split(line)
     except ValueError:  # a quote without an end
@@ -101,7 +122,11 @@ def _is_our_market(value: Any, where: MachineFacts) -> bool:
         hooks = json.loads((folder / "hooks" / "hooks.json").read_bytes())
     except (OSError, ValueError):
         return folder.parts[-2:] == where.plugin.parts[-2:] and not folder.exists()
-    return is_ours(hooks, where)
+    return _has_ours(hooks, where)
+
+
+def _has_ours(value: Any, where: MachineFacts) -> bool:
+    return any(runs_kept(words, where) for words in _commands(value, where))
 
 
 def _is_our_text(text: str, where: MachineFacts) -> bool:
@@ -112,6 +137,6 @@ def _is_our_text(text: str, where: MachineFacts) -> bool:
         except ValueError:
             return False
     try:
-        return not isinstance(value := jsonc.value_at(text, ()), str) and is_ours(value, where)
+        return _has_ours(jsonc.value_at(text, ()), where)
     except KeptError:
         return False
