@@ -341,7 +341,7 @@ _INLINED = (
     (r"\A\s*# (?:Context from my IDE setup|Files mentioned by the user)\b", r"(?m)^## My request for [^\n]{1,40}:"),
     # OpenClaw: mails, web hooks, attachments, pages; and what others wrote in a group
     (
-        r"(?:SECURITY NOTICE: (?:(?!<<<).){1,4000})?<<<\s?EXTERNAL_UNTRUSTED_CONTENT\b",
+        r"(?:\A\s*SECURITY NOTICE: (?:(?!<<<).){1,4000})?<<<\s?EXTERNAL_UNTRUSTED_CONTENT\b",
         r"<<<\s?END_EXTERNAL_UNTRUSTED_CONTENT\b[^>\n]{0,200}>>>",
     ),
     (r"(?m)^\[Chat messages since your last reply\b", r"(?m)^\[Current message\b[^\n]{0,100}\]"),
