@@ -1,8 +1,13 @@
 """B5: the rows of a MEMORY.md, and merging two versions of one for git."""
 
+import contextlib
+import time
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kept.errors import InvalidInput
 from kept.exchange import memory_md as page
 
 BASE = "# Memory\n\nOur notes.\n\n## Key Decisions\n"
@@ -86,3 +91,56 @@ def test_a_merge_with_an_unchanged_side_is_the_other_side(order: list[int]) -> N
     assert page.merge(BASE, other, BASE)[0] == other
     texts = [row.text for row in page.parse(merged(BASE, other)) if row.is_entry]
     assert set(texts) == {row.text for row in page.parse(other) if row.is_entry}
+
+
+# Files that a stranger made
+
+HOSTILE = {
+    "nested bullets": lambda n: "".join(" " * depth + "- x y of use\n" for depth in range(n // 20)),
+    "indented to death": lambda n: "- a b\n" + " " * n + "\x0b\n",
+    "spaces in a heading": lambda n: "# x" + " #" * (n // 2) + "x\n",
+    "hashes in a heading": lambda n: "# x" + "# \t" * (n // 3) + "x\n",
+    "spaces before no mark": lambda n: "- a b" + " " * n + "^K\n",
+    "marks in a row": lambda n: "- a" + " ^k1" * (n // 4) + "!\n",
+    "one entry of many lines": lambda n: "## Warnings\n- a b\n" + "  c\n" * (n // 4),
+    "one statement of many lines": lambda n: "- a b\n" + "  c d\n" * (n // 6),
+    "brackets": lambda n: "- " + "[" * n + "\n",
+    "fences": lambda n: "```\n" * (n // 4),
+    "prose below a heading": lambda n: "## Warnings\n" + "words\n" * (n // 6),
+    "headings": lambda n: "".join(f"## {number}\n" for number in range(n // 8)),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_file_of_a_stranger_is_read_and_woven_in_linear_time(name: str) -> None:
+    text = HOSTILE[name](60_000)
+    entries = [
+        page.PageLine(mark=f"m{number}", text=f"memory {number}", section=section)
+        for section in ("Warnings", "Key Decisions")
+        for number in range(100)
+    ]
+    start = time.perf_counter()
+    rows = page.parse(text)
+    edits = page.find_edits({"1": "x"}, rows)
+    page.weave(rows, edits.marks, page.choose(rows, entries, 1_000_000), leave=edits.added)
+    assert time.perf_counter() - start < 5
+    assert "".join(row.raw for row in rows) == text
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_git_merges_files_of_a_stranger_in_bounded_time(name: str) -> None:
+    base, ours, theirs = (HOSTILE[name](size) for size in (20_000, 21_000, 22_000))
+    start = time.perf_counter()
+    with contextlib.suppress(InvalidInput):
+        page.merge(base, ours, theirs.replace("x", "z"))
+    page_of = "# M\n## Key Decisions\n" + "".join(f"- {{0}} item {number} is of use\n" for number in range(3000))
+    assert page.merge(*(page_of.format(side) for side in "abc"))[0].count("\n") == 6002
+    assert time.perf_counter() - start < 10
+
+
+def test_git_merges_long_prose_if_little_of_it_changed_and_says_so_otherwise() -> None:
+    lines = [f"line {number}\n" for number in range(3 * page.MAX_PROSE)]
+    ours, theirs = ["ours\n", *lines], [*lines, "theirs\n"]
+    assert page.merge("".join(lines), "".join(ours), "".join(theirs)) == ("".join(["ours\n", *lines, "theirs\n"]), [])
+    with pytest.raises(InvalidInput, match="differ between the versions"):
+        page.merge("".join(lines), "".join(ours), "other\n" + "".join(reversed(lines)))

@@ -18,6 +18,7 @@ from hashlib import blake2b
 
 from msgspec import Struct
 
+from kept.errors import InvalidInput
 from kept.model import Memory
 
 # Where a memory stands, by its kind; and what a line becomes that somebody adds there.
@@ -35,14 +36,15 @@ DATED = "Session Summaries"
 
 FEW_LINES = 5
 FEW_SHARE = 0.2  # more lines than both of these at once are not deleted without a question
+MAX_PROSE = 1500  # lines, between the first and the last change, to merge: 3 s at worst, and 8 times that for twice
 _HEADING_CHARS = 30  # of a section that has to be added
 
 Snapshot = Mapping[str, str]  # mark → digest of the text
 
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*")
+# A repository may bring the file, so no pattern here tries the same characters twice: spaces are cut off by `strip`.
+_HEADING = re.compile(r"(#{1,6})[ \t]+")
 _BULLET = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+")
-_MARK = re.compile(r"(?:^|[ \t]+)\^k([0-9a-z]{1,40})[ \t]*\Z")
-_CONTINUATION = re.compile(r"(?: {2,}|\t)[ \t]*(?![-*+][ \t]|\d{1,9}[.)][ \t])\S")
+_MARK = re.compile(r"[0-9a-z]{1,40}")
 _BOX_OR_LINK = re.compile(r"\[[ xX]\](?: .*)?|!?\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])?|\[\[[^\]]*\]\]|<?\w+://\S*")
 _MORE = re.compile(r"\*[\d,]+ more (?:memory is|memories are) not shown here\. `kept list` shows all\.\*[ \t]*")
 
@@ -127,11 +129,20 @@ def parse(text: str) -> list[Row]:
     """The rows of a file; joined, their `raw` is the file again."""
     rows: list[Row] = []
     section, closing = None, ""
+    parts: list[str] = []  # the lines of the last row, while it may go on: they are joined once
     lines = [line for line in re.split(r"(?<=\n)", text) if line]
     if lines and lines[0].strip() == "---":
         closing = "---"  # front matter
     for number, line in enumerate(lines):
         bare = line.rstrip("\r\n")
+        if parts and _continues(bare) and not _opens(bare):
+            parts.append(line)
+            if _marked(bare) or (section not in SECTIONS and bare.rstrip().endswith(":")):  # it ends here
+                rows[-1], parts = _entry("".join(parts), section), []
+            continue
+        if len(parts) > 1:
+            rows[-1] = _entry("".join(parts), section)
+        parts = []
         if closing:
             is_end = number > 0 and (bare.strip().startswith(closing) if closing != "-->" else closing in bare)
             closing = "" if is_end else closing
@@ -139,17 +150,36 @@ def parse(text: str) -> list[Row]:
         elif opened := _opens(bare):
             closing = opened
             rows.append(Row(raw=line, section=section))
-        elif heading := _HEADING.fullmatch(bare):
-            level, name = len(heading[1]), heading[2]
+        elif heading := _heading(bare):
+            level, name = heading
             section = _BY_NAME.get(name.casefold()) or (section if level > 2 and section in SECTIONS else name)
             section = section if level > 1 or section in SECTIONS else None  # the title says nothing about a line
             rows.append(Row(raw=line, section=section, heading=level))
-        elif rows and rows[-1].is_entry and rows[-1].mark is None and _CONTINUATION.match(bare):
-            raw = rows.pop().raw + line
-            rows.append(_entry(raw, section))
         else:
             rows.append(_entry(line, section))
+            parts = [line] if rows[-1].is_entry and rows[-1].mark is None else []
+    if len(parts) > 1:
+        rows[-1] = _entry("".join(parts), section)
     return rows
+
+
+def _heading(line: str) -> tuple[int, str] | None:
+    """The level and the text of a heading, without the `#` that may close it."""
+    found = _HEADING.match(line)
+    return (len(found[1]), line[found.end() :].rstrip(" \t").rstrip("#").rstrip(" \t")) if found else None
+
+
+def _marked(line: str) -> tuple[str, str] | None:
+    """The text and the mark of a line that ends with a mark."""
+    before, caret, mark = line.rstrip(" \t").rpartition("^k")
+    is_mark = caret and _MARK.fullmatch(mark) and (not before or before.endswith((" ", "\t")))
+    return (before.rstrip(" \t"), mark) if is_mark else None
+
+
+def _continues(line: str) -> bool:
+    """Return True if an indented line goes on with the entry above it: it is not a bullet."""
+    text = line.lstrip(" \t")
+    return line.startswith(("  ", "\t")) and text[:1].strip() != "" and not _BULLET.match(text)
 
 
 def _opens(line: str) -> str:
@@ -163,9 +193,9 @@ def _opens(line: str) -> str:
 def _entry(raw: str, section: str | None) -> Row:
     """The row of a line: an entry if it has a mark, or is a bullet in a section of ours, or one that says something."""
     bare = raw.rstrip("\r\n")
-    marked = _MARK.search(bare)
+    marked = _marked(bare)
     is_bullet = _BULLET.match(bare) is not None
-    text = " ".join(_BULLET.sub("", (bare[: marked.start()] if marked else bare).lstrip(), count=1).split())
+    text = " ".join(_BULLET.sub("", (marked[0] if marked else bare).lstrip(), count=1).split())
     if not marked and not (is_bullet and text and (section in SECTIONS or _is_statement(text))):
         return Row(raw=raw, section=section)
     return Row(raw=raw, text=text, mark=marked[1] if marked else None, section=section)
@@ -283,8 +313,7 @@ def weave(
             wanted.pop(marks.get(number, ""), None)
         elif (entry := wanted.pop(marks.get(number, ""), None)) is not None:
             out.append(_shown(row, entry, end))
-    for entry in [entry for entry in entries if entry.mark in wanted]:
-        _insert(out, entry, end)
+    _insert(out, [entry for entry in entries if entry.mark in wanted], end)
     if more:
         are = "memory is" if more == 1 else "memories are"
         out.append(Row(raw=f"*{more:,} more {are} not shown here. `kept list` shows all.*{end}"))
@@ -311,33 +340,35 @@ def _shown(row: Row, entry: PageLine, end: str) -> Row:
     return Row(raw=raw, text=entry.text, mark=entry.mark, section=row.section)
 
 
-def _insert(rows: list[Row], entry: PageLine, end: str) -> None:
-    """Add an entry at the end of its section; a summary below the heading of its day, the newest day first."""
-    made = Row(raw=f"- {entry.text} ^k{entry.mark}{end}", text=entry.text, mark=entry.mark, section=entry.section)
-    heading = next((n for n, row in enumerate(rows) if row.heading and _names(row) == entry.section), None)
+def _insert(rows: list[Row], entries: Iterable[PageLine], end: str) -> None:
+    """Add entries at the end of their sections; summaries below the heading of their day, the newest day first."""
+    blocks: dict[tuple[str, date | None], list[Row]] = {}
+    for entry in entries:
+        raw = f"- {entry.text} ^k{entry.mark}{end}" if entry.mark else f"- {entry.text}{end}"
+        made = Row(raw=raw, text=entry.text, mark=entry.mark or None, section=entry.section)
+        blocks.setdefault((entry.section, entry.day), []).append(made)
+    for (section, day), block in blocks.items():
+        _insert_block(rows, section, day, block, end)
+
+
+def _insert_block(rows: list[Row], section: str, day: date | None, block: list[Row], end: str) -> None:
+    heading = next((n for n, row in enumerate(rows) if row.heading and _names(row) == section), None)
     if heading is None:
         if rows and rows[-1].raw.strip():
             rows.append(Row(raw=end))
         heading = len(rows)
-        rows.append(Row(raw=f"## {entry.section}{end}", section=entry.section, heading=2))
-    if entry.day is not None:
-        heading = _day_heading(rows, heading, entry.day, end)
-    place, level = heading + 1, rows[heading].heading
-    while place < len(rows) and not rows[place].heading and (rows[place].is_entry or _goes_on(rows, place, level)):
-        place += 1
+        rows.append(Row(raw=f"## {section}{end}", section=section, heading=2))
+    if day is not None:
+        heading = _day_heading(rows, heading, day, end)
+    place = heading + 1
+    for number in range(heading + 1, len(rows)):
+        if rows[number].heading:
+            break
+        if rows[number].is_entry:
+            place = number + 1
     if place == heading + 1 and place < len(rows) and rows[place].heading:
         rows.insert(place, Row(raw=end))
-    rows.insert(place, made)
-
-
-def _goes_on(rows: Sequence[Row], place: int, level: int) -> bool:
-    """Whether entries of the same section follow after this row."""
-    for row in rows[place + 1 :]:
-        if row.heading:
-            return False
-        if row.is_entry:
-            return True
-    return False
+    rows[place:place] = block
 
 
 def _day_heading(rows: list[Row], section: int, day: date, end: str) -> int:
@@ -348,7 +379,7 @@ def _day_heading(rows: list[Row], section: int, day: date, end: str) -> int:
         if rows[number].heading and rows[number].heading <= rows[section].heading:
             break
         if rows[number].heading:
-            found = (_HEADING.fullmatch(rows[number].raw.rstrip("\r\n")) or ["", "", ""])[2]
+            found = (_heading(rows[number].raw.rstrip("\r\n")) or (0, ""))[1]
             if found == name:
                 return number
             if found > name:
@@ -360,8 +391,8 @@ def _day_heading(rows: list[Row], section: int, day: date, end: str) -> int:
 
 
 def _names(row: Row) -> str | None:
-    heading = _HEADING.fullmatch(row.raw.rstrip("\r\n"))
-    return _BY_NAME.get(heading[2].casefold(), heading[2]) if heading else None
+    heading = _heading(row.raw.rstrip("\r\n"))
+    return _BY_NAME.get(heading[1].casefold(), heading[1]) if heading else None
 
 
 def _ended(rows: Sequence[Row], end: str) -> Iterator[str]:
@@ -374,7 +405,10 @@ def _ended(rows: Sequence[Row], end: str) -> Iterator[str]:
 
 
 def merge(base: str, ours: str, theirs: str) -> tuple[str, list[str]]:
-    """Join two versions of a file that have a common ancestor; and what both had changed, of which both are kept."""
+    """Join two versions of a file that have a common ancestor; and what both had changed, of which both are kept.
+
+    Raises InvalidInput if more than MAX_PROSE lines of prose would have to be compared.
+    """
     before, mine, other = parse(base), parse(ours), parse(theirs)
     written = snapshot(before)
     my_edits, edits = find_edits(written, mine), find_edits(written, other)
@@ -406,13 +440,8 @@ def merge(base: str, ours: str, theirs: str) -> tuple[str, list[str]]:
             new.append(row)
     rows = [one for number, row in enumerate(rows) if number not in gone for one in replaced.get(number, [row])]
     _merge_prose(rows, before, other)  # first: a line may belong below a heading that is new
-    for row in new:
-        text, section = row.text or "", row.section or "Project Context"
-        mark = row.mark or ""
-        _insert(rows, PageLine(mark=mark, text=text, section=section), "\n")
-        if not mark:
-            at = next(n for n, one in enumerate(rows) if one.raw == f"- {text} ^k\n")
-            rows[at] = Row(raw=f"- {text}\n", text=text, section=section)
+    fresh = (PageLine(mark=r.mark or "", text=r.text or "", section=r.section or "Project Context") for r in new)
+    _insert(rows, fresh, "\n")
     return "".join(_ended(rows, "\n")), clashes
 
 
@@ -422,15 +451,34 @@ def _merge_prose(rows: list[Row], before: Sequence[Row], other: Sequence[Row]) -
 
     old = [row.raw for row in before if not row.is_entry]
     new = [row for row in other if not row.is_entry]
-    steps = SequenceMatcher(None, old, [row.raw for row in new], autojunk=False).get_opcodes()
+    raws = [row.raw for row in new]
+    head = tail = 0
+    if max(len(old), len(new)) > MAX_PROSE:
+        head = _same_beginning(old, raws)
+        tail = _same_beginning(old[head:][::-1], raws[head:][::-1])
+    changed, into = old[head : len(old) - tail], raws[head : len(raws) - tail]
+    if (most := max(len(changed), len(into))) > MAX_PROSE:
+        raise InvalidInput(
+            f"{most:,} lines besides the memories differ between the versions; Kept merges at most {MAX_PROSE:,}.",
+            hint="Merge them by hand.",
+        )
     here = Counter(row.raw for row in rows if not row.is_entry)
-    for action, start, stop, new_start, new_stop in steps:
+    present = set(here)
+    for action, *span in SequenceMatcher(None, changed, into, autojunk=False).get_opcodes():
         if action == "equal":
             continue
+        start, stop, new_start, new_stop = (head + number for number in span)
         anchor = next((n for n, row in enumerate(rows) if start and row.raw == old[start - 1]), -1)
-        for raw in old[start:stop]:
+        for raw in (raw for raw in old[start:stop] if raw in present):
             at = next((n for n, row in enumerate(rows) if not row.is_entry and row.raw == raw and n > anchor), None)
             if at is not None:
                 del rows[at]
         fresh = [row for row in new[new_start:new_stop] if not row.raw.strip() or not here[row.raw]]
         rows[anchor + 1 : anchor + 1] = fresh
+        present.update(row.raw for row in fresh)
+
+
+def _same_beginning(one: Sequence[str], other: Sequence[str]) -> int:
+    """Count the equal lines at the beginning of two texts."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((number for number, (line, twin) in pairs if line != twin), min(len(one), len(other)))

@@ -136,7 +136,7 @@ def project_of(agent: str, given: "Mapping[str, Any]") -> str:
         return typed(named)
     claude = os.environ.get("CLAUDE_PROJECT_DIR") if agent == "claude-code" else None
     folder = claude or field(given, "cwd") or os.curdir
-    return folder if os.path.isabs(folder) else f"./{folder}"  # noqa: PTH117  (pathlib is not imported for this)
+    return folder if os.path.isabs(folder) else f"./{folder}"  # noqa: PTH117 (pathlib is slow to import)
 
 
 def pointer(agent: str, event: str, given: "Mapping[str, Any]") -> "dict[str, Any]":
