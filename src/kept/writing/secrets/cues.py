@@ -357,6 +357,8 @@ def _told(folded: str, small: str, cue: Cue, link: re.Match[str]) -> Value | Non
 
 def _replaced(folded: str, small: str, cue: Cue) -> Value | None:
     """`the password changed from value to value`: the first, and once that is masked, the second."""
+    if small.find("from ", cue.end, cue.end + 64) < 0 and small.find(" vo", cue.end, cue.end + 64) < 0:
+        return None
     link = compiled(r"([^.;!?\n]{0,60}?)[ \t](?:from|von|vom)[ \t]{1,3}+").match(small, cue.end)
     if not link or not (_is_changed(link.group(1)) or _is_changed(small[max(0, cue.start - 48) : cue.start])):
         return None

@@ -223,7 +223,7 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
     ("hmac.new(", "secret", r"""hmac\.new\(\s{0,4}+b?["']([^"'\s]{8,400}+)["']"""),
     ("untrusted", "private-key", r"untrusted comment: [^\n]{0,80}?secret key[^\n]{0,80}+\n([A-Za-z0-9+/=]{40,400}+)"),
     ("kty", "private-key", r"""["']\s{0,4}+(?:d|p|q|dp|dq|qi|k)["']\s{0,4}+:\s{0,4}+["']\s{0,4}+([\w-]{20,2000}+)"""),
-    ("@", "password", r"""(?<=\w):(?![0-9]{1,8}+@)([^\s:@/"'`]{6,128}+)@(?:[0-9]{1,3}+\.){3}[0-9]{1,3}+(?![\w.])"""),
+    ("@", "password", r""":(?<=\w:)(?![0-9]{1,8}+@)([^\s:@/"'`]{6,128}+)@(?:[0-9]{1,3}+\.){3}[0-9]{1,3}+(?![\w.])"""),
     (":54", "password", PGPASS),
     (":*:", "password", PGPASS),
 )  # fmt: skip
@@ -268,7 +268,7 @@ CUES: dict[str, str] = {
         """,
     "pin": """
         ^pin$ ^pin~code$ ^otp$ ^2fa~code ^mfa~code verification~code security~code recovery~code backup~code ^cvv$ ^cvc$ ^puk$
-        access~code door~code entry~code unlock~code activation~code
+        access~code door~code unlock~code activation~code
         """,
 }  # fmt: skip
 
