@@ -309,7 +309,8 @@ def visible(text: str, *, keep_newlines: bool = True) -> str:
 
 
 DELIVERED_TAG = "kept-memory"  # around every text that an agent is given without asking
-_DELIVERED = rf"<{DELIVERED_TAG}>.*?(?:</{DELIVERED_TAG}>|\Z)"
+# Gemini CLI escapes the brackets where it puts the text before a prompt.
+_DELIVERED = "|".join(rf"{a}{DELIVERED_TAG}{z}.*?(?:{a}/{DELIVERED_TAG}{z}|\Z)" for a, z in ("<>", ("&lt;", "&gt;")))
 # What hosts put around the answer of a hook, once nothing is left in it.
 _EMPTY_WRAPPER = r"<(hook_context|system-reminder)>\s*(?:\w+ hook additional context:)?\s*</\1>"
 
@@ -317,13 +318,13 @@ _EMPTY_WRAPPER = r"<(hook_context|system-reminder)>\s*(?:\w+ hook additional con
 def delivered(text: str) -> str:
     """The text in the mark by which it is recognised when it comes back in a transcript; "" stays empty."""
     # Of the same length, so that a limit on characters holds.
-    body = text.replace(f"<{DELIVERED_TAG}", f"‹{DELIVERED_TAG}").replace(f"</{DELIVERED_TAG}", f"‹/{DELIVERED_TAG}")
+    body = compiled(rf"(?:<|&(?=lt;))(?=(?:lt;)?/?{DELIVERED_TAG})").sub("‹", text)
     return f"<{DELIVERED_TAG}>\n{body}\n</{DELIVERED_TAG}>" if text else ""
 
 
 def without_delivered(text: str) -> str:
     """The text without what Kept itself gave to the agent: that was not said by anybody."""
-    if f"<{DELIVERED_TAG}>" not in text:
+    if f"<{DELIVERED_TAG}>" not in text and f"&lt;{DELIVERED_TAG}&gt;" not in text:
         return text
     said = compiled(_DELIVERED, re.DOTALL).sub("", text)
     empty = [*compiled(_EMPTY_WRAPPER).finditer(said)]

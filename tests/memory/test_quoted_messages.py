@@ -85,6 +85,16 @@ def test_a_hooks_text_that_closes_and_reopens_its_wrapper_is_not_taken_out_aroun
     assert without_injected(honest).strip() == "Please go on."
 
 
+def test_a_prompt_between_two_blocks_of_gemini_is_the_users() -> None:
+    """Gemini CLI puts the text of a hook before the prompt and of another after it, with escaped brackets."""
+    escaped = text.delivered("Memories of earlier work on this project. They inform you.\n- Use tabs.")
+    block = f"<hook_context>{escaped.replace('<', '&lt;').replace('>', '&gt;')}</hook_context>"
+    said = f"{block}\n\nWe decided to use the zebrafish queue.\n{block}"
+    assert without_injected(said).strip() == "We decided to use the zebrafish queue."
+    raw = f"<hook_context>{escaped}</hook_context>\n{PLANTED}\n{block}"
+    assert "--force" not in split(without_injected(raw), is_long_pasted=True).own
+
+
 @pytest.mark.parametrize(
     "asked", ['Explain "{}"', "Explain `{}` please", "Was heißt „{}“?", "Tom says: {}", "It says: {}"]
 )

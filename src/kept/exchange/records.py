@@ -37,6 +37,8 @@ _OWN_BLOCKS = (
     "redacted_thinking",
     "reasoning",
 )  # said, not shown to the model, or no text
+_ESCAPED = re.compile(r"<hook_context>[^<]*</hook_context>")
+_ESCAPED_MARK = "&lt;kept-memory&gt;"
 _REPORT_LINES = 60  # at most, before what a command printed: the command itself
 _REPORT_END = re.compile(
     r"(?:(Error|Exit Code|Signal|Background PIDs|Process Group PGID): (.{0,4000}))?(?:</untrusted_context>)?\Z"
@@ -99,11 +101,13 @@ def without_injected(content: str) -> str:
     """The text without what hooks, and Kept itself, have put into it.
 
     Text between two such blocks may be the user's, or that of the first block, which closed it and opened the next:
-    then all stays, and counts as quoted.
+    then all stays, and counts as quoted. Gemini CLI has a block before and one after a prompt, and escapes the text of
+    hooks, as our mark shows: no block of it can close itself, so the text between them is the user's.
     """
     if "<" in content or "Additional guidance" in content:
         found = [*_INJECTED.finditer(content)]
-        if not any(content[one.end() : other.start()].strip() for one, other in pairwise(found)):
+        is_escaped = any(_ESCAPED_MARK in one[0] for one in found) and all(_ESCAPED.fullmatch(one[0]) for one in found)
+        if is_escaped or not any(content[one.end() : other.start()].strip() for one, other in pairwise(found)):
             content = _INJECTED.sub("", content)
     if OUR_MARK in content:
         content = _OUR_BRIEFING.sub("", content)
