@@ -141,7 +141,9 @@ def _check_acts_for_no_other(connection: Connection, role: str, ties: Mapping[st
 
     It could give that role a view. PostgreSQL checks the rights of the owner of a view, not those of its reader.
     """
-    found = connection.execute(_ACTS_FOR, {"schema": SCHEMA, "role": role, "tied": [*ties]}).fetchone()
+    found = connection.execute(
+        _ACTS_FOR, {"schema": SCHEMA, "role": role, "tied": [*ties], "members": MEMBERS}
+    ).fetchone()
     if found is not None:
         tied, other = found
         raise NotAllowed(
@@ -292,7 +294,7 @@ _ACTS_FOR = """
     from pg_roles t
     join pg_roles s on s.oid <> t.oid and pg_has_role(t.oid, s.oid, 'member')
     join pg_namespace n on n.nspname = %(schema)s
-    where t.rolname = any (%(tied)s) and %(role)s in (t.rolname, s.rolname)
+    where t.rolname = any (%(tied)s) and %(role)s in (t.rolname, s.rolname) and s.rolname <> %(members)s
       and exists (select from aclexplode(n.nspacl) a where a.grantee = s.oid and a.privilege_type = 'USAGE')
     limit 1"""
 _LET_IN = """
