@@ -315,7 +315,7 @@ _MEMBERS_OF = """
     join pg_roles r on r.oid = m.member
     join pg_roles g on g.oid = m.roleid
     where g.rolname = %s"""
-_OWNERS = "select tablename, quote_ident(tableowner) from pg_tables where schemaname = %s order by tablename"
+_OWNERS = "select tablename, quote_literal(tableowner) from pg_tables where schemaname = %s order by tablename"
 _TIE_POLICIES = """
     select policyname, roles[1]
     from pg_policies
@@ -352,12 +352,13 @@ def _wall_off(connection: Connection) -> None:
     _let_in_one_by_one(connection)
     owners: Any = connection.execute(_OWNERS, (SCHEMA,)).fetchall()
     for table, owner in owners:
-        condition = "true" if table == "migrations" else _OWN_SPACE
+        # Not a policy `to kept_members`: any member could take that role out of it with DROP OWNED.
+        of_member = f"(select pg_has_role('{MEMBERS}', 'member') or current_user = {owner})"
+        condition = "true" if table == "migrations" else f"{_OWN_SPACE} and {of_member}"
         connection.execute(f"alter table {table} enable row level security")
         connection.execute(f"alter table {table} force row level security")
         connection.execute(f"drop policy if exists own_space on {table}")
-        whom = "public" if table == "migrations" else f"{MEMBERS}, {owner}"
-        connection.execute(f"create policy own_space on {table} to {whom} using ({condition}) with check ({condition})")
+        connection.execute(f"create policy own_space on {table} using ({condition}) with check ({condition})")
         connection.execute(f"revoke all on {table} from {MEMBERS}")
     _let_use_tables(connection, _names(connection, _USERS, MEMBERS))
     ties = _ties(connection)
