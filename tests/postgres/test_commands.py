@@ -35,7 +35,7 @@ def test_a_new_database_is_set_up_and_granted(shell: Shell) -> None:
     assert "stays tied" in told
     assert "every project" not in told
     tied = shell.json("database", "grant", "kept_test_ann", owner, "--for", "billing")["projects"]
-    assert tied == ["billing", "number 1874618340111807925"]
+    assert tied == ["number 1874618340111807925", "billing"]
     assert "every project" in shell("database", "grant", "kept_test_bob", owner)
     shell("remember", "Deploys run on Fridays", "--project", "web-app", "--database", ann)
     assert "may not" in shell.fails("remember", "x y z", "--project", "other", "--database", ann)

@@ -78,7 +78,7 @@ def grant_role(invocation: Invocation, *, name: str, url: str | None, projects: 
     tied = database.grant(_url(invocation, url), name, projects)
     lines: list[Line] = [(Strong(name), f" may use Kept: {', '.join(tied) or 'every project'}.")]
     if tied and not projects:
-        lines.append(Dim("It was tied to these before, and stays tied. For every project, grant another role."))
+        lines.append(Dim("It was tied to these before, and stays tied. To reach all projects, use another role."))
     if any(project.startswith("number ") for project in tied):
         lines.append(Dim("A project that has no memories yet is shown by its number."))
     invocation.answer({"role": name, "projects": tied}, lines)

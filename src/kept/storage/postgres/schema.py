@@ -141,7 +141,9 @@ def _check_acts_for_no_other(connection: Connection, role: str, ties: Mapping[st
 
     It could give that role a view. PostgreSQL checks the rights of the owner of a view, not those of its reader.
     """
-    found = connection.execute(_ACTS_FOR, {"schema": SCHEMA, "role": role, "tied": [*ties]}).fetchone()
+    found = connection.execute(
+        _ACTS_FOR, {"schema": SCHEMA, "role": role, "tied": [*ties], "members": MEMBERS}
+    ).fetchone()
     if found is not None:
         tied, other = found
         raise NotAllowed(
@@ -292,7 +294,7 @@ _ACTS_FOR = """
     from pg_roles t
     join pg_roles s on s.oid <> t.oid and pg_has_role(t.oid, s.oid, 'member')
     join pg_namespace n on n.nspname = %(schema)s
-    where t.rolname = any (%(tied)s) and %(role)s in (t.rolname, s.rolname)
+    where t.rolname = any (%(tied)s) and %(role)s in (t.rolname, s.rolname) and s.rolname <> %(members)s
       and exists (select from aclexplode(n.nspacl) a where a.grantee = s.oid and a.privilege_type = 'USAGE')
     limit 1"""
 _LET_IN = """
@@ -313,7 +315,7 @@ _MEMBERS_OF = """
     join pg_roles r on r.oid = m.member
     join pg_roles g on g.oid = m.roleid
     where g.rolname = %s"""
-_OWNERS = "select tablename, quote_ident(tableowner) from pg_tables where schemaname = %s order by tablename"
+_OWNERS = "select tablename, quote_literal(tableowner) from pg_tables where schemaname = %s order by tablename"
 _TIE_POLICIES = """
     select policyname, roles[1]
     from pg_policies
@@ -350,12 +352,13 @@ def _wall_off(connection: Connection) -> None:
     _let_in_one_by_one(connection)
     owners: Any = connection.execute(_OWNERS, (SCHEMA,)).fetchall()
     for table, owner in owners:
-        condition = "true" if table == "migrations" else _OWN_SPACE
+        # Not a policy `to kept_members`: any member could take that role out of it with DROP OWNED.
+        of_member = f"(select pg_has_role('{MEMBERS}', 'member') or current_user = {owner})"
+        condition = "true" if table == "migrations" else f"{_OWN_SPACE} and {of_member}"
         connection.execute(f"alter table {table} enable row level security")
         connection.execute(f"alter table {table} force row level security")
         connection.execute(f"drop policy if exists own_space on {table}")
-        whom = "public" if table == "migrations" else f"{MEMBERS}, {owner}"
-        connection.execute(f"create policy own_space on {table} to {whom} using ({condition}) with check ({condition})")
+        connection.execute(f"create policy own_space on {table} using ({condition}) with check ({condition})")
         connection.execute(f"revoke all on {table} from {MEMBERS}")
     _let_use_tables(connection, _names(connection, _USERS, MEMBERS))
     ties = _ties(connection)
