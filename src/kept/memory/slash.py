@@ -14,6 +14,7 @@ from msgspec import Struct
 from kept import ids, text
 from kept.errors import InvalidInput, NotFound
 from kept.memory import Kept
+from kept.memory.brief import trust_mark
 from kept.memory.read import answer
 from kept.memory.receipts import holds_receipts
 from kept.model import KINDS, Hit, Memory, Receipt, Source, canonical_kind, replace
@@ -347,7 +348,8 @@ def _line(memory: Memory) -> str:
     words = " ".join(memory.content.split())
     shown = words if len(words) <= EXCERPT_CHARS else f"{words[: EXCERPT_CHARS - 1].rstrip()}…"
     pinned = " (pinned)" if memory.status == "pinned" else ""
-    return f"[id:{memory.ref}] {text.visible(f'{memory.kind}{pinned}: {shown}', keep_newlines=False)}"
+    line = f"{memory.kind}{pinned}: {trust_mark(memory.trust)}{shown}"
+    return f"[id:{memory.ref}] {text.visible(line, keep_newlines=False)}"
 
 
 def _listed(lines: list[str], memories: Sequence[Memory]) -> str:
@@ -357,7 +359,13 @@ def _listed(lines: list[str], memories: Sequence[Memory]) -> str:
 
 
 def _document(memory: Memory) -> dict[str, Any]:
-    return {"ref": memory.ref, "kind": memory.kind, "status": memory.status, "content": memory.content}
+    return {
+        "ref": memory.ref,
+        "kind": memory.kind,
+        "status": memory.status,
+        "trust": memory.trust,
+        "content": memory.content,
+    }
 
 
 def _documents(memories: Sequence[Memory]) -> list[dict[str, Any]]:

@@ -94,11 +94,11 @@ _DENSE = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"  # one letter says as much
 _WORD = rf"{_DENSE}|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af](?:[\w./:@#+-]*[^\W_])?"
 # A short sentence of these words alone says how something went, as agents and tools both do.
 _STATUS_WORDS = frozenset(
-    """a all and are build builds check checks checked clean compiled compiles complete completed created deleted deployed
-    done error errors exit fail failed failing fails file files finished fixed found good green installed is it lint
-    looks merged no none not nothing now ok okay one pass passed passes passing pushed ran ready removed running saved
-    status succeeded success successful successfully suite test tests that the this to type up updated warning warnings
-    was were works written yes zero""".split()
+    """a all and are build builds check checks checked clean compiled compiles complete completed created deleted
+    deployed done error errors exit fail failed failing fails file files finished fixed found good green installed is it
+    lint looks merged no none not nothing now ok okay one pass passed passes passing pushed ran ready removed running
+    saved status succeeded success successful successfully suite test tests that the this to type up updated warning
+    warnings was were works written yes zero""".split()
 )
 
 
