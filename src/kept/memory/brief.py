@@ -21,7 +21,7 @@ from kept.memory import read, receipts
 from kept.memory.context import Context, Storages
 from kept.memory.read import well_formed
 from kept.memory.signals import warn
-from kept.model import GLOBAL, LOW_TRUST, Actor, Briefing, Entry, LeftOut, Memory, Recalled, Trust, replace, several
+from kept.model import GLOBAL, Actor, Briefing, Entry, LeftOut, Memory, Recalled, replace, several
 from kept.recall import Request
 from kept.recall.briefing import (
     NO_ROOM,
@@ -38,7 +38,6 @@ from kept.recall.briefing import (
     render_entry,
     total_tokens,
 )
-from kept.recall.briefing.render import TRUST_LABELS
 from kept.recall.briefing.situation import FITS, MATCHES, MOST_OF_A_TIER
 from kept.recall.select import MOST_MISSES
 from kept.tables import BRIEFING_SHARES
@@ -296,11 +295,6 @@ def _body(told: Gathered, shown: Sequence[Memory], briefing: Briefing, *, with_m
 def memory_line(memory: Memory) -> str:
     """A memory as a briefing in plain text shows it: no content can pass for another memory."""
     return render_entry(Entry(memory=memory, why=""), "", "text")
-
-
-def trust_mark(trust: Trust) -> str:
-    """Return the label to put before a text of low trust outside of briefings; "" for any other."""
-    return f"({TRUST_LABELS[trust]}) " if trust in LOW_TRUST else ""
 
 
 def entry_line(entry: Entry) -> dict[str, Any]:

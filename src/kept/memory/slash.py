@@ -14,12 +14,12 @@ from msgspec import Struct
 from kept import ids, text
 from kept.errors import InvalidInput, NotFound
 from kept.memory import Kept
-from kept.memory.brief import trust_mark
 from kept.memory.read import answer
 from kept.memory.receipts import holds_receipts
 from kept.model import KINDS, Hit, Memory, Receipt, Source, canonical_kind, replace
 from kept.ports import Where
 from kept.recall import Request
+from kept.recall.briefing.render import trust_mark
 from kept.tables import PRESETS
 
 Choose = Callable[[str, Sequence[Memory]], int | str | None]  # which of these? a ref, or None for none of them

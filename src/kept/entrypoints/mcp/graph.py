@@ -16,9 +16,9 @@ from kept.entrypoints.mcp.views import MemoryView
 from kept.errors import InvalidInput
 from kept.exchange import graph
 from kept.memory import Kept, trust
-from kept.memory.brief import trust_mark
 from kept.memory.documents import Document, Documents
 from kept.model import LOW_TRUST, Draft, Source, Trust
+from kept.recall.briefing.render import trust_mark
 from kept.writing.redact import is_only_redacted, redact_draft
 
 MOST_FOUND = 10

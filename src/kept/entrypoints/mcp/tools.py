@@ -14,8 +14,9 @@ from kept.entrypoints.mcp.protocol import DESCRIPTIONS, GRAPH_DESCRIPTIONS
 from kept.entrypoints.mcp.surroundings import Surroundings
 from kept.errors import InvalidInput, NotAllowed
 from kept.memory import Kept
-from kept.memory.brief import memory_line, trust_mark
+from kept.memory.brief import memory_line
 from kept.model import KINDS, Draft, Memory, Receipt, Source
+from kept.recall.briefing.render import trust_mark
 from kept.text import visible
 
 MOST_SAID = 3  # messages, where no memory fits
