@@ -1,7 +1,7 @@
 """B5: MEMORY.md shows what is kept, and what people change in it is taken in."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -362,6 +362,37 @@ def test_lines_of_a_repository_are_the_users_only_once_a_person_accepts_them(
         (repository / "MEMORY.md").write_text(text + "- Node is version 22\n", "utf-8")
         memory.files.sync(ask=yes)
         assert {one.content for one in memory.list(status="confirmed")} == {"API uses Fastify", "Node is version 22"}
+
+
+@pytest.mark.parametrize("n_lines", [1, 20, 21, 45])
+def test_a_person_sees_every_line_of_a_repository_before_it_is_accepted(
+    tmp_path: Path, repository: Path, clock: FakeClock, n_lines: int
+) -> None:
+    lines = [f"Rule {n} of the repository says so" for n in range(n_lines)]
+    (repository / "MEMORY.md").write_text("\n".join(f"- {line}" for line in lines) + "\n", "utf-8")
+    shown: list[str] = []
+
+    def ask(question: str, page: Sequence[str]) -> bool:
+        shown.extend(page)
+        return len(page) == 20  # no to the last page, unless that is full
+
+    with opened(tmp_path, clock, memory_path="./MEMORY.md") as memory:
+        memory.remember("API uses Fastify", kind="decision")
+        memory.files.sync(ask=ask)
+        assert shown == [f"+ {line}" for line in lines]
+        assert len(memory.list(status="confirmed", limit=100)) == 1 + (n_lines if n_lines % 20 == 0 else 0)
+
+
+def test_a_changed_line_of_a_repository_is_shown_with_the_line_that_it_replaces(
+    tmp_path: Path, repository: Path, clock: FakeClock
+) -> None:
+    with opened(tmp_path, clock, memory_path="./MEMORY.md") as memory:
+        memory.remember("API uses Fastify", kind="decision")
+        memory.files.sync()
+        edit(repository / "MEMORY.md", "Fastify", "Express")
+        shown: list[str] = []
+        memory.files.sync(ask=lambda question, lines: bool(shown.extend(lines)))
+        assert shown == ["- API uses Fastify", "+ API uses Express"]
 
 
 def test_an_edit_in_a_repository_that_nobody_accepted_changes_nothing_that_is_stored(

@@ -295,7 +295,7 @@ class _Bringer:
         for task in brought.tasks:
             clean = self._clean_task(task)
             if clean is not None and clean.name not in tasks:
-                tx.add(clean, "import")
+                tx.add(clean, "verify" if self._confirm and self._context.is_person else "import")
                 tasks.add(clean.name)
                 self._done.tasks += 1
         aliases = {alias.word for alias in tx.all(Alias)}

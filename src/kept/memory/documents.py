@@ -182,7 +182,7 @@ class Documents:
             tags=memory.tags,
             kind=memory.kind,
             scope=memory.scope,
-            trust=memory.trust,
+            trust=memory.trust if memory.is_low_trust else None,  # which it keeps when it is stored again
             lasts_minutes=data.get(LASTS),
             created_at=memory.created_at,
             updated_at=memory.updated_at,

@@ -230,6 +230,8 @@ class Joiner:
                 current = tx.put(replace(self._as_ours(after), id=mine.id, uid=mine.uid, key=mine.key), event.action)
         tx.restamp(self._stamp)
         target = replace(target, key=mine.key)
+        if self._most != "user" and not target.is_archived and target.content == mine.content and not mine.is_archived:
+            target = replace(target, status=mine.status, trust=mine.trust)  # neither raised nor lowered by a file
         if target != current:
             current = tx.put(target, MERGE)
         self._grown += mine.is_archived - current.is_archived
@@ -306,7 +308,9 @@ class Joiner:
         session = memory.source.session
         source = replace(memory.source, session=self._sessions.get(session, session)) if session else memory.source
         trust = memory.trust if memory.is_low_trust else least(memory.trust, self._most)
-        return replace(memory, space=self._storage.space, source=source, trust=trust)
+        # A file can claim that it was confirmed or pinned: without a person to say so, it is a candidate.
+        status = memory.status if self._most == "user" or memory.is_archived else "candidate"
+        return replace(memory, space=self._storage.space, source=source, trust=trust, status=status)
 
     # Everything else
 

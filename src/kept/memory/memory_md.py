@@ -23,7 +23,7 @@ from kept.writing import pipeline, revise
 
 SHARED_MARK = 8  # characters of a uid: the numbers of one machine mean nothing on another
 MOST_EVENTS = 300  # since the file was written: beyond that, all memories are looked at
-MOST_ASKED = 20  # lines shown with a question
+MOST_ASKED = 20  # lines shown with one question: they fit on a screen
 MAX_TAG = 60  # characters of a heading that becomes a tag
 SHOWN_TIERS = ("project", "global")
 
@@ -87,12 +87,17 @@ class MemoryFile:
                 raise views.Waiting("The answer was no. Nothing was changed; put the lines back, or delete the file.")
         if not self.place.is_shared:
             return True
-        new = [rows[n].text or "" for n in (*edits.changed, *edits.added, *edits.foreign)]
-        lines = [*(f"+ {text}" for text in new), *(f"- {page.line_of(memory)}" for memory in gone)]
+        lines: list[str] = []
+        for n in edits.changed:
+            before = self.memory_of(tx, edits.marks[n], ids)
+            lines += [] if before is None else [f"- {page.line_of(before)}"]
+            lines.append(f"+ {rows[n].text or ''}")
+        lines += [f"+ {rows[n].text or ''}" for n in (*edits.added, *edits.foreign)]
+        lines += [f"- {page.line_of(memory)}" for memory in gone]
         if not self._terms.is_asked_for:
             edited = "1 line was" if len(lines) == 1 else f"{len(lines)} lines were"
             raise views.Waiting(f"{edited} edited. `kept files sync` shows the edits and asks.")
-        return not lines or (ask is not None and ask("Accept these changes as your own words?", lines[:MOST_ASKED]))
+        return not lines or (ask is not None and _accepts_all(ask, lines))
 
     # Memories and their marks
 
@@ -278,6 +283,17 @@ class _Work:
         """The line stays in the file as it is, and is tried again when the file changes."""
         self.left.add(number)
         self._done.notes.append(f"A line was not taken in: {why}")
+
+
+def _accepts_all(ask: views.Ask, lines: Sequence[str]) -> bool:
+    """Show every line, a screen at a time, and ask after each. One no is a no to all of them."""
+    question = "Accept these changes as your own words?"
+    for start in range(0, len(lines), MOST_ASKED):
+        shown = lines[start : start + MOST_ASKED]
+        place = f" (lines {start + 1} to {start + len(shown)} of {len(lines)})" if len(lines) > MOST_ASKED else ""
+        if not ask(question + place, shown):
+            return False
+    return True
 
 
 def without_erased(

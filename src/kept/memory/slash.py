@@ -19,6 +19,7 @@ from kept.memory.receipts import holds_receipts
 from kept.model import KINDS, Hit, Memory, Receipt, Source, canonical_kind, replace
 from kept.ports import Where
 from kept.recall import Request
+from kept.recall.briefing.render import trust_mark
 from kept.tables import PRESETS
 
 Choose = Callable[[str, Sequence[Memory]], int | str | None]  # which of these? a ref, or None for none of them
@@ -347,7 +348,8 @@ def _line(memory: Memory) -> str:
     words = " ".join(memory.content.split())
     shown = words if len(words) <= EXCERPT_CHARS else f"{words[: EXCERPT_CHARS - 1].rstrip()}…"
     pinned = " (pinned)" if memory.status == "pinned" else ""
-    return f"[id:{memory.ref}] {text.visible(f'{memory.kind}{pinned}: {shown}', keep_newlines=False)}"
+    line = f"{memory.kind}{pinned}: {trust_mark(memory.trust)}{shown}"
+    return f"[id:{memory.ref}] {text.visible(line, keep_newlines=False)}"
 
 
 def _listed(lines: list[str], memories: Sequence[Memory]) -> str:
@@ -357,7 +359,13 @@ def _listed(lines: list[str], memories: Sequence[Memory]) -> str:
 
 
 def _document(memory: Memory) -> dict[str, Any]:
-    return {"ref": memory.ref, "kind": memory.kind, "status": memory.status, "content": memory.content}
+    return {
+        "ref": memory.ref,
+        "kind": memory.kind,
+        "status": memory.status,
+        "trust": memory.trust,
+        "content": memory.content,
+    }
 
 
 def _documents(memories: Sequence[Memory]) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from kept.storage.shared import random_hex
 from kept.text import fingerprint
 from kept.worth import AUTOMATIC
 from kept.writing.pipeline import distrusted
-from kept.writing.quotes import Quotes, first_said, shares_a_run
+from kept.writing.quotes import Quotes, first_said, shares_letters
 
 if TYPE_CHECKING:
     from kept.memory.context import Context
@@ -194,12 +194,12 @@ class Overheard:
         writings = self._writings.setdefault(space, Writings())
         writings.read(reader, heard.since - CLOCKS_DIFFER, heard.last_at + CLOCKS_DIFFER)
         found: dict[str, Trust] = {}
-        runs = heard.quotes().runs() if len(writings.found) >= MANY else None
+        blocks = heard.quotes().blocks() if len(writings.found) >= MANY else None
         for uid, written in writings.found.items():
             memory = next(iter(reader.select(replace(ANYWHERE, uid=uid), limit=1)), None)
             if memory is None or memory.trust != "agent" or (uid, memory.fingerprint) in self._own:
                 continue
-            if runs is not None and not shares_a_run(memory.content, runs):
+            if blocks is not None and not shares_letters(memory.content, blocks):
                 continue
             if heard.quotes().trust_of(memory.content, "agent") in LOW_TRUST:
                 trust = self._trust_of(memory, written, heard)

@@ -3,8 +3,10 @@
 Used by extraction, to read a speaker's own words, and by sessions, to say how far a sentence taken from a conversation
 can be trusted. `own_words_in` is the part of a message that its speaker wrote; `Quotes` holds everything else that was
 said so far. A sentence repeats a quotation when most of its words stand there in runs of four, or eight in a row; words
-of code are not counted, because naming a command is not quoting it. Rule: a sentence has the least trust of what it
-was made from. When unsure, a block is a quotation: that costs a memory, while a miss lets a page speak as the user.
+of code are not counted, because naming a command is not quoting it. A shorter sentence repeats one that stands whole
+there. Runs are compared by their letters, because markup may stand between them. Rule: a sentence has the least trust
+of what it was made from. When unsure, a block is a quotation: that costs a memory, while a miss lets a page speak as
+the user.
 """
 
 import re
@@ -16,6 +18,7 @@ from msgspec import Struct
 
 from kept.model import LOW_TRUST, Message, Trust, least
 from kept.text import compiled, without_inlined
+from kept.writing.letters import folded, letters_in, letters_of
 from kept.writing.speech import (
     CLAUSE_WORDS,
     ELISION,
@@ -31,6 +34,10 @@ from kept.writing.speech import (
 )
 
 RUN_WORDS = 4  # shorter runs are shared by chance
+RUN_LETTERS = 12  # at least: "it is in a" is shared by chance; an ideograph counts as three
+SHORT_WORDS = 2  # a sentence of one word names a thing
+BLOCK_LETTERS = 10  # with BLOCK_STEP: every run of RUN_LETTERS holds a whole block
+BLOCK_STEP = 3
 QUOTED_RUN_WORDS = 8  # so long a run makes any sentence a quotation
 QUOTED_SHARE = 0.6  # of the words of a sentence, in such runs
 OWN_CHARS = 40_000  # of a text that is read for what others said in it; no person writes more
@@ -79,8 +86,20 @@ _HANDOVER = (
     r"(?:plan|spec|specification|design|requirements?|proposal)\s*[.:]?\s*\n"
 )
 _SENTENCE_END = r"(?<=[.!?。！？])\s+|\n+"
+_STANDING_END = (
+    r"[.!?。！？:;|]+(?:\s+|$)|\n+"  # of a sentence, an entry of a list, a cell, or the words behind a label
+)
 _CODE_SPAN = r"`[^`\n]{1,200}`"
-_WORD = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af](?:[\w./:@#+-]*\w)?"
+_DENSE = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"  # one letter says as much as a syllable or a word
+_WORD = rf"{_DENSE}|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af](?:[\w./:@#+-]*[^\W_])?"
+# A short sentence of these words alone says how something went, as agents and tools both do.
+_STATUS_WORDS = frozenset(
+    """a all and are build builds check checks checked clean compiled compiles complete completed created deleted
+    deployed done error errors exit fail failed failing fails file files finished fixed found good green installed is it
+    lint looks merged no none not nothing now ok okay one pass passed passes passing pushed ran ready removed running
+    saved status succeeded success successful successfully suite test tests that the this to type up updated warning
+    warnings was were works written yes zero""".split()
+)
 
 
 class Split(Struct, frozen=True):
@@ -283,11 +302,14 @@ class Quotes:
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         self.upto = 0  # the number of the last message that was added
-        self._text = "\n"  # words in lower case, parts separated by line breaks
-        # Of each part: where it ends, the number of its message, and its trust.
+        self._text = "\n"  # letters, parts separated by line breaks
+        # Of each part: where it ends, the number of its message, its trust, and its folded text.
         self._ends: list[int] = []
         self._numbers: list[int] = []
         self._trusts: list[Trust] = []
+        self._folded: list[str] = []
+        self._standing: dict[str, int] = {}  # letters of a short sentence → the first part that it stands in
+        self._n_split = 0  # parts whose sentences are in there
         self.add(messages)
 
     def __bool__(self) -> bool:
@@ -303,17 +325,18 @@ class Quotes:
             quoted = message.content if is_low else _quoted_by(message)
             if not quoted:
                 continue
-            texts.append(f" {' '.join(words_of(quoted))} \n")
+            self._folded.append(folded(quoted))
+            texts.append(f"{letters_in(self._folded[-1])}\n")
             at += len(texts[-1])
             self._ends.append(at)
             self._numbers.append(message.n)
             self._trusts.append(message.trust if is_low else "unknown")
         self._text = "".join(texts)
 
-    def runs(self) -> frozenset[int]:
-        """The runs of four words of all quotations, by hash: to sort many texts out that share none of them."""
-        lines = (line.split() for line in self._text.split("\n"))
-        return frozenset(hash(run) for words in lines for run in _runs_of(words))
+    def blocks(self) -> frozenset[int]:
+        """Return hashes of short stretches of all quotations, to sort out many texts that share none of them."""
+        text = self._text
+        return frozenset(hash(text[at : at + BLOCK_LETTERS]) for at in range(0, len(text), BLOCK_STEP))
 
     def trust_of(self, text: str, spoken: Trust, *, by: Message | None = None, known: str = "") -> Trust:
         """The trust of a text that was said with trust `spoken`: that, or less if a sentence of it is a quotation.
@@ -323,55 +346,87 @@ class Quotes:
         """
         if spoken in LOW_TRUST or not self._ends:
             return spoken
-        upto = len(self._text)
-        if by is not None:
-            after = bisect_right(self._numbers, by.n)
-            upto = self._ends[after - 1] if after else 0
-        own = words_of(own_words_in(by)) if by is not None and spoken == "user" else words_of(known)
-        own_text = f" {' '.join(own)} "
+        n_parts = len(self._ends) if by is None else bisect_right(self._numbers, by.n)
+        own = letters_of(own_words_in(by) if by is not None and spoken == "user" else known)
         found = [spoken]
-        for sentence in compiled(_SENTENCE_END).split(text):
-            if (place := self._repeated_at(sentence, upto, own_text)) is not None:
-                found.append(self._trusts[bisect_right(self._ends, place)])
+        sentences = compiled(_SENTENCE_END).split(text)
+        places: dict[str, int] = {}  # of runs, which occur in a sentence and in the whole text
+        # The whole text also: a quotation of many short sentences has its runs across them.
+        for sentence in sentences if len(sentences) == 1 else (*sentences, text):
+            if (part := self._repeated_part(sentence, n_parts, own, places)) is not None:
+                found.append(self._trusts[part])
         return least(*found)
 
-    def _repeated_at(self, sentence: str, upto: int, own: str) -> int | None:
-        """Where a sentence that is a quotation stands among the quotations; None for any other."""
+    def _repeated_part(self, sentence: str, n_parts: int, own: str, places: dict[str, int]) -> int | None:
+        """Which of the first parts a sentence repeats; None if it is not a quotation."""
         words, is_code = _marked_words(sentence)
-        if len(words) < RUN_WORDS:
-            return None
+        runs = [*_runs_of(words)]
+        if not runs:
+            return self._standing_part(sentence, words, is_code, n_parts, own)
+        upto = self._ends[n_parts - 1] if n_parts else 0
         covered = [False] * len(words)
-        place = longest = run = 0
-        for start in range(len(words) - RUN_WORDS + 1):
-            run_text = f" {' '.join(words[start : start + RUN_WORDS])} "
-            at = -1 if run_text in own else self._text.find(run_text, 0, upto)
-            run = run + 1 if at >= 0 else 0
-            if at >= 0:
-                place = at
-                longest = max(longest, run + RUN_WORDS - 1)
-                covered[start : start + RUN_WORDS] = [True] * RUN_WORDS
+        place = longest = begin = 0
+        end = -1  # of the words in a row that stand there
+        for start, stop, letters in runs:
+            if letters not in places:
+                places[letters] = -1 if letters in own else self._text.find(letters, 0, upto)
+            if places[letters] >= 0:
+                place = places[letters]
+                begin = begin if start < end else start
+                end = stop
+                longest = max(longest, end - begin)
+                covered[start:stop] = [True] * (stop - start)
+            else:
+                end = -1
         prose = [hit for hit, code in zip(covered, is_code, strict=True) if not code]
         counted = prose if len(prose) >= RUN_WORDS else covered
         is_quoted = longest >= QUOTED_RUN_WORDS or sum(counted) >= QUOTED_SHARE * len(counted)
-        return place if is_quoted and longest else None
+        return bisect_right(self._ends, place) if is_quoted and longest else None
+
+    def _standing_part(
+        self, sentence: str, words: Sequence[str], is_code: Sequence[bool], n_parts: int, own: str
+    ) -> int | None:
+        """Which of the first parts holds a short sentence as a whole one; None if none does, or if it says little."""
+        letters = letters_of(sentence)
+        is_heading = sentence.rstrip().endswith(":") or sentence.lstrip().startswith("#")
+        says_little = is_code.count(False) < SHORT_WORDS or _STATUS_WORDS.issuperset(words)
+        if is_heading or says_little or letters in own or letters not in self._text:
+            return None
+        for part in range(self._n_split, len(self._folded)):
+            for one in compiled(_STANDING_END).split(self._folded[part]):
+                self._standing.setdefault(letters_in(one), part)
+        self._n_split = len(self._folded)
+        found = self._standing.get(letters)
+        return found if found is not None and found < n_parts else None
 
 
-def shares_a_run(text: str, runs: frozenset[int]) -> bool:
-    """Return True if a sentence has four words in a row with a quotation in common: only then can it repeat one."""
-    sentences = (_marked_words(sentence)[0] for sentence in compiled(_SENTENCE_END).split(text))
-    return any(hash(run) in runs for words in sentences for run in _runs_of(words))
+def shares_letters(text: str, blocks: frozenset[int]) -> bool:
+    """Return False if a text has no stretch of letters in common with quotations: then it cannot repeat one."""
+    sentences = [letters_of(sentence) for sentence in compiled(_SENTENCE_END).split(text)]
+    if any(0 < len(one) < RUN_LETTERS for one in sentences) or compiled(_DENSE).search(text):
+        return True
+    letters = letters_of(text)
+    return any(hash(letters[at : at + BLOCK_LETTERS]) in blocks for at in range(len(letters) - BLOCK_LETTERS + 1))
 
 
-def _runs_of(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    return zip(*(words[start:] for start in range(RUN_WORDS)), strict=False)
+def _runs_of(words: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    """Yield the runs of words that are long enough to compare: their first word, the end, and their letters."""
+    letters = [letters_in(word) for word in words]
+    weights = [3 if compiled(_DENSE).match(word) else len(one) for word, one in zip(words, letters, strict=True)]
+    for start in range(len(words) - RUN_WORDS + 1):
+        stop = start + RUN_WORDS
+        while stop < len(words) and sum(weights[start:stop]) < RUN_LETTERS:
+            stop += 1
+        if sum(weights[start:stop]) >= RUN_LETTERS:
+            yield start, stop, "".join(letters[start:stop])
 
 
 def first_said(text: str, messages: Iterable[Message]) -> Message | None:
     """The first message in which an agent says these words, in its answer or in what it gives to a tool."""
-    wanted = f" {' '.join(words_of(text))} "
+    wanted = letters_of(text)
     own = (one for one in messages if one.trust == "agent" and one.role in ("assistant", "tool_call"))
-    told = ((one, words_of(" ".join((one.content, *_strings_in(one.input))))) for one in own)
-    return next((one for one, words in told if wanted in f" {' '.join(words)} "), None)
+    told = ((one, letters_of("\n".join((one.content, *_strings_in(one.input))))) for one in own)
+    return next((one for one, letters in told if wanted in letters), None)
 
 
 def _strings_in(value: Any) -> Iterator[str]:
@@ -384,8 +439,8 @@ def _strings_in(value: Any) -> Iterator[str]:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text in lower case; a path, a name from code and an option are one word each."""
-    return compiled(_WORD).findall(text.lower())
+    """The words of a text, folded; a path, a name from code and an option are one word each."""
+    return compiled(_WORD).findall(folded(text))
 
 
 def _marked_words(sentence: str) -> tuple[list[str], list[bool]]:

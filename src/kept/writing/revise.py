@@ -25,7 +25,8 @@ from kept.writing.redact import redact_draft
 def revise(memory: Memory, wanted: Mapping[str, Any], rules: WriteRules, at: datetime) -> Memory:
     """The memory with other fields (content, kind, tags, files, importance); it counts as verified now.
 
-    It has the trust of whoever revises it: a person's may be more than it was, an agent's never.
+    A new text has the trust of its writer: a person's may be more than it was, an agent's never. An agent that changes
+    only tags or other fields leaves the trust as it is.
     Raises InvalidInput for a text that is too long or cannot be stored.
     """
     fields = {name: getattr(memory, name) for name in ("content", "kind", "tags", "files", "importance")}
@@ -38,7 +39,7 @@ def revise(memory: Memory, wanted: Mapping[str, Any], rules: WriteRules, at: dat
     changed = {name: getattr(draft, name) for name in fields}
     revised = replace(memory, **changed, fingerprint=text.fingerprint(draft.content))
     by = TRUST_BY_ORIGIN[rules.source.origin]
-    trust = by if by == "user" else least(memory.trust, by)
+    trust = by if by == "user" else memory.trust if draft.content == memory.content else least(memory.trust, by)
     status = "confirmed" if by == "user" and memory.status == "candidate" else memory.status  # they vouch for it
     return replace(revised, trust=trust, status=status, updated_at=at, last_hit_at=at, verified_at=at)
 

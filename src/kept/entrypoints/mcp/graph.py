@@ -17,7 +17,8 @@ from kept.errors import InvalidInput
 from kept.exchange import graph
 from kept.memory import Kept, trust
 from kept.memory.documents import Document, Documents
-from kept.model import Draft, Source, Trust
+from kept.model import LOW_TRUST, Draft, Source, Trust
+from kept.recall.briefing.render import trust_mark
 from kept.writing.redact import is_only_redacted, redact_draft
 
 MOST_FOUND = 10
@@ -96,7 +97,7 @@ def _delete_observations(call: Call) -> ToolAnswer:
 
     def changes() -> Changes:
         for given in call.given["deletions"]:
-            name, gone = given["entityName"].strip(), {one.strip() for one in given["observations"]}
+            name, gone = given["entityName"].strip(), {_unmarked(one) for one in given["observations"]}
             keys = [key for text, key in own.texts(name).items() if text in gone]
             if keys:
                 yield own.document(graph.entity(name, own.type_of(name) or ""))  # which an import does not store
@@ -212,7 +213,21 @@ class _Graph:
 
 def _whole(documents: Documents) -> Nodes:
     found = sorted(documents.list(), key=lambda one: str(one.created_at))  # what was stored again is at the end
-    return graph.graph_of((one.value, one.content) for one in found)
+    whole = graph.graph_of((one.value, one.content) for one in found)
+    marks = {
+        (one.value["entity"], graph.text_of(one.value, one.content)): trust_mark(one.trust)
+        for one in found
+        if one.trust in LOW_TRUST and "entity" in one.value
+    }
+    for entity in whole["entities"] if marks else ():
+        entity["observations"] = [marks.get((entity["name"], one), "") + one for one in entity["observations"]]
+    return whole
+
+
+def _unmarked(observation: str) -> str:
+    """Return an observation as it is stored: an agent that read it with a label may name it with that."""
+    text = observation.strip()
+    return next((text.removeprefix(mark) for mark in map(trust_mark, LOW_TRUST) if text.startswith(mark)), text)
 
 
 def _show(memory: Kept, _around: Surroundings) -> str:

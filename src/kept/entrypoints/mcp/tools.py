@@ -16,6 +16,7 @@ from kept.errors import InvalidInput, NotAllowed
 from kept.memory import Kept
 from kept.memory.brief import memory_line
 from kept.model import KINDS, Draft, Memory, Receipt, Source
+from kept.recall.briefing.render import trust_mark
 from kept.text import visible
 
 MOST_SAID = 3  # messages, where no memory fits
@@ -242,24 +243,27 @@ def _said(memory: Kept, query: str, limit: int) -> list[str]:
 
 def _search(call: Call) -> str:
     hits = call.memory.recall(call.given["query"], limit=10).hits
-    results = [{"id": hit.ref, "title": _title(hit.memory), "url": f"memory://memory/{hit.ref}"} for hit in hits]
+    results = [
+        {"id": hit.ref, "title": _title(hit.memory), "url": f"memory://memory/{hit.ref}", "trust": hit.memory.trust}
+        for hit in hits
+    ]
     return json.dumps({"results": results}, ensure_ascii=False)
 
 
 def _fetch(call: Call) -> str:
     memory = call.memory.get(call.given["id"])
-    metadata = {"kind": memory.kind, "status": memory.status, "tags": ", ".join(memory.tags)}
+    metadata = {"kind": memory.kind, "status": memory.status, "trust": memory.trust, "tags": ", ".join(memory.tags)}
     document = {
         "id": memory.ref,
         "title": _title(memory),
-        "text": memory.content,
+        "text": trust_mark(memory.trust) + memory.content,
         "url": f"memory://memory/{memory.ref}",
     }
     return json.dumps({**document, "metadata": metadata}, ensure_ascii=False)
 
 
 def _title(memory: Memory) -> str:
-    first = " ".join(memory.content.split())
+    first = trust_mark(memory.trust) + " ".join(memory.content.split())
     return first if len(first) <= TITLE_CHARS else first[: TITLE_CHARS - 1] + "…"
 
 

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from kept import text
-from kept.model import Entry, Memory, Task, Trust
+from kept.model import LOW_TRUST, Entry, Memory, Task, Trust
 from kept.worth import is_vouched_for
 
 NOTE = (
@@ -84,6 +84,11 @@ def heading_of(section: str, style: str) -> str:
 def render_entry(entry: Entry, section: str, style: str) -> str:
     """One memory. In the section `bridge` it names the agent that found it."""
     return STYLES[style].entry(entry, section == "bridge")
+
+
+def trust_mark(trust: Trust) -> str:
+    """Return the label to put before a text of low trust outside of briefings; "" for any other."""
+    return f"({TRUST_LABELS[trust]}) " if trust in LOW_TRUST else ""
 
 
 def render_task(task: Task, style: str) -> str:

@@ -17,6 +17,7 @@ from math import prod, sqrt
 from msgspec import Struct
 
 from kept import text, worth
+from kept.journal import IMPORT
 from kept.model import GLOBAL, Entry, Hit, LeftOut, Memory, Recalled, Task, replace
 from kept.ports import LIVE, Reader, Statistics, Where
 from kept.recall import Request
@@ -45,6 +46,7 @@ MOST_FROM_OTHERS = 50
 MOST_OF_TASK = 20
 MOST_ABOUT_FILES = 5
 MOST_TASKS = 5
+IMPORTED_TASK = "imported, of unknown source"
 MOST_PINNED = 100
 FULL_PINS = 5  # the others are shown briefly
 BRIEF_CHARS = 100
@@ -391,7 +393,14 @@ def _open_tasks(readers: Sequence[Reader], situation: Situation, asked: Set[str]
             for task in tasks
             if task.name == situation.task or task.name in situation.prompt or _names(task, asked)
         ]
-    return sorted(tasks, key=lambda task: (task.created_at, task.name), reverse=True)[:MOST_TASKS]
+    newest = sorted(tasks, key=lambda task: (task.created_at, task.name), reverse=True)[:MOST_TASKS]
+    return [_with_its_source(task, readers) for task in newest]
+
+
+def _with_its_source(task: Task, readers: Sequence[Reader]) -> Task:
+    """Label a task that came with an import and has not been touched since: it may be anybody's text."""
+    actions = {event.action for reader in readers for event in reader.events(subject=task.subject)}
+    return replace(task, description=f"({IMPORTED_TASK}) {task.description}") if actions == {IMPORT} else task
 
 
 def _with_rivals(sections: dict[str, list[Entry]], readers: Sequence[Reader]) -> list[Pair]:
