@@ -16,7 +16,7 @@ from kept.projects.merge import merge
 from tests.builders import FakeClock
 
 PLAIN = kept.Settings(auto_upkeep=False)
-FIRST = "The zebrafish token bucket limits the mailer to forty messages a minute"
+FIRST = "The zebrafish paper bucket limits the mailer to forty messages a minute"
 SECOND = "The zebrafish bucket is refilled by the night job of the harbour office"
 DECISION = "We decided to use the zebrafish queue for outgoing mail, because the old one lost messages."
 
@@ -246,14 +246,14 @@ def test_erasing_after_a_merge_of_projects_leaves_nothing_in_the_old_one(tmp_pat
         old.remember(f"{FIRST}.")
         old.session("s1").append("user", f"Hello. {FIRST}!")
         old.task("t1", description=f"Mend it. {FIRST}.")
-        old.aliases.add("zebrafish", "mailer")
+        old.aliases.add("mailer", "zebrafish")
         old.files.sync()
     with opened(tmp_path, project="new") as new:
         new.remember("The port is 4711")
     merge(open_projects(tmp_path / "home"), "old", "new", actor=Actor(role="admin"), settings=PLAIN, clock=FakeClock())
     with opened(tmp_path, project="new") as new:
         (found,) = [one for one in new.list() if "zebrafish" in one.content and one.tier == "project"]
-        new.erase([found.ref, *new.tasks(archived=True), Alias(word="zebrafish", expands_to=())])
+        new.erase([found.ref, *new.tasks(archived=True), Alias(word="mailer", expands_to=())])
         assert places(new, tmp_path) == []
 
 
@@ -275,7 +275,12 @@ def test_a_view_that_cannot_be_read_stops_no_erasure(tmp_path: Path, how: str) -
         assert "MEMORY.md" in receipt.message
         assert "nothing was changed" not in receipt.message.lower()
         left = [place for place in places(memory, tmp_path) if not place.endswith("MEMORY.md")]
-        assert left == []
+        # Kept opens no file beside a link in its home: then the transcript waits as well, and the receipt says so.
+        assert left == [] or (how == "a link" and all(place.endswith("s1.jsonl") for place in left))
+        assert receipt.reason == "pending"
+        view.rmdir() if how == "a folder" else view.unlink()
+        memory.files.sync()
+        assert places(memory, tmp_path) == []
 
 
 def test_a_tasks_json_that_cannot_be_read_is_named_in_the_receipt(memory: kept.Kept, tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -113,11 +112,20 @@ def erase(context: Context, targets: Iterable[Erasable]) -> Receipts:
         except Busy:  # it is erased; only the cleaning has to wait
             scrubbed.append(Scrubbed(is_done=False))
         context.tell_write(storage, -sum(not memory.is_archived for memory in doomed.memories.values()))
+    merged: list[str] = []
+    try:
+        merged = context.spaces.drop_merged()
+    except KeptError as error:
+        unwritten.append(f"{error.message} It was merged into this project, and may still hold it. Delete it.")
     found = sum(
         (doomed.found for doomed in spaces.values()), Counter({"backups": sum(one.backups for one in scrubbed)})
     )
     unquoted = {memory.source.session for memory in asked.values()} - {None} if not found["quoting messages"] else set()
     hints = [f"Session {name} may say it in other words." for name in sorted(map(str, unquoted)) if not said]
+    if merged:
+        hints.append(f"The old files of merged projects could hold it and were deleted: {', '.join(merged)}.")
+    if GLOBAL not in spaces and asked and context.spaces.shared() is not None:
+        hints.append("If it was promoted, a copy is in global memory, which you may not read here.")
     if left:
         hints.append(f"Copies in global memory stay, because nobody agreed to erase them: {', '.join(left)}.")
     return [_receipt(name, found, scrubbed, unwritten, hints) for name in named]
@@ -142,7 +150,7 @@ def _files_of(doomed: Doomed) -> FilesToClean:
 
 def _note_files(context: Context, tx: Transaction, doomed: Doomed) -> None:
     """Note the files to clean, together with those of an earlier erasure that could not be cleaned."""
-    if context.spaces.files_folder(shared=doomed.storage.space == GLOBAL) is None:
+    if context.spaces.project_name() is None:  # a portable store has no files beside it
         return
     before, now = _noted_files(tx) or FilesToClean(), _files_of(doomed)
     both = FilesToClean(
@@ -178,15 +186,14 @@ def _clean_files(
     context: Context, storage: Storage, todo: FilesToClean, erase: Callable[[str], str], found: Counter[str]
 ) -> list[str]:
     """Clean each file beside the store, also if another one cannot be. Returns why those still hold something."""
-    folder = context.spaces.files_folder(shared=storage.space == GLOBAL)
-    if folder is None:
+    if context.spaces.project_name() is None:
         return []
-    failed = []
+    failed: list[str] = []
     steps: list[Callable[[], list[str] | None]] = [
         partial(_write_mirrors, context, storage, todo.sessions, found),
         partial(_write_items, context, storage),
         partial(views.erase_from, context, storage, todo.ids, erase),
-        partial(_remove_drafts, folder),
+        partial(_remove_drafts, context, storage),
     ]
     if todo.has_tasks:
         steps.insert(0, partial(views.write_tasks, context))
@@ -195,7 +202,7 @@ def _clean_files(
             try:
                 failed += step() or []
             except KeptError as error:
-                failed.append(error.message)
+                failed += [error.message] if error.message not in failed else []
         if not failed:
             with suppress(StorageError), storage.writing(context.stamp()) as tx:  # else the next erasure looks again
                 tx.note_file(ERASING, None)
@@ -208,8 +215,11 @@ def _write_items(context: Context, storage: Storage) -> None:
         write_items_json(context, storage)
 
 
-def _remove_drafts(folder: Path) -> list[str]:
+def _remove_drafts(context: Context, storage: Storage) -> list[str]:
     """Delete what killed writers left in the folder of a space and in the folders of its sessions and views."""
+    folder = context.spaces.files_folder(shared=storage.space == GLOBAL)
+    if folder is None:
+        return []
     inside = [folder, *(path for path in folder.rglob("*") if path.is_dir() and not path.is_symlink())]
     busy = [path for path in inside if not remove_drafts(path)]
     return [f"Another process is writing a file in {shown(path)}." for path in busy]
@@ -679,14 +689,15 @@ def _write_mirrors(context: Context, storage: Storage, sessions: Sequence[str], 
     now = context.spaces.sessions_folder() if storage.space != GLOBAL else None
     if now is None or not sessions:
         return
-    home = context.spaces.files_folder() or now
-    mirrors = {f"{name}.jsonl" for name in sessions}
-    folders = {now, *(path.parent for path in home.rglob("*.jsonl") if path.name in mirrors)}
     with storage.reading() as reader:
-        for name in sessions:
-            found["files"] += sum(rewrite_mirror(folder, reader, name) for folder in folders)
+        found["files"] += sum(rewrite_mirror(now, reader, name) for name in sessions)
     if now.is_dir():
         write_session_index(now, storage.reading)
+    home = context.spaces.files_folder() or now
+    mirrors = {f"{name}.jsonl": name for name in sessions}
+    with storage.reading() as reader:
+        for path in [one for one in home.rglob("*.jsonl") if one.name in mirrors and one.parent != now]:
+            found["files"] += rewrite_mirror(path.parent, reader, mirrors[path.name])
 
 
 def _receipt(
