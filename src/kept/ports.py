@@ -5,7 +5,7 @@ holds no policy: which memory is worth keeping, who may see it, and what a chang
 decided above. tests/contract is the full definition; a class that passes it is a storage.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from math import inf
@@ -75,6 +75,7 @@ class Period(Struct, frozen=True, kw_only=True):
 ALWAYS = Period()
 LIVE = Where()
 ANYWHERE = Where(shelf="any", scope=None)
+ANYTHING = "anything"  # buried with the first erasure: before that, nobody has to look closely
 COMMON_HANDLE = 32
 
 
@@ -363,6 +364,9 @@ class Reader(Messages, VectorReader, Protocol):
 
         Whatever is captured or imported must not bring it back.
         """
+
+    def erased_among(self, names: Collection[str]) -> set[str]:
+        """Return those of the names for which `is_erased` is true, with one question for all."""
 
 
 class Transaction(Reader, Protocol):

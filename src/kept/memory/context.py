@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 BATCH = 500  # changes per transaction when there are many: long enough to be fast, short enough to let others in
 
 NARRATIVE = "narrative"  # the note that names the one under way
-ANYTHING = "anything"  # buried with the first erasure: only then has anybody to look closely
+ERASING = "erase/files"  # the note of files that are not clean yet after an erasure
 
 Ref = int | str
 Confirm = Callable[[str], bool]

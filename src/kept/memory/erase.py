@@ -10,31 +10,35 @@ new, and is kept.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
+import msgspec
 from msgspec import Struct, field
 
 from kept import journal, text
-from kept.errors import Busy, NotAllowed, NotFound, StorageError
+from kept.errors import Busy, KeptError, NotAllowed, NotFound, StorageError
 from kept.memory import views
-from kept.memory.context import ANYTHING, BATCH, Context, Memories, Receipts, Ref, as_it_is, global_first
+from kept.memory.context import BATCH, ERASING, Context, Memories, Receipts, Ref, as_it_is, global_first
+from kept.memory.findings import unlabelled
 from kept.memory.knowledge import FROM_UID
+from kept.memory.library import write_items_json
 from kept.memory.sessions import OpenSession
 from kept.memory.tasks import OpenTask
 from kept.model import ERASED, GLOBAL, Alias, Memory, Message, Receipt, Session, Task, replace
-from kept.ports import ANYWHERE, Reader, Scrubbed, Stamp, Storage, Transaction
-from kept.projects.files import rewrite_mirror, write_session_index
+from kept.ports import ANYTHING, ANYWHERE, Reader, Scrubbed, Stamp, Storage, Transaction
+from kept.projects.files import remove_drafts, rewrite_mirror, shown, write_session_index
 from kept.storage import scrub
 from kept.storage.shared import pages_of
 from kept.writing.admit import DELIBERATE
-from kept.writing.passages import Passages, count_words, sentences
+from kept.writing.passages import SAID, Buried, Passages, buried_names, count_words, in_strings, sentences
 
 Erasable = Ref | Message | Session | OpenSession | Task | OpenTask | Alias
 
 SENTENCE_WORDS = 4  # a shorter sentence of an erased message is too common to be looked for
+ECHO_WORDS = 6  # the same in sessions that have nothing to do with it
 MESSAGE_REF = r"(?s)(?P<session>.+)#(?P<n>\d{1,18})"
 
 
@@ -50,6 +54,9 @@ class Doomed(Struct):
     whole: list[str] = field(default_factory=list)  # names of sessions
     tasks: dict[str, Task] = field(default_factory=dict)  # by id
     aliases: dict[str, Alias] = field(default_factory=dict)  # by word
+    told: list[str] = field(default_factory=list)  # the contents of the messages to erase
+    said: list[str] = field(default_factory=list)  # the sentences of these messages and of the sessions to erase
+    near: set[str] = field(default_factory=set)  # sessions that share the messages to erase, or may repeat them
     found: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -63,16 +70,20 @@ class Doomed(Struct):
 
 def erase(context: Context, targets: Iterable[Erasable]) -> Receipts:
     """Erase all targets in one group, with one cleaning of the files; a receipt each, in order."""
+    finish_files(context)
     spaces = {storage.space: Doomed(storage=storage) for storage in context.readable()}
     named = [_doom(context, spaces, target) for target in targets]
-    said = [sentence for doomed in spaces.values() for sentence in _follow_messages(doomed)]
+    for doomed in spaces.values():
+        _follow_messages(doomed)
+    said = [sentence for doomed in spaces.values() for sentence in doomed.said]
     asked = {uid: memory for doomed in spaces.values() for uid, memory in doomed.memories.items()}
     texts, fingerprints, uids = _versions(spaces, asked)
     texts |= {one for doomed in spaces.values() for one in _task_texts(doomed)}
     quotes, spoken = Passages(texts), Passages(said)
+    buried = [*buried_names(texts), *buried_names(said, SAID)]
     for doomed in spaces.values():
         _find_copies(doomed, quotes, spoken, fingerprints, uids)
-        _find_quotations(doomed, quotes, list(asked.values()))
+        _find_quotations(doomed, quotes, spoken, list(asked.values()))
     left: list[str] = []
     unwritten: list[str] = []
     scrubbed: list[Scrubbed] = []
@@ -82,25 +93,17 @@ def erase(context: Context, targets: Iterable[Erasable]) -> Receipts:
     for storage in global_first(touched):
         doomed = spaces[storage.space]
         try:
-            _write(context, doomed, spoken, stamp)
+            _write(context, doomed, spoken, buried, stamp)
         except NotAllowed:
             if doomed.is_asked:
                 raise
             left += [memory.ref for memory in (*doomed.memories.values(), *doomed.quoting.values())]
             doomed.found.clear()
             continue
-        ids = [memory.id for memory in doomed.memories.values()]
-        try:
-            with storage.making_room():
-                _write_mirrors(context, doomed)
-                views.erase_from(context, storage, ids, quotes.erase)
-                if doomed.tasks:
-                    views.write(context)
-        except StorageError as error:  # the database has lost it: an error would say that nothing was changed
-            scrubbed.append(Scrubbed(is_done=False))
+        failed = _clean_files(context, storage, _files_of(doomed), quotes.erase, doomed.found)
+        if failed:  # the database has lost it: an error would say that nothing was changed
             unwritten.append(
-                f"{error.message} MEMORY.md or the file of a session may still hold it. "
-                f"When the cause is gone, run `kept files sync`."
+                f"{' '.join(failed)} That file may still hold it. When the cause is gone, run `kept files sync`."
             )
         if storage.space == GLOBAL:
             _drop_what_was_given(context, list(doomed.memories))
@@ -109,14 +112,117 @@ def erase(context: Context, targets: Iterable[Erasable]) -> Receipts:
         except Busy:  # it is erased; only the cleaning has to wait
             scrubbed.append(Scrubbed(is_done=False))
         context.tell_write(storage, -sum(not memory.is_archived for memory in doomed.memories.values()))
+    merged: list[str] = []
+    try:
+        merged = context.spaces.drop_merged()
+    except KeptError as error:
+        unwritten.append(f"{error.message} It was merged into this project, and may still hold it. Delete it.")
     found = sum(
         (doomed.found for doomed in spaces.values()), Counter({"backups": sum(one.backups for one in scrubbed)})
     )
     unquoted = {memory.source.session for memory in asked.values()} - {None} if not found["quoting messages"] else set()
     hints = [f"Session {name} may say it in other words." for name in sorted(map(str, unquoted)) if not said]
+    if merged:
+        hints.append(f"The old files of merged projects could hold it and were deleted: {', '.join(merged)}.")
+    if GLOBAL not in spaces and asked and context.spaces.shared() is not None:
+        hints.append("If it was promoted, a copy is in global memory, which you may not read here.")
     if left:
         hints.append(f"Copies in global memory stay, because nobody agreed to erase them: {', '.join(left)}.")
-    return [_receipt(name, found, scrubbed, [*unwritten, *hints]) for name in named]
+    return [_receipt(name, found, scrubbed, unwritten, hints) for name in named]
+
+
+class FilesToClean(Struct, kw_only=True):
+    """The files beside a store that may hold what was erased. Noted until they are clean: a kill may come before."""
+
+    sessions: list[str] = []
+    ids: list[int] = []  # of memories that MEMORY.md shows
+    has_tasks: bool = False
+
+
+def _files_of(doomed: Doomed) -> FilesToClean:
+    captured = [one for one in doomed.quoting.values() if one.source.origin not in DELIBERATE]
+    return FilesToClean(
+        sessions=sorted({*doomed.sessions, *doomed.messages, *doomed.whole}),
+        ids=[memory.id for memory in (*doomed.memories.values(), *captured)],
+        has_tasks=bool(doomed.tasks),
+    )
+
+
+def _note_files(context: Context, tx: Transaction, doomed: Doomed) -> None:
+    """Note the files to clean, together with those of an earlier erasure that could not be cleaned."""
+    if context.spaces.project_name() is None:  # a portable store has no files beside it
+        return
+    before, now = _noted_files(tx) or FilesToClean(), _files_of(doomed)
+    both = FilesToClean(
+        sessions=sorted({*before.sessions, *now.sessions}),
+        ids=sorted({*before.ids, *now.ids}),
+        has_tasks=before.has_tasks or now.has_tasks,
+    )
+    tx.note_file(ERASING, msgspec.json.encode(both).decode())
+
+
+def _noted_files(reader: Reader) -> FilesToClean | None:
+    noted = reader.file_notes(ERASING).get(ERASING)
+    return None if noted is None else msgspec.json.decode(noted, type=FilesToClean)
+
+
+def finish_files(context: Context) -> list[str]:
+    """Clean the files that an earlier erasure could not, or was killed before. Returns why some still hold it."""
+    failed = []
+    for storage in context.readable():
+        with storage.reading() as reader:
+            todo = _noted_files(reader)
+        if todo is not None:
+            failed += _clean_files(context, storage, todo, Buried(partial(_erased_among, storage)).erase, Counter())
+    return failed
+
+
+def _erased_among(storage: Storage, names: Collection[str]) -> set[str]:
+    with storage.reading() as reader:
+        return reader.erased_among(names)
+
+
+def _clean_files(
+    context: Context, storage: Storage, todo: FilesToClean, erase: Callable[[str], str], found: Counter[str]
+) -> list[str]:
+    """Clean each file beside the store, also if another one cannot be. Returns why those still hold something."""
+    if context.spaces.project_name() is None:
+        return []
+    failed: list[str] = []
+    steps: list[Callable[[], list[str] | None]] = [
+        partial(_write_mirrors, context, storage, todo.sessions, found),
+        partial(_write_items, context, storage),
+        partial(views.erase_from, context, storage, todo.ids, erase),
+        partial(_remove_drafts, context, storage),
+    ]
+    if todo.has_tasks:
+        steps.insert(0, partial(views.write_tasks, context))
+    with storage.making_room():
+        for step in steps:
+            try:
+                failed += step() or []
+            except KeptError as error:
+                failed += [error.message] if error.message not in failed else []
+        if not failed:
+            with suppress(StorageError), storage.writing(context.stamp()) as tx:  # else the next erasure looks again
+                tx.note_file(ERASING, None)
+    return failed
+
+
+def _write_items(context: Context, storage: Storage) -> None:
+    folder = context.spaces.files_folder()
+    if storage.space != GLOBAL and folder is not None and (folder / "items.json").exists():
+        write_items_json(context, storage)
+
+
+def _remove_drafts(context: Context, storage: Storage) -> list[str]:
+    """Delete what killed writers left in the folder of a space and in the folders of its sessions and views."""
+    folder = context.spaces.files_folder(shared=storage.space == GLOBAL)
+    if folder is None:
+        return []
+    inside = [folder, *(path for path in folder.rglob("*") if path.is_dir() and not path.is_symlink())]
+    busy = [path for path in inside if not remove_drafts(path)]
+    return [f"Another process is writing a file in {shown(path)}." for path in busy]
 
 
 def _drop_what_was_given(context: Context, uids: list[str]) -> None:
@@ -215,25 +321,49 @@ def _of_project(context: Context, spaces: dict[str, Doomed]) -> Doomed:
     return spaces[project.space]
 
 
-def _follow_messages(doomed: Doomed) -> list[str]:
-    """Add what was captured from the erased messages and sessions, and the copies in forks; the sentences they said."""
+def _follow_messages(doomed: Doomed) -> None:
+    """Add what was captured from the erased messages and sessions, the copies in forks, and the sentences they said."""
     if not doomed.messages and not doomed.whole:
-        return []
+        return
     said: list[str] = []
     with doomed.storage.reading() as reader:
         sessions = reader.all(Session)
         for name, ids in list(doomed.messages.items()):
+            family = _family(sessions, name)
             gone = [message for message in reader.messages(name) if message.id in ids]
-            said += [one for message in gone for one in sentences(message.content)]
-            _add_copies(doomed, reader, _family(sessions, name) - {name}, gone)
+            doomed.told += [one for message in gone for one in _strings([message.content, message.input])]
+            doomed.near |= family
+            _add_copies(doomed, reader, family - {name}, gone)
+        said += _statements(doomed.told)
         for name in doomed.whole:
             gone = _own_messages(reader, name)
-            said += [one for message in gone for one in sentences(message.content)]
+            said += _statements(message.content for message in gone)
             _add_copies(doomed, reader, _descendants(sessions, name), gone)
-    if doomed.whole:
-        for page in pages_of(doomed.storage, ANYWHERE):
-            doomed.memories.update({one.uid: one for one in page if _is_left_by(one, doomed.whole)})
-    return [one for one in said if count_words(one) >= SENTENCE_WORDS]
+    for page in pages_of(doomed.storage, ANYWHERE):
+        doomed.memories.update(
+            {one.uid: one for one in page if _is_left_by(one, doomed.whole) or _is_captured(one, doomed)}
+        )
+    doomed.said = [one for one in said if count_words(one) >= SENTENCE_WORDS]
+
+
+def _statements(told: Iterable[str]) -> list[str]:
+    """The sentences of these texts, also without the label before a colon: others repeat them without it."""
+    said = [one for text_ in told for one in sentences(text_)]
+    return said + [after for one in said if (after := one.partition(": ")[2].strip())]
+
+
+def _is_captured(memory: Memory, doomed: Doomed) -> bool:
+    """Whether a memory was captured from one of the messages, by its key or because its words stand in one of them."""
+    if memory.kind == "summary" or memory.source.origin in DELIBERATE or memory.source.session not in doomed.near:
+        return False
+    session, _, rest = (memory.key or "").partition(":")
+    is_from = rest.rpartition(":")[0] in doomed.messages.get(session, ())
+    return is_from or (count_words(memory.content) >= SENTENCE_WORDS and _stands_in(memory.content, doomed.told))
+
+
+def _stands_in(said: str, told: Iterable[str]) -> bool:
+    wanted = Passages([said])
+    return any(wanted.spans(one) for one in told)
 
 
 def _own_messages(reader: Reader, name: str) -> list[Message]:
@@ -294,7 +424,7 @@ def _find_copies(doomed: Doomed, quotes: Passages, spoken: Passages, fingerprint
     """Memories that are a copy, or that quote one of the texts."""
     if not quotes and not spoken:
         return
-    family = {*doomed.messages, *doomed.whole}
+    family = {*doomed.messages, *doomed.whole, *doomed.near}
     originals = {*uids, *doomed.memories}
     for page in pages_of(doomed.storage, ANYWHERE):
         for memory in page:
@@ -308,6 +438,8 @@ def _find_copies(doomed: Doomed, quotes: Passages, spoken: Passages, fingerprint
             clean = _clean_memory(memory, quotes)
             if memory.source.origin not in DELIBERATE and memory.source.session in family:
                 clean = _clean_memory(clean, spoken)
+                if memory.kind == "summary":
+                    clean = replace(clean, content=_without_lines(clean.content, doomed.told))
             if clean == memory:
                 continue
             if count_words(clean.content.replace(ERASED, "")):
@@ -317,58 +449,81 @@ def _find_copies(doomed: Doomed, quotes: Passages, spoken: Passages, fingerprint
             doomed.found["quoting memories"] += 1
 
 
-def _clean_memory(memory: Memory, quotes: Passages) -> Memory:
+def _clean_memory(memory: Memory, quotes: Passages | Buried) -> Memory:
     return replace(
         memory,
         content=quotes.erase(memory.content),
         title=None if memory.title is None else quotes.erase(memory.title),
+        topic=None if memory.topic is None else quotes.erase(memory.topic),
+        tags=tuple(tag for tag in memory.tags if not quotes.spans(tag)),
+        files=tuple(file for file in memory.files if not quotes.spans(file)),
         data=None if memory.data is None else quotes.erase_in(memory.data),
     )
 
 
-def _find_quotations(doomed: Doomed, quotes: Passages, asked: Memories) -> None:
+def _without_lines(summary: str, told: Sequence[str]) -> str:
+    """Blank the lines of a summary whose words stand in one of the texts: it may have dropped opening words."""
+    return "\n".join(f"- {ERASED}" if _stands_in(unlabelled(line), told) else line for line in summary.splitlines())
+
+
+def _find_quotations(doomed: Doomed, quotes: Passages, spoken: Passages, asked: Memories) -> None:
     """Sessions in which a message, or the summary of the session, quotes one of the texts.
 
-    A memory may be put together from several sentences: these are looked for in the session that it came from.
+    A memory may be put together from several sentences: these are looked for in the session that it came from. The
+    sentences of an erased message are looked for in its session, and everywhere if they are long enough.
     """
-    if not quotes:
+    if not quotes and not spoken:
         return
     with doomed.storage.reading() as reader:
         sessions = reader.all(Session)
-    parts: dict[str, list[str]] = {}
+    parts: dict[str, set[str]] = {}
     for memory in asked:
         if memory.source.session is not None:
             pieces = [one for one in sentences(memory.content) if count_words(one) >= SENTENCE_WORDS]
             for name in _family(sessions, memory.source.session):
-                parts.setdefault(name, []).extend([memory.content, *pieces])
+                parts.setdefault(name, set()).update(pieces)
+    echoed = _statements(doomed.told)
+    anywhere = quotes | Passages(one for one in echoed if count_words(one) >= ECHO_WORDS)
     for session in sessions:
-        for wanted in (quotes, Passages(parts.get(session.name, ()))):
-            with doomed.storage.reading() as reader:
-                said = reader.messages(session.name)
-            if wanted.spans(session.summary) or any(_cleaned(message, wanted) != message for message in said):
-                doomed.sessions[session.name] = wanted
-                break
+        wanted = anywhere | Passages(parts.get(session.name, ()))
+        if session.name in doomed.near:
+            wanted |= Passages(one for one in echoed if count_words(one) >= SENTENCE_WORDS)
+        with doomed.storage.reading() as reader:
+            said = reader.messages(session.name)
+        if wanted.spans(session.summary) or any(_cleaned(message, wanted) != message for message in said):
+            doomed.sessions[session.name] = wanted
 
 
-def _cleaned(message: Message, quotes: Passages) -> Message:
-    content = quotes.erase(message.content)
-    return replace(message, content=content, input=None if message.input is None else quotes.erase_in(message.input))
+def _cleaned(message: Message, quotes: Passages | Buried) -> Message:
+    return replace(
+        message,
+        content=quotes.erase(message.content),
+        name=None if message.name is None else quotes.erase(message.name),
+        speaker=None if message.speaker is None else quotes.erase(message.speaker),
+        input=None if message.input is None else quotes.erase_in(message.input),
+    )
 
 
 # Doing it
 
 
-def _write(context: Context, doomed: Doomed, spoken: Passages, stamp: Stamp) -> None:
+def _write(context: Context, doomed: Doomed, spoken: Passages, buried: Sequence[str], stamp: Stamp) -> None:
     memories = list(doomed.memories.values())
     size = max(1, len(memories)) if doomed.storage.space == GLOBAL else BATCH  # a person agrees to all, or to none
     for start in range(0, len(memories), size):
+        batch = memories[start : start + size]
+
+        def erase_batch(tx: Transaction, batch: Memories = batch) -> None:
+            _erase_memories(batch, tx)
+            _note_files(context, tx, doomed)
+
         with _telling(start):
-            context.write(
-                doomed.storage, partial(_erase_memories, memories[start : start + size]), stamp=stamp, urgent=True
-            )
+            context.write(doomed.storage, erase_batch, stamp=stamp, urgent=True)
     doomed.found["memories"] += len(memories)
 
     def rest(tx: Transaction) -> None:
+        tx.bury(buried)
+        _note_files(context, tx, doomed)
         for quoting in doomed.quoting.values():
             _rewrite_memory(tx, quoting)
         if doomed.is_talk:
@@ -425,6 +580,9 @@ def _rewrite_memory(tx: Transaction, clean: Memory) -> None:
             current,
             content=clean.content,
             title=clean.title,
+            topic=clean.topic,
+            tags=clean.tags,
+            files=clean.files,
             data=clean.data,
             fingerprint=fingerprint,
             updated_at=tx.stamp.at,
@@ -461,18 +619,18 @@ def _rewrite_messages(tx: Transaction, messages: Sequence[Message], quotes: Pass
     for message in messages:
         if (clean := _cleaned(message, quotes)) != message:
             changed.append(clean)
-            for said in (message.content, *_strings(message.input)):
-                names += [text.fingerprint(said[start:end]) for start, end in quotes.spans(said)]
+            for said in _strings([message.content, message.name, message.speaker, message.input]):
+                names += buried_names(said[start:end] for start, end in quotes.spans(said))
                 names += [text.fingerprint(one) for one in sentences(said) if quotes.spans(one)]
     return tx.rewrite(changed)
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """Every string in the input of a tool call."""
+    """Every string in a JSON value, the keys of objects included."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
-        for inner in value.values() if isinstance(value, dict) else value:
+        for inner in (*value, *value.values()) if isinstance(value, dict) else value:
             yield from _strings(inner)
 
 
@@ -491,55 +649,72 @@ def _marks(message: Message) -> list[str]:
 
 
 def without_erased(reader: Reader, session: str, messages: Sequence[Message]) -> list[Message]:
-    """Messages about to be imported, without those that were erased here, and without sentences that were."""
+    """Messages about to be imported, without those that were erased here, and without passages that were."""
     if not reader.is_erased(ANYTHING):
         return list(messages)
     kept = []
+    gone, gone_of_summaries = Buried(reader.erased_among), Buried(reader.erased_among, ("", SAID))
     for message in messages:
         if not any(map(reader.is_erased, _marks(replace(message, session=session)))):
-            kept.append(
-                replace(
-                    message,
-                    content=_without_erased(reader, message.content),
-                    input=None if message.input is None else _without_erased(reader, message.input),
-                )
-            )
+            message = _without_sentences(reader, message)
+            kept.append(_cleaned(message, gone_of_summaries if message.role == "summary" else gone))
     return kept
 
 
-def _without_erased(reader: Reader, said: Any) -> Any:
-    """A text, or the input of a tool call, without the sentences that were erased."""
-    if isinstance(said, str):
-        for sentence in sentences(said):
-            if reader.is_erased(text.fingerprint(sentence)):
-                said = said.replace(sentence, ERASED)
+def memory_without_erased(reader: Reader, memory: Memory) -> Memory:
+    """A memory about to be merged, with `[erased]` in the place of passages that were erased here."""
+    return _clean_memory(memory, Buried(reader.erased_among))
+
+
+def tells_erased(reader: Reader, texts: Iterable[str]) -> bool:
+    """Return True if one of the texts has a passage that was erased here."""
+    buried = Buried(reader.erased_among)
+    return any(buried.spans(one) for one in texts)
+
+
+def _without_sentences(reader: Reader, message: Message) -> Message:
+    """Blank the sentences of which a part was erased: their fingerprints are buried with it."""
+
+    def blank(said: str) -> str:
+        names = {text.fingerprint(one): one for one in sentences(said)}
+        for name in reader.erased_among(names):
+            said = said.replace(names[name], ERASED)
         return said
-    if isinstance(said, dict):
-        return {name: _without_erased(reader, inner) for name, inner in said.items()}
-    return [_without_erased(reader, inner) for inner in said] if isinstance(said, list) else said
+
+    return replace(message, content=blank(message.content), input=in_strings(message.input, blank))
 
 
-def _write_mirrors(context: Context, doomed: Doomed) -> None:
-    """Write the files of the touched sessions again. A sentence must not stay there either."""
-    folder = context.spaces.sessions_folder() if doomed.storage.space != GLOBAL else None
-    touched = {*doomed.sessions, *doomed.messages, *doomed.whole}
-    if folder is None or not touched:
+def _write_mirrors(context: Context, storage: Storage, sessions: Sequence[str], found: Counter[str]) -> None:
+    """Write the files of the touched sessions again, also where `sessions_path` pointed to before."""
+    now = context.spaces.sessions_folder() if storage.space != GLOBAL else None
+    if now is None or not sessions:
         return
-    with doomed.storage.reading() as reader:
-        for name in sorted(touched):
-            doomed.found["files"] += rewrite_mirror(folder, reader, name)
-    write_session_index(folder, doomed.storage.reading)
+    with storage.reading() as reader:
+        found["files"] += sum(rewrite_mirror(now, reader, name) for name in sessions)
+    if now.is_dir():
+        write_session_index(now, storage.reading)
+    home = context.spaces.files_folder() or now
+    mirrors = {f"{name}.jsonl": name for name in sessions}
+    with storage.reading() as reader:
+        for path in [one for one in home.rglob("*.jsonl") if one.name in mirrors and one.parent != now]:
+            found["files"] += rewrite_mirror(path.parent, reader, mirrors[path.name])
 
 
-def _receipt(name: str, found: Counter[str], scrubbed: Sequence[Scrubbed], hints: Sequence[str]) -> Receipt:
+def _receipt(
+    name: str, found: Counter[str], scrubbed: Sequence[Scrubbed], unwritten: Sequence[str], hints: Sequence[str]
+) -> Receipt:
     """Whether the files are clean, what was found where, and where a person has to look."""
-    is_done = all(one.is_done for one in scrubbed)
+    is_clean = all(one.is_done for one in scrubbed)
+    is_done = is_clean and not unwritten
     what = _sort_of(name)
     lines = [f"{what} is erased."]
-    if not is_done:
+    if unwritten and is_clean:
+        lines = [f"{what} is erased in the store, but not in every file beside it.", *unwritten]
+    elif not is_clean:
         lines = [
             f"{what} is erased, but another program still reads old pages, or the disk is full.",
             "Cleanup is pending and will finish on the next open.",
+            *unwritten,
         ]
     counts = {place: number for place, number in found.items() if number}
     if also := [f"{number} {_PLACES[place][number > 1]}" for place, number in counts.items() if place in _PLACES]:

@@ -43,6 +43,9 @@ class ViewFiles:
         file in a repository. Without it, the first wait, and the second become candidates of unknown trust. Raises
         what stands in the way, such as a symbolic link.
         """
+        from kept.memory.erase import finish_files
+
+        finish_files(self._context)
         found = list(views.places(self._context))
         if not found:
             raise InvalidInput(

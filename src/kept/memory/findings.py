@@ -6,6 +6,7 @@ the whole does not confirm is withdrawn; a finding that stays keeps its id; one 
 has forgotten, is not taken again.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
@@ -16,7 +17,7 @@ from kept.memory.context import Context, Memories
 from kept.memory.window import is_own_summary
 from kept.memory.write import grown_by
 from kept.model import LOW_TRUST, Draft, Memory, Message, Receipt, Session, Source, Trust, replace
-from kept.ports import Reader, Stamp, Storage, Transaction, Where
+from kept.ports import ANYTHING, Reader, Stamp, Storage, Transaction, Where
 from kept.tables import PRESETS
 from kept.text import fingerprint
 from kept.writing import admit, pipeline
@@ -25,6 +26,7 @@ from kept.writing.conflicts import find_rivals
 from kept.writing.duplicates import Known
 from kept.writing.extraction import OPEN, Extracted, Summarizer, extract, summarize
 from kept.writing.extraction.open_ends import closed_in
+from kept.writing.passages import SAID, Buried, Passages, sentences
 from kept.writing.quotes import Quotes
 from kept.writing.values import may_change
 
@@ -74,9 +76,14 @@ def take(
     minor = [_as_draft(each, message, session, quotes) for each, message in found if each.is_minor]
     ready = [pipeline.prepare(draft, rules) for draft in drafts]
     passing = [one for draft in minor if isinstance(one := pipeline.prepare(draft, rules), pipeline.Ready)]
-    trusted = [draft for draft in drafts if draft.trust not in LOW_TRUST]
-    text = summarized(said, summarizer, quotes, trusted) if is_whole else ("", "agent")
-    summary = _summary_draft(context, session, said, *text)
+    summary = None
+    if is_whole:
+        trusted = [draft for draft in drafts if draft.trust not in LOW_TRUST]
+        told = tellable(storage, name, [draft.content for draft in trusted])
+        trusted = [draft for draft, left in zip(trusted, told, strict=True) if left]
+        text, trust = summarized(said, summarizer, quotes, trusted)
+        [text] = tellable(storage, name, [text])
+        summary = _summary_draft(context, session, said, text, trust)
     to_summarize = None if summary is None else pipeline.prepare(summary, rules)
     with storage.writing(stamp) as tx:
         own = {_identity(memory): memory for memory in _taken_before(tx, name)}
@@ -119,6 +126,89 @@ def summary_of(reader: Reader, name: str) -> Memory | None:
 def _summary_in(reader: Reader, where: Where) -> Memory | None:
     found = reader.select(where, limit=100)
     return next((memory for memory in found if memory.source.origin == "narrative"), None)
+
+
+# What a summary does not tell
+
+
+def tellable(storage: Storage, name: str, texts: Sequence[str]) -> list[str]:
+    """The texts without the lines and sentences that a summary of this session must not tell.
+
+    These are findings of the session, or of one it was forked from, that were forgotten or replaced by another
+    statement, and passages that were erased here.
+    """
+    with storage.reading() as reader:
+        gone = [_said_by(reader, one) for one in (name, *ancestors(reader, name))]
+        twins = reader.select(Where(fingerprints=tuple(map(fingerprint, texts)), shelf="any"), limit=MOST_FINDINGS)
+        forgotten = [memory.content for memory in twins if memory.is_forgotten]
+        untold = {content for contents in gone for content in contents} | set(forgotten)
+        live = {memory.fingerprint for memory in twins if not memory.is_archived}
+        untold = {content for content in untold if fingerprint(content) not in live}
+        buried = Buried(reader.erased_among, ("", SAID)) if reader.is_erased(ANYTHING) else None
+        passages = Passages(untold)
+        return [_without(text, passages, untold, buried) for text in texts]
+
+
+def _said_by(reader: Reader, name: str) -> list[str]:
+    """What came of a session and is forgotten, or replaced by another statement."""
+    found = reader.select(Where(session=name, shelf="any"), limit=MOST_FINDINGS)
+    return [one.content for one in found if one.kind != "summary" and (one.is_forgotten or _is_replaced(reader, one))]
+
+
+def _is_replaced(reader: Reader, memory: Memory) -> bool:
+    """Whether another statement of this space stands in its place. A promotion says the same."""
+    if memory.reason != "superseded" or memory.superseded_by is None:
+        return False
+    heirs = reader.select(Where(uid=memory.superseded_by, shelf="any", scope=None), limit=1)
+    return bool(heirs) and heirs[0].fingerprint != memory.fingerprint
+
+
+def _without(text: str, passages: Passages, untold: Iterable[str], buried: Buried | None) -> str:
+    def is_told(said: str) -> bool:
+        if not passages and buried is None:
+            return True
+        is_gone = passages.spans(said) or (buried is not None and buried.spans(said))
+        part = Passages([unlabelled(said)])  # a summary cuts long lines
+        return not is_gone and not any(part.spans(one) for one in untold)
+
+    if is_told(text):
+        return text
+    lines = [line for line in text.splitlines() if not line.startswith("- ") or is_told(line)]
+    for number, line in enumerate(lines):
+        if not is_told(line):
+            lines[number] = " ".join(one for one in sentences(line) if is_told(one))
+    left = "\n".join(line for line in lines if line.strip())
+    return left if is_told(left) else ""
+
+
+def unlabelled(line: str) -> str:
+    """A line of a summary without the words that the summary has put before it."""
+    return re.sub(r"^[-*\s]*(?:Asked|Open): ", "", line)
+
+
+def leave_out(tx: Transaction, forgotten: Memory) -> None:
+    """Take a forgotten memory out of the summaries of the sessions that it came from."""
+    witnesses = {forgotten.source.session, *(forgotten.data or {}).get("sessions", ())} - {None}
+    passages = Passages([forgotten.content])
+    for name in sorted(map(str, witnesses)) if forgotten.kind != "summary" else ():
+        summary = summary_of(tx, name)
+        left = "" if summary is None else _without(summary.content, passages, [forgotten.content], None)
+        if summary is None or left == summary.content:
+            continue
+        if left:
+            tx.put(replace(summary, content=left, fingerprint=fingerprint(left), updated_at=tx.stamp.at), "summarize")
+        else:
+            tx.put(summary.archived("superseded", tx.stamp.at), "summarize")
+
+
+def ancestors(reader: Reader, name: str) -> list[str]:
+    """The sessions that this one was forked from, the nearest first."""
+    found: list[str] = []
+    session = reader.session(name)
+    while session is not None and session.parent and session.parent not in found and session.parent != name:
+        found.append(session.parent)
+        session = reader.session(session.parent)
+    return found
 
 
 def promote(context: Context, storage: Storage, name: str, stamp: Stamp) -> int:
@@ -277,7 +367,8 @@ def _put_summary(
     if known is None:
         [receipt] = pipeline.store(tx, [ready], write.place(storage, tx.stamp.at))
         return receipt.memory, grown_by(receipt)
-    if known.is_archived or known.content == ready.draft.content:
+    is_emptied = _is_withdrawn(known)  # all that it told was forgotten
+    if (known.is_archived and not is_emptied) or known.content == ready.draft.content:
         return (None if known.is_archived else known), 0
     fresh = pipeline.to_memory(ready, write.place(storage, tx.stamp.at))
     changed = replace(
@@ -288,4 +379,6 @@ def _put_summary(
         created_at=fresh.created_at,
         updated_at=tx.stamp.at,
     )
-    return tx.put(changed, "summarize"), 0
+    if is_emptied:
+        changed = replace(changed, status="candidate", reason=None, archived_at=None)
+    return tx.put(changed, "summarize"), int(is_emptied)

@@ -38,7 +38,7 @@ from kept.model import (
     least,
     replace,
 )
-from kept.ports import ANYWHERE, Stamp, Storage, Transaction, Where
+from kept.ports import ANYTHING, ANYWHERE, Stamp, Storage, Transaction, Where
 from kept.projects.files import check_session_name, mirror_session, write_session_index
 from kept.writing.check import check, check_moment, check_text
 from kept.writing.conflicts import find_rivals
@@ -166,11 +166,22 @@ class Joiner:
         if mine is None and not self._is_new and _was_erased(tx, theirs, my_events):
             self._refuse("erased")
             return
+        if not self._is_new and tx.is_erased(ANYTHING):
+            theirs, history = self._without_erased(tx, theirs, history)
         if mine is None:
             self._add_memory(tx, theirs, history)
         else:
             self._join_memory(tx, mine, my_events, theirs, history)
         self._seen.add(theirs.uid)
+
+    def _without_erased(self, tx: Transaction, theirs: Memory, history: list[Event]) -> tuple[Memory, list[Event]]:
+        """The memory without passages that were erased here; a history that has one is left out."""
+        from kept.memory.erase import memory_without_erased, tells_erased
+
+        clean = memory_without_erased(tx, theirs)
+        if clean != theirs:
+            return replace(clean, fingerprint=text.fingerprint(clean.content)), []
+        return theirs, [] if tells_erased(tx, self._texts(history)) else history
 
     def _is_known(self, mine: Memory, my_events: list[Event], theirs: Memory, history: Iterable[Event]) -> bool:
         if self._keeps_refs is None:
@@ -470,13 +481,17 @@ class Joiner:
         return redact(said, email=self._rules.redact_email, allow=self._rules.allow).text if len(said) > 7 else said
 
     def _tells_secrets(self, events: list[Event], read: set[str]) -> bool:
-        texts = {
+        return any(self._redacted(said) != said for said in self._texts(events) - read)
+
+    @staticmethod
+    def _texts(events: Iterable[Event]) -> set[str]:
+        """The texts that these events brought."""
+        return {
             after
             for event in events
             for name, (_, after) in (event.changed or {}).items()
             if isinstance(after, str) and name in ("content", "title", "topic", "description")
         }
-        return any(self._redacted(said) != said for said in texts - read)
 
 
 def _was_erased(tx: Transaction, memory: Memory, events: Iterable[Event]) -> bool:

@@ -19,9 +19,9 @@ from msgspec import Struct
 from kept import ids, text
 from kept.errors import InvalidInput, NotFound
 from kept.exchange import chunks, code_items, items, markdown_items
-from kept.memory.context import ANYTHING, Context, Memories
+from kept.memory.context import Context, Memories
 from kept.model import Memory, Scope, Source, canonical_kind, replace
-from kept.ports import Storage, Transaction, Where
+from kept.ports import ANYTHING, Storage, Transaction, Where
 from kept.projects.files import read_regular, shown, write_private_file
 from kept.projects.sources import files_below
 from kept.storage.shared import every

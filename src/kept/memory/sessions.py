@@ -20,7 +20,7 @@ from kept import journal
 from kept.errors import Busy, InvalidInput, KeptError, NotFound
 from kept.memory import counts, trust, write
 from kept.memory.context import Context, Memories, Sessions
-from kept.memory.findings import Taken, findings_of, promote, summarized, summary_of, take
+from kept.memory.findings import Taken, ancestors, findings_of, promote, summarized, summary_of, take, tellable
 from kept.memory.signals import warn
 from kept.memory.uses import note_cited
 from kept.memory.window import UPTO, Exchange, TurnContext, Window, message_tokens, stands_for, turn_context, window
@@ -304,7 +304,7 @@ class OpenSession:
     def findings(self) -> Memories:
         """The findings of this session (and, in a fork, of those it came from), newest first."""
         with self._storage.reading() as reader:
-            names = [self.id, *_ancestors(reader, self.id)]
+            names = [self.id, *ancestors(reader, self.id)]
             found = [memory for name in names for memory in findings_of(reader, name)]
         self._context.tell_read(found)
         return found
@@ -400,6 +400,7 @@ class OpenSession:
         if not old or any(stands_for(message) >= upto for message in whole if message.role == "summary"):
             return before
         text, how_far = summarized(old, summarizer, self.heard())
+        [text] = tellable(self._storage, self.id, [text])
         summary = text or "Nothing of note was said."
         id = f"summary_{upto:03d}"
         said_last = Message(id=id, role="summary", content=summary, input={UPTO: upto}, trust=how_far)
@@ -577,7 +578,7 @@ class OpenSession:
             last = None if session is None else last_said(reader, session)
             if session is None or last is None or last.at is None:
                 return 0
-            lines = [session, *(one for name in _ancestors(reader, self.id) if (one := reader.session(name)))]
+            lines = [session, *(one for name in ancestors(reader, self.id) if (one := reader.session(name)))]
         since = min(one.started_at for one in lines)
         if self._undated and not self._is_live:
             since = min(since, last.at - trust.UNDATED)
@@ -717,12 +718,3 @@ def _finding_line(memory: Memory, session: Session) -> dict[str, Any]:
         "promotedToProjectMemory": is_promoted,
     }
     return line | ({"promotedEntryId": memory.ref} if is_promoted else {})
-
-
-def _ancestors(reader: Reader, name: str) -> list[str]:
-    found: list[str] = []
-    session = reader.session(name)
-    while session is not None and session.parent and session.parent not in found and session.parent != name:
-        found.append(session.parent)
-        session = reader.session(session.parent)
-    return found

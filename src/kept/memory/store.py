@@ -292,6 +292,10 @@ class Store:
             repaired = storage.repair(path, now=now) if fix else []
             findings = storage.examine(path, now=now, deep=deep)
             examined.append(Examined(space=space, path=str(path), repaired=repaired, findings=findings))
+        if fix and not any(finding.level == "problem" for one in examined for finding in one.findings):
+            from kept.memory.erase import finish_files
+
+            finish_files(self._context)
         own = self._context.spaces.project() if self._context.spaces.is_in_database() else None
         if own is not None:
             from kept.storage import database

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from kept import journal, worth
 from kept.errors import Busy, KeptError
-from kept.memory.context import BATCH, Context
+from kept.memory.context import BATCH, ERASING, Context
 from kept.model import Memory, Session
 from kept.ports import Reader, Stamp, Storage, Where
 from kept.projects.files import remove_mirror, write_session_index
@@ -300,7 +300,20 @@ def after_opening(context: Context) -> None:
     """A little upkeep when a memory is opened."""
     if context.settings.auto_upkeep and context.actor.role != "skill":
         with suppress(KeptError):  # the next command that needs the store reports what is wrong
+            _finish_erasures(context)
             _tend(context, _tended(context), context.now(), is_recall=False)
+
+
+def _finish_erasures(context: Context) -> None:
+    """Clean the files that an erasure left when it was killed, or could not write."""
+    for storage in _tended(context):
+        with storage.reading() as reader:
+            is_pending = bool(reader.file_notes(ERASING))
+        if is_pending:
+            from kept.memory.erase import finish_files
+
+            finish_files(context)
+            return
 
 
 def after_recall(context: Context) -> None:

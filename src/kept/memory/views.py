@@ -246,33 +246,66 @@ def _sync_once(context: Context, view: FileView, done: Synced) -> bool:
     return True
 
 
-def erase_from(context: Context, storage: Storage, ids: Collection[int], erase: Callable[[str], str]) -> None:
-    """Take erased memories out of the views of a space, and quotations of them.
+def erase_from(context: Context, storage: Storage, ids: Collection[int], erase: Callable[[str], str]) -> list[str]:
+    """Take erased memories out of the views of a space, and quotations of them. Returns why a file still has them.
 
     Nothing else is taken in or written: edits that wait go on waiting.
     """
+    failed = []
+    mine = [place for place in places(context) if place.storage is storage and place.name == "MEMORY.md"]
+    for place in (*mine, *_earlier_places(context, storage, mine)):
+        try:
+            if not _erase_from(context, place, ids, erase):
+                failed.append(f"{shown(place.path)} was saved by another program in the meantime.")
+        except KeptError as error:
+            failed.append(error.message)
+    return failed
+
+
+def _earlier_places(context: Context, storage: Storage, now: Sequence[ViewPlace]) -> Iterator[ViewPlace]:
+    """Where MEMORY.md was before `memory_path` was changed: the notes about those files are still there."""
+    is_global = storage.space == GLOBAL
+    folder, own = context.spaces.files_folder(shared=is_global), None if is_global else context.spaces.folder()
+    mark = "" if is_global else context.spaces.files_mark()
+    with storage.reading() as reader:
+        keys = [name.removeprefix("view/") for name in reader.file_notes("view/")]
+    for key in keys:
+        below = key.removeprefix(mark)
+        is_shared = below.startswith(IN_PROJECT)
+        root, below = own if is_shared else folder, below.removeprefix(IN_PROJECT)
+        if not key.startswith(mark) or root is None or below == "tasks.json" or key in {place.key for place in now}:
+            continue
+        yield ViewPlace(name="MEMORY.md", path=root / below, root=root, storage=storage, is_shared=is_shared, mark=mark)
+
+
+def _erase_from(context: Context, place: ViewPlace, ids: Collection[int], erase: Callable[[str], str]) -> bool:
+    """Clean one view. False: another program kept saving it."""
     from kept.memory.memory_md import without_erased
 
-    for place in places(context):
-        if place.storage is not storage or place.name != "MEMORY.md":
-            continue
-        with storage.reading() as reader:
-            if f"view/{place.key}" not in reader.file_notes() and read(place).text is None:
-                continue
-        was_edited = is_edited(context, place)
-        for _ in range(ATTEMPTS):
-            seen = read(place)
-            with storage.reading() as reader:
-                note = _decoded(reader.file_notes().get(f"view/{place.key}"))
-            text, note = without_erased(place, seen.text or "", note, ids, erase)
-            if seen.text is None or text == seen.text or _replace(place, seen, text):
-                break
-        else:
-            warn("%s was saved by somebody in the meantime and may still hold what was erased.", place.name)
-            continue
-        with storage.writing(context.stamp()) as tx:
-            _save(tx, place, note, None if was_edited else read(place).signature)
-        context.seen_views.pop(str(place.path), None)
+    with place.storage.reading() as reader:
+        is_noted = f"view/{place.key}" in reader.file_notes()
+    if not is_noted and read(place).text is None:
+        return True
+    was_edited = is_edited(context, place)
+    for _ in range(ATTEMPTS):
+        seen = read(place)
+        with place.storage.reading() as reader:
+            note = _decoded(reader.file_notes().get(f"view/{place.key}"))
+        text, note = without_erased(place, seen.text or "", note, ids, erase)
+        if seen.text is None or text == seen.text or _replace(place, seen, text):
+            break
+    else:
+        return False
+    with place.storage.writing(context.stamp()) as tx:
+        _save(tx, place, note, None if was_edited else read(place).signature)
+    context.seen_views.pop(str(place.path), None)
+    return True
+
+
+def write_tasks(context: Context) -> list[str]:
+    """Bring tasks.json up to date after an erasure. Returns why it is not."""
+    done = [sync_safely(context, place) for place in places(context) if place.name == "tasks.json"]
+    return [f"{one.path}: {one.waiting}" for one in done if one.waiting]
 
 
 def before_restore(context: Context, storage: Storage) -> None:

@@ -182,7 +182,18 @@ def forget(context: Context, ref: Ref) -> Memory:
     storage, memory = context.find(ref)
     if memory.is_forgotten:
         return memory
-    return context.change(storage, memory, "forget", lambda m, at: m.archived("forgotten", at), urgent=True)
+
+    def work(tx: Transaction) -> Memory:
+        from kept.memory.findings import leave_out
+
+        current = as_it_is(tx, memory)
+        tx.put(current.archived("forgotten", tx.stamp.at), "forget")
+        leave_out(tx, current)
+        return current
+
+    current = context.write(storage, work, urgent=True)
+    context.tell_write(storage, current.is_archived - 1)
+    return context.find(ref)[1]
 
 
 def restore(context: Context, ref: Ref) -> Memory:

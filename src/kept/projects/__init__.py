@@ -153,6 +153,12 @@ class Projects:
         living = (project for project in self._read().projects.values() if project.into is None)
         return sorted(living, key=lambda project: (folded(project.name), project.id))
 
+    def merged_into(self, project_id: str) -> list[Project]:
+        """The projects that were merged into this one, directly or by way of another."""
+        registry = self._read()
+        gone = [project for project in registry.projects.values() if project.into is not None]
+        return [project for project in gone if (heir := registry.get(project.id)) and heir.id == project_id]
+
     def get(self, name_or_id: str) -> Project:
         """The registered project of that name or id; raises NotFound."""
         return self._get(self._read(), name_or_id)

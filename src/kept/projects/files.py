@@ -11,6 +11,7 @@ import os
 import re
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
@@ -28,6 +29,7 @@ DIRECTORY_MODE = 0o700
 FILE_MODE = 0o600
 LOOSE_BITS = 0o077  # permissions of everybody but the owner
 LOCK_TIMEOUT_S = 30.0  # the promise: no write is refused within 30 s because another process writes
+DRAFT_S = 10.0  # a writer needs less between making a draft and renaming it
 MIRROR_WAIT_S = 0.5  # a copy is not worth waiting for: the next message brings it up to date
 ANOTHER_HOME = "Choose another home with KEPT_HOME or --home."
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
@@ -68,6 +70,20 @@ def replace_file(path: Path, data: bytes, *, mode: int = FILE_MODE) -> None:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def remove_drafts(folder: Path) -> bool:
+    """Delete the drafts that writers left here when they were killed. False: one is so new that it may be written."""
+    is_done = True
+    with explained("look at", folder):
+        for draft in folder.glob(".*.tmp"):
+            if re.fullmatch(r"\..+\.[0-9a-f]{8}\.tmp", draft.name) and not draft.is_symlink():
+                with suppress(FileNotFoundError):
+                    if time.time() - draft.stat().st_mtime > DRAFT_S:
+                        draft.unlink()
+                    else:
+                        is_done = False
+    return is_done
 
 
 def read_regular(path: Path, limit: int) -> bytes:
@@ -241,6 +257,8 @@ def remove_mirror(folder: Path, session: str) -> None:
 def rewrite_mirror(folder: Path, reader: Reader, session: str) -> bool:
     """Write the file of a session again after an erasure, or delete it if nothing is left. False: there was none."""
     path = folder / f"{check_session_name(session)}.jsonl"
+    if not path.exists():  # nor, perhaps, the folder with its lock
+        return False
     with explained("write the transcript", path), locked(folder / "sessions.lock"):
         if not path.exists():
             return False

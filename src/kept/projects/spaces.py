@@ -4,6 +4,7 @@
 Rule: reading creates nothing. A space is made, on disk and in the registry, by the first write to it.
 """
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from datetime import datetime
@@ -16,6 +17,7 @@ from kept.errors import KeptError, NotAllowed, NotFound
 from kept.model import GLOBAL
 from kept.ports import Restored, Storage
 from kept.projects import Projects
+from kept.projects.files import explained
 from kept.projects.home import Home
 from kept.projects.registry import Team, older_team_space, team_space, text_path
 from kept.settings import Settings
@@ -78,6 +80,13 @@ class Spaces(Protocol):
         """The storage of every project, one after the other; each is closed when the next is asked for."""
         if (own := self.project()) is not None:
             yield own
+
+    def drop_merged(self) -> list[str]:
+        """Delete what is left of projects that were merged into this one, and return their names.
+
+        Everything in them was moved. No command reaches their files any more, so nothing could be erased there.
+        """
+        return []
 
     def settings_file(self) -> Path | None:
         """The project's settings file; None before the project exists, and for a portable file."""
@@ -268,6 +277,16 @@ class HomeSpaces(Spaces):
     def settings_file(self) -> Path | None:
         project = self._located.project
         return None if project is None else self._home.files(project.folder).settings
+
+    def drop_merged(self) -> list[str]:
+        own, dropped = self._located.project, []
+        for old in [] if own is None or self._database else self._projects.merged_into(own.id):
+            directory = self._home.files(old.folder).directory
+            if directory.is_dir() and not directory.is_symlink():
+                with explained("delete", directory):
+                    shutil.rmtree(directory)
+                dropped.append(old.name)
+        return dropped
 
     def projects(self) -> Iterator[Storage]:
         yield from super().projects()

@@ -8,7 +8,7 @@ more than about ten thousand memories belongs in SQLite.
 import secrets
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from datetime import datetime, timedelta
@@ -244,6 +244,9 @@ class InMemoryReader(IndexReader, MessageReader):
 
     def is_erased(self, fingerprint: str) -> bool:
         return tombstone(self._state.key, fingerprint) in self._state.tombstones
+
+    def erased_among(self, names: Collection[str]) -> set[str]:
+        return {name for name in names if self.is_erased(name)}
 
     @contextmanager
     def until(self, deadline: Deadline | None) -> Iterator[None]:

@@ -5,27 +5,55 @@ memory that was made of it. Rule: a text of a word or two is only found where it
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
+from unicodedata import normalize
 
 from kept.model import ERASED
+from kept.text import fingerprint
 
 SHORT_WORDS, SHORT_CHARS = 3, 16  # a text below both is a short one
 MANY = 500  # texts: from here on it is cheaper to look up each word than to look for each text
+HEAD_WORDS = 4  # the beginning by which a buried passage is looked for
+MAX_BURIED_WORDS = 400  # of a longer passage only the sentences are recognised again
+SAID = "said"  # the family of sentences of erased messages: a person may say them again, a summary may not
 
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-_WORD = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+")
+# Soft hyphens, zero-width characters and combining accents are part of the word that they stand in.
+_JOINED = "\u00ad\u0300-\u036f\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff"
+_HIDDEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")
+_WORD = re.compile(
+    # Markup between words: a tag, an entity, an escaped line break, an encoded blank.
+    r"</?[A-Za-z][^<>\n]{0,200}>|&(?:[A-Za-z]{2,8}|#\d{1,6});|\\[nrt]|%20"
+    rf"|(?P<word>[{_CJK}]|[^\W_{_CJK}]+(?:[{_JOINED}]+[^\W_{_CJK}]*)*)"
+)
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+(?!\s)[^.!?\n]+)*[.!?]*")
+
+Words = tuple[str, ...]
+Place = tuple[str, int, int]  # a folded word, and where it begins and ends
+
+
+def _places(said: str) -> list[Place]:
+    return [(_folded(found["word"]), *found.span()) for found in _WORD.finditer(said) if found["word"]]
+
+
+def _folded(said: str) -> str:
+    """One form for all spellings of a word: composed, plain width, small letters, nothing invisible."""
+    return (said if said.isascii() else normalize("NFKC", _HIDDEN.sub("", said))).casefold()
+
+
+def _words(said: str) -> Words:
+    return tuple(word for word, _, _ in _places(said))
 
 
 class Passages:
     """Texts to look for, word by word: case, spacing, punctuation and Markdown may differ."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self._by_first: dict[str, set[tuple[str, ...]]] = {}
-        self._alone: set[tuple[str, ...]] = set()
+        self._by_first: dict[str, set[Words]] = {}
+        self._alone: set[Words] = set()
         for said in texts:
-            words = tuple(word.casefold() for word in _WORD.findall(said))
+            words = _words(said)
             if words:
                 self._by_first.setdefault(words[0], set()).add(words)
                 if len(words) < SHORT_WORDS and len(said.strip()) < SHORT_CHARS:
@@ -34,12 +62,23 @@ class Passages:
     def __bool__(self) -> bool:
         return bool(self._by_first)
 
+    def __or__(self, other: "Passages") -> "Passages":
+        """The texts of both."""
+        if not other or not self:
+            return self or other
+        both = Passages(())
+        for one in (self, other):
+            both._alone |= one._alone
+            for first, texts in one._by_first.items():
+                both._by_first[first] = both._by_first.get(first, set()) | texts
+        return both
+
     def spans(self, said: str) -> list[tuple[int, int]]:
         """Where the texts stand, without overlaps, the longest first of those that begin at one word."""
-        lowered = said.casefold()
-        if len(self._by_first) < MANY and not any(first in lowered for first in self._by_first):
+        folded = _folded(said)
+        if len(self._by_first) < MANY and not any(first in folded for first in self._by_first):
             return []
-        places = [(found[0].casefold(), found.start(), found.end()) for found in _WORD.finditer(said)]
+        places = _places(said)
         words = [word for word, _, _ in places]
         spans: list[tuple[int, int]] = []
         at = 0
@@ -56,17 +95,92 @@ class Passages:
 
     def erase(self, said: str) -> str:
         """The text with `[erased]` in the place of each passage."""
-        for start, end in reversed(self.spans(said)):
-            said = said[:start] + ERASED + said[end:]
-        return said
+        return _with_marks(said, self.spans(said))
 
     def erase_in(self, value: Any) -> Any:
         """The same for every string in the input of a tool call."""
-        if isinstance(value, str):
-            return self.erase(value)
-        if isinstance(value, dict):
-            return {name: self.erase_in(inner) for name, inner in value.items()}
-        return [self.erase_in(inner) for inner in value] if isinstance(value, list) else value
+        return in_strings(value, self.erase)
+
+
+def in_strings(value: Any, change: Callable[[str], str]) -> Any:
+    """Change every string in a JSON value, the keys of objects included."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {change(name): in_strings(inner, change) for name, inner in value.items()}
+    return [in_strings(inner, change) for inner in value] if isinstance(value, list) else value
+
+
+def _with_marks(said: str, spans: Iterable[tuple[int, int]]) -> str:
+    for start, end in sorted(spans, reverse=True):
+        said = said[:start] + ERASED + said[end:]
+    return said
+
+
+# Passages that are gone: only hashes of their words are left
+
+
+def buried_names(texts: Iterable[str], family: str = "") -> list[str]:
+    """The names under which `Buried` recognises these texts again. Each `family` is looked up separately."""
+    names = []
+    for words in map(_words, texts):
+        if HEAD_WORDS <= len(words) <= MAX_BURIED_WORDS:
+            names += [_name(family, "head", words[:HEAD_WORDS]), _name(family, "all", words)]
+        elif words:
+            names.append(_name(family, "alone", words[:MAX_BURIED_WORDS]))
+    return list(dict.fromkeys(names))
+
+
+def _name(family: str, part: str, words: Iterable[str]) -> str:
+    return fingerprint(f"{family}/{part}/{' '.join(words)}")
+
+
+class Buried:
+    """Passages that were erased, by the names that are left of them. `lookup` returns the names that are buried."""
+
+    def __init__(self, lookup: Callable[[Collection[str]], set[str]], families: Iterable[str] = ("",)) -> None:
+        self._lookup, self._families = lookup, tuple(families)
+
+    def spans(self, said: str) -> list[tuple[int, int]]:
+        """Where erased passages stand in a text, without overlaps; of fewer than four words, only whole sentences."""
+        places = _places(said)
+        words = [word for word, _, _ in places]
+        found: list[tuple[int, int]] = []
+        for family in self._families:
+            heads: dict[str, list[int]] = {}
+            for at in range(len(words) - HEAD_WORDS + 1):
+                heads.setdefault(_name(family, "head", words[at : at + HEAD_WORDS]), []).append(at)
+            for at in sorted(at for name in self._lookup(heads) for at in heads[name]):
+                longest = min(len(words) - at, MAX_BURIED_WORDS)
+                ends = {_name(family, "all", words[at : at + n]): at + n for n in range(HEAD_WORDS, longest + 1)}
+                found += [(places[at][1], places[ends[name] - 1][2]) for name in self._lookup(ends)]
+            short = {_name(family, "alone", _words(one)): one for one in sentences(said) if _is_short(one)}
+            for name in self._lookup(short):
+                found += [one.span() for one in re.finditer(re.escape(short[name]), said)]
+        return _apart(found)
+
+    def erase(self, said: str) -> str:
+        """The text with `[erased]` in the place of each passage."""
+        return _with_marks(said, self.spans(said))
+
+    def erase_in(self, value: Any) -> Any:
+        """The same for every string in a JSON value."""
+        return in_strings(value, self.erase)
+
+
+def _is_short(sentence: str) -> bool:
+    return 0 < count_words(sentence) < HEAD_WORDS
+
+
+def _apart(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Join spans that overlap."""
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if joined and start < joined[-1][1]:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((start, end))
+    return joined
 
 
 def _stands_alone(said: str, span: tuple[int, int]) -> bool:
@@ -82,4 +196,4 @@ def sentences(said: str) -> list[str]:
 
 def count_words(said: str) -> int:
     """How many words a text has, by the same rules."""
-    return len(_WORD.findall(said))
+    return len(_places(said))

@@ -36,7 +36,7 @@ from kept.model import (
     Trust,
     least,
 )
-from kept.ports import Transaction, Where
+from kept.ports import ANYTHING, Transaction, Where
 from kept.tables import IMPORTANCE_BY_KIND, Preset, by_kind
 from kept.worth import AUTOMATIC
 from kept.writing.admit import (
@@ -62,6 +62,7 @@ from kept.writing.duplicates import (
     strengthen,
     supersede,
 )
+from kept.writing.passages import Buried
 from kept.writing.redact import redact_draft
 
 UNTRUSTED_CONFIDENCE = 0.3
@@ -176,7 +177,7 @@ def store(tx: Transaction, batch: Sequence[Ready | Receipt], to: Destination) ->
 def _store_one(tx: Transaction, ready: Ready, memory: Memory, known: Known, at: datetime) -> Receipt:
     if memory.key is not None and (stored := tx.select(Where(key=memory.key, shelf="any", scope=None), limit=1)):
         return _receipt("stored", stored[0], ready, reason="already_stored", message="It was stored before.")
-    if ready.source.origin not in DELIBERATE and tx.is_erased(memory.fingerprint):
+    if ready.source.origin not in DELIBERATE and _tells_erased(tx, memory):
         return _refused("erased", REASONS["erased"], ready.redactions)
     alike = known.alike(memory)
     memory = known.as_heard(memory, alike)
@@ -208,6 +209,13 @@ def _store_one(tx: Transaction, ready: Ready, memory: Memory, known: Known, at: 
         superseded=tuple(old.ref for old in superseded),
         message=_note_on_kind(tx, added),
     )
+
+
+def _tells_erased(tx: Transaction, memory: Memory) -> bool:
+    """Return True if the text was erased here, or has a passage that was, in any wrapping."""
+    if tx.is_erased(memory.fingerprint):
+        return True
+    return tx.is_erased(ANYTHING) and bool(Buried(tx.erased_among).spans(memory.content))
 
 
 def _note_on_kind(tx: Transaction, memory: Memory) -> str:

@@ -4,7 +4,7 @@ Searches and conversations are in index.py and messages.py. SQL text is assemble
 rows.py; values are always bound.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -134,6 +134,12 @@ class PostgresReader(IndexReader, MessageReader):
         key = self.view.fetch("select tombstone_key from heads where space = %(space)s")
         sql = "select 1 from tombstones where space = %(space)s and mark = %(mark)s"
         return bool(key and self.view.fetch(sql, mark=tombstone(key[0][0], fingerprint)))
+
+    def erased_among(self, names: Collection[str]) -> set[str]:
+        key = self.view.fetch("select tombstone_key from heads where space = %(space)s") if names else []
+        marks = {tombstone(key[0][0], name): name for name in names} if key else {}
+        sql = "select mark from tombstones where space = %(space)s and mark = any(%(marks)s)"
+        return {marks[plain(mark)] for (mark,) in self.view.fetch(sql, marks=list(marks))} if marks else set()
 
     def counters(self) -> dict[str, int]:
         sql = "select name, number from counters where space = %(space)s"

@@ -5,6 +5,8 @@ of this file and of rows.py; values are always bound, but for limits, which are 
 whenever a bound limit changes.
 """
 
+import json
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
@@ -133,6 +135,14 @@ class SqliteReader(IndexReader, MessageReader, VectorReading):
         key = bytes.fromhex(self.view.meta("tombstone_key") or "")
         sql = "select 1 from tombstones where mark = ?"
         return self.view.connection.execute(sql, (tombstone(key, fingerprint),)).fetchone() is not None
+
+    def erased_among(self, names: Collection[str]) -> set[str]:
+        if not names:
+            return set()
+        key = bytes.fromhex(self.view.meta("tombstone_key") or "")
+        marks = {tombstone(key, name): name for name in names}
+        sql = "select mark from tombstones where mark in (select value from json_each(?))"
+        return {marks[str(mark)] for (mark,) in self.view.fetch(sql, (json.dumps(list(marks)),))}
 
     def counters(self) -> dict[str, int]:
         sql = "select name, value from meta where substr(name, 1, ?) = ?"
