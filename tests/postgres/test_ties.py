@@ -182,6 +182,16 @@ def test_a_tied_role_reaches_its_projects_alone_whatever_it_sets(attempt: Callab
             assert changes(raw, table, PROJECTS[0]) == 2, table
 
 
+@pytest.mark.parametrize("role", ["tied one", "tied o'ne", 'tied "two" \\ ü'])
+def test_a_role_that_drops_its_own_policies_stays_tied_after_a_migration(role: str, owner: str) -> None:
+    grant(owner, role, PROJECTS[:1])
+    with connected(owner, role) as raw:
+        raw.execute("drop owned by current_user")
+    schema.initialise(owner)
+    with connected(owner, role) as raw:
+        assert [rows(raw, "memories", project) for project in PROJECTS] == [1, 0, 0]
+
+
 def test_a_role_cannot_become_the_role_of_members(owner: str) -> None:
     grant(owner, "tied one", PROJECTS[:1])
     with connected(owner, "tied one") as raw:

@@ -6,6 +6,7 @@ none. Rule: a role can set any space, unless it is tied to projects. Two restric
 one for the role itself, and one for every session that logged in as it, because SET ROLE would leave the first behind.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import resources
@@ -35,6 +36,9 @@ CHANGE_WAIT_S = 30  # for a lock while the schema is changed or a role is let in
 LONGEST_NAME = 63  # bytes; PostgreSQL cuts longer names, so that two of them could become one
 _LOCK = 0x6B657074  # of whoever changes the schema
 _LOGINS = "tied_logins"  # the policy for all sessions of tied roles
+_LOGIN_CONDITIONS = "select qual from pg_policies where schemaname = %s and policyname = %s and tablename = 'heads'"
+_LOGIN_TIE = r"WHEN E?'((?:[^']|'')*)'::\w+ THEN '\{([\d,]*)\}'::bigint\[\]"  # as PostgreSQL shows the condition
+_ROLE = "select 1 from pg_roles where rolname = %s"
 _LENT = sql.SQL(
     "case when current_user <> session_user and pg_has_role(session_user, 10::oid, 'member') then '{}'::bigint[] end"
 )
@@ -456,6 +460,12 @@ def _ties(connection: Connection) -> dict[str, set[int]]:
     ties: dict[str, set[int]] = {}
     for role, numbers in connection.execute(_TIES, (SCHEMA,)).fetchall():
         ties.setdefault(role, set()).update(int(number) for number in numbers.split(",") if number)
+    # A role can drop its own policies (DROP OWNED), but not the one for all logins: that one still has its tie.
+    for condition in connection.execute(_LOGIN_CONDITIONS, (SCHEMA, _LOGINS)).fetchall():
+        for role, numbers in re.findall(_LOGIN_TIE, condition[0]):
+            name = role.replace("''", "'").replace("\\\\", "\\")
+            if name not in ties and connection.execute(_ROLE, (name,)).fetchone() is not None:
+                ties[name] = {int(number) for number in numbers.split(",") if number}
     return ties
 
 

@@ -331,6 +331,8 @@ def _apart(folded: str, small: str, cue: Cue) -> Value | None:
     is_near = word in rules.GAP_OPENERS or word in ("(", "[")
     if is_near or cue.is_weak:
         tie, reach = (Tie.APART, GAP) if is_near else (Tie.DISTANT, GAP // 3)
+    elif cue.family == "pass":
+        return None  # "pass the flag, because the checks are broken on Tuesdays"
     else:
         tie, reach = Tie.TOLD, GAP // 2  # "the password Mara gave me is value"
     line_end = small.find("\n", cue.end, cue.end + GAP)
