@@ -17,7 +17,6 @@ from math import prod, sqrt
 from msgspec import Struct
 
 from kept import text, worth
-from kept.journal import IMPORT
 from kept.model import GLOBAL, Entry, Hit, LeftOut, Memory, Recalled, Task, replace
 from kept.ports import LIVE, Reader, Statistics, Where
 from kept.recall import Request
@@ -400,6 +399,8 @@ def _open_tasks(readers: Sequence[Reader], situation: Situation, asked: Set[str]
 def _with_its_source(task: Task, readers: Sequence[Reader]) -> Task:
     """Label a task that came with an import and has not been touched since: it may be anybody's text."""
     actions = {event.action for reader in readers for event in reader.events(subject=task.subject)}
+    from kept.journal import IMPORT  # a prompt without open tasks does without it
+
     return replace(task, description=f"({IMPORTED_TASK}) {task.description}") if actions == {IMPORT} else task
 
 

@@ -5,10 +5,11 @@ of this file and of rows.py; values are always bound, but for limits, which are 
 whenever a bound limit changes.
 """
 
-import json
 from collections.abc import Collection
 from datetime import datetime
 from typing import Any
+
+import msgspec
 
 from kept.model import NOUNS, Event, Memory
 from kept.ports import LIVE, Foundation, R, SavedNote, Where
@@ -142,7 +143,7 @@ class SqliteReader(IndexReader, MessageReader, VectorReading):
         key = bytes.fromhex(self.view.meta("tombstone_key") or "")
         marks = {tombstone(key, name): name for name in names}
         sql = "select mark from tombstones where mark in (select value from json_each(?))"
-        return {marks[str(mark)] for (mark,) in self.view.fetch(sql, (json.dumps(list(marks)),))}
+        return {marks[str(mark)] for (mark,) in self.view.fetch(sql, (msgspec.json.encode(list(marks)).decode(),))}
 
     def counters(self) -> dict[str, int]:
         sql = "select name, value from meta where substr(name, 1, ?) = ?"

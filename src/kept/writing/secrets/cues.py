@@ -342,6 +342,8 @@ def _apart(folded: str, small: str, cue: Cue) -> Value | None:
     for tries, link in enumerate(_late_links().finditer(small, opener.end(), limit)):
         if link.group(1) or tries == TRIES or (link.start() > cue.next_start and tries):
             return None  # the sentence ends, or the value belongs to the next cue
+        if tie is Tie.TOLD and link.start() > cue.next_start:
+            return None  # "the login is password = value"
         value = _told(folded, small, cue, link) if tie is Tie.TOLD else _read(folded, cue, link.end(), tie)
         if value:
             return value
