@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 import kept
+from kept.entrypoints.mcp.surroundings import Surroundings
+from kept.entrypoints.mcp.tools import Call, tools
 from kept.memory import slash
 from kept.model import Actor, Source
 from tests.builders import FakeClock
@@ -34,6 +36,19 @@ def test_slash_commands_label_low_trust(memory: kept.Kept, trust: str, line: str
     label = "(quoted from a tool)" if trust == "tool" else "(of unknown source)"
     assert {label in one for one in lines if "--no-verify" in one} == {True}
     assert not any(label in one for one in lines if "dry runs" in one)
+
+
+@pytest.mark.parametrize("trust", ["tool", "unknown"])
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [("search", {"query": "flag deploy script"}), ("fetch", {"id": "1"}), ("memory_get", {"id": "1"})],
+)
+def test_tools_label_low_trust(memory: kept.Kept, trust: str, name: str, given: dict[str, str]) -> None:
+    memory.remember_many([kept.Draft(content=QUOTED, trust=trust)])  # type: ignore[arg-type]
+    tool = tools(all_tools=True)[name]
+    said = str(tool.run(Call(memory, given, Surroundings(project=None, session=None, agent="claude"), can_ask=False)))
+    assert QUOTED[:20] in said
+    assert ("quoted from a tool" if trust == "tool" else "of unknown source") in said
 
 
 @pytest.mark.parametrize("status", ["pinned", "confirmed"])
