@@ -198,7 +198,11 @@ class Guard:
             del self._forms[reading]
             reading.cancel()
         if reading.cancelled():
-            await answer_problem(send, 503, "Too many browsers are signing in.", hint="Try again in a moment.")
+            # The rest of the form never comes: an open connection would count against everybody until it times out.
+            closing = {b"connection": b"close"}
+            await answer_problem(
+                send, 503, "Too many browsers are signing in.", hint="Try again in a moment.", headers=closing
+            )
             return
         given = dict(parse_qsl(reading.result().decode("latin-1"))).get("key", "").strip()
         if given and self._keys.find(given) is not None:

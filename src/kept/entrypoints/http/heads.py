@@ -23,7 +23,7 @@ HEAD_WAIT_S = 20.0  # more than `timeout_keep_alive`, after which a silent conne
 READ_WAIT_S = 60.0  # for the next 48 KB of a long answer
 TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 MOST_OF_A_CLIENT = 256  # more than the connections that one busy program keeps open
-MOST_WAITING = 512  # half of the connections that uvicorn serves
+MOST_WAITING = 512  # a quarter of the connections that uvicorn serves
 
 
 class _Queue:

@@ -282,7 +282,7 @@ def run(options: ServeOptions, *, say: Callable[[str], None], open_browser: Call
     """Serve until the process is stopped."""
     import uvicorn
 
-    from kept.entrypoints.http.heads import WaitingRoom, protocol_for
+    from kept.entrypoints.http.heads import MOST_WAITING, WaitingRoom, protocol_for
 
     room = WaitingRoom(_checked(options.proxies))
     keys = Keys(open_projects(options.home).home.root, options.key, role=options.role)
@@ -299,7 +299,8 @@ def run(options: ServeOptions, *, say: Callable[[str], None], open_browser: Call
         server_header=False,
         timeout_keep_alive=15,
         timeout_graceful_shutdown=3,
-        limit_concurrency=1_000,
+        # A burst is accepted in one step, before the waiting room can close any of it: leave room for it.
+        limit_concurrency=4 * MOST_WAITING,
         h11_max_incomplete_event_size=LOCAL_HEAD_BYTES if options.host in LOOPBACK else SHARED_HEAD_BYTES,
     )
     try:
