@@ -509,10 +509,15 @@ class Briefing(Struct, frozen=True, kw_only=True):
 
 
 class Signal(Struct, frozen=True, kw_only=True):
-    """An event for subscribers: memory:read, :write, :flush, :compact or :search, with its payload."""
+    """An event for subscribers: memory:read, :write, :flush, :compact or :search, with its payload.
+
+    `verb` is the one that was called, and `scope` says where a search searched.
+    """
 
     name: str
     payload: dict[str, Any]
+    verb: str = ""
+    scope: str = ""
 
 
 Name = str | PurePath

@@ -317,8 +317,12 @@ def test_promotion_leads_upwards_only(memory: kept.Kept) -> None:
     for ref, to in ((fact.ref, "project"), (pattern.ref, "global"), (pattern.ref, "project")):
         with pytest.raises(InvalidInput, match="already"):
             memory.promote(ref, to=to)  # type: ignore[arg-type]
-    for to in ("task", "session", "cloud"):
-        with pytest.raises(InvalidInput, match="cannot be promoted"):
+    for to, why in (
+        ("task", "cannot be promoted"),
+        ("session", "cannot be promoted"),
+        ("cloud", "Unknown tier 'cloud'"),
+    ):
+        with pytest.raises(InvalidInput, match=why):
             memory.promote(fact.ref, to=to)  # type: ignore[arg-type]
     with pytest.raises(NotFound):
         memory.promote("99")

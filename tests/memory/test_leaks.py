@@ -109,6 +109,7 @@ READING: tuple[tuple[str, Door], ...] = (
     ("status", lambda m, f: m.status()),
     ("sessions", lambda m, f: m.sessions()),
     ("pauses.status", lambda m, f: m.pauses.status("talk")),
+    ("narratives", lambda m, f: m.narratives()),
     ("narrative", lambda m, f: m.narrative("story").memories()),
     ("narrative", lambda m, f: [_try(lambda u=u: m.narrative(of=u).memories()) for u in f.uids]),
     ("knowledge.decisions", lambda m, f: m.knowledge.decisions()),

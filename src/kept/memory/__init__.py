@@ -1,85 +1,41 @@
 """`Kept`: the facade, and the only place where the steps (writing, recall, upkeep, exchange, storage) meet.
 
-Every verb is a short method that hands the held `Context` to a function of the module of its topic:
-
-    write      remember, change, let go                  sessions   conversations
-    read       recall, why, get, list                    tasks      pieces of work
-    brief      briefings, messages for skills            knowledge  typed knowledge, promotion
-    undo       history, undo                             reviews    memories to look at again
-    manage     conflicts, aliases, pauses                upkeep     quarantine, shelf life, limits
-    narratives the story of a memory                     store      status, backups; imports: transcripts
-
-Less frequent verbs live in small namespaces: `aliases`, `files`, `knowledge`, `pauses`, `reviews`, `store`, `vectors`.
-Rule: a module is imported when a verb first needs it, so that one command from a shell loads little.
+Every method builds the request of its verb and performs it; `verbs/` declares each verb once, and every other door
+(command line, MCP, HTTP, slash commands) is derived from the same rows. Less frequent verbs live in small namespaces:
+`aliases`, `files`, `knowledge`, `pauses`, `reviews`, `store`, `vectors`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
+from kept.memory import verbs
 from kept.memory.context import Conflicts, Context, Events, Memories, Receipts, Ref, Sessions, Tasks
+from kept.memory.namespaces import Aliases, Files, Knowledge, Pauses, Reviews, Store, Vectors
 from kept.memory.signals import Subscriber
+from kept.memory.verbs import perform
 from kept.model import Briefing, Draft, Memory, Name, Recalled, Receipt, Source, Tier, Trust, several
 from kept.settings import Settings
 
 if TYPE_CHECKING:
-    from kept.memory import brief as _brief
-    from kept.memory import everywhere as _everywhere
-    from kept.memory import files as _files
-    from kept.memory import imports as _imports
-    from kept.memory import knowledge as _knowledge
-    from kept.memory import manage as _manage
-    from kept.memory import narratives as _narratives
-    from kept.memory import read as _read
-    from kept.memory import receipts as _receipts
-    from kept.memory import reviews as _reviews
-    from kept.memory import sessions as _sessions
-    from kept.memory import store as _store
-    from kept.memory import tasks as _tasks
-    from kept.memory import undo as _undo
-    from kept.memory import upkeep as _upkeep
-    from kept.memory import vectors as _vectors
-    from kept.memory import write as _write
     from kept.memory.brief import Shared
     from kept.memory.erase import Erasable
-    from kept.memory.files import ViewFiles
     from kept.memory.imports import ImportedTranscript
-    from kept.memory.knowledge import Knowledge
-    from kept.memory.manage import Aliases, Pauses
-    from kept.memory.narratives import Narrative
+    from kept.memory.narratives import ListedNarrative, Narrative
     from kept.memory.read import ListStatus
     from kept.memory.receipts import Explained
-    from kept.memory.reviews import Reviews
     from kept.memory.sessions import OpenSession
-    from kept.memory.store import Store
     from kept.memory.tasks import OpenTask
     from kept.memory.upkeep import Upkept
-    from kept.memory.vectors import Vectors
     from kept.recall import RecallScope
-else:
-
-    class _Topic:
-        """A module of this package, imported when one of its names is first used."""
-
-        def __init__(self, name):
-            self._module = f"kept.memory.{name}"
-
-        def __getattr__(self, name):
-            return getattr(import_module(self._module), name)
-
-    _brief, _imports, _knowledge, _manage = map(_Topic, ("brief", "imports", "knowledge", "manage"))
-    _read, _reviews, _sessions, _store = map(_Topic, ("read", "reviews", "sessions", "store"))
-    _tasks, _undo, _upkeep, _write, _narratives = map(_Topic, ("tasks", "undo", "upkeep", "write", "narratives"))
-    _everywhere, _files, _receipts, _vectors = map(_Topic, ("everywhere", "files", "receipts", "vectors"))
 
 
 class Kept:
     """A memory opened for one project, on behalf of one actor. Made by `kept.open`."""
 
     def __init__(self, context: Context) -> None:
-        self.context = context
+        self._context = context
 
     def __enter__(self) -> Self:
         return self
@@ -89,18 +45,22 @@ class Kept:
 
     def close(self) -> None:
         """Close the files. Closing twice is allowed."""
-        while self.context.at_close:
-            self.context.at_close.pop()()
-        self.context.spaces.close()
+        while self._context.at_close:
+            self._context.at_close.pop()()
+        self._context.spaces.close()
+
+    @property
+    def context(self) -> Context:
+        return self._context
 
     @property
     def settings(self) -> Settings:
         """The settings in force."""
-        return self.context.settings
+        return self._context.settings
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Call `subscriber(signal)` for every signal. Returns a function that ends the subscription."""
-        return self.context.signals.subscribe(subscriber)
+        return self._context.signals.subscribe(subscriber)
 
     # Remember
 
@@ -115,11 +75,12 @@ class Kept:
         pin: bool = False,
         tier: Tier = "project",
         topic: str | None = None,
+        session: str | None = None,
         source: Source | None = None,
         key: str | None = None,
     ) -> Receipt:
         """Keep one statement. The receipt says whether it was stored, strengthened another, or was refused, and why."""
-        draft = Draft(
+        asked = verbs.remember.Remember(
             content=content,
             kind=kind,
             tags=several(tags),
@@ -128,14 +89,15 @@ class Kept:
             pin=pin,
             tier=tier,
             topic=topic,
+            session=session,
             source=source,
             key=key,
         )
-        return _write.remember_many(self.context, [draft])[0]
+        return perform(self._context, verbs.remember.REMEMBER, asked)
 
     def remember_many(self, drafts: Iterable[Draft | str]) -> Receipts:
         """Keep many statements the same way, in batches; one receipt each, in order. A string is a fact."""
-        return _write.remember_many(self.context, drafts)
+        return perform(self._context, verbs.remember.REMEMBER_MANY, verbs.remember.RememberMany(drafts=drafts))
 
     # Read
 
@@ -169,9 +131,7 @@ class Kept:
         `all_projects` asks every project of the home, for an admin; `hit.memory.space` says which one, and nothing is
         noted of it.
         """
-        from kept.recall import Request
-
-        request = Request(
+        asked = verbs.recall.Recall(
             query=query,
             limit=limit,
             profile=profile,
@@ -181,21 +141,22 @@ class Kept:
             since=since,
             until=until,
             scope=scope,
-            follow=bool(follow),  # it goes into the receipt
+            follow=bool(follow),
             by=by,
             packed=bool(packed),
-            seen_by=self.context.seen_by(session),
+            session=session,
+            all_projects=bool(all_projects),
             agent=agent,
         )
-        return _everywhere.recall(self.context, request) if all_projects else _read.recall(self.context, request)
+        return perform(self._context, verbs.recall.RECALL, asked)
 
     def why(self, receipt: Ref | None = None) -> "Explained":
         """Explain a recall, the last one by default: its hits, its nearest misses, and the factors of each score."""
-        return _receipts.explain(receipt, self.context.readable())
+        return perform(self._context, verbs.recall.WHY, verbs.recall.Why(receipt=receipt))
 
     def get(self, ref: Ref, *, forgotten: bool = False) -> Memory:
         """Return the memory with that ref, archived or not; a forgotten one only with `forgotten`. Raises NotFound."""
-        return _read.get(self.context, ref, forgotten=forgotten)
+        return perform(self._context, verbs.read.GET, verbs.read.Get(ref=ref, forgotten=forgotten))
 
     def list(
         self,
@@ -208,13 +169,25 @@ class Kept:
         agent: str | None = None,
         files: Sequence[str] = (),
         trusts: Sequence[Trust] = (),
+        session: str | None = None,
     ) -> Memories:
         """List memories, newest first: the project's, then global ones. `after` is the last ref of the previous page.
 
-        `status` None lists live memories; "archived" and "forgotten" list those. `agent`: only what this one wrote.
+        `status` None lists live memories; "archived" and "forgotten" list those. `agent` and `session`: only
+        memories that this agent wrote, or that come from this session.
         """
-        named = {"kinds": kinds, "tags": tags, "files": files, "trusts": trusts}
-        return _read.list_memories(self.context, named, status=status, agent=agent, limit=limit, after=after)
+        asked = verbs.read.ListMemories(
+            kinds=several(kinds),
+            tags=several(tags),
+            files=several(files),
+            trusts=several(trusts),  # type: ignore[arg-type]  # checked with the request
+            status=status,
+            limit=limit,
+            after=after,
+            agent=agent,
+            session=session,
+        )
+        return perform(self._context, verbs.read.LIST, asked)
 
     def briefing(
         self,
@@ -237,19 +210,19 @@ class Kept:
         other agents, `task` the notes of that task. `shares` says how the tiers task, project and global share the
         recalled part, and `head_tail` puts that many of its newest and of its oldest first. Never raises: see `error`.
         """
-        request = _brief.BriefingRequest(
+        asked = verbs.brief.Brief(
             prompt=prompt,
             budget_tokens=budget_tokens,
             remaining_tokens=remaining_tokens,
-            style=style,
-            files=files,
+            style=style,  # type: ignore[arg-type]  # checked with the request
+            files=several(files),
             session=session,
             task=task,
-            shares=shares,
+            shares=None if shares is None else dict(shares),
             head_tail=head_tail,
             max_chars=max_chars,
         )
-        return _brief.briefing(self.context, request)
+        return perform(self._context, verbs.brief.BRIEFING, asked)
 
     def share(
         self,
@@ -266,15 +239,15 @@ class Kept:
         `project_context` replaces pins and summaries with your own words. The message as JSON takes at most
         `budget_tokens` (1,500 by default). Raises InvalidInput when not even its envelope fits.
         """
-        return _brief.share(
-            self.context,
+        asked = verbs.brief.Share(
             to=to,
             action=action,
             query=query,
             project_context=project_context,
             budget_tokens=budget_tokens,
-            files=files,
+            files=several(files),
         )
+        return perform(self._context, verbs.brief.SHARE, asked)
 
     def status(self) -> dict[str, Any]:
         """Return `actor`, who is asking; `paused`, each pause with its session (None: the project) and since when;
@@ -284,17 +257,17 @@ class Kept:
         reason), `days` (recalled, refused and redacted, by day), `vectors`, `upkeep`, `recalls` (of the last hundred:
         n, p50_ms, p95_ms), `events`, `last_change`, and those of the storage: `storage`, `place`, `bytes` ….
         """
-        return _store.status(self.context)
+        return perform(self._context, verbs.read.STATUS, verbs.read.Status())
 
     # Change one memory
 
     def reinforce(self, ref: Ref) -> Memory:
         """Mark a memory as helpful: feedback +3, and its recency starts again."""
-        return _write.reinforce(self.context, ref)
+        return perform(self._context, verbs.change.REINFORCE, verbs.change.One(ref=ref))
 
     def demote(self, ref: Ref) -> Memory:
         """Mark a memory as wrong, stale or irrelevant: feedback −1."""
-        return _write.demote(self.context, ref)
+        return perform(self._context, verbs.change.DEMOTE, verbs.change.One(ref=ref))
 
     def revise(
         self,
@@ -311,25 +284,32 @@ class Kept:
 
         `session` is the one in which an agent does so: a text that a tool said there keeps the trust of the tool.
         """
-        given = {"content": content, "tags": tags, "kind": kind, "files": files, "importance": importance}
-        wanted = {name: value for name, value in given.items() if value is not None}
-        return _write.revise(self.context, ref, wanted, session=session)
+        asked = verbs.change.Revise(
+            ref=ref,
+            content=content,
+            tags=None if tags is None else several(tags),
+            kind=kind,
+            files=None if files is None else several(files),
+            importance=importance,
+            session=session,
+        )
+        return perform(self._context, verbs.change.REVISE, asked)
 
     def pin(self, ref: Ref) -> Memory:
         """Put this memory into every briefing."""
-        return _write.pin(self.context, ref)
+        return perform(self._context, verbs.change.PIN, verbs.change.One(ref=ref))
 
     def unpin(self, ref: Ref) -> Memory:
         """End a pin. The memory stays confirmed."""
-        return _write.unpin(self.context, ref)
+        return perform(self._context, verbs.change.UNPIN, verbs.change.One(ref=ref))
 
     def forget(self, ref: Ref) -> Memory:
         """Hide a memory from every search, scope and export. `restore` or `undo` brings it back."""
-        return _write.forget(self.context, ref)
+        return perform(self._context, verbs.change.FORGET, verbs.change.One(ref=ref))
 
     def restore(self, ref: Ref) -> Memory:
         """Bring an archived or forgotten memory back, with the status it had."""
-        return _write.restore(self.context, ref)
+        return perform(self._context, verbs.change.RESTORE, verbs.change.One(ref=ref))
 
     @overload  # a string is one ref, although it is iterable
     def erase(self, ref: "Erasable") -> Receipt: ...  # type: ignore[overload-overlap]
@@ -343,11 +323,10 @@ class Kept:
         quotations are erased with it, and are not captured again; `receipt.found` counts them by place. Several are
         erased in one group and with one cleaning of the files; the receipts come in their order.
         """
-        from kept.memory import erase as _erase
-
-        if isinstance(ref, Iterable) and not isinstance(ref, str | bytes | Mapping):
-            return _erase.erase(self.context, ref)
-        return _erase.erase(self.context, [ref])[0]  # type: ignore[list-item]  # which is refused if it is nothing of ours
+        is_several = isinstance(ref, Iterable) and not isinstance(ref, str | bytes | Mapping)
+        targets = tuple(ref) if is_several else (ref,)  # type: ignore[arg-type]
+        receipts = perform(self._context, verbs.erase.ERASE, verbs.erase.Erase(targets=targets))
+        return receipts if is_several else receipts[0]
 
     def promote(self, ref: Ref, to: Tier = "project") -> Receipt:
         """Move a memory to a tier that lives longer: out of its task or session, or into global memory.
@@ -355,13 +334,13 @@ class Kept:
         It keeps its source, and the old ref then names the new memory. A text too long for the tier is refused: revise
         it first. A candidate stays one, unless a person promotes it.
         """
-        return _knowledge.promote(self.context, ref, to)
+        return perform(self._context, verbs.change.PROMOTE, verbs.change.Promote(ref=ref, to=to))
 
     # Look back, and settle
 
     def history(self, ref: Ref | None = None, *, limit: int = 50, tier: Tier = "project") -> Events:
         """List the events of a memory, oldest first; without a ref, the newest of the project (or of global memory)."""
-        return _undo.history(self.context, ref, limit=limit, tier=tier)
+        return perform(self._context, verbs.read.HISTORY, verbs.read.History(ref=ref, limit=limit, tier=tier))
 
     def undo(self, event: Ref | None = None) -> Events:
         """Undo one call: the actor's newest that is not undone, or the one that `event` belongs to.
@@ -370,25 +349,25 @@ class Kept:
         Undoing an undo redoes. Raises NotAllowed when a later change is in the way (it names the events) or when the
         changed memory has been erased.
         """
-        return _undo.undo(self.context, event)
+        return perform(self._context, verbs.change.UNDO, verbs.change.Undo(event=event))
 
     def conflicts(self, *, resolved: bool = False) -> Conflicts:
         """List the open contradictions; with `resolved`, all of them."""
-        return _manage.conflicts(self.context, resolved=resolved)
+        return perform(self._context, verbs.conflicts.CONFLICTS, verbs.conflicts.ListConflicts(resolved=bool(resolved)))
 
     def resolve(self, conflict: Ref, keep: Ref) -> Memory:
         """Settle a contradiction: `keep` stays and counts as verified, the other one is archived as superseded."""
-        return _manage.resolve(self.context, conflict, keep)
+        return perform(self._context, verbs.conflicts.RESOLVE, verbs.conflicts.Resolve(conflict=conflict, keep=keep))
 
     # Sessions, tasks, narratives
 
     def session(self, id: str | None = None, *, agent: str | None = None, parent: str | None = None) -> "OpenSession":
         """Open the session with that id, or begin a new one. What is remembered until its end names it as source."""
-        return _sessions.run_session(self.context, id, agent=agent, parent=parent)
+        return verbs.sessions.open_for_more(self._context, id, agent=agent, parent=parent)
 
     def sessions(self) -> Sessions:
         """List all sessions of the project, oldest first."""
-        return _sessions.list_sessions(self.context)
+        return perform(self._context, verbs.sessions.LIST_SESSIONS, verbs.sessions.ListSessions())
 
     def import_transcripts(
         self,
@@ -405,8 +384,17 @@ class Kept:
         `here`: only sessions of this project; `since`: only files changed after that; `dry_run`: only count what is
         new. Doing it again adds what is new.
         """
-        how = _imports.HowToImport(here=here, since=since, dry_run=dry_run)
-        return _imports.import_transcripts(self.context, program, path, how, progress=progress)
+        is_one = isinstance(path, str | Path)
+        asked = verbs.exchange.ImportTranscripts(
+            program=program,
+            path=str(path) if is_one else "",
+            paths=None if is_one else path,
+            here=here,
+            since=since,
+            dry_run=dry_run,
+            progress=progress,
+        )
+        return perform(self._context, verbs.exchange.IMPORT_TRANSCRIPTS, asked)
 
     def task(
         self,
@@ -423,14 +411,15 @@ class Kept:
         The fields that are given are set. Priority 1 comes first. `blocked_by` are the ids of tasks that have to end
         before this one can begin.
         """
-        wanted = {
-            "description": description,
-            "milestone": milestone,
-            "priority": priority,
-            "acceptance_criteria": acceptance_criteria,
-            "blocked_by": blocked_by,
-        }
-        return _tasks.open_task(self.context, id, wanted)
+        asked = verbs.tasks.SetTask(
+            id=id,
+            description=description,
+            milestone=milestone,
+            priority=priority,
+            acceptance_criteria=None if acceptance_criteria is None else several(acceptance_criteria),
+            blocked_by=None if blocked_by is None else several(blocked_by),
+        )
+        return verbs.tasks.open_with(self._context, asked)
 
     def tasks(self, *, milestone: str | None = None, archived: bool = False, query: str | None = None) -> Tasks:
         """List the tasks of the project, highest priority first; with `query`, those that match it, best first.
@@ -438,52 +427,57 @@ class Kept:
         When all tasks of a milestone have ended, they are archived and listed only with `archived`; a task without a
         milestone is archived when it ends.
         """
-        return _tasks.list_tasks(self.context, milestone=milestone, archived=archived, query=query)
+        asked = verbs.tasks.ListTasks(milestone=milestone, archived=bool(archived), query=query)
+        return perform(self._context, verbs.tasks.LIST_TASKS, asked)
 
     def narrative(self, id: str | None = None, *, of: Ref | None = None) -> "Narrative":
         """Open the narrative with that id, to add to it and read it; or the narrative `of` a memory."""
-        return _narratives.narrative(self.context, id, of)
+        return verbs.tasks.open_narrative(self._context, id, of)
+
+    def narratives(self) -> "Sequence[ListedNarrative]":
+        """List the narratives of the project, with the number of their memories."""
+        return perform(self._context, verbs.tasks.LIST_NARRATIVES, verbs.tasks.ListNarratives())
 
     def upkeep(self, *, dry_run: bool = False) -> "Upkept":
         """Confirm or archive memories that are due, make room where a limit is exceeded, and pack old sessions.
 
         `dry_run` changes nothing and reports exactly what would be done now.
         """
-        return _upkeep.run(self.context, dry_run=dry_run)
+        return perform(self._context, verbs.upkeep.UPKEEP, verbs.upkeep.Upkeep(dry_run=bool(dry_run)))
 
     # Namespaces
 
     @property
-    def aliases(self) -> "Aliases":
+    def aliases(self) -> Aliases:
         """Words that stand for others in a recall: add, remove, list."""
-        return _manage.Aliases(self.context)
+        return Aliases(self._context)
 
     @property
-    def files(self) -> "ViewFiles":
+    def files(self) -> Files:
         """The files beside the store that people read and edit: sync, status."""
-        return _files.ViewFiles(self.context)
+        return Files(self._context)
 
     @property
-    def pauses(self) -> "Pauses":
+    def pauses(self) -> Pauses:
         """Automatic capture and injection: pause, resume, status."""
-        return _manage.Pauses(self.context)
+        return Pauses(self._context)
 
     @property
-    def vectors(self) -> "Vectors":
+    def vectors(self) -> Vectors:
         """The vectors of profile `hybrid`: on, off, check, limits, status."""
-        return _vectors.Vectors(self.context)
+        return Vectors(self._context)
 
     @property
-    def reviews(self) -> "Reviews":
+    def reviews(self) -> Reviews:
         """Stale, duplicate and conflicting memories: list, apply."""
-        return _reviews.Reviews(self.context)
+        return Reviews(self._context)
 
     @property
-    def knowledge(self) -> "Knowledge":
+    def knowledge(self) -> Knowledge:
         """Typed shortcuts: add_decision, add_convention, add_failure, add_preference, add_pattern, and their lists."""
-        return _knowledge.Knowledge(self.context)
+        return Knowledge(self._context)
 
     @property
-    def store(self) -> "Store":
+    def store(self) -> Store:
         """The store as a whole: backup, restore, export, scan, allow, configure, replay, pack_sessions."""
-        return _store.Store(self.context)
+        return Store(self._context)

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct, field
@@ -35,7 +35,15 @@ from kept.storage.shared import pages_of
 from kept.writing.admit import DELIBERATE
 from kept.writing.passages import SAID, Buried, Passages, buried_names, count_words, in_strings, sentences
 
-Erasable = Ref | Message | Session | OpenSession | Task | OpenTask | Alias
+
+class Named(Struct, frozen=True):
+    """A session, task or alias by its name."""
+
+    noun: Literal["session", "task", "alias"]
+    name: str
+
+
+Erasable = Ref | Message | Session | OpenSession | Task | OpenTask | Alias | Named
 
 SENTENCE_WORDS = 4  # a shorter sentence of an erased message is too common to be looked for
 ECHO_WORDS = 6  # the same in sessions that have nothing to do with it
@@ -240,12 +248,16 @@ def _drop_what_was_given(context: Context, uids: list[str]) -> None:
 
 def _doom(context: Context, spaces: dict[str, Doomed], target: Erasable) -> str:
     """Note what a target names, in its space. Returns its ref or name. Raises NotFound."""
+    if isinstance(target, Named) and target.noun == "task":
+        return _doom_task(context, spaces, target.name)
+    if isinstance(target, Named) and target.noun == "alias":
+        return _doom_alias(context, spaces, Alias(word=target.name, expands_to=()))
     if isinstance(target, Task | OpenTask):
         return _doom_task(context, spaces, target.name if isinstance(target, Task) else target.id)
     if isinstance(target, Alias):
         return _doom_alias(context, spaces, target)
-    if isinstance(target, Session | OpenSession):
-        name = target.name if isinstance(target, Session) else target.id
+    if isinstance(target, Session | OpenSession | Named):
+        name = target.id if isinstance(target, OpenSession) else target.name
         doomed = _of_project(context, spaces)
         with doomed.storage.reading() as reader:
             if reader.session(name) is None and not reader.last_number(name):

@@ -34,7 +34,7 @@ def recall(context: Context, request: Request) -> Recalled:
         recalled = _messages(context, request, storages)
     else:
         recalled = answer(context, request, storages, context.now())
-    context.signals.tell_recalled(request.query, recalled.hits)
+    context.signals.tell_recalled(request.query, recalled.hits, scope=request.scope)
     degraded = " ".join(filter(None, (recalled.degraded, *unread))) or None
     return replace(recalled, pinned=(), conflicts=(), degraded=degraded)
 

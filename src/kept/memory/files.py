@@ -30,79 +30,77 @@ class ViewStatus(Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
-class ViewFiles:
-    """The files beside the store (`memory.files`)."""
+def sync(context: Context, ask: Callable[[str, Sequence[str]], bool] | None = None) -> list[Synced]:
+    """Take in what people edited, and write every file as it should be.
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    `ask(question, lines)` decides about edits that need a person: many lines gone at once, and every edit of a
+    file in a repository. Without it, the first wait, and the second become candidates of unknown trust. Raises
+    what stands in the way, such as a symbolic link.
+    """
+    from kept.memory.erase import finish_files
 
-    def sync(self, ask: Callable[[str, Sequence[str]], bool] | None = None) -> list[Synced]:
-        """Take in what people edited, and write every file as it should be.
+    finish_files(context)
+    found = list(views.places(context))
+    if not found:
+        raise InvalidInput(
+            "There are no files beside this store.", hint="Open a project of the home: kept.open(project=…)."
+        )
+    return [views.sync(context, place, views.Terms(ask=ask, is_asked_for=True)) for place in found]
 
-        `ask(question, lines)` decides about edits that need a person: many lines gone at once, and every edit of a
-        file in a repository. Without it, the first wait, and the second become candidates of unknown trust. Raises
-        what stands in the way, such as a symbolic link.
-        """
-        from kept.memory.erase import finish_files
 
-        finish_files(self._context)
-        found = list(views.places(self._context))
-        if not found:
-            raise InvalidInput(
-                "There are no files beside this store.", hint="Open a project of the home: kept.open(project=…)."
+def extract(
+    context: Context,
+    paths: Sequence[Path | str] = (),
+    *,
+    sources: bool = True,
+    progress: Callable[[int, int], None] | None = None,
+) -> "Extraction":
+    """Take items out of the project's files, or of those below `paths`: decisions, tasks, notes, claims, entities.
+
+    With `sources`, the files also become searchable as a whole, in pieces (scope `sources`). Only what changed
+    since the last time is read; what was taken from deleted files expires.
+    """
+    from kept.memory.library import extract
+
+    return extract(context, paths, sources=sources, progress=progress)
+
+
+def items(context: Context, *, type: str | None = None, source: str | None = None, limit: int = 1_000) -> Memories:
+    """List items by file and line: of one type (entity, claim, task, decision, note), of one file or folder."""
+    from kept.memory.library import list_items
+
+    return list_items(context, type=type, source=source, limit=limit)
+
+
+def write_brain(context: Context, folder: Path | str) -> "Layout":
+    """Write the memory of this project in Brain's layout, by agent, into a new folder."""
+    from kept.memory.layout import write_layout
+
+    return write_layout(context, Path(folder))
+
+
+def list_views(context: Context) -> list[ViewStatus]:
+    """Where each file is, and whether edits wait in it."""
+    found = []
+    for place in views.places(context):
+        problem, exists, is_edited = "", False, False
+        try:
+            exists = views.read(place).text is not None
+            is_edited = views.is_edited(context, place)
+        except KeptError as error:
+            problem = error.message
+        found.append(
+            ViewStatus(
+                name=place.name,
+                path=shown(place.path),
+                space=place.storage.space,
+                exists=exists,
+                is_edited=is_edited,
+                is_shared=place.is_shared,
+                problem=problem,
             )
-        return [views.sync(self._context, place, views.Terms(ask=ask, is_asked_for=True)) for place in found]
-
-    def extract(
-        self,
-        paths: Sequence[Path | str] = (),
-        *,
-        sources: bool = True,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> "Extraction":
-        """Take items out of the project's files, or of those below `paths`: decisions, tasks, notes, claims, entities.
-
-        With `sources`, the files also become searchable as a whole, in pieces (scope `sources`). Only what changed
-        since the last time is read; what was taken from deleted files expires.
-        """
-        from kept.memory.library import extract
-
-        return extract(self._context, paths, sources=sources, progress=progress)
-
-    def items(self, *, type: str | None = None, source: str | None = None, limit: int = 1_000) -> Memories:
-        """List items by file and line: of one type (entity, claim, task, decision, note), of one file or folder."""
-        from kept.memory.library import list_items
-
-        return list_items(self._context, type=type, source=source, limit=limit)
-
-    def write_brain(self, folder: Path | str) -> "Layout":
-        """Write the memory of this project in Brain's layout, by agent, into a new folder."""
-        from kept.memory.layout import write_layout
-
-        return write_layout(self._context, Path(folder))
-
-    def status(self) -> list[ViewStatus]:
-        """Where each file is, and whether edits wait in it."""
-        found = []
-        for place in views.places(self._context):
-            problem, exists, is_edited = "", False, False
-            try:
-                exists = views.read(place).text is not None
-                is_edited = views.is_edited(self._context, place)
-            except KeptError as error:
-                problem = error.message
-            found.append(
-                ViewStatus(
-                    name=place.name,
-                    path=shown(place.path),
-                    space=place.storage.space,
-                    exists=exists,
-                    is_edited=is_edited,
-                    is_shared=place.is_shared,
-                    problem=problem,
-                )
-            )
-        return found
+        )
+    return found
 
 
 def merge_texts(base: str, ours: str, theirs: str) -> tuple[str, list[str]]:

@@ -25,90 +25,91 @@ LOWEST_FIRST: tuple[Tier, ...] = get_args(Tier)
 PROMOTED_TO: tuple[Tier, ...] = ("project", "global")
 
 
-class Knowledge:
-    """Typed shortcuts for what a project knows (`memory.knowledge`). Each is a `remember` or a list of one kind."""
+def add_decision(context: Context, decision: str, tags: Sequence[str] = ()) -> Receipt:
+    """Keep a decision of this project."""
+    return _keep(context, Draft(content=decision, kind="decision", tags=several(tags)))
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
-    # Of the project
+def add_convention(context: Context, convention: str, scope: str) -> Receipt:
+    """Keep how things are done in this project; `scope` says where it holds: python, tests, commits …"""
+    return _keep(context, Draft(content=convention, kind="convention", tags=(scope,)))
 
-    def add_decision(self, decision: str, tags: Sequence[str] = ()) -> Receipt:
-        """Keep a decision of this project."""
-        return self._keep(Draft(content=decision, kind="decision", tags=several(tags)))
 
-    def add_convention(self, convention: str, scope: str) -> Receipt:
-        """Keep how things are done in this project; `scope` says where it holds: python, tests, commits …"""
-        return self._keep(Draft(content=convention, kind="convention", tags=(scope,)))
+def add_failure(
+    context: Context, failure: str, lesson: str, *, tags: Sequence[str] = (), files: Sequence[str] = ()
+) -> Receipt:
+    """Keep an error and its lesson.
 
-    def add_failure(self, failure: str, lesson: str, *, tags: Sequence[str] = (), files: Sequence[str] = ()) -> Receipt:
-        """Keep an error and its lesson.
+    `failure` is the message of an error, or an output that contains it. Numbers, paths and times, which change
+    from run to run, are no part of the signature by which `failures` finds it again.
+    """
+    message = _message_of(context, failure)
+    content = f"{message}: {lesson}" if lesson.strip() else lesson
+    data = {"signature": signature_of(message), "lesson": lesson}
+    # A tool wrote the message; a person who passes it on has read it.
+    trust: Trust | None = None if context.is_person else "tool"
+    draft = Draft(content=content, kind="error", tags=several(tags), files=several(files), data=data, trust=trust)
+    return _keep(context, draft)
 
-        `failure` is the message of an error, or an output that contains it. Numbers, paths and times, which change
-        from run to run, are no part of the signature by which `failures` finds it again.
-        """
-        message = _message_of(self._context, failure)
-        content = f"{message}: {lesson}" if lesson.strip() else lesson
-        data = {"signature": signature_of(message), "lesson": lesson}
-        # A tool wrote the message; a person who passes it on has read it.
-        trust: Trust | None = None if self._context.is_person else "tool"
-        draft = Draft(content=content, kind="error", tags=several(tags), files=several(files), data=data, trust=trust)
-        return self._keep(draft)
 
-    def decisions(self, tags: Sequence[str] = (), *, limit: int = MOST) -> Memories:
-        """The decisions of this project, newest first; with `tags`, only those that have one of them."""
-        return self._known(Where(kinds=("decision",), tags=clean_tags(several(tags)), tiers=("project",)), limit)
+def decisions(context: Context, tags: Sequence[str] = (), *, limit: int = MOST) -> Memories:
+    """The decisions of this project, newest first; with `tags`, only those that have one of them."""
+    return _known(context, Where(kinds=("decision",), tags=clean_tags(several(tags)), tiers=("project",)), limit)
 
-    def failures(self, like: str = "", *, limit: int = MOST) -> Memories:
-        """The errors of this project, newest first; with `like`, only the same error as in that output."""
-        errors = Where(kinds=("error",), tiers=("session", "project"))
-        if not like.strip():
-            return self._known(errors, limit)
-        wanted = signature_of(_message_of(self._context, like))
-        return [one for one in self._known(errors, None) if (one.data or {}).get("signature") == wanted][:limit]
 
-    # Of the person, for all projects
+def failures(context: Context, like: str = "", *, limit: int = MOST) -> Memories:
+    """The errors of this project, newest first; with `like`, only the same error as in that output."""
+    errors = Where(kinds=("error",), tiers=("session", "project"))
+    if not like.strip():
+        return _known(context, errors, limit)
+    wanted = signature_of(_message_of(context, like))
+    return [one for one in _known(context, errors, None) if (one.data or {}).get("signature") == wanted][:limit]
 
-    def add_preference(self, preference: str, category: str) -> Receipt:
-        """Keep what the person wants in all projects. They are asked first; `category` is style, tools, tone …"""
-        return self._keep(Draft(content=preference, kind="preference", tags=(category,), tier="global"))
 
-    def add_pattern(self, pattern: str, domain: str) -> Receipt:
-        """Keep what has worked and will work in other projects. They are asked only if it may be a tool's text."""
-        return self._keep(Draft(content=pattern, kind="pattern", tags=(domain,), tier="global"))
+def add_preference(context: Context, preference: str, category: str) -> Receipt:
+    """Keep what the person wants in all projects. They are asked first; `category` is style, tools, tone …"""
+    return _keep(context, Draft(content=preference, kind="preference", tags=(category,), tier="global"))
 
-    def preferences(self, category: str | None = None, *, limit: int = MOST) -> Memories:
-        """The preferences of the person, newest first; of one category, or of all."""
-        tags = () if category is None else clean_tags((category,))
-        return self._known(Where(kinds=("preference",), tags=tags), limit, is_global=True)
 
-    def clear_all(self) -> int:
-        """Forget all of global memory, once a person has said yes. Returns how many memories. Can be undone."""
-        context = self._context
-        access.check_write(context.actor_here(), GLOBAL)
-        context.agree("DANGER: Forget ALL of global memory, for every project?", to="forget ALL of global memory")
-        storage = context.spaces.shared()
-        if storage is None:
-            return 0
-        stamp, gone = context.stamp(shared=True), 0
-        for shelf in write.SHELVES:
-            while batch := _forget_some(storage, Where(shelf=shelf, scope=None), stamp):
-                gone += batch
-        context.tell_write(storage, -gone)
-        return gone
+def add_pattern(context: Context, pattern: str, domain: str) -> Receipt:
+    """Keep what has worked and will work in other projects. They are asked only if it may be a tool's text."""
+    return _keep(context, Draft(content=pattern, kind="pattern", tags=(domain,), tier="global"))
 
-    def _keep(self, draft: Draft) -> Receipt:
-        return write.remember(self._context, draft)
 
-    def _known(self, where: Where, limit: int | None, *, is_global: bool = False) -> Memories:
-        """Memories of the project, or of global memory, newest first. Without a limit, all of them."""
-        storage = self._context.readable_tier("global" if is_global else "project")
-        if storage is None:
-            return []
-        with storage.reading() as reader:
-            found = reader.select(where, limit=reader.count(where) if limit is None else limit)
-        self._context.tell_read(found)
-        return found
+def preferences(context: Context, category: str | None = None, *, limit: int = MOST) -> Memories:
+    """The preferences of the person, newest first; of one category, or of all."""
+    tags = () if category is None else clean_tags((category,))
+    return _known(context, Where(kinds=("preference",), tags=tags), limit, is_global=True)
+
+
+def clear_all(context: Context) -> int:
+    """Forget all of global memory, once a person has said yes. Returns how many memories. Can be undone."""
+    access.check_write(context.actor_here(), GLOBAL)
+    context.agree("DANGER: Forget ALL of global memory, for every project?", to="forget ALL of global memory")
+    storage = context.spaces.shared()
+    if storage is None:
+        return 0
+    stamp, gone = context.stamp(shared=True), 0
+    for shelf in write.SHELVES:
+        while batch := _forget_some(storage, Where(shelf=shelf, scope=None), stamp):
+            gone += batch
+    context.tell_write(storage, -gone)
+    return gone
+
+
+def _keep(context: Context, draft: Draft) -> Receipt:
+    return write.remember(context, draft)
+
+
+def _known(context: Context, where: Where, limit: int | None, *, is_global: bool = False) -> Memories:
+    """Memories of the project, or of global memory, newest first. Without a limit, all of them."""
+    storage = context.readable_tier("global" if is_global else "project")
+    if storage is None:
+        return []
+    with storage.reading() as reader:
+        found = reader.select(where, limit=reader.count(where) if limit is None else limit)
+    context.tell_read(found)
+    return found
 
 
 def _message_of(context: Context, failure: str) -> str:

@@ -60,83 +60,73 @@ def resolve(context: Context, conflict: Ref, keep: Ref) -> Memory:
     return settled
 
 
-class Aliases:
-    """Words that stand for others in a recall (`memory.aliases`)."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
-
-    def add(self, word: str, *expands_to: str) -> Alias:
-        """From now on, a query for `word` also finds memories that hold one of the others."""
-        word = redact(word.strip()).text.lower()
-        others = tuple(dict.fromkeys(redact(other.strip()).text.lower() for other in expands_to))
-        for part in (word, *others):
-            check_text(part, "An alias", MAX_NAME_CHARS)
-        if len(others) > MAX_OTHERS:
-            raise InvalidInput(f"An alias can stand for at most {MAX_OTHERS} words, got {len(others)}.")
-        if not word or not others or not all(others) or word in others:
-            raise InvalidInput(
-                "An alias is a word and at least one other word for it.", hint="kept alias add auth login sso"
-            )
-        with self._context.switching() as tx:
-            known = _alias(tx, word)
-            if known is None:
-                before = alias_mapping(()).get(word, ())  # a line of its own stands in place of the default
-                alias = Alias(word=word, expands_to=tuple(dict.fromkeys((*before, *others))))
-                return alias if alias.expands_to == before else tx.add(alias, "alias")
-            both = tuple(dict.fromkeys((*known.expands_to, *others)))
-            if len(both) > MAX_OTHERS:
-                raise InvalidInput(
-                    f"{word!r} stands for {len(known.expands_to)} words; at most {MAX_OTHERS} are possible."
-                )
-            return known if both == known.expands_to else tx.put(replace(known, expands_to=both), "alias")
-
-    def remove(self, word: str) -> None:
-        """From now on a query for the word searches for no other, also if Kept brings some. Raises NotFound."""
-        word = word.strip().lower()
-        with self._context.switching() as tx:
-            known = _alias(tx, word)
-            if not (known.expands_to if known else is_default(word)):
-                raise NotFound(f"There is no alias for {word[:60]!r}.", hint="`kept alias list` shows them.")
-            if known is None:
-                tx.add(Alias(word=word, expands_to=()), "alias")
-            elif is_default(word):
-                tx.put(replace(known, expands_to=()), "alias")
-            else:
-                tx.remove(known, "alias")
-
-    def list(self) -> dict[str, tuple[str, ...]]:
-        """Every word that a query expands, with what it searches as well: the defaults, and what was added here."""
-        own = [alias for reader in self._context.readers() for alias in reader.all(Alias)]
-        return dict(alias_mapping(own))
+def add_alias(context: Context, word: str, *expands_to: str) -> Alias:
+    """From now on, a query for `word` also finds memories that hold one of the others."""
+    word = redact(word.strip()).text.lower()
+    others = tuple(dict.fromkeys(redact(other.strip()).text.lower() for other in expands_to))
+    for part in (word, *others):
+        check_text(part, "An alias", MAX_NAME_CHARS)
+    if len(others) > MAX_OTHERS:
+        raise InvalidInput(f"An alias can stand for at most {MAX_OTHERS} words, got {len(others)}.")
+    if not word or not others or not all(others) or word in others:
+        raise InvalidInput(
+            "An alias is a word and at least one other word for it.", hint="kept alias add auth login sso"
+        )
+    with context.switching() as tx:
+        known = _alias(tx, word)
+        if known is None:
+            before = alias_mapping(()).get(word, ())  # a line of its own stands in place of the default
+            alias = Alias(word=word, expands_to=tuple(dict.fromkeys((*before, *others))))
+            return alias if alias.expands_to == before else tx.add(alias, "alias")
+        both = tuple(dict.fromkeys((*known.expands_to, *others)))
+        if len(both) > MAX_OTHERS:
+            raise InvalidInput(f"{word!r} stands for {len(known.expands_to)} words; at most {MAX_OTHERS} are possible.")
+        return known if both == known.expands_to else tx.put(replace(known, expands_to=both), "alias")
 
 
-class Pauses:
-    """Automatic capture and injection, off and on (`memory.pauses`). Explicit commands always work."""
+def remove_alias(context: Context, word: str) -> None:
+    """From now on a query for the word searches for no other, also if Kept brings some. Raises NotFound."""
+    word = word.strip().lower()
+    with context.switching() as tx:
+        known = _alias(tx, word)
+        if not (known.expands_to if known else is_default(word)):
+            raise NotFound(f"There is no alias for {word[:60]!r}.", hint="`kept alias list` shows them.")
+        if known is None:
+            tx.add(Alias(word=word, expands_to=()), "alias")
+        elif is_default(word):
+            tx.put(replace(known, expands_to=()), "alias")
+        else:
+            tx.remove(known, "alias")
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
-    def pause(self, session: str | None = None) -> Pause:
-        """Capture and inject nothing automatically, in the project or in one session."""
-        if session is not None:
-            check_text(session, "The session", MAX_NAME_CHARS)
-            session = redact(session).text
-        with self._context.switching() as tx:
-            return _pause(tx, session) or tx.add(Pause(session=session, since=tx.stamp.at), "pause")
+def list_aliases(context: Context) -> dict[str, tuple[str, ...]]:
+    """Every word that a query expands, with what it searches as well: the defaults, and what was added here."""
+    own = [alias for reader in context.readers() for alias in reader.all(Alias)]
+    return dict(alias_mapping(own))
 
-    def resume(self, session: str | None = None) -> bool:
-        """End a pause. False: there was none."""
-        with self._context.switching() as tx:
-            known = _pause(tx, session)
-            if known is not None:
-                tx.remove(known, "resume")
-            return known is not None
 
-    def status(self, session: str | None = None) -> bool:
-        """Whether it is paused, in the project or in that session."""
-        self._context.readable()
-        return self._context.is_off(session)
+def pause(context: Context, session: str | None = None) -> Pause:
+    """Capture and inject nothing automatically, in the project or in one session."""
+    if session is not None:
+        check_text(session, "The session", MAX_NAME_CHARS)
+        session = redact(session).text
+    with context.switching() as tx:
+        return _pause(tx, session) or tx.add(Pause(session=session, since=tx.stamp.at), "pause")
+
+
+def resume(context: Context, session: str | None = None) -> bool:
+    """End a pause. False: there was none."""
+    with context.switching() as tx:
+        known = _pause(tx, session)
+        if known is not None:
+            tx.remove(known, "resume")
+        return known is not None
+
+
+def is_paused(context: Context, session: str | None = None) -> bool:
+    """Whether it is paused, in the project or in that session."""
+    context.readable()
+    return context.is_off(session)
 
 
 def _alias(reader: Reader, word: str) -> Alias | None:

@@ -7,6 +7,7 @@ cut off goes on where it stopped; in the end both sides are compared, record by 
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any
@@ -14,7 +15,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from kept.errors import NotAllowed, StorageError
+from kept.errors import InvalidInput, NotAllowed, StorageError
+from kept.memory.context import Context
 from kept.model import SMALL_NOUNS, replace
 from kept.ports import ANYWHERE, Reader, Stamp, Storage, Transaction
 from kept.storage.shared import every, random_hex
@@ -43,7 +45,20 @@ class _Progress(Struct, kw_only=True):
     has_records: bool = False
 
 
-def move(source: Storage, target: Storage, *, at: datetime, tell: Tell = lambda what, number: None) -> Moved:
+def move_to(context: Context, to: str, *, tell: Tell | None = None) -> Moved:
+    """Carry the project over to another place: a postgresql:// URL, `home`, or a new file."""
+    source = context.owned()
+    with closing(context.spaces.destination(to)) as target:
+        if (source.space, source.describe()["place"]) == (target.space, target.describe()["place"]):
+            raise InvalidInput("The project is there already.")
+        return move(source, target, at=context.now(), tell=tell or _tell_nothing)
+
+
+def _tell_nothing(_part: str, _number: int) -> None:
+    """Report no progress."""
+
+
+def move(source: Storage, target: Storage, *, at: datetime, tell: Tell = _tell_nothing) -> Moved:
     """Carry everything over. Raises NotAllowed if the target holds anything else, StorageError if it did not work."""
     stamp = Stamp(group=random_hex(8), at=at, actor="move")
     with source.writing(stamp) as reader:  # so that nobody writes to it in the meantime

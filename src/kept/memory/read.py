@@ -59,7 +59,7 @@ def recall(context: Context, request: Request) -> Recalled:
     if receipt is None and any(storage.describe().get("read_only") for storage in storages):
         note = "The store is read-only, so this recall was not noted."
         recalled = replace(recalled, degraded=" ".join(filter(None, (recalled.degraded, note))))
-    context.signals.tell_recalled(request.query, recalled.hits)
+    context.signals.tell_recalled(request.query, recalled.hits, scope=request.scope)
     after_recall(context, receipt)
     return replace(recalled, receipt=receipt)
 
@@ -174,6 +174,7 @@ def list_memories(
     *,
     status: ListStatus | None,
     agent: str | None = None,
+    session: str | None = None,
     limit: int,
     after: Ref | None,
 ) -> Memories:
@@ -186,6 +187,7 @@ def list_memories(
         shelf=_SHELVES.get(status, "live"),
         statuses=statuses,
         agent=None if agent is None else well_formed(agent),
+        session=None if session is None else well_formed(session),
         **{name: tuple(map(well_formed, several(values))) for name, values in named.items()},  # type: ignore[arg-type]
     )
     position = None if after is None else _position(context, after)

@@ -51,102 +51,94 @@ class Review(Struct, frozen=True, kw_only=True):
         return len(self.findings)
 
 
-class Reviews:
-    """Memories to look at again, and decisions about them (`memory.reviews`)."""
+def list_reviews(context: Context, *, limit: int = 20, reasons: Sequence[ReviewReason] = ()) -> Review:
+    """List stale, unused, duplicate, contradicted and irrelevant memories, each with a reason and a proposal.
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    Only memories that this actor may change. `reasons` filters the list; `counts` covers all. Changes nothing.
+    """
+    if limit < 0:
+        raise InvalidInput(f"limit must be 0 or more, got {limit}.")
+    for reason in reasons:
+        if reason not in REASONS:
+            raise InvalidInput(f"Unknown reason {reason!r}.", hint=f"Choose from {', '.join(REASONS)}.")
+    now, actor = context.now(), context.actor_here()
+    rules = judging.ReviewRules(shelf_life_days=context.settings.shelf_life_days)
+    found: list[ReviewFinding] = []
+    examined = 0
+    talk = Talk()
+    aliases: list[AliasProposal] = []
+    for storage in context.readable():
+        talk = talk if talk.messages else _recent_talk(storage, now)
+        if access.may_write(actor, storage.space):
+            with storage.reading() as reader:
+                memories = [*every(reader, LONG_TERM)]
+                conflicts = reader.all(Conflict)
+                own = reader.all(Alias)
+            aliases += alias_proposals(memories, partial(_is_expanded, own))
+            examined += len(memories)
+            found += judging.review(memories, conflicts, talk, now, rules)
+    context.tell_read([finding.memory for finding in found])
+    wanted = [finding for finding in found if not reasons or set(reasons) & set(finding.reasons)]
+    return Review(
+        findings=tuple(wanted[:limit]),
+        counts={reason: sum(reason in one.reasons for one in found) for reason in REASONS},
+        memories=examined,
+        messages=talk.messages,
+        aliases=() if reasons else tuple(aliases[:MOST_PROPOSED]),
+    )
 
-    def list(self, *, limit: int = 20, reasons: Sequence[ReviewReason] = ()) -> Review:
-        """List stale, unused, duplicate, contradicted and irrelevant memories, each with a reason and a proposal.
 
-        Only memories that this actor may change. `reasons` filters the list; `counts` covers all. Changes nothing.
-        """
-        if limit < 0:
-            raise InvalidInput(f"limit must be 0 or more, got {limit}.")
-        for reason in reasons:
-            if reason not in REASONS:
-                raise InvalidInput(f"Unknown reason {reason!r}.", hint=f"Choose from {', '.join(REASONS)}.")
-        now, actor = self._context.now(), self._context.actor_here()
-        rules = judging.ReviewRules(shelf_life_days=self._context.settings.shelf_life_days)
-        found: list[ReviewFinding] = []
-        examined = 0
-        talk = Talk()
-        aliases: list[AliasProposal] = []
-        for storage in self._context.readable():
-            talk = talk if talk.messages else _recent_talk(storage, now)
-            if access.may_write(actor, storage.space):
-                with storage.reading() as reader:
-                    memories = [*every(reader, LONG_TERM)]
-                    conflicts = reader.all(Conflict)
-                    own = reader.all(Alias)
-                aliases += alias_proposals(memories, partial(_is_expanded, own))
-                examined += len(memories)
-                found += judging.review(memories, conflicts, talk, now, rules)
-        self._context.tell_read([finding.memory for finding in found])
-        wanted = [finding for finding in found if not reasons or set(reasons) & set(finding.reasons)]
-        return Review(
-            findings=tuple(wanted[:limit]),
-            counts={reason: sum(reason in one.reasons for one in found) for reason in REASONS},
-            memories=examined,
-            messages=talk.messages,
-            aliases=() if reasons else tuple(aliases[:MOST_PROPOSED]),
-        )
+def propose(context: Context, draft: Draft) -> Receipt:
+    """Store a draft for global memory in the project instead, and ask about it in the next review.
 
-    def propose(self, draft: Draft) -> Receipt:
-        """Store a draft for global memory in the project instead, and ask about it in the next review.
+    For agents whose host cannot ask a person now.
+    """
+    tags = (*several(draft.tags), PROPOSED)
+    return write.remember(context, replace(draft, tier="project", tags=tags, pin=False))
 
-        For agents whose host cannot ask a person now.
-        """
-        tags = (*several(draft.tags), PROPOSED)
-        return write.remember(self._context, replace(draft, tier="project", tags=tags, pin=False))
 
-    def apply(self, decisions: Iterable[Decision | str]) -> Memories:
-        """Carry out all decisions, or none. Returns the changed memories, in order.
+def apply_decisions(context: Context, decisions: Iterable[Decision | str]) -> Memories:
+    """Carry out all decisions, or none. Returns the changed memories, in order.
 
-        A decision is a `Decision`, or its text: `keep:3` (it stays, and counts as verified now; so does what it
-        contradicts or nearly repeats), `archive:5`, `forget:7`, `supersede:9=3` (3 holds and takes over the tags and
-        files of 9, and 9 is archived), or `promote:4`, which moves it into global memory. A promotion is a group of
-        its own, and comes first.
-        """
-        if isinstance(decisions, str):
-            decisions = [decisions]
-        chosen = [parse_decision(one) if isinstance(one, str) else _checked(one) for one in decisions]
-        found = [
-            (one, *self._context.find_live(one.ref), self._context.find_live(one.by) if one.by else None)
-            for one in chosen
+    A decision is a `Decision`, or its text: `keep:3` (it stays, and counts as verified now; so does what it
+    contradicts or nearly repeats), `archive:5`, `forget:7`, `supersede:9=3` (3 holds and takes over the tags and
+    files of 9, and 9 is archived), or `promote:4`, which moves it into global memory. A promotion is a group of
+    its own, and comes first.
+    """
+    if isinstance(decisions, str):
+        decisions = [decisions]
+    chosen = [parse_decision(one) if isinstance(one, str) else _checked(one) for one in decisions]
+    found = [(one, *context.find_live(one.ref), context.find_live(one.by) if one.by else None) for one in chosen]
+    _check_together([(memory, by[1] if by else None) for _, _, memory, by in found])
+    for _, storage, memory, by in found:
+        if by is not None:
+            write.check_not_cited(by[1], "given the tags and files of another memory")
+        if by is not None and by[0] is not storage:
+            raise InvalidInput(f"Memories {memory.ref} and {by[1].ref} are in different spaces.")
+        if by is not None and not memory.is_low_trust:
+            trust.check_vouched(context, by[1], "review")
+    changed = {memory.uid: _promote(context, memory) for one, _, memory, _ in found if one.action == "promote"}
+    storages = {storage.space: storage for one, storage, *_ in found if one.action != "promote"}
+    stamp = context.stamp(shared=GLOBAL in storages)
+    for storage in global_first(storages.values()):
+        own = [
+            (one, memory, by[1] if by else None)
+            for one, owner, memory, by in found
+            if owner is storage and one.action != "promote"
         ]
-        _check_together([(memory, by[1] if by else None) for _, _, memory, by in found])
-        for _, storage, memory, by in found:
-            if by is not None:
-                write.check_not_cited(by[1], "given the tags and files of another memory")
-            if by is not None and by[0] is not storage:
-                raise InvalidInput(f"Memories {memory.ref} and {by[1].ref} are in different spaces.")
-            if by is not None and not memory.is_low_trust:
-                trust.check_vouched(self._context, by[1], "review")
-        changed = {memory.uid: self._promote(memory) for one, _, memory, _ in found if one.action == "promote"}
-        storages = {storage.space: storage for one, storage, *_ in found if one.action != "promote"}
-        stamp = self._context.stamp(shared=GLOBAL in storages)
-        for storage in global_first(storages.values()):
-            own = [
-                (one, memory, by[1] if by else None)
-                for one, owner, memory, by in found
-                if owner is storage and one.action != "promote"
-            ]
-            urgent = any(one.action == "forget" for one, _, _ in own)
-            changed |= self._context.write(
-                storage, partial(_carry_out_all, self._context, own), stamp=stamp, urgent=urgent
-            )
-            self._context.tell_write(storage, -sum(changed[memory.uid].is_archived for _, memory, _ in own))
-        return [changed[memory.uid] for _, _, memory, _ in found]
+        urgent = any(one.action == "forget" for one, _, _ in own)
+        changed |= context.write(storage, partial(_carry_out_all, context, own), stamp=stamp, urgent=urgent)
+        context.tell_write(storage, -sum(changed[memory.uid].is_archived for _, memory, _ in own))
+    return [changed[memory.uid] for _, _, memory, _ in found]
 
-    def _promote(self, memory: Memory) -> Memory:
-        from kept.memory.knowledge import promote
 
-        receipt = promote(self._context, memory.ref, "global")
-        if receipt.memory is None:
-            raise InvalidInput(f"Memory {memory.ref} was not promoted: {receipt.message}")
-        return receipt.memory
+def _promote(context: Context, memory: Memory) -> Memory:
+    from kept.memory.knowledge import promote
+
+    receipt = promote(context, memory.ref, "global")
+    if receipt.memory is None:
+        raise InvalidInput(f"Memory {memory.ref} was not promoted: {receipt.message}")
+    return receipt.memory
 
 
 def _is_expanded(own: Sequence[Alias], word: str, other: str) -> bool:

@@ -21,6 +21,7 @@ from kept.errors import Busy, InvalidInput, KeptError, NotFound
 from kept.memory import counts, trust, write
 from kept.memory.context import Context, Memories, Sessions
 from kept.memory.findings import Taken, ancestors, findings_of, promote, summarized, summary_of, take, tellable
+from kept.memory.receipts import Explained, explain_session
 from kept.memory.signals import warn
 from kept.memory.uses import note_cited
 from kept.memory.window import UPTO, Exchange, TurnContext, Window, message_tokens, stands_for, turn_context, window
@@ -215,6 +216,16 @@ class OpenSession:
         with self._storage.reading() as reader:
             session = reader.session(self.id)
         return session is not None and session.finished_at is not None
+
+    @property
+    def session(self) -> Session:
+        """The session as it is now; as it begins, while the project is paused."""
+        with self._storage.reading() as reader:
+            return reader.session(self.id) or self._as_begun
+
+    def given(self, *, limit: int = 20) -> list[Explained]:
+        """Return what an agent was given in this session without asking, newest first, with the reasons."""
+        return explain_session(self.id, self._context.readable(), limit=limit)
 
     # What was said
 

@@ -6,18 +6,39 @@
     memory:compact  {sessionId, before, after}    a summary replaces old messages: tokens before and after
     memory:search   {query, results}              a search: its query, and the number of hits
 
-`type` is `memory`, `session` or `task`, `path` the space, followed by the id for a session or a task. Rule: a signal is
-sent once, after the fact, and never carries the text of a memory.
+`type` is `memory`, `session`, `task` or `view`, `path` the space, followed by the id for a session or a task. Beside
+its payload a signal names the verb that was called (`kept.memory.verbs`) and, for a search, the scope. Rule: a verb
+sends each signal once for each path, after the fact, and no signal carries the text of a memory.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import get_ident
 from typing import Any
 
-from kept.model import Hit, Signal
+from kept.model import Hit, Signal, replace
 
+ADDED_UP = ("size", "delta", "results")  # numbers of a payload
 NAMES = ("memory:read", "memory:write", "memory:flush", "memory:compact", "memory:search")
 
 Subscriber = Callable[[Signal], None]
+
+
+class _Gathered:
+    """The signals of one call of a verb, until it ends; equal ones become one, and their numbers add up."""
+
+    def __init__(self, verb: str) -> None:
+        self.verb = verb
+        self.signals: dict[tuple[Any, ...], Signal] = {}
+
+    def add(self, signal: Signal) -> None:
+        words = {name: value for name, value in signal.payload.items() if name not in ADDED_UP}
+        key = (signal.name, signal.scope, *words.items())
+        known = self.signals.get(key)
+        if known is not None:
+            sums = {name: known.payload[name] + signal.payload[name] for name in signal.payload if name in ADDED_UP}
+            signal = replace(signal, payload={**signal.payload, **sums})
+        self.signals[key] = replace(signal, verb=self.verb)
 
 
 class Signals:
@@ -26,6 +47,7 @@ class Signals:
     def __init__(self) -> None:
         self.has_written = False  # whether anything was changed since the memory was opened
         self._subscribers: list[Subscriber] = []
+        self._gathering: dict[int, _Gathered] = {}  # by thread
 
     @property
     def are_heard(self) -> bool:
@@ -50,17 +72,19 @@ class Signals:
         for path, size in chars.items():
             self.emit("memory:read", type=type, path=path, size=size)
 
-    def tell_search(self, query: str, results: int) -> None:
+    def tell_search(self, query: str, results: int, *, scope: str = "memory") -> None:
         """Signal a search. The query goes out without its secrets: subscribers keep logs."""
         if self.are_heard:
             from kept.writing.redact import redact
 
-            self.emit("memory:search", query=redact(query).text, results=results)
+            self._send(
+                Signal(name="memory:search", payload={"query": redact(query).text, "results": results}, scope=scope)
+            )
 
-    def tell_recalled(self, query: str, hits: Sequence[Hit]) -> None:
+    def tell_recalled(self, query: str, hits: Sequence[Hit], *, scope: str) -> None:
         """Signal a search, and that its hits were loaded: memories, or messages of sessions."""
         if self.are_heard:
-            self.tell_search(query, len(hits))
+            self.tell_search(query, len(hits), scope=scope)
             said = [
                 (f"{hit.memory.space}/sessions", len(hit.message.content)) for hit in hits if hit.message is not None
             ]
@@ -68,13 +92,40 @@ class Signals:
             self.tell_read("memory", ((h.memory.space, len(h.memory.content)) for h in hits if h.message is None))
 
     def emit(self, name: str, **payload: Any) -> None:
-        """Tell every subscriber. An exception that one of them raises is logged and goes no further."""
+        """Send a signal: at the end of the verb that is being called in this thread, else now."""
         self.has_written = self.has_written or name == "memory:write"
+        if self._subscribers:
+            self._send(Signal(name=name, payload=payload))
+
+    @contextmanager
+    def gathered(self, verb: str) -> Iterator[None]:
+        """Send the signals of a verb when the block ends. A verb inside of another one belongs to the outer one."""
+        thread = get_ident()
+        if not self._subscribers or thread in self._gathering:
+            yield
+            return
+        gathered = self._gathering[thread] = _Gathered(verb)
+        try:
+            yield
+        finally:  # also after an error: signals tell what was done until then
+            del self._gathering[thread]
+            for signal in gathered.signals.values():
+                self._deliver(signal)
+
+    def _send(self, signal: Signal) -> None:
+        gathering = self._gathering.get(get_ident())
+        if gathering is not None:
+            gathering.add(signal)
+        else:
+            self._deliver(signal)
+
+    def _deliver(self, signal: Signal) -> None:
+        """Call every subscriber. An exception that one of them raises is logged and goes no further."""
         for subscriber in tuple(self._subscribers):
             try:
-                subscriber(Signal(name=name, payload=payload))
+                subscriber(signal)
             except Exception:  # a guest's failure must not break a write that is already on disk
-                warn("a subscriber failed on %s", name, with_trace=True)
+                warn("a subscriber failed on %s", signal.name, with_trace=True)
 
 
 def warn(message: str, *values: object, with_trace: bool = False) -> None:

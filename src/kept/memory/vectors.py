@@ -1,6 +1,6 @@
 """Vectors of memories: switching them on and off, making them, and the model that a question is compared by.
 
-`Vectors` is the namespace of `Kept` with that name. Vectors are made outside of every transaction and saved with
+Vectors are made outside of every transaction and saved with
 recall's own notes, a few at a time: no writer waits for them, and a memory that has none yet is found by its words.
 Rule: an interrupted run keeps what it has done, and the next one continues from there. A question that cannot be
 compared by meaning is answered by words, and the answer says so.
@@ -31,68 +31,68 @@ _BUSY_WAIT_S = 0.02
 _BUSY_TRIES = 1_500  # hence half a minute, as for any write
 
 
-class Vectors:
-    """The vectors that profile `hybrid` compares (`memory.vectors`)."""
+def check_model(context: Context, model: str | Path | None = None) -> str | None:
+    """Raise SettingsError, which says what to do, unless vectors can be made here; by that model, if one is named.
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    A model is `wordllama`, or a folder that holds model.onnx and tokenizer.json. Returns what the setting
+    `vector_model` has to be for it to stay.
+    """
+    name = context.settings.vector_model if model is None else models.full_name(model)
+    embedder = context.find_embedder() if model is None else models.model_named(name)
+    models.load(embedder)
+    embedder.embed([""])
+    return name
 
-    def check(self, model: str | Path | None = None) -> str | None:
-        """Raise SettingsError, which says what to do, unless vectors can be made here; by that model, if one is named.
 
-        A model is `wordllama`, or a folder that holds model.onnx and tokenizer.json. Returns what the setting
-        `vector_model` has to be for it to stay.
-        """
-        name = self._context.settings.vector_model if model is None else models.full_name(model)
-        embedder = self._context.find_embedder() if model is None else models.model_named(name)
-        models.load(embedder)
-        embedder.embed([""])
-        return name
+def turn_on(
+    context: Context, *, model: str | Path | None = None, progress: Progress = lambda done, total: None
+) -> None:
+    """Make a vector for every memory that has none. `progress(done, total)` is called along the way.
 
-    def on(self, *, model: str | Path | None = None, progress: Progress = lambda done, total: None) -> None:
-        """Make a vector for every memory that has none. `progress(done, total)` is called along the way.
+    With another `model` than before, every memory gets a new one, and this memory compares by it until it is
+    closed; the setting `vector_model` is for good. Writes in small turns and lets others go first. After an
+    interruption the next call continues from there.
+    """
+    if model is not None:
+        context.embedder = models.model_named(models.full_name(model))
+    for storage in context.readable():
+        make_all(storage, context.find_embedder(), progress)
 
-        With another `model` than before, every memory gets a new one, and this memory compares by it until it is
-        closed; the setting `vector_model` is for good. Writes in small turns and lets others go first. After an
-        interruption the next call continues from there.
-        """
-        if model is not None:
-            self._context.embedder = models.model_named(models.full_name(model))
-        for storage in self._context.readable():
-            make_all(storage, self._context.find_embedder(), progress)
 
-    def limits(self, *, measured: bool = False) -> list[str]:
-        """What the model cannot do in time, in sentences; with `measured`, also if a conversation takes it too long."""
-        try:
-            embedder = self._context.find_embedder()
-        except SettingsError as error:
-            return [f"Not used: {error.message} {error.hint}"]
-        if not models.is_slow(embedder):
-            return []
-        given = self._context.settings.recall_deadline_ms
-        needed = round(pace_ms(embedder, self._context.timer), -1) if measured else 0.0
-        if needed <= given:
-            return [NOT_IN_HOOKS]
-        return [
-            NOT_IN_HOOKS,
-            f"Comparing the best messages of a conversation takes about {needed:.0f} ms here, and recall has {given}: "
-            f"it compares fewer. `kept config set recall_deadline_ms {2 * needed:.0f}` gives it the time.",
-        ]
+def limits(context: Context, *, measured: bool = False) -> list[str]:
+    """What the model cannot do in time, in sentences; with `measured`, also if a conversation takes it too long."""
+    try:
+        embedder = context.find_embedder()
+    except SettingsError as error:
+        return [f"Not used: {error.message} {error.hint}"]
+    if not models.is_slow(embedder):
+        return []
+    given = context.settings.recall_deadline_ms
+    needed = round(pace_ms(embedder, context.timer), -1) if measured else 0.0
+    if needed <= given:
+        return [NOT_IN_HOOKS]
+    return [
+        NOT_IN_HOOKS,
+        f"Comparing the best messages of a conversation takes about {needed:.0f} ms here, and recall has {given}: "
+        f"it compares fewer. `kept config set recall_deadline_ms {2 * needed:.0f}` gives it the time.",
+    ]
 
-    def off(self) -> None:
-        """Remove the vectors of the project. Those of global memory, which other projects may use, stay."""
-        for storage in self._context.readable():
-            if storage.space != GLOBAL:
-                access.check_write(self._context.actor_here(), storage.space)
-                drop_all(storage)
 
-    def status(self) -> dict[str, dict[str, Any]]:
-        """For each readable space: the model of its vectors, how many there are, how many memories have none yet."""
-        states = {}
-        for storage in self._context.readable():
-            with storage.reading() as reader:
-                states[storage.space] = to_builtins(reader.vector_state())
-        return states
+def turn_off(context: Context) -> None:
+    """Remove the vectors of the project. Those of global memory, which other projects may use, stay."""
+    for storage in context.readable():
+        if storage.space != GLOBAL:
+            access.check_write(context.actor_here(), storage.space)
+            drop_all(storage)
+
+
+def vector_states(context: Context) -> dict[str, dict[str, Any]]:
+    """For each readable space: the model of its vectors, how many there are, how many memories have none yet."""
+    states = {}
+    for storage in context.readable():
+        with storage.reading() as reader:
+            states[storage.space] = to_builtins(reader.vector_state())
+    return states
 
 
 def pace_ms(embedder: Embedder, timer: Callable[[], float]) -> float:

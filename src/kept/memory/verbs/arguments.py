@@ -1,0 +1,283 @@
+"""The arguments of a verb, read off its request.
+
+A request is a frozen Struct; its annotations are the only place where an argument has its type, limits, choices,
+default and line of help. Doors show them (`--help`, JSON Schema, OpenAPI, the reference page) and turn values from
+outside into a request with `build`; `checked` tests a request that Python code made. Rule: a wrong argument is an error
+that names it and says what to give instead, in the same words at every door.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cache
+from typing import Any, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct, inspect
+
+from kept.errors import InvalidInput
+from kept.settings import shown
+
+Form = Literal["string", "integer", "number", "boolean", "moment", "strings", "object", "objects", "python"]
+
+_WORDS: Mapping[Form, str] = {
+    "string": "a string",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "moment": "a datetime with a time zone",
+    "strings": "a list of strings",
+    "object": "an object",
+    "objects": "a list of objects",
+    "python": "a Python object",
+}
+_SCHEMAS: Mapping[Form, Mapping[str, Any]] = {
+    "moment": {"type": "string", "format": "date-time"},
+    "strings": {"type": "array", "items": {"type": "string"}},
+    "objects": {"type": "array", "items": {"type": "object"}},
+}
+
+R = TypeVar("R", bound=Struct)
+
+
+class Argument(Struct, frozen=True, kw_only=True):
+    """One argument of a verb."""
+
+    name: str
+    form: Form
+    help: str = ""
+    is_required: bool = False
+    default: Any = None
+    choices: tuple[str, ...] = ()
+    least: float | None = None
+    most: float | None = None
+    longest: int | None = None
+    one: str = ""  # the name of one of several values: `--kind` on the command line, `kind=` in an address
+    noun: str = ""  # what a value is, where the name of the argument does not say it: the tier of `to`
+    metavar: str = ""
+    is_text: bool = False  # typed as several words on the command line and in a chat
+
+    @property
+    def singular(self) -> str:
+        """Return the name for one value of the argument."""
+        return self.one or self.name
+
+    @property
+    def label(self) -> str:
+        """Return what a value is, in a sentence."""
+        return self.noun or self.singular.replace("_", " ")
+
+    @property
+    def is_several(self) -> bool:
+        """Return True if the argument takes several values."""
+        return self.form in ("strings", "objects")
+
+    def schema(self) -> dict[str, Any]:
+        """Return the argument as a JSON Schema."""
+        schema: dict[str, Any] = dict(_SCHEMAS.get(self.form, {"type": self.form}))
+        if self.help:
+            schema["description"] = self.help
+        if self.choices:
+            (schema["items"] if self.form == "strings" else schema)["enum"] = list(self.choices)
+        default = None if self.default in ((), "", {}) else self.default
+        limits = {"minimum": self.least, "maximum": self.most, "maxLength": self.longest, "default": default}
+        return schema | {name: value for name, value in limits.items() if value is not None}
+
+    def says(self, value: Any) -> str:
+        """Return the sentence for a value that does not fit."""
+        if self.choices and isinstance(value, str):
+            return f"Unknown {self.label} {shown(value)}."
+        if self.form == "strings" and isinstance(value, list | tuple):
+            wrong = next((one for one in value if not isinstance(one, str)), None)
+            if wrong is not None:
+                return f"Each of {self.name} must be a string, not {type(wrong).__name__}."
+            unknown = next((one for one in value if self.choices and one not in self.choices), None)
+            if unknown is not None:
+                return f"Unknown {self.label} {shown(unknown)}."
+        if self.form in ("integer", "number") and isinstance(value, int | float):
+            return self._number_sentence(value)
+        if self.form == "string" and isinstance(value, str) and self.longest is not None:
+            return f"{self.name} must have at most {self.longest:,} characters, got {len(value):,}."
+        if self.form == "string":
+            return f"{self.name} must be a string, not {type(value).__name__}."
+        return f"{self.name} must be {_WORDS[self.form]}, got {shown(value)}."
+
+    def hint(self) -> str:
+        """Return what to give instead of a value that does not fit."""
+        if self.choices:
+            return f"Choose one of {', '.join(self.choices)}."
+        return ""
+
+    def _number_sentence(self, value: float) -> str:
+        limits = ""
+        if self.least is not None:
+            limits = f" of {self.least:,} or more" if self.most is None else f" from {self.least:,} to {self.most:,}"
+        return f"{self.name} must be {_WORDS[self.form]}{limits}, got {value}."
+
+
+def about(
+    help: str = "",
+    *,
+    one: str = "",
+    noun: str = "",
+    metavar: str = "",
+    is_text: bool = False,
+    least: float | None = None,
+    most: float | None = None,
+    longest: int | None = None,
+) -> Meta:
+    """Describe an argument: `Annotated[int, about("How many at most.", least=1, most=50)]`."""
+    extra = {"one": one, "noun": noun, "metavar": metavar, "is_text": is_text}
+    if longest is not None:
+        return Meta(description=help or None, max_length=longest, extra=extra)
+    return Meta(description=help or None, ge=least, le=most, extra=extra)
+
+
+PYTHON_ONLY = Meta(extra={"python": True})  # a callback or an object of ours: no other door has such an argument
+
+
+@cache
+def arguments_of(request: type[Struct]) -> tuple[Argument, ...]:
+    """Return the arguments of a request in the order in which its fields stand."""
+    info = inspect.type_info(request)
+    assert isinstance(info, inspect.StructType)
+    return tuple(map(_argument, info.fields))
+
+
+def wire_arguments(request: type[Struct]) -> tuple[Argument, ...]:
+    """Return the arguments that can come from outside of Python."""
+    return tuple(argument for argument in arguments_of(request) if argument.form != "python")
+
+
+def _argument(field: inspect.Field) -> Argument:
+    found: dict[str, Any] = {"extra": {}, "help": ""}
+    kind = _plain(field.type, found)
+    extra = found["extra"]
+    default = None if field.required else field.default
+    if field.default_factory is not msgspec.NODEFAULT:
+        default = field.default_factory()
+    choices = kind.item_type if isinstance(kind, inspect.VarTupleType | inspect.ListType) else kind
+    return Argument(
+        name=field.name,
+        form="python" if extra.get("python") else _form(kind),
+        help=found["help"],
+        is_required=field.required,
+        default=default,
+        choices=tuple(map(str, choices.values)) if isinstance(choices, inspect.LiteralType) else (),
+        least=getattr(kind, "ge", None),
+        most=getattr(kind, "le", None),
+        longest=getattr(kind, "max_length", None) if isinstance(kind, inspect.StrType) else None,
+        one=extra.get("one", ""),
+        noun=extra.get("noun", ""),
+        metavar=extra.get("metavar", ""),
+        is_text=extra.get("is_text", False),
+    )
+
+
+def _plain(kind: inspect.Type, found: dict[str, Any]) -> inspect.Type:
+    """Return the type without annotations and without None; put what the annotations say into `found`."""
+    if isinstance(kind, inspect.Metadata):
+        found["extra"] = found["extra"] | (kind.extra or {})
+        found["help"] = (kind.extra_json_schema or {}).get("description", found["help"])
+        return _plain(kind.type, found)
+    if isinstance(kind, inspect.UnionType):
+        members = [_plain(one, found) for one in kind.types]
+        members = [one for one in members if not isinstance(one, inspect.NoneType)]
+        text = next((one for one in members if isinstance(one, inspect.StrType)), None)
+        return text or members[0]  # a ref is a string or a number
+    return kind
+
+
+def _form(kind: inspect.Type) -> Form:
+    forms: tuple[tuple[type[inspect.Type] | tuple[type[inspect.Type], ...], Form], ...] = (
+        (inspect.BoolType, "boolean"),
+        (inspect.IntType, "integer"),
+        (inspect.FloatType, "number"),
+        (inspect.DateTimeType, "moment"),
+        ((inspect.StrType, inspect.LiteralType), "string"),
+        ((inspect.DictType, inspect.StructType), "object"),
+    )
+    if isinstance(kind, inspect.VarTupleType | inspect.ListType):
+        return "objects" if isinstance(kind.item_type, inspect.DictType | inspect.StructType) else "strings"
+    return next((form for types, form in forms if isinstance(kind, types)), "python")
+
+
+def schema_of(arguments: tuple[Argument, ...]) -> dict[str, Any]:
+    """Return the arguments as a JSON Schema; always the same text for the same arguments."""
+    return {
+        "type": "object",
+        "properties": {argument.name: argument.schema() for argument in arguments},
+        "required": [argument.name for argument in arguments if argument.is_required],
+        "additionalProperties": False,
+    }
+
+
+def build(request: type[R], given: Mapping[str, Any], *, verb: str, arguments: tuple[Argument, ...] | None = None) -> R:
+    """Make a request of values that came from outside: JSON, or text from an address or a terminal.
+
+    None counts as left out, one string as a list of one. `arguments`: those that the door knows. Raises InvalidInput
+    for an argument that is unknown, missing or wrong.
+    """
+    known = {one.name: one for one in (wire_arguments(request) if arguments is None else arguments)}
+    for name in given:
+        if name not in known:
+            takes = ", ".join(known) or "no arguments"
+            raise InvalidInput(f"{verb} has no argument {shown(name)}.", hint=f"It takes {takes}.")
+    values = {name: _eased(known[name], value) for name, value in given.items() if value is not None}
+    for argument in known.values():
+        if argument.is_required and argument.name not in values:
+            raise InvalidInput(f"{verb} needs the argument {argument.name}.", hint=argument.help)
+    return _converted(request, values)
+
+
+def checked(request: R) -> R:
+    """Return the request if its values fit their types and limits. Raises InvalidInput."""
+    return _converted(type(request), {name: getattr(request, name) for name in request.__struct_fields__})
+
+
+def _converted(request: type[R], values: dict[str, Any]) -> R:
+    try:
+        return msgspec.convert(values, request)
+    except msgspec.ValidationError as error:
+        raise _explained(error, request, values) from None
+
+
+def _explained(error: msgspec.ValidationError, request: type[Struct], values: Mapping[str, Any]) -> InvalidInput:
+    """Say in our words why values do not fit a request."""
+    named = re.search(r"at `\$\.(\w+)", str(error))
+    argument = next((one for one in arguments_of(request) if named and one.name == named[1]), None)
+    if argument is None:
+        return InvalidInput(f"{error}.")
+    return InvalidInput(argument.says(values.get(argument.name)), hint=argument.hint())
+
+
+def _eased(argument: Argument, value: Any) -> Any:
+    """Return the value in the form of the argument, where what was given can only mean that."""
+    if isinstance(value, str):
+        if argument.is_several:
+            return [value]
+        if argument.form == "integer" and value.isascii() and value.removeprefix("-").isdigit():
+            return int(value[:18])
+        if argument.form == "number":
+            return _number(value)
+        if argument.form == "boolean" and value.lower() in ("true", "false"):
+            return value.lower() == "true"
+        if argument.form == "moment":
+            return _moment(value)
+    if argument.form == "string" and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)  # an id is a number to a model
+    return value
+
+
+def _number(value: str) -> float | str:
+    try:
+        return float(value)
+    except ValueError:
+        return value
+
+
+def _moment(value: str) -> datetime | str:
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError:
+        return value

@@ -1,0 +1,113 @@
+"""Briefings for agents, and messages for skills."""
+
+from typing import Annotated, Literal
+
+from msgspec import Struct
+
+from kept.memory import brief
+from kept.memory.brief import Shared
+from kept.memory.context import Context
+from kept.memory.verbs.arguments import about
+from kept.memory.verbs.declare import Returns, Tool, Verb
+from kept.memory.verbs.fields import FilesAtHand
+from kept.model import Briefing
+
+Tokens = Annotated[int, about("Its size in tokens at most.", metavar="TOKENS", least=0)] | None
+
+
+class Brief(Struct, frozen=True, kw_only=True):
+    """The situation of an agent that wants a briefing."""
+
+    prompt: Annotated[str, about("The task ahead, in a few words.", metavar="PROMPT", is_text=True)] = ""
+    budget_tokens: Tokens = None
+    remaining_tokens: (
+        Annotated[
+            int,
+            about("What is left of the context: take at most 8 % of it.", metavar="TOKENS", least=0),
+        ]
+        | None
+    ) = None
+    style: Annotated[Literal["xml", "markdown", "text", "json"], about("How to write it.")] = "xml"
+    files: FilesAtHand = ()
+    session: Annotated[str, about("Add findings of the other agents of this session.", metavar="SESSION")] | None = None
+    task: Annotated[str, about("Add the notes of this task.", metavar="TASK")] | None = None
+    shares: (
+        Annotated[dict[str, int], about("How task, project and global share the recalled part.", metavar="TIER=NUMBER")]
+        | None
+    ) = None
+    head_tail: Annotated[
+        int, about("Put so many of the newest and of the oldest first.", metavar="NUMBER", least=0)
+    ] = 0
+    max_chars: Annotated[int, about("Its length in characters at most.", metavar="NUMBER", least=0)] | None = None
+
+
+class Share(Struct, frozen=True, kw_only=True):
+    """A message for a skill."""
+
+    to: Annotated[str, about("The skill.", metavar="SKILL")]
+    action: Annotated[str, about("What it is to do.", metavar="ACTION")]
+    query: Annotated[str, about("Key words of the memories it needs.", metavar="WORDS", is_text=True)]
+    project_context: Annotated[str, about("Your own words instead of pins and summaries.", metavar="TEXT")] | None = (
+        None
+    )
+    budget_tokens: Tokens = None
+    files: FilesAtHand = ()
+
+
+def briefing(context: Context, asked: Brief) -> Briefing:
+    """Write a briefing. Failures are named in its `error`."""
+    request = brief.BriefingRequest(
+        prompt=asked.prompt,
+        budget_tokens=asked.budget_tokens,
+        remaining_tokens=asked.remaining_tokens,
+        style=asked.style,
+        files=asked.files,
+        session=asked.session,
+        task=asked.task,
+        shares=asked.shares,
+        head_tail=asked.head_tail,
+        max_chars=asked.max_chars,
+    )
+    return brief.briefing(context, request)
+
+
+def share(context: Context, asked: Share) -> Shared:
+    """Write a message for a skill."""
+    return brief.share(
+        context,
+        to=asked.to,
+        action=asked.action,
+        query=asked.query,
+        project_context=asked.project_context,
+        budget_tokens=asked.budget_tokens,
+        files=asked.files,
+    )
+
+
+BRIEFING = Verb(
+    name="briefing",
+    help="Write what an agent should know before it starts.",
+    request=Brief,
+    run=briefing,
+    effect="reads",
+    returns=Returns(Briefing, "The text, and what is in it."),
+    python="briefing",
+    cli="briefing",
+    mcp=Tool("memory_briefing", usual=("prompt", "files", "budget_tokens")),
+    http="GET /briefing",
+    slash="/memory briefing",
+)
+SHARE = Verb(
+    name="share",
+    help="Write a message with everything a skill needs to know.",
+    request=Share,
+    run=share,
+    effect="reads",
+    returns=Returns(Shared, "The message, its memories, and what was left out."),
+    python="share",
+    cli="share",
+    mcp=Tool("memory_share"),
+    http="POST /share",
+    slash="/memory share",
+)
+VERBS = (BRIEFING, SHARE)

@@ -1,0 +1,223 @@
+"""Change one memory: its rank, its text, its place; hide it, bring it back, undo."""
+
+from typing import Annotated
+
+from msgspec import Struct
+
+from kept.memory import knowledge, undo, write
+from kept.memory.context import Context, Events
+from kept.memory.verbs.arguments import about
+from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
+from kept.memory.verbs.fields import MAX_TEXT_CHARS, Ref
+from kept.model import Event, Memory, Receipt, Tier
+
+AFTER = Returns(Memory, "The memory after it.")
+
+
+class One(Struct, frozen=True, kw_only=True):
+    """One memory."""
+
+    ref: Ref
+
+
+class Revise(Struct, frozen=True, kw_only=True):
+    """What becomes different in a memory."""
+
+    ref: Ref
+    content: (
+        Annotated[str, about("The whole new text.", metavar="TEXT", is_text=True, longest=MAX_TEXT_CHARS)] | None
+    ) = None
+    tags: (
+        Annotated[tuple[str, ...], about("The new tags; left out, the tags stay.", one="tag", metavar="TAG")] | None
+    ) = None
+    kind: Annotated[str, about("The new kind.", metavar="KIND")] | None = None
+    files: Annotated[tuple[str, ...], about("The new files.", one="file", metavar="PATH")] | None = None
+    importance: Annotated[float, about("From 0 to 1.", metavar="NUMBER")] | None = None
+    session: Annotated[str, about("The session in which an agent does so.", metavar="SESSION")] | None = None
+
+
+class Promote(Struct, frozen=True, kw_only=True):
+    """A memory and the tier it moves to."""
+
+    ref: Ref
+    to: Annotated[Tier, about("The tier.", noun="tier")] = "project"
+
+
+class Undo(Struct, frozen=True, kw_only=True):
+    """A change to undo."""
+
+    event: (
+        Annotated[int | str, about("An event of `history`; by default your newest change.", metavar="EVENT")] | None
+    ) = None
+
+
+def reinforce(context: Context, asked: One) -> Memory:
+    """Raise the feedback and count a use."""
+    return write.reinforce(context, asked.ref)
+
+
+def demote(context: Context, asked: One) -> Memory:
+    """Lower the feedback."""
+    return write.demote(context, asked.ref)
+
+
+def revise(context: Context, asked: Revise) -> Memory:
+    """Correct a memory in place."""
+    given = {name: getattr(asked, name) for name in ("content", "tags", "kind", "files", "importance")}
+    wanted = {name: value for name, value in given.items() if value is not None}
+    return write.revise(context, asked.ref, wanted, session=asked.session)
+
+
+def pin(context: Context, asked: One) -> Memory:
+    """Put a memory into every briefing."""
+    return write.pin(context, asked.ref)
+
+
+def unpin(context: Context, asked: One) -> Memory:
+    """End a pin."""
+    return write.unpin(context, asked.ref)
+
+
+def forget(context: Context, asked: One) -> Memory:
+    """Hide a memory everywhere."""
+    return write.forget(context, asked.ref)
+
+
+def restore(context: Context, asked: One) -> Memory:
+    """Bring an archived or forgotten memory back."""
+    return write.restore(context, asked.ref)
+
+
+def promote(context: Context, asked: Promote) -> Receipt:
+    """Move a memory to a tier that lives longer."""
+    return knowledge.promote(context, asked.ref, asked.to)
+
+
+def undo_change(context: Context, asked: Undo) -> Events:
+    """Undo one call."""
+    return undo.undo(context, asked.event)
+
+
+REINFORCE = Verb(
+    name="reinforce",
+    help="Mark a memory as helpful: it will rank higher.",
+    request=One,
+    run=reinforce,
+    effect="writes",
+    returns=AFTER,
+    python="reinforce",
+    cli="reinforce",
+    mcp=Tool("memory_reinforce", usual=("ref",), renamed={"ref": "id"}),
+    http="POST /memories/{ref}/reinforce",
+    slash="/memory reinforce",
+)
+DEMOTE = Verb(
+    name="demote",
+    help="Mark a memory as wrong or irrelevant: it will rank lower.",
+    request=One,
+    run=demote,
+    effect="writes",
+    returns=AFTER,
+    python="demote",
+    cli="demote",
+    mcp=Tool("memory_demote", usual=("ref",), renamed={"ref": "id"}),
+    http="POST /memories/{ref}/demote",
+    slash="/memory demote",
+)
+REVISE = Verb(
+    name="revise",
+    help="Correct the text of a memory; its id and feedback stay.",
+    request=Revise,
+    run=revise,
+    effect="writes",
+    returns=AFTER,
+    python="revise",
+    cli="revise",
+    mcp=Tool("memory_update", usual=("ref", "content", "tags"), renamed={"ref": "id"}),
+    http="PATCH /memories/{ref}",
+    slash="/memory revise",
+    is_repeatable=True,
+)
+PIN = Verb(
+    name="pin",
+    help="Always include a memory.",
+    request=One,
+    run=pin,
+    effect="writes",
+    returns=AFTER,
+    python="pin",
+    cli="pin",
+    mcp=Tool("memory_pin", renamed={"ref": "id"}),
+    http="POST /memories/{ref}/pin",
+    slash="/pin",
+    is_repeatable=True,
+)
+UNPIN = Verb(
+    name="unpin",
+    help="Stop always including a memory.",
+    request=One,
+    run=unpin,
+    effect="writes",
+    returns=AFTER,
+    python="unpin",
+    cli="unpin",
+    mcp=Tool("memory_unpin", renamed={"ref": "id"}),
+    http="POST /memories/{ref}/unpin",
+    slash="/memory unpin",
+    is_repeatable=True,
+)
+FORGET = Verb(
+    name="forget",
+    help="Hide a memory everywhere; it can be restored.",
+    request=One,
+    run=forget,
+    effect="destroys",
+    returns=AFTER,
+    python="forget",
+    cli="forget",
+    mcp=Tool("memory_forget", renamed={"ref": "id"}),
+    http="POST /memories/{ref}/forget",
+    slash="/forget",
+    is_repeatable=True,
+)
+RESTORE = Verb(
+    name="restore",
+    help="Bring an archived or forgotten memory back.",
+    request=One,
+    run=restore,
+    effect="writes",
+    returns=AFTER,
+    python="restore",
+    cli="restore",
+    mcp=Tool("memory_restore", renamed={"ref": "id"}),
+    http="POST /memories/{ref}/restore",
+    slash="/memory restore",
+    is_repeatable=True,
+)
+PROMOTE = Verb(
+    name="promote",
+    help="Move a memory to a tier that lives longer.",
+    request=Promote,
+    run=promote,
+    effect="writes",
+    returns=Returns(Receipt, "The memory in its new tier."),
+    python="promote",
+    cli="promote",
+    mcp=Tool("memory_promote", renamed={"ref": "id"}),
+    http="POST /memories/{ref}/promote",
+    slash="/memory promote",
+)
+UNDO = Verb(
+    name="undo",
+    help="Undo the last change, or a given one.",
+    request=Undo,
+    run=undo_change,
+    effect="writes",
+    returns=Returns(Event, "The events that undid it.", many="events"),
+    python="undo",
+    cli="undo",
+    mcp=NotHere("An agent corrects a memory with memory_update; its user undoes."),
+    http="POST /undo",
+    slash="/memory undo",
+)
+VERBS = (REINFORCE, DEMOTE, REVISE, PIN, UNPIN, FORGET, RESTORE, PROMOTE, UNDO)

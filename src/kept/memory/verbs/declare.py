@@ -1,0 +1,95 @@
+"""How a verb is declared: one request, one function, one row.
+
+    class Recall(Struct, frozen=True, kw_only=True): ...      the arguments, with their limits and lines of help
+    def recall(context, asked: Recall) -> Recalled: ...       the work
+    RECALL = Verb(name="recall", request=Recall, run=recall, ...)
+
+Every door is derived from the row: the method of `Kept`, `kept recall`, the tool `memory_query`, `GET /recall` and the
+slash command. A door adds wording and rendering, nothing else. `perform` is the one way from a request to its answer.
+Rule: a door that lacks a verb says why, in `NotHere`, in words that a user would accept.
+"""
+
+from collections.abc import Callable
+from typing import Any, Generic, Literal, TypeVar
+
+from msgspec import Struct
+
+from kept.memory.context import Context
+from kept.memory.verbs.arguments import checked
+
+Q = TypeVar("Q", bound=Struct)
+A = TypeVar("A")
+
+Effect = Literal["reads", "writes", "destroys"]
+Who = Literal["project", "admin"]
+Door = Literal["python", "cli", "mcp", "http", "slash"]
+DOORS: tuple[Door, ...] = ("python", "cli", "mcp", "http", "slash")
+WHO: dict[Who, str] = {
+    "project": "agents and people of the project, and admins; a change of global memory asks a person first",
+    "admin": "admins",
+}
+
+
+class NotHere(Struct, frozen=True):
+    """The reason why a door does not have a verb."""
+
+    reason: str
+
+
+NO_AGENT = NotHere("An agent must not read or write files outside of its project.")
+NO_SERVER = NotHere("A server must not read or write its files for clients; run the command there.")
+
+
+class Tool(Struct, frozen=True):
+    """A tool of the MCP server. `usual`: the arguments it shows by default; without any it is only in `--all-tools`.
+
+    `renamed`: arguments that have another name there. `when`: several verbs share the tool, and this one is meant if
+    that argument is given.
+    """
+
+    name: str
+    usual: tuple[str, ...] = ()
+    renamed: dict[str, str] = {}
+    when: str = ""
+
+
+class Returns(Struct, frozen=True):
+    """The answer of a verb, for reference pages: a noun, or with `many` a list of them under that name."""
+
+    noun: type | None
+    about: str
+    many: str = ""
+
+
+class Verb(Struct, Generic[Q, A], frozen=True, kw_only=True):
+    """One row. `python` is the path of its method; `http` a method and a path below the project."""
+
+    name: str
+    help: str
+    request: type[Q]
+    run: Callable[[Context, Q], A]
+    effect: Effect
+    returns: Returns
+    python: str
+    cli: str | NotHere
+    mcp: Tool | NotHere
+    http: str | NotHere
+    slash: str | NotHere
+    who: Who = "project"
+    details: str = ""  # more help, where one line is not enough
+    is_repeatable: bool = False  # calling it twice is calling it once
+
+    def at(self, door: Door) -> "str | Tool | NotHere":
+        """Return the name of the verb at a door, or why it is not there."""
+        found: str | Tool | NotHere = getattr(self, door)
+        return found
+
+
+AnyVerb = Verb[Any, Any]
+
+
+def perform(context: Context, verb: Verb[Q, A], request: Q) -> A:
+    """Check the request, do the work, and send each signal of it once. Raises InvalidInput for a wrong argument."""
+    asked = checked(request)
+    with context.signals.gathered(verb.name):
+        return verb.run(context, asked)

@@ -1,0 +1,118 @@
+"""Recall, and why it answered so."""
+
+from typing import Annotated, Literal
+
+from msgspec import Struct
+
+from kept.memory import everywhere, read, receipts
+from kept.memory.context import Context
+from kept.memory.receipts import Explained
+from kept.memory.verbs.arguments import about
+from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
+from kept.memory.verbs.fields import Agent, FilesAtHand, Kinds, Query, Since, Tags, Until
+from kept.model import Recalled
+from kept.recall import MOST_HITS, RecallScope, Request
+
+
+class Recall(Struct, frozen=True, kw_only=True):
+    """A question."""
+
+    query: Query
+    limit: Annotated[int, about("How many hits at most.", metavar="NUMBER", least=1, most=MOST_HITS)] = 5
+    kinds: Kinds = ()
+    tags: Tags = ()
+    files: FilesAtHand = ()
+    since: Since = None
+    until: Until = None
+    agent: Agent = None
+    scope: Annotated[RecallScope, about("Where to search.")] = "memory"
+    profile: Annotated[str, about("How to score; overrides the settings.", metavar="PROFILE")] | None = None
+    follow: Annotated[bool, about("Add memories that were recalled together with the hits before.")] = False
+    by: Annotated[Literal["message", "session"], about("In scope sessions: each message, or each session once.")] = (
+        "message"
+    )
+    packed: Annotated[bool, about("In scope sessions: search old, compressed ones as well.")] = False
+    session: Annotated[str, about("The session that asks: it sees its own findings.", metavar="SESSION")] | None = None
+    all_projects: Annotated[bool, about("Ask every project of the home. Only for an admin.")] = False
+
+
+class Why(Struct, frozen=True, kw_only=True):
+    """A receipt to explain."""
+
+    receipt: Annotated[int | str, about("A receipt, such as r12; by default the last.", metavar="RECEIPT")] | None = (
+        None
+    )
+
+
+def recall(context: Context, asked: Recall) -> Recalled:
+    """Answer a question from the project and global memory, or from every project."""
+    request = Request(
+        query=asked.query,
+        limit=asked.limit,
+        profile=asked.profile,
+        kinds=asked.kinds,
+        tags=asked.tags,
+        files=asked.files,
+        since=asked.since,
+        until=asked.until,
+        scope=asked.scope,
+        follow=asked.follow,
+        by=asked.by,
+        packed=asked.packed,
+        seen_by=context.seen_by(asked.session),
+        agent=asked.agent,
+    )
+    return everywhere.recall(context, request) if asked.all_projects else read.recall(context, request)
+
+
+def why(context: Context, asked: Why) -> Explained:
+    """Explain a recall or a briefing."""
+    return receipts.explain(asked.receipt, context.readable())
+
+
+def replay(context: Context, asked: Why) -> Recalled:
+    """Ask a receipt's question again as of its moment."""
+    return read.replay(context, asked.receipt)
+
+
+RECALL = Verb(
+    name="recall",
+    help="Find the memories that best match a few key words.",
+    details="Give two to six key words, and synonyms if you like; not a sentence.",
+    request=Recall,
+    run=recall,
+    effect="reads",
+    returns=Returns(Recalled, "Hits with scores and reasons."),
+    python="recall",
+    cli="recall",
+    mcp=Tool("memory_query", usual=("query", "limit", "kinds", "tags", "files", "scope", "follow")),
+    http="GET /recall",
+    slash="/memory search",
+)
+WHY = Verb(
+    name="why",
+    help="Explain the last recall: what was found, what just missed, and why.",
+    request=Why,
+    run=why,
+    effect="reads",
+    returns=Returns(Explained, "The question, its hits, its nearest misses, and every factor."),
+    python="why",
+    cli="why",
+    mcp=Tool("memory_why"),
+    http="GET /why",
+    slash="/memory why",
+)
+REPLAY = Verb(
+    name="replay",
+    help="Ask the question of a receipt again, as of its moment, and note nothing.",
+    request=Why,
+    run=replay,
+    effect="reads",
+    returns=Returns(Recalled, "The same answer, if the store is the same."),
+    python="store.replay",
+    cli="replay",
+    mcp=NotHere("An agent asks again with memory_query."),
+    http="GET /replay",
+    slash="/memory replay",
+)
+VERBS = (RECALL, WHY, REPLAY)

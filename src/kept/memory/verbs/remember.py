@@ -1,0 +1,88 @@
+"""Remember: store one statement, or many."""
+
+from typing import Annotated, Any
+
+from msgspec import Struct
+
+from kept.memory import write
+from kept.memory.context import Context, Receipts
+from kept.memory.verbs.arguments import PYTHON_ONLY, about
+from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
+from kept.memory.verbs.fields import Text
+from kept.model import KINDS, Draft, Receipt, Source, Tier, replace
+
+
+class Remember(Struct, frozen=True, kw_only=True):
+    """A statement to remember."""
+
+    content: Annotated[Text, about("One fact in one or two sentences, at most 500 characters.", is_text=True)]
+    kind: Annotated[str, about(f"What it is: {', '.join(KINDS)}.", metavar="KIND")] = "fact"
+    tags: Annotated[tuple[str, ...], about("2-5 short topics.", one="tag", metavar="TAG")] = ()
+    files: Annotated[tuple[str, ...], about("Paths of the files it is about.", one="file", metavar="PATH")] = ()
+    importance: Annotated[float, about("From 0 to 1; by default as its kind.", metavar="NUMBER")] | None = None
+    pin: Annotated[bool, about("Put it into every briefing.")] = False
+    tier: Annotated[Tier, about("Where it holds and how long it lives.")] = "project"
+    topic: Annotated[str, about("A new memory of the same topic replaces it.", metavar="NAME")] | None = None
+    session: Annotated[str, about("The session it comes from.", metavar="SESSION")] | None = None
+    key: Annotated[str, about("Repeating a call with the same key stores nothing twice.", metavar="KEY")] | None = None
+    source: Annotated[Source | None, PYTHON_ONLY] = None
+
+
+class RememberMany(Struct, frozen=True, kw_only=True):
+    """Statements to remember."""
+
+    drafts: Annotated[Any, PYTHON_ONLY]
+
+
+def remember(context: Context, asked: Remember) -> Receipt:
+    """Store one statement."""
+    source = asked.source
+    if asked.session is not None:
+        source = replace(source or context.source(), session=asked.session)
+    draft = Draft(
+        content=asked.content,
+        kind=asked.kind,
+        tags=asked.tags,
+        files=asked.files,
+        importance=asked.importance,
+        pin=asked.pin,
+        tier=asked.tier,
+        topic=asked.topic,
+        source=source,
+        key=asked.key,
+    )
+    return write.remember_many(context, [draft])[0]
+
+
+def remember_many(context: Context, asked: RememberMany) -> Receipts:
+    """Store many statements in batches."""
+    return write.remember_many(context, asked.drafts)
+
+
+REMEMBER = Verb(
+    name="remember",
+    help="Store one statement.",
+    request=Remember,
+    run=remember,
+    effect="writes",
+    returns=Returns(Receipt, "What became of it: stored, strengthened, candidate or refused, and why."),
+    python="remember",
+    cli="remember",
+    mcp=Tool("memory_store", usual=("content", "kind", "tags", "files", "tier"), renamed={"kind": "memory_kind"}),
+    http="POST /memories",
+    slash="/remember",
+)
+REMEMBER_MANY = Verb(
+    name="remember_many",
+    help="Store many statements in batches; one receipt each, in order.",
+    request=RememberMany,
+    run=remember_many,
+    effect="writes",
+    returns=Returns(Receipt, "A receipt for each, in order.", many="receipts"),
+    python="remember_many",
+    cli=NotHere("`kept import` reads a file with many."),
+    mcp=NotHere("An agent stores one fact a call, so that each is worded on purpose."),
+    http=NotHere("Send one POST for each, with an idempotency key."),
+    slash=NotHere("A chat line holds one statement."),
+)
+VERBS = (REMEMBER, REMEMBER_MANY)
