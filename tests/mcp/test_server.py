@@ -15,10 +15,11 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitResult, Implementation
 
 import kept
-from kept.entrypoints.mcp.arguments import checked
-from kept.entrypoints.mcp.protocol import PROTOCOL
+from kept.entrypoints.mcp.protocol import DESCRIPTIONS, PROTOCOL
 from kept.entrypoints.mcp.server import ServerOptions, build
 from kept.entrypoints.mcp.tools import tools
+from kept.memory.verbs import all_verbs
+from kept.memory.verbs.declare import Tool
 from tests.mcp.conversation import connected, said, server
 
 SIX = ["memory_store", "memory_query", "memory_reinforce", "memory_demote", "memory_update", "memory_briefing"]
@@ -71,7 +72,7 @@ def test_an_agent_has_exactly_six_tools_and_a_whole_life_with_them(tmp_path: Pat
             "memory_store",
             {"content": "We deploy with make ship, because CI has no key", "kind": "decision", "tags": ["deploy"]},
         )
-        assert said(stored) == "Stored as [id:1]."
+        assert said(stored) == "Kept: [id:1] (decision)."
         found = said(await client.call_tool("memory_query", {"query": "deploy release ship"}))
         assert found.startswith("[id:1] decision, ")
         assert found.endswith("We deploy with make ship, because CI has no key")
@@ -91,19 +92,8 @@ def test_all_tools_add_the_rest_after_the_six_and_each_answers(tmp_path: Path) -
     async def life(client: Client) -> None:
         names = [tool.name for tool in (await client.list_tools()).tools]
         assert names[:6] == SIX
-        assert names[6:] == [
-            "memory_pin",
-            "memory_forget",
-            "memory_list",
-            "memory_get",
-            "memory_why",
-            "memory_conflicts",
-            "memory_resolve",
-            "memory_tasks",
-            "memory_sessions",
-            "search",
-            "fetch",
-        ]
+        named = {verb.mcp.name for verb in all_verbs() if isinstance(verb.mcp, Tool)}
+        assert set(names) == named | {"search", "fetch"}
 
         async def call(name: str, **arguments: Any) -> str:
             result = await client.call_tool(name, arguments)
@@ -113,15 +103,15 @@ def test_all_tools_add_the_rest_after_the_six_and_each_answers(tmp_path: Path) -
         await call("memory_store", content="Always use the replica database for reports", kind="decision")
         await call("memory_store", content="Never use the replica database for reports", kind="decision")
         assert (await call("memory_pin", id="1")).startswith("Pinned: [id:1]")
-        assert (await call("memory_pin", id="1", pinned=False)).startswith("No longer pinned: [id:1]")
+        assert (await call("memory_unpin", id="1")).startswith("No longer pinned: [id:1]")
         assert "[id:2]" in await call("memory_list", limit=1)
         assert "feedback: +0" in await call("memory_get", id="2")
         await call("memory_query", query="replica reports")
         assert "[id:2]" in await call("memory_why")
         assert (await call("memory_conflicts")).startswith("c1 ")
         assert "[id:2]" in await call("memory_resolve", conflict="c1", keep="2")
-        assert await call("memory_tasks") == "There is no open task."
-        assert await call("memory_sessions", query="replica") == "No session has these words."
+        assert await call("memory_tasks") == "There is none."
+        assert (await call("memory_query", query="replica", scope="sessions")).startswith("Nothing fits.")
         results = json.loads(await call("search", query="replica database"))["results"]
         assert results[0]["id"] == "2"
         assert json.loads(await call("fetch", id="2"))["text"] == "Never use the replica database for reports"
@@ -149,13 +139,17 @@ def test_a_query_that_no_memory_fits_shows_what_was_said_in_sessions(tmp_path: P
     ("tool", "arguments", "sentence"),
     [
         ("memory_store", {}, "memory_store needs the argument content."),
-        ("memory_store", {"content": 7.5}, "content must be a string, not 7.5."),
-        ("memory_store", {"content": "x" * 5_000}, "Not stored (too_long)"),
-        ("memory_store", {"content": "y", "tier": "universe"}, "Unknown tier 'universe'. Choose from project, global."),
+        ("memory_store", {"content": 7.5}, "content must be a string, not float."),
+        ("memory_store", {"content": "x" * 5_000}, "Not kept (too_long)"),
+        (
+            "memory_store",
+            {"content": "y", "tier": "universe"},
+            "Unknown tier 'universe'. Choose one of project, global.",
+        ),
         ("memory_store", {"content": "y", "text": "z"}, "memory_store has no argument 'text'. It takes content,"),
-        ("memory_query", {"query": ["a"]}, "query must be a string, not a value of type list."),
-        ("memory_query", {"query": "a", "limit": 0}, "limit must be at least 1, got 0."),
-        ("memory_query", {"query": "a", "tags": [1]}, "tags must be a list of strings"),
+        ("memory_query", {"query": ["a"]}, "query must be a string, not list."),
+        ("memory_query", {"query": "a", "limit": 0}, "limit must be a whole number from 1 to 50, got 0."),
+        ("memory_query", {"query": "a", "tags": [1]}, "Each of tags must be a string, not int."),
         ("memory_reinforce", {"id": "99"}, "There is no memory 99. memory_query finds memories and their ids."),
         ("memory_demote", {"id": "many"}, "'many' is not"),
     ],
@@ -175,7 +169,7 @@ def test_an_unknown_tool_is_an_error_of_the_protocol_and_the_server_lives_on(tmp
     async def life(client: Client) -> None:
         with pytest.raises(MCPError, match="no tool 'memory_pin'"):
             await client.call_tool("memory_pin", {"id": "1"})
-        assert said(await client.call_tool("memory_store", {"content": "The port is 8080"})) == "Stored as [id:1]."
+        assert said(await client.call_tool("memory_store", {"content": "The port is 8080"})) == "Kept: [id:1] (fact)."
 
     chat(tmp_path, life, mode="2026-07-28")
 
@@ -229,7 +223,7 @@ def test_a_killed_server_loses_nothing_that_it_acknowledged(tmp_path: Path) -> N
         process.stdin.flush()
         if id is not None:
             answer = json.loads(process.stdout.readline())
-    assert answer["result"]["content"] == [{"type": "text", "text": "Stored as [id:1]."}]
+    assert answer["result"]["content"] == [{"type": "text", "text": "Kept: [id:1] (fact)."}]
     process.send_signal(signal.SIGKILL)
     process.communicate()
     with opened(tmp_path) as memory:
@@ -288,7 +282,7 @@ def test_a_global_preference_is_stored_once_a_person_said_yes_through_the_client
         return ElicitResult(action="accept", content={"yes": True})
 
     async def store(client: Client) -> None:
-        assert said(await client.call_tool("memory_store", PREFERENCE)) == "Stored as [id:g1]."
+        assert said(await client.call_tool("memory_store", PREFERENCE)) == "Kept: [id:g1] (preference)."
 
     talk(tmp_path, store, mode=mode, elicitation_callback=agree)
     assert len(questions) == 1
@@ -318,7 +312,7 @@ def test_a_no_is_a_no(tmp_path: Path, mode: str, answer: ElicitResult) -> None:
 def test_where_nobody_can_be_asked_it_is_kept_in_the_project_and_proposed(tmp_path: Path, mode: str) -> None:
     async def store(client: Client) -> None:
         answer = said(await client.call_tool("memory_store", PREFERENCE))
-        assert answer.startswith("Stored as [id:1].\nOnly this project has it so far.")
+        assert answer.startswith("Kept: [id:1] (preference).\nOnly this project has it so far.")
 
     chat(tmp_path, store, mode=mode)
     with opened(tmp_path) as memory:
@@ -411,23 +405,52 @@ def test_a_secret_in_a_call_is_neither_stored_nor_repeated(tmp_path: Path) -> No
 def test_no_argument_has_a_name_that_an_agent_cannot_load() -> None:
     """OpenHands makes a class of every tool; `kind` is a field of its own there, and ended the conversation."""
     for tool in tools(all_tools=True).values():
-        assert not {"kind", "model_config", "security_risk", "summary"} & {one.name for one in tool.arguments}, (
-            tool.name
-        )
-    [store] = [tool for tool in tools(all_tools=False).values() if tool.name == "memory_store"]
-    for name in ("memory_kind", "kind"):
-        assert checked("memory_store", store.arguments, {"content": "x", name: "decision"})["memory_kind"] == "decision"
+        assert not {"kind", "model_config", "security_risk", "summary"} & set(tool.schema["properties"]), tool.name
+
+
+def test_a_memory_is_stored_by_either_name_of_its_kind(tmp_path: Path) -> None:
+    async def life(client: Client) -> None:
+        for name in ("memory_kind", "kind"):
+            answer = await client.call_tool("memory_store", {"content": f"We chose {name}", name: "decision"})
+            assert "(decision)" in said(answer)
+
+    chat(tmp_path, life)
 
 
 def test_what_an_agent_is_told_stays_below_four_thousand_characters() -> None:
-    from kept.entrypoints.mcp.arguments import schema_of
-    from kept.entrypoints.mcp.protocol import DESCRIPTIONS
-    from kept.entrypoints.mcp.tools import tools
-
     six = tools(all_tools=False).values()
     assert len(PROTOCOL) + sum(len(tool.description) for tool in six) < 4_000
-    assert list(DESCRIPTIONS) == list(tools(all_tools=True))
-    assert all(schema_of(tool.arguments)["additionalProperties"] is False for tool in six)
+    assert set(DESCRIPTIONS) <= set(tools(all_tools=True))
+    assert all(tool.schema["additionalProperties"] is False for tool in six)
+
+
+def test_schemas_and_instructions_of_the_six_tools_cost_at_most_1350_tokens() -> None:
+    encoding = pytest.importorskip("bpe_openai").get_encoding("o200k_base")
+    six = tools(all_tools=False).values()
+    listed = [{"name": one.name, "description": one.description, "inputSchema": dict(one.schema)} for one in six]
+    assert len(encoding.encode(PROTOCOL + json.dumps(listed))) <= 1_350
+
+
+def test_every_scope_follow_and_the_state_of_a_task_are_reached_with_the_six_tools(tmp_path: Path) -> None:
+    """A18, D9: an agent needs no other tool for them."""
+    (tmp_path / "project").mkdir()
+    with opened(tmp_path) as memory:
+        memory.remember("The replica serves the reports")
+        memory.forget(memory.remember("The replica is in Oslo").ref or "")
+        memory.remember("We moved the replica to Bergen")
+        memory.task("T-1", description="Move the replica")
+        memory.session("s1").append("user", "Is the replica slow today?")
+
+    async def life(client: Client) -> None:
+        for scope in ("memory", "items", "sources", "archive"):
+            answer = await client.call_tool("memory_query", {"query": "replica", "scope": scope, "follow": True})
+            assert not answer.is_error, scope
+        assert "slow today" in said(await client.call_tool("memory_query", {"query": "replica", "scope": "sessions"}))
+        assert "T-1 (active)" in said(await client.call_tool("memory_update", {"id": "T-1", "task_state": "active"}))
+        wrong = await client.call_tool("memory_update", {"id": "T-1", "task_state": "gone"})
+        assert said(wrong).startswith("Unknown task state 'gone'. Choose one of active,")
+
+    chat(tmp_path, life)
 
 
 def test_an_item_of_a_file_is_not_updated(tmp_path: Path) -> None:

@@ -180,7 +180,7 @@ def test_the_tools_of_an_agent_in_the_clone_use_the_project_of_the_team(ann: Per
             if "id" in message:
                 answer = json.loads(process.stdout.readline())
         process.stdin.close()
-    assert answer["result"]["content"][0]["text"] == "Stored as [id:1]."
+    assert answer["result"]["content"][0]["text"].startswith("Kept: [id:1]")
     assert "four in the morning" in bob.run("kept", "list")
     assert "ann (codex) remember" in bob.run("kept", "history", "1")
 

@@ -15,6 +15,7 @@ from kept.memory.context import Conflicts, Context, Events, Memories, Receipts, 
 from kept.memory.namespaces import Aliases, Files, Knowledge, Pauses, Reviews, Store, Vectors
 from kept.memory.signals import Subscriber
 from kept.memory.verbs import perform
+from kept.memory.verbs.declare import A, Q, Verb
 from kept.model import Briefing, Draft, Memory, Name, Recalled, Receipt, Source, Tier, Trust, several
 from kept.settings import Settings
 
@@ -57,6 +58,10 @@ class Kept:
     def settings(self) -> Settings:
         """The settings in force."""
         return self._context.settings
+
+    def perform(self, verb: Verb[Q, A], request: Q) -> A:
+        """Perform a verb of `kept.memory.verbs`, for doors that are derived from its row."""
+        return perform(self._context, verb, request)
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Call `subscriber(signal)` for every signal. Returns a function that ends the subscription."""

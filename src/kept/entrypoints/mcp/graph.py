@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kept.entrypoints.mcp.arguments import Argument
+from kept.entrypoints.mcp.graph_arguments import Argument, checked, schema_of
 from kept.entrypoints.mcp.surroundings import Surroundings
 from kept.entrypoints.mcp.tools import Call, MemoryTool, ToolAnswer
 from kept.entrypoints.mcp.views import MemoryView
@@ -284,11 +284,30 @@ _RESULTS = _objects("results", _text("entityName"), _texts("addedObservations"))
 _GRAPH = (_ENTITIES, _RELATIONS)
 _DONE = (Argument("success", "boolean", "", is_required=True), _text("message"))
 
+
+def _tool(
+    name: str,
+    title: str,
+    run: Callable[[Call], ToolAnswer],
+    arguments: tuple[Argument, ...],
+    *,
+    answers: tuple[Argument, ...],
+    **about: bool,
+) -> MemoryTool:
+    """Declare a tool of the graph. Like its model, it ignores arguments that it does not know."""
+
+    def checked_first(call: Call) -> ToolAnswer:
+        return run(call._replace(given=checked(name, arguments, call.given, is_open=True)))
+
+    schema, output = schema_of(arguments, is_open=True), schema_of(answers)
+    return MemoryTool(name, title, checked_first, schema, output=output, **about)
+
+
 _ALL: Sequence[MemoryTool] = (
-    MemoryTool("create_entities", "Create Entities", _create_entities, (_ENTITIES,), answers=(_ENTITIES,)),
-    MemoryTool("create_relations", "Create Relations", _create_relations, (_RELATIONS,), answers=(_RELATIONS,)),
-    MemoryTool("add_observations", "Add Observations", _add_observations, (_OBSERVATIONS,), answers=(_RESULTS,)),
-    MemoryTool(
+    _tool("create_entities", "Create Entities", _create_entities, (_ENTITIES,), answers=(_ENTITIES,)),
+    _tool("create_relations", "Create Relations", _create_relations, (_RELATIONS,), answers=(_RELATIONS,)),
+    _tool("add_observations", "Add Observations", _add_observations, (_OBSERVATIONS,), answers=(_RESULTS,)),
+    _tool(
         "delete_entities",
         "Delete Entities",
         _delete_entities,
@@ -297,7 +316,7 @@ _ALL: Sequence[MemoryTool] = (
         repeats=True,
         answers=_DONE,
     ),
-    MemoryTool(
+    _tool(
         "delete_observations",
         "Delete Observations",
         _delete_observations,
@@ -306,7 +325,7 @@ _ALL: Sequence[MemoryTool] = (
         repeats=True,
         answers=_DONE,
     ),
-    MemoryTool(
+    _tool(
         "delete_relations",
         "Delete Relations",
         _delete_relations,
@@ -315,8 +334,8 @@ _ALL: Sequence[MemoryTool] = (
         repeats=True,
         answers=_DONE,
     ),
-    MemoryTool("read_graph", "Read Graph", _read_graph, (), reads=True, answers=_GRAPH),
-    MemoryTool(
+    _tool("read_graph", "Read Graph", _read_graph, (), reads=True, answers=_GRAPH),
+    _tool(
         "search_nodes",
         "Search Nodes",
         _search_nodes,
@@ -324,7 +343,7 @@ _ALL: Sequence[MemoryTool] = (
         reads=True,
         answers=_GRAPH,
     ),
-    MemoryTool(
+    _tool(
         "open_nodes",
         "Open Nodes",
         _open_nodes,

@@ -58,7 +58,7 @@ DESCRIPTIONS: Mapping[str, str] = {
         "compaction."
     ),
     # With --all-tools
-    "memory_pin": "Show a memory in every briefing from now on; with pinned false, stop that.",
+    "memory_pin": "Show a memory in every briefing from now on.",
     "memory_forget": "Hide a memory from every search. A person can restore it. For a wrong text prefer memory_update.",
     "memory_list": "List the newest memories, also by kind, tag or status.",
     "memory_get": "Show one memory in full, with its tags, files, source and history of feedback.",
@@ -66,7 +66,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "memory_conflicts": "List memories that contradict each other and are not resolved yet.",
     "memory_resolve": "Settle a conflict: the memory to keep stays, the other one is archived.",
     "memory_tasks": "List the open tasks of this project.",
-    "memory_sessions": "Search what was said in earlier sessions. Give 2-6 key words.",
+    "memory_sessions": "List earlier sessions. memory_query with scope sessions searches them.",
     "search": "Search long-term memory. Returns ids and titles; fetch returns a whole memory.",
     "fetch": "Return one memory as a document.",
 }

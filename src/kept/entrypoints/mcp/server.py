@@ -47,7 +47,6 @@ from mcp_types.version import is_version_at_least
 
 from kept.distribution import VERSION
 from kept.entrypoints.mcp import consent, graph
-from kept.entrypoints.mcp.arguments import checked, schema_of
 from kept.entrypoints.mcp.mended import MendedStream
 from kept.entrypoints.mcp.protocol import GRAPH_PROTOCOL, PROTOCOL
 from kept.entrypoints.mcp.surroundings import Surroundings, surroundings_of
@@ -136,7 +135,7 @@ class _Desk:
         asking = _Asking(request, params.input_responses or {})
 
         def work() -> str | ToolAnswer:
-            given = checked(tool.name, tool.arguments, params.arguments or {}, is_open=bool(tool.answers))
+            given: Mapping[str, Any] = params.arguments or {}
             return self._with_memory(
                 request, lambda memory, around: tool.run(Call(memory, given, around, asking.can_ask)), asking.confirm
             )
@@ -260,8 +259,8 @@ def _described(tool: MemoryTool) -> Tool:
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=schema_of(tool.arguments, is_open=bool(tool.answers)),
-        output_schema=schema_of(tool.answers) if tool.answers else None,
+        input_schema=dict(tool.schema),
+        output_schema=None if tool.output is None else dict(tool.output),
         annotations=ToolAnnotations(
             title=tool.title,
             read_only_hint=tool.reads,

@@ -1,21 +1,26 @@
-"""The tools of the MCP server: what each takes, and what it answers.
+"""The tools of the MCP server, derived from the verbs.
 
-Six by default, which are enough for an agent's whole life with its memory; the others with `--all-tools`. A tool is one
-function from a Call to a text. Rule: a memory is written by `memory_line`, so no stored text can pass for another
-memory or for a word of the tool.
+A tool is the verb whose row names it (`kept.memory.verbs`); several verbs may share one. Six by default, which are
+enough for an agent's whole life with its memory; with `--all-tools` every verb and every argument. This module adds
+what an agent needs besides: arguments that the server knows itself, smaller limits, and the wording of answers. Rule: a
+memory is written by `memory_line`, so no stored text can pass for another memory or for a word of the tool.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kept.entrypoints.mcp.arguments import Argument
 from kept.entrypoints.mcp.protocol import DESCRIPTIONS, GRAPH_DESCRIPTIONS
 from kept.entrypoints.mcp.surroundings import Surroundings
+from kept.entrypoints.wording import answer_lines, receipt_lines
 from kept.errors import InvalidInput, NotAllowed
-from kept.memory import Kept
+from kept.memory import Kept, verbs
 from kept.memory.brief import memory_line
-from kept.model import KINDS, Draft, Memory, Receipt, Source
+from kept.memory.receipts import Explained
+from kept.memory.verbs.arguments import Argument, build, schema_of, wire_arguments
+from kept.memory.verbs.declare import AnyVerb, Tool
+from kept.memory.verbs.remember import Remember
+from kept.model import Briefing, Conflict, Draft, Memory, Recalled, Receipt, Source, replace
 from kept.recall.briefing.render import trust_mark
 from kept.text import visible
 
@@ -23,10 +28,11 @@ MOST_SAID = 3  # messages, where no memory fits
 MOST = 50  # hits or memories in one answer: more of them would push the work out of a context
 BRIEFING_TOKENS = 1_500
 TITLE_CHARS = 80
+SAID_CHARS = 500
 
 
 class Call(NamedTuple):
-    """One call: the opened memory, the checked arguments, and what the call belongs to."""
+    """One call: the opened memory, the arguments, and what the call belongs to."""
 
     memory: Kept
     given: Mapping[str, Any]
@@ -35,90 +41,80 @@ class Call(NamedTuple):
 
 
 class ToolAnswer(NamedTuple):
-    """What a tool answers that has `answers`: the text, and the same as values."""
+    """The answer of a tool that has an `output`: the text, and the same as values."""
 
     text: str
     values: dict[str, Any]
 
 
 class MemoryTool(NamedTuple):
-    """One tool. `reads`: it changes nothing that anybody stored. `repeats`: calling it twice is calling it once.
+    """One tool. `reads`: it changes nothing that is stored. `repeats`: calling it twice is calling it once.
 
-    `answers`: the values of its answer, where clients expect some. Such a tool leaves out arguments it does not know.
+    `output`: the schema of the values of its answer, where clients expect some.
     """
 
     name: str
     title: str
     run: Callable[[Call], str | ToolAnswer]
-    arguments: tuple[Argument, ...]
-    is_default: bool = False
+    schema: Mapping[str, Any]
     reads: bool = False
     destroys: bool = False
     repeats: bool = False
-    answers: tuple[Argument, ...] = ()
+    output: Mapping[str, Any] | None = None
 
     @property
     def description(self) -> str:
-        return {**DESCRIPTIONS, **GRAPH_DESCRIPTIONS}[self.name]
+        """Return the text that a model reads to decide whether it calls the tool."""
+        return {**DESCRIPTIONS, **GRAPH_DESCRIPTIONS}.get(self.name) or self.title
 
 
-# The six
+# What the server adds to the arguments of a call
 
 
-def _store(call: Call) -> str:
-    given = call.given
-    source = Source(origin="agent", agent=call.surroundings.agent, session=call.surroundings.session)
-    draft = Draft(
-        content=given["content"],
-        kind=given["memory_kind"],
-        tags=tuple(given["tags"]),
-        files=tuple(given["files"]),
-        tier=given["tier"],
-        source=source,
-    )
-    note = ""
-    try:
-        receipt = call.memory.remember_many([draft])[0]
-    except NotAllowed:
-        if draft.tier != "global" or call.can_ask:
-            raise
-        receipt = call.memory.reviews.propose(draft)
-        note = "Only this project has it so far. A person decides in `kept review` whether all projects get it."
-    return "\n".join(filter(None, [*_stored(receipt), note if receipt.outcome != "refused" else ""]))
+def _remembered(call: Call) -> dict[str, Any]:
+    return {"source": Source(origin="agent", agent=call.surroundings.agent, session=call.surroundings.session)}
 
 
-def _stored(receipt: Receipt) -> list[str]:
+def _in_session(call: Call) -> dict[str, Any]:
+    return {"session": call.surroundings.session}
+
+
+def _as_text(call: Call) -> dict[str, Any]:
+    return {"session": call.surroundings.session, "style": "text"}
+
+
+ADDED: Mapping[str, tuple[tuple[str, ...], Callable[[Call], dict[str, Any]]]] = {
+    "remember": (("session",), _remembered),
+    "recall": (("session", "all_projects"), _in_session),
+    "revise": (("session",), _in_session),
+    "briefing": (("session", "style"), _as_text),
+}
+# OpenHands cannot load a tool that has an argument `kind`; and agents read ids.
+RENAMED: Mapping[str, str] = {"kind": "memory_kind", "ref": "id"}
+DEFAULTS: Mapping[str, Mapping[str, Any]] = {"briefing": {"budget_tokens": BRIEFING_TOKENS}, "list": {"limit": 20}}
+
+
+# The wording of answers
+
+
+def _stored(call: Call, receipt: Receipt) -> str:
     if receipt.outcome == "refused":
-        raise InvalidInput(f"Not stored ({receipt.reason}): {receipt.message}")
-    first = {
-        "stored": f"Stored as [id:{receipt.ref}].",
-        "strengthened": f"Already known as [id:{receipt.ref}], which is more important now.",
-        "candidate": f"Stored as [id:{receipt.ref}], a candidate until it is used or confirmed.",
-    }[receipt.outcome]
-    lines = [first]
-    if receipt.redactions:
-        lines.append(f"Redacted before it was stored: {', '.join(one.kind for one in receipt.redactions)}.")
-    if receipt.superseded:
-        lines.append(f"It replaces {_ids(receipt.superseded)}.")
-    if receipt.near:
-        lines.append(f"Similar memories: {_ids(receipt.near)}. Use memory_update if one of them is the same fact.")
-    if receipt.conflicts:
-        lines.append(
-            f"It contradicts what is stored: {', '.join(one.ref for one in receipt.conflicts)}. Tell the user."
+        raise InvalidInput(f"Not kept ({receipt.reason}): {receipt.message}")
+    return "\n".join(
+        receipt_lines(
+            receipt, of_near="Use memory_update if one of them is the same fact.", of_conflicts="Tell the user."
         )
-    return lines
-
-
-def _query(call: Call) -> str:
-    given = call.given
-    recalled = call.memory.recall(
-        given["query"], limit=given["limit"], kinds=given["kinds"], tags=given["tags"], files=given["files"]
     )
-    lines = [memory_line(hit.memory) for hit in recalled]
+
+
+def _recalled(call: Call, recalled: Recalled) -> str:
+    query, scope = call.given["query"], call.given.get("scope", "memory")
+    lines = _said(recalled) if scope == "sessions" else [memory_line(hit.memory) for hit in recalled]
+    if not lines and scope == "memory":
+        said = _said(call.memory.recall(query, limit=MOST_SAID, scope="sessions"))
+        lines = ["Nothing fits. In earlier sessions:", *said] if said else []
     if not lines:
-        said = _said(call.memory, given["query"], MOST_SAID)
-        nothing = "Nothing fits. Try other key words or synonyms; memory that does not exist cannot be found."
-        lines = ["Nothing fits. In earlier sessions:", *said] if said else [nothing]
+        lines = ["Nothing fits. Try other key words or synonyms; memory that does not exist cannot be found."]
     pinned = [one for one in recalled.pinned if one.ref not in {hit.ref for hit in recalled}]
     if pinned:
         lines += ["Pinned:", *map(memory_line, pinned)]
@@ -129,59 +125,33 @@ def _query(call: Call) -> str:
     return "\n".join(lines)
 
 
-def _reinforce(call: Call) -> str:
-    memory = call.memory.reinforce(call.given["id"])
+def _said(recalled: Recalled) -> list[str]:
+    """Return a line for each message that was found."""
+    lines = []
+    for hit in recalled:
+        said = hit.message
+        if said is not None:
+            when = f"{said.at:%Y-%m-%d %H:%M}" if said.at else "undated"
+            words = visible(" ".join(said.content.split()), keep_newlines=False)
+            lines.append(f"{visible(said.session)} {when} {said.role}: {words[:SAID_CHARS]}")
+    return lines
+
+
+def _rated(_call: Call, memory: Memory) -> str:
     return f"[id:{memory.ref}] now has feedback {memory.feedback:+d}."
 
 
-def _demote(call: Call) -> str:
-    memory = call.memory.demote(call.given["id"])
-    return f"[id:{memory.ref}] now has feedback {memory.feedback:+d}."
-
-
-def _update(call: Call) -> str:
-    given = call.given
-    memory = call.memory.revise(given["id"], given["content"], given["tags"], session=call.surroundings.session)
-    return f"Corrected: {memory_line(memory)}"
-
-
-def _briefing(call: Call) -> str:
-    briefing = call.memory.briefing(
-        call.given["prompt"],
-        files=call.given["files"],
-        budget_tokens=call.given["budget_tokens"],
-        session=call.surroundings.session,
-        style="text",
-    )
+def _briefed(_call: Call, briefing: Briefing) -> str:
     if briefing.error:
         raise InvalidInput(briefing.error)
     return str(briefing) or "Nothing is stored that an agent should know here."
 
 
-# The rest
-
-
-def _pin(call: Call) -> str:
-    if call.given["pinned"]:
-        return f"Pinned: {memory_line(call.memory.pin(call.given['id']))}"
-    return f"No longer pinned: {memory_line(call.memory.unpin(call.given['id']))}"
-
-
-def _forget(call: Call) -> str:
-    memory = call.memory.forget(call.given["id"])
+def _forgotten(_call: Call, memory: Memory) -> str:
     return f"[id:{memory.ref}] is forgotten. `kept restore {memory.ref}` brings it back."
 
 
-def _list(call: Call) -> str:
-    given = call.given
-    found = call.memory.list(
-        kinds=given["kinds"], tags=given["tags"], status=given["status"], limit=given["limit"], after=given["after"]
-    )
-    return "\n".join(map(memory_line, found)) or "There is no such memory."
-
-
-def _get(call: Call) -> str:
-    memory = call.memory.get(call.given["id"])
+def _shown(_call: Call, memory: Memory) -> str:
     facts = {
         "status": memory.status + (f" ({memory.reason})" if memory.reason else ""),
         "tags": ", ".join(memory.tags),
@@ -195,8 +165,7 @@ def _get(call: Call) -> str:
     return "\n".join([memory_line(memory), *lines])
 
 
-def _why(call: Call) -> str:
-    explained = call.memory.why(call.given["receipt"])
+def _explained(_call: Call, explained: Explained) -> str:
     lines = [f"{explained.receipt}: {explained.kind} on {explained.at:%Y-%m-%d %H:%M} UTC"]
     for hit in explained.hits:
         sign = " + " if "#" in hit["ref"] else " × "  # the score of a message is a sum
@@ -206,8 +175,7 @@ def _why(call: Call) -> str:
     return visible("\n".join(lines))
 
 
-def _conflicts(call: Call) -> str:
-    found = call.memory.conflicts()
+def _conflicting(call: Call, found: Sequence[Conflict]) -> str:
     lines = []
     for conflict in found:
         sides = [memory_line(call.memory.get(uid)) for uid in (conflict.left, conflict.right)]
@@ -215,34 +183,114 @@ def _conflicts(call: Call) -> str:
     return "\n".join(lines) or "No memories contradict each other."
 
 
-def _resolve(call: Call) -> str:
-    kept = call.memory.resolve(call.given["conflict"], call.given["keep"])
-    return f"Settled. This one holds: {memory_line(kept)}"
+def _sentence(before: str) -> Callable[[Call, Memory], str]:
+    return lambda _call, memory: f"{before}: {memory_line(memory)}"
 
 
-def _tasks(call: Call) -> str:
-    lines = [f"{task.name} ({task.state}): {task.description}" for task in call.memory.tasks() if not task.has_ended]
-    return "\n".join(visible(line, keep_newlines=False) for line in lines) or "There is no open task."
+ANSWERS: Mapping[str, Callable[[Call, Any], str]] = {
+    "remember": _stored,
+    "reviews.propose": _stored,
+    "recall": _recalled,
+    "reinforce": _rated,
+    "demote": _rated,
+    "revise": _sentence("Corrected"),
+    "briefing": _briefed,
+    "pin": _sentence("Pinned"),
+    "unpin": _sentence("No longer pinned"),
+    "forget": _forgotten,
+    "restore": _sentence("Restored"),
+    "get": _shown,
+    "why": _explained,
+    "conflicts": _conflicting,
+    "resolve": _sentence("Settled. This one holds"),
+}
 
 
-def _sessions(call: Call) -> str:
-    return "\n".join(_said(call.memory, call.given["query"], call.given["limit"])) or "No session has these words."
+# From verbs to tools
 
 
-def _said(memory: Kept, query: str, limit: int) -> list[str]:
-    """What was said about it in sessions, a line for each message."""
-    lines = []
-    for hit in memory.recall(query, limit=limit, scope="sessions"):
-        said = hit.message
-        if said is not None:
-            when = f"{said.at:%Y-%m-%d %H:%M}" if said.at else "undated"
-            words = visible(" ".join(said.content.split()), keep_newlines=False)
-            lines.append(f"{visible(said.session)} {when} {said.role}: {words[:500]}")
-    return lines
+class _Row(NamedTuple):
+    """One verb of a tool, and the arguments that the tool shows of it, by their names there."""
+
+    verb: AnyVerb
+    tool: Tool
+    arguments: Mapping[str, Argument]
+
+    def is_meant(self, given: Mapping[str, Any]) -> bool:
+        return not self.tool.when or given.get(self.tool.when) is not None
+
+
+def _row(verb: AnyVerb, tool: Tool, *, is_whole: bool) -> _Row:
+    hidden = ADDED.get(verb.name, ((),))[0]
+    shown = [
+        one for one in wire_arguments(verb.request) if one.name not in hidden and (is_whole or one.name in tool.usual)
+    ]
+    return _Row(verb, tool, {_shown_name(tool, one.name): _smaller(verb, one) for one in shown})
+
+
+def _shown_name(tool: Tool, name: str) -> str:
+    return tool.renamed.get(name) or RENAMED.get(name, name)
+
+
+def _smaller(verb: AnyVerb, argument: Argument) -> Argument:
+    """Return the argument with the limit and the default that suit the context of a model."""
+    default = DEFAULTS.get(verb.name, {}).get(argument.name, argument.default)
+    if argument.name == "limit":
+        return replace(argument, least=1, most=MOST, default=min(default, MOST))
+    if (verb.name, argument.name) == ("remember", "tier"):
+        return replace(argument, choices=("project", "global"), help="Where it holds.")
+    return replace(argument, default=default, longest=None)
+
+
+def _perform(rows: Sequence[_Row], call: Call) -> str:
+    """Perform the verb of the tool that is meant, and put its answer into words."""
+    row = next(row for row in rows if row.is_meant(call.given))
+    given = {_shown_name(row.tool, name): value for name, value in call.given.items()}
+    request = build(row.verb.request, given, verb=row.tool.name, known=row.arguments)
+    if row.verb.name in ADDED:
+        request = replace(request, **ADDED[row.verb.name][1](call))
+    try:
+        answer = call.memory.perform(row.verb, request)
+    except NotAllowed:
+        if not isinstance(request, Remember) or request.tier != "global" or call.can_ask:
+            raise
+        return _proposed(call, request)
+    said = ANSWERS.get(row.verb.name)
+    return said(call, answer) if said else "\n".join(answer_lines(answer))
+
+
+def _proposed(call: Call, asked: Remember) -> str:
+    """Store in the project what only a person may make global, where the client cannot ask one."""
+    draft = Draft(content=asked.content, kind=asked.kind, tags=asked.tags, files=asked.files, source=asked.source)
+    note = "Only this project has it so far. A person decides in `kept review` whether all projects get it."
+    return f"{_stored(call, call.memory.reviews.propose(draft))}\n{note}"
+
+
+def _tool(rows: Sequence[_Row]) -> MemoryTool:
+    """Make one tool of the verbs that share it; the one that is meant without a special argument comes last."""
+    ordered = sorted(rows, key=lambda row: not row.tool.when)
+    main = ordered[-1].verb
+    known: dict[str, Argument] = {}
+    for row in reversed(ordered):
+        for name, argument in row.arguments.items():
+            is_needed = argument.is_required and all(name in one.arguments for one in ordered)
+            known.setdefault(name, replace(argument, name=name, is_required=is_needed))
+    return MemoryTool(
+        name=ordered[-1].tool.name,
+        title=main.help.removesuffix("."),
+        run=lambda call: _perform(ordered, call),
+        schema=schema_of(tuple(known.values())),
+        reads=main.effect == "reads",
+        destroys=main.effect == "destroys",
+        repeats=main.is_repeatable,
+    )
+
+
+# Two tools that clients for research expect, by name and form
 
 
 def _search(call: Call) -> str:
-    hits = call.memory.recall(call.given["query"], limit=10).hits
+    hits = call.memory.recall(_only(call, "query"), limit=10).hits
     results = [
         {"id": hit.ref, "title": _title(hit.memory), "url": f"memory://memory/{hit.ref}", "trust": hit.memory.trust}
         for hit in hits
@@ -251,7 +299,7 @@ def _search(call: Call) -> str:
 
 
 def _fetch(call: Call) -> str:
-    memory = call.memory.get(call.given["id"])
+    memory = call.memory.get(_only(call, "id"))
     metadata = {"kind": memory.kind, "status": memory.status, "trust": memory.trust, "tags": ", ".join(memory.tags)}
     document = {
         "id": memory.ref,
@@ -262,127 +310,32 @@ def _fetch(call: Call) -> str:
     return json.dumps({**document, "metadata": metadata}, ensure_ascii=False)
 
 
+def _only(call: Call, name: str) -> str:
+    """Return the one argument of a call. Raises InvalidInput."""
+    value = call.given.get(name)
+    if value is None or len(call.given) > 1:
+        raise InvalidInput(f"This tool takes the argument {name}, and nothing else.")
+    return str(value)
+
+
 def _title(memory: Memory) -> str:
     first = trust_mark(memory.trust) + " ".join(memory.content.split())
     return first if len(first) <= TITLE_CHARS else first[: TITLE_CHARS - 1] + "…"
 
 
-def _ids(refs: Iterable[str]) -> str:
-    return ", ".join(f"[id:{ref}]" for ref in refs)
-
-
-_ID = Argument("id", "string", "The id of the memory: the N of [id:N].", is_required=True)
-_KINDS = Argument("kinds", "strings", f"Only these kinds: {', '.join(KINDS)}.", default=[])
-_TAGS = Argument("tags", "strings", "Only memories with one of these tags.", default=[])
-_LIMIT = Argument("limit", "integer", "How many at most.", default=5, least=1, most=MOST)
-_AT_HAND = Argument("files", "strings", "Files at hand: memories about them rank higher.", default=[])
-
-_ALL: Sequence[MemoryTool] = (
-    MemoryTool(
-        "memory_store",
-        "Store a memory",
-        _store,
-        (
-            Argument(
-                "content", "string", "One fact in one or two sentences, at most 500 characters.", is_required=True
-            ),
-            # OpenHands cannot load a tool that has an argument `kind`.
-            Argument("memory_kind", "string", f"What it is: {', '.join(KINDS)}.", default="fact", alias="kind"),
-            Argument("tags", "strings", "2-5 short topics.", default=[]),
-            Argument("files", "strings", "Paths of the files it is about.", default=[]),
-            Argument("tier", "string", "Where it holds.", default="project", choices=("project", "global")),
-        ),
-        is_default=True,
-    ),
-    MemoryTool(
-        "memory_query",
-        "Search memories",
-        _query,
-        (
-            Argument("query", "string", "2-6 key words with synonyms.", is_required=True),
-            _LIMIT,
-            _KINDS,
-            _TAGS,
-            _AT_HAND,
-        ),
-        is_default=True,
-        reads=True,
-    ),
-    MemoryTool("memory_reinforce", "Mark a memory as helpful", _reinforce, (_ID,), is_default=True),
-    MemoryTool("memory_demote", "Mark a memory as unhelpful", _demote, (_ID,), is_default=True),
-    MemoryTool(
-        "memory_update",
-        "Correct a memory",
-        _update,
-        (
-            _ID,
-            Argument("content", "string", "The whole new text.", is_required=True),
-            Argument("tags", "strings", "The new tags; left out, the tags stay."),
-        ),
-        is_default=True,
-        repeats=True,
-    ),
-    MemoryTool(
-        "memory_briefing",
-        "Get a briefing",
-        _briefing,
-        (
-            Argument("prompt", "string", "The task ahead, in a few words.", default=""),
-            _AT_HAND,
-            Argument("budget_tokens", "integer", "Its size at most.", default=BRIEFING_TOKENS, least=100, most=5_000),
-        ),
-        is_default=True,
-        reads=True,
-    ),
-    MemoryTool(
-        "memory_pin",
-        "Pin a memory",
-        _pin,
-        (_ID, Argument("pinned", "boolean", "Pin it, or end the pin.", default=True)),
-        repeats=True,
-    ),
-    MemoryTool("memory_forget", "Forget a memory", _forget, (_ID,), destroys=True, repeats=True),
-    MemoryTool(
-        "memory_list",
-        "List memories",
-        _list,
-        (
-            _KINDS,
-            _TAGS,
-            Argument("status", "string", "Only this status.", choices=("candidate", "confirmed", "pinned", "archived")),
-            Argument("limit", "integer", "How many at most.", default=20, least=1, most=MOST),
-            Argument("after", "string", "The last id of the page before."),
-        ),
-        reads=True,
-    ),
-    MemoryTool("memory_get", "Show a memory", _get, (_ID,), reads=True),
-    MemoryTool(
-        "memory_why", "Explain a recall", _why, (Argument("receipt", "string", "A receipt, such as r12."),), reads=True
-    ),
-    MemoryTool("memory_conflicts", "List conflicts", _conflicts, (), reads=True),
-    MemoryTool(
-        "memory_resolve",
-        "Settle a conflict",
-        _resolve,
-        (
-            Argument("conflict", "string", "The conflict, such as c7.", is_required=True),
-            Argument("keep", "string", "The id of the memory that holds.", is_required=True),
-        ),
-        destroys=True,
-    ),
-    MemoryTool("memory_tasks", "List open tasks", _tasks, (), reads=True),
-    MemoryTool(
-        "memory_sessions",
-        "Search sessions",
-        _sessions,
-        (Argument("query", "string", "2-6 key words.", is_required=True), _LIMIT),
-        reads=True,
-    ),
-    MemoryTool("search", "Search", _search, (Argument("query", "string", "Key words.", is_required=True),), reads=True),
-    MemoryTool("fetch", "Fetch", _fetch, (_ID,), reads=True),
+_QUERY = schema_of((Argument(name="query", form="string", help="Key words.", is_required=True),))
+_ID = schema_of((Argument(name="id", form="string", help="The id of a memory.", is_required=True),))
+_RESEARCH = (
+    MemoryTool("search", "Search", _search, _QUERY, reads=True),
+    MemoryTool("fetch", "Fetch", _fetch, _ID, reads=True),
 )
 
 
 def tools(*, all_tools: bool) -> dict[str, MemoryTool]:
-    """The tools by name, always in the same order: clients cache what begins alike."""
-    return {tool.name: tool for tool in _ALL if all_tools or tool.is_default}
+    """Return the tools by name, always in the same order: clients cache a beginning that stays the same."""
+    rows: dict[str, list[_Row]] = {}
+    for verb in verbs.all_verbs():
+        if isinstance(verb.mcp, Tool) and (all_tools or verb.mcp.usual):
+            rows.setdefault(verb.mcp.name, []).append(_row(verb, verb.mcp, is_whole=all_tools))
+    derived = {name: _tool(found) for name, found in rows.items()}
+    return derived | ({tool.name: tool for tool in _RESEARCH} if all_tools else {})

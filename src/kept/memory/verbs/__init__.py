@@ -41,9 +41,9 @@ else:
 TOPICS = (
     "remember",
     "recall",
-    "read",
-    "brief",
     "change",
+    "brief",
+    "read",
     "erase",
     "conflicts",
     "switches",

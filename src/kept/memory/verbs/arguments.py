@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct, inspect
+from msgspec.structs import replace
 
 from kept.errors import InvalidInput
 from kept.settings import shown
@@ -79,7 +80,7 @@ class Argument(Struct, frozen=True, kw_only=True):
             schema["description"] = self.help
         if self.choices:
             (schema["items"] if self.form == "strings" else schema)["enum"] = list(self.choices)
-        default = None if self.default in ((), "", {}) else self.default
+        default = self.default or None  # nothing, zero and false go without saying
         limits = {"minimum": self.least, "maximum": self.most, "maxLength": self.longest, "default": default}
         return schema | {name: value for name, value in limits.items() if value is not None}
 
@@ -107,6 +108,18 @@ class Argument(Struct, frozen=True, kw_only=True):
         if self.choices:
             return f"Choose one of {', '.join(self.choices)}."
         return ""
+
+    def fitted(self, value: Any, name: str) -> Any:
+        """Return a value from outside in the form of the argument. Raises InvalidInput beyond the door's limits."""
+        value = _eased(self, value)
+        if isinstance(value, int | float) and not isinstance(value, bool) and not self._is_within(value):
+            raise InvalidInput(replace(self, name=name).says(value))
+        if self.choices and isinstance(value, str) and value not in self.choices:
+            raise InvalidInput(replace(self, name=name).says(value), hint=self.hint())
+        return value
+
+    def _is_within(self, value: float) -> bool:
+        return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
 
     def _number_sentence(self, value: float) -> str:
         limits = ""
@@ -204,30 +217,36 @@ def _form(kind: inspect.Type) -> Form:
 
 def schema_of(arguments: tuple[Argument, ...]) -> dict[str, Any]:
     """Return the arguments as a JSON Schema; always the same text for the same arguments."""
+    required = [argument.name for argument in arguments if argument.is_required]
     return {
         "type": "object",
         "properties": {argument.name: argument.schema() for argument in arguments},
-        "required": [argument.name for argument in arguments if argument.is_required],
+        **({"required": required} if required else {}),
         "additionalProperties": False,
     }
 
 
-def build(request: type[R], given: Mapping[str, Any], *, verb: str, arguments: tuple[Argument, ...] | None = None) -> R:
+def build(request: type[R], given: Mapping[str, Any], *, verb: str, known: Mapping[str, Argument] | None = None) -> R:
     """Make a request of values that came from outside: JSON, or text from an address or a terminal.
 
-    None counts as left out, one string as a list of one. `arguments`: those that the door knows. Raises InvalidInput
-    for an argument that is unknown, missing or wrong.
+    None counts as left out, one string as a list of one. `known`: the arguments of the door by their names there, where
+    they differ from those of the request. Raises InvalidInput for an argument that is unknown, missing or wrong.
     """
-    known = {one.name: one for one in (wire_arguments(request) if arguments is None else arguments)}
+    if known is None:
+        known = {one.name: one for one in wire_arguments(request)}
     for name in given:
         if name not in known:
-            takes = ", ".join(known) or "no arguments"
-            raise InvalidInput(f"{verb} has no argument {shown(name)}.", hint=f"It takes {takes}.")
-    values = {name: _eased(known[name], value) for name, value in given.items() if value is not None}
-    for argument in known.values():
-        if argument.is_required and argument.name not in values:
-            raise InvalidInput(f"{verb} needs the argument {argument.name}.", hint=argument.help)
-    return _converted(request, values)
+            hint = f"It takes {', '.join(known)}." if known else "It takes no arguments."
+            raise InvalidInput(f"{verb} has no argument {shown(name)}.", hint=hint)
+    values: dict[str, Any] = {}
+    for name, argument in known.items():
+        value = given.get(name)
+        if value is None and argument.is_required:
+            raise InvalidInput(f"{verb} needs the argument {name}.", hint=argument.help)
+        value = argument.default if value is None else argument.fitted(value, name)
+        if value is not None:
+            values[argument.name] = value
+    return _converted(request, values, {argument.name: name for name, argument in known.items()})
 
 
 def checked(request: R) -> R:
@@ -235,20 +254,23 @@ def checked(request: R) -> R:
     return _converted(type(request), {name: getattr(request, name) for name in request.__struct_fields__})
 
 
-def _converted(request: type[R], values: dict[str, Any]) -> R:
+def _converted(request: type[R], values: dict[str, Any], names: Mapping[str, str] | None = None) -> R:
     try:
         return msgspec.convert(values, request)
     except msgspec.ValidationError as error:
-        raise _explained(error, request, values) from None
+        raise _explained(error, request, values, names or {}) from None
 
 
-def _explained(error: msgspec.ValidationError, request: type[Struct], values: Mapping[str, Any]) -> InvalidInput:
-    """Say in our words why values do not fit a request."""
+def _explained(
+    error: msgspec.ValidationError, request: type[Struct], values: Mapping[str, Any], names: Mapping[str, str]
+) -> InvalidInput:
+    """Say in our words why values do not fit a request. `names`: of arguments that the door calls otherwise."""
     named = re.search(r"at `\$\.(\w+)", str(error))
     argument = next((one for one in arguments_of(request) if named and one.name == named[1]), None)
     if argument is None:
         return InvalidInput(f"{error}.")
-    return InvalidInput(argument.says(values.get(argument.name)), hint=argument.hint())
+    shown_as = replace(argument, name=names.get(argument.name, argument.name))
+    return InvalidInput(shown_as.says(values.get(argument.name)), hint=argument.hint())
 
 
 def _eased(argument: Argument, value: Any) -> Any:

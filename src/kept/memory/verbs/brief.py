@@ -12,7 +12,7 @@ from kept.memory.verbs.declare import Returns, Tool, Verb
 from kept.memory.verbs.fields import FilesAtHand
 from kept.model import Briefing
 
-Tokens = Annotated[int, about("Its size in tokens at most.", metavar="TOKENS", least=0)] | None
+Tokens = Annotated[int, about("Tokens at most.", metavar="TOKENS", least=0)] | None
 
 
 class Brief(Struct, frozen=True, kw_only=True):

@@ -27,9 +27,7 @@ class Revise(Struct, frozen=True, kw_only=True):
     content: (
         Annotated[str, about("The whole new text.", metavar="TEXT", is_text=True, longest=MAX_TEXT_CHARS)] | None
     ) = None
-    tags: (
-        Annotated[tuple[str, ...], about("The new tags; left out, the tags stay.", one="tag", metavar="TAG")] | None
-    ) = None
+    tags: Annotated[tuple[str, ...], about("The new tags, if they change.", one="tag", metavar="TAG")] | None = None
     kind: Annotated[str, about("The new kind.", metavar="KIND")] | None = None
     files: Annotated[tuple[str, ...], about("The new files.", one="file", metavar="PATH")] | None = None
     importance: Annotated[float, about("From 0 to 1.", metavar="NUMBER")] | None = None
@@ -107,7 +105,7 @@ REINFORCE = Verb(
     returns=AFTER,
     python="reinforce",
     cli="reinforce",
-    mcp=Tool("memory_reinforce", usual=("ref",), renamed={"ref": "id"}),
+    mcp=Tool("memory_reinforce", usual=("ref",)),
     http="POST /memories/{ref}/reinforce",
     slash="/memory reinforce",
 )
@@ -120,7 +118,7 @@ DEMOTE = Verb(
     returns=AFTER,
     python="demote",
     cli="demote",
-    mcp=Tool("memory_demote", usual=("ref",), renamed={"ref": "id"}),
+    mcp=Tool("memory_demote", usual=("ref",)),
     http="POST /memories/{ref}/demote",
     slash="/memory demote",
 )
@@ -133,7 +131,7 @@ REVISE = Verb(
     returns=AFTER,
     python="revise",
     cli="revise",
-    mcp=Tool("memory_update", usual=("ref", "content", "tags"), renamed={"ref": "id"}),
+    mcp=Tool("memory_update", usual=("ref", "content", "tags")),
     http="PATCH /memories/{ref}",
     slash="/memory revise",
     is_repeatable=True,
@@ -147,7 +145,7 @@ PIN = Verb(
     returns=AFTER,
     python="pin",
     cli="pin",
-    mcp=Tool("memory_pin", renamed={"ref": "id"}),
+    mcp=Tool("memory_pin"),
     http="POST /memories/{ref}/pin",
     slash="/pin",
     is_repeatable=True,
@@ -161,7 +159,7 @@ UNPIN = Verb(
     returns=AFTER,
     python="unpin",
     cli="unpin",
-    mcp=Tool("memory_unpin", renamed={"ref": "id"}),
+    mcp=Tool("memory_unpin"),
     http="POST /memories/{ref}/unpin",
     slash="/memory unpin",
     is_repeatable=True,
@@ -175,7 +173,7 @@ FORGET = Verb(
     returns=AFTER,
     python="forget",
     cli="forget",
-    mcp=Tool("memory_forget", renamed={"ref": "id"}),
+    mcp=Tool("memory_forget"),
     http="POST /memories/{ref}/forget",
     slash="/forget",
     is_repeatable=True,
@@ -189,7 +187,7 @@ RESTORE = Verb(
     returns=AFTER,
     python="restore",
     cli="restore",
-    mcp=Tool("memory_restore", renamed={"ref": "id"}),
+    mcp=Tool("memory_restore"),
     http="POST /memories/{ref}/restore",
     slash="/memory restore",
     is_repeatable=True,
@@ -203,7 +201,7 @@ PROMOTE = Verb(
     returns=Returns(Receipt, "The memory in its new tier."),
     python="promote",
     cli="promote",
-    mcp=Tool("memory_promote", renamed={"ref": "id"}),
+    mcp=Tool("memory_promote"),
     http="POST /memories/{ref}/promote",
     slash="/memory promote",
 )

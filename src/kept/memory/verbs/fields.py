@@ -6,17 +6,16 @@ from typing import Annotated
 from msgspec import Meta
 
 from kept.memory.verbs.arguments import about
-from kept.model import KINDS
 
 MOST_LISTED = 2_147_483_647  # the largest whole number of every storage
 MAX_NAME_CHARS = 500
 MAX_TEXT_CHARS = 1_000_000
 
-Ref = Annotated[int | str, about("The id of the memory: the N of [id:N].", metavar="ID")]
+Ref = Annotated[int | str, about("The N of [id:N].", metavar="ID")]
 Text = Annotated[str, about("The text.", is_text=True, longest=MAX_TEXT_CHARS)]
-Query = Annotated[str, about("Two to six key words, with synonyms.", metavar="WORDS", is_text=True)]
-Kinds = Annotated[tuple[str, ...], about(f"Only these kinds: {', '.join(KINDS)}.", one="kind", metavar="KIND")]
-Tags = Annotated[tuple[str, ...], about("Only memories with one of these tags.", one="tag", metavar="TAG")]
+Query = Annotated[str, about("2-6 key words with synonyms.", metavar="WORDS", is_text=True)]
+Kinds = Annotated[tuple[str, ...], about("Only these kinds.", one="kind", metavar="KIND")]
+Tags = Annotated[tuple[str, ...], about("Only with one of these tags.", one="tag", metavar="TAG")]
 FilesAtHand = Annotated[
     tuple[str, ...], about("Files at hand: memories about them rank higher.", one="file", metavar="PATH")
 ]

@@ -18,7 +18,7 @@ class Recall(Struct, frozen=True, kw_only=True):
     """A question."""
 
     query: Query
-    limit: Annotated[int, about("How many hits at most.", metavar="NUMBER", least=1, most=MOST_HITS)] = 5
+    limit: Annotated[int, about("How many at most.", metavar="NUMBER", least=1, most=MOST_HITS)] = 5
     kinds: Kinds = ()
     tags: Tags = ()
     files: FilesAtHand = ()
@@ -27,7 +27,7 @@ class Recall(Struct, frozen=True, kw_only=True):
     agent: Agent = None
     scope: Annotated[RecallScope, about("Where to search.")] = "memory"
     profile: Annotated[str, about("How to score; overrides the settings.", metavar="PROFILE")] | None = None
-    follow: Annotated[bool, about("Add memories that were recalled together with the hits before.")] = False
+    follow: Annotated[bool, about("Add memories recalled together with the hits before.")] = False
     by: Annotated[Literal["message", "session"], about("In scope sessions: each message, or each session once.")] = (
         "message"
     )

@@ -9,16 +9,29 @@ from kept.memory.context import Context, Receipts
 from kept.memory.verbs.arguments import PYTHON_ONLY, about
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
 from kept.memory.verbs.fields import Text
-from kept.model import KINDS, Draft, Receipt, Source, Tier, replace
+from kept.model import Draft, Receipt, Source, Tier, replace
+
+# Of the kinds that Kept knows, those that people and agents should choose from; extraction writes the others.
+TOLD_KINDS = (
+    "decision",
+    "architecture",
+    "pattern",
+    "convention",
+    "warning",
+    "discovery",
+    "error",
+    "preference",
+    "fact",
+)
 
 
 class Remember(Struct, frozen=True, kw_only=True):
     """A statement to remember."""
 
     content: Annotated[Text, about("One fact in one or two sentences, at most 500 characters.", is_text=True)]
-    kind: Annotated[str, about(f"What it is: {', '.join(KINDS)}.", metavar="KIND")] = "fact"
+    kind: Annotated[str, about(f"What it is: {', '.join(TOLD_KINDS)}.", metavar="KIND")] = "fact"
     tags: Annotated[tuple[str, ...], about("2-5 short topics.", one="tag", metavar="TAG")] = ()
-    files: Annotated[tuple[str, ...], about("Paths of the files it is about.", one="file", metavar="PATH")] = ()
+    files: Annotated[tuple[str, ...], about("Files it is about.", one="file", metavar="PATH")] = ()
     importance: Annotated[float, about("From 0 to 1; by default as its kind.", metavar="NUMBER")] | None = None
     pin: Annotated[bool, about("Put it into every briefing.")] = False
     tier: Annotated[Tier, about("Where it holds and how long it lives.")] = "project"
@@ -68,7 +81,7 @@ REMEMBER = Verb(
     returns=Returns(Receipt, "What became of it: stored, strengthened, candidate or refused, and why."),
     python="remember",
     cli="remember",
-    mcp=Tool("memory_store", usual=("content", "kind", "tags", "files", "tier"), renamed={"kind": "memory_kind"}),
+    mcp=Tool("memory_store", usual=("content", "kind", "tags", "files", "tier")),
     http="POST /memories",
     slash="/remember",
 )

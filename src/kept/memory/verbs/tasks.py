@@ -53,7 +53,7 @@ class SetState(Struct, frozen=True, kw_only=True):
     """A task and its new state."""
 
     task: TaskName
-    state: Annotated[TaskState, about("Its new state.")]
+    state: Annotated[TaskState, about("The new state of the task with that id.")]
 
 
 class AddReasoning(Struct, frozen=True, kw_only=True):
