@@ -66,5 +66,6 @@ def _value(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
         "integer": st.integers(1, 5),
         "number": st.floats(0, 1),
         "boolean": st.booleans(),
+        "object": st.dictionaries(BROKEN, BROKEN | st.integers(1, 5), max_size=2),
     }
     return by_type[kind]

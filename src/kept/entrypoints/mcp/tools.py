@@ -337,5 +337,6 @@ def tools(*, all_tools: bool) -> dict[str, MemoryTool]:
     for verb in verbs.all_verbs():
         if isinstance(verb.mcp, Tool) and (all_tools or verb.mcp.usual):
             rows.setdefault(verb.mcp.name, []).append(_row(verb, verb.mcp, is_whole=all_tools))
-    derived = {name: _tool(found) for name, found in rows.items()}
+    usual_first = sorted(rows.values(), key=lambda found: not any(row.tool.usual for row in found))
+    derived = {found[0].tool.name: _tool(found) for found in usual_first}
     return derived | ({tool.name: tool for tool in _RESEARCH} if all_tools else {})

@@ -79,7 +79,8 @@ class Argument(Struct, frozen=True, kw_only=True):
         if self.help:
             schema["description"] = self.help
         if self.choices:
-            (schema["items"] if self.form == "strings" else schema)["enum"] = list(self.choices)
+            among = {"enum": list(self.choices)}
+            schema |= {"items": {"type": "string"} | among} if self.form == "strings" else among
         default = self.default or None  # nothing, zero and false go without saying
         limits = {"minimum": self.least, "maximum": self.most, "maxLength": self.longest, "default": default}
         return schema | {name: value for name, value in limits.items() if value is not None}
