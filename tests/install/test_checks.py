@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from kept.distribution import install_line
 from kept.entrypoints import install
 from kept.entrypoints.hook import START_LIMIT_MS
-from kept.entrypoints.hook.later import HookFolder
+from kept.entrypoints.hook.folder import HookFolder
 from kept.entrypoints.install.agents import MachineFacts
 from kept.entrypoints.install.checks import LinkCheck, check_agents
 from kept.entrypoints.install.edits import Item, Whole

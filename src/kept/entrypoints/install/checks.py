@@ -20,7 +20,7 @@ from msgspec import Struct
 from kept.distribution import install_line
 from kept.entrypoints.hook import LATE, LIMIT_VARIABLE
 from kept.entrypoints.hook.agents import AGENTS as HOOK_FORMATS
-from kept.entrypoints.hook.later import DIED, HookFolder
+from kept.entrypoints.hook.folder import DIED, HookFolder
 from kept.entrypoints.install import Ledger, LedgerEntry, codex, plan, rpc
 from kept.entrypoints.install.agents import AGENTS, MachineFacts
 from kept.entrypoints.install.jsonc import value_at

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from kept.entrypoints.hook.later import HookFolder
+from kept.entrypoints.hook.folder import HookFolder
 from kept.entrypoints.install import LEDGER, LOCK
 from kept.errors import InvalidInput, StorageError
 from kept.projects.files import shown
