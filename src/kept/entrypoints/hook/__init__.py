@@ -8,7 +8,7 @@
     folder      the files that the hooks share, in the home
     context     uses of an opened memory's inner context
 
-An agent waits for this program at every prompt. Three rules. It imports little (`startup` says what and when), and slow
+An agent waits for this program at every prompt. Three rules. It imports little (`startup` lists the stages), and slow
 work happens in the background process. It ends within its limit: the work runs in a thread, and when the time is over
 the process ends without it. And it never disturbs: on any failure it prints nothing and exits with 0.
 """

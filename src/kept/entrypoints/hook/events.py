@@ -1,7 +1,7 @@
 """One event of an agent: read its input, work out the answer, and start the background process.
 
-The answer is worked out here, in a thread with a limit. Importing the transcript is left to a detached process
-(`background`), because an agent should not wait for it. Rule: a failure is reported to that process, which logs it and
+The answer is worked out here, in a thread with a limit. Importing the transcript is left to a background
+process, because an agent should not wait for it. Rule: a failure is reported to that process, which logs it and
 tries the transcript again later.
 """
 
@@ -14,7 +14,7 @@ from threading import Lock
 from kept.entrypoints.hook.agents import AGENTS, MAY_BE_NUDGED, answer_of, field, stop_answer_of
 
 if sys.platform == "win32":
-    import subprocess
+    import subprocess  # elsewhere os.posix_spawn does without it
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ WRITTEN_BY_HOSTS = ("<task-notification>", "<teammate-message>")  # how prompts 
 BACKGROUND = "import sys; sys.path.append(sys.argv.pop(1)); from kept.entrypoints.hook.background import main; main()"
 THIS = f"{os.sep}kept{os.sep}entrypoints{os.sep}hook{os.sep}events.py"
 MOST_MARKS = 500  # files; see _Mark
-STARTED = "/hook/started"  # in the home: a mark for every detached process that has not ended well
+STARTED = "/hook/started"  # in the home: a mark for every background process that has not ended well
 MOST_CHARS = 100_000  # of a prompt: a longer one is searched for by its beginning
 
 
@@ -41,7 +41,7 @@ class Occasion:
         self.said = ""
         self.takes_longer = False  # than usual, with good reason
         self._given: Mapping[str, Any] = {}
-        self._start = Lock()  # taken by the thread that starts the detached process, and never released
+        self._start = Lock()  # taken by the thread that starts the background process, and never released
 
     def run(self, source: "BinaryIO") -> None:
         """Read the input and work out the answer. A failure is reported, and leaves the answer empty."""
@@ -60,19 +60,19 @@ class Occasion:
             self.give_up(_named(error))
 
     def give_up(self, reason: str) -> None:
-        """Have the detached process log the reason and import the transcript."""
+        """Have the background process log the reason and import the transcript."""
         if not self._start_once({"failure": reason}):
             # The transcript is being imported already. Only the report is missing, and it has nothing to import.
             about = pointer(self.agent, self.event, self._given)
             start_background(about | {"failure": reason, "transcript": "", "cwd": ""})
 
     def run_out_of_time(self, reason: str) -> None:
-        """Give up, unless the event had no answer to wait for: at the end of a turn the work is detached by then."""
+        """Give up, unless there was no answer to wait for: at the end of a turn the background process runs by then."""
         if self.kind != "stop" or self.takes_longer or not self._start.locked():
             self.give_up(reason)
 
     def _start_once(self, more: "dict[str, Any]") -> bool:
-        """Start the detached process for this event. Return False if it was started before."""
+        """Start the background process for this event. Return False if it was started before."""
         if not self._start.acquire(blocking=False):
             return False
         start_background(pointer(self.agent, self.event, self._given) | more)
@@ -130,7 +130,7 @@ def project_of(agent: str, given: "Mapping[str, Any]") -> str:
 
 
 def pointer(agent: str, event: str, given: "Mapping[str, Any]") -> "dict[str, Any]":
-    """Return the facts for the detached process. They point at a transcript, and hold no text of it."""
+    """Return the facts for the background process. They point at a transcript, and hold no text of it."""
     return {
         "agent": agent,
         "event": event,
@@ -141,10 +141,10 @@ def pointer(agent: str, event: str, given: "Mapping[str, Any]") -> "dict[str, An
 
 
 def start_background(pointer: "Mapping[str, Any]") -> None:
-    """Start the detached process. It outlives the agent, and holds none of its pipes.
+    """Start the background process. It outlives the agent, and holds none of its pipes.
 
-    -E and -P: it runs in the project's directory, and imports nothing from there, whatever PYTHONPATH says. The folder
-    of this package comes last, for an installation that is found by PYTHONPATH alone.
+    -E and -P: it runs in the project's directory, and imports nothing from there, even if PYTHONPATH says so. The
+    folder of this package comes last, for an installation that is found by PYTHONPATH alone.
     """
     mark = _Mark(pointer)
     given = json.dumps({**pointer, "mark": [mark.path, mark.token]})
@@ -157,14 +157,14 @@ def start_background(pointer: "Mapping[str, Any]") -> None:
     null = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
     try:
         mark.add(os.posix_spawn(sys.executable, command, os.environ, file_actions=null, setsid=True))
-    except NotImplementedError:  # macOS: a process group of its own has to do
+    except NotImplementedError:  # macOS: a new process group has to do
         mark.add(os.posix_spawn(sys.executable, command, os.environ, file_actions=null, setpgroup=0))
 
 
 class _Mark:
-    """A small file that says a detached process was started: token, agent, event and process id, one a line.
+    """A small file that says a background process was started: token, agent, event and process id, one a line.
 
-    The process removes it when it is done, so `kept doctor` finds those that crashed. A mark that cannot be written is
+    The process removes it when it is done, so `kept doctor` finds crashed processes. A mark that cannot be written is
     left out: it must not keep a transcript from being imported.
     """
 

@@ -105,7 +105,7 @@ def _events(agent: str) -> tuple[str, ...]:
     return tuple(name for name in names if name[0].islower()) if agent == "copilot" else names
 
 
-SECONDS = 10  # a hook takes 1 or 2 at most; the rest is for a limit that somebody has raised
+SECONDS = 10  # a hook takes 1 or 2 at most; the rest is for a limit that the user has raised
 SESSION_END_SECONDS = 3
 
 

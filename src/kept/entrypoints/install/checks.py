@@ -88,7 +88,7 @@ def _settings(name: str, changes: Sequence[Change]) -> Iterator[LinkCheck]:
 
 
 def _disabled_hooks(name: str, entries: Iterable[str]) -> Iterator[LinkCheck]:
-    """Report the files in which the user has switched off all hooks of an agent."""
+    """Report files that switch off all hooks of an agent."""
     for path in map(Path, entries):
         is_settings = path.suffix == ".json" and path.is_file()
         if is_settings and _value(path.read_text("utf-8", "replace"), ("disableAllHooks",)) is True:

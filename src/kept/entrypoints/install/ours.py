@@ -20,7 +20,7 @@ from kept.errors import KeptError
 
 MODULES = (b"kept.entrypoints.cli", b"kept.entrypoints.hook")  # a program of ours names one of them
 PROGRAM_BYTES = 4_000_000  # on Windows a program is a launcher with a script behind it
-COMMANDS = ("command", "cmd", "bash", "powershell")  # what agents call the line, or the program, of an entry
+COMMANDS = ("command", "cmd", "bash", "powershell")  # names that agents have for the line, or the program, of an entry
 ENV = ("env", "/usr/bin/env")
 PROGRAMS = ("kept", "kept-hook")
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*w?|py", re.IGNORECASE)
