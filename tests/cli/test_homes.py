@@ -152,6 +152,6 @@ def test_hooks_are_silent_and_make_no_home_while_it_is_away(shell: Shell) -> Non
         )
         assert (done.stdout, done.stderr) == (b"", b"")
     pointer = {"agent": "claude-code", "event": "SessionEnd", "session": "s", "cwd": given["cwd"], "transcript": "/x"}
-    command = [sys.executable, "-m", "kept.entrypoints.hook.later", json.dumps(pointer)]
+    command = [sys.executable, "-m", "kept.entrypoints.hook.background", json.dumps(pointer)]
     subprocess.run(command, env=shell.process_environment(), timeout=60, check=True)
     assert not shell.home.exists()

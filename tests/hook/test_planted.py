@@ -30,7 +30,7 @@ __all__ = ["box"]
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="commands are run by a POSIX shell")
 
 IMPORTED = subprocess.run(
-    [sys.executable, "-P", "-c", "import sys, kept.entrypoints.hook.later, mcp.server; print(*sys.modules)"],
+    [sys.executable, "-P", "-c", "import sys, kept.entrypoints.hook.background, mcp.server; print(*sys.modules)"],
     capture_output=True,
     text=True,
     check=True,

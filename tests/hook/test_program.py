@@ -15,7 +15,7 @@ import pytest
 
 import kept
 from kept.entrypoints.hook.agents import AGENTS
-from kept.entrypoints.hook.later import DIED, HookFolder
+from kept.entrypoints.hook.folder import DIED, HookFolder
 from kept.model import Source
 from kept.projects.files import locked
 from tests.hook.inputs import INPUTS, PROMPT
@@ -120,7 +120,7 @@ class Box:
 
     def later(self) -> None:
         """Do what the detached process does, and wait for it."""
-        command = [sys.executable, "-m", "kept.entrypoints.hook.later", "{}"]
+        command = [sys.executable, "-m", "kept.entrypoints.hook.background", "{}"]
         subprocess.run(command, env=self.environment(), check=True, timeout=60)
 
     def wait_until(self, what: Any) -> None:
@@ -188,8 +188,7 @@ os._exit = told
 
 def test_the_modules_that_a_prompt_goes_without_are_the_real_ones_for_whoever_needs_them_later() -> None:
     program = """
-from kept.entrypoints.hook.lightly import import_lightly
-import_lightly()
+import kept.entrypoints.hook.startup
 import decimal, pathlib, uuid, urllib.parse, msgspec, msgspec.inspect
 assert pathlib.Path("/a b").as_uri() == "file:///a%20b"
 assert decimal.Decimal("1.50") + 1 == decimal.Decimal("2.50")
@@ -376,6 +375,17 @@ def test_a_turn_is_stored_once_however_often_and_by_how_many_it_is_pointed_at(bo
     assert box.hook.failures() == []
 
 
+def test_a_transcript_goes_to_the_project_that_a_variable_names(box: Box) -> None:
+    """As a person types it: eight hex digits are a project's id, wherever the agent runs."""
+    [folder] = (box.folder / "home" / "projects").iterdir()
+    box.say("We decided to use Postgres for the orders")
+    given = json.dumps({"session_id": "s-1", "transcript_path": str(box.transcript), "cwd": "/"}).encode()
+    named = GENEROUS | {"KEPT_PROJECT": folder.name[-8:]}
+    assert box.fire("claude-code", "Stop", given=given, **named).is_silent()
+    box.wait_until(lambda: _messages(box) == 1 and not box.hook.pointers())
+    assert box.hook.failures() == []
+
+
 def test_a_compaction_flushes_the_session_and_keeps_the_summary_of_the_host(box: Box) -> None:
     box.say("We decided to use Postgres for the orders, because of its constraints")
     assert box.fire("claude-code", "PreCompact", **GENEROUS).is_silent()
@@ -461,12 +471,12 @@ SLOW_NUDGE = """
 import json, time
 from pathlib import Path
 from kept.entrypoints.hook import events, main
-start = events.start_later
+start = events.start_background
 def counted(pointer):
     with Path(STARTED).open("a") as file:
         file.write(json.dumps(pointer) + "\\n")
     start(pointer)
-events.start_later = counted
+events.start_background = counted
 events.Occasion._wish = lambda occasion: SLOW
 main()
 """
@@ -523,7 +533,7 @@ def test_a_process_that_runs_is_no_failure_and_one_that_was_killed_is(box: Box) 
 
 
 def test_a_process_that_crashes_while_it_imports_leaves_its_mark(box: Box) -> None:
-    program = "from kept.entrypoints.hook import events, main; events.LATER = 'import there_is_none'; main()"
+    program = "from kept.entrypoints.hook import events, main; events.BACKGROUND = 'import there_is_none'; main()"
     for event in ("SessionStart", "Stop", "SessionEnd"):
         subprocess.run(
             [sys.executable, "-c", program, "claude-code", event],

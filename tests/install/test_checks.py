@@ -16,10 +16,10 @@ from msgspec.structs import replace
 from kept.distribution import install_line
 from kept.entrypoints import install
 from kept.entrypoints.hook import START_LIMIT_MS
-from kept.entrypoints.hook.later import HookFolder
+from kept.entrypoints.hook.folder import HookFolder
 from kept.entrypoints.install.agents import MachineFacts
 from kept.entrypoints.install.checks import LinkCheck, check_agents
-from kept.entrypoints.install.edits import Item, Whole
+from kept.entrypoints.install.edits import Item, WholeFile
 
 NOW = datetime.now(UTC)
 AGENTS = ("claude-code", "codex", "gemini")
@@ -212,11 +212,11 @@ def test_one_that_others_followed_is_noted_and_many_of_them_are_a_problem(machin
 def test_agents_give_every_hook_more_time_than_it_takes(tmp_path: Path, machine: Machine) -> None:
     """A hook that its agent ends has logged nothing, and its transcript would wait for the next event."""
     texts = [
-        content if isinstance(edit, Whole) else json.dumps(edit.value)
+        content if isinstance(edit, WholeFile) else json.dumps(edit.value)
         for agent in install.AGENTS.values()
         for edits in agent.files(machine.where, "user").values()
         for edit in edits
-        if isinstance(edit, Whole | Item)
+        if isinstance(edit, WholeFile | Item)
         for content in [getattr(edit, "content", "")]
     ]
     found = [int(number) for text in texts for number in re.findall(r'"timeout(?:Sec)?": (\d+)', text)]

@@ -92,7 +92,7 @@ def take(name: str, where: MachineFacts, book: install.Ledger) -> None:
 def shared_files(name: str, where: MachineFacts, scope: Any = "user") -> Iterator[Path]:
     """The files of an agent that others write to as well."""
     for path, edits in AGENTS[name].files(where, scope).items():
-        if not any(type(edit).__name__ in ("Whole", "Trace") for edit in edits):
+        if not any(type(edit).__name__ in ("WholeFile", "Trace") for edit in edits):
             yield path
 
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from kept import errors
 from kept.entrypoints import install
 from kept.entrypoints.install.agents import AGENTS, NAMES, MachineFacts
-from kept.entrypoints.install.edits import Item, Member, Needed, Table, Trace, Whole, YamlBlock
+from kept.entrypoints.install.edits import Item, Member, RequiredMember, Table, Trace, WholeFile, YamlBlock
 from kept.entrypoints.install.ours import is_ours
 from tests.install.test_install import FOREIGN, book, edited, every_scope, put, shared_files, take, tree, where
 
@@ -77,7 +77,7 @@ def occupy(name: str, agent: str, scope: Any, where: MachineFacts, entry: dict[s
             continue
         text = path.read_text() if path.exists() else ""
         for edit in edits:
-            if isinstance(edit, Whole):
+            if isinstance(edit, WholeFile):
                 text = json.dumps({"version": 1, "hooks": {"stop": [entry]}}) + "\n"
             elif isinstance(edit, Table):
                 text = Table(edit.path, entry).apply(text)
@@ -89,7 +89,7 @@ def occupy(name: str, agent: str, scope: Any, where: MachineFacts, entry: dict[s
                 text = Member(edit.path, value).apply(text)
             elif isinstance(edit, Member | Trace):
                 text = Member(edit.path, OTHER_MARKET if "Marketplace" in str(edit.path) else True).apply(text)
-            elif isinstance(edit, Needed):
+            elif isinstance(edit, RequiredMember):
                 text = edit.apply(text)
             elif isinstance(edit, Item):
                 text = Item(edit.path, {"command": f"{where.user_home.parent}/other/kept-hook {agent} Stop"}).apply(

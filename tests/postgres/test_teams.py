@@ -16,7 +16,7 @@ import pytest
 from psycopg import sql
 
 import kept
-from kept.entrypoints.hook.later import HookFolder
+from kept.entrypoints.hook.folder import HookFolder
 from kept.errors import InvalidInput, StorageError
 from kept.storage.postgres import schema
 from tests.postgres.server import as_member, as_owner, drop_database, new_database, superuser_url
@@ -96,7 +96,7 @@ class Person:
 
     def take_in(self) -> None:
         """Wait for what the detached process does."""
-        self.run(sys.executable, "-m", "kept.entrypoints.hook.later", "{}")
+        self.run(sys.executable, "-m", "kept.entrypoints.hook.background", "{}")
 
     def wait_for(self, words: str) -> None:
         """Wait until the processes that the hooks started have taken these words in."""

@@ -425,7 +425,8 @@ def _agent_checks(invocation: Invocation, *, fix: bool) -> "list[LinkCheck]":
         return []
     import shutil
 
-    from kept.entrypoints.hook.later import HookFolder, work_off
+    from kept.entrypoints.hook.background import work_off
+    from kept.entrypoints.hook.folder import HookFolder
     from kept.entrypoints.install.checks import check_agents
 
     hooks = HookFolder(invocation.projects().home.root)

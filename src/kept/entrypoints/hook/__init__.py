@@ -1,23 +1,31 @@
 """The hook program: `kept-hook AGENT EVENT`, which agents run at their events. Input and answer are JSON.
 
     agents      the events, fields and answers of each agent, as data
-    events      what is done at an event
-    lightly     cheaper imports
-    nudge       what an agent is asked before it stops, if somebody wants that
-    later       a process of its own: takes in transcripts, finishes sessions, logs failures
+    events      one event: read the input, answer, start the background process
+    startup     the modules of the memory, imported only when an event needs them; opens the memory
+    nudge       the request to store something before the agent stops, if the setting `nudge` allows it
+    background  the detached process: imports transcripts, finishes sessions, logs failures
+    folder      the files that the hooks share, in the home
+    context     uses of an opened memory's inner context
 
-An agent waits for this program at every prompt. Three rules. It imports little: what is not needed for a prompt happens
-in the detached process. It ends within its limit, whatever the store does: the work runs in a thread, and when the time
-is over the process ends without it. And it never disturbs: on any failure it prints nothing and exits with 0.
+An agent waits for this program at every prompt. Three rules. It imports little (`startup` lists the stages), and slow
+work happens in the background process. It ends within its limit: the work runs in a thread, and when the time is over
+the process ends without it. And it never disturbs: on any failure it prints nothing and exits with 0.
 """
 
+import gc
+import os
 import sys
 import time
+from threading import Thread
+
+from kept.entrypoints.hook.agents import AGENTS
+from kept.entrypoints.hook.events import Occasion
 
 LIMIT_MS = 1_000  # at a prompt or a failure, with the start of the interpreter, on a machine that is busy
-START_LIMIT_MS = 2_000  # when a session starts: once, and there is more to say; for a nudge, which somebody wants; and
-# for a project in a database, because loading the driver of PostgreSQL takes long
-INTERPRETER_MS = 40  # until the first line of `main` runs
+START_LIMIT_MS = 2_000  # at the start of a session, which happens once and has more to say; for a nudge, which the user
+# asked for; and for a project in a database, because loading the driver of PostgreSQL takes long
+INTERPRETER_MS = 50  # until the first line of `main` runs
 LIMIT_VARIABLE = "KEPT_HOOK_LIMIT_MS"
 USAGE = """Usage: kept-hook AGENT EVENT
 
@@ -30,13 +38,12 @@ LATE = "Not done within"  # how the failure of a hook begins that ran out of tim
 def main() -> None:
     """Answer one event of an agent, and end the process with 0."""
     begun = time.monotonic()
-    import os
-
+    gc.disable()  # the process ends before there is garbage worth collecting
     said = ""
     try:
         agent, event = [*sys.argv[1:], "", ""][:2]
-        said = USAGE if agent in ("-h", "--help") else _in_time(agent, event, begun)
-    except Exception:  # the boundary: whatever it is, an agent is not disturbed
+        said = USAGE if agent in ("-h", "--help") else _answer_in_time(agent, event, begun)
+    except Exception:  # the boundary: no failure may disturb the agent
         said = ""
     finally:
         try:
@@ -48,14 +55,8 @@ def main() -> None:
             os._exit(0)
 
 
-def _in_time(agent: str, event: str, begun: float) -> str:
-    """The answer, worked out in a thread; "" when it fails or is not done within the limit."""
-    import os
-    from threading import Thread
-
-    from kept.entrypoints.hook.agents import AGENTS
-    from kept.entrypoints.hook.events import Occasion
-
+def _answer_in_time(agent: str, event: str, begun: float) -> str:
+    """Work out the answer in a thread. Return "" if it fails or is not done within the limit."""
     if agent not in AGENTS or event not in AGENTS[agent].events:
         return ""
     occasion = Occasion(agent, event)

@@ -1,4 +1,4 @@
-"""Agents as data: the events at which they run hooks, what they call their fields, and the answer each understands.
+"""Agents as data: the events at which they run hooks, the names of their fields, and the form of their answers.
 
 No answer fits all of them, so the agent's name is an argument of the program and never guessed. Checked against the
 running programs; tests/hook has an input of each. Rule: plain tuples and dictionaries, no library.
@@ -41,7 +41,7 @@ AGENTS = {
     # Codex reports no failing tools, and refuses an answer with any other key.
     "codex": AgentFormat(_CLAUDE_EVENTS, ("SessionStart", "UserPromptSubmit"), "specific", "text", "codex"),
     "gemini": AgentFormat(
-        # PreCompress comes before every request to the model, so it says nothing.
+        # PreCompress comes before every request to the model, so it is not used.
         {
             "SessionStart": "start",
             "BeforeAgent": "prompt",
@@ -103,7 +103,7 @@ AGENTS = {
     ),
 }
 
-# They say whether they go on because of a hook, so that they cannot be kept from stopping twice.
+# These agents say whether they go on because of a hook, so they cannot be kept from stopping twice.
 MAY_BE_NUDGED = ("claude-code", "codex", "gemini", "qwen", "copilot")
 
 _NAMES = {
@@ -113,34 +113,52 @@ _NAMES = {
     "prompt": ("prompt", "message"),
     "error": ("error", "tool_error", "toolError"),
 }
+_PATHS = ("cwd", "transcript")
 
 
 def field(given: "Mapping[str, Any]", name: str) -> str:
-    """A field of an event's input, by whichever name the agent has for it; "" when there is none."""
+    """Return a field of an event's input, under any name that an agent has for it; "" if there is none."""
     for own in _NAMES[name]:
-        value = given.get(own)
-        if isinstance(value, dict):  # {"message": …, "name": …} of an error
-            value = value.get("message")
-        if isinstance(value, str) and value:
-            # Half of a surrogate pair is not a character; in a path it stands for a byte that is not UTF-8.
-            return value if name in ("cwd", "transcript") else value.encode("utf-8", "replace").decode()
-    if name == "cwd" and isinstance(roots := given.get("workspace_roots"), list) and roots:
-        return str(roots[0])
-    if name == "error" and isinstance(response := given.get("tool_response"), dict):  # Gemini
-        told = field({"error": response.get("error")}, "error") if "error" in response else ""
-        shown = response.get("llmContent")
-        return told or (shown if isinstance(shown, str) and _has_failed(shown) else "")
-    return ""
+        if value := _text_of(given.get(own)):
+            return value if name in _PATHS else _without_halves(value)
+    if name == "cwd":
+        return _first_root(given.get("workspace_roots"))
+    return _gemini_error(given.get("tool_response")) if name == "error" else ""
+
+
+def _text_of(value: "Any") -> str:
+    if isinstance(value, dict):  # {"message": …, "name": …} of an error
+        value = value.get("message")
+    return value if isinstance(value, str) else ""
+
+
+def _without_halves(text: str) -> str:
+    """Replace halves of surrogate pairs, which are not characters; in a path they stand for bytes outside of UTF-8."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _first_root(roots: "Any") -> str:
+    """Return the first folder of a workspace, as Cursor lists them."""
+    return str(roots[0]) if isinstance(roots, list) and roots else ""
+
+
+def _gemini_error(response: "Any") -> str:
+    """Return the error in Gemini's report of a tool; "" if it has not failed."""
+    if not isinstance(response, dict):
+        return ""
+    shown = response.get("llmContent")
+    report = shown if isinstance(shown, str) and _has_failed(shown) else ""
+    return _without_halves(_text_of(response.get("error"))) or report
 
 
 def _has_failed(report: str) -> bool:
-    """Whether Gemini's report of a command ends with an exit code other than 0."""
+    """Return True if Gemini's report of a command ends with an exit code other than 0."""
     _, told, end = report.rpartition("\nExit Code: ")
     return bool(told) and end[:1] in tuple("123456789-")
 
 
 def answer_of(agent: str, event: str, block: str) -> str:
-    """The answer by which this agent shows the block to its model; "" where it would not, or for no block."""
+    """Return the answer that makes this agent show the block to its model; "" if it would not, or for no block."""
     known = AGENTS[agent]
     if not block or event not in known.takes:
         return ""
@@ -150,7 +168,7 @@ def answer_of(agent: str, event: str, block: str) -> str:
 
 
 def stop_answer_of(agent: str, wish: str) -> str:
-    """The answer that keeps an agent from stopping, and tells it why; "" for no wish."""
+    """Return the answer that keeps an agent from stopping, with the reason; "" for no wish."""
     if not wish:
         return ""
     return json.dumps({"decision": "deny" if agent == "gemini" else "block", "reason": wish})

@@ -1,4 +1,4 @@
-"""Which agents there are, how to tell that one is on this machine, and what each needs in which file.
+"""Agents as data: the signs that one is on this machine, and the entries that it needs in its files.
 
 A table of facts about other programs: their places, the names of their events, the shapes of their entries. Every entry
 of ours is called `kept` (`kept-memory` where another program has that name), holds absolute paths (agents start with a
@@ -16,7 +16,17 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from kept.entrypoints.hook.agents import AGENTS as HOOK_FORMATS
-from kept.entrypoints.install.edits import ConfigEdit, Item, Member, Needed, Table, Trace, Whole, YamlBlock
+from kept.entrypoints.install.edits import (
+    ConfigEdit,
+    Item,
+    Member,
+    RequiredMember,
+    Table,
+    Trace,
+    WholeFile,
+    YamlBlock,
+)
+from kept.entrypoints.install.plugin import COMMANDS, OPENCODE, SKILL
 
 Scope = Literal["user", "project"]
 NAMES = ("kept", "kept-memory")  # the second where another program has the first
@@ -25,11 +35,11 @@ SAFE = {"PYTHONPATH": ""}
 
 
 class MachineFacts(Struct, frozen=True, kw_only=True):
-    """The surroundings of an installation. Everything that depends on the machine is in here, so tests can say it."""
+    """The surroundings of an installation. All facts about the machine are in here, so tests can set them."""
 
     user_home: Path
     project: Path
-    plugin: Path  # our own folder for what agents load from us
+    plugin: Path  # our own folder of files that agents load
     environ: Mapping[str, str]
     platform: str  # as sys.platform
     kept: str  # absolute paths of the two programs
@@ -41,11 +51,11 @@ class MachineFacts(Struct, frozen=True, kw_only=True):
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables that every program of ours is started with."""
+        """Return the variables that every program of ours is started with."""
         return {**SAFE, **self.variables}
 
     def config(self, name: str) -> Path:
-        """The folder of an application's settings on this system."""
+        """Return the folder of an application's settings on this system."""
         if self.platform == "win32":
             return Path(self.environ.get("APPDATA") or self.user_home / "AppData" / "Roaming") / name
         if self.platform == "darwin":
@@ -57,18 +67,18 @@ class MachineFacts(Struct, frozen=True, kw_only=True):
         return Path(self.environ.get("XDG_CONFIG_HOME") or self.user_home / ".config")
 
     def set_by(self, variable: str, default: str) -> Path:
-        """A folder that a variable may name."""
+        """Return the folder that a variable names, or a default below the user's home."""
         return Path(self.environ[variable]) if self.environ.get(variable) else self.user_home / default
 
     def command(self, agent: str, event: str) -> str:
-        """The hook as one line for a shell."""
+        """Return the hook as one line for a shell."""
         words = [self.hook, agent, event]
         if self.platform == "win32":
             return " ".join(f'"{word}"' if " " in word else word for word in words)
         return shlex.join(["/usr/bin/env", *(f"{name}={value}" for name, value in self.environment.items()), *words])
 
     def server(self, agent: str, **more: Any) -> dict[str, Any]:
-        """The MCP server in the shape that most agents share."""
+        """Return the MCP server in the shape that most agents share."""
         return {"command": self.kept, "args": ["mcp", "--agent", agent], "env": self.environment} | more
 
 
@@ -90,12 +100,12 @@ class Agent(Struct, frozen=True, kw_only=True):
 
 
 def _events(agent: str) -> tuple[str, ...]:
-    """The events of an agent at which our hook has something to do, by the agent's own names."""
+    """Return the events of an agent at which our hook runs, by the agent's own names."""
     names = tuple(HOOK_FORMATS[agent].events)
     return tuple(name for name in names if name[0].islower()) if agent == "copilot" else names
 
 
-SECONDS = 10  # a hook takes 1 or 2 at most; the rest is for a limit that somebody has raised
+SECONDS = 10  # a hook takes 1 or 2 at most; the rest is for a limit that the user has raised
 SESSION_END_SECONDS = 3
 
 
@@ -124,7 +134,7 @@ def _claude_code(where: MachineFacts, scope: Scope) -> Files:
         Member(("extraKnownMarketplaces", where.name), market),
         Member(("enabledPlugins", plugin), True, has_command=False),
     ]
-    files: Files = {where.plugin / path: [Whole(content)] for path, content in plugin_files(where).items()}
+    files: Files = {where.plugin / path: [WholeFile(content)] for path, content in plugin_files(where).items()}
     files[settings] = enabled
     files[folder / "plugins" / "known_marketplaces.json"] = [Trace((where.name,))]
     files[folder / "plugins" / "installed_plugins.json"] = [Trace(("plugins", plugin), has_command=False)]
@@ -132,9 +142,7 @@ def _claude_code(where: MachineFacts, scope: Scope) -> Files:
 
 
 def plugin_files(where: MachineFacts) -> dict[str, str]:
-    """The plugin folder of Claude Code: hooks, tools, slash commands, a skill, and its own marketplace."""
-    from kept.entrypoints.install.plugin import COMMANDS, SKILL
-
+    """Return the files of the plugin for Claude Code: hooks, tools, slash commands, a skill, and a marketplace."""
     description = "Long-term memory for this project, shared by all agents on this machine."
     about = {"name": where.name, "version": where.version, "description": description}
     market = {
@@ -184,12 +192,10 @@ def _copilot(where: MachineFacts, scope: Scope) -> Files:
     }
     own = json.dumps({"version": 1, "hooks": hooks}, indent=2) + "\n"
     tools = _tools(where, ("mcpServers", where.name), {"type": "local", "tools": ["*"], **where.server("copilot")})
-    return {folder / "hooks" / f"{where.name}.json": [Whole(own)], folder / "mcp-config.json": tools}
+    return {folder / "hooks" / f"{where.name}.json": [WholeFile(own)], folder / "mcp-config.json": tools}
 
 
 def _opencode(where: MachineFacts, scope: Scope) -> Files:
-    from kept.entrypoints.install.plugin import OPENCODE
-
     folder = where.xdg / "opencode" if scope == "user" else where.project
     plugins = folder / "plugins" if scope == "user" else folder / ".opencode" / "plugins"
     commented = folder / "opencode.jsonc"
@@ -200,7 +206,7 @@ def _opencode(where: MachineFacts, scope: Scope) -> Files:
     return {
         commented if commented.exists() else folder / "opencode.json": _tools(where, ("mcp", where.name), server),
         plugins / f"{where.name}.js": [
-            Whole(OPENCODE.replace('"{hook}"', program).replace('"{variables}"', variables))
+            WholeFile(OPENCODE.replace('"{hook}"', program).replace('"{variables}"', variables))
         ],
     }
 
@@ -212,7 +218,7 @@ def _cursor(where: MachineFacts, scope: Scope) -> Files:
     ]
     return {
         root / "mcp.json": _tools(where, ("mcpServers", where.name), where.server("cursor")),
-        root / "hooks.json": [*hooks, Needed(("version",), 1)],
+        root / "hooks.json": [*hooks, RequiredMember(("version",), 1)],
     }
 
 

@@ -1,27 +1,27 @@
-"""Is every agent really connected? The whole chain, link by link, each fault with its fix. For `kept doctor`.
+"""Check the whole chain between Kept and each agent, link by link, for `kept doctor`. Each fault has its fix.
 
     our entries are in the agent's files  →  the programs they name run  →  the agent may run them  →  events arrive
-    →  what they left behind was taken in
+    →  their transcripts were imported
 
 The programs are really run: the hook with a sample event in a scratch home, the server with a request for its tools.
-Rule: a fault is what keeps an agent from its memory; anything else is a note. Nothing is changed here.
+Rule: a fault keeps an agent from its memory; anything else is a note. Nothing is changed here.
 """
 
 import json
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
 from kept.distribution import install_line
 from kept.entrypoints.hook import LATE, LIMIT_VARIABLE
 from kept.entrypoints.hook.agents import AGENTS as HOOK_FORMATS
-from kept.entrypoints.hook.later import DIED, HookFolder
-from kept.entrypoints.install import Ledger, LedgerEntry, codex, plan, rpc
+from kept.entrypoints.hook.folder import DIED, HookFolder
+from kept.entrypoints.install import Change, Ledger, codex, plan, rpc
 from kept.entrypoints.install.agents import AGENTS, MachineFacts
 from kept.entrypoints.install.jsonc import value_at
 from kept.errors import KeptError
@@ -31,14 +31,12 @@ SERVER_SECONDS = 20.0
 WAITS_HOURS = 1  # until a pointer in the spool counts as stuck
 RECENT_DAYS = 7  # failures older than that are history
 SHOWN_FAILURES = 3
-MANY_LATE = 5  # in RECENT_DAYS: fewer happen on every machine that is busy for a moment
-MANY_DIED = 3  # in RECENT_DAYS: fewer happen where a machine is switched off
 ENOUGH_MS = 3_000  # for a hook on a machine that is always busy
 TOOLS = 6
 
 
 class LinkCheck(Struct, frozen=True, kw_only=True):
-    """What was found at one link of the chain of an agent."""
+    """The finding at one link of the chain of an agent."""
 
     agent: str
     level: Literal["ok", "note", "problem"]
@@ -50,68 +48,76 @@ class LinkCheck(Struct, frozen=True, kw_only=True):
 def check_agents(
     where: MachineFacts, ledger: Ledger, hooks: HookFolder, now: datetime, codex_program: str | None
 ) -> list[LinkCheck]:
-    """Every link of every installed agent."""
+    """Check every link of every installed agent."""
     names = [name for name in AGENTS if ledger.of([name])]
     found = [one for name in names for one in _of_agent(name, where, ledger, hooks, codex_program)]
     if names:
         found += _programs(where)
-        found += _left_behind(hooks, now)
+        found += _spool_and_failures(hooks, now)
     return found
 
 
 def _of_agent(
     name: str, where: MachineFacts, ledger: Ledger, hooks: HookFolder, codex_program: str | None
 ) -> Iterator[LinkCheck]:
+    """Check the links of one agent."""
     entries = ledger.of([name])
-    title, again = AGENTS[name].title, f"Run: kept install {name}"
     scope = next(iter(entries.values())).scope
     try:
         changes = [change for change in plan(name, scope, where, ledger) if not change.is_nothing]
     except KeptError as error:
         yield LinkCheck(agent=name, level="problem", check="settings", message=error.message, hint=error.hint)
         return
+    yield from _settings(name, changes)
+    yield from _disabled_hooks(name, entries)
+    if name == "codex" and codex_program:
+        yield _codex_trust(codex.our_hooks(codex_program, where, [*map(Path, entries)]))
+    if name in HOOK_FORMATS:
+        yield _last_event(name, hooks)
+
+
+def _settings(name: str, changes: Sequence[Change]) -> Iterator[LinkCheck]:
+    """Report the files of an agent that installing again would change."""
+    title, again = AGENTS[name].title, f"Run: kept install {name}"
     for change in changes:
-        what = "is gone" if change.before is None else "does not hold Kept's entries as they should be"
-        message = f"{title}: {change.path} {what}."
+        fault = "is gone" if change.before is None else "does not hold Kept's entries as they should be"
+        message = f"{title}: {change.path} {fault}."
         yield LinkCheck(agent=name, level="problem", check="settings", message=message, hint=again)
     if not changes:
         yield LinkCheck(agent=name, level="ok", check=f"{title} settings")
-    yield from _allowed(name, title, where, entries, codex_program)
-    if name in HOOK_FORMATS:
-        seen = hooks.last_events().get(name)
-        message = (
-            f"{title}: no event has arrived yet."
-            if seen is None
-            else f"{title}: last event {seen[0]}, {seen[1]:%Y-%m-%d}."
-        )
-        hint = "Start a new session in it, then look again." if seen is None else ""
-        yield LinkCheck(
-            agent=name, level="note" if seen is None else "ok", check=f"{title} events", message=message, hint=hint
-        )
 
 
-def _allowed(
-    name: str, title: str, where: MachineFacts, entries: Mapping[str, LedgerEntry], codex_program: str | None
-) -> Iterator[LinkCheck]:
-    """Whether the agent will run what is in its settings."""
+def _disabled_hooks(name: str, entries: Iterable[str]) -> Iterator[LinkCheck]:
+    """Report files that switch off all hooks of an agent."""
     for path in map(Path, entries):
-        if path.suffix == ".json" and path.is_file():
-            text = path.read_text("utf-8", "replace")
-            if _value(text, ("disableAllHooks",)) is True:
-                message = f"{title}: disableAllHooks is true in {path}, so no hook runs."
-                yield LinkCheck(agent=name, level="problem", check="hooks", message=message, hint="Set it to false.")
-    if name == "codex" and codex_program:
-        hooks = codex.our_hooks(codex_program, where, [*map(Path, entries)])
-        if hooks is None:
-            message = f"{title} did not say which hooks it trusts."
-            yield LinkCheck(agent=name, level="note", check="trust", message=message)
-        elif any(not hook.is_trusted for hook in hooks):
-            count = sum(not hook.is_trusted for hook in hooks)
-            message = f"{title} does not trust {count} of the {len(hooks)} hooks, so it skips them."
-            hint = "Run: kept install codex --yes, or type /hooks in Codex."
-            yield LinkCheck(agent=name, level="problem", check="trust", message=message, hint=hint)
-        else:
-            yield LinkCheck(agent=name, level="ok", check=f"{title} trust")
+        is_settings = path.suffix == ".json" and path.is_file()
+        if is_settings and _value(path.read_text("utf-8", "replace"), ("disableAllHooks",)) is True:
+            message = f"{AGENTS[name].title}: disableAllHooks is true in {path}, so no hook runs."
+            yield LinkCheck(agent=name, level="problem", check="hooks", message=message, hint="Set it to false.")
+
+
+def _codex_trust(hooks: Sequence[codex.CodexHook] | None) -> LinkCheck:
+    """Report whether Codex trusts our hooks."""
+    title = AGENTS["codex"].title
+    if hooks is None:
+        message = f"{title} did not say which hooks it trusts."
+        return LinkCheck(agent="codex", level="note", check="trust", message=message)
+    if count := sum(not hook.is_trusted for hook in hooks):
+        message = f"{title} does not trust {count} of the {len(hooks)} hooks, so it skips them."
+        hint = "Run: kept install codex --yes, or type /hooks in Codex."
+        return LinkCheck(agent="codex", level="problem", check="trust", message=message, hint=hint)
+    return LinkCheck(agent="codex", level="ok", check=f"{title} trust")
+
+
+def _last_event(name: str, hooks: HookFolder) -> LinkCheck:
+    """Report the last event that an agent has sent."""
+    title, seen = AGENTS[name].title, hooks.last_events().get(name)
+    if seen is None:
+        hint = "Start a new session in it, then look again."
+        message = f"{title}: no event has arrived yet."
+        return LinkCheck(agent=name, level="note", check=f"{title} events", message=message, hint=hint)
+    message = f"{title}: last event {seen[0]}, {seen[1]:%Y-%m-%d}."
+    return LinkCheck(agent=name, level="ok", check=f"{title} events", message=message)
 
 
 def _value(text: str, path: tuple[str, ...]) -> object:
@@ -146,7 +152,7 @@ def _programs(where: MachineFacts) -> Iterator[LinkCheck]:
 
 
 def run_hook(where: MachineFacts) -> str:
-    """Run the hook with the start of a session, in a scratch home. Returns what is wrong, or "" if nothing is."""
+    """Run the hook with the start of a session, in a scratch home. Return the fault, or "" if there is none."""
     event = next(iter(HOOK_FORMATS["claude-code"].events))
     with tempfile.TemporaryDirectory(prefix="kept-doctor-") as scratch:
         given = {"session_id": "doctor", "cwd": scratch, "hook_event_name": event, "source": "startup"}
@@ -176,7 +182,7 @@ def run_hook(where: MachineFacts) -> str:
 
 
 def ask_server(where: MachineFacts) -> str:
-    """Start the server as agents do and ask for its tools. Returns what is wrong, or "" if nothing is."""
+    """Start the server as agents do and ask for its tools. Return the fault, or "" if there is none."""
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "kept-doctor", "version": "1"}}
     requests: list[dict[str, object]] = [
         {"id": 1, "method": "initialize", "params": hello},
@@ -195,10 +201,10 @@ def ask_server(where: MachineFacts) -> str:
     return "" if len(tools) >= TOOLS else f"it offers {len(tools)} tools instead of {TOOLS}"
 
 
-# ---- what events left behind ----
+# ---- spool and failures ----
 
 
-def _left_behind(hooks: HookFolder, now: datetime) -> Iterator[LinkCheck]:
+def _spool_and_failures(hooks: HookFolder, now: datetime) -> Iterator[LinkCheck]:
     old = (now - timedelta(hours=WAITS_HOURS)).timestamp() * 1e9
     waiting = [path for path, _ in hooks.pointers() if _written_at(path) < old]
     if waiting:
@@ -212,7 +218,7 @@ def _left_behind(hooks: HookFolder, now: datetime) -> Iterator[LinkCheck]:
 
 
 def _died(hooks: HookFolder) -> Iterator[LinkCheck]:
-    """Report detached processes that ended too early, and that no other one followed which was done."""
+    """Report background processes that ended too early, if none that was started later is done."""
     died = [about for _, about in hooks.died()]
     if not died:
         yield LinkCheck(agent="", level="ok", check="background")
@@ -226,28 +232,53 @@ def _died(hooks: HookFolder) -> Iterator[LinkCheck]:
     yield LinkCheck(agent=str(last["agent"]), level="problem", check="background", message=message, hint=hint)
 
 
+class FailurePattern(NamedTuple):
+    """A failure that is a problem if it happens often, and its report."""
+
+    beginning: str  # of the failures
+    many: int  # in RECENT_DAYS
+    message: str
+    hint: str
+
+
+PATTERNS = (
+    FailurePattern(
+        LATE,
+        5,  # fewer happen on every machine that is busy for a moment
+        "In the last {days} days {count} hooks ran out of time and told the agent nothing.",
+        f"Give them more time where agents start, in milliseconds: export {LIMIT_VARIABLE}={ENOUGH_MS}",
+    ),
+    FailurePattern(
+        DIED,
+        3,  # fewer happen where a machine is switched off
+        "In the last {days} days {count} background processes ended before they were done.",
+        "Look for crashes or a lack of memory in the system's log.",
+    ),
+)
+
+
 def _failures(entries: Iterable[Mapping[str, object]], now: datetime) -> Iterator[LinkCheck]:
+    """Report each pattern with many recent failures as one problem, and the last of the other failures as notes."""
+    found, left = [], _recent(entries, now)
+    for pattern in PATTERNS:
+        matching = [entry for entry in left if str(entry.get("failure")).startswith(pattern.beginning)]
+        if len(matching) >= pattern.many:
+            message = pattern.message.format(days=RECENT_DAYS, count=len(matching))
+            found.append(LinkCheck(agent="", level="problem", check="failures", message=message, hint=pattern.hint))
+            left = [entry for entry in left if entry not in matching]
+    found += [_failure_note(entry) for entry in left[-SHOWN_FAILURES:]]
+    yield from found or [LinkCheck(agent="", level="ok", check="failures")]
+
+
+def _recent(entries: Iterable[Mapping[str, object]], now: datetime) -> list[Mapping[str, object]]:
     since = f"{now - timedelta(days=RECENT_DAYS):%Y-%m-%dT%H:%M:%SZ}"
-    recent = [entry for entry in entries if str(entry.get("at")) >= since]
-    late = [entry for entry in recent if str(entry.get("failure")).startswith(LATE)]
-    if len(late) >= MANY_LATE:
-        message = f"In the last {RECENT_DAYS} days {len(late)} hooks ran out of time and told the agent nothing."
-        hint = f"Give them more time where agents start, in milliseconds: export {LIMIT_VARIABLE}={ENOUGH_MS}"
-        yield LinkCheck(agent="", level="problem", check="failures", message=message, hint=hint)
-        recent = [entry for entry in recent if entry not in late]
-    died = [entry for entry in recent if str(entry.get("failure")).startswith(DIED)]
-    if len(died) >= MANY_DIED:
-        message = f"In the last {RECENT_DAYS} days {len(died)} background processes ended before they were done."
-        hint = "Look for crashes or a lack of memory in the system's log."
-        yield LinkCheck(agent="", level="problem", check="failures", message=message, hint=hint)
-        recent = [entry for entry in recent if entry not in died]
-    for entry in recent[-SHOWN_FAILURES:]:
-        message = (
-            f"A hook failed: {entry.get('agent')} {entry.get('event')} at {entry.get('at')}: {entry.get('failure')}."
-        )
-        yield LinkCheck(agent=str(entry.get("agent")), level="note", check="failures", message=message)
-    if not recent and len(late) < MANY_LATE and len(died) < MANY_DIED:
-        yield LinkCheck(agent="", level="ok", check="failures")
+    return [entry for entry in entries if str(entry.get("at")) >= since]
+
+
+def _failure_note(entry: Mapping[str, object]) -> LinkCheck:
+    agent, event, at = entry.get("agent"), entry.get("event"), entry.get("at")
+    message = f"A hook failed: {agent} {event} at {at}: {entry.get('failure')}."
+    return LinkCheck(agent=str(agent), level="note", check="failures", message=message)
 
 
 def _written_at(path: Path) -> float:

@@ -1,8 +1,8 @@
 """Delete all data of Kept: its home, for `kept uninstall --data`.
 
-A home is named by an option or a variable, and a typo there names a folder of somebody's work. Rule: a folder without a
-registry, a ledger or a project of Kept is not a home and stays; in a home only files and folders with the names that
-Kept gives are deleted.
+A home is named by an option or a variable, and a typo there may name a folder of the user's work. Rule: a folder
+without a registry, a ledger or a project of Kept is not a home and stays; in a home only files and folders with the
+names that Kept gives are deleted.
 """
 
 import json
@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from kept.entrypoints.hook.later import HookFolder
+from kept.entrypoints.hook.folder import HookFolder
 from kept.entrypoints.install import LEDGER, LOCK
 from kept.errors import InvalidInput, StorageError
 from kept.projects.files import shown
@@ -24,7 +24,7 @@ DRAFTS = re.compile(rf"projects\.json\.damaged-\d+|\.(?:{'|'.join(map(re.escape,
 def check_home(home: Home) -> None:
     """Raise InvalidInput if a folder is not a home of Kept, so that nothing in it may be deleted."""
     names = {path.name for path in _inside(home.root)}
-    rest = {HookFolder(home.root).root.name, "projects.lock", LOCK}  # which hooks and commands make in a new home
+    rest = {HookFolder(home.root).root.name, "projects.lock", LOCK}  # files that hooks and commands make in a new home
     if names <= rest or _lists_projects(home.registry) or (home.root / LEDGER).is_file() or [*_spaces(home)]:
         return
     raise InvalidInput(
@@ -34,23 +34,32 @@ def check_home(home: Home) -> None:
 
 
 def delete_home(home: Home) -> list[str]:
-    """Delete the data of Kept, and the home if nothing else is in it. Returns the names of files that stay."""
+    """Delete the data of Kept, and the home if nothing else is in it. Return the names of files that stay."""
     try:
-        for place in (*_spaces(home), HookFolder(home.root).root, home.root / "agents" / "claude-code"):
-            if place.is_dir() and not place.is_symlink():
-                shutil.rmtree(place)
-        for path in _inside(home.root):
-            if path.name in FILES or DRAFTS.fullmatch(path.name):
-                path.unlink()
-        for folder in (home.projects_dir, home.root / "agents", home.root):
-            if folder.is_dir() and not folder.is_symlink() and not _inside(folder):
-                folder.rmdir()
+        _delete_ours(home)
     except OSError as error:
         raise StorageError(
             f"Not all data in {shown(home.root)} could be deleted: {error.filename}: {error.strerror}.",
             hint="Change its permissions, then run the command again.",
         ) from error
     return sorted(path.name for path in _inside(home.root))
+
+
+def _delete_ours(home: Home) -> None:
+    for place in (*_spaces(home), HookFolder(home.root).root, home.root / "agents" / "claude-code"):
+        if _is_folder(place):
+            shutil.rmtree(place)
+    for path in _inside(home.root):
+        if path.name in FILES or DRAFTS.fullmatch(path.name):
+            path.unlink()
+    for folder in (home.projects_dir, home.root / "agents", home.root):
+        if _is_folder(folder) and not _inside(folder):
+            folder.rmdir()
+
+
+def _is_folder(path: Path) -> bool:
+    """Return True for a folder that is not a link to one elsewhere."""
+    return path.is_dir() and not path.is_symlink()
 
 
 def _inside(folder: Path) -> list[Path]:
@@ -66,7 +75,7 @@ def _lists_projects(registry: Path) -> bool:
 
 
 def _spaces(home: Home) -> Iterator[Path]:
-    """The folders of the global space and of all projects: each has a database or a card of ours."""
+    """Yield the folders of the global space and of all projects: each has a database or a card of ours."""
     named = (folder for folder in _inside(home.projects_dir) if re.match(FOLDER_PATTERN, folder.name))
     for folder in (home.global_dir, *named):
         files = SpaceFiles(folder)

@@ -1,8 +1,8 @@
-"""What can be put into a configuration file, and taken out of it again: a member, an item of a list, a table, a block.
+"""Entries of a configuration file that can be added and removed: a member, an item of a list, a table, a block.
 
-Each edit is a value with pure functions: `apply` and `strip` from a text to a text, and `holder`, the value that has
+Each edit is a value with pure functions: `apply` and `strip` from a text to a text, and `holder`, the value that is in
 its place now (None: the place is free). A file that does not exist is the empty text. Rule: `strip` removes an entry
-if `is_ours` says so and nothing else, also from a file that changed since; `base` is the file before us.
+if `is_ours` accepts it and nothing else, also from a file that changed since; `base` is the file before us.
 """
 
 import re
@@ -12,18 +12,18 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from kept.entrypoints.install import jsonc
+from kept.entrypoints.install import jsonc, toml
 from kept.errors import InvalidInput
 
 IsOurs = Callable[[Any], bool]
 
 
 def says_the_same(text: str, other: str, path: Path) -> bool:
-    """Whether two texts of a JSON or TOML file differ in nothing but order and layout."""
+    """Return True if two texts of a JSON or TOML file differ only in order and layout."""
     try:
         if path.suffix in (".json", ".jsonc"):
             return bool(jsonc.value_at(text, ()) == jsonc.value_at(other, ()))
-        return path.suffix == ".toml" and _toml(text) == _toml(other)
+        return path.suffix == ".toml" and bool(toml.value_at(text, ()) == toml.value_at(other, ()))
     except InvalidInput:
         return False
 
@@ -75,8 +75,8 @@ class Item(Struct, frozen=True):
         return None  # a list has room for all
 
 
-class Needed(Struct, frozen=True):
-    """A member that the file must have beside our entries, whoever wrote it: `version`. It goes when it is alone."""
+class RequiredMember(Struct, frozen=True):
+    """A member that the file must have beside our entries: `version`. It is removed when nothing else is left."""
 
     path: jsonc.Path
     value: Any
@@ -113,53 +113,21 @@ class Trace(Struct, frozen=True):
 class Table(Struct, frozen=True):
     """A table of a TOML file: `[mcp_servers.kept]`. Others' comments and order stay."""
 
-    path: tuple[str, ...]
+    path: toml.Path
     value: Mapping[str, Any]
 
     def apply(self, text: str) -> str:
-        document = _toml(text)
-        table = document
-        for key in self.path[:-1]:
-            table = table.setdefault(key, _toml_table(table))
-            if not isinstance(table, dict):
-                raise InvalidInput(f"`{key}` is not a table, so nothing can be added to it.")
-        if table.get(self.path[-1]) == dict(self.value):
-            return text
-        inner = _toml_table(table)
-        inner.update(self.value)
-        table[self.path[-1]] = inner
-        return _toml_text(document, text)
+        return toml.with_table(text, self.path, self.value)
 
     def strip(self, text: str, base: str, is_ours: IsOurs) -> str:
         if (value := self.holder(text)) is None or not is_ours(value):
             return text
-        document = _toml(text)
-        tables: list[Any] = [document]
-        for key in self.path[:-1]:
-            tables.append(tables[-1][key])
-        for key, table in zip(reversed(self.path), reversed(tables), strict=True):
-            del table[key]
-            if table:
-                break
         end = base[len(base.rstrip()) :] if base.strip() else "\n"
-        left = _toml_text(document, text).rstrip()
+        left = toml.without_table(text, self.path).rstrip()
         return left + end if left else ""
 
     def holder(self, text: str) -> Any:
-        return _value_at(text, self.path)
-
-
-def table_at(text: str, path: tuple[str, ...]) -> Mapping[str, Any] | None:
-    """The table of a TOML text at a path, or None."""
-    table = _value_at(text, path)
-    return table if isinstance(table, dict) else None
-
-
-def _value_at(text: str, path: tuple[str, ...]) -> Any:
-    value = _toml(text).unwrap()
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
+        return toml.value_at(text, self.path)
 
 
 _SECTION = r"^{key}[ \t]*:.*\n((?:[ \t#-].*\n|\r?\n)*)"
@@ -182,16 +150,24 @@ class YamlBlock(Struct, frozen=True):
 
     def apply(self, text: str) -> str:
         text = self._without(text)
-        end = "\r\n" if "\r\n" in text else "\n"
         heading = re.search(rf"^{re.escape(self.key)}:[ \t]*(#[^\n]*)?\r?$", text, re.MULTILINE)
         if heading:
-            after = re.compile(r"\n([ \t]*)(?=[^\s#])").search(text, heading.end())
-            margin = after.group(1) if after and (after.group(1) or text.startswith("- ", after.end())) else "  "
-            added = "".join(f"{end}{margin}{line}" for line in (self.BEGIN, *self.lines, self.END))
-            place = heading.end() - text[heading.start() : heading.end()].endswith("\r")
-            return text[:place] + added + text[place:]
+            return self._below(text, heading)
         if re.search(rf"^{re.escape(self.key)}[ \t]*:", text, re.MULTILINE):
             raise InvalidInput(f"`{self.key}` is written on one line, so nothing can be added to it.")
+        return self._at_the_end(text)
+
+    def _below(self, text: str, heading: re.Match[str]) -> str:
+        """Return the text with our lines below the key, indented like the entry that follows."""
+        after = re.compile(r"\n([ \t]*)(?=[^\s#])").search(text, heading.end())
+        margin = after.group(1) if after and (after.group(1) or text.startswith("- ", after.end())) else "  "
+        added = "".join(f"{_line_end(text)}{margin}{line}" for line in (self.BEGIN, *self.lines, self.END))
+        place = heading.end() - heading.group().endswith("\r")
+        return text[:place] + added + text[place:]
+
+    def _at_the_end(self, text: str) -> str:
+        """Return the text with the key and our lines at its end."""
+        end = _line_end(text)
         head = self.head if not text.strip() else ()
         block = (self.BEGIN, *head, f"{self.key}:", *(f"  {line}" for line in self.lines), self.END)
         gap = "" if not text or text.endswith("\n") else end
@@ -201,7 +177,7 @@ class YamlBlock(Struct, frozen=True):
         return self._without(text)  # the marks say whose it is
 
     def holder(self, text: str) -> Any:
-        """An entry of this name outside of our marks: a key, or an item of a list."""
+        """Return {} if there is an entry of this name outside of our marks, a key or an item of a list; else None."""
         section = re.search(_SECTION.format(key=re.escape(self.key)), self._without(text) + "\n", re.MULTILINE)
         name = re.escape(self.name)
         has_it = section and any(re.search(way.format(name=name), section[1], re.MULTILINE) for way in _YAML_NAMES)
@@ -212,7 +188,7 @@ class YamlBlock(Struct, frozen=True):
         return re.sub(rf"^[ \t]*{begin}\r?\n(?:.*\r?\n)*?[ \t]*{end}(?:\r?\n|\Z)", "", text, flags=re.MULTILINE)
 
 
-class Whole(Struct, frozen=True):
+class WholeFile(Struct, frozen=True):
     """A file of our own."""
 
     content: str
@@ -231,7 +207,7 @@ class Whole(Struct, frozen=True):
 
 
 def _hooks_of(text: str) -> Mapping[str, Any]:
-    """The hooks of a JSON file by event; none for another file."""
+    """Return the hooks of a JSON file by event; {} for another file."""
     try:
         hooks = jsonc.value_at(text, ("hooks",))
     except InvalidInput:
@@ -240,14 +216,14 @@ def _hooks_of(text: str) -> Mapping[str, Any]:
 
 
 def _without_hooks(text: str, is_ours: IsOurs) -> str:
-    """The text of a JSON file without our hooks: others may have added theirs to our file."""
+    """Return the text of a JSON file without our hooks: others may have added theirs to our file."""
     for event in _hooks_of(text):
         text = jsonc.without_items(text, ("hooks", event), is_ours)
     return text
 
 
 def _emptied(text: str, path: jsonc.Path, base: str) -> str:
-    """The text without the objects and lists on the path that have become empty and were not there before us."""
+    """Remove the objects and lists on the path that have become empty and were not there before us."""
     while path and jsonc.value_at(text, path) in ({}, []) and not _has(base, path):
         text = jsonc.without_member(text, path)
         path = path[:-1]
@@ -258,26 +234,5 @@ def _has(base: str, path: jsonc.Path) -> bool:
     return bool(base.strip()) and jsonc.value_at(base, path) is not None
 
 
-def _toml(text: str) -> Any:
-    import tomlkit
-    from tomlkit.exceptions import TOMLKitError
-
-    try:
-        return tomlkit.parse(text)
-    except TOMLKitError as error:
-        raise InvalidInput(f"The file is not valid TOML: {error}.") from None
-
-
-def _toml_table(parent: Any) -> Any:
-    """A new table for this one. A table that is written on one line, `{ }`, can hold only tables of that form."""
-    import tomlkit
-    from tomlkit.items import InlineTable
-
-    return tomlkit.inline_table() if isinstance(parent, InlineTable) else tomlkit.table()
-
-
-def _toml_text(document: Any, before: str) -> str:
-    import tomlkit
-
-    text = tomlkit.dumps(document)
-    return text if "\r\n" not in before else re.sub(r"\r?\n", "\r\n", text)
+def _line_end(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"

@@ -1,7 +1,7 @@
 """Change single members of a JSON file by splicing its text: comments, order, spacing and line ends stay as they are.
 
 Configuration files of agents are JSON with comments and trailing commas, written by people and by the agents. A parser
-that writes the file again would lose what people put there, so only the spans of a value are read here, and the text
+that writes the file again would lose comments and layout, so only the spans of values are read here, and the text
 between them is never touched.
 
 Rule: adding and then removing the same member gives back the same text, unless that text ended its list with a comma.
@@ -27,13 +27,13 @@ class Node(NamedTuple):
 
 
 def value_at(text: str, path: Path) -> Any:
-    """The value at a path, or None."""
+    """Return the value at a path, or None."""
     node = _find(_parse(text), path)
     return None if node is None else _plain(text, node)
 
 
 def with_member(text: str, path: Path, value: Any) -> str:
-    """The text with this value at the path; objects on the way are made where they are missing."""
+    """Return the text with this value at the path; missing objects on the way are made."""
     root = _parse(text)
     depth = len(path)
     while depth and _find(root, path[:depth]) is None:
@@ -51,7 +51,7 @@ def with_member(text: str, path: Path, value: Any) -> str:
 
 
 def with_item(text: str, path: Path, value: Any) -> str:
-    """The text with this value at the end of the list at the path, unless it is in the list already."""
+    """Return the text with this value at the end of the list at the path, unless it is in the list already."""
     node = _find(_parse(text), path)
     if node is None:
         return with_member(text, path, [value])
@@ -62,7 +62,7 @@ def with_item(text: str, path: Path, value: Any) -> str:
 
 
 def without_member(text: str, path: Path) -> str:
-    """The text without the member at the path; objects that become empty stay."""
+    """Return the text without the member at the path; objects that become empty stay."""
     parent = _find(_parse(text), path[:-1])
     if parent is None or parent.sign != "{":
         return text
@@ -71,7 +71,7 @@ def without_member(text: str, path: Path) -> str:
 
 
 def without_items(text: str, path: Path, is_ours: Callable[[Any], bool]) -> str:
-    """The text without those items of the list at the path.
+    """Return the text without our items of the list at the path.
 
     An item may be a group, with a list `hooks` of its parts. From a group only the parts are removed that are ours;
     if all of them are, the whole group.
@@ -128,16 +128,8 @@ def _node(text: str, start: int) -> Node:
     parts: list[tuple[int, str, Node]] = []
     position = _skip(text, start + 1)
     while text[position : position + 1] != ("}" if sign == "{" else "]"):
-        begin, key = position, ""
-        if sign == "{":
-            name = _SCALAR.match(text, position)
-            if not name or text[position] != '"':
-                raise _broken(text, position, "a key is missing")
-            key = json.loads(name.group())
-            position = _skip(text, name.end())
-            if text[position : position + 1] != ":":
-                raise _broken(text, position, "a colon is missing")
-            position = _skip(text, position + 1)
+        begin = position
+        key, position = _key(text, position) if sign == "{" else ("", position)
         value = _node(text, position)
         parts.append((begin, key, value))
         position = _skip(text, value.end)
@@ -146,6 +138,17 @@ def _node(text: str, start: int) -> Node:
         elif text[position : position + 1] not in ("}", "]"):
             raise _broken(text, position, "a comma or a bracket is missing")
     return Node(start, position + 1, sign, tuple(parts))
+
+
+def _key(text: str, position: int) -> tuple[str, int]:
+    """Return the key of a member, and the place where its value begins."""
+    name = _SCALAR.match(text, position)
+    if not name or text[position] != '"':
+        raise _broken(text, position, "a key is missing")
+    colon = _skip(text, name.end())
+    if text[colon : colon + 1] != ":":
+        raise _broken(text, colon, "a colon is missing")
+    return json.loads(name.group()), _skip(text, colon + 1)
 
 
 def _skip(text: str, position: int) -> int:
@@ -257,7 +260,7 @@ def _margin(text: str, position: int) -> str:
 
 
 def _unit(text: str) -> str:
-    """One step of indentation, as the file has it."""
+    """Return one step of indentation, as the file has it."""
     return next(_indents(text), "  ")
 
 

@@ -1,7 +1,7 @@
-"""Whose an entry of a configuration is. An entry is ours if it runs our program or our module, whatever its name.
+"""Tell whose an entry of a configuration is. An entry is ours if it runs our program or our module, under any name.
 
-Other products are called Kept as well, and have a server or a hook of that name. Rule: what cannot be shown to be ours
-belongs to somebody else, and is neither replaced nor removed.
+Other products are called Kept as well, and have a server or a hook of that name. Rule: an entry that cannot be shown to
+be ours belongs to another program, and is neither replaced nor removed.
 """
 
 import json
@@ -9,6 +9,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import dropwhile
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -19,7 +20,7 @@ from kept.errors import KeptError
 
 MODULES = (b"kept.entrypoints.cli", b"kept.entrypoints.hook")  # a program of ours names one of them
 PROGRAM_BYTES = 4_000_000  # on Windows a program is a launcher with a script behind it
-COMMANDS = ("command", "cmd", "bash", "powershell")  # what agents call the line, or the program, of an entry
+COMMANDS = ("command", "cmd", "bash", "powershell")  # names that agents have for the line, or the program, of an entry
 ENV = ("env", "/usr/bin/env")
 PROGRAMS = ("kept", "kept-hook")
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*w?|py", re.IGNORECASE)
@@ -38,9 +39,7 @@ def is_ours(value: Any, where: MachineFacts) -> bool:
 
 def runs_kept(words: Sequence[str], where: MachineFacts) -> bool:
     """Return True if a command, as a list of words, is one of ours."""
-    words = list(words)
-    while words and (words[0] in ENV or re.match(r"\w+=", words[0])):
-        words.pop(0)
+    words = _without_variables(words)
     if not words:
         return False
     program, arguments = words[0], words[1:]
@@ -53,14 +52,21 @@ def runs_kept(words: Sequence[str], where: MachineFacts) -> bool:
     if path.stem not in PROGRAMS or not (path.is_absolute() or path.name == program):
         return False
     found = shutil.which(program, path=where.environ.get("PATH", ""))
-    if found:
-        return _names_our_module(Path(found))
-    # A program that is gone, such as that of an environment that was deleted: the line must be one that we write.
-    if not path.is_absolute() or len(arguments) < 2:
+    return _names_our_module(Path(found)) if found else _is_our_line(path, arguments)
+
+
+def _without_variables(words: Sequence[str]) -> list[str]:
+    """Return the words without `env` and variables at their beginning."""
+    return list(dropwhile(lambda word: word in ENV or re.match(r"\w+=", word), words))
+
+
+def _is_our_line(program: PurePath, arguments: Sequence[str]) -> bool:
+    """Return True if `kept install` writes such a line. The program is gone, with a deleted environment, say."""
+    if not program.is_absolute() or len(arguments) < 2:
         return False
-    if path.stem == "kept-hook":
+    if program.stem == "kept-hook":
         return arguments[0] in HOOK_FORMATS
-    return path.stem == "kept" and arguments[:2] == ["mcp", "--agent"] and arguments[2:3] in [[name] for name in AGENTS]
+    return list(arguments[:2]) == ["mcp", "--agent"] and "".join(arguments[2:3]) in AGENTS
 
 
 def _module_of(arguments: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 
 class Reply(NamedTuple):
-    """The result of the last request, or None if none came; and the last line that the program wrote as an error."""
+    """The result of the last request (None: no answer), and the last line that the program wrote as an error."""
 
     result: dict[str, Any] | None
     complaint: str
@@ -64,6 +64,6 @@ def _last_result(program: "subprocess.Popen[bytes]", requests: Sequence[Mapping[
 
 
 def last_line(raw: bytes) -> str:
-    """The last line of an output, at most 200 characters of it."""
+    """Return the last line of an output, at most 200 characters of it."""
     lines = raw.decode("utf-8", "replace").strip().splitlines()
     return lines[-1][:200] if lines else ""

@@ -1,0 +1,131 @@
+"""Open the memory at an event: the modules that a hook imports late, and how they are made cheaper.
+
+An agent starts this program at every prompt and waits for it, so each module counts. Modules are imported in stages
+(Python alone has 34 modules and takes 10 ms of CPU, on a machine where a prompt takes 70):
+
+    stage    modules    CPU  imported by              for
+    program     + 31   8 ms  the package              every event; enough for a compaction or the end of a session
+    memory      + 59  20 ms  this module, at its top  events with an answer, and the end of a turn
+    answer      + 34   9 ms  EventMemory.text         the start of a session, a prompt, an error
+    nudge       + 69  29 ms  EventMemory.nudge        the end of a turn, if the setting `nudge` allows it
+
+`events` imports this module inside a function; all other modules of this package have their imports at their top.
+
+msgspec and pathlib load modules that a hook never uses: ids and decimals as types to be checked for, schemas, links.
+They take 7 ms, a third of a bare Python. While the two are imported, empty stand-ins take the places of these modules,
+and are removed afterwards: a later import of one of them gets the real module.
+Rule: a hook behaves as any other process. If the stand-ins do not fit a version of these libraries, it goes without.
+"""
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Self
+
+_UNQUOTED = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~/"
+
+
+def _quote_from_bytes(path: bytes) -> str:
+    """Quote a path for a link, as `urllib.parse.quote_from_bytes` does. pathlib keeps this one."""
+    return "".join(chr(byte) if byte in _UNQUOTED else f"%{byte:02X}" for byte in path)
+
+
+_STAND_INS: "dict[str, dict[str, Any]]" = {
+    # msgspec asks of every value whether it is one.
+    "uuid": {"UUID": type("UUID", (), {}), "SafeUUID": type("SafeUUID", (), {"unknown": None})},
+    "decimal": {"Decimal": type("Decimal", (), {})},
+    "msgspec.inspect": {},
+    "msgspec._json_schema": {"schema": None, "schema_components": None},
+    "msgspec.toml": {},
+    "msgspec.yaml": {},
+    "urllib.parse": {"quote_from_bytes": _quote_from_bytes},
+}
+
+
+class _StandIns:
+    """Stand-ins for the modules that msgspec and pathlib import without need, for the time of a `with` block."""
+
+    def __init__(self) -> None:
+        self._placed: list[str] = []
+
+    def __enter__(self) -> None:
+        if "msgspec" in sys.modules:
+            return
+        if "typing_extensions" not in sys.modules:
+            # msgspec takes types from here if it can, which costs 12 ms and changes nothing for a hook.
+            sys.modules["typing_extensions"] = None  # type: ignore[assignment]
+            self._placed.append("typing_extensions")
+        for name in _STAND_INS.keys() - sys.modules.keys():
+            sys.modules[name] = stand_in = type(sys)(name)
+            vars(stand_in).update(_STAND_INS[name])
+            self._placed.append(name)
+
+    def __exit__(self, kind: object, error: object, trace: object) -> bool:
+        """Remove the stand-ins. If the libraries could not be imported with them, let the next import try again."""
+        is_misfit = isinstance(error, ImportError | AttributeError)
+        if is_misfit:
+            for name in [name for name in sys.modules if name.partition(".")[0] in ("msgspec", "pathlib")]:
+                del sys.modules[name]
+        for name in self._placed:
+            sys.modules.pop(name, None)
+        return is_misfit
+
+
+with _StandIns():
+    import pathlib  # noqa: F401
+
+    import msgspec  # noqa: F401
+
+# Below the stand-ins, because each of these imports msgspec.
+from kept.memory.opening import open as open_memory  # noqa: E402
+from kept.memory.opening import role_in  # noqa: E402
+from kept.model import Actor  # noqa: E402
+from kept.projects import typed  # noqa: E402
+
+
+class EventMemory:
+    """The memory of the project that an event is about, opened for the agent. Use it in a `with` block."""
+
+    def __init__(self, agent: str, session: str, project: str) -> None:
+        self._agent = agent
+        self._session = session
+        named = os.environ.get("KEPT_PROJECT")
+        actor = Actor(role=role_in(os.environ), name=agent)
+        self._memory = open_memory(
+            project=typed(named) if named else project, actor=actor, settings={"auto_upkeep": False}
+        )
+
+    def __enter__(self) -> "Self":
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._memory.close()
+
+    @property
+    def is_in_database(self) -> bool:
+        # `context` has the other uses of the inner context; one more module would cost every prompt.
+        return self._memory.context.person is not None
+
+    @property
+    def may_nudge(self) -> bool:
+        return self._memory.settings.nudge != "off"
+
+    def text(self, kind: str, event: str, words: str, *, style: str, is_compacted: bool) -> str:
+        """Return the text for the model: at a start, for the words of a prompt, or for those of an error."""
+        from kept.memory import deliver  # brings recall along, which the end of a turn does without
+
+        listener = deliver.Listener(session=self._session, event=event, style=style, is_compacted=is_compacted)
+        if kind == "prompt":
+            return deliver.for_prompt(self._memory, words, listener)
+        if kind == "failure":
+            return deliver.for_error(self._memory, words, listener)
+        return deliver.at_start(self._memory, listener)
+
+    def nudge(self, given: "Mapping[str, Any]") -> str:
+        """Return the request to an agent that is about to stop; "" almost always."""
+        from kept.entrypoints.hook import nudge  # reads transcripts; most users have it off
+
+        return nudge.request_for(self._memory, self._agent, self._session, given)
