@@ -41,7 +41,7 @@ class RawClient:
         assert answer["id"] == self._last
         return answer
 
-    def call(self, tool: str, **arguments: Any) -> tuple[bool, str]:
+    def call(self, tool: str, /, **arguments: Any) -> tuple[bool, str]:
         """Call a tool. Returns whether it failed, and its text."""
         answer = self.send("tools/call", {"name": tool, "arguments": arguments})
         assert "result" in answer, answer

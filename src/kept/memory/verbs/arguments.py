@@ -2,7 +2,7 @@
 
 A request is a frozen Struct; its annotations are the only place where an argument has its type, limits, choices,
 default and line of help. Doors show them (`--help`, JSON Schema, OpenAPI, the reference page) and turn values from
-outside into a request with `build`; `checked` tests a request that Python code made. Rule: a wrong argument is an error
+outside into a request with `build`. Only doors and error messages need this module. Rule: a wrong argument is an error
 that names it and says what to give instead, in the same words at every door.
 """
 
@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, Literal, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct, inspect
+from msgspec import Struct, inspect
 from msgspec.structs import replace
 
 from kept.errors import InvalidInput
@@ -129,27 +129,6 @@ class Argument(Struct, frozen=True, kw_only=True):
         return f"{self.name} must be {_WORDS[self.form]}{limits}, got {value}."
 
 
-def about(
-    help: str = "",
-    *,
-    one: str = "",
-    noun: str = "",
-    metavar: str = "",
-    is_text: bool = False,
-    least: float | None = None,
-    most: float | None = None,
-    longest: int | None = None,
-) -> Meta:
-    """Describe an argument: `Annotated[int, about("How many at most.", least=1, most=50)]`."""
-    extra = {"one": one, "noun": noun, "metavar": metavar, "is_text": is_text}
-    if longest is not None:
-        return Meta(description=help or None, max_length=longest, extra=extra)
-    return Meta(description=help or None, ge=least, le=most, extra=extra)
-
-
-PYTHON_ONLY = Meta(extra={"python": True})  # a callback or an object of ours: no other door has such an argument
-
-
 @cache
 def arguments_of(request: type[Struct]) -> tuple[Argument, ...]:
     """Return the arguments of a request in the order in which its fields stand."""
@@ -250,27 +229,25 @@ def build(request: type[R], given: Mapping[str, Any], *, verb: str, known: Mappi
     return _converted(request, values, {argument.name: name for name, argument in known.items()})
 
 
-def checked(request: R) -> R:
-    """Return the request if its values fit their types and limits. Raises InvalidInput."""
-    return _converted(type(request), {name: getattr(request, name) for name in request.__struct_fields__})
-
-
 def _converted(request: type[R], values: dict[str, Any], names: Mapping[str, str] | None = None) -> R:
     try:
         return msgspec.convert(values, request)
     except msgspec.ValidationError as error:
-        raise _explained(error, request, values, names or {}) from None
+        raise explained(error, request, values, names) from None
 
 
-def _explained(
-    error: msgspec.ValidationError, request: type[Struct], values: Mapping[str, Any], names: Mapping[str, str]
+def explained(
+    error: msgspec.ValidationError,
+    request: type[Struct],
+    values: Mapping[str, Any],
+    names: Mapping[str, str] | None = None,
 ) -> InvalidInput:
     """Say in our words why values do not fit a request. `names`: of arguments that the door calls otherwise."""
     named = re.search(r"at `\$\.(\w+)", str(error))
     argument = next((one for one in arguments_of(request) if named and one.name == named[1]), None)
     if argument is None:
         return InvalidInput(f"{error}.")
-    shown_as = replace(argument, name=names.get(argument.name, argument.name))
+    shown_as = replace(argument, name=(names or {}).get(argument.name, argument.name))
     return InvalidInput(shown_as.says(values.get(argument.name)), hint=argument.hint())
 
 

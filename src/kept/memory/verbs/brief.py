@@ -7,9 +7,8 @@ from msgspec import Struct
 from kept.memory import brief
 from kept.memory.brief import Shared
 from kept.memory.context import Context
-from kept.memory.verbs.arguments import about
 from kept.memory.verbs.declare import Returns, Tool, Verb
-from kept.memory.verbs.fields import FilesAtHand
+from kept.memory.verbs.fields import FilesAtHand, about
 from kept.model import Briefing
 
 Tokens = Annotated[int, about("Tokens at most.", metavar="TOKENS", least=0)] | None

@@ -6,9 +6,8 @@ from msgspec import Struct
 
 from kept.memory import knowledge, undo, write
 from kept.memory.context import Context, Events
-from kept.memory.verbs.arguments import about
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
-from kept.memory.verbs.fields import MAX_TEXT_CHARS, Ref
+from kept.memory.verbs.fields import MAX_TEXT_CHARS, Ref, about
 from kept.model import Event, Memory, Receipt, Tier
 
 AFTER = Returns(Memory, "The memory after it.")

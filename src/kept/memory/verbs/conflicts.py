@@ -7,9 +7,8 @@ from msgspec import Struct
 from kept.memory import manage, reviews
 from kept.memory.context import Conflicts, Context, Memories
 from kept.memory.reviews import Review
-from kept.memory.verbs.arguments import PYTHON_ONLY, about
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
-from kept.memory.verbs.fields import Limit, Text
+from kept.memory.verbs.fields import PYTHON_ONLY, Limit, Text, about
 from kept.model import Conflict, Draft, Memory, Receipt
 from kept.upkeep.review import ReviewFinding, ReviewReason
 

@@ -12,10 +12,10 @@ Rule: a door that lacks a verb says why, in `NotHere`, in words that a user woul
 from collections.abc import Callable
 from typing import Any, Generic, Literal, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from kept.memory.context import Context
-from kept.memory.verbs.arguments import checked
 
 Q = TypeVar("Q", bound=Struct)
 A = TypeVar("A")
@@ -86,6 +86,18 @@ class Verb(Struct, Generic[Q, A], frozen=True, kw_only=True):
 
 
 AnyVerb = Verb[Any, Any]
+
+
+def checked(request: Q) -> Q:
+    """Return the request if its values fit their types and limits. Raises InvalidInput."""
+    values = {name: getattr(request, name) for name in request.__struct_fields__}
+    try:
+        return msgspec.convert(values, type(request))
+    except msgspec.ValidationError as error:
+        # Only after a mistake: the module needs reflection, which a hook does without.
+        from kept.memory.verbs.arguments import explained
+
+        raise explained(error, type(request), values) from None
 
 
 def perform(context: Context, verb: Verb[Q, A], request: Q) -> A:

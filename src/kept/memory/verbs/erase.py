@@ -7,8 +7,8 @@ from msgspec import Struct
 from kept.memory import erase
 from kept.memory.context import Context, Receipts
 from kept.memory.erase import Named
-from kept.memory.verbs.arguments import PYTHON_ONLY, about
 from kept.memory.verbs.declare import NotHere, Returns, Verb
+from kept.memory.verbs.fields import PYTHON_ONLY, about
 from kept.model import Receipt
 
 

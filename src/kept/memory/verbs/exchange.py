@@ -15,9 +15,8 @@ from kept.memory.joiner import Joined
 from kept.memory.layout import Layout
 from kept.memory.move import Moved
 from kept.memory.transfer import Exported
-from kept.memory.verbs.arguments import PYTHON_ONLY, about
 from kept.memory.verbs.declare import NO_AGENT, NO_SERVER, NotHere, Returns, Verb
-from kept.memory.verbs.fields import Since
+from kept.memory.verbs.fields import PYTHON_ONLY, Since, about
 from kept.model import Memory
 
 DryRun = Annotated[bool, about("Only count; change nothing.")]

@@ -1,15 +1,34 @@
-"""Arguments that several verbs share, each with its limits and its one line of help."""
+"""How an argument is described, and the arguments that several verbs share."""
 
 from datetime import datetime
 from typing import Annotated
 
 from msgspec import Meta
 
-from kept.memory.verbs.arguments import about
-
 MOST_LISTED = 2_147_483_647  # the largest whole number of every storage
 MAX_NAME_CHARS = 500
 MAX_TEXT_CHARS = 1_000_000
+
+
+def about(
+    help: str = "",
+    *,
+    one: str = "",
+    noun: str = "",
+    metavar: str = "",
+    is_text: bool = False,
+    least: float | None = None,
+    most: float | None = None,
+    longest: int | None = None,
+) -> Meta:
+    """Describe an argument: `Annotated[int, about("How many at most.", least=1, most=50)]`."""
+    extra = {"one": one, "noun": noun, "metavar": metavar, "is_text": is_text}
+    if longest is not None:
+        return Meta(description=help or None, max_length=longest, extra=extra)
+    return Meta(description=help or None, ge=least, le=most, extra=extra)
+
+
+PYTHON_ONLY = Meta(extra={"python": True})  # a callback or an object of ours: no other door has such an argument
 
 Ref = Annotated[int | str, about("The N of [id:N].", metavar="ID")]
 Text = Annotated[str, about("The text.", is_text=True, longest=MAX_TEXT_CHARS)]

@@ -8,9 +8,8 @@ from kept.memory import files, library
 from kept.memory.context import Context, Memories
 from kept.memory.files import ViewStatus
 from kept.memory.library import Extraction
-from kept.memory.verbs.arguments import PYTHON_ONLY, about
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
-from kept.memory.verbs.fields import Limit
+from kept.memory.verbs.fields import PYTHON_ONLY, Limit, about
 from kept.memory.views import Synced
 from kept.model import Memory
 

@@ -7,9 +7,8 @@ from msgspec import Struct
 
 from kept.memory import knowledge
 from kept.memory.context import Context, Memories
-from kept.memory.verbs.arguments import about
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
-from kept.memory.verbs.fields import Limit
+from kept.memory.verbs.fields import Limit, about
 from kept.model import Memory, Receipt
 
 

@@ -7,9 +7,8 @@ from msgspec import Struct
 from kept.memory import read, status, undo
 from kept.memory.context import Context, Events, Memories
 from kept.memory.read import ListStatus
-from kept.memory.verbs.arguments import about
 from kept.memory.verbs.declare import Returns, Tool, Verb
-from kept.memory.verbs.fields import AboutFiles, Agent, Kinds, Limit, Ref, Tags
+from kept.memory.verbs.fields import AboutFiles, Agent, Kinds, Limit, Ref, Tags, about
 from kept.model import Event, Memory, Tier, Trust
 
 

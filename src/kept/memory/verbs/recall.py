@@ -7,9 +7,8 @@ from msgspec import Struct
 from kept.memory import everywhere, read, receipts
 from kept.memory.context import Context
 from kept.memory.receipts import Explained
-from kept.memory.verbs.arguments import about
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
-from kept.memory.verbs.fields import Agent, FilesAtHand, Kinds, Query, Since, Tags, Until
+from kept.memory.verbs.fields import Agent, FilesAtHand, Kinds, Query, Since, Tags, Until, about
 from kept.model import Recalled
 from kept.recall import MOST_HITS, RecallScope, Request
 

@@ -6,9 +6,8 @@ from msgspec import Struct
 
 from kept.memory import write
 from kept.memory.context import Context, Receipts
-from kept.memory.verbs.arguments import PYTHON_ONLY, about
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
-from kept.memory.verbs.fields import Text
+from kept.memory.verbs.fields import PYTHON_ONLY, Text, about
 from kept.model import Draft, Receipt, Source, Tier, replace
 
 # Of the kinds that Kept knows, those that people and agents should choose from; extraction writes the others.

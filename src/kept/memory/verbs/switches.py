@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from kept.memory import manage, store
 from kept.memory.context import Context
-from kept.memory.verbs.arguments import about
 from kept.memory.verbs.declare import NotHere, Returns, Tool, Verb
+from kept.memory.verbs.fields import about
 from kept.model import Alias, Allowance, Pause
 from kept.settings import Settings
 

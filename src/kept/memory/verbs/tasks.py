@@ -9,9 +9,8 @@ from kept.memory import narratives, tasks
 from kept.memory.context import Context, Memories, Ref, Tasks
 from kept.memory.narratives import ListedNarrative, Narrative
 from kept.memory.tasks import OpenTask
-from kept.memory.verbs.arguments import about, checked
-from kept.memory.verbs.declare import Returns, Tool, Verb
-from kept.memory.verbs.fields import TaskName
+from kept.memory.verbs.declare import Returns, Tool, Verb, checked
+from kept.memory.verbs.fields import TaskName, about
 from kept.model import Memory, Receipt, Task, TaskState
 
 NOTES = Returns(Memory, "Notes, oldest first.", many="memories")

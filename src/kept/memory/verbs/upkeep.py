@@ -11,8 +11,8 @@ from kept.memory import store, upkeep, vectors
 from kept.memory.context import Context, Memories
 from kept.memory.store import Examined, Leak
 from kept.memory.upkeep import Upkept
-from kept.memory.verbs.arguments import PYTHON_ONLY, about
 from kept.memory.verbs.declare import NO_AGENT, NO_SERVER, NotHere, Returns, Tool, Verb
+from kept.memory.verbs.fields import PYTHON_ONLY, about
 from kept.model import Tier
 from kept.ports import BackedUp, Restored, Shelf
 
