@@ -20,7 +20,7 @@ def test_what_is_remembered_is_listed_recalled_and_explained(server: Server) -> 
     assert receipt["outcome"] == "stored"
     listed = server.get("/memories?kind=decision&tag=ops")["memories"]
     assert [one["ref"] for one in listed] == [receipt["ref"]]
-    found = server.get("/recall?q=deploy+fly")
+    found = server.get("/recall?query=deploy+fly")
     assert found["hits"][0]["ref"] == receipt["ref"]
     assert found["hits"][0]["why"]["match"] > 0
     assert server.get("/why")["question"]["query"] == "deploy fly"

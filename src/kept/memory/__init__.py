@@ -370,9 +370,10 @@ class Kept:
         """Open the session with that id, or begin a new one. What is remembered until its end names it as source."""
         return verbs.sessions.open_for_more(self._context, id, agent=agent, parent=parent)
 
-    def sessions(self) -> Sessions:
-        """List all sessions of the project, oldest first."""
-        return perform(self._context, verbs.sessions.LIST_SESSIONS, verbs.sessions.ListSessions())
+    def sessions(self, *, limit: int | None = None, after: str | None = None, newest_first: bool = False) -> Sessions:
+        """List the sessions of the project, oldest first. `after` is the last session of the previous page."""
+        asked = verbs.sessions.ListSessions(limit=limit, after=after, newest_first=bool(newest_first))
+        return perform(self._context, verbs.sessions.LIST_SESSIONS, asked)
 
     def import_transcripts(
         self,

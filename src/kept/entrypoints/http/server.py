@@ -24,14 +24,12 @@ from msgspec import Struct
 from starlette.exceptions import HTTPException
 
 from kept import __version__
-from kept.entrypoints.http import live, metrics, routes_conversations, routes_memories
+from kept.entrypoints.http import live, metrics, routes
 from kept.entrypoints.http.doors import HERE, Asking, Doors, Opened
 from kept.entrypoints.http.guard import ENTER, Guard
 from kept.entrypoints.http.keys import Key, Keys
 from kept.entrypoints.http.metrics import Figures
 from kept.entrypoints.http.problems import MEDIA_TYPE, answer_problem, problem, status_of
-from kept.entrypoints.http.routes_conversations import ItemType, items_of
-from kept.entrypoints.http.routes_memories import RecallScope
 from kept.entrypoints.http.schedule import Schedule
 from kept.entrypoints.http.shapes import answer, returns, schemas
 from kept.entrypoints.http.visits import CODE_LIFE_S, Visits
@@ -41,7 +39,9 @@ from kept.entrypoints.web.inbox import Inboxes
 from kept.entrypoints.web.shell import draw_problem
 from kept.errors import InvalidInput, KeptError
 from kept.memory import Kept
+from kept.memory.files import item_document
 from kept.memory.opening import open_projects, settings_in_force, utc_now
+from kept.memory.read import RecallScope
 from kept.model import Recalled, Role
 
 PORT = 7333
@@ -63,6 +63,7 @@ REFUSED = {
     "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
 }
 API = "/api/v1"
+MOST_ITEMS = 10_000
 _asking: ContextVar[Key] = ContextVar("the key of the request that calls a tool")
 log = logging.getLogger("kept.http")
 
@@ -117,7 +118,7 @@ def make_app(options: ServeOptions, keys: Keys, visits: Visits | None = None) ->
     app.state.activity = Activity()
     app.state.inboxes = Inboxes()
     app.state.samples = options.samples
-    for router in (routes_memories.router, routes_conversations.router, live.router):
+    for router in (routes.make_router(), live.router):
         app.include_router(router, prefix=API)
     app.include_router(metrics.router)
     app.include_router(pages.router)
@@ -152,16 +153,18 @@ def _add_front(app: FastAPI) -> None:
         return answer({"projects": [{"id": one.id, "name": one.name} for one in found]})
 
     @app.get("/projects/{project}/knowledge", include_in_schema=False)
-    def knowledge(memory: Opened, type: ItemType | None = None) -> Response:
-        """Where other programs look for it."""
-        return answer(items_of(memory, type))
+    def knowledge(memory: Opened, type: str | None = None) -> Response:
+        """List items where other programs look for them."""
+        return answer(
+            {"items": list(map(item_document, memory.files.items(type=type, limit=MOST_ITEMS))), "next": None}
+        )
 
     @app.get(f"{API}/search", responses=returns(Recalled, "Hits with scores and reasons."))
     def search(
         request: Request,
         key: Asking,
         q: Annotated[str, Query(max_length=10_000)],
-        scope: RecallScope = "memory",
+        scope: Annotated[RecallScope, Query()] = "memory",
         project: Annotated[str, Query(max_length=200)] = HERE,
         limit: Annotated[int, Query(ge=1, le=100)] = 10,
     ) -> Response:

@@ -10,25 +10,9 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from kept.memory.receipts import Explained
-from kept.model import Briefing, Conflict, Event, Hit, Memory, Message, Miss, Recalled, Receipt, Session, Task
-from kept.upkeep.review import ReviewFinding
+from kept.memory.verbs import all_verbs
+from kept.model import Event, Hit, Memory, Miss
 
-SCHEMAS: tuple[type[Any], ...] = (
-    Memory,
-    Hit,
-    Miss,
-    Recalled,
-    Briefing,
-    Receipt,
-    Conflict,
-    Event,
-    Session,
-    Message,
-    Task,
-    Explained,
-    ReviewFinding,
-)
 REF = "#/components/schemas/{name}"
 
 
@@ -66,7 +50,8 @@ def page(name: str, values: Sequence[Any], *, limit: int) -> dict[str, Any]:
 
 def schemas() -> dict[str, Any]:
     """The JSON Schemas of the nouns, for `components`."""
-    _, components = msgspec.json.schema_components(SCHEMAS, ref_template=REF)
+    nouns = dict.fromkeys(verb.returns.noun for verb in all_verbs() if verb.returns.noun is not None)
+    _, components = msgspec.json.schema_components([Hit, Miss, *nouns], ref_template=REF)
     for schema in components.values():
         schema.pop("required", None)
     return dict(components)

@@ -18,7 +18,11 @@ Begun = Annotated[str, about("The id of the session; by default a new one.", met
 
 
 class ListSessions(Struct, frozen=True, kw_only=True):
-    """All sessions."""
+    """Which sessions to list."""
+
+    limit: Limit | None = None
+    after: Annotated[str, about("The last session of the page before.", metavar="SESSION")] | None = None
+    newest_first: Annotated[bool, about("The newest first.")] = False
 
 
 class BeginSession(Struct, frozen=True, kw_only=True):
@@ -87,9 +91,15 @@ class Given(Struct, frozen=True, kw_only=True):
     limit: Limit = 20
 
 
-def list_sessions(context: Context, _asked: ListSessions) -> Sessions:
-    """List all sessions of the project, oldest first."""
-    return sessions.list_sessions(context)
+def list_sessions(context: Context, asked: ListSessions) -> Sessions:
+    """List the sessions of the project."""
+    found = sessions.list_sessions(context)
+    if asked.newest_first:
+        found.reverse()
+    if asked.after is not None:
+        names = [one.name for one in found]
+        found = found[names.index(asked.after) + 1 :] if asked.after in names else []
+    return found[: asked.limit]
 
 
 def begin(context: Context, asked: BeginSession) -> Session:

@@ -221,7 +221,7 @@ DOCTOR = Verb(
     request=Doctor,
     run=doctor,
     effect="writes",
-    returns=Returns(Examined, "Findings for each file.", many="files"),
+    returns=Returns(None, "Findings for each file.", many="files"),
     python="store.doctor",
     cli="doctor",
     mcp=Tool("memory_doctor"),

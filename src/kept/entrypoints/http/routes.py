@@ -1,0 +1,297 @@
+"""The verbs over HTTP, derived from their rows.
+
+A row names a method and a path below the project. Arguments in the path come from there, the others from the query of a
+GET or DELETE (one name for each value: `kind=decision&kind=error`), or from the JSON body of the rest. This module adds
+what HTTP has besides: pages with a cursor, ETag and If-Match, Idempotency-Key, a stream, and what a key may not see.
+Rule: an argument that a verb does not know is refused by name.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import Response, StreamingResponse
+
+from kept.entrypoints.http.doors import Asking, Doors, Opened, shown_to
+from kept.entrypoints.http.keys import Key
+from kept.entrypoints.http.problems import MEDIA_TYPE, problem
+from kept.entrypoints.http.shapes import answer, document, etag_of, page, returns
+from kept.errors import InvalidInput, NotAllowed
+from kept.memory import Kept, verbs
+from kept.memory.files import item_document
+from kept.memory.verbs.arguments import Argument, build, schema_of, wire_arguments
+from kept.memory.verbs.declare import AnyVerb
+from kept.model import Conflict, replace
+
+MOST = 500  # of a page
+MAX_CHARS = 1_000_000  # of a text
+CREATED = 201
+IN_PATH = re.compile(r"{(\w+)}")
+
+# Verbs that read or change files and settings of the person who runs the server.
+OF_THE_OWNER = frozenset({"files.sync", "files.status", "store.configure", "store.doctor", "store.scan", "vectors.off"})
+CREATES = frozenset({"remember", "task", "session", "session.append", "session.fork", "reviews.propose"})
+DEFAULTS: Mapping[str, Mapping[str, Any]] = {"sessions": {"limit": 50, "newest_first": True}}
+HEADERS: Mapping[str, Mapping[str, str]] = {"remember": {"Idempotency-Key": "key"}, "revise": {"If-Match": ""}}
+# Addresses that name one thing where the verb takes several, or that people expect.
+ALSO: Mapping[str, tuple[str, ...]] = {
+    "erase": ("DELETE /memories/{refs}",),
+    "history": ("GET /memories/{ref}/history",),
+}
+
+
+class Call(NamedTuple):
+    """One request: who asks, what was asked of which memory, and the answer."""
+
+    request: Request
+    memory: Kept
+    key: Key
+    asked: Any
+    answer: Any
+
+    @property
+    def doors(self) -> Doors:
+        """Return the opened memories of the server."""
+        doors: Doors = self.request.app.state.doors
+        return doors
+
+
+class Place(NamedTuple):
+    """A method and a path, and the arguments of the verb by where they come from."""
+
+    method: str
+    path: str
+    in_path: Mapping[str, Argument]
+    in_query: Mapping[str, Argument]
+    in_body: Mapping[str, Argument]
+
+
+def place_of(verb: AnyVerb, http: str) -> Place:
+    """Return where a verb is, and where each of its arguments comes from."""
+    method, path = http.split()
+    arguments = {one.name: _limited(verb, one) for one in wire_arguments(verb.request)}
+    in_path = {name: arguments.pop(name) for name in IN_PATH.findall(path)}
+    rest = {one.singular if method in ("GET", "DELETE") else one.name: one for one in arguments.values()}
+    is_query = method in ("GET", "DELETE")
+    return Place(method, path, in_path, rest if is_query else {}, {} if is_query else rest)
+
+
+def _limited(verb: AnyVerb, argument: Argument) -> Argument:
+    """Return the argument with the limits and defaults that a server needs."""
+    default = DEFAULTS.get(verb.name, {}).get(argument.name, argument.default)
+    if argument.name == "limit":
+        usual = MOST if default is None else default
+        return replace(argument, least=1, most=max(MOST, usual), default=default)
+    if argument.form == "string" and not argument.choices:
+        return replace(argument, default=default, longest=argument.longest or MAX_CHARS)
+    return replace(argument, default=default)
+
+
+# Answers
+
+
+def _plain(call: Call) -> Response:
+    return answer(call.answer)
+
+
+def _one(call: Call) -> Response:
+    return answer(call.answer, headers={"ETag": etag_of(call.answer)})
+
+
+def _page(call: Call) -> Response:
+    return answer(page("memories", call.answer, limit=call.asked.limit))
+
+
+def _sessions(call: Call) -> Response:
+    is_full = len(call.answer) >= call.asked.limit
+    return answer({"sessions": call.answer, "next": call.answer[-1].name if is_full and call.answer else None})
+
+
+def _messages(call: Call) -> Response:
+    is_full = len(call.answer) >= call.asked.limit
+    return answer({"messages": call.answer, "next": str(call.answer[-1].n) if is_full and call.answer else None})
+
+
+def _explained(call: Call) -> Response:
+    return answer(shown_to(call.key, call.answer))
+
+
+def _seen(call: Call) -> Response:
+    return answer({"given": [shown_to(call.key, one) for one in call.answer], "next": None})
+
+
+def _without_paths(call: Call) -> Response:
+    return answer(call.doors.without_paths(call.key, call.answer))
+
+
+def _conflicts(call: Call) -> Response:
+    def with_both(conflict: Conflict) -> dict[str, Any]:
+        both = {side: call.memory.get(getattr(conflict, side), forgotten=True) for side in ("left", "right")}
+        return {**document(conflict), **both}
+
+    return answer({"conflicts": [with_both(one) for one in call.answer], "next": None})
+
+
+def _review(call: Call) -> Response:
+    return answer({"findings": list(call.answer), "next": None})
+
+
+def _items(call: Call) -> Response:
+    return answer({"items": list(map(item_document, call.answer)), "next": None})
+
+
+def _lines(call: Call) -> Response:
+    def lines() -> Iterator[bytes]:
+        for one in call.answer:
+            yield msgspec.json.encode(document(one)) + b"\n"
+
+    return StreamingResponse(lines(), media_type="application/jsonl")
+
+
+ANSWERS: Mapping[str, Callable[[Call], Response]] = {
+    **dict.fromkeys(("get", "revise", "reinforce", "demote", "pin", "unpin", "forget", "restore", "resolve"), _one),
+    "list": _page,
+    "sessions": _sessions,
+    "session.messages": _messages,
+    "why": _explained,
+    "session.given": _seen,
+    "status": _without_paths,
+    "conflicts": _conflicts,
+    "reviews.list": _review,
+    "files.items": _items,
+    "store.export": _lines,
+}
+
+
+def _answered(verb: AnyVerb, call: Call) -> Response:
+    drawn = ANSWERS.get(verb.name)
+    if drawn is not None:
+        response = drawn(call)
+    elif verb.returns.many:
+        response = answer({verb.returns.many: list(call.answer), "next": None})
+    elif verb.returns.noun is None:
+        response = answer({"answer": call.answer})
+    else:
+        response = _plain(call)
+    if verb.name in CREATES:
+        response.status_code = CREATED
+    return response
+
+
+# From rows to routes
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    """Return the JSON object that a request carries; without a body, an empty one. Raises InvalidInput."""
+    text = await request.body()
+    if not text:
+        return {}
+    try:
+        given = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"The body is not JSON: {error}.") from None
+    if not isinstance(given, dict):
+        raise InvalidInput("The body must be a JSON object with the arguments of the verb.")
+    return given
+
+
+def _given(place: Place, request: Request, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a request by their names there. Raises InvalidInput for one in the wrong place."""
+    if place.in_body:
+        asked: dict[str, Any] = dict(body)
+    else:
+        asked = {}
+        for name, value in request.query_params.multi_items():
+            is_several = name in place.in_query and place.in_query[name].is_several
+            asked[name] = [*asked.get(name, ()), value] if is_several else value
+    for name in place.in_path.keys() & asked.keys():
+        raise InvalidInput(f"{name} is part of the address.", hint="Give it there only.")
+    return asked | {name: request.path_params[name] for name in place.in_path}
+
+
+def _endpoint(verb: AnyVerb, place: Place) -> Callable[..., Response]:
+    known = {**place.in_path, **place.in_query, **place.in_body}
+
+    def endpoint(
+        request: Request, memory: Opened, key: Asking, body: Annotated[dict[str, Any], Depends(_body)]
+    ) -> Response:
+        if verb.name in OF_THE_OWNER and not (key.is_owner or key.role == "admin"):
+            raise NotAllowed("Only an admin of this server may do that.", hint="Ask for a token of an admin.")
+        given = _given(place, request, body)
+        for header, argument in HEADERS.get(verb.name, {}).items():
+            if argument and header in request.headers:
+                given.setdefault(argument, request.headers[header])
+        asked = build(verb.request, given, verb=verb.name, known=known)
+        if verb.name == "revise" and (refusal := _changed_since(memory, asked.ref, request)) is not None:
+            return refusal
+        return _answered(verb, Call(request, memory, key, asked, memory.perform(verb, asked)))
+
+    endpoint.__doc__ = " ".join(filter(None, (verb.help, verb.details)))
+    return endpoint
+
+
+def _changed_since(memory: Kept, ref: str, request: Request) -> Response | None:
+    """Return the refusal of a change whose If-Match names another version of the memory."""
+    wanted = request.headers.get("If-Match")
+    if wanted is None or wanted in ("*", etag_of(memory.get(ref))):
+        return None
+    changed = problem(412, f"Memory {ref} has been changed since you read it.", hint="Read it again, then decide.")
+    return Response(msgspec.json.encode(changed), status_code=412, media_type=MEDIA_TYPE)
+
+
+def _described(verb: AnyVerb, place: Place) -> dict[str, Any]:
+    """Return the arguments of a route for the OpenAPI document."""
+    parameters = [_parameter(name, one, "path") for name, one in place.in_path.items()]
+    parameters += [_parameter(name, one, "query") for name, one in place.in_query.items()]
+    parameters += [
+        {"name": header, "in": "header", "required": False, "schema": {"type": "string"}}
+        for header in HEADERS.get(verb.name, {})
+    ]
+    described: dict[str, Any] = {"parameters": parameters} if parameters else {}
+    if place.in_body:
+        schema = schema_of(tuple(place.in_body.values()))
+        is_required = any(one.is_required for one in place.in_body.values())
+        described["requestBody"] = {"required": is_required, "content": {"application/json": {"schema": schema}}}
+    return described
+
+
+def _parameter(name: str, argument: Argument, where: str) -> dict[str, Any]:
+    schema = argument.schema()
+    help = schema.pop("description", "")
+    if where == "path" and argument.is_several:
+        schema = {"type": "string"}
+    return {
+        "name": name,
+        "in": where,
+        "description": help,
+        "required": argument.is_required or where == "path",
+        "schema": schema,
+    }
+
+
+def make_router() -> APIRouter:
+    """Return the routes of all verbs that have one."""
+    router = APIRouter(prefix="/projects/{project}")
+    declared = [(verb, http) for verb in verbs.all_verbs() if isinstance(verb.http, str) for http in _addresses(verb)]
+    # A path that is spelled out comes before one with a name in its place: /sessions/pack before /sessions/{session}.
+    for verb, http in sorted(declared, key=lambda one: IN_PATH.sub("~", one[1].split()[1])):
+        place = place_of(verb, http)
+        said = verb.returns
+        status = CREATED if verb.name in CREATES else 200
+        router.add_api_route(
+            place.path,
+            _endpoint(verb, place),
+            methods=[place.method],
+            name=verb.name,
+            operation_id=f"{verb.name} {http}" if http != verb.http else verb.name,
+            status_code=status,
+            responses=returns(said.noun, said.about, status=status, many=said.many),
+            openapi_extra=_described(verb, place),
+        )
+    return router
+
+
+def _addresses(verb: AnyVerb) -> tuple[str, ...]:
+    return (str(verb.http), *ALSO.get(verb.name, ()))
