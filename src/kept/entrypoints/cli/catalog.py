@@ -27,6 +27,10 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "briefing": "Write what an agent should know before it starts.",
             "share": "Write a message with everything a skill needs to know.",
         },
+        "derived": {
+            "replay": "Ask the question of a receipt again, as of its moment, and note nothing.",
+            "failure": "Keep errors with their lessons: add, list.",
+        },
         "read": {
             "list": "List memories, newest first.",
             "show": "Show one memory in full.",
@@ -65,7 +69,12 @@ _TOPICS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "off": "Pause automatic capture and injection in this project.",
             "on": "End a pause.",
             "review": "List memories that need a decision, and carry out decisions.",
-        }
+        },
+        "derived": {
+            "paused": "Show whether the project or a session is paused.",
+            "propose": "Store a statement in the project, and ask in the next review whether all projects get it.",
+            "clear-global": "Forget all of global memory, for every project. This can be undone.",
+        },
     },
     "Files": {
         "files": {

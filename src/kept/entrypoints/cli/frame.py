@@ -6,9 +6,8 @@ the same.
 """
 
 import inspect
-import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache, wraps
 from importlib import import_module
@@ -19,9 +18,9 @@ from msgspec.structs import replace
 
 from kept import access
 from kept.entrypoints.cli.catalog import COMMANDS, CatalogEntry
+from kept.entrypoints.cli.completion import complete_kind, complete_tag
 from kept.entrypoints.cli.invocation import Invocation, run, wants_json
 from kept.errors import InvalidInput, NotFound
-from kept.model import KINDS
 from kept.projects import typed
 
 if TYPE_CHECKING:
@@ -34,7 +33,8 @@ T = TypeVar("T")
 Function = Callable[..., None]
 
 ROLES = ("admin", "project", "skill")
-GLOBAL_OPTIONS = ("home", "project", "role", "as_json", "show_help")
+DERIVED = "derived"  # the module of commands that are made of verbs
+GLOBAL_OPTIONS = ("home", "project", "database", "as_role", "as_json", "show_help")
 # They hand the role on to each call, or show nothing that is stored.
 OUTSIDE_THE_HOME = ("mcp", "serve", "protocol", "tour")
 MOST = 10_000  # of what a page may hold
@@ -46,7 +46,9 @@ def find_invocation(ctx: click.Context) -> Invocation:
     return cast(Invocation, ctx.find_root().obj)
 
 
-def _with_invocation(function: Function) -> Function:
+def with_invocation(function: Function) -> Function:
+    """Give a command the invocation as its first argument, once the role may see the home."""
+
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> None:
         ctx = click.get_current_context()
@@ -60,7 +62,7 @@ def _with_invocation(function: Function) -> Function:
 
 def command(function: Function) -> "Command":
     """Make the function `NAME_command` a command. The catalog has its line of help; the docstring says the rest."""
-    return click.command(_name(function), cls=Command)(_with_invocation(function))
+    return click.command(_name(function), cls=Command)(with_invocation(function))
 
 
 def group(function: Function) -> "Group":
@@ -96,49 +98,6 @@ def kind_and_tag_options(function: Callable[P, T]) -> Callable[P, T]:
         help="Only this kind. May be repeated.",
     )
     return kind(tag(function))
-
-
-# Completion: what a person may mean, from the catalog and from the store. A store that cannot be read offers nothing.
-
-OFFERED = 200  # memories that are looked at
-
-
-def _offered(names: Callable[["Kept"], Iterable[tuple[str, str]]]) -> Callable[..., "list[CompletionItem]"]:
-    """Make a function of click out of one that reads names, each with a line about it, from an opened memory."""
-
-    def complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem]":
-        from click.shell_completion import CompletionItem
-
-        try:
-            invocation = (ctx.find_root().obj or Invocation()).in_environment(os.environ)
-            with invocation.open(auto_upkeep=False) as memory:
-                found = dict(names(memory))
-        except Exception:  # the person is typing: nothing to offer is better than an error in the middle of a line
-            return []
-        return [CompletionItem(name, help=line) for name, line in found.items() if name.startswith(incomplete)]
-
-    return complete
-
-
-def _named_kinds(memory: "Kept") -> Iterator[tuple[str, str]]:
-    yield from ((kind, "") for kind in KINDS)
-    yield from ((one.kind, "") for one in memory.list(limit=OFFERED))
-
-
-def _named_tags(memory: "Kept") -> Iterator[tuple[str, str]]:
-    return ((tag, "") for one in memory.list(limit=OFFERED) for tag in one.tags)
-
-
-def _named_refs(memory: "Kept") -> Iterator[tuple[str, str]]:
-    return ((one.ref, one.content.split("\n")[0][:60]) for one in memory.list(limit=OFFERED))
-
-
-def _named_sessions(memory: "Kept") -> Iterator[tuple[str, str]]:
-    return ((one.name, one.agent or "") for one in reversed(memory.sessions()))
-
-
-complete_kind, complete_tag = _offered(_named_kinds), _offered(_named_tags)
-complete_ref, complete_session = _offered(_named_refs), _offered(_named_sessions)
 
 
 def session_named(invocation: Invocation, memory: "Kept", typed: str, *, must_exist: bool = True) -> str:
@@ -221,7 +180,7 @@ def _global_options() -> tuple[click.Parameter, ...]:
     def note(ctx: click.Context, param: click.Parameter, value: Any) -> None:
         if value is not None and not ctx.resilient_parsing:
             value = typed(value) if param.name == "project" else value
-            noted = {str(param.name): value} | ({"is_role_given": True} if param.name == "role" else {})
+            noted = {"role": value, "is_role_given": True} if param.name == "as_role" else {str(param.name): value}
             ctx.find_root().obj = replace(find_invocation(ctx), **noted)
 
     def option(*names: str, **about: Any) -> click.Option:
@@ -241,7 +200,9 @@ def _global_options() -> tuple[click.Parameter, ...]:
             callback=note,
             help="The PostgreSQL database that holds the project, instead of $KEPT_DATABASE_URL.",
         ),
-        option("--as", "role", type=click.Choice(ROLES), callback=note, help="The role to act in; by default project."),
+        option(
+            "--as", "as_role", type=click.Choice(ROLES), callback=note, help="The role to act in; by default project."
+        ),
         # `wants_json` reads it before anything is parsed, so that errors of parsing are answered in JSON as well.
         option("--json", "as_json", is_flag=True, help="Answer with one JSON document, also for errors."),
         option("--help", "-h", "show_help", is_flag=True, is_eager=True, callback=_help, help="Show this page."),
@@ -312,11 +273,24 @@ class Group(Command, click.Group):
         """Make a function a command of this group; its docstring is the help."""
 
         def add(function: Function) -> Command:
-            made = click.command(name, cls=Command)(_with_invocation(function))
+            made = click.command(name, cls=Command)(with_invocation(function))
             self.add_command(made)
             return made
 
         return add
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands that are written by hand, then those derived from verbs."""
+        return [*super().list_commands(ctx), *(name for name in self._derived() if name not in self.commands)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command of this group; a verb that names one gives it where no module has it."""
+        return super().get_command(ctx, cmd_name) or self._derived().get(cmd_name)
+
+    def _derived(self) -> "dict[str, Command]":
+        from kept.entrypoints.cli.derived import commands_below  # needs every verb: only for help and rare commands
+
+        return commands_below(self.name or "")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_commands(ctx, formatter)
@@ -379,6 +353,9 @@ class Root(Group):
         if entry is None:
             return None
         module = import_module(f"{__package__}.{entry.module}")
+        if entry.module == DERIVED:
+            made: click.Command = module.command_at(cmd_name)
+            return made
         found: click.Command | None = getattr(module, f"{cmd_name}_command", None)
         if found is None:
             raise LookupError(f"The catalog lists {cmd_name}, but {entry.module}.py has no {cmd_name}_command.")

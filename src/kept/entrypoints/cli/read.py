@@ -5,7 +5,8 @@ from typing import Any, get_args
 
 import click
 
-from kept.entrypoints.cli.frame import command, complete_ref, kind_and_tag_options, limit_option, message_named
+from kept.entrypoints.cli.completion import complete_ref
+from kept.entrypoints.cli.frame import command, kind_and_tag_options, limit_option, message_named
 from kept.entrypoints.cli.invocation import Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import (
     ago,

@@ -13,7 +13,8 @@ from typing import Any, Literal
 import click
 import msgspec
 
-from kept.entrypoints.cli.frame import complete_session, group, limit_option, session_named
+from kept.entrypoints.cli.completion import complete_session
+from kept.entrypoints.cli.frame import group, limit_option, session_named
 from kept.entrypoints.cli.invocation import FAILED, Dim, Invocation, Line, Strong
 from kept.entrypoints.cli.wording import ago, counted, counted_kinds, local
 from kept.errors import InvalidInput

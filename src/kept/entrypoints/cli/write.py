@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, get_args
 import click
 import msgspec
 
+from kept.entrypoints.cli.completion import complete_kind, complete_ref, complete_tag
 from kept.entrypoints.cli.frame import (
     Command,
     command,
-    complete_kind,
-    complete_ref,
-    complete_tag,
     date_option,
     kind_and_tag_options,
     message_named,

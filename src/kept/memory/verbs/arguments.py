@@ -57,6 +57,7 @@ class Argument(Struct, frozen=True, kw_only=True):
     noun: str = ""  # what a value is, where the name of the argument does not say it: the tier of `to`
     metavar: str = ""
     is_text: bool = False  # typed as several words on the command line and in a chat
+    is_positional: bool = False  # typed without its name there
 
     @property
     def singular(self) -> str:
@@ -164,6 +165,7 @@ def _argument(field: inspect.Field) -> Argument:
         noun=extra.get("noun", ""),
         metavar=extra.get("metavar", ""),
         is_text=extra.get("is_text", False),
+        is_positional=field.required or extra.get("is_positional", False) or extra.get("is_text", False),
     )
 
 

@@ -44,7 +44,11 @@ class Undo(Struct, frozen=True, kw_only=True):
     """A change to undo."""
 
     event: (
-        Annotated[int | str, about("An event of `history`; by default your newest change.", metavar="EVENT")] | None
+        Annotated[
+            int | str,
+            about("An event of `history`; by default your newest change.", metavar="EVENT", is_positional=True),
+        ]
+        | None
     ) = None
 
 

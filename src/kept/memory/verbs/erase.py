@@ -16,7 +16,8 @@ class Erase(Struct, frozen=True, kw_only=True):
     """The memories, messages (`SESSION#12`) and sessions (`session:NAME`) to erase."""
 
     refs: Annotated[
-        tuple[str, ...], about("Ids of memories, or of messages (SESSION#12).", one="ref", metavar="ID")
+        tuple[str, ...],
+        about("Ids of memories, or of messages (SESSION#12).", one="ref", metavar="ID", is_positional=True),
     ] = ()
     sessions: Annotated[tuple[str, ...], about("Ids of sessions.", one="session", metavar="SESSION")] = ()
     tasks: Annotated[tuple[str, ...], about("Ids of tasks.", one="task", metavar="TASK")] = ()

@@ -17,12 +17,13 @@ def about(
     noun: str = "",
     metavar: str = "",
     is_text: bool = False,
+    is_positional: bool = False,
     least: float | None = None,
     most: float | None = None,
     longest: int | None = None,
 ) -> Meta:
     """Describe an argument: `Annotated[int, about("How many at most.", least=1, most=50)]`."""
-    extra = {"one": one, "noun": noun, "metavar": metavar, "is_text": is_text}
+    extra = {"one": one, "noun": noun, "metavar": metavar, "is_text": is_text, "is_positional": is_positional}
     if longest is not None:
         return Meta(description=help or None, max_length=longest, extra=extra)
     return Meta(description=help or None, ge=least, le=most, extra=extra)

@@ -30,7 +30,8 @@ class Extract(Struct, frozen=True, kw_only=True):
     """The files to read."""
 
     paths: Annotated[
-        tuple[str, ...], about("Files and folders of the project; by default all.", one="path", metavar="PATH")
+        tuple[str, ...],
+        about("Files and folders of the project; by default all.", one="path", metavar="PATH", is_positional=True),
     ] = ()
     sources: Annotated[bool, about("Make the files searchable as a whole as well, in scope sources.")] = True
     progress: Annotated[Any, PYTHON_ONLY] = None

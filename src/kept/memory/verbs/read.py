@@ -36,7 +36,12 @@ class ListMemories(Struct, frozen=True, kw_only=True):
 class History(Struct, frozen=True, kw_only=True):
     """Events of a memory, or of the project."""
 
-    ref: Annotated[int | str, about("The id of a memory; by default the whole project.", metavar="ID")] | None = None
+    ref: (
+        Annotated[
+            int | str, about("The id of a memory; by default the whole project.", metavar="ID", is_positional=True)
+        ]
+        | None
+    ) = None
     limit: Limit = 50
     tier: Annotated[Tier, about("The journal of the project, or of global memory.")] = "project"
 

@@ -38,9 +38,12 @@ class Recall(Struct, frozen=True, kw_only=True):
 class Why(Struct, frozen=True, kw_only=True):
     """A receipt to explain."""
 
-    receipt: Annotated[int | str, about("A receipt, such as r12; by default the last.", metavar="RECEIPT")] | None = (
-        None
-    )
+    receipt: (
+        Annotated[
+            int | str, about("A receipt, such as r12; by default the last.", metavar="RECEIPT", is_positional=True)
+        ]
+        | None
+    ) = None
 
 
 def recall(context: Context, asked: Recall) -> Recalled:

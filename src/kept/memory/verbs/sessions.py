@@ -14,7 +14,9 @@ from kept.memory.verbs.fields import Limit, Moment, SessionName, about
 from kept.memory.window import Window
 from kept.model import Memory, Message, MessageRole, Session
 
-Begun = Annotated[str, about("The id of the session; by default a new one.", metavar="SESSION")] | None
+Begun = (
+    Annotated[str, about("The id of the session; by default a new one.", metavar="SESSION", is_positional=True)] | None
+)
 
 
 class ListSessions(Struct, frozen=True, kw_only=True):

@@ -98,7 +98,7 @@ class EndNarrative(Struct, frozen=True, kw_only=True):
 class ShowNarrative(Struct, frozen=True, kw_only=True):
     """A narrative, by its id or by one of its memories."""
 
-    id: Annotated[str, about("The id of the narrative.", metavar="NARRATIVE")] | None = None
+    id: Annotated[str, about("The id of the narrative.", metavar="NARRATIVE", is_positional=True)] | None = None
     of: Annotated[int | str, about("A memory that belongs to it.", metavar="ID")] | None = None
 
 

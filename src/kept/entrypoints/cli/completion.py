@@ -1,0 +1,49 @@
+"""Completion of words that a person is typing, from the store. A store that cannot be read offers nothing."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+
+import click
+from click.shell_completion import CompletionItem
+
+from kept.entrypoints.cli.invocation import Invocation
+from kept.memory import Kept
+from kept.model import KINDS
+
+OFFERED = 200  # memories that are looked at
+
+
+def _offered(names: Callable[[Kept], Iterable[tuple[str, str]]]) -> Callable[..., list[CompletionItem]]:
+    """Make a function of click out of one that reads names, each with a line about it, from an opened memory."""
+
+    def complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        try:
+            invocation = (ctx.find_root().obj or Invocation()).in_environment(os.environ)
+            with invocation.open(auto_upkeep=False) as memory:
+                found = dict(names(memory))
+        except Exception:  # the person is typing: nothing to offer is better than an error in the middle of a line
+            return []
+        return [CompletionItem(name, help=line) for name, line in found.items() if name.startswith(incomplete)]
+
+    return complete
+
+
+def _named_kinds(memory: Kept) -> Iterator[tuple[str, str]]:
+    yield from ((kind, "") for kind in KINDS)
+    yield from ((one.kind, "") for one in memory.list(limit=OFFERED))
+
+
+def _named_tags(memory: Kept) -> Iterator[tuple[str, str]]:
+    return ((tag, "") for one in memory.list(limit=OFFERED) for tag in one.tags)
+
+
+def _named_refs(memory: Kept) -> Iterator[tuple[str, str]]:
+    return ((one.ref, one.content.split("\n")[0][:60]) for one in memory.list(limit=OFFERED))
+
+
+def _named_sessions(memory: Kept) -> Iterator[tuple[str, str]]:
+    return ((one.name, one.agent or "") for one in reversed(memory.sessions()))
+
+
+complete_kind, complete_tag = _offered(_named_kinds), _offered(_named_tags)
+complete_ref, complete_session = _offered(_named_refs), _offered(_named_sessions)
