@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import kept
-from kept.memory.slash import run
+from kept.entrypoints.slash import run
 from kept.recall.briefing import STYLES
 from tests.builders import FakeClock
 

@@ -31,8 +31,8 @@ class Person:
 
 def test_a_line_may_be_one_argument_or_many_words(shell: Shell) -> None:
     """C21: `kept slash "…"`."""
-    assert shell("slash", "/remember Harbor is staging") == "Kept: [id:1].\n"
-    assert shell("slash", "/remember", "Anchor", "is", "production") == "Kept: [id:2].\n"
+    assert shell("slash", "/remember Harbor is staging") == "Kept: [id:1] (fact).\n"
+    assert shell("slash", "/remember", "Anchor", "is", "production") == "Kept: [id:2] (fact).\n"
     assert shell("slash", "/memory list").splitlines() == [
         "[id:2] fact: Anchor is production",
         "[id:1] fact: Harbor is staging",

@@ -358,7 +358,7 @@ def test_resources_show_memory_and_prompts_run_slash_commands(tmp_path: Path, mo
             "memory",
         ]
         answer = await client.get_prompt("remember", {"text": "We deploy on Fridays"})
-        assert "Kept: [id:1]." in answer.messages[0].content.text  # type: ignore[union-attr]
+        assert "Kept: [id:1] (fact)." in answer.messages[0].content.text  # type: ignore[union-attr]
         answer = await client.get_prompt("memory", {"text": "list"})
         assert "We deploy on Fridays" in answer.messages[0].content.text  # type: ignore[union-attr]
         uris = [str(one.uri) for one in (await client.list_resources()).resources]

@@ -15,7 +15,8 @@ import pytest
 
 import kept
 from kept import access
-from kept.memory import receipts, slash
+from kept.entrypoints import slash
+from kept.memory import receipts
 from kept.model import Actor, Briefing, Draft, Event, Source
 from kept.projects import spaces
 from kept.recall.briefing import STYLES

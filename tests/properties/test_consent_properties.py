@@ -21,8 +21,9 @@ from tests.two_spaces import TwoSpaces
 
 import kept
 from kept import access
+from kept.entrypoints import slash
 from kept.errors import KeptError
-from kept.memory import consent, slash
+from kept.memory import consent
 from kept.memory.context import Context
 from kept.model import KINDS, Actor, Conflict, Draft, Memory, Message, Record, Source, replace
 from kept.ports import ANYWHERE, Storage

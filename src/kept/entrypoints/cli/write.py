@@ -625,7 +625,7 @@ def slash_command(invocation: Invocation, *, line: tuple[str, ...], yes: bool) -
     kept slash /pin auth middleware
     kept slash /memory search auth
     """
-    from kept.memory import slash
+    from kept.entrypoints import slash
 
     def choose(question: str, memories: Sequence[Memory]) -> str | None:
         for memory in memories:

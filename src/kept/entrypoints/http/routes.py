@@ -14,6 +14,7 @@ import msgspec
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response, StreamingResponse
 
+from kept.entrypoints import slash
 from kept.entrypoints.http.doors import Asking, Doors, Opened, shown_to
 from kept.entrypoints.http.keys import Key
 from kept.entrypoints.http.problems import MEDIA_TYPE, problem
@@ -290,7 +291,26 @@ def make_router() -> APIRouter:
             responses=returns(said.noun, said.about, status=status, many=said.many),
             openapi_extra=_described(verb, place),
         )
+    router.add_api_route(
+        "/slash",
+        _slash,
+        methods=["POST"],
+        name="slash",
+        operation_id="slash",
+        responses=returns(None, "The answer for the chat, and the same as data."),
+        openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": _LINE}}}},
+    )
     return router
+
+
+_LINE = schema_of((Argument(name="line", form="string", help="/memory search deploy", is_required=True),))
+
+
+def _slash(memory: Opened, body: Annotated[dict[str, Any], Depends(_body)]) -> Response:
+    """Run a slash command, as typed into a chat."""
+    if set(body) != {"line"} or not isinstance(body["line"], str):
+        raise InvalidInput('slash takes the argument line, such as {"line": "/memory search deploy"}.')
+    return answer(slash.run(memory, body["line"]))
 
 
 def _addresses(verb: AnyVerb) -> tuple[str, ...]:

@@ -91,7 +91,11 @@ ADDED: Mapping[str, tuple[tuple[str, ...], Callable[[Call], dict[str, Any]]]] = 
 }
 # OpenHands cannot load a tool that has an argument `kind`; and agents read ids.
 RENAMED: Mapping[str, str] = {"kind": "memory_kind", "ref": "id"}
-DEFAULTS: Mapping[str, Mapping[str, Any]] = {"briefing": {"budget_tokens": BRIEFING_TOKENS}, "list": {"limit": 20}}
+DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    "briefing": {"budget_tokens": BRIEFING_TOKENS},
+    "list": {"limit": 20},
+    "sessions": {"limit": 20, "newest_first": True},
+}
 
 
 # The wording of answers
@@ -236,7 +240,7 @@ def _smaller(verb: AnyVerb, argument: Argument) -> Argument:
     """Return the argument with the limit and the default that suit the context of a model."""
     default = DEFAULTS.get(verb.name, {}).get(argument.name, argument.default)
     if argument.name == "limit":
-        return replace(argument, least=1, most=MOST, default=min(default, MOST))
+        return replace(argument, least=1, most=MOST, default=min(default or MOST, MOST))
     if (verb.name, argument.name) == ("remember", "tier"):
         return replace(argument, choices=("project", "global"), help="Where it holds.")
     return replace(argument, default=default, longest=None)

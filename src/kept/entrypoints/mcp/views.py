@@ -7,9 +7,10 @@ rendered as in a tool's answer.
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from kept.entrypoints import slash
 from kept.entrypoints.mcp.surroundings import Surroundings
 from kept.errors import InvalidInput, NotFound
-from kept.memory import Kept, slash
+from kept.memory import Kept
 from kept.memory.brief import memory_line
 
 PREFIX = "memory://"

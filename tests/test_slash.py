@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kept
-from kept.memory import slash
+from kept.entrypoints import slash
 from kept.model import Memory
 from tests.builders import FakeClock
 

@@ -1,30 +1,45 @@
-"""Slash commands: typed into a chat to remember, forget, pin and search.
+"""Slash commands: typed into a chat by a person.
 
-Facade layer, for hosts: `if is_ours(line): answer = run(memory, line)`. One table (`COMMANDS`), one parser, used by
-every chat, plugin and by `kept slash`. Rule: keywords act only on an unambiguous match. If one memory holds all of the
-words, it is used; if several do, they are listed, or the host asks; if none does, similar ones are listed.
+For hosts: `if is_ours(line): answer = run(memory, line)`. One parser for every chat, plugin and `kept slash`. A verb
+whose row names a slash command is derived from its request: values in order, the others as `--name value`. The commands
+of `COMMANDS` are the short ones, with words of their own. Rule: keywords act only on an unambiguous match. If one
+memory holds all of the words, it is used; if several do, they are listed, or the host asks; if none does, similar ones
+are listed.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from functools import cache
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from kept import ids, text
+from kept.entrypoints.wording import answer_lines, receipt_lines
 from kept.errors import InvalidInput, NotFound
-from kept.memory import Kept
+from kept.memory import Kept, verbs
 from kept.memory.read import answer
 from kept.memory.receipts import holds_receipts
-from kept.model import KINDS, Hit, Memory, Receipt, Source, canonical_kind, replace
+from kept.memory.verbs.arguments import Argument, build, wire_arguments
+from kept.memory.verbs.declare import AnyVerb
+from kept.memory.verbs.read import ListMemories
+from kept.memory.verbs.recall import Recall
+from kept.memory.verbs.remember import Remember
+from kept.model import KINDS, Hit, Memory, Source, canonical_kind, replace
 from kept.ports import Where
 from kept.recall import Request
 from kept.recall.briefing.render import trust_mark
 from kept.tables import PRESETS
 
+OPTION = re.compile(r'(?:(?<=\s)|^)--(?P<name>[\w-]+)(?:(?:=|\s+)(?P<value>"[^"]*"|(?!--)\S+))?')
+DEFAULTS = {"/memory alias": "/memory alias list"}
 Choose = Callable[[str, Sequence[Memory]], int | str | None]  # which of these? a ref, or None for none of them
 
 MOST_SHOWN = 20
+MOST_LINES = 200
+MAX_USAGE_CHARS = 40
 MOST_MATCHES = 50
 EXCERPT_CHARS = 160
 
@@ -56,22 +71,29 @@ def is_ours(line: str) -> bool:
 
 
 def parse(line: str) -> tuple[str, str]:
-    """The command of the table that a line names, and the text typed after it. `/memory` alone asks for help.
+    """Return the command that a line names, and the text typed after it. `/memory` alone asks for help.
 
     Raises InvalidInput, with the nearest command, for anything else.
     """
-    first, rest = _split(line)
-    if first == "/memory":
-        word, argument = _split(rest)
-        name = f"/memory {word or 'help'}"
-        if name in ("/memory alias", "/memory auto"):
-            word, argument = _split(argument)
-            name = f"{name} {word or ('list' if name.endswith('alias') else '')}".rstrip()
-    else:
-        name, argument = first, rest
-    if name in COMMANDS:
+    name, argument = _split(line)
+    if name == "/memory" and not argument:
+        name = "/memory help"
+    known = known_commands()
+    while name not in known and argument and any(one.startswith(f"{name} ") for one in known):
+        word, argument = _split(argument)
+        name = f"{name} {word}"
+    if name in DEFAULTS:
+        name = DEFAULTS[name]
+    if name in known:
         return name, argument
     raise _unknown(name)
+
+
+@cache
+def known_commands() -> Mapping[str, SlashCommand]:
+    """Return every command by its name: the short ones first, then those derived from verbs."""
+    derived = {verb.slash: _derived(verb) for verb in verbs.all_verbs() if isinstance(verb.slash, str)}
+    return {**COMMANDS, **{name: command for name, command in derived.items() if name not in COMMANDS}}
 
 
 def run(memory: Kept, line: str, *, choose: Choose | None = None) -> Answer:
@@ -80,13 +102,79 @@ def run(memory: Kept, line: str, *, choose: Choose | None = None) -> Answer:
     Raises KeptError, whose text can be shown as the answer.
     """
     name, argument = parse(line)
-    return replace(COMMANDS[name].run(memory, argument, choose), command=name)
+    return replace(known_commands()[name].run(memory, argument, choose), command=name)
 
 
-def help_text() -> str:
-    """Every command with one line of help."""
-    width = max(len(command.usage) for command in COMMANDS.values())
-    return "\n".join(f"{command.usage:<{width}}  {command.line}" for command in COMMANDS.values())
+def help_text(*, is_whole: bool = False) -> str:
+    """Return the short commands, or all of them, each with one line of help."""
+    commands = (known_commands() if is_whole else COMMANDS).values()
+    width = min(MAX_USAGE_CHARS, max(len(command.usage) for command in commands))
+    return "\n".join(f"{command.usage:<{width}}  {command.line}" for command in commands)
+
+
+# From verbs to commands
+
+
+def _derived(verb: AnyVerb) -> SlashCommand:
+    """Derive the command of a verb: required values in order, options by name."""
+    arguments = wire_arguments(verb.request)
+    positional = " ".join(_placeholder(one) for one in arguments if one.is_positional)
+    options = "" if all(one.is_positional for one in arguments) else "[--OPTION VALUE]"
+
+    def run(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
+        given = values_of(arguments, argument)
+        asked = build(verb.request, given, verb=str(verb.slash))
+        answer = memory.perform(verb, asked)
+        data = msgspec.to_builtins(answer, enc_hook=str)
+        plain = data if isinstance(data, dict) else {verb.returns.many or "answer": data}
+        said = "\n".join(answer_lines(answer)[:MOST_LINES])
+        return Answer(text=said, data=plain, done=verb.effect != "reads")
+
+    return SlashCommand(" ".join(filter(None, (str(verb.slash), positional, options))), verb.help, run)
+
+
+def _placeholder(argument: Argument) -> str:
+    shown = argument.metavar or argument.name.upper()
+    return shown if argument.is_required else f"[{shown}]"
+
+
+def values_of(arguments: Sequence[Argument], typed: str) -> dict[str, Any]:
+    """Read the arguments of a verb from the text after a command. Raises InvalidInput for an option it does not have.
+
+    `--limit 3` and `--limit=3` are options wherever they stand; a value may be quoted. The other words are the
+    positional values in their order, the last of them as it was typed.
+    """
+    named = {one.singular.replace("_", "-"): one for one in arguments if not one.is_positional}
+    given: dict[str, Any] = {}
+
+    def take(found: re.Match[str]) -> str:
+        option = named.get(found["name"])
+        if option is None:
+            return found[0]
+        is_flag = option.form == "boolean" and (found["value"] or "").lower() not in ("true", "false")
+        value = True if is_flag else (found["value"] or "").strip('"')
+        given[option.name] = [*given.get(option.name, ()), value] if option.is_several else value
+        return f" {found['value'] or ''} " if is_flag else " "
+
+    rest = OPTION.sub(take, f" {typed}").strip()
+    positional = [one for one in arguments if one.is_positional]
+    if not any(one.is_text for one in positional):
+        unknown = re.search(r"(?:^|\s)--([\w-]+)", rest)
+        if unknown is not None:
+            hint = f"It takes {', '.join(f'--{name}' for name in named)}." if named else "It takes no options."
+            raise InvalidInput(f"There is no option --{unknown[1][:40]}.", hint=hint)
+    for place, argument in enumerate(positional):
+        if not rest:
+            break
+        if argument.is_several and not argument.is_text:
+            given[argument.name], rest = rest.replace(",", " ").split(), ""
+        elif argument.is_text or place == len(positional) - 1:
+            given[argument.name], rest = rest, ""
+        else:
+            given[argument.name], rest = [*rest.split(None, 1), ""][:2]
+    if rest:
+        raise InvalidInput(f"{text.visible(rest[:40], keep_newlines=False)!r} is one word too many.")
+    return given
 
 
 def _split(line: str) -> tuple[str, str]:
@@ -96,10 +184,8 @@ def _split(line: str) -> tuple[str, str]:
 
 
 def _unknown(name: str) -> InvalidInput:
-    from difflib import get_close_matches
-
     shown = text.visible(name[:60], keep_newlines=False)
-    nearest = get_close_matches(name, list(COMMANDS), n=1)
+    nearest = get_close_matches(name, list(known_commands()), n=1)
     guess = f"Did you mean {nearest[0]}? " if nearest else ""
     if not name.startswith("/"):
         return InvalidInput(
@@ -118,25 +204,15 @@ def _wanting(name: str, what: str) -> InvalidInput:
 def _remember(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
     if not argument:
         raise _wanting("/remember", "the text")
-    # Whatever opened the memory: a slash command is typed by a person.
+    # A slash command is typed by a person, also where an agent opened the memory.
     said_by = memory.context.person or memory.context.actor.name
-    receipt = memory.remember(argument, source=Source(origin="user", agent=said_by))
+    asked = build(Remember, values_of(wire_arguments(Remember), argument), verb="/remember")
+    asked = replace(asked, source=Source(origin="user", agent=said_by))
+    receipt = memory.perform(verbs.remember.REMEMBER, asked)
     if receipt.outcome == "refused":
         raise InvalidInput(f"Not kept: {receipt.message}")
     data = {"outcome": receipt.outcome, "ref": receipt.ref, "redactions": msgspec.to_builtins(receipt.redactions)}
-    return Answer(text="\n".join(_kept(receipt)), data=data, done=True)
-
-
-def _kept(receipt: Receipt) -> list[str]:
-    is_known = receipt.outcome == "strengthened"
-    lines = [f"Already kept: [id:{receipt.ref}] is more important now." if is_known else f"Kept: [id:{receipt.ref}]."]
-    if receipt.redactions:
-        lines.append(f"Redacted before it was stored: {', '.join(one.kind for one in receipt.redactions)}.")
-    if receipt.near:
-        lines.append(f"Similar memories already kept: {', '.join(f'[id:{ref}]' for ref in receipt.near)}.")
-    if receipt.conflicts:
-        lines.append(f"It contradicts memories already kept: {', '.join(one.ref for one in receipt.conflicts)}.")
-    return lines
+    return Answer(text="\n".join(receipt_lines(receipt)), data=data, done=True)
 
 
 def _forget(memory: Kept, argument: str, choose: Choose | None) -> Answer:
@@ -201,9 +277,11 @@ def _ask(memory: Kept, request: Request) -> tuple[Hit, ...]:
 # /memory …
 
 
-def _help(_memory: Kept, _argument: str, _choose: Choose | None) -> Answer:
-    commands = [{"usage": command.usage, "line": command.line} for command in COMMANDS.values()]
-    return Answer(text=help_text(), data={"commands": commands})
+def _help(_memory: Kept, argument: str, _choose: Choose | None) -> Answer:
+    is_whole = argument.strip().lower() == "all"
+    shown = known_commands() if is_whole else COMMANDS
+    commands = [{"usage": command.usage, "line": command.line} for command in shown.values()]
+    return Answer(text=help_text(is_whole=is_whole), data={"commands": commands})
 
 
 def _status(memory: Kept, _argument: str, _choose: Choose | None) -> Answer:
@@ -252,8 +330,13 @@ def _status(memory: Kept, _argument: str, _choose: Choose | None) -> Answer:
 
 
 def _list(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
-    kinds = (canonical_kind(argument),) if argument else ()
-    found = memory.list(kinds=kinds, limit=MOST_SHOWN + 1)
+    arguments = wire_arguments(ListMemories)
+    kind = Argument(name="kind", form="string", is_positional=True)
+    given = {"limit": MOST_SHOWN + 1} | values_of((kind, *arguments), argument)
+    if named := given.pop("kind", ""):
+        given["kinds"] = [*given.get("kinds", ()), named]
+    given["kinds"] = kinds = [canonical_kind(one) for one in given.get("kinds", ())]
+    found = memory.perform(verbs.read.LIST, build(ListMemories, given, verb="/memory list"))
     if not found:
         nothing = f"There is no {kinds[0]} here." if kinds else "Nothing is kept here yet. /remember keeps the first."
         return Answer(text=text.visible(nothing, keep_newlines=False), data={"memories": []})
@@ -267,7 +350,8 @@ def _list(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
 def _search(memory: Kept, argument: str, _choose: Choose | None) -> Answer:
     if not argument:
         raise _wanting("/memory search", "a few words")
-    recalled = memory.recall(argument)
+    asked = build(Recall, values_of(wire_arguments(Recall), argument), verb="/memory search")
+    recalled = memory.perform(verbs.recall.RECALL, asked)
     lines = [f"{hit.score:.3g}  {_line(hit.memory)}" for hit in recalled]
     if recalled.conflicts:
         lines.append(
@@ -388,5 +472,5 @@ COMMANDS: Mapping[str, SlashCommand] = {
     "/memory config": SlashCommand(
         "/memory config [PRESET]", f"Show or change the preset: {', '.join(PRESETS)}.", _config
     ),
-    "/memory help": SlashCommand("/memory help", "Show this list.", _help),
+    "/memory help": SlashCommand("/memory help [all]", "Show this list, or every command.", _help),
 }
