@@ -26,6 +26,7 @@ RECEIPTS_KEPT = 500  # of recalls; enough to ask "why?" about the last days
 DELIVERIES_KEPT_DAYS = 30  # of texts that an agent was given without asking: at least as long as its transcripts
 MOST = 2**31  # of anything that is asked for at once
 PAGE = 500  # memories that are read at once when all are wanted
+RECEIPTS = "receipts:"  # what all receipts are called among the subjects of erased records
 DAY = "day:"  # how the names of counters begin that count for one day: `day:2026-03-01:refused:chatter`
 
 
