@@ -455,20 +455,19 @@ class InMemoryRows:
         del self._state.table(type(record))[record.id]
 
     def erase(self, record: Record) -> None:
-        self.delete(record)
-        touched = {record.subject}
+        gone = [record]
         if isinstance(record, Memory):
-            conflicts = [c for c in self._state.conflicts.values() if record.uid in (c.left, c.right)]
-            touched |= {conflict.subject for conflict in conflicts}
-            for conflict in conflicts:
-                self.delete(conflict)
-            self._erase_traces(record)
+            gone += [one for one in self._state.conflicts.values() if record.uid in (one.left, one.right)]
+            self._forget_traces(record)
+        for one in gone:
+            self.delete(one)
+        subjects = {one.subject for one in gone}
         self._state.events = [
-            replace(event, salt=None, changed=None) if event.subject in touched else event
+            replace(event, salt=None, changed=None) if event.subject in subjects else event
             for event in self._state.events
         ]
 
-    def _erase_traces(self, memory: Memory) -> None:
+    def _forget_traces(self, memory: Memory) -> None:
         state = self._state
         self._prepared.pop(memory.id, None)
         state.vectors.pop(memory.id, None)

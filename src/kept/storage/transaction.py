@@ -138,7 +138,7 @@ class RecordWriter(MessageWriter):
 
     def bury(self, names: Sequence[str]) -> None:
         key = self.rows.tombstone_key
-        self.rows.add_tombstones([tombstone(key, name) for name in names])
+        self.rows.add_tombstones([tombstone(key, name) for name in dict.fromkeys(names)])
 
     def note_file(self, name: str, note: str | None) -> None:
         self.rows.note_file(name, note)

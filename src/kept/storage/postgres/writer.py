@@ -140,7 +140,8 @@ class TurnView(SpaceView):
                     self._send()
             else:
                 small.append(rows.record_values(record))
-        insert(self, "records", _RECORDS, small)
+        if small:
+            insert(self, "records", _RECORDS, small)
 
     def replace(self, changes: Sequence[tuple[Record, Record]]) -> None:
         for before, record in changes:

@@ -137,17 +137,17 @@ class SqliteStorage:
             if self._is_in_bulk:
                 with erase.marking_only(connection):
                     yield transaction
-                    transaction.flush()
+                    transaction.view.flush()
             else:
                 yield transaction
-                transaction.flush()
-            if transaction.has_come_past(LOOK_EVERY):
+                transaction.view.flush()
+            if transaction.view.journal.has_passed(LOOK_EVERY):
                 refresh_hot_words(connection)
             if transaction.view.n_stored >= MANY:
                 merge(connection, transaction.view.n_stored)
             if transaction.erased:
                 erase.begin(connection, transaction.erased)
-        self._left = (connection, connection.data_version(), transaction.tip)
+        self._left = (connection, connection.data_version(), transaction.view.tip)
         if self._synchronous == "full":
             acknowledged.note_in_turn(self._turns, self._pool.inode or 0, transaction.position)
 

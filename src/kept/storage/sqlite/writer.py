@@ -184,23 +184,10 @@ class SqliteTransaction(SqliteReader, RecordWriter):
         SqliteReader.__init__(self, view, known)
         RecordWriter.__init__(self, view)
 
-    def has_come_past(self, step: int) -> bool:
-        """Whether this transaction added an event whose number is a multiple of `step`."""
-        return self.view.journal.has_passed(step)
-
     @property
     def position(self) -> Position:
         """The last event and the last message of this turn; 0 where there is none."""
         return Position(self.view.journal.last_seq, self.message_rows.last_id)
-
-    @property
-    def tip(self) -> Tip:
-        """Where this turn has come to."""
-        return self.view.tip
-
-    def flush(self) -> None:
-        """Write the pending rows."""
-        self.view.flush()
 
 
 def insert_events(connection: apsw.Connection, told: Sequence[tuple[Event, bytes | None]]) -> None:
