@@ -1,9 +1,8 @@
 """The rows of a space in PostgreSQL in a turn to write, and the notes of recall.
 
-storage/transaction.py decides which rows change.
-There are no triggers: index, statistics and the head of the space are kept in step here. New rows are written together,
-at the next read or at the end. Rule: nothing here begins or ends a transaction; storage.py does, while the head of the
-space is locked.
+storage/transaction.py decides which rows change. There are no triggers: index, statistics and the head of the space are
+kept in step here. New rows are written together, at the next read or at the end.
+Rule: nothing here begins or ends a transaction; storage.py does, while the head of the space is locked.
 """
 
 from collections import Counter
