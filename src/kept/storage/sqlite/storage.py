@@ -137,10 +137,10 @@ class SqliteStorage:
             if self._is_in_bulk:
                 with erase.marking_only(connection):
                     yield transaction
-                    transaction.view.flush()
+                    transaction.flush()
             else:
                 yield transaction
-                transaction.view.flush()
+                transaction.flush()
             if transaction.view.journal.has_passed(LOOK_EVERY):
                 refresh_hot_words(connection)
             if transaction.view.n_stored >= MANY:

@@ -189,6 +189,10 @@ class SqliteTransaction(SqliteReader, RecordWriter):
         """The last event and the last message of this turn; 0 where there is none."""
         return Position(self.view.journal.last_seq, self.message_rows.last_id)
 
+    def flush(self) -> None:
+        """Write the pending rows."""
+        self.view.flush()
+
 
 def insert_events(connection: apsw.Connection, told: Sequence[tuple[Event, bytes | None]]) -> None:
     """Write sealed events, and the bytes of their payloads, unless these were erased."""
