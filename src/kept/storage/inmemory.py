@@ -15,10 +15,11 @@ from datetime import datetime, timedelta
 from itertools import combinations
 from typing import Any, cast
 
+import msgspec
 from msgspec import Struct, field
 
 from kept import bm25, journal, text, vectors
-from kept.errors import Busy, NotFound, StorageError
+from kept.errors import Busy, StorageError
 from kept.model import Alias, Allowance, Conflict, Event, Memory, Message, Pause, Record, Session, Task, replace
 from kept.ports import (
     ANYWHERE,
@@ -36,7 +37,7 @@ from kept.ports import (
     VectorState,
     Where,
 )
-from kept.storage.messages import MessageReader, MessageWriter
+from kept.storage.messages import MessageReader
 from kept.storage.ranking import IndexReader, Postings, handles_of
 from kept.storage.shared import (
     DELIVERIES_KEPT_DAYS,
@@ -48,6 +49,7 @@ from kept.storage.shared import (
     prepare,
     tombstone,
 )
+from kept.storage.transaction import RecordWriter
 
 
 class SavedReceipt(Struct, frozen=True):
@@ -96,6 +98,11 @@ class State(Struct):
     def table(self, noun: type[Record]) -> dict[int, Any]:
         return cast("dict[int, Any]", getattr(self, _TABLES[noun]))
 
+    def next_id(self, noun: str) -> int:
+        """An id that was never given before."""
+        self.last_ids[noun] = self.last_ids.get(noun, 0) + 1
+        return self.last_ids[noun]
+
 
 _TABLES: Mapping[type[Record], str] = {
     Memory: "memories",
@@ -106,6 +113,7 @@ _TABLES: Mapping[type[Record], str] = {
     Session: "sessions",
     Task: "tasks",
 }
+_decode_changed = msgspec.json.Decoder(dict[str, tuple[Any, Any]]).decode
 
 
 class InMemoryReader(IndexReader, MessageReader):
@@ -397,121 +405,105 @@ class InMemoryMessages:
         ]
 
 
-class InMemoryTransaction(InMemoryReader, MessageWriter):
-    """Writes to a state that nobody else has seen yet."""
+class StateJournal(journal.Chain):
+    """The end of a state's journal. Its events are not queued: the state holds them at once, with what they changed."""
+
+    def __init__(self, state: State, stamp: Stamp, salt: journal.Salt) -> None:
+        last = state.events[-1] if state.events else None
+        super().__init__(stamp, salt, (last.seq, last.hash) if last else (0, journal.FIRST_PREV))
+        self._state = state
+
+    def append(self, action: str, subject: str, payload: bytes) -> Event:
+        super().append(action, subject, payload)
+        [(event, _)] = self.take()
+        self._state.events.append(replace(event, changed=_decode_changed(payload)))
+        return event
+
+
+class InMemoryRows:
+    """The rows of a state, to change them."""
 
     def __init__(
-        self, space: str, state: State, prepared: dict[int, tuple[Memory, Prepared]], stamp: Stamp, salt: journal.Salt
+        self, state: State, prepared: dict[int, tuple[Memory, Prepared]], stamp: Stamp, salt: journal.Salt
     ) -> None:
-        super().__init__(space, state, prepared)
-        self.stamp = stamp
-        self.has_erased = False
-        self._salt = salt
+        self.journal = StateJournal(state, stamp, salt)
+        self._state = state
+        self._prepared = prepared
 
-    def restamp(self, stamp: Stamp) -> None:
-        self.stamp = stamp
+    @property
+    def tombstone_key(self) -> bytes:
+        return self._state.key
 
-    def add(self, record: R, action: str) -> R:
-        noun = type(record)
-        id = record.id or self._state.last_ids.get(noun.noun, 0) + 1
-        if id in self._state.table(noun):
-            raise StorageError(f"There is already a {noun.noun} {id}.")
-        self._state.last_ids[noun.noun] = max(id, self._state.last_ids.get(noun.noun, 0))
-        added = replace(record, id=id)
-        self._state.table(noun)[id] = added
-        self._log(action, None, added)
-        return added
+    def memories(self, ids: Sequence[int]) -> list[Memory]:
+        return [self._state.memories[id] for id in ids if id in self._state.memories]
 
-    def carry(
-        self, *, records: Sequence[Record] = (), events: Sequence[Event] = (), messages: Sequence[Message] = ()
-    ) -> None:
+    def next_id(self, noun: str) -> int:
+        return self._state.next_id(noun)
+
+    def reserve_ids(self, last_ids: Mapping[str, int]) -> None:
+        for noun, last in last_ids.items():
+            self._state.last_ids[noun] = max(last, self._state.last_ids.get(noun, 0))
+
+    def insert(self, records: Sequence[Record]) -> None:
         for record in records:
-            mine = replace(record, space=self.space) if isinstance(record, Memory) else record
-            self._state.table(type(record))[record.id] = mine
-        self._state.events = [*self._state.events, *events]
-        for message in messages:
-            self.message_rows.insert(message)
+            self._state.table(type(record))[record.id] = record
 
-    def lay(self, foundation: Foundation) -> None:
-        self._state.key, self._state.tombstones = foundation.key, set(foundation.tombstones)
-        self._state.last_ids = dict(foundation.last_ids)
-        for session in foundation.packed:
-            self.pack(session)
+    def replace(self, changes: Sequence[tuple[Record, Record]]) -> None:
+        self.insert([record for _, record in changes])
 
-    def put(self, record: R, action: str) -> R:
-        before = self.get(type(record), record.id)
-        if before is None:
-            raise NotFound(f"There is no {record.noun} {record.id} to change.")
-        self._state.table(type(record))[record.id] = record
-        self._log(action, before, record)
-        return record
+    def delete(self, record: Record) -> None:
+        del self._state.table(type(record))[record.id]
 
-    def put_many(self, memories: Sequence[Memory], action: str) -> None:
-        for memory in memories:
-            self.put(memory, action)
+    def erase(self, record: Record) -> None:
+        gone = [record]
+        if isinstance(record, Memory):
+            gone += [one for one in self._state.conflicts.values() if record.uid in (one.left, one.right)]
+            self._forget_traces(record)
+        for one in gone:
+            self.delete(one)
+        subjects = {one.subject for one in gone}
+        self._state.events = [
+            replace(event, salt=None, changed=None) if event.subject in subjects else event
+            for event in self._state.events
+        ]
 
-    def remove(self, record: Record, action: str) -> None:
-        before = self._state.table(type(record)).pop(record.id, None)
-        if before is None:
-            raise NotFound(f"There is no {record.noun} {record.id} to remove.")
-        self._log(action, before, None)
+    def _forget_traces(self, memory: Memory) -> None:
+        state = self._state
+        self._prepared.pop(memory.id, None)
+        state.vectors.pop(memory.id, None)
+        state.links = {pair: link for pair, link in state.links.items() if str(memory.id) not in pair.split("-")}
+        self.drop_receipts(memory.uid)
+
+    def drop_receipts(self, beginning: str | None = None) -> None:
+        self._state.receipts = {
+            id: receipt
+            for id, receipt in self._state.receipts.items()
+            if beginning is not None and not any(uid.startswith(beginning) for uid in receipt.uids)
+        }
+
+    def write_events(self, events: Sequence[tuple[Event, bytes | None]]) -> None:
+        self._state.events += [event for event, _ in events]
+
+    def set_tombstone_key(self, key: bytes) -> None:
+        self._state.key = key
+
+    def add_tombstones(self, marks: Sequence[str]) -> None:
+        self._state.tombstones.update(marks)
 
     def note_file(self, name: str, note: str | None) -> None:
         self._state.file_notes.pop(name, None)
         if note is not None:
             self._state.file_notes[name] = note
 
-    def erase(self, record: Record, action: str = "erase") -> None:
-        current = self._state.table(type(record)).pop(record.id, None)
-        if current is None:
-            raise NotFound(f"There is no {record.noun} {record.id} to erase.")
-        touched = self._erase_traces(current) if isinstance(current, Memory) else {current.subject}
-        self._state.events = [
-            replace(event, salt=None, changed=None) if event.subject in touched else event
-            for event in self._state.events
-        ]
-        self.has_erased = True
-        self._append(action, current.subject, {})
 
-    def _erase_traces(self, memory: Memory) -> set[str]:
-        """Erase what speaks of a memory; the subjects whose events do."""
-        state = self._state
-        self._prepared.pop(memory.id, None)
-        state.vectors.pop(memory.id, None)
-        self.bury([*journal.fingerprints(self.events(subject=memory.uid)), memory.fingerprint])
-        touched = {memory.uid} | {c.subject for c in state.conflicts.values() if memory.uid in (c.left, c.right)}
-        state.conflicts = {id: c for id, c in state.conflicts.items() if c.subject not in touched}
-        state.links = {pair: link for pair, link in state.links.items() if str(memory.id) not in pair.split("-")}
-        state.receipts = {id: receipt for id, receipt in state.receipts.items() if memory.uid not in receipt.uids}
-        return touched
+class InMemoryTransaction(InMemoryReader, RecordWriter):
+    """Writes to a state that nobody else has seen yet."""
 
-    def erase_receipts(self) -> None:
-        self._state.receipts = {}
-        self.has_erased = True
-
-    def bury(self, names: Sequence[str]) -> None:
-        self._state.tombstones |= {tombstone(self._state.key, name) for name in names}
-
-    def note_erased(self, session: str) -> None:
-        named = f"{session}#"
-        self._state.receipts = {
-            id: receipt
-            for id, receipt in self._state.receipts.items()
-            if not any(uid.startswith(named) for uid in receipt.uids)
-        }
-        self.bury([f"{Session.noun}:{session}"])
-        self.has_erased = True
-
-    def _log(self, action: str, before: Record | None, after: Record | None) -> None:
-        record = after or before
-        assert record is not None
-        self._append(action, record.subject, journal.diff(before, after))
-
-    def _append(self, action: str, subject: str, changed: journal.Changed) -> None:
-        events = self._state.events
-        before = (events[-1].seq, events[-1].hash) if events else (0, journal.FIRST_PREV)
-        event = journal.Chain(self.stamp, self._salt, before).append(action, subject, journal.payload(changed))
-        events.append(replace(event, changed=changed))
+    def __init__(
+        self, space: str, state: State, prepared: dict[int, tuple[Memory, Prepared]], stamp: Stamp, salt: journal.Salt
+    ) -> None:
+        InMemoryReader.__init__(self, space, state, prepared)
+        RecordWriter.__init__(self, InMemoryRows(state, prepared, stamp, salt))
 
 
 class InMemoryBookkeeping:
@@ -547,8 +539,7 @@ class InMemoryBookkeeping:
     def save_receipt(
         self, body: dict[str, Any], uids: Sequence[str], at: datetime, *, session: str | None = None
     ) -> int:
-        number = self._state.last_ids.get("receipt", 0) + 1
-        self._state.last_ids["receipt"] = number
+        number = self._state.next_id("receipt")
         self._state.receipts[number] = SavedReceipt(at, body, tuple(uids), session)
         oldest = at - timedelta(days=DELIVERIES_KEPT_DAYS)
         for id, receipt in tuple(self._state.receipts.items()):
@@ -596,7 +587,7 @@ class InMemoryStorage:
             state = self._refreshed().copy()
             transaction = InMemoryTransaction(self.space, state, self._prepared, stamp, self._salt)
             yield transaction
-            self._commit(state, has_erased=transaction.has_erased)
+            self._commit(state, has_erased=bool(transaction.erased))
         finally:
             self._end_turn()
 

@@ -10,7 +10,7 @@ import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ import msgspec
 
 from kept import journal
 from kept.errors import Corrupt, InvalidInput, NotAllowed, NotFound, SchemaTooNew, StorageError
-from kept.model import SMALL_NOUNS, Memory, Session
+from kept.model import SMALL_NOUNS, Message, Record, Session
 from kept.ports import BackedUp, Restored, Scrubbed, Stamp
 from kept.storage.files import give_name, is_read_only, sync, unused, write_synced
 from kept.storage.inmemory import InMemoryBookkeeping, InMemoryStorage, InMemoryTransaction, State
@@ -259,33 +259,40 @@ class JsonFileStorage(InMemoryStorage):
 
 def _carry_over(present: State, wanted: State, space: str) -> int:
     """Carry erasures and used ids over into the restored state. Returns how many memories were left out."""
-    known = {event.subject for event in present.events} - {memory.uid for memory in present.memories.values()}
     stamp = Stamp(group=secrets.token_hex(8), at=datetime.now(UTC), actor="restore")
     erasing = InMemoryTransaction(space, wanted, {}, stamp, secrets.token_hex)
-    gone: list[Memory] = [memory for memory in wanted.memories.values() if memory.uid in known]
+    known = {event.subject for event in present.events} - {memory.uid for memory in present.memories.values()}
+    gone = [memory for memory in wanted.memories.values() if memory.uid in known]
     for memory in gone:
         erasing.erase(memory)
-    for session, messages in list(wanted.messages.items()):
-        ours = {message.n: message for message in present.messages.get(session, ())}
-        is_gone = not ours and tombstone(present.key, f"{Session.noun}:{session}") in present.tombstones
-        later = [] if is_gone else [message for message in messages if message.n > max(ours, default=0)]
-        wanted.messages[session] = (*(ours[m.n] for m in messages if m.n in ours), *later)
-        if not wanted.messages[session]:
-            del wanted.messages[session]
+    left = {session: _not_erased(session, messages, present) for session, messages in wanted.messages.items()}
+    wanted.messages = {session: messages for session, messages in left.items() if messages}
     if present.tombstones:
         erasing.erase_receipts()
-    erased = journal.erasures(present.events)
-    for noun in SMALL_NOUNS:
-        table = wanted.table(noun)
-        for record in [one for one in table.values() if one.subject in erased]:
-            if isinstance(record, Session):
-                erasing.release_forks(record.name)
-            erasing.erase(record)
+    for record in _erased_records(present, wanted):
+        if isinstance(record, Session):
+            erasing.release_forks(record.name)
+        erasing.erase(record)
     if wanted.key != present.key:
         wanted.key, wanted.tombstones = present.key, set()
     wanted.tombstones |= present.tombstones
-    wanted.last_ids |= {noun: max(last, wanted.last_ids.get(noun, 0)) for noun, last in present.last_ids.items()}
+    erasing.rows.reserve_ids(present.last_ids)
     return len(gone)
+
+
+def _not_erased(session: str, messages: Sequence[Message], present: State) -> tuple[Message, ...]:
+    """The messages of a restored session, as they are now if they are still there, and those that came later."""
+    ours = {message.n: message for message in present.messages.get(session, ())}
+    if not ours and tombstone(present.key, f"{Session.noun}:{session}") in present.tombstones:
+        return ()
+    later = [message for message in messages if message.n > max(ours, default=0)]
+    return (*(ours[message.n] for message in messages if message.n in ours), *later)
+
+
+def _erased_records(present: State, wanted: State) -> list[Record]:
+    """The small records of the restored state that were erased from the present one."""
+    erased = journal.erasures(present.events)
+    return [record for noun in SMALL_NOUNS for record in wanted.table(noun).values() if record.subject in erased]
 
 
 def _checksum(store: msgspec.Raw) -> str:

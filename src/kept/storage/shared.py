@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from datetime import datetime
 from functools import lru_cache, wraps
 from types import TracebackType
-from typing import Generic, ParamSpec, TypeVar, cast
+from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from kept import text, worth
 from kept.errors import Corrupt, InvalidInput
@@ -26,6 +26,7 @@ RECEIPTS_KEPT = 500  # of recalls; enough to ask "why?" about the last days
 DELIVERIES_KEPT_DAYS = 30  # of texts that an agent was given without asking: at least as long as its transcripts
 MOST = 2**31  # of anything that is asked for at once
 PAGE = 500  # memories that are read at once when all are wanted
+RECEIPTS = "receipts:"  # what all receipts are called among the subjects of erased records
 DAY = "day:"  # how the names of counters begin that count for one day: `day:2026-03-01:refused:chatter`
 
 
@@ -41,33 +42,42 @@ def shelf_of(memory: Memory) -> Shelf:
     return "forgotten" if memory.reason == "forgotten" else "archive"
 
 
-def matches(memory: Memory, where: Where) -> bool:
-    """Whether the memory is one of those that `where` means."""
-    return (
-        where.shelf in ("any", shelf_of(memory))
-        and where.scope in (None, memory.scope)
-        and (not where.tiers or memory.tier in where.tiers)
-        and (not where.kinds or memory.kind in where.kinds)
-        and (not where.statuses or memory.status in where.statuses)
-        and (not where.trusts or memory.trust in where.trusts)
-        and (not where.tags or not set(where.tags).isdisjoint(memory.tags))
-        and (not where.files or not set(where.files).isdisjoint(memory.files))
-        and where.uid in (None, memory.uid)
-        and (not where.fingerprints or memory.fingerprint in where.fingerprints)
-        and where.topic in (None, memory.topic)
-        and where.key in (None, memory.key)
-        and where.agent in (None, memory.source.agent)
-        and where.session in (None, memory.source.session)
-        and (where.seen_by is None or not _is_unpromoted(memory) or memory.source.session == where.seen_by)
-        and where.task in (None, memory.source.task)
-        and where.narrative in (None, memory.source.narrative)
-        and (where.since is None or memory.created_at >= where.since)
-        and (where.until is None or memory.created_at < where.until)
-    )
-
-
 def _is_unpromoted(memory: Memory) -> bool:
     return memory.tier == "session" and memory.status == "candidate" and memory.kind != "summary"
+
+
+# Field of `Where` → the condition on a memory, if the field is given.
+_CONDITIONS: Mapping[str, Callable[[Memory, Any], bool]] = {
+    "scope": lambda memory, scope: memory.scope == scope,
+    "tiers": lambda memory, tiers: memory.tier in tiers,
+    "kinds": lambda memory, kinds: memory.kind in kinds,
+    "statuses": lambda memory, statuses: memory.status in statuses,
+    "trusts": lambda memory, trusts: memory.trust in trusts,
+    "tags": lambda memory, tags: not set(tags).isdisjoint(memory.tags),
+    "files": lambda memory, files: not set(files).isdisjoint(memory.files),
+    "uid": lambda memory, uid: memory.uid == uid,
+    "fingerprints": lambda memory, fingerprints: memory.fingerprint in fingerprints,
+    "topic": lambda memory, topic: memory.topic == topic,
+    "key": lambda memory, key: memory.key == key,
+    "agent": lambda memory, agent: memory.source.agent == agent,
+    "session": lambda memory, session: memory.source.session == session,
+    "seen_by": lambda memory, session: not _is_unpromoted(memory) or memory.source.session == session,
+    "task": lambda memory, task: memory.source.task == task,
+    "narrative": lambda memory, narrative: memory.source.narrative == narrative,
+    "since": lambda memory, since: memory.created_at >= since,
+    "until": lambda memory, until: memory.created_at < until,
+}
+
+
+def matches(memory: Memory, where: Where) -> bool:
+    """Whether the memory is one of those that `where` means."""
+    if where.shelf not in ("any", shelf_of(memory)):
+        return False
+    for name, holds in _CONDITIONS.items():
+        wanted = getattr(where, name)
+        if wanted is not None and wanted != () and not holds(memory, wanted):
+            return False
+    return True
 
 
 def indexes(where: Where) -> tuple[str, ...]:

@@ -106,7 +106,7 @@ class PostgresStorage:
             known = self._left[1] if self._left[0] == (head.turns, head.last_hash) else {}
             view = TurnView(self.space, self._number, connection, stamp, self._salt, head, known)
             with self._committing(connection, view):
-                yield PostgresTransaction(view, stamp, self._weights)
+                yield PostgresTransaction(view, self._weights)
                 view.end()
             self._left = ((head.turns, head.last_hash), view.chunks)
 

@@ -1,8 +1,8 @@
-"""Writing to a space in PostgreSQL: each change and its event in the same transaction; and the notes of recall.
+"""The rows of a space in PostgreSQL in a turn to write, and the notes of recall.
 
-There are no triggers: index, statistics and the head of the space are kept in step here. New rows are written together,
-at the next read or at the end. Rule: nothing here begins or ends a transaction; storage.py does, while the head of the
-space is locked.
+storage/transaction.py decides which rows change. There are no triggers: index, statistics and the head of the space are
+kept in step here. New rows are written together, at the next read or at the end.
+Rule: nothing here begins or ends a transaction; storage.py does, while the head of the space is locked.
 """
 
 from collections import Counter
@@ -14,17 +14,16 @@ from typing import Any
 from msgspec import Struct
 
 from kept import journal, vectors
-from kept.errors import NotFound, StorageError
-from kept.model import Conflict, Event, Memory, Message, Record, Session, replace
-from kept.ports import Deadline, Foundation, R, Stamp
-from kept.storage.messages import MessageWriter
+from kept.model import Conflict, Event, Memory, Record
+from kept.ports import Deadline, Stamp
 from kept.storage.postgres import rows
 from kept.storage.postgres.connection import AT_ONCE, Array, Connection, SpaceView, insert
-from kept.storage.postgres.index import IndexChanges, refresh_hot_words
+from kept.storage.postgres.index import IndexChanges, PostgresIndex, refresh_hot_words
 from kept.storage.postgres.messages import PostgresMessages
 from kept.storage.postgres.reader import PostgresReader, pgvector
 from kept.storage.ranking import LOOK_EVERY
-from kept.storage.shared import DELIVERIES_KEPT_DAYS, RECEIPTS_KEPT, block, prepare, tombstone
+from kept.storage.shared import DELIVERIES_KEPT_DAYS, RECEIPTS_KEPT, block, prepare
+from kept.storage.transaction import RecordWriter
 from kept.storage.weights import Chunks, Weights
 
 HEAD_COLUMNS = "name, tombstone_key, last_ids, last_event, last_hash, vector_model, turns"
@@ -56,9 +55,9 @@ def head_of(columns: Sequence[Any]) -> Head:
 
 
 class TurnView(SpaceView):
-    """The view of a turn to write, all of it in one pipeline: only what reads waits for the server.
+    """The view of a turn to write, and its rows, all in one pipeline: only what reads waits for the server.
 
-    New rows are gathered, and written before anything is read.
+    New rows are gathered, and written before anything is read. It is the `Rows` of transaction.py.
     """
 
     def __init__(
@@ -90,12 +89,6 @@ class TurnView(SpaceView):
         """A turn has its own limit: a statement that is cancelled would end the whole turn."""
         yield
 
-    def add(self, memory: Memory) -> None:
-        """Write a new memory soon: the server works on the first ones while the next ones are judged."""
-        self._memories.append(memory)
-        if len(self._memories) == AT_ONCE:
-            self._send()
-
     def flush(self) -> None:
         """Write what waits."""
         self._send()
@@ -112,16 +105,124 @@ class TurnView(SpaceView):
         self.changes.write_lists(self)
         self.write_events(self.journal.take())
 
-    def write_events(self, told: Sequence[tuple[Event, bytes | None]]) -> None:
+    def write_events(self, events: Sequence[tuple[Event, bytes | None]]) -> None:
         """Write sealed events, and their payloads, unless these were erased."""
-        insert(self, "events", rows.EVENT_COLUMNS, [rows.event_values(event) for event, _ in told])
-        payloads = [(event.seq, event.salt, payload) for event, payload in told if payload is not None]
+        insert(self, "events", rows.EVENT_COLUMNS, [rows.event_values(event) for event, _ in events])
+        payloads = [(event.seq, event.salt, payload) for event, payload in events if payload is not None]
         insert(self, "event_payloads", _PAYLOADS, payloads)
 
     def want_vectors(self, ids: Sequence[int]) -> None:
         """Let these memories wait for a vector, if a model is chosen."""
         if self.head.vector_model is not None:
             insert(self, "vectorless", ("id",), [(id,) for id in ids], rest="on conflict do nothing")
+
+    @property
+    def tombstone_key(self) -> bytes:
+        return self.head.tombstone_key
+
+    def memories(self, ids: Sequence[int]) -> list[Memory]:
+        return [memory for memory, _ in PostgresIndex(self).memories(ids)]
+
+    def next_id(self, noun: str) -> int:
+        return self.head.next_id(noun)
+
+    def reserve_ids(self, last_ids: Mapping[str, int]) -> None:
+        for noun, last in last_ids.items():
+            self.head.last_ids[noun] = max(last, self.head.last_ids.get(noun, 0))
+
+    def insert(self, records: Sequence[Record]) -> None:
+        small = []
+        for record in records:
+            if isinstance(record, Memory):
+                self._memories.append(record)
+                if len(self._memories) == AT_ONCE:  # the server works on these while the next ones are judged
+                    self._send()
+            else:
+                small.append(rows.record_values(record))
+        if small:
+            insert(self, "records", _RECORDS, small)
+
+    def replace(self, changes: Sequence[tuple[Record, Record]]) -> None:
+        for before, record in changes:
+            if isinstance(before, Memory) and isinstance(record, Memory):
+                self._replace_memory(before, record)
+            else:
+                noun, id, name, body = rows.record_values(record)
+                sql = """
+                    update records
+                    set name = %(name)s, body = %(body)s
+                    where space = %(space)s and noun = %(noun)s and id = %(id)s"""
+                self.run(sql, noun=noun, id=id, name=name, body=body)
+
+    def _replace_memory(self, before: Memory, memory: Memory) -> None:
+        was, now = prepare(before), prepare(memory)
+        old, new = rows.memory_values(before, was), rows.memory_values(memory, now)
+        changed = {
+            column: value for column, value, other in zip(rows.MEMORY_COLUMNS, new, old, strict=True) if value != other
+        }
+        if changed:
+            assignments = ", ".join(f"{column} = %({column})s" for column in changed)
+            sql = f"update memories set {assignments} where space = %(space)s and id = %(memory)s"
+            self.run(sql, memory=memory.id, **changed)
+        self.changes.move(self, before, was, memory, now)
+        if before.fingerprint != memory.fingerprint:
+            self.want_vectors([memory.id])
+
+    def delete(self, record: Record) -> None:
+        sql = "delete from records where space = %(space)s and noun = %(noun)s and id = %(id)s"
+        self.run(sql, noun=record.noun, id=record.id)
+
+    def erase(self, record: Record) -> None:
+        self._erase_payloads(record.subject)
+        if not isinstance(record, Memory):
+            self.delete(record)
+            return
+        for conflict in self._conflicts_of(record):
+            self.erase(conflict)
+        self.drop_receipts(record.uid)
+        sql = "delete from memory_links where space = %(space)s and (memory_id = %(id)s or related_id = %(id)s)"
+        self.run(sql, id=record.id)
+        for table in ("vectors", "vectorless", "memories"):
+            self.run(f"delete from {table} where space = %(space)s and id = %(id)s", id=record.id)
+        prepared = prepare(record)
+        self.changes.drop(self, record, prepared)
+        self.chunks.clear()
+        sql = "delete from hot_words where space = %(space)s and shelf = %(on)s and word = any(%(words)s)"
+        self.run(sql, on=rows.shelf_of(record), words=prepared.words.split())  # rare ones are not there anyway
+
+    def _conflicts_of(self, memory: Memory) -> list[Conflict]:
+        sql = "select body from records where space = %(space)s and noun = %(noun)s order by id"
+        conflicts = [rows.to_record(Conflict, body) for (body,) in self.fetch(sql, noun=Conflict.noun)]
+        return [one for one in conflicts if memory.uid in (one.left, one.right)]
+
+    def _erase_payloads(self, subject: str) -> None:
+        self.flush()
+        sql = """
+            delete from event_payloads
+            where space = %(space)s
+              and seq in (select seq from events where space = %(space)s and subject = %(subject)s)"""
+        self.run(sql, subject=subject)
+
+    def drop_receipts(self, beginning: str | None = None) -> None:
+        sql = "delete from receipts where space = %(space)s"
+        if beginning is None:
+            self.run(sql)
+        else:
+            self.run(f"{sql} and position(%(named)s in uids) > 0", named=f'"{beginning}')
+
+    def set_tombstone_key(self, key: bytes) -> None:
+        self.head.tombstone_key = key
+        self.run("update heads set tombstone_key = %(key)s where space = %(space)s", key=key)
+
+    def add_tombstones(self, marks: Sequence[str]) -> None:
+        insert(self, "tombstones", ("mark",), [(mark,) for mark in marks], rest="on conflict do nothing")
+
+    def note_file(self, name: str, note: str | None) -> None:
+        if note is None:
+            self.run("delete from file_notes where space = %(space)s and name = %(name)s", name=name)
+            return
+        rest = "on conflict (space, name) do update set note = excluded.note"
+        insert(self, "file_notes", ("name", "note"), [(name, note)], rest=rest)
 
     def end(self) -> None:
         """Write everything, and where the space has come to now."""
@@ -139,168 +240,15 @@ class TurnView(SpaceView):
         self.run(sql, ids=ids, event=head.last_event, hash=head.last_hash, turns=head.turns)
 
 
-class PostgresTransaction(PostgresReader, MessageWriter):
+class PostgresTransaction(PostgresReader, RecordWriter):
     """A turn to write."""
 
     view: TurnView
 
-    def __init__(self, view: TurnView, stamp: Stamp, weights: Weights) -> None:
-        super().__init__(view, weights)
+    def __init__(self, view: TurnView, weights: Weights) -> None:
+        PostgresReader.__init__(self, view, weights)
+        RecordWriter.__init__(self, view)
         self.message_rows = view.messages
-        self.stamp = stamp
-
-    def restamp(self, stamp: Stamp) -> None:
-        self.stamp = self.view.journal.stamp = stamp
-
-    def add(self, record: R, action: str) -> R:
-        ids = self.view.head.last_ids
-        if not record.id:
-            record = replace(record, id=self.view.head.next_id(record.noun))
-        elif self.get(type(record), record.id) is not None:
-            raise StorageError(f"There is already a {record.noun} {record.id}.")
-        else:
-            ids[record.noun] = max(record.id, ids.get(record.noun, 0))
-        if isinstance(record, Memory):
-            self.view.add(record)
-        else:
-            insert(self.view, "records", _RECORDS, [rows.record_values(record)])
-        self.view.journal.append(action, record.subject, journal.payload_of_new(record))
-        return record
-
-    def carry(
-        self, *, records: Sequence[Record] = (), events: Sequence[Event] = (), messages: Sequence[Message] = ()
-    ) -> None:
-        for one in records:
-            if isinstance(one, Memory):
-                self.view.add(replace(one, space=self.space))
-        small = [rows.record_values(record) for record in records if not isinstance(record, Memory)]
-        insert(self.view, "records", _RECORDS, small)
-        if events:
-            told = [(one, None if one.changed is None else journal.payload(one.changed)) for one in events]
-            self.view.write_events(told)
-            self.view.journal.continue_after(events[-1])
-        for message in messages:
-            self.message_rows.insert(message)
-
-    def lay(self, foundation: Foundation) -> None:
-        self.view.head.tombstone_key = foundation.key
-        self.view.run("update heads set tombstone_key = %(key)s where space = %(space)s", key=foundation.key)
-        marks = [(mark,) for mark in foundation.tombstones]
-        insert(self.view, "tombstones", ("mark",), marks, rest="on conflict do nothing")
-        self.view.head.last_ids |= foundation.last_ids
-        for session in foundation.packed:
-            self.pack(session)
-
-    def put(self, record: R, action: str) -> R:
-        before = self.get(type(record), record.id)
-        if before is None:
-            raise NotFound(f"There is no {record.noun} {record.id} to change.")
-        if isinstance(before, Memory) and isinstance(record, Memory):
-            self._replace(before, record)
-        else:
-            noun, id, name, body = rows.record_values(record)
-            sql = """
-                update records
-                set name = %(name)s, body = %(body)s
-                where space = %(space)s and noun = %(noun)s and id = %(id)s"""
-            self.view.run(sql, noun=noun, id=id, name=name, body=body)
-        self.view.journal.append(action, record.subject, journal.payload(journal.diff(before, record)))
-        return record
-
-    def put_many(self, memories: Sequence[Memory], action: str) -> None:
-        found = {memory.id: memory for memory, _ in self.index.memories([memory.id for memory in memories])}
-        for memory in memories:
-            if memory.id not in found:
-                raise NotFound(f"There is no memory {memory.id} to change.")
-        for memory in memories:
-            before = found[memory.id]
-            self._replace(before, memory)
-            self.view.journal.append(action, memory.subject, journal.payload(journal.diff(before, memory)))
-
-    def _replace(self, before: Memory, memory: Memory) -> None:
-        was, now = prepare(before), prepare(memory)
-        old, new = rows.memory_values(before, was), rows.memory_values(memory, now)
-        changed = {
-            column: value for column, value, other in zip(rows.MEMORY_COLUMNS, new, old, strict=True) if value != other
-        }
-        if changed:
-            assignments = ", ".join(f"{column} = %({column})s" for column in changed)
-            sql = f"update memories set {assignments} where space = %(space)s and id = %(memory)s"
-            self.view.run(sql, memory=memory.id, **changed)
-        self.view.changes.move(self.view, before, was, memory, now)
-        if before.fingerprint != memory.fingerprint:
-            self.view.want_vectors([memory.id])
-
-    def remove(self, record: Record, action: str) -> None:
-        before = self.get(type(record), record.id)
-        if before is None:
-            raise NotFound(f"There is no {record.noun} {record.id} to remove.")
-        self._delete(before)
-        self.view.journal.append(action, before.subject, journal.payload(journal.diff(before, None)))
-
-    def note_file(self, name: str, note: str | None) -> None:
-        if note is None:
-            self.view.run("delete from file_notes where space = %(space)s and name = %(name)s", name=name)
-            return
-        rest = "on conflict (space, name) do update set note = excluded.note"
-        insert(self.view, "file_notes", ("name", "note"), [(name, note)], rest=rest)
-
-    def erase(self, record: Record, action: str = "erase") -> None:
-        current = self.get(type(record), record.id)
-        if current is None:
-            raise NotFound(f"There is no {record.noun} {record.id} to erase.")
-        if isinstance(current, Memory):
-            self._erase_memory(current)
-        else:
-            self._erase_payloads(current.subject)
-            self._delete(current)
-        self.view.journal.append(action, current.subject, journal.payload({}))
-
-    def _erase_memory(self, memory: Memory) -> None:
-        """Delete everything that holds a word of it: its row, its conflicts, the payloads of their events."""
-        self.bury([*journal.fingerprints(self.events(subject=memory.uid)), memory.fingerprint])
-        self._erase_payloads(memory.uid)
-        for conflict in self.all(Conflict):
-            if memory.uid in (conflict.left, conflict.right):
-                self._erase_payloads(conflict.subject)
-                self._delete(conflict)
-        self._drop_receipts(memory.uid)
-        view, id = self.view, memory.id
-        view.run(
-            "delete from memory_links where space = %(space)s and (memory_id = %(id)s or related_id = %(id)s)", id=id
-        )
-        for table in ("vectors", "vectorless", "memories"):
-            view.run(f"delete from {table} where space = %(space)s and id = %(id)s", id=id)
-        view.changes.drop(view, memory, prepare(memory))
-        view.chunks.clear()
-        sql = "delete from hot_words where space = %(space)s and shelf = %(on)s and word = any(%(words)s)"
-        view.run(sql, on=rows.shelf_of(memory), words=prepare(memory).words.split())  # rare ones are not there anyway
-
-    def _erase_payloads(self, subject: str) -> None:
-        self.view.flush()
-        sql = """
-            delete from event_payloads
-            where space = %(space)s
-              and seq in (select seq from events where space = %(space)s and subject = %(subject)s)"""
-        self.view.run(sql, subject=subject)
-
-    def _delete(self, record: Record) -> None:
-        sql = "delete from records where space = %(space)s and noun = %(noun)s and id = %(id)s"
-        self.view.run(sql, noun=record.noun, id=record.id)
-
-    def _drop_receipts(self, named: str) -> None:
-        self.view.run("delete from receipts where space = %(space)s and position(%(named)s in uids) > 0", named=named)
-
-    def erase_receipts(self) -> None:
-        self.view.run("delete from receipts where space = %(space)s")
-
-    def bury(self, names: Sequence[str]) -> None:
-        marks = {tombstone(self.view.head.tombstone_key, name) for name in names}
-        insert(self.view, "tombstones", ("mark",), [(mark,) for mark in marks], rest="on conflict do nothing")
-
-    def note_erased(self, session: str) -> None:
-        self._drop_receipts(f'"{session}#')
-        self.bury([f"{Session.noun}:{session}"])
 
 
 class PostgresBookkeeping:

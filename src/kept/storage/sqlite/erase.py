@@ -22,7 +22,7 @@ import apsw
 import msgspec
 from msgspec import Struct
 
-from kept.storage.shared import tombstone
+from kept.storage.shared import RECEIPTS as RECEIPTS
 from kept.storage.sqlite import pages
 from kept.storage.sqlite.connection import READ_WAIT_MS, connect, is_damage
 from kept.storage.sqlite.encoding import uid_blob
@@ -31,7 +31,6 @@ from kept.storage.sqlite.schema import INDEXES
 
 T = TypeVar("T")
 SESSION = "session:"  # what the messages of a session are called among the uids of erased memories
-RECEIPTS = "receipts:"  # and all receipts of recalls
 _READERS_WAIT_MS = 500  # long enough for every reader that reads, short when one is paused
 
 _PAGES_AT_ONCE = 256
@@ -50,11 +49,6 @@ def cover_tracks(connection: apsw.Connection) -> None:
 def begin(connection: apsw.Connection, uids: Sequence[str]) -> None:
     """Note, inside the erasing transaction, whose bytes are to be scrubbed from the files when it is over."""
     cover_tracks(connection)
-    key = bytes.fromhex(str(connection.execute("select value from meta where name = 'tombstone_key'").get))
-    connection.executemany(  # a memory has marks of its texts; a session is known by its name alone
-        "insert into tombstones (mark) values (?) on conflict do nothing",
-        [(tombstone(key, uid),) for uid in uids if uid.startswith(SESSION)],
-    )
     _set(connection, "scrub", [*pending(connection), *uids])
     _set(connection, "erasures", erasures(connection) + len(uids))
 

@@ -141,13 +141,13 @@ class SqliteStorage:
             else:
                 yield transaction
                 transaction.flush()
-            if transaction.has_come_past(LOOK_EVERY):
+            if transaction.view.journal.has_passed(LOOK_EVERY):
                 refresh_hot_words(connection)
             if transaction.view.n_stored >= MANY:
                 merge(connection, transaction.view.n_stored)
             if transaction.erased:
                 erase.begin(connection, transaction.erased)
-        self._left = (connection, connection.data_version(), transaction.tip)
+        self._left = (connection, connection.data_version(), transaction.view.tip)
         if self._synchronous == "full":
             acknowledged.note_in_turn(self._turns, self._pool.inode or 0, transaction.position)
 

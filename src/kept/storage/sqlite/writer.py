@@ -1,56 +1,70 @@
-"""Writing to a SQLite space: each change and its event in the same transaction.
+"""The rows of a SQLite space in a turn to write. storage/transaction.py decides which change.
 
 Triggers keep index and statistics in step with the rows (0001_start.sql). New memories and events are written together
 at the next read or at the end: the full-text index takes many rows in one statement three times as fast as one by one.
 Rule: nothing here begins or ends a transaction; storage.py does, in this process's turn.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import apsw
 
 from kept import journal
-from kept.errors import NotFound, StorageError
-from kept.model import NOUNS, Event, Memory, Message, Record, replace
-from kept.ports import Foundation, R, Stamp
+from kept.errors import StorageError
+from kept.model import NOUNS, Event, Memory, Record
+from kept.ports import Stamp
 from kept.storage import weights
-from kept.storage.messages import MessageWriter
-from kept.storage.shared import prepare, tombstone
-from kept.storage.sqlite import erase, index, rows, schema, vectors
+from kept.storage.shared import prepare
+from kept.storage.sqlite import index, rows, schema, vectors
 from kept.storage.sqlite.acknowledged import Position
 from kept.storage.sqlite.connection import View
 from kept.storage.sqlite.encoding import hex_text, uid_blob
 from kept.storage.sqlite.reader import SqliteReader
+from kept.storage.transaction import RecordWriter
 
 _INSERT_EVENT = f"insert into events ({', '.join(rows.EVENT_COLUMNS)}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_NUMBERED = {noun.noun: rows.table_of(noun) for noun in NOUNS} | {"receipt": "receipts"}
 
 
 class Tip(NamedTuple):
     """The end of one transaction, from which the next one continues, if it has been looked up. Used once."""
 
     event: tuple[int, str] | None  # the last one, with its hash
-    ids: dict[str, int]  # the last one given, by table
+    ids: dict[str, int]  # the last one given, by noun
     chunks: weights.Chunks  # the one written last
 
 
 class PendingView(View):
-    """The view of a write transaction. New memories and events wait here until the next read or the end."""
+    """The view of a write transaction, and its rows. New memories and events wait here until the next read or the end.
+
+    It is the `Rows` of transaction.py.
+    """
 
     is_changing = True
 
     def __init__(self, space: str, connection: apsw.Connection, stamp: Stamp, salt: journal.Salt, tip: Tip) -> None:
         super().__init__(space, connection)
-        self.memories: list[Memory] = []
         self.n_stored = 0  # new memories that were written
         self.journal = journal.Chain(stamp, salt, tip.event or self._last_event)
         self.chunks = tip.chunks
+        self._last_ids = tip.ids
+        self._memories: list[Memory] = []
         self._has_failed = False
 
     @property
     def connection(self) -> apsw.Connection:
         self.flush()
         return self.bare
+
+    @property
+    def tip(self) -> Tip:
+        """Where this turn has come to."""
+        return Tip(self.journal.end, self._last_ids, self.chunks)
+
+    @property
+    def tombstone_key(self) -> bytes:
+        return bytes.fromhex(self.meta("tombstone_key") or "")
 
     def flush(self) -> None:
         """Write the pending rows. If that fails, the transaction cannot be committed."""
@@ -59,8 +73,8 @@ class PendingView(View):
                 "An earlier change in this transaction failed, so none of it was stored.", hint="Begin a new one."
             )
         try:
-            if self.memories:
-                memories, self.memories = self.memories, []
+            if self._memories:
+                memories, self._memories = self._memories, []
                 self.n_stored += len(memories)
                 values = [*map(rows.to_values, memories, map(prepare, memories))]
                 index.note(self.bare, memories, self.chunks)
@@ -71,12 +85,88 @@ class PendingView(View):
             self._has_failed = True
             raise
 
+    def memories(self, ids: Sequence[int]) -> list[Memory]:
+        return [rows.to_memory(row, self.space) for row in self.memory_rows(ids)]
+
+    def next_id(self, noun: str) -> int:
+        """The id that SQLite would give next, known before the row is written, because the row's checksum covers it."""
+        self._last_ids[noun] = self._last_id(noun) + 1
+        return self._last_ids[noun]
+
+    def reserve_ids(self, last_ids: Mapping[str, int]) -> None:
+        for noun in last_ids.keys() & _NUMBERED.keys():
+            self._last_ids[noun] = max(last_ids[noun], self._last_id(noun))
+            known = (_NUMBERED[noun], self._last_ids[noun])
+            self.connection.execute("delete from sqlite_sequence where name = ?", known[:1])
+            self.connection.execute("insert into sqlite_sequence (name, seq) values (?, ?)", known)
+
+    def _last_id(self, noun: str) -> int:
+        if noun not in self._last_ids:
+            sql = "select seq from sqlite_sequence where name = ?"
+            last: Any = self.connection.execute(sql, (_NUMBERED[noun],)).get
+            self._last_ids[noun] = last or 0
+        return self._last_ids[noun]
+
+    def insert(self, records: Sequence[Record]) -> None:
+        for record in records:
+            if isinstance(record, Memory):
+                self._memories.append(record)
+            else:
+                self.connection.execute(rows.insert_sql(type(record)), rows.to_values(record))
+
+    def replace(self, changes: Sequence[tuple[Record, Record]]) -> None:
+        changed: dict[tuple[str, ...], list[tuple[Any, ...]]] = {}
+        for before, record in changes:
+            old, new = rows.to_row(before), rows.to_row(record)
+            if values := {column: value for column, value in new.items() if value != old[column]}:
+                changed.setdefault((rows.table_of(type(record)), *values), []).append((record.id, *values.values()))
+        for (table, *columns), together in changed.items():
+            _update_rows(self.connection, table, columns, together)
+        moved = [(old, new) for old, new in changes if isinstance(old, Memory) and isinstance(new, Memory)]
+        if moved:
+            index.move(self.connection, moved, self.chunks)
+
+    def delete(self, record: Record) -> None:
+        self.connection.execute(f"delete from {rows.table_of(type(record))} where id = ?", (record.id,))
+
+    def erase(self, record: Record) -> None:
+        if isinstance(record, Memory):
+            erase_rows(self.connection, record.uid)
+            self.chunks.clear()
+        else:
+            erase_payloads(self.connection, record.subject)
+            self.delete(record)
+
+    def drop_receipts(self, beginning: str | None = None) -> None:
+        self.connection.execute("delete from receipts where ?1 is null or instr(uids, '\"' || ?1)", (beginning,))
+
+    def write_events(self, events: Sequence[tuple[Event, bytes | None]]) -> None:
+        insert_events(self.connection, events)
+
+    def set_tombstone_key(self, key: bytes) -> None:
+        schema.change_facts(self.connection, {"tombstone_key": key.hex()})
+
+    def add_tombstones(self, marks: Sequence[str]) -> None:
+        sql = "insert into tombstones (mark) values (?) on conflict do nothing"
+        self.connection.executemany(sql, [(mark,) for mark in marks])
+
+    def note_file(self, name: str, note: str | None) -> None:
+        if note is None:
+            self.connection.execute("delete from file_notes where name = ?", (name,))
+            return
+        self.connection.execute(
+            """
+            insert into file_notes (name, note, checksum) values (?, ?, ?)
+            on conflict do update set note = excluded.note, checksum = excluded.checksum""",
+            (name, note, rows.checksum((name, note))),
+        )
+
     def _last_event(self) -> tuple[int, str]:
         last: Any = self.bare.execute("select seq, hash from events order by seq desc limit 1").fetchone()
         return (last[0], hex_text(last[1])) if last else (0, journal.FIRST_PREV)
 
 
-class SqliteTransaction(SqliteReader, MessageWriter):
+class SqliteTransaction(SqliteReader, RecordWriter):
     """A turn to write."""
 
     view: PendingView
@@ -90,163 +180,18 @@ class SqliteTransaction(SqliteReader, MessageWriter):
         known: weights.Weights,
         tip: Tip,
     ) -> None:
-        super().__init__(PendingView(space, connection, stamp, salt, tip), known)
-        self.stamp = stamp
-        self._last_ids = tip.ids
-        self.erased: list[str] = []  # uids, of which storage.py sees to it that no byte is left
-
-    def restamp(self, stamp: Stamp) -> None:
-        self.stamp = self.view.journal.stamp = stamp
-
-    def add(self, record: R, action: str) -> R:
-        if not record.id:
-            record = replace(record, id=self._next_id(rows.table_of(type(record))))
-        elif self.get(type(record), record.id) is not None:
-            raise StorageError(f"There is already a {record.noun} {record.id}.")
-        else:
-            self._last_ids.pop(rows.table_of(type(record)), None)  # SQLite counts on from the largest
-        if isinstance(record, Memory):
-            self.view.memories.append(record)
-        else:
-            self.view.connection.execute(rows.insert_sql(type(record)), rows.to_values(record))
-        self.view.journal.append(action, record.subject, journal.payload_of_new(record))
-        return record
-
-    def carry(
-        self, *, records: Sequence[Record] = (), events: Sequence[Event] = (), messages: Sequence[Message] = ()
-    ) -> None:
-        self._last_ids.clear()  # SQLite counts on from the largest
-        for record in records:
-            if isinstance(record, Memory):
-                self.view.memories.append(replace(record, space=self.space))
-            else:
-                self.view.connection.execute(rows.insert_sql(type(record)), rows.to_values(record))
-        if events:
-            payloads = [None if event.changed is None else journal.payload(event.changed) for event in events]
-            insert_events(self.view.connection, [*zip(events, payloads, strict=True)])
-            self.view.journal.continue_after(events[-1])
-        for message in messages:
-            self.message_rows.insert(message)
-
-    def lay(self, foundation: Foundation) -> None:
-        connection = self.view.connection
-        schema.change_facts(connection, {"tombstone_key": foundation.key.hex()})
-        marks = [(mark,) for mark in foundation.tombstones]
-        connection.executemany("insert into tombstones (mark) values (?) on conflict do nothing", marks)
-        tables = {noun.noun: rows.table_of(noun) for noun in NOUNS} | {"receipt": "receipts"}
-        for noun, last in foundation.last_ids.items():
-            if noun in tables:
-                connection.execute("delete from sqlite_sequence where name = ?", (tables[noun],))
-                connection.execute("insert into sqlite_sequence (name, seq) values (?, ?)", (tables[noun], last))
-        self._last_ids.clear()
-        for session in foundation.packed:
-            self.pack(session)
-
-    def put(self, record: R, action: str) -> R:
-        before = self.get(type(record), record.id)
-        if before is None:
-            raise NotFound(f"There is no {record.noun} {record.id} to change.")
-        old, new = rows.to_row(before), rows.to_row(record)
-        changes = {column: value for column, value in new.items() if value != old[column]}
-        if changes:
-            assignments = ", ".join(f"{column} = ?" for column in changes)
-            self.view.connection.execute(
-                f"update {rows.table_of(type(record))} set {assignments} where id = ?", (*changes.values(), record.id)
-            )
-        if isinstance(before, Memory) and isinstance(record, Memory):
-            index.move(self.view.connection, [(before, record)], self.view.chunks)
-        self.view.journal.append(action, record.subject, journal.payload(journal.diff(before, record)))
-        return record
-
-    def note_file(self, name: str, note: str | None) -> None:
-        if note is None:
-            self.view.connection.execute("delete from file_notes where name = ?", (name,))
-            return
-        self.view.connection.execute(
-            """
-            insert into file_notes (name, note, checksum) values (?, ?, ?)
-            on conflict do update set note = excluded.note, checksum = excluded.checksum""",
-            (name, note, rows.checksum((name, note))),
-        )
-
-    def put_many(self, memories: Sequence[Memory], action: str) -> None:
-        pairs = []
-        changed: dict[tuple[str, ...], list[tuple[Any, ...]]] = {}
-        for memory in memories:
-            before = self.get(Memory, memory.id)
-            if before is None:
-                raise NotFound(f"There is no memory {memory.id} to change.")
-            pairs.append((before, memory))
-            old, new = rows.to_row(before), rows.to_row(memory)
-            if changes := {column: value for column, value in new.items() if value != old[column]}:
-                changed.setdefault(tuple(changes), []).append((memory.id, *changes.values()))
-        for columns, values in changed.items():
-            _update_rows(self.view.connection, columns, values)
-        index.move(self.view.connection, pairs, self.view.chunks)
-        for before, memory in pairs:
-            self.view.journal.append(action, memory.subject, journal.payload(journal.diff(before, memory)))
-
-    def remove(self, record: Record, action: str) -> None:
-        before = self.get(type(record), record.id)
-        if before is None:
-            raise NotFound(f"There is no {record.noun} {record.id} to remove.")
-        self.view.connection.execute(f"delete from {rows.table_of(type(record))} where id = ?", (record.id,))
-        self.view.journal.append(action, before.subject, journal.payload(journal.diff(before, None)))
-
-    def erase(self, record: Record, action: str = "erase") -> None:
-        current = self.get(type(record), record.id)
-        if current is None:
-            raise NotFound(f"There is no {record.noun} {record.id} to erase.")
-        if isinstance(current, Memory):
-            self.bury([*journal.fingerprints(self.events(subject=current.uid)), current.fingerprint])
-            erase_rows(self.view.connection, current.uid)
-            self.view.chunks.clear()
-        else:
-            erase_payloads(self.view.connection, current.subject)
-            self.view.connection.execute(f"delete from {rows.table_of(type(record))} where id = ?", (record.id,))
-        self.erased.append(current.subject)
-        self.view.journal.append(action, current.subject, journal.payload({}))
-
-    def erase_receipts(self) -> None:
-        self.view.connection.execute("delete from receipts")
-        self.erased.append(erase.RECEIPTS)
-
-    def bury(self, names: Sequence[str]) -> None:
-        key = bytes.fromhex(self.view.meta("tombstone_key") or "")
-        self.view.connection.executemany(
-            "insert into tombstones (mark) values (?) on conflict do nothing",
-            [(tombstone(key, name),) for name in names],
-        )
-
-    def has_come_past(self, step: int) -> bool:
-        """Whether this transaction added an event whose number is a multiple of `step`."""
-        return self.view.journal.has_passed(step)
+        view = PendingView(space, connection, stamp, salt, tip)
+        SqliteReader.__init__(self, view, known)
+        RecordWriter.__init__(self, view)
 
     @property
     def position(self) -> Position:
         """The last event and the last message of this turn; 0 where there is none."""
         return Position(self.view.journal.last_seq, self.message_rows.last_id)
 
-    @property
-    def tip(self) -> Tip:
-        """Where this turn has come to."""
-        return Tip(self.view.journal.end, self._last_ids, self.view.chunks)
-
     def flush(self) -> None:
         """Write the pending rows."""
         self.view.flush()
-
-    def note_erased(self, session: str) -> None:
-        self.view.connection.execute("delete from receipts where instr(uids, ?)", (f'"{session}#',))
-        self.erased.append(f"{erase.SESSION}{session}")
-
-    def _next_id(self, table: str) -> int:
-        """The id that SQLite would give next, known before the row is written, because the row's checksum covers it."""
-        if table not in self._last_ids:
-            last: Any = self.view.connection.execute("select seq from sqlite_sequence where name = ?", (table,)).get
-            self._last_ids[table] = last or 0
-        self._last_ids[table] += 1
-        return self._last_ids[table]
 
 
 def insert_events(connection: apsw.Connection, told: Sequence[tuple[Event, bytes | None]]) -> None:
@@ -263,15 +208,22 @@ def insert_events(connection: apsw.Connection, told: Sequence[tuple[Event, bytes
     )
 
 
-def _update_rows(connection: apsw.Connection, columns: Sequence[str], values: Sequence[Sequence[Any]]) -> None:
-    """Set these columns of many memories, in few statements; `values` begin with the id."""
+def _update_rows(
+    connection: apsw.Connection, table: str, columns: Sequence[str], values: Sequence[Sequence[Any]]
+) -> None:
+    """Set these columns of rows of one table, in few statements; `values` begin with the id."""
+    if len(values) == 1:
+        id, *new = values[0]
+        assignments = ", ".join(f"{column} = ?" for column in columns)
+        connection.execute(f"update {table} set {assignments} where id = ?", (*new, id))
+        return
     marks = f"({', '.join('?' * (len(columns) + 1))})"
     assignments = ", ".join(f"{column} = new.{column}" for column in columns)
     for start in range(0, len(values), rows.AT_ONCE):
         some = values[start : start + rows.AT_ONCE]
         sql = f"""
             with new (id, {", ".join(columns)}) as (values {", ".join([marks] * len(some))})
-            update memories set {assignments} from new where memories.id = new.id"""
+            update {table} set {assignments} from new where {table}.id = new.id"""
         connection.execute(sql, [value for row in some for value in row])
 
 
