@@ -6,6 +6,7 @@
 import inspect
 import sys
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ import click
 
 from kept.entrypoints.cli.catalog import COMMANDS
 from kept.entrypoints.cli.frame import option_rows, root
+from kept.memory.verbs import DOORS, TOPICS
+from kept.memory.verbs.arguments import Argument, wire_arguments
+from kept.memory.verbs.declare import WHO, AnyVerb, NotHere, Tool
 from kept.projects.config import PREFIX
 from kept.settings import fields
 
@@ -56,7 +60,10 @@ def cli_page() -> str:
 def _with_subcommands(path: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
     yield path, command
     if isinstance(command, click.Group):
-        for name, child in command.commands.items():
+        ctx = click.Context(command, info_name=path)
+        for name in command.list_commands(ctx):
+            child = command.get_command(ctx, name)
+            assert child is not None
             yield f"{path} {name}", child
 
 
@@ -111,7 +118,75 @@ def _default(value: Any) -> str:
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
-PAGES = {"cli.md": cli_page, "settings.md": settings_page}
+def reference_page() -> str:
+    """Every verb with its arguments, and its name at each door."""
+    lines = [
+        "# Reference",
+        NOTICE,
+        "",
+        "A verb is declared once and has the same arguments at every door: as a method in Python, a command, a tool for "
+        "agents (MCP), a route below `/api/v1/projects/PROJECT` (HTTP) and a slash command. Six tools are listed by "
+        "default, with the arguments in **bold**; `kept mcp --all-tools` lists all. On the command line, in an address "
+        "and in a chat, a list takes one value at a time (`--kind decision --kind error`). A REF is `42`, `g42` for "
+        "global memory, or `[id:42]`.",
+        "",
+        f"Who may call a verb: {'; '.join(f'{role}: {about}' for role, about in WHO.items())}. A skill may call none.",
+    ]
+    for topic in TOPICS:
+        module = import_module(f"kept.memory.verbs.{topic}")
+        lines += ["", f"## {(inspect.getdoc(module) or topic).splitlines()[0].rstrip('.')}"]
+        lines += ["", "| Python | Command | Tool | HTTP | Chat |", "|---|---|---|---|---|"]
+        lines += [f"| {' | '.join(_cell(verb.at(door)) for door in DOORS)} |" for verb in module.VERBS]
+        for verb in module.VERBS:
+            lines += ["", *_verb(verb)]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(found: str | Tool | NotHere) -> str:
+    if isinstance(found, NotHere):
+        return "–"
+    return f"`{found.name if isinstance(found, Tool) else found}`"
+
+
+def _verb(verb: AnyVerb) -> Iterator[str]:
+    yield f"### {verb.name}"
+    yield ""
+    returned = (
+        verb.returns.about if verb.returns.noun is None else f"`{verb.returns.noun.__name__}`: {verb.returns.about}"
+    )
+    yield f"{verb.help} {verb.details}".rstrip()
+    yield f"It {verb.effect}. For: {verb.who}. Returns {returned}"
+    arguments = wire_arguments(verb.request)
+    if arguments:
+        yield from ("", "| Argument | Type | Default | |", "|---|---|---|---|")
+    usual = verb.mcp.usual if isinstance(verb.mcp, Tool) else ()
+    for one in arguments:
+        name = f"**`{one.name}`**" if one.name in usual else f"`{one.name}`"
+        yield f"| {name} | {_form(one)} | {'required' if one.is_required else _shown_default(one)} | {one.help} |"
+    missing = [(door, found.reason) for door in DOORS if isinstance(found := verb.at(door), NotHere)]
+    if missing:
+        yield ""
+    for door, reason in missing:
+        yield f"Not at {DOOR_NAMES[door]}: {reason}"
+
+
+DOOR_NAMES = {"python": "Python", "cli": "the command line", "mcp": "MCP", "http": "HTTP", "slash": "a chat"}
+
+
+def _form(argument: Argument) -> str:
+    if argument.choices:
+        return " / ".join(argument.choices)
+    limits = ""
+    if argument.least is not None or argument.most is not None:
+        limits = f", {argument.least or 0:,}" + (" or more" if argument.most is None else f" to {argument.most:,}")
+    return f"{'list' if argument.is_several else argument.form}{limits}"
+
+
+def _shown_default(argument: Argument) -> str:
+    return "" if argument.default in (None, (), "", {}) else f"`{str(argument.default).lower()}`"
+
+
+PAGES = {"cli.md": cli_page, "settings.md": settings_page, "reference.md": reference_page}
 
 
 def stale_pages() -> list[str]:

@@ -156,7 +156,7 @@ def test_the_usual_arguments_of_a_tool_are_arguments_of_its_verb() -> None:
 def openapi(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     home = tmp_path_factory.mktemp("home")
     guard: Any = make_app(ServeOptions(home=str(home)), Keys(Path(home), "a-key-for-tests"))
-    document: dict[str, Any] = guard.app.openapi()
+    document: dict[str, Any] = guard._app.openapi()
     return document
 
 
@@ -186,7 +186,8 @@ def test_the_slash_command_takes_the_arguments_of_the_request(verb: AnyVerb) -> 
     arguments = wire_arguments(verb.request)
     for argument in arguments:
         if not argument.is_positional:
-            typed = f"--{argument.singular.replace('_', '-')} {argument.choices[0] if argument.choices else '1'}"
+            value = "" if argument.form == "boolean" else argument.choices[0] if argument.choices else "1"
+            typed = f"--{argument.singular.replace('_', '-')} {value}"
             assert argument.name in slash.values_of(arguments, typed), typed
 
 

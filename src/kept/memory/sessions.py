@@ -292,9 +292,9 @@ class OpenSession:
         """The session as it is stored; stored now, if it is not yet: one that is opened in a pause begins after it."""
         return tx.session(self.id) or tx.add(replace(self._as_begun, id=0), "session")
 
-    def messages(self) -> list[Message]:
-        """The whole transcript, summaries included."""
-        said = self._said()
+    def messages(self, *, after: int = 0, limit: int | None = None) -> list[Message]:
+        """Return the transcript, summaries included: all of it, or a page that follows message `after`."""
+        said = [message for message in self._said() if message.n > after][:limit]
         self._tell_read(said)
         return said
 

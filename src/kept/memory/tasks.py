@@ -160,10 +160,12 @@ class OpenTask:
         draft = Draft(content=content, kind="tool_output", files=several(files), source=source, data={"tool": tool})
         return self._note(draft, stage)
 
-    def memories(self) -> Memories:
-        """All notes of this task, oldest first."""
+    def memories(self, *, stage: str | None = None) -> Memories:
+        """Return the notes of this task, oldest first; of one stage, or of all."""
+        wanted = None if stage is None else self._stage(stage)
         with self._storage.reading() as reader:
-            found = [*every(reader, self._notes)]
+            notes = every(reader, self._notes)
+            found = [note for note in notes if wanted in (None, (note.data or {}).get("stage"))]
         self._context.tell_read(found)
         return found
 
@@ -186,9 +188,8 @@ class OpenTask:
         return sorted(found, key=lambda memory: (memory.created_at, memory.id))
 
     def stage_outputs(self, stage: str) -> Memories:
-        """The notes of one stage, oldest first."""
-        wanted = self._stage(stage)
-        return [memory for memory in self.memories() if (memory.data or {}).get("stage") == wanted]
+        """Return the notes of one stage, oldest first."""
+        return self.memories(stage=stage)
 
     # What becomes of it
 

@@ -21,12 +21,12 @@ Q = TypeVar("Q", bound=Struct)
 A = TypeVar("A")
 
 Effect = Literal["reads", "writes", "destroys"]
-Who = Literal["project", "admin"]
+Who = Literal["project", "person"]
 Door = Literal["python", "cli", "mcp", "http", "slash"]
 DOORS: tuple[Door, ...] = ("python", "cli", "mcp", "http", "slash")
 WHO: dict[Who, str] = {
     "project": "agents and people of the project, and admins; a change of global memory asks a person first",
-    "admin": "admins",
+    "person": "a person; an agent that calls it has a person asked first",
 }
 
 

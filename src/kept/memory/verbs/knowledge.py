@@ -85,6 +85,7 @@ FAILURES = Verb(
 )
 CLEAR_ALL = Verb(
     name="knowledge.clear_all",
+    who="person",
     help="Forget all of global memory, for every project. This can be undone.",
     request=ClearAll,
     run=clear_all,

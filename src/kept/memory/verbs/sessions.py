@@ -126,8 +126,7 @@ def append(context: Context, asked: Append) -> Message | None:
 
 def messages(context: Context, asked: ReadMessages) -> list[Message]:
     """Return a page of the transcript."""
-    said = [one for one in existing(context, asked.session).messages() if one.n > asked.after]
-    return said[: asked.limit]
+    return existing(context, asked.session).messages(after=asked.after, limit=asked.limit)
 
 
 def window(context: Context, asked: OneSession) -> Window:

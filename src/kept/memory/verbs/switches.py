@@ -174,6 +174,7 @@ IS_PAUSED = Verb(
 )
 ALLOW = Verb(
     name="store.allow",
+    who="person",
     help="Declare that a value only looks like a secret.",
     request=Allow,
     run=allow,
@@ -192,7 +193,7 @@ CONFIGURE = Verb(
     request=Configure,
     run=configure,
     effect="writes",
-    returns=Returns(Settings, "The settings in force."),
+    returns=Returns(None, "The settings in force."),
     python="store.configure",
     cli="config set",
     mcp=NotHere("Settings belong to people; an agent that changes them could switch off its own limits."),

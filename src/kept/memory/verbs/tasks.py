@@ -146,8 +146,7 @@ def add_tool_output(context: Context, asked: AddToolOutput) -> Receipt:
 
 def list_notes(context: Context, asked: ListNotes) -> Memories:
     """Return the notes of a task, oldest first."""
-    task = existing(context, asked.task)
-    return task.memories() if asked.stage is None else task.stage_outputs(asked.stage)
+    return existing(context, asked.task).memories(stage=asked.stage)
 
 
 def clear(context: Context, asked: OneTask) -> int:

@@ -172,7 +172,7 @@ PACK_SESSIONS = Verb(
     returns=Returns(None, "Ids of sessions."),
     python="store.pack_sessions",
     cli="session pack",
-    mcp=NotHere("Upkeep does it."),
+    mcp=NotHere("Upkeep compresses them when they are old enough."),
     http="POST /sessions/pack",
     slash="/memory session pack",
 )
