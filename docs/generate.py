@@ -151,11 +151,9 @@ def _cell(found: str | Tool | NotHere) -> str:
 def _verb(verb: AnyVerb) -> Iterator[str]:
     yield f"### {verb.name}"
     yield ""
-    returned = (
-        verb.returns.about if verb.returns.noun is None else f"`{verb.returns.noun.__name__}`: {verb.returns.about}"
-    )
+    noun = "" if verb.returns.noun is None else f"`{verb.returns.noun.__name__}`: "
     yield f"{verb.help} {verb.details}".rstrip()
-    yield f"It {verb.effect}. For: {verb.who}. Returns {returned}"
+    yield f"It {verb.effect}. For: {verb.who}. Returns {noun}{verb.returns.about}"
     arguments = wire_arguments(verb.request)
     if arguments:
         yield from ("", "| Argument | Type | Default | |", "|---|---|---|---|")
