@@ -125,10 +125,10 @@ def reference_page() -> str:
         NOTICE,
         "",
         "A verb is declared once and has the same arguments at every door: as a method in Python, a command, a tool "
-        "for agents (MCP), a route below `/api/v1/projects/PROJECT` (HTTP) and a slash command. Six tools are listed by "
-        "default, with the arguments in **bold**; `kept mcp --all-tools` lists all. On the command line, in an address "
-        "and in a chat, a list takes one value at a time (`--kind decision --kind error`). A REF is `42`, `g42` for "
-        "global memory, or `[id:42]`.",
+        "for agents (MCP), a route below `/api/v1/projects/PROJECT` (HTTP) and a slash command. Six tools are "
+        "listed by default, with the arguments in **bold**; `kept mcp --all-tools` lists all. On the command line, "
+        "in an address and in a chat, a list takes one value at a time (`--kind decision --kind error`). A REF is "
+        "`42`, `g42` for global memory, or `[id:42]`.",
         "",
         f"Who may call a verb: {'; '.join(f'{role}: {about}' for role, about in WHO.items())}. A skill may call none.",
     ]
