@@ -108,8 +108,8 @@ def compare(
                 return Disagreement(rule.name, _type(says_so))
     claims, old_claims = claims_of(newer), claims_of(older)
     opposite = contradiction(claims, old_claims, rare)
-    if opposite is not None and opposite.type != "ambiguous":
-        return Disagreement(opposite.rule, _type(any(claim.is_change for claim in claims)))
+    if opposite is not None and opposite != "ambiguous":
+        return Disagreement("affirms and denies", _type(any(claim.is_change for claim in claims)))
     for old, new in pairs:
         if len(old.keys & new.keys) >= enough and (name := other_value(old, new)) and rare(old.keys & new.keys):
             return Disagreement(name, _type(says_so))
