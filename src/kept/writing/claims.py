@@ -17,16 +17,16 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from kept.model import ConflictType
-from kept.text import compiled
 from kept.writing.clauses import (
     LIMITS,
     MAX_CHARS,
     NEGATORS,
     PLACES,
     SCOPES,
+    SILENT,
+    Contrast,
     contrast_of,
     denies_a_part,
-    is_empty,
     key_of,
     parts_of,
     words_of,
@@ -90,11 +90,15 @@ def _claims_of(content: str) -> tuple[Claim, ...]:
     return tuple(claim for part in parts_of(content) for claim in _claims_in(part) if claim.stems)
 
 
-def _claims_in(part: str) -> list[Claim]:
-    contrast = contrast_of(part)
-    if contrast is None:
-        claim = _read(part)
-        return [] if claim is None else [claim]
+def _claims_in(part: str) -> Sequence[Claim]:
+    if contrast := contrast_of(part):
+        return _contrasted(contrast)
+    claim = _read(part)
+    return () if claim is None else (claim,)
+
+
+def _contrasted(contrast: Contrast) -> Sequence[Claim]:
+    """Two claims: what is wanted, and what is not."""
     wanted, unwanted = contrast.wanted, contrast.unwanted
     if contrast.is_change:
         wanted += contrast.rest
@@ -102,56 +106,63 @@ def _claims_in(part: str) -> list[Claim]:
         unwanted += contrast.rest
     yes, no = _read(wanted), _read(unwanted)
     if yes is None or no is None:
-        return []
+        return ()
     if no.stems == no.scope:  # "use tabs in Makefiles, not in YAML": the same thing, elsewhere
         said, denied = yes.stems, (yes.stems - yes.scope) | no.stems
     else:  # "use tabs, not spaces, in Makefiles": another thing, in the same place
         said = yes.stems | no.scope | ({"+use"} if contrast.is_use else set())
         denied = no.stems | yes.scope | {stem for stem in said if stem.startswith("+")}
     scope, is_change = yes.scope | no.scope, contrast.is_change or yes.is_change
-    return [
+    return (
         Claim(yes.affirms, said, scope & said, is_change),
         Claim(not yes.affirms, denied, scope & denied, is_change),
-    ]
+    )
 
 
 def _read(part: str) -> Claim | None:
-    """One claim; None if the words deny only a part of it."""
+    """Read one claim; None if the words deny only a part of it."""
     if denies_a_part(part):
         return None
     affirms = True
     stems: set[str] = set()
     scope: set[str] = set()
-    pieces = [words_of(piece.lower()) for piece in compiled(r",\s").split(part)]
-    words = [piece for piece in pieces if piece != ["no"]]  # "No, …" denies what somebody else said
-    for word, following, is_scope in (each for piece in words for each in _placed(piece)):
-        if is_scope and word in LIMITS:
-            scope.add(word)
-        elif word in NEGATORS or word.endswith("n't"):
-            if is_scope and word != "never":  # "when the call is not idempotent"
-                scope.add("+not")
-            else:
-                affirms = not affirms
-        elif not is_empty(word) and (key := key_of(word)):
-            pole = _pole_of(key, following)
-            if pole is None:
-                (scope if is_scope else stems).add(key)
-            else:
-                affirms = affirms == pole.affirms
-                stems |= {pole.stem} - {""}
-    is_change = any(not _CHANGES.isdisjoint(piece) for piece in words)
+    is_change = False
+    for piece in part.lower().split(", "):
+        words = words_of(piece)
+        if words == ["no"]:  # "No, …" denies something that another person said
+            continue
+        is_change = is_change or not _CHANGES.isdisjoint(words)
+        for word, following, is_scope in _placed(words):
+            stem, denies = _sense(word, following, is_scope=is_scope)
+            affirms = affirms != denies
+            (scope if is_scope else stems).add(stem)
+    scope.discard("")
+    stems.discard("")
     return Claim(affirms, frozenset(stems | scope), frozenset(scope), is_change)
 
 
 def _placed(words: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
-    """Yield each word, the next one, and whether it stands in a phrase of place, time or condition."""
+    """Yield each word that says something, the next one, and whether it stands in a phrase of place or condition."""
     opener = ""
     for word, following in pairwise([*words, ""]):
         if word in SCOPES:
             opener = word
         elif word in _SPEAKERS and opener in PLACES:
             opener = ""
-        yield word, following, opener != ""
+        if word not in SILENT:
+            yield word, following, opener != ""
+
+
+def _sense(word: str, following: str, *, is_scope: bool) -> tuple[str, bool]:
+    """Return the stem that a word adds to a claim, if any, and whether it denies the claim."""
+    if word in LIMITS:
+        return word, False
+    if word in NEGATORS or word.endswith("n't"):
+        is_condition = is_scope and word != "never"  # "when the call is not idempotent"
+        return ("+not", False) if is_condition else ("", True)
+    key = key_of(word)
+    pole = _pole_of(key, following)
+    return (key, False) if pole is None else (pole.stem, not pole.affirms)
 
 
 def _pole_of(key: str, following: str) -> Pole | None:

@@ -5,7 +5,7 @@ longer", "removed", "gone"), and what it names as replaced ("not 4000", "instead
 then left out of its phrases. English; other languages have few of these words, so that nothing is made up.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -66,6 +66,7 @@ _REPLACED = (
     *_CHANGED,
     *_CHOSEN,
 )
+_CONTRAST_SIGNS = ("not ", "never ", "instead of ", "rather ", "in place of ", "from ", "replac", " over ")
 _ENDED = r"""(?xi) \b (?: no\ longer | any\ ?more | (?:not|don't|doesn't|didn't)\ (?:need|have\ to)
     | no\ need\ (?:for|to) | removed | dropped | gone | stopped | retired | got\ rid\ of | discontinued | abandoned
     | decommissioned | (?:taken|switched|turned)\ off | (?:taken|shut)\ down | (?:taken|phased)\ out ) \b"""
@@ -96,7 +97,12 @@ _FILLERS = (_LIGHT | NEGATORS) | frozenset(
     "do does did done must should shall can could may might always actually sorry correction yes still already very "
     "really called named only all both either longer anymore any more need needs needed here".split()
 )
-_EMPTY = _FILLERS | _OPENERS | _BE
+SILENT = (_FILLERS | _OPENERS | _BE) - NEGATORS - LIMITS  # they add nothing to a claim
+_OPENER_OF = {
+    **{word: word for word in _OPENERS},
+    **dict.fromkeys(_USE, "use"),
+    **dict.fromkeys(_BE, "be"),
+}
 _ENDING = frozenset(
     "remove removed removing drop drops dropped gone stop stops stopped quit retire retired forget".split()
 )
@@ -142,6 +148,11 @@ class Clause(Struct, frozen=True, kw_only=True):
     ends: bool = False  # something is to end
     has_ended: bool = False  # and has
     replaced: frozenset[str] = frozenset()
+
+    @property
+    def is_plain(self) -> bool:
+        """It neither denies nor ends something."""
+        return not self.denies and not self.ends
 
 
 def keys_of(content: str) -> frozenset[str]:
@@ -203,24 +214,44 @@ def _read(part: str) -> Clause | None:
     if part.count(" ") > MAX_WORDS:
         return None
     part = compiled(_HAS_NUMBER).sub("= ", compiled(_ROUGHLY).sub("", compiled(_TAIL).sub("", part)))
-    old, denies, ends, has_ended = "", False, False, False
-    if compiled(_ANY_TURN).search(part):  # most clauses have none of these words, and need not be searched for each
-        contrast = contrast_of(part)
-        if contrast is not None and not contrast.is_elsewhere:
-            part, old = f"{contrast.wanted} {contrast.rest}", contrast.unwanted
-        if denies_a_part(part):
-            return None
-        keeps_going = compiled(_KEPT_GOING).search(part) is not None
-        has_ended = not keeps_going and compiled(_ENDED).search(part) is not None
-        ends = has_ended or (not keeps_going and compiled(_TO_END).search(part) is not None)
-        part = compiled(_ENDED).sub(" ", part) if has_ended else part
-        denies = not ends and len(compiled(_DENIED).findall(part)) % 2 == 1  # "never without" affirms
-    phrases = _phrases(compiled(_TO_USE).sub("use", compiled(_PREAMBLE).sub("", part)))
-    keys = frozenset([word.key for _, words in phrases for word in words])
+    # Most clauses have none of these words, and need not be searched for each.
+    turn = _turn_of(part) if compiled(_ANY_TURN).search(part) else _Turn(part)
+    if turn is None:
+        return None
+    phrases = _phrases(compiled(_TO_USE).sub("use", compiled(_PREAMBLE).sub("", turn.rest)))
+    keys = _keys_in(phrases)
     if not keys:
         return None
-    replaced = frozenset([word.key for _, words in _phrases(old) for word in words]) if old else frozenset()
-    return Clause(phrases=phrases, keys=keys, denies=denies, ends=ends, has_ended=has_ended, replaced=replaced)
+    replaced = _keys_in(_phrases(turn.replaced)) if turn.replaced else frozenset()
+    return Clause(
+        phrases=phrases, keys=keys, denies=turn.denies, ends=turn.ends, has_ended=turn.has_ended, replaced=replaced
+    )
+
+
+class _Turn(NamedTuple):
+    """How a clause denies, ends or replaces something, and the rest of it."""
+
+    rest: str
+    replaced: str = ""
+    denies: bool = False
+    ends: bool = False
+    has_ended: bool = False
+
+
+def _turn_of(part: str) -> _Turn | None:
+    """Find how a clause denies, ends or replaces something; None if it denies only a part."""
+    contrast = contrast_of(part)
+    replaced = ""
+    if contrast is not None and not contrast.is_elsewhere:
+        part, replaced = f"{contrast.wanted} {contrast.rest}", contrast.unwanted
+    if denies_a_part(part):
+        return None
+    keeps_going = compiled(_KEPT_GOING).search(part) is not None
+    if not keeps_going and compiled(_ENDED).search(part):
+        return _Turn(compiled(_ENDED).sub(" ", part), replaced, ends=True, has_ended=True)
+    if not keeps_going and compiled(_TO_END).search(part):
+        return _Turn(part, replaced, ends=True)
+    return _Turn(part, replaced, denies=len(compiled(_DENIED).findall(part)) % 2 == 1)  # "never without" affirms
 
 
 class Contrast(NamedTuple):
@@ -240,7 +271,8 @@ class Contrast(NamedTuple):
 
 def contrast_of(part: str) -> Contrast | None:
     """Find what a part of a statement names as replaced, or as not meant."""
-    if not compiled(_ANY_TURN).search(part):  # as in most
+    lower = part.lower()
+    if not any(sign in lower for sign in _CONTRAST_SIGNS):  # as in most
         return None
     for pattern in _REPLACED:
         if found := compiled(pattern).search(part):
@@ -268,26 +300,25 @@ def words_of(part: str) -> list[str]:
     return compiled(_WORD).findall(part)
 
 
-def is_empty(word: str) -> bool:
-    """Return True for a word in small letters that only holds a sentence together."""
-    return word in _EMPTY
-
-
 def _phrases(part: str) -> tuple[Phrase, ...]:
     phrases: list[tuple[str, list[Word]]] = [("", [])]
-    for at, word in enumerate(compiled(_WORD).findall(part)):
-        lower = word.lower()
-        if word.isupper() and len(word) > 1:  # "the US", "IT"
-            phrases[-1][1].append(Word(lower, word))
-        elif lower in _BE:
-            phrases.append(("be", []))
-        elif lower in _USE:
-            phrases.append(("use", []))
-        elif lower in _OPENERS:
-            phrases.append((lower, []))
-        elif lower not in _FILLERS and lower not in _ENDING and not lower.endswith("n't") and (key := key_of(lower)):
-            phrases[-1][1].append(Word(key, word, is_first=at == 0))
+    for at, written in enumerate(words_of(part)):
+        lower = written.lower()
+        if written.isupper() and len(written) > 1:  # "the US", "IT"
+            phrases[-1][1].append(Word(lower, written))
+        elif opener := _OPENER_OF.get(lower):
+            phrases.append((opener, []))
+        elif _carries_meaning(lower) and (key := key_of(lower)):
+            phrases[-1][1].append(Word(key, written, is_first=at == 0))
     return tuple(Phrase(opener, tuple(words)) for opener, words in phrases)
+
+
+def _carries_meaning(word: str) -> bool:
+    return word not in _FILLERS and word not in _ENDING and not word.endswith("n't")
+
+
+def _keys_in(phrases: Iterable[Phrase]) -> frozenset[str]:
+    return frozenset([word.key for _, words in phrases for word in words])
 
 
 def key_of(word: str) -> str:
