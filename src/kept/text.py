@@ -179,6 +179,31 @@ def _without_punctuation(run: str) -> str:
     return run[start:end] or run
 
 
+_SENTENCE_END = pattern(r"(?<=[.!?。！？])\s+|\n+")
+_PROSE_END = pattern(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[`]*[^\W_])|(?<=[。！？])")
+_ABBREVIATION = pattern(
+    r"(?:\b(?i:e\.g|i\.e|etc|vs|cf|approx|no|resp|incl|z\.B|bzw|ca|p\.ej)|(?<![\w'’])(?:[A-Z]|\d))\.$"
+)
+
+
+def sentences(text: str, *, is_prose: bool = False) -> list[str]:
+    """Split a text after each full stop, question or exclamation mark with a blank behind it, and at each line.
+
+    `is_prose` splits with more care, to read single sentences: not after "e.g." or "1.", not before a sign, without
+    closing quotes, and after a Chinese or Japanese mark also if no blank follows. The plain way never joins two
+    sentences, so erasing and the search for quotations use it.
+    """
+    if not is_prose:
+        return [sentence for piece in _SENTENCE_END.split(text) if (sentence := piece.strip())]
+    found: list[str] = []
+    for piece in (piece for line in text.split("\n") for piece in _PROSE_END.split(line)):
+        if found and _ABBREVIATION.search(found[-1][-8:]):
+            found[-1] += f" {piece}"
+        elif piece.strip():
+            found.append(piece.strip())
+    return found
+
+
 def djb2_fingerprint(text: str) -> str:
     """C23: the fingerprint of Praxis, for its import format only. Too weak to decide what a duplicate is.
 

@@ -10,7 +10,7 @@ from typing import Any
 from unicodedata import normalize
 
 from kept.model import ERASED
-from kept.text import fingerprint
+from kept.text import fingerprint, sentences
 
 SHORT_WORDS, SHORT_CHARS = 3, 16  # a text below both is a short one
 MANY = 500  # texts: from here on it is cheaper to look up each word than to look for each text
@@ -27,7 +27,6 @@ _WORD = re.compile(
     r"</?[A-Za-z][^<>\n]{0,200}>|&(?:[A-Za-z]{2,8}|#\d{1,6});|\\[nrt]|%20"
     rf"|(?P<word>[{_CJK}]|[^\W_{_CJK}]+(?:[{_JOINED}]+[^\W_{_CJK}]*)*)"
 )
-_SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+(?!\s)[^.!?\n]+)*[.!?]*")
 
 Words = tuple[str, ...]
 Place = tuple[str, int, int]  # a folded word, and where it begins and ends
@@ -187,11 +186,6 @@ def _stands_alone(said: str, span: tuple[int, int]) -> bool:
     """Whether a span is a line or a sentence of its own."""
     before, after = said[: span[0]].rstrip(" \t*_`\"'([-"), said[span[1] :].lstrip(" \t*_`\"')]")
     return (not before or before[-1] in ".!?;:\n") and (not after or after[0] in ".!?;\n")
-
-
-def sentences(said: str) -> list[str]:
-    """The sentences and lines of a text."""
-    return [sentence for found in _SENTENCE.findall(said) if (sentence := found.strip())]
 
 
 def count_words(said: str) -> int:

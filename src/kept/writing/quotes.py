@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from kept.model import LOW_TRUST, Message, Trust, least
-from kept.text import compiled, without_inlined
+from kept.text import compiled, sentences, without_inlined
 from kept.writing.letters import folded, letters_in, letters_of
 from kept.writing.speech import (
     CLAUSE_WORDS,
@@ -85,10 +85,8 @@ _HANDOVER = (
     r" (?:the following|this|the|my|our)|(?:here is|here's|here’s|this is) (?:my|our)) (?:[\w-]+ ){0,2}"
     r"(?:plan|spec|specification|design|requirements?|proposal)\s*[.:]?\s*\n"
 )
-_SENTENCE_END = r"(?<=[.!?。！？])\s+|\n+"
-_STANDING_END = (
-    r"[.!?。！？:;|]+(?:\s+|$)|\n+"  # of a sentence, an entry of a list, a cell, or the words behind a label
-)
+# Not only of a sentence (`text.sentences`), but also of an entry of a list, a cell, or the words behind a label.
+_STANDING_END = r"[.!?。！？:;|]+(?:\s+|$)|\n+"
 _CODE_SPAN = r"`[^`\n]{1,200}`"
 _DENSE = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"  # one letter says as much as a syllable or a word
 _WORD = rf"{_DENSE}|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af](?:[\w./:@#+-]*[^\W_])?"
@@ -349,10 +347,10 @@ class Quotes:
         n_parts = len(self._ends) if by is None else bisect_right(self._numbers, by.n)
         own = letters_of(own_words_in(by) if by is not None and spoken == "user" else known)
         found = [spoken]
-        sentences = compiled(_SENTENCE_END).split(text)
+        parts = sentences(text)
         places: dict[str, int] = {}  # of runs, which occur in a sentence and in the whole text
         # The whole text also: a quotation of many short sentences has its runs across them.
-        for sentence in sentences if len(sentences) == 1 else (*sentences, text):
+        for sentence in parts if len(parts) == 1 else (*parts, text):
             if (part := self._repeated_part(sentence, n_parts, own, places)) is not None:
                 found.append(self._trusts[part])
         return least(*found)
@@ -402,8 +400,8 @@ class Quotes:
 
 def shares_letters(text: str, blocks: frozenset[int]) -> bool:
     """Return False if a text has no stretch of letters in common with quotations: then it cannot repeat one."""
-    sentences = [letters_of(sentence) for sentence in compiled(_SENTENCE_END).split(text)]
-    if any(0 < len(one) < RUN_LETTERS for one in sentences) or compiled(_DENSE).search(text):
+    lengths = [len(letters_of(sentence)) for sentence in sentences(text)]
+    if any(0 < length < RUN_LETTERS for length in lengths) or compiled(_DENSE).search(text):
         return True
     letters = letters_of(text)
     return any(hash(letters[at : at + BLOCK_LETTERS]) in blocks for at in range(len(letters) - BLOCK_LETTERS + 1))

@@ -46,6 +46,7 @@ _BESIDE_LETTERS = "\"'＂”’»›"  # these open or close, by the letters bes
 _SINGLE = "'’‘‚"  # one that belongs to no other is an apostrophe
 _SPACED_LETTER = rf"[^\W{_CJK}]"  # of a script with spaces: a mark between two of them is within a word
 _PARAGRAPH_END = r"\n[ \t]*\n|\Z"
+# Where a sentence ends, as a place in the text: `text.sentences` returns only its parts. A mark may close behind it.
 _SENTENCE_END = r"[.!?](?=[\"'”’»)\]]*\s)|[。！？]|\n"
 _CODE_SPAN = r"`[^`\n]{1,200}`"
 # What stands between an introduction and its text; right after a verb of saying also other signs than a colon.
