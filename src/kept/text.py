@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 from itertools import pairwise
 from operator import add
+from types import ModuleType
 from typing import Literal, cast
 
 TOKEN_CHARS = "_"
@@ -132,9 +133,18 @@ def normalise(text: str) -> str:
 
 def fingerprint(text: str) -> str:
     """A strong hash (BLAKE2b, 32 hexadecimal digits) of the normalised text. Equal means duplicate."""
-    from hashlib import blake2b  # loads OpenSSL, which takes 4 ms; a process that only reads does not need it
+    return _hashes().blake2b(normalise(text).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
-    return blake2b(normalise(text).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+def digest(value: str) -> str:
+    """Hash a value with SHA-256: an allowance recognises it by this, and does not keep it."""
+    return _hashes().sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _hashes() -> ModuleType:
+    import hashlib  # loads OpenSSL, which takes 4 ms; a process that only reads does not need it
+
+    return hashlib
 
 
 NUMBER_WORDS = {word: str(n) for n, word in enumerate("zero one two three four five six seven eight nine ten".split())}

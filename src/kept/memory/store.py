@@ -2,7 +2,6 @@
 and switches.
 """
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -262,7 +261,7 @@ class Store:
         if len(value) < 4:
             raise InvalidInput("A value must have at least four characters to be taken for a secret.")
         check_text(note, "The note", MAX_NAME_CHARS)
-        digest = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
+        digest = text.digest(value)
         note = redact(note).text
         self._context.owned()
         looks_like = ", ".join(dict.fromkeys(one.kind for one in redact(value).found)) or "nothing in particular"

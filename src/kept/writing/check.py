@@ -29,13 +29,6 @@ DRAFT_NAMES = ("topic", "key", "title", "item_type")
 SOURCE_NAMES = ("agent", "session", "task", "narrative", "file")
 
 
-def near_kind(kind: str) -> str | None:
-    """The kind of Kept that a word of somebody's own is a letter or two away from."""
-    from difflib import get_close_matches
-
-    return None if kind in KINDS else next(iter(get_close_matches(kind, KINDS, n=1, cutoff=0.75)), None)
-
-
 def check(draft: Draft) -> Draft:
     """The draft with kind, tags and files in their usual form. Raises InvalidInput for what cannot be stored."""
     check_text(draft.content, "The text", MAX_TEXT_BYTES)

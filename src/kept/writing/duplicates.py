@@ -19,6 +19,7 @@ from kept.ports import COMMON_HANDLE, Reader, Transaction, Where
 from kept.worth import AUTOMATIC
 from kept.writing.check import MAX_FILES, MAX_TAGS
 from kept.writing.clauses import DENIALS, handles_of, keys_of
+from kept.writing.likeness import letters_shared
 
 STRENGTHEN_BY = 0.1
 NEAR_RATIO = 85.0  # per cent of the letters, in order, that two texts share
@@ -71,11 +72,7 @@ def _evidence(twin: Memory, again: Memory) -> dict[str, Any] | None:
 
 def find_near(draft: Memory, alike: Sequence[Memory]) -> list[Memory]:
     """The memories in `alike` that say nearly the same as the draft, nearest first."""
-    if not alike:
-        return []
-    from rapidfuzz import fuzz
-
-    near = [(fuzz.ratio(draft.content.lower(), other.content.lower()), other) for other in alike]
+    near = [(letters_shared(draft.content.lower(), other.content.lower()), other) for other in alike]
     return [memory for ratio, memory in sorted(near, key=lambda pair: -pair[0]) if ratio >= NEAR_RATIO]
 
 
@@ -98,9 +95,7 @@ def repeats(draft: Memory, other: Memory) -> bool:
 def _is_respelt(word: str, known: str) -> bool:
     if min(len(word), len(known)) < 5 or word[:2] != known[:2] or not (word + known).isalpha():
         return False
-    from rapidfuzz import fuzz
-
-    return fuzz.ratio(word, known) >= NEAR_RATIO
+    return letters_shared(word, known) >= NEAR_RATIO
 
 
 def attest(tx: Transaction, known: Memory, again: Memory) -> Memory:

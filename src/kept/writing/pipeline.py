@@ -51,7 +51,7 @@ from kept.writing.admit import (
     signals_of,
     with_signal,
 )
-from kept.writing.check import check, near_kind
+from kept.writing.check import check
 from kept.writing.conflicts import Rival, find_rivals, may_supersede
 from kept.writing.duplicates import (
     Known,
@@ -62,6 +62,7 @@ from kept.writing.duplicates import (
     strengthen,
     supersede,
 )
+from kept.writing.likeness import near_kind
 from kept.writing.passages import Buried
 from kept.writing.redact import redact_draft
 
