@@ -133,12 +133,14 @@ def normalise(text: str) -> str:
 
 def fingerprint(text: str) -> str:
     """A strong hash (BLAKE2b, 32 hexadecimal digits) of the normalised text. Equal means duplicate."""
-    return _hashes().blake2b(normalise(text).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    hashed: str = _hashes().blake2b(normalise(text).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return hashed
 
 
 def digest(value: str) -> str:
     """Hash a value with SHA-256: an allowance recognises it by this, and does not keep it."""
-    return _hashes().sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
+    hashed: str = _hashes().sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
+    return hashed
 
 
 def _hashes() -> ModuleType:

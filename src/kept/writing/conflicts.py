@@ -7,12 +7,13 @@ two. The newer statement is right: it supersedes the older one if its own words 
 """
 
 from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
 
 from msgspec import Struct
 
-from kept.model import GLOBAL, TRUSTS, ConflictType, Memory
+from kept.model import GLOBAL, TRUSTS, Conflict, ConflictType, Memory
 from kept.ports import Reader, Where
 from kept.tables import HISTORY_KINDS, SETTLED_KINDS
 from kept.writing.claims import claims_of, contradiction
@@ -188,6 +189,17 @@ class Rival(Struct, frozen=True):
     memory: Memory
     type: ConflictType
     rule: str
+
+    def conflict(self, newer: Memory, older: Memory, at: datetime, *, is_over: bool) -> Conflict:
+        """Return the record of the contradiction. `is_over`: it is settled, because the newer one says so and may."""
+        return Conflict(
+            left=newer.uid,
+            right=older.uid,
+            type=self.type,
+            rule=self.rule,
+            detected_at=at,
+            resolved_at=at if is_over else None,
+        )
 
 
 def find_rivals(reader: Reader, memory: Memory, alike: Sequence[Memory]) -> list[Rival]:
