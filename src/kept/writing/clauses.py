@@ -213,7 +213,9 @@ def _at_colon(part: str) -> list[str]:
 def _read(part: str) -> Clause | None:
     if part.count(" ") > MAX_WORDS:
         return None
-    part = compiled(_HAS_NUMBER).sub("= ", compiled(_ROUGHLY).sub("", compiled(_TAIL).sub("", part)))
+    part = compiled(_ROUGHLY).sub("", compiled(_TAIL).sub("", part))
+    if " ha" in part:  # as in few
+        part = compiled(_HAS_NUMBER).sub("= ", part)
     # Most clauses have none of these words, and need not be searched for each.
     turn = _turn_of(part) if compiled(_ANY_TURN).search(part) else _Turn(part)
     if turn is None:
