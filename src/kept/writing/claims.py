@@ -161,6 +161,8 @@ def _sense(word: str, following: str, *, is_scope: bool) -> tuple[str, bool]:
         is_condition = is_scope and word != "never"  # "when the call is not idempotent"
         return ("+not", False) if is_condition else ("", True)
     key = key_of(word)
+    if len(key) == 1 and not word.isascii():  # the first sign of a run of Chinese: too little to be about the same
+        key = word
     pole = _pole_of(key, following)
     return (key, False) if pole is None else (pole.stem, not pole.affirms)
 

@@ -1,5 +1,8 @@
 """Read a statement as clauses, and a clause as phrases: an opener ("in", "with", "is", "use") and the words after it.
 
+This is the grammar of all comparisons: `values` and `conflicts` compare clauses, and `claims` reads the same words for
+what is affirmed and denied. Every table of words for reading is here.
+
 A clause also knows how it speaks: whether it denies ("don't", "never"), whether it says that something has ended ("no
 longer", "removed", "gone"), and what it names as replaced ("not 4000", "instead of axios", "from S3 to R2"), which is
 then left out of its phrases. English; other languages have few of these words, so that nothing is made up.
@@ -324,6 +327,7 @@ def _keys_in(phrases: Iterable[Phrase]) -> frozenset[str]:
 
 
 def key_of(word: str) -> str:
+    """Return a word in small letters as it is compared: its stem, the digits of a number word, or nothing."""
     if number := text.NUMBER_WORDS.get(word):
         return number
     if compiled(_NUMBER).fullmatch(word):
